@@ -1,0 +1,136 @@
+/** A timer that was started and can be called off. */
+export interface Timer extends Disposable {
+  cancel(): void;
+}
+
+/** The one place that knows what time it is. Everything that waits or measures is handed one. */
+export interface Clock {
+  /** Wall time, for anything that a person or the API server reads. It may jump in either direction. */
+  now(): Date;
+  /** Monotonic milliseconds, for measuring. Never stored and never sent to another process. */
+  ticksMs(): number;
+  /** Runs `task` once after `delayMs` milliseconds of monotonic time; it does not keep the process alive. */
+  after(delayMs: number, task: () => void): Timer;
+  /** Resolves after `delayMs` milliseconds; rejects with the signal's reason as soon as it is aborted. */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>;
+}
+
+// setTimeout treats anything above 2^31-1 ms as 1 ms (Node documentation, timers), so long delays go in legs.
+const longestTimeoutMs = 2 ** 31 - 1;
+
+abstract class AnyClock implements Clock {
+  abstract now(): Date;
+  abstract ticksMs(): number;
+  abstract after(delayMs: number, task: () => void): Timer;
+
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      const leave = () => {
+        timer.cancel();
+        reject(signal?.reason);
+      };
+      const timer = this.after(delayMs, () => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      });
+      signal?.addEventListener("abort", leave, { once: true });
+    });
+  }
+}
+
+class SystemClock extends AnyClock {
+  now(): Date {
+    return new Date();
+  }
+
+  ticksMs(): number {
+    return performance.now();
+  }
+
+  after(delayMs: number, task: () => void): Timer {
+    let handle: NodeJS.Timeout;
+    const start = (leftMs: number) => {
+      const legMs = Math.min(Math.max(leftMs, 0), longestTimeoutMs);
+      handle = setTimeout(() => (leftMs > legMs ? start(leftMs - legMs) : task()), legMs);
+      handle.unref();
+    };
+    start(delayMs);
+    const cancel = () => clearTimeout(handle);
+    return { cancel, [Symbol.dispose]: cancel };
+  }
+}
+
+export const systemClock: Clock = new SystemClock();
+
+interface Alarm {
+  readonly dueMs: number;
+  readonly task: () => void;
+}
+
+/** A clock for tests: time stands still until `advance` moves it. */
+export class FakeClock extends AnyClock {
+  #wallMs: number;
+  #ticksMs = 0;
+  readonly #alarms = new Set<Alarm>();
+
+  constructor(start: Date | string = "2026-01-01T00:00:00Z") {
+    super();
+    this.#wallMs = new Date(start).getTime();
+  }
+
+  now(): Date {
+    return new Date(this.#wallMs);
+  }
+
+  ticksMs(): number {
+    return this.#ticksMs;
+  }
+
+  after(delayMs: number, task: () => void): Timer {
+    const alarm: Alarm = { dueMs: this.#ticksMs + Math.max(delayMs, 0), task };
+    this.#alarms.add(alarm);
+    const cancel = () => void this.#alarms.delete(alarm);
+    return { cancel, [Symbol.dispose]: cancel };
+  }
+
+  /** How many timers are waiting; a test that ends with some has found a leak. */
+  get pending(): number {
+    return this.#alarms.size;
+  }
+
+  /** Moves time forward, runs what falls due in order, and lets promises settle after each. */
+  async advance(byMs: number): Promise<void> {
+    const endMs = this.#ticksMs + byMs;
+    await settle();
+    for (let next = this.#nextDue(endMs); next; next = this.#nextDue(endMs)) {
+      this.#moveTo(next.dueMs);
+      this.#alarms.delete(next);
+      next.task();
+      await settle();
+    }
+    this.#moveTo(endMs);
+    await settle();
+  }
+
+  /** Sets the wall clock without moving monotonic time, as NTP or an administrator would. */
+  jumpWall(byMs: number): void {
+    this.#wallMs += byMs;
+  }
+
+  #moveTo(ticksMs: number): void {
+    this.#wallMs += ticksMs - this.#ticksMs;
+    this.#ticksMs = ticksMs;
+  }
+
+  #nextDue(endMs: number): Alarm | undefined {
+    let next: Alarm | undefined;
+    for (const alarm of this.#alarms) {
+      if (alarm.dueMs <= endMs && (!next || alarm.dueMs < next.dueMs)) next = alarm;
+    }
+    return next;
+  }
+}
+
+// One turn of the event loop runs every microtask that is ready, and those that they make ready.
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
