@@ -46,7 +46,7 @@ export function startTask(name: string, work: (signal: AbortSignal) => Promise<v
 }
 
 /**
- * Aborts at the first SIGTERM or SIGINT; a second one ends the process at once with status 1, as the ecosystem's
+ * Aborts at the first SIGTERM, SIGINT or SIGHUP (a closed terminal); a second one ends the process at once with status 1, as the ecosystem's
  * controllers do. Disposing takes the handlers off again.
  */
 export function stopOnSignals(process: NodeJS.Process): { readonly signal: AbortSignal } & Disposable {
@@ -55,7 +55,7 @@ export function stopOnSignals(process: NodeJS.Process): { readonly signal: Abort
     if (stop.signal.aborted) process.exit(1);
     stop.abort(new Error(`received ${name}`));
   };
-  const names = ["SIGTERM", "SIGINT"] as const;
+  const names = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
   for (const name of names) process.on(name, onSignal);
   return {
     signal: stop.signal,

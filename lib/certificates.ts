@@ -1,0 +1,88 @@
+import type { webcrypto } from "node:crypto";
+import "reflect-metadata"; // the X.509 library's dependency injection needs it before it is loaded
+import * as x509 from "@peculiar/x509";
+
+const { subtle } = globalThis.crypto;
+x509.cryptoProvider.set(globalThis.crypto);
+
+/** A certificate and its private key, both PEM. */
+export interface CertificatePair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface Validity {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+export interface ServerCertificateRequest {
+  readonly commonName: string;
+  readonly dnsNames: readonly string[];
+  readonly ipAddresses: readonly string[];
+  readonly validity: Validity;
+}
+
+// P-256 with SHA-256: what every TLS client of the last ten years takes, and quick to make.
+const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
+
+/** Makes a certificate authority that can do nothing but sign certificates. */
+export async function makeAuthority(commonName: string, validity: Validity): Promise<CertificatePair> {
+  const keys = await subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: `CN=${commonName}`,
+    keys,
+    signingAlgorithm: algorithm,
+    serialNumber: serialNumber(),
+    ...validity,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    ],
+  });
+  return { certificate: certificate.toString("pem"), key: await exportKey(keys.privateKey) };
+}
+
+/** Makes a certificate that a server shows under the given names, signed by `authority`. */
+export async function makeServerCertificate(
+  authority: CertificatePair,
+  request: ServerCertificateRequest,
+): Promise<CertificatePair> {
+  const issuer = new x509.X509Certificate(authority.certificate);
+  const signingKey = await subtle.importKey("pkcs8", x509.PemConverter.decodeFirst(authority.key), algorithm, false, [
+    "sign",
+  ]);
+  const keys = await subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const certificate = await x509.X509CertificateGenerator.create({
+    subject: `CN=${request.commonName}`,
+    issuer: issuer.subject,
+    publicKey: keys.publicKey,
+    signingKey,
+    signingAlgorithm: algorithm,
+    serialNumber: serialNumber(),
+    ...request.validity,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension([
+        ...request.dnsNames.map((value) => ({ type: "dns" as const, value })),
+        ...request.ipAddresses.map((value) => ({ type: "ip" as const, value })),
+      ]),
+      await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+    ],
+  });
+  return { certificate: certificate.toString("pem"), key: await exportKey(keys.privateKey) };
+}
+
+async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
+  return x509.PemConverter.encode(await subtle.exportKey("pkcs8", key), "PRIVATE KEY");
+}
+
+/** Sixteen random bytes in hex; the first bit is off because a serial number is positive (RFC 5280, 4.1.2.2). */
+function serialNumber(): string {
+  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(16));
+  bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
+  return Buffer.from(bytes).toString("hex");
+}
