@@ -1,0 +1,97 @@
+import type { RequestOptions } from "node:https";
+
+/** What TLS needs to know about the server and about us. */
+export interface TlsMaterial {
+  readonly ca?: string | Buffer;
+  readonly cert?: string | Buffer;
+  readonly key?: string | Buffer;
+  readonly servername?: string;
+  readonly rejectUnauthorized?: boolean;
+}
+
+/** Where the API server is and how to prove who we are. */
+export interface KubeConnection {
+  /** An `http:` or `https:` URL; its path, if any, is put before every request's. */
+  readonly server: string;
+  readonly tls: TlsMaterial;
+  /** Asked before every request, because tokens are renewed while the process runs. */
+  authHeaders(): Promise<Readonly<Record<string, string>>>;
+}
+
+/** No usable way to reach an API server is configured; the message says what to do. */
+export class NoConnection extends Error {
+  override readonly name = "NoConnection";
+}
+
+/** A connection from known values: the local API server, or a test's. */
+export function connectionFor(options: {
+  readonly server: string;
+  readonly token?: string;
+  /** PEM. */
+  readonly ca?: string;
+}): KubeConnection {
+  const headers: Record<string, string> = options.token ? { authorization: `Bearer ${options.token}` } : {};
+  return {
+    server: options.server,
+    tls: options.ca === undefined ? {} : { ca: options.ca },
+    authHeaders: async () => headers,
+  };
+}
+
+/**
+ * The connection that the environment configures: the given kubeconfig, else `KUBECONFIG`, else the one in the home
+ * directory, else the service account of the Pod we run in. Tokens from files and exec plugins are renewed; a
+ * certificate is read once.
+ *
+ * @throws NoConnection when there is none, it does not parse, or it asks for a proxy.
+ */
+export async function loadConnection(options: { readonly kubeconfig?: string } = {}): Promise<KubeConnection> {
+  // Its generated classes take most of a second to load, and the local mode never needs them.
+  const { KubeConfig } = await import("@kubernetes/client-node");
+  const config = new KubeConfig();
+  try {
+    if (options.kubeconfig) config.loadFromFile(options.kubeconfig);
+    else config.loadFromDefault();
+  } catch (cause) {
+    const where = options.kubeconfig ?? "the environment's kubeconfig";
+    throw new NoConnection(`${where} cannot be read: ${String(cause)}`, { cause });
+  }
+  const cluster = config.getCurrentCluster();
+  if (!cluster?.server) throw new NoConnection("the kubeconfig has no current context with a cluster");
+  // This is what the library falls back to; nobody asked for it.
+  if (cluster.name === "cluster" && cluster.server === "http://localhost:8080") {
+    throw new NoConnection("no API server is configured: give --kubeconfig, set KUBECONFIG, or run inside a cluster");
+  }
+  if (cluster.proxyUrl) throw new NoConnection(`cluster ${cluster.name}: proxy-url is not supported`);
+
+  const credentials = async (): Promise<RequestOptions> => {
+    const found: RequestOptions = {};
+    await config.applyToHTTPSOptions(found);
+    return found;
+  };
+  return {
+    server: cluster.server,
+    tls: tlsOf(await credentials()),
+    authHeaders: async () => headersOf(await credentials()),
+  };
+}
+
+function tlsOf({ ca, cert, key, servername, rejectUnauthorized }: RequestOptions): TlsMaterial {
+  return {
+    ...(isPem(ca) && { ca }),
+    ...(isPem(cert) && { cert }),
+    ...(isPem(key) && { key }),
+    ...(servername !== undefined && { servername }),
+    ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+  };
+}
+
+const isPem = (value: unknown): value is string | Buffer => typeof value === "string" || Buffer.isBuffer(value);
+
+function headersOf({ headers, auth }: RequestOptions): Readonly<Record<string, string>> {
+  const found: Record<string, string> = {};
+  if (auth) found["authorization"] = `Basic ${Buffer.from(auth).toString("base64")}`;
+  // Token files commonly end in a line break, which no header may hold.
+  for (const [name, value] of Object.entries(headers ?? {})) found[name.toLowerCase()] = String(value).trim();
+  return found;
+}

@@ -1,0 +1,153 @@
+import { type Dispatcher, Pool } from "undici";
+import type { Status } from "../api/meta.ts";
+import type { Clock } from "../lib/clock.ts";
+import { abortable } from "../lib/lifecycle.ts";
+import type { KubeConnection } from "./connection.ts";
+import { ApiError, ApiUnreachable } from "./errors.ts";
+import type { RequestMetrics } from "./request-metrics.ts";
+
+export interface Call {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** With its query. */
+  readonly path: string;
+  readonly body?: unknown;
+  /** `application/json` unless given. */
+  readonly contentType?: string;
+}
+
+/** Requests and answers as JSON; what a failure is called is decided here and nowhere else. */
+export interface Transport extends AsyncDisposable {
+  /** The parsed answer. Limited to `callLimitMs`, waits for a busy server included. */
+  call(call: Call, signal?: AbortSignal): Promise<unknown>;
+  /** The bytes of an answer that goes on for as long as the server likes. */
+  stream(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
+}
+
+export interface TransportOptions {
+  readonly userAgent: string;
+  readonly clock: Clock;
+  readonly connections: number;
+  readonly metrics?: RequestMetrics | undefined;
+}
+
+const callLimitMs = 30_000;
+const connectLimitMs = 10_000;
+// Larger than any list of our kinds that an API server with its default storage can hold; a runaway answer stops here.
+const answerBytesMax = 512 * 1024 * 1024;
+const busyRetriesMax = 4;
+const busyWaitMaxMs = 10_000;
+
+export function createTransport(connection: KubeConnection, options: TransportOptions): Transport {
+  const { origin, pathname } = new URL(connection.server);
+  const prefix = pathname.replace(/\/$/, "");
+  const shared: Pool.Options = {
+    connect: { ...connection.tls, timeout: connectLimitMs },
+    headersTimeout: callLimitMs,
+    // Over HTTP/1.1 a watch that stalls cannot take the window of other calls.
+    allowH2: false,
+  };
+  const calls = new Pool(origin, {
+    ...shared,
+    connections: options.connections,
+    bodyTimeout: callLimitMs,
+    maxResponseSize: answerBytesMax,
+  });
+  // A quiet watch is no fault; whoever watches decides how long a silence may last. Each has its own connection.
+  const streams = new Pool(origin, { ...shared, bodyTimeout: 0 });
+
+  const send = async (pool: Pool, call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> => {
+    try {
+      const response = await pool.request({
+        method: call.method,
+        path: prefix + call.path,
+        headers: {
+          accept: "application/json",
+          "user-agent": options.userAgent,
+          ...(call.body !== undefined && { "content-type": call.contentType ?? "application/json" }),
+          ...(await abortable(connection.authHeaders(), signal)),
+        },
+        ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+        signal,
+      });
+      options.metrics?.answered(call.method, response.statusCode);
+      return response;
+    } catch (cause) {
+      options.metrics?.unanswered(call.method);
+      throw toFailure(call, cause, signal);
+    }
+  };
+
+  const sendUntilNotBusy = async (call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> => {
+    for (let retries = 0; ; retries += 1) {
+      const response = await send(calls, call, signal);
+      const waitMs = retries < busyRetriesMax ? busyWaitMs(call, response) : undefined;
+      if (waitMs === undefined) return response;
+      await response.body.dump();
+      await options.clock.sleep(waitMs, signal);
+    }
+  };
+
+  return {
+    async call(call, signal) {
+      const limit = new AbortController();
+      using _timer = options.clock.after(callLimitMs, () => {
+        limit.abort(new ApiUnreachable(`${nameOf(call)}: not answered within ${callLimitMs / 1000} s`));
+      });
+      const either = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
+      either.throwIfAborted();
+      return read(call, await sendUntilNotBusy(call, either), either);
+    },
+    async *stream(path, signal) {
+      signal.throwIfAborted();
+      const call: Call = { method: "GET", path };
+      const response = await send(streams, call, signal);
+      if (response.statusCode >= 300) await read(call, response, signal);
+      try {
+        yield* response.body;
+      } catch (cause) {
+        throw toFailure(call, cause, signal);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([calls.destroy(), streams.destroy()]);
+    },
+  };
+}
+
+/** How long the server asked us to stay away, when asking again is harmless and does not take for ever. */
+function busyWaitMs(call: Call, { statusCode, headers }: Dispatcher.ResponseData): number | undefined {
+  if (statusCode !== 429 || call.method === "POST") return undefined;
+  const seconds = Number(headers["retry-after"] ?? Number.NaN);
+  return seconds >= 0 && seconds * 1000 <= busyWaitMaxMs ? seconds * 1000 : undefined;
+}
+
+async function read(call: Call, response: Dispatcher.ResponseData, signal: AbortSignal): Promise<unknown> {
+  const { statusCode: code, body } = response;
+  const text = await body.text().catch((cause: unknown) => {
+    throw toFailure(call, cause, signal);
+  });
+  const answer = parseJson(text);
+  if (code >= 200 && code < 300 && answer !== undefined) return answer;
+  if (code >= 400 && isStatus(answer)) throw new ApiError(code, answer);
+  throw new ApiUnreachable(`${nameOf(call)}: answered ${code} with something that is not from an API server`);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const isStatus = (answer: unknown): answer is Status =>
+  typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "Status";
+
+function toFailure(call: Call, cause: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  if (cause instanceof ApiUnreachable) return cause;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ApiUnreachable(`${nameOf(call)}: ${why}`, { cause });
+}
+
+const nameOf = ({ method, path }: Call): string => `${method} ${path}`;
