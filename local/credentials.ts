@@ -1,0 +1,45 @@
+import { randomBytes } from "node:crypto";
+import { stringify } from "yaml";
+import { type CertificatePair, makeAuthority, makeServerCertificate, type Validity } from "../lib/certificates.ts";
+import type { Clock } from "../lib/clock.ts";
+
+/** What lets the owner of this machine, and nobody else, talk to the API server. */
+export interface Credentials {
+  /** The certificate that clients are told to trust, PEM. */
+  readonly authority: string;
+  readonly server: CertificatePair;
+  readonly token: string;
+}
+
+const dayMs = 86_400_000;
+
+/**
+ * Makes the authority, the server's certificate and the token anew at every start. kubectl sends a token over TLS
+ * only, so the API server has to speak it. The authority's key is dropped at once: nothing else can be signed by it.
+ */
+export async function makeCredentials(clock: Clock): Promise<Credentials> {
+  const nowMs = clock.now().getTime();
+  const validity: Validity = { notBefore: new Date(nowMs - dayMs), notAfter: new Date(nowMs + 3650 * dayMs) };
+  const authority = await makeAuthority("rouse-local-ca", validity);
+  const server = await makeServerCertificate(authority, {
+    commonName: "rouse-local-api",
+    dnsNames: ["localhost"],
+    ipAddresses: ["127.0.0.1"],
+    validity,
+  });
+  return { authority: authority.certificate, server, token: randomBytes(32).toString("hex") };
+}
+
+/** The text of a kubeconfig whose only user is the owner of `token`. */
+export function makeKubeconfig(server: string, { authority, token }: Credentials): string {
+  const name = "rouse-local";
+  const cluster = { server, "certificate-authority-data": Buffer.from(authority).toString("base64") };
+  return stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name, cluster }],
+    users: [{ name, user: { token } }],
+    contexts: [{ name, context: { cluster: name, user: name, namespace: "default" } }],
+    "current-context": name,
+  });
+}

@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse, parseAllDocuments } from "yaml";
+import { type ConfigMap, configMapType } from "../api/core.ts";
+import type { KubeObject } from "../api/meta.ts";
+import type { ResourceType } from "../api/resource-type.ts";
+import { type Sandbox, sandboxType } from "../api/sandbox.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { isAlreadyExists } from "../kube/errors.ts";
+
+export const exampleNames = ["hello", "notebook"] as const;
+
+/** What an example's kustomization may say; `kubectl apply -k` reads the same file. */
+interface Kustomization {
+  readonly resources?: readonly string[];
+  readonly configMapGenerator?: readonly { readonly name: string; readonly files: readonly string[] }[];
+}
+
+/** The objects of one example, as `kubectl kustomize` would print them. */
+export function readExample(directory: string): readonly (ConfigMap | Sandbox)[] {
+  const read = (file: string) => readFileSync(join(directory, file), "utf8");
+  const kustomization: Kustomization = parse(read("kustomization.yaml"));
+  const generated = (kustomization.configMapGenerator ?? []).map(
+    ({ name, files }): ConfigMap => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name },
+      data: Object.fromEntries(files.map((file) => [file, read(file)])),
+    }),
+  );
+  const written = (kustomization.resources ?? []).flatMap((file) =>
+    parseAllDocuments(read(file)).map((document) => document.toJS() as Sandbox),
+  );
+  return [...generated, ...written];
+}
+
+const typeOf: Readonly<Record<string, ResourceType>> = { ConfigMap: configMapType, Sandbox: sandboxType };
+
+/** Creates what is not there yet; what a person changed since stays as it is. */
+export async function createExamples(client: KubeClient, directory: string, signal: AbortSignal): Promise<void> {
+  for (const name of exampleNames) {
+    for (const object of readExample(join(directory, name))) await createOnce(client, object, signal);
+  }
+}
+
+async function createOnce(client: KubeClient, object: KubeObject, signal: AbortSignal): Promise<void> {
+  const type = typeOf[object.kind ?? ""];
+  if (!type) throw new Error(`an example holds a ${object.kind}, which this program does not create`);
+  const inNamespace = { ...object, metadata: { ...object.metadata, namespace: "default" } };
+  try {
+    await client.create(type, inNamespace, {}, signal);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+}

@@ -1,0 +1,63 @@
+// Everything local mode says to a person, as pure functions of what happened.
+
+export interface Addresses {
+  readonly api: string;
+  readonly kubeconfig: string;
+  readonly activator: string;
+  readonly metrics: string;
+  readonly domain: string;
+}
+
+/** Milliseconds since the activator saw the connection; undefined where a step was not seen. */
+export interface Timeline {
+  readonly wakePatched: number | undefined;
+  readonly podCreated: number | undefined;
+  readonly portAccepted: number | undefined;
+  readonly firstByte: number | undefined;
+}
+
+export function describeAddresses({ api, kubeconfig, activator, metrics }: Addresses): string {
+  return rows([
+    ["API server", api],
+    ["activator", activator],
+    ["metrics", metrics],
+    ["kubeconfig", kubeconfig],
+  ]);
+}
+
+export function describeTimeline({ wakePatched, podCreated, portAccepted, firstByte }: Timeline): string {
+  return rows([
+    ["connection seen", milliseconds(0)],
+    ["wake patched", milliseconds(wakePatched)],
+    ["Pod created", milliseconds(podCreated)],
+    ["port accepts", milliseconds(portAccepted)],
+    ["first byte", milliseconds(firstByte)],
+  ]);
+}
+
+export function describeNextSteps({ activator, kubeconfig, domain }: Addresses, examples: boolean): string {
+  const hello = activator.replace("127.0.0.1", `hello.default.${domain}`);
+  const own = [`export KUBECONFIG=${kubeconfig}`, "kubectl get sandboxes"];
+  const tour = [
+    `curl ${hello}/                 # or open it in a browser`,
+    `curl -N ${hello}/events`,
+    "kubectl describe sandbox hello",
+    `kubectl patch sandbox hello --type merge -p '{"spec":{"operatingMode":"Suspended"}}'`,
+    `curl -X POST ${hello}/counter   # asleep again: this wakes it, and the counter is intact`,
+  ];
+  return `Try next, in another terminal:\n\n${[...own, ...(examples ? tour : [])].map((line) => `  ${line}`).join("\n")}\n`;
+}
+
+/** One line for a person about a port that somebody else has, with the flag that changes it. */
+export function describeTakenPort(port: number, what: string, flagName: string): string {
+  return `port ${port} for the ${what} is taken; choose another with ${flagName} (0 means any)`;
+}
+
+function rows(pairs: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...pairs.map(([name]) => name.length));
+  return `${pairs.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`).join("\n")}\n`;
+}
+
+function milliseconds(at: number | undefined): string {
+  return at === undefined ? "        ?" : `${at.toFixed(1).padStart(6)} ms`;
+}
