@@ -1,0 +1,101 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, it } from "vitest";
+
+/** Who may import whom; read it top to bottom: nothing ever points up. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  api: ["lib"],
+  kube: ["lib", "api"],
+  controller: ["lib", "api", "kube"],
+  activator: ["lib", "api", "kube"],
+  local: ["lib", "api", "kube", "controller", "activator"],
+  bench: ["lib", "api", "kube", "controller", "activator", "local"],
+  scripts: ["lib", "api", "kube"],
+};
+
+interface Ban {
+  readonly found: RegExp;
+  readonly use: string;
+  readonly allowedIn: readonly string[];
+}
+
+const bans: readonly Ban[] = [
+  { found: /\bDate\.now\(|\bnew Date\(\)/, use: "the Clock you were given", allowedIn: ["lib/clock.ts"] },
+  { found: /\bset(Timeout|Interval)\(/, use: "clock.after or clock.sleep", allowedIn: ["lib/clock.ts"] },
+  { found: /\bprocess\.env\b/, use: "the parsed configuration", allowedIn: ["main.ts"] },
+  { found: /\bconsole\./, use: "the logger", allowedIn: [] },
+  { found: /@ts-ignore|@ts-expect-error|\bas any\b|:\s*any\b/, use: "a type that is true", allowedIn: [] },
+  { found: /\b(it|test|describe)\.(skip|todo|only|fails)\b/, use: "a test that runs", allowedIn: [] },
+];
+
+const longestFile = 300;
+
+/** Files that hold one idea in more lines than that. This list may only shrink. */
+const longFiles: readonly string[] = [];
+
+const tracked = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { encoding: "utf8" })
+  .split("\n")
+  .filter((file) => file !== "" && existsSync(file));
+const read = (file: string) => readFileSync(file, "utf8");
+const isTest = (file: string) => file.endsWith(".test.ts") || file.startsWith("test/");
+const sources = tracked.filter((file) => file.endsWith(".ts"));
+const programs = sources.filter((file) => !isTest(file) && !file.startsWith("bench/"));
+
+function upwardImports(file: string): string[] {
+  const folder = file.split("/", 1)[0] ?? "";
+  const allowed = mayImport[folder];
+  if (!allowed || isTest(file)) return [];
+  const targets = [...read(file).matchAll(/\bfrom "(\.[^"]+)"|\bimport\("(\.[^"]+)"\)/g)].map(
+    ([, from, dynamic]) => normalize(join(dirname(file), from ?? dynamic ?? "")).split("/", 1)[0] ?? "",
+  );
+  return targets
+    .filter((target) => target !== folder && !allowed.includes(target))
+    .map((target) => `${file}: ${folder} may not import ${target}; move what both need further down`);
+}
+
+function banned(file: string): string[] {
+  const lines = read(file).split("\n");
+  return bans.flatMap(({ found, use, allowedIn }) =>
+    allowedIn.some((name) => file === name || file.endsWith(`/${name}`))
+      ? []
+      : lines.flatMap((line, at) => (found.test(line) ? [`${file}:${at + 1}: ${line.trim()}; use ${use}`] : [])),
+  );
+}
+
+describe("the repository", () => {
+  it("has no import that points up", () => {
+    expect(sources.flatMap(upwardImports)).toEqual([]);
+  });
+
+  it("knows the time, the environment and the terminal only through their one door", () => {
+    expect(programs.flatMap(banned)).toEqual([]);
+  });
+
+  it("has no test that is switched off and no check that is silenced", () => {
+    const inTests = bans.slice(-2);
+    const silenced = sources
+      .filter((file) => file !== "test/tidy.test.ts")
+      .flatMap((file) => inTests.flatMap(({ found, use }) => (found.test(read(file)) ? [`${file}: use ${use}`] : [])));
+    expect(silenced).toEqual([]);
+  });
+
+  it("has no source file over 300 lines, but for those that are listed", () => {
+    const long = programs.filter((file) => read(file).split("\n").length > longestFile + 1);
+    expect(long.filter((file) => !longFiles.includes(file))).toEqual([]);
+    expect(longFiles.filter((file) => !long.includes(file))).toEqual([]);
+  });
+
+  it("names no file in its documents that is not there", () => {
+    const missing = tracked
+      .filter((file) => file.endsWith(".md"))
+      .flatMap((file) =>
+        [...read(file).matchAll(/\]\((?!https?:|#|mailto:)([^)#]+)(?:#[^)]*)?\)/g)]
+          .map(([, path]) => join(dirname(file), path ?? ""))
+          .filter((path) => !existsSync(path))
+          .map((path) => `${file}: ${path} does not exist`),
+      );
+    expect(missing).toEqual([]);
+  });
+});
