@@ -1,0 +1,101 @@
+import { createHash } from "node:crypto";
+
+/** A range of IPv4 addresses: the first one as a number, and how many there are (a power of two). */
+export interface AddressRange {
+  readonly first: number;
+  readonly size: number;
+}
+
+/**
+ * Every address of 127.0.0.0/8 reaches this machine alone. This quarter of it is far from 127.0.0.1 and from the
+ * addresses that system services take (127.0.0.53), and leaves room for other uses beside Pods.
+ */
+export const defaultPodNetwork = "127.64.0.0/10";
+
+// A client may still hold the address of a Pod that is gone; a minute outlives every cache here.
+const quarantineMs = 60_000;
+
+/** @throws RangeError unless it is a part of 127.0.0.0/8 with at least 256 addresses and without 127.0.0.1. */
+export function parsePodNetwork(cidr: string): AddressRange {
+  const match = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3})\/(\d{1,2})$/.exec(cidr);
+  const prefix = Number(match?.[2]);
+  const first = toNumber(match?.[1] ?? "");
+  if (first === undefined || prefix < 8 || prefix > 24) throw new RangeError(`not a loopback network: ${cidr}`);
+  const size = 2 ** (32 - prefix);
+  if (first % size !== 0) throw new RangeError(`not the first address of a network: ${cidr}`);
+  if (first <= loopback && loopback < first + size)
+    throw new RangeError(`a Pod network may not hold 127.0.0.1: ${cidr}`);
+  return { first, size };
+}
+
+/**
+ * Gives each Pod an address of its own. It is derived from the Pod's UID, so that it needs no record on disk, and is
+ * moved on when another Pod has it or had it less than a minute ago.
+ */
+export class PodAddresses {
+  readonly #range: AddressRange;
+  readonly #holders = new Map<string, string>();
+  readonly #freedAtMs = new Map<string, number>();
+
+  constructor(range: AddressRange) {
+    this.#range = range;
+  }
+
+  /** The address of this Pod from now on; `wished` is the one that its status already tells, after a restart. */
+  take(podUid: string, nowMs: number, wished?: string): string {
+    this.#forgetOld(nowMs);
+    if (wished !== undefined && this.#contains(wished) && this.#isFree(wished)) return this.#hold(wished, podUid);
+    const seed = createHash("sha256").update(podUid).digest().readUInt32BE(0);
+    for (let step = 0; step < this.#range.size; step += 1) {
+      const address = toAddress(this.#range.first + ((seed + step) % this.#range.size));
+      if (isUsable(address) && this.#isFree(address)) return this.#hold(address, podUid);
+    }
+    throw new RangeError("no Pod address is free");
+  }
+
+  /** Gives the address back; it is not handed out again within a minute. */
+  free(address: string, podUid: string, nowMs: number): void {
+    if (this.#holders.get(address) !== podUid) return;
+    this.#holders.delete(address);
+    this.#freedAtMs.set(address, nowMs);
+  }
+
+  #hold(address: string, podUid: string): string {
+    this.#holders.set(address, podUid);
+    return address;
+  }
+
+  #isFree(address: string): boolean {
+    return !this.#holders.has(address) && !this.#freedAtMs.has(address);
+  }
+
+  #contains(address: string): boolean {
+    const number = toNumber(address);
+    return number !== undefined && number >= this.#range.first && number < this.#range.first + this.#range.size;
+  }
+
+  #forgetOld(nowMs: number): void {
+    for (const [address, freedAtMs] of this.#freedAtMs) {
+      // Oldest first, so the first one that stays ends the walk.
+      if (nowMs - freedAtMs < quarantineMs) return;
+      this.#freedAtMs.delete(address);
+    }
+  }
+}
+
+const loopback = 0x7f_00_00_01;
+
+// The first and last of each 256 look like a network and its broadcast address, which some programs refuse.
+function isUsable(address: string): boolean {
+  return !/\.(0|255)$/.test(address);
+}
+
+function toNumber(address: string): number | undefined {
+  const parts = address.split(".").map(Number);
+  if (parts.length !== 4 || parts.some((part) => !Number.isInteger(part) || part < 0 || part > 255)) return undefined;
+  return parts.reduce((number, part) => number * 256 + part, 0);
+}
+
+function toAddress(number: number): string {
+  return [24, 16, 8, 0].map((shift) => (number >>> shift) & 0xff).join(".");
+}
