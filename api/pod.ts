@@ -43,6 +43,10 @@ export interface Container {
   readonly restartPolicy?: string;
   readonly stdin?: boolean;
   readonly tty?: boolean;
+  readonly resources?: {
+    readonly limits?: Readonly<Record<string, string | number>>;
+    readonly requests?: Readonly<Record<string, string | number>>;
+  };
 }
 
 export interface ContainerPort {
@@ -57,10 +61,17 @@ export interface EnvVar {
   readonly value?: string;
   readonly valueFrom?: {
     readonly fieldRef?: { readonly fieldPath: string };
-    readonly resourceFieldRef?: { readonly resource: string; readonly containerName?: string };
+    readonly resourceFieldRef?: ResourceFieldRef;
     readonly configMapKeyRef?: KeyRef;
     readonly secretKeyRef?: KeyRef;
   };
+}
+
+export interface ResourceFieldRef {
+  /** `limits.cpu`, `requests.memory` and the like. */
+  readonly resource: string;
+  readonly containerName?: string;
+  readonly divisor?: string | number;
 }
 
 export interface KeyRef {
