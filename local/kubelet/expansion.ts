@@ -2,9 +2,9 @@
  * Replaces `$(NAME)` by the value of that variable, as Kubernetes does in `command`, `args` and `env` values: what has
  * no value stays as it is written, and `$$` is one dollar sign, so that `$$(NAME)` is never replaced.
  */
-export function expand(text: string, valueOf: (name: string) => string | undefined): string {
+export function expand(text: string, lookUp: (name: string) => string | undefined): string {
   return text.replace(/\$(\$|\(([^)]*)\))/g, (reference, second: string, name: string | undefined) => {
     if (second === "$") return "$";
-    return valueOf(name ?? "") ?? reference;
+    return lookUp(name ?? "") ?? reference;
   });
 }

@@ -1,0 +1,130 @@
+import type { ContainerStatus, Pod, PodCondition, PodPhase, PodStatus } from "../../api/core.ts";
+import { secondsTime } from "./container-state.ts";
+
+/** What the runtime knows of one Pod. */
+export interface PodView {
+  /** Its spec, and the conditions that others wrote, for readiness gates. */
+  readonly pod: Pod;
+  readonly podIp: string;
+  readonly hostIp: string;
+  readonly startTime: string;
+  readonly initContainers: readonly ContainerStatus[];
+  readonly containers: readonly ContainerStatus[];
+  /** Why the Pod as a whole has failed, whatever its containers say. */
+  readonly failure: { readonly reason: string; readonly message: string } | undefined;
+  /** The status before this one: a condition's time moves only when its status does. */
+  readonly previous: PodStatus | undefined;
+  readonly now: Date;
+}
+
+/** The whole status of a Pod as a kubelet would write it, without the conditions that belong to others. */
+export function makePodStatus(view: PodView): PodStatus {
+  const phase = phaseOf(view);
+  return {
+    phase,
+    ...(view.failure ?? {}),
+    conditions: makeConditions(view, phase).map((condition) => withTime(condition, view)),
+    hostIP: view.hostIp,
+    podIP: view.podIp,
+    podIPs: [{ ip: view.podIp }],
+    startTime: view.startTime,
+    ...(view.initContainers.length > 0 && { initContainerStatuses: view.initContainers }),
+    containerStatuses: view.containers,
+  };
+}
+
+/** Whether nothing of the Pod will ever run again. */
+export function isFinished(phase: PodPhase | undefined): boolean {
+  return phase === "Succeeded" || phase === "Failed";
+}
+
+/** Whether this name is an init container that stays beside the others. */
+export function isSidecar(pod: Pod, name: string): boolean {
+  return (
+    pod.spec?.initContainers?.some((container) => container.name === name && container.restartPolicy === "Always") ??
+    false
+  );
+}
+
+/** The kubelet's `getPhase`, for what can happen here. */
+export function phaseOf(view: Pick<PodView, "pod" | "initContainers" | "containers" | "failure">): PodPhase {
+  const restartPolicy = view.pod.spec?.restartPolicy ?? "Always";
+  if (view.failure) return "Failed";
+  const failedInit = view.initContainers.some(
+    ({ name, state }) => !isSidecar(view.pod, name) && state?.terminated && state.terminated.exitCode !== 0,
+  );
+  if (failedInit && restartPolicy === "Never") return "Failed";
+  if (uninitialized(view).length > 0) return "Pending";
+
+  const ended = view.containers.flatMap(({ state, lastState }) => {
+    const end = state?.terminated ?? (state?.waiting ? lastState?.terminated : undefined);
+    return end ? [end] : [];
+  });
+  const running = view.containers.filter(({ state }) => state?.running).length;
+  if (running + ended.length < view.containers.length) return "Pending"; // one of them has never run
+  if (running > 0 || restartPolicy === "Always") return "Running";
+  if (ended.every(({ exitCode }) => exitCode === 0)) return "Succeeded";
+  return restartPolicy === "Never" ? "Failed" : "Running";
+}
+
+type Fact = Omit<PodCondition, "lastTransitionTime" | "lastProbeTime">;
+
+function makeConditions(view: PodView, phase: PodPhase): readonly Fact[] {
+  const waitingInit = uninitialized(view);
+  const initialized: Fact =
+    waitingInit.length === 0 || phase === "Succeeded"
+      ? { type: "Initialized", status: "True" }
+      : {
+          type: "Initialized",
+          status: "False",
+          reason: "ContainersNotInitialized",
+          message: `containers with incomplete status: [${waitingInit.join(" ")}]`,
+        };
+  const containersReady = containersReadiness(view, phase);
+  return [
+    { type: "PodReadyToStartContainers", status: isFinished(phase) ? "False" : "True" },
+    initialized,
+    { ...(containersReady.status === "True" ? gateReadiness(view.pod) : containersReady), type: "Ready" },
+    containersReady,
+    { type: "PodScheduled", status: "True" },
+  ];
+}
+
+function containersReadiness({ pod, initContainers, containers }: PodView, phase: PodPhase): Fact {
+  const type = "ContainersReady";
+  if (phase === "Succeeded") return { type, status: "False", reason: "PodCompleted" };
+  if (phase === "Failed") return { type, status: "False", reason: "PodFailed" };
+  const watched = [...initContainers.filter(({ name }) => isSidecar(pod, name)), ...containers];
+  const unready = watched.filter(({ ready }) => !ready).map(({ name }) => name);
+  if (unready.length === 0) return { type, status: "True" };
+  const message = `containers with unready status: [${unready.join(" ")}]`;
+  return { type, status: "False", reason: "ContainersNotReady", message };
+}
+
+/** The conditions of others that the Pod wants to be true before it counts as ready. */
+function gateReadiness(pod: Pod): Fact {
+  const complaints = (pod.spec?.readinessGates ?? []).flatMap(({ conditionType }) => {
+    const condition = pod.status?.conditions?.find(({ type }) => type === conditionType);
+    if (!condition) return [`corresponding condition of pod readiness gate "${conditionType}" does not exist.`];
+    if (condition.status === "True") return [];
+    return [`the status of pod readiness gate "${conditionType}" is not "True", but ${condition.status}`];
+  });
+  if (complaints.length === 0) return { type: "Ready", status: "True" };
+  return { type: "Ready", status: "False", reason: "ReadinessGatesNotReady", message: complaints.join(", ") };
+}
+
+/** Names of the init containers that still stand before the others. */
+function uninitialized({ pod, initContainers }: Pick<PodView, "pod" | "initContainers">): readonly string[] {
+  return initContainers
+    .filter(({ name, state, started }) =>
+      isSidecar(pod, name) ? started !== true && !state?.terminated : state?.terminated?.exitCode !== 0,
+    )
+    .map(({ name }) => name);
+}
+
+function withTime(fact: Fact, { previous, now }: PodView): PodCondition {
+  const before = previous?.conditions?.find(({ type }) => type === fact.type);
+  const lastTransitionTime =
+    before?.status === fact.status && before.lastTransitionTime ? before.lastTransitionTime : secondsTime(now);
+  return { ...fact, lastTransitionTime };
+}
