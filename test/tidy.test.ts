@@ -11,8 +11,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   controller: ["lib", "api", "kube"],
   activator: ["lib", "api", "kube"],
   local: ["lib", "api", "kube", "controller", "activator"],
-  bench: ["lib", "api", "kube", "controller", "activator", "local"],
+  bench: ["lib", "api", "kube", "controller", "activator", "local", "tools"],
   scripts: ["lib", "api", "kube"],
+  tools: [],
 };
 
 interface Ban {

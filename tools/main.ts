@@ -1,0 +1,17 @@
+// Builds the named programs and prints their paths, one to a line: `node tools/main.ts kubectl k6`.
+import { defaultCacheDirectory, findOrBuild, type ToolName } from "./build-tool.ts";
+
+const builder = {
+  cacheDirectory: defaultCacheDirectory(process.env),
+  environment: process.env,
+  say: (line: string) => process.stderr.write(`${line}\n`),
+};
+
+for (const name of process.argv.slice(2)) {
+  const path = await findOrBuild(name as ToolName, builder);
+  if (path === undefined) {
+    process.stderr.write(`cannot build ${name}: there is no "go" on the PATH; install Go 1.26 or newer\n`);
+    process.exit(1);
+  }
+  process.stdout.write(`${path}\n`);
+}
