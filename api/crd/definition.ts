@@ -1,0 +1,134 @@
+import type { CustomResourceDefinition } from "../core.ts";
+import type { JsonSchema, ValidationRule } from "./json-schema.ts";
+import { described, object, text } from "./shapes.ts";
+
+export interface PrinterColumn {
+  readonly name: string;
+  readonly type: "string" | "integer" | "date";
+  readonly jsonPath: string;
+  readonly description?: string;
+  /** 0, or absent, is always shown; 1 only by `-o wide`. */
+  readonly priority?: number;
+}
+
+export interface ScaleSubresource {
+  readonly specReplicasPath: string;
+  readonly statusReplicasPath: string;
+  readonly labelSelectorPath: string;
+}
+
+export interface DefinitionVersion {
+  readonly name: string;
+  readonly served: boolean;
+  readonly storage: boolean;
+  readonly deprecated?: true;
+  readonly deprecationWarning?: string;
+  readonly schema: { readonly openAPIV3Schema: JsonSchema };
+  readonly subresources?: { readonly status: Readonly<Record<string, never>>; readonly scale?: ScaleSubresource };
+  readonly additionalPrinterColumns?: readonly PrinterColumn[];
+}
+
+/** A definition as its manifest spells it. */
+export interface Definition extends CustomResourceDefinition {
+  readonly metadata: { readonly name: string };
+  readonly spec: NonNullable<CustomResourceDefinition["spec"]> & {
+    readonly conversion: Readonly<Record<string, unknown>>;
+    readonly versions: readonly DefinitionVersion[];
+  };
+}
+
+/** One version of a kind, without what all versions of all kinds have in common. */
+export interface VersionParts {
+  readonly spec: JsonSchema;
+  /** Absent: the kind has no status, and no subresource. */
+  readonly status?: JsonSchema;
+  readonly scale?: ScaleSubresource;
+  readonly columns?: readonly PrinterColumn[];
+  /** Rules of the whole object: only they see the name. */
+  readonly rules?: readonly ValidationRule[];
+}
+
+export interface KindParts {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly shortName: string;
+  readonly description: string;
+  readonly v1beta1: VersionParts;
+  readonly v1alpha1: VersionParts;
+}
+
+export const ageColumn: PrinterColumn = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
+
+export const readyColumn: PrinterColumn = {
+  name: "Ready",
+  type: "string",
+  jsonPath: ".status.conditions[?(@.type=='Ready')].status",
+};
+
+export const reasonColumn: PrinterColumn = {
+  name: "Reason",
+  type: "string",
+  jsonPath: ".status.conditions[?(@.type=='Ready')].reason",
+};
+
+export const scaleSubresource: ScaleSubresource = {
+  specReplicasPath: ".spec.replicas",
+  statusReplicasPath: ".status.replicas",
+  labelSelectorPath: ".status.selector",
+};
+
+// The service, its namespace and the path are those of existing installations. The certificate is put in when it exists.
+const conversion = {
+  strategy: "Webhook",
+  webhook: {
+    clientConfig: {
+      service: { name: "agent-sandbox-webhook-service", namespace: "agent-sandbox-system", path: "/convert" },
+    },
+    conversionReviewVersions: ["v1", "v1beta1"],
+  },
+};
+
+/** The whole definition of a kind: `v1beta1` is stored, `v1alpha1` is served with a warning. */
+export function definition(parts: KindParts): Definition {
+  const { group, kind, plural } = parts;
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames: [parts.shortName] },
+      scope: "Namespaced",
+      conversion,
+      versions: [
+        { name: "v1beta1", served: true, storage: true, ...versionBody(parts.description, parts.v1beta1) },
+        {
+          name: "v1alpha1",
+          served: true,
+          storage: false,
+          deprecated: true,
+          deprecationWarning: `${group}/v1alpha1 ${kind} is deprecated; use ${group}/v1beta1 ${kind} instead`,
+          ...versionBody(parts.description, parts.v1alpha1),
+        },
+      ],
+    },
+  };
+}
+
+function versionBody(description: string, { spec, status, scale, columns, rules }: VersionParts) {
+  const root = object({
+    apiVersion: described("The group and version of the API that this object is written in.", text),
+    kind: described("What kind of object this is.", text),
+    metadata: { type: "object" },
+    "spec*": spec,
+    ...(status && { status }),
+  });
+  return {
+    schema: {
+      openAPIV3Schema: { ...described(description, root), ...(rules && { "x-kubernetes-validations": rules }) },
+    },
+    ...(status && { subresources: { status: {}, ...(scale && { scale }) } }),
+    ...(columns && { additionalPrinterColumns: columns }),
+  };
+}

@@ -1,0 +1,33 @@
+/** A validation rule in CEL, as the API server runs it on a write. */
+export interface ValidationRule {
+  readonly rule: string;
+  readonly message: string;
+  /** `oldSelf` is an optional value, and the rule is run on creation too. */
+  readonly optionalOldSelf?: boolean;
+}
+
+/** The part of structural OpenAPI v3 schemas that our definitions use. */
+export interface JsonSchema {
+  readonly type?: "object" | "array" | "string" | "boolean" | "integer" | "number";
+  readonly format?: "int32" | "int64" | "date-time";
+  readonly description?: string;
+  readonly default?: string | number | boolean;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: JsonSchema;
+  readonly items?: JsonSchema;
+  readonly required?: readonly string[];
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly minProperties?: number;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly "x-kubernetes-int-or-string"?: true;
+  readonly "x-kubernetes-list-type"?: "atomic" | "set" | "map";
+  readonly "x-kubernetes-list-map-keys"?: readonly string[];
+  readonly "x-kubernetes-map-type"?: "atomic";
+  readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+}
