@@ -16,6 +16,8 @@ export interface JsonSchema {
   readonly pattern?: string;
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly exclusiveMinimum?: boolean;
+  readonly exclusiveMaximum?: boolean;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly minItems?: number;
@@ -26,7 +28,21 @@ export interface JsonSchema {
   readonly "x-kubernetes-list-type"?: "atomic" | "set" | "map";
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
   readonly "x-kubernetes-map-type"?: "atomic" | "granular";
-  readonly "x-kubernetes-validations"?: readonly { readonly rule: string; readonly message?: string }[];
+  readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+}
+
+/** A rule in the Common Expression Language; one that names `oldSelf` is about updates only. */
+export interface ValidationRule {
+  readonly rule: string;
+  readonly message?: string;
+}
+
+/** How a kind that is another spelling of a stored kind (events.k8s.io of core events) is translated. */
+export interface View {
+  /** The kind whose objects are stored; it is served as well. */
+  readonly of: ResourceType;
+  readonly toStored: (object: KubeObject) => KubeObject;
+  readonly fromStored: (object: KubeObject) => KubeObject;
 }
 
 /** A column of a table answer, as custom resource definitions spell it. */
@@ -59,6 +75,11 @@ export interface ServedKind {
   readonly listKind: string;
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
+  /**
+   * Present: nothing is stored under this type. Objects are written as `view.toStored` of what was prepared and validated,
+   * and read and watched as `view.fromStored`, which also sets `apiVersion` and `kind`.
+   */
+  readonly view?: View;
   /** Whether writes to `/status` are separate from writes to the object. */
   readonly hasStatus: boolean;
   readonly scale?: {

@@ -1,0 +1,43 @@
+import type { ResourceType } from "../../api/resource-type.ts";
+import type { ServedKind } from "./served-kind.ts";
+import { resourceName } from "./status-errors.ts";
+
+/** The kinds that one server serves. */
+export class KindRegistry {
+  readonly kinds: readonly ServedKind[];
+  readonly #byPath = new Map<string, ServedKind>();
+  readonly #byGroupKind = new Map<string, ServedKind>();
+  readonly #byResource = new Map<string, ServedKind>();
+
+  constructor(kinds: readonly ServedKind[]) {
+    this.kinds = kinds;
+    for (const kind of kinds) {
+      const { group, version, plural } = kind.type;
+      this.#byPath.set(`${group}/${version}/${plural}`, kind);
+      this.#byGroupKind.set(`${group}/${kind.type.kind}`, kind);
+      this.#byResource.set(storedResource(kind), kind);
+    }
+  }
+
+  at(group: string, version: string, plural: string): ServedKind | undefined {
+    return this.#byPath.get(`${group}/${version}/${plural}`);
+  }
+
+  /** Whatever version an owner reference names, it means the kind. */
+  ofGroupKind(group: string, kind: string): ServedKind | undefined {
+    return this.#byGroupKind.get(`${group}/${kind}`);
+  }
+
+  ofResource(resource: string): ServedKind | undefined {
+    return this.#byResource.get(resource);
+  }
+
+  has(type: ResourceType): boolean {
+    return this.at(type.group, type.version, type.plural) !== undefined;
+  }
+}
+
+/** The collection in the store that holds the objects of a kind. */
+export function storedResource(kind: ServedKind): string {
+  return resourceName(kind.type);
+}

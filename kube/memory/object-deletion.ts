@@ -1,0 +1,109 @@
+import type { KubeObject } from "../../api/meta.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { deepFreeze } from "./frozen.ts";
+import { countsGenerations } from "./generation.ts";
+import { storedResource } from "./kind-registry.ts";
+import { wireTime } from "./object-identity.ts";
+import type { ServedKind } from "./served-kind.ts";
+import { conflict, notFound } from "./status-errors.ts";
+import type { Entry, Storage } from "./storage.ts";
+
+export type PropagationPolicy = "Foreground" | "Background" | "Orphan";
+
+export interface DeletionRequest {
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+  readonly propagationPolicy?: PropagationPolicy | undefined;
+  readonly gracePeriodSeconds?: number | undefined;
+  readonly dryRun: boolean;
+}
+
+export interface Deleted {
+  readonly entry: Entry;
+  /** Whether it is gone, or waits for finalizers or its grace period. */
+  readonly gone: boolean;
+}
+
+/** The finalizers by which the garbage collector is asked to deal with dependents before the owner goes. */
+export const foregroundFinalizer = "foregroundDeletion";
+export const orphanFinalizer = "orphan";
+
+/** Deletes objects by the rules that are the same for every kind: preconditions, grace, finalizers. */
+export class ObjectDeletion {
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+
+  constructor(storage: Storage, clock: Clock) {
+    this.#storage = storage;
+    this.#clock = clock;
+  }
+
+  /** @throws StatusError 404, or 409 when a precondition does not hold. */
+  delete(kind: ServedKind, namespace: string | undefined, name: string, request: DeletionRequest): Deleted {
+    const resource = storedResource(kind);
+    const current = this.#storage.get(resource, namespace, name);
+    if (!current) throw notFound(kind.type, name);
+    refuseUnlessMeant(kind, current, request);
+
+    const graceSeconds = kind.graceSeconds(current.object, request.gracePeriodSeconds);
+    const finalizers = finalizersFor(current.object, request.propagationPolicy);
+    if (graceSeconds === 0 && finalizers.length === 0) {
+      const entry = request.dryRun ? current : this.#storage.remove(resource, withFinalizers(current.object, []));
+      return { entry, gone: true };
+    }
+    const next = this.#marked(kind, withFinalizers(current.object, finalizers), graceSeconds);
+    if (next === current.object) return { entry: current, gone: false };
+    if (request.dryRun) return { entry: preview(next), gone: false };
+    return { entry: this.#storage.put(resource, next), gone: false };
+  }
+
+  /** The same object with a time of death; the time of one that has it already can only come nearer. */
+  #marked(kind: ServedKind, object: KubeObject, graceSeconds: number): KubeObject {
+    const { deletionTimestamp, deletionGracePeriodSeconds = 0, generation } = object.metadata;
+    if (deletionTimestamp && graceSeconds >= deletionGracePeriodSeconds) return object;
+    return {
+      ...object,
+      metadata: {
+        ...object.metadata,
+        ...(!deletionTimestamp && countsGenerations(kind) && { generation: (generation ?? 0) + 1 }),
+        deletionTimestamp: wireTime(new Date(this.#clock.now().getTime() + graceSeconds * 1_000)),
+        deletionGracePeriodSeconds: graceSeconds,
+      },
+    };
+  }
+}
+
+function refuseUnlessMeant(kind: ServedKind, { object }: Entry, { uid, resourceVersion }: DeletionRequest): void {
+  const { name, uid: actualUid, resourceVersion: actualVersion } = object.metadata;
+  if (uid && uid !== actualUid) {
+    throw conflict(
+      kind.type,
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${actualUid}`,
+    );
+  }
+  if (resourceVersion && resourceVersion !== actualVersion) {
+    const why = `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${actualVersion}`;
+    throw conflict(kind.type, name, why);
+  }
+}
+
+/** The policy is remembered as a finalizer; without one an earlier choice stands. */
+function finalizersFor(object: KubeObject, policy: PropagationPolicy | undefined): readonly string[] {
+  const current = object.metadata.finalizers ?? [];
+  if (policy === undefined) return current;
+  const others = current.filter((finalizer) => finalizer !== foregroundFinalizer && finalizer !== orphanFinalizer);
+  if (policy === "Foreground") return [...others, foregroundFinalizer];
+  return policy === "Orphan" ? [...others, orphanFinalizer] : others;
+}
+
+function withFinalizers(object: KubeObject, finalizers: readonly string[]): KubeObject {
+  const current = object.metadata.finalizers ?? [];
+  if (current.length === finalizers.length && current.every((one, at) => one === finalizers[at])) return object;
+  const { finalizers: _old, ...metadata } = object.metadata;
+  return { ...object, metadata: { ...metadata, ...(finalizers.length > 0 && { finalizers }) } };
+}
+
+function preview(object: KubeObject): Entry {
+  return { object: deepFreeze(object) as Entry["object"], json: JSON.stringify(object) };
+}

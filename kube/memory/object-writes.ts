@@ -1,0 +1,200 @@
+import type { KubeObject, ObjectMeta, StatusCause } from "../../api/meta.ts";
+import { apiVersionOf } from "../../api/resource-type.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { deepFreeze, sameJson } from "./frozen.ts";
+import { asksForMore, countsGenerations } from "./generation.ts";
+import { storedResource } from "./kind-registry.ts";
+import { refusalToAdd } from "./namespaces.ts";
+import { generatedName, newUid, wireTime } from "./object-identity.ts";
+import { metadataCauses } from "./object-metadata.ts";
+import type { Admission, ServedKind } from "./served-kind.ts";
+import { alreadyExists, badRequest, conflict, invalid, notFound, unexpected } from "./status-errors.ts";
+import type { Entry, Storage } from "./storage.ts";
+
+export interface WriteMode {
+  readonly dryRun: boolean;
+  /** What happens to fields that the schema does not know. */
+  readonly fieldValidation: "Strict" | "Warn" | "Ignore";
+}
+
+export interface Written {
+  readonly entry: Entry;
+  /** For the client's eyes: fields that were dropped. */
+  readonly warnings: readonly string[];
+}
+
+export interface Update {
+  readonly subresource: "status" | "scale" | undefined;
+  /** Whether the new object has to name the version that it replaces; patches need not. */
+  readonly versionRequired: boolean;
+  /** Makes the new object from what is stored. */
+  readonly change: (current: KubeObject) => KubeObject;
+}
+
+/** Creates and updates objects by the rules that are the same for every kind. */
+export class ObjectWrites {
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+
+  constructor(storage: Storage, clock: Clock) {
+    this.#storage = storage;
+    this.#clock = clock;
+  }
+
+  /** @throws StatusError as kube-apiserver refuses: 400, 403, 404 (no such namespace), 409, 422. */
+  create(kind: ServedKind, namespace: string | undefined, body: KubeObject, mode: WriteMode): Written {
+    if (body.metadata.resourceVersion) throw unexpected("resourceVersion should not be set on objects to be created");
+    const named = asNew(kind, namespace, body, this.#clock.now());
+    const name = named.metadata.name ?? "";
+    const refusal = refusalToAdd(this.#storage, kind, namespace, name);
+    if (refusal) throw refusal;
+    const { object, warnings } = this.#admit(kind, named, undefined, undefined, mode);
+    const resource = storedResource(kind);
+    if (this.#storage.get(resource, namespace, name)) throw alreadyExists(kind.type, name);
+    return { entry: mode.dryRun ? unstored(object) : this.#storage.put(resource, object), warnings };
+  }
+
+  /** @throws StatusError as kube-apiserver refuses: 400, 404, 409, 422. */
+  update(
+    kind: ServedKind,
+    namespace: string | undefined,
+    name: string,
+    { subresource, versionRequired, change }: Update,
+    mode: WriteMode,
+  ): Written {
+    const resource = storedResource(kind);
+    const current = this.#storage.get(resource, namespace, name);
+    if (!current) throw notFound(kind.type, name);
+    const asked = change(current.object);
+    refuseOtherIdentity(kind, current.object, asked, versionRequired);
+    const merged = onlyItsPart(kind, current.object, asked, subresource);
+    const { object: admitted, warnings } = this.#admit(kind, merged, current.object, subresource, mode);
+    const next = withGeneration(kind, current.object, admitted);
+    if (sameJson(next, current.object)) return { entry: current, warnings };
+    if (mode.dryRun) return { entry: unstored(next), warnings };
+    const entry = isFinished(next) ? this.#storage.remove(resource, next) : this.#storage.put(resource, next);
+    return { entry, warnings };
+  }
+
+  #admit(
+    kind: ServedKind,
+    asked: KubeObject,
+    old: KubeObject | undefined,
+    subresource: Admission["subresource"],
+    mode: WriteMode,
+  ): { readonly object: KubeObject; readonly warnings: readonly string[] } {
+    const admission: Admission = { operation: old ? "update" : "create", subresource, old, now: this.#clock.now() };
+    const { object, unknownFields } = kind.prepare(asked, admission);
+    const warnings = unknownFields.map((field) => `unknown field "${field}"`);
+    if (warnings.length > 0 && mode.fieldValidation === "Strict") throw strictDecodingError(kind, warnings);
+    const causes = [...metadataCauses(object, old), ...kind.validate(object, admission)];
+    if (causes.length > 0) throw invalid(kind.type, object.metadata.name ?? "", causes);
+    return { object, warnings: mode.fieldValidation === "Warn" ? warnings : [] };
+  }
+}
+
+function asNew(kind: ServedKind, namespace: string | undefined, body: KubeObject, now: Date): KubeObject {
+  const { name, generateName, labels, annotations, ownerReferences, finalizers } = body.metadata;
+  const metadata: ObjectMeta = {
+    ...(generateName && { generateName }),
+    name: name || (generateName ? generatedName(generateName) : ""),
+    ...(namespace !== undefined && { namespace }),
+    uid: newUid(),
+    creationTimestamp: wireTime(now),
+    ...(countsGenerations(kind) && { generation: 1 }),
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+    ...(ownerReferences && { ownerReferences }),
+    ...(finalizers && { finalizers }),
+  };
+  const { apiVersion: _version, kind: _kind, metadata: _metadata, ...rest } = body;
+  const { status: _status, ...withoutStatus } = rest as { readonly status?: unknown };
+  return {
+    apiVersion: apiVersionOf(kind.type),
+    kind: kind.type.kind,
+    metadata,
+    // Of the kinds with a separate status nobody can create one with a status.
+    ...(kind.hasStatus ? withoutStatus : rest),
+  };
+}
+
+/** The name in the path, the version that was read and the uid have to agree with what is stored. */
+function refuseOtherIdentity(kind: ServedKind, current: KubeObject, asked: KubeObject, versionRequired: boolean): void {
+  const { name = "", namespace, resourceVersion, uid } = current.metadata;
+  const { metadata } = asked;
+  if (metadata.name !== name) {
+    throw badRequest(`the name of the object (${metadata.name ?? ""}) does not match the name on the URL (${name})`);
+  }
+  if (metadata.namespace && metadata.namespace !== namespace) {
+    throw badRequest("the namespace of the object does not match the namespace on the request");
+  }
+  if (metadata.uid && metadata.uid !== uid) {
+    const why = `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`;
+    throw conflict(kind.type, name, why);
+  }
+  if (!metadata.resourceVersion && versionRequired) throw invalid(kind.type, name, [versionMissing]);
+  if (metadata.resourceVersion && metadata.resourceVersion !== resourceVersion) throw conflict(kind.type, name);
+}
+
+const versionMissing: StatusCause = {
+  reason: "FieldValueInvalid",
+  message: "Invalid value: 0: must be specified for an update",
+  field: "metadata.resourceVersion",
+};
+
+/** What a write may touch: the status through its own path and nothing else there, the rest through the main one. */
+function onlyItsPart(
+  kind: ServedKind,
+  current: KubeObject,
+  asked: KubeObject,
+  subresource: Update["subresource"],
+): KubeObject {
+  const { status: currentStatus, ...currentRest } = current as KubeObject & { readonly status?: unknown };
+  const { status: askedStatus, ...askedRest } = asked as KubeObject & { readonly status?: unknown };
+  if (subresource === "status") {
+    return { ...currentRest, ...(askedStatus !== undefined && { status: askedStatus }) } as KubeObject;
+  }
+  const status = kind.hasStatus ? currentStatus : askedStatus;
+  return {
+    ...askedRest,
+    apiVersion: apiVersionOf(kind.type),
+    kind: kind.type.kind,
+    metadata: keepSystemFields(current.metadata, asked.metadata),
+    ...(status !== undefined && { status }),
+  } as KubeObject;
+}
+
+function keepSystemFields(current: ObjectMeta, asked: ObjectMeta): ObjectMeta {
+  const { labels, annotations, ownerReferences, finalizers } = asked;
+  const { labels: _l, annotations: _a, ownerReferences: _o, finalizers: _f, ...system } = current;
+  return {
+    ...system,
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+    ...(ownerReferences && ownerReferences.length > 0 && { ownerReferences }),
+    ...(finalizers && finalizers.length > 0 && { finalizers }),
+  };
+}
+
+function withGeneration(kind: ServedKind, current: KubeObject, next: KubeObject): KubeObject {
+  if (!countsGenerations(kind) || !asksForMore(kind, current, next)) return next;
+  return { ...next, metadata: { ...next.metadata, generation: (current.metadata.generation ?? 0) + 1 } };
+}
+
+/** An object that waited for its finalizers is gone with the last of them. */
+function isFinished({ metadata }: KubeObject): boolean {
+  if (!metadata.deletionTimestamp || (metadata.finalizers ?? []).length > 0) return false;
+  return (metadata.deletionGracePeriodSeconds ?? 0) === 0;
+}
+
+function strictDecodingError(kind: ServedKind, warnings: readonly string[]) {
+  const { version, kind: name } = kind.type;
+  return badRequest(
+    `${name} in version "${version}" cannot be handled as a ${name}: strict decoding error: ${warnings.join(", ")}`,
+  );
+}
+
+/** What a dry run answers: the object as it would be, under the version that it was made from. */
+function unstored(object: KubeObject): Entry {
+  return { object: deepFreeze(object) as Entry["object"], json: JSON.stringify(object) };
+}
