@@ -1,0 +1,80 @@
+import { type KubeObject, keyOf, type Stored } from "../api/meta.ts";
+import type { Store } from "./informer.ts";
+
+/** For each index the values under which an object is found. */
+export type Indexes<T extends KubeObject, I extends string> = Readonly<
+  Record<I, (object: Stored<T>) => readonly string[]>
+>;
+
+/** Objects by key, and by every question that has an index. */
+export class IndexedStore<T extends KubeObject, I extends string = never> implements Store<T, I> {
+  readonly #objects = new Map<string, Stored<T>>();
+  readonly #indexes: readonly (readonly [I, (object: Stored<T>) => readonly string[]])[];
+  readonly #keys: Readonly<Record<I, Map<string, Set<string>>>>;
+  readonly #frozen: boolean;
+
+  /** `frozen` makes a caller that changes a shared object fail at once; it costs a walk over each object. */
+  constructor(indexes: Indexes<T, I>, options: { readonly frozen?: boolean } = {}) {
+    const names = Object.keys(indexes) as I[];
+    this.#indexes = names.map((name) => [name, indexes[name]]);
+    this.#keys = Object.fromEntries(names.map((name) => [name, new Map()])) as Record<I, Map<string, Set<string>>>;
+    this.#frozen = options.frozen ?? false;
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  get(key: string): Stored<T> | undefined {
+    return this.#objects.get(key);
+  }
+
+  list(): readonly Stored<T>[] {
+    return [...this.#objects.values()];
+  }
+
+  by(index: I, value: string): readonly Stored<T>[] {
+    const found: Stored<T>[] = [];
+    for (const key of this.#keys[index].get(value) ?? []) {
+      const object = this.#objects.get(key);
+      if (object) found.push(object);
+    }
+    return found;
+  }
+
+  keys(): readonly string[] {
+    return [...this.#objects.keys()];
+  }
+
+  put(object: Stored<T>): void {
+    const key = keyOf(object);
+    // An object may leave one value for another, so the old version goes out of every index first.
+    this.delete(key);
+    this.#objects.set(key, this.#frozen ? deepFreeze(object) : object);
+    for (const [name, valuesOf] of this.#indexes) {
+      for (const value of valuesOf(object)) {
+        const keys = this.#keys[name].get(value) ?? new Set();
+        this.#keys[name].set(value, keys.add(key));
+      }
+    }
+  }
+
+  delete(key: string): void {
+    const object = this.#objects.get(key);
+    if (!object) return;
+    this.#objects.delete(key);
+    for (const [name, valuesOf] of this.#indexes) {
+      for (const value of valuesOf(object)) {
+        const keys = this.#keys[name].get(value);
+        keys?.delete(key);
+        if (keys?.size === 0) this.#keys[name].delete(value);
+      }
+    }
+  }
+}
+
+function deepFreeze<V>(value: V): V {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const inner of Object.values(value)) deepFreeze(inner);
+  return Object.freeze(value);
+}
