@@ -17,7 +17,7 @@ export function formatLogLine({ time, stream, partial, text }: LogLine): string 
 
 /** The parts of one entry without its line end; undefined for what is none, such as the torn last line of a crash. */
 export function parseLogLine(entry: string): LogLine | undefined {
-  const match = /^(\S+) (stdout|stderr) ([FP]) ([^]*)$/.exec(entry);
+  const match = /^(\S+) (stdout|stderr) ([FP]) (.*)$/s.exec(entry);
   if (!match) return undefined;
   const [, time = "", stream, tag, text = ""] = match;
   return { time, stream: stream as LogStream, partial: tag === "P", text };

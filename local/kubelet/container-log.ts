@@ -1,0 +1,137 @@
+import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Readable } from "node:stream";
+import type { Clock } from "../../lib/clock.ts";
+import { formatLogLine, LineCutter, type LogStream } from "./log-line.ts";
+
+/** A log file is put aside at this size, and what was put aside before is dropped. The kubelet's default size. */
+export const logFileBytesMax = 10 * 1024 * 1024;
+// A program that writes faster than the disk takes it is made to wait.
+const pendingBytesMax = 256 * 1024;
+// How long after its end a program's output is waited for.
+const strangersMs = 1_000;
+
+/** Where the lines before the last rotation are. */
+export const olderLog = (path: string): string => `${path}.older`;
+
+/** Writes what one run of a container prints. A log that cannot be written never stops the program. */
+export class ContainerLog {
+  readonly path: string;
+  readonly #clock: Clock;
+  readonly #bytesMax: number;
+  readonly #sources = new Set<Readable>();
+  readonly #ended: Promise<void>[] = [];
+  #pending: string[] = [];
+  #pendingBytes = 0;
+  #pumping: Promise<void> | undefined;
+  #file: FileHandle | undefined;
+  #fileBytes = 0;
+  #rotations = 0;
+  #closed = false;
+  #change = Promise.withResolvers<void>();
+
+  constructor(path: string, clock: Clock, bytesMax: number = logFileBytesMax) {
+    this.path = path;
+    this.#clock = clock;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** How often the file was put aside: a reader that finds it changed has to open the new one. */
+  get rotations(): number {
+    return this.#rotations;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Resolves at the next write, or when the log is closed. Take it before reading, and nothing is missed. */
+  get change(): Promise<void> {
+    return this.#change.promise;
+  }
+
+  attach(source: Readable, stream: LogStream): void {
+    const cutter = new LineCutter();
+    const write = (lines: ReturnType<LineCutter["cut"]>) => {
+      const time = this.#clock.now().toISOString();
+      for (const { text, partial } of lines) this.#append(formatLogLine({ time, stream, text, partial }));
+    };
+    this.#sources.add(source);
+    this.#ended.push(
+      new Promise((resolve) => {
+        source.on("data", (chunk: Buffer) => write(cutter.cut(chunk)));
+        source.on("error", () => {}); // "close" follows
+        source.once("close", () => {
+          this.#sources.delete(source);
+          write(cutter.end());
+          resolve();
+        });
+      }),
+    );
+  }
+
+  /** Resolves when everything that was printed so far can be read from the file. */
+  async flush(): Promise<void> {
+    while (this.#pumping) await this.#pumping;
+  }
+
+  /** Waits until what the program printed has ended and is written. */
+  async close(): Promise<void> {
+    // A process that left its group may keep the pipe open for ever.
+    using limit = this.#clock.after(strangersMs, () => {
+      for (const source of this.#sources) source.destroy();
+    });
+    await Promise.all(this.#ended);
+    limit.cancel();
+    await this.flush();
+    this.#closed = true;
+    await this.#file?.close().catch(() => {});
+    this.#tell();
+  }
+
+  #append(entry: string): void {
+    this.#pending.push(entry);
+    this.#pendingBytes += entry.length;
+    if (this.#pendingBytes > pendingBytesMax) for (const source of this.#sources) source.pause();
+    this.#pumping ??= this.#pump().finally(() => {
+      this.#pumping = undefined;
+    });
+  }
+
+  async #pump(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const batch = Buffer.from(this.#pending.join(""));
+      this.#pending = [];
+      this.#pendingBytes = 0;
+      // A full disk costs lines, not the program.
+      await this.#write(batch).catch(() => {});
+      this.#tell();
+      for (const source of this.#sources) source.resume();
+    }
+  }
+
+  async #write(batch: Buffer): Promise<void> {
+    if (this.#file && this.#fileBytes + batch.length > this.#bytesMax) await this.#rotate(this.#file);
+    this.#file ??= await openForAppending(this.path);
+    await this.#file.appendFile(batch);
+    this.#fileBytes += batch.length;
+  }
+
+  async #rotate(file: FileHandle): Promise<void> {
+    this.#file = undefined;
+    await file.close();
+    await rename(this.path, olderLog(this.path));
+    this.#fileBytes = 0;
+    this.#rotations += 1;
+  }
+
+  #tell(): void {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
+  }
+}
+
+async function openForAppending(path: string): Promise<FileHandle> {
+  await mkdir(dirname(path), { recursive: true });
+  return open(path, "a", 0o600);
+}
