@@ -1,0 +1,59 @@
+import { BlockList, isIP } from "node:net";
+
+const dialledByNobody = new BlockList();
+for (const [network, prefix] of [
+  ["0.0.0.0", 8], // "this network"; Linux dials itself
+  ["169.254.0.0", 16], // link-local, where clouds keep credentials
+  ["224.0.0.0", 4], // multicast
+  ["255.255.255.255", 32],
+] as const) {
+  dialledByNobody.addSubnet(network, prefix, "ipv4");
+}
+dialledByNobody.addAddress("::", "ipv6");
+dialledByNobody.addSubnet("fe80::", 10, "ipv6");
+dialledByNobody.addSubnet("ff00::", 8, "ipv6");
+
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+
+/**
+ * One spelling for each address: IPv6 compressed in lower case, and an IPv4 address that is wrapped in IPv6 (mapped,
+ * compatible, NAT64, 6to4) unwrapped, for its class is what counts. Undefined for anything but a plain literal;
+ * zones are refused.
+ */
+export function canonicalIp(text: string): string | undefined {
+  if (text.includes("%")) return undefined;
+  const family = isIP(text);
+  if (family === 0) return undefined;
+  if (family === 4) return text;
+  const groups = groupsOf(text);
+  return embeddedIpv4(groups) ?? new URL(`http://[${text}]`).hostname.slice(1, -1);
+}
+
+/** Whether an address in canonical form may be a Pod's: unicast, and loopback only where that is asked for. */
+export function isDiallable(ip: string, allowLoopback: boolean): boolean {
+  const family = isIP(ip) === 6 ? "ipv6" : "ipv4";
+  if (dialledByNobody.check(ip, family)) return false;
+  return allowLoopback || !loopback.check(ip, family);
+}
+
+function groupsOf(ipv6: string): readonly number[] {
+  const host = new URL(`http://[${ipv6}]`).hostname.slice(1, -1); // turns a dotted tail into groups as well
+  const [left = "", right] = host.split("::");
+  const parse = (part: string) => (part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16)));
+  const [head, tail] = [parse(left), parse(right ?? "")];
+  return [...head, ...new Array<number>(8 - head.length - tail.length).fill(0), ...tail];
+}
+
+function embeddedIpv4(groups: readonly number[]): string | undefined {
+  const [a, b, c, d, e, f, g = 0, h = 0] = groups;
+  const zeros = a === 0 && b === 0 && c === 0 && d === 0 && e === 0;
+  const mapped = zeros && f === 0xffff;
+  const compatible = zeros && f === 0 && (g !== 0 || h > 1); // :: and ::1 are themselves
+  const nat64 = a === 0x64 && b === 0xff9b && c === 0 && d === 0 && e === 0 && f === 0;
+  if (mapped || compatible || nat64) return dotted(g, h);
+  return a === 0x2002 ? dotted(b ?? 0, c ?? 0) : undefined;
+}
+
+const dotted = (high: number, low: number) => [high >> 8, high & 0xff, low >> 8, low & 0xff].join(".");

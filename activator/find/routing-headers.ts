@@ -1,0 +1,55 @@
+import { ActivatorError, type ErrorCode } from "../errors.ts";
+import { type HeaderPair, headerValues } from "../request.ts";
+import { isLabel, parsePort } from "./host-name.ts";
+import { canonicalIp, isDiallable } from "./ip-address.ts";
+
+/** What the `X-Sandbox-*` headers of a request say. Undefined: absent or empty. */
+export interface RoutingHeaders {
+  readonly id: string | undefined;
+  readonly namespace: string | undefined;
+  readonly port: number | undefined;
+  /** In canonical form. A hint that is checked against the live Pod, never an address to dial. */
+  readonly podIp: string | undefined;
+}
+
+/**
+ * Reads the routing headers in the contract's order: id, namespace, port, Pod IP; the first failure is the one
+ * that is reported.
+ *
+ * @throws ActivatorError for a value that is malformed, or one header that says two things: an outer proxy may have
+ *   read the other one.
+ */
+export function readRoutingHeaders(headers: readonly HeaderPair[], allowLoopbackPodIp: boolean): RoutingHeaders {
+  const id = readOne(headers, "x-sandbox-id", "BadSandboxId");
+  if (id !== undefined && !isLabel(id)) throw new ActivatorError("BadSandboxId");
+  const namespace = readOne(headers, "x-sandbox-namespace", "BadNamespace");
+  if (namespace !== undefined && !isLabel(namespace)) throw new ActivatorError("BadNamespace");
+  const portText = readOne(headers, "x-sandbox-port", "BadPort");
+  const port = portText === undefined ? undefined : parsePort(portText);
+  if (portText !== undefined && port === undefined) throw new ActivatorError("BadPort");
+  return { id, namespace, port, podIp: readPodIp(headers, allowLoopbackPodIp) };
+}
+
+function readPodIp(headers: readonly HeaderPair[], allowLoopback: boolean): string | undefined {
+  const text = readOne(headers, "x-sandbox-pod-ip", "BadPodIp");
+  if (text === undefined) return undefined;
+  const ip = canonicalIp(text);
+  if (ip === undefined) throw new ActivatorError("BadPodIpFormat");
+  if (!isDiallable(ip, allowLoopback)) throw new ActivatorError("BadPodIp");
+  return ip;
+}
+
+function readOne(headers: readonly HeaderPair[], name: string, disagree: ErrorCode): string | undefined {
+  const values = new Set(headerValues(headers, name).map((value) => value.trim()));
+  if (values.size > 1) throw new ActivatorError(disagree);
+  const [value] = values;
+  return value || undefined;
+}
+
+/** `X-Sandbox-Timeout` in milliseconds; undefined where it is absent or of no use (spec router 10.3). */
+export function readTimeoutMs(headers: readonly HeaderPair[]): number | undefined {
+  const text = headerValues(headers, "x-sandbox-timeout")[0]?.trim() ?? "";
+  if (!/^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return undefined;
+  const seconds = Number(text);
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
+}
