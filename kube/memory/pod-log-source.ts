@@ -1,26 +1,35 @@
-/** Which part of which log, in the words of `GET /api/v1/namespaces/NS/pods/NAME/log`. */
+import type { Pod } from "../../api/core.ts";
+import type { Stored } from "../../api/meta.ts";
+
+/** What `GET pods/NAME/log` asks; the server has found the Pod and the container, the rest is the kubelet's. */
 export interface PodLogRequest {
-  readonly namespace: string;
-  readonly pod: string;
-  /** Absent: the only container of the Pod. */
-  readonly container?: string | undefined;
-  /** Go on with what is written from now on, until the container ends. */
-  readonly follow?: boolean | undefined;
-  /** Only so many of the lines that are there. */
-  readonly tailLines?: number | undefined;
+  readonly pod: Stored<Pod>;
+  readonly container: string;
   /** The run before the present one. */
-  readonly previous?: boolean | undefined;
-  readonly sinceSeconds?: number | undefined;
-  readonly limitBytes?: number | undefined;
-  /** Put its time and a space in front of each line. */
-  readonly timestamps?: boolean | undefined;
+  readonly previous: boolean;
+  /** Go on with what is written from now on, until the container has ended for good. */
+  readonly follow: boolean;
+  /** Begin each line with its time and a space. */
+  readonly timestamps: boolean;
+  /** Begin so many lines before the end. */
+  readonly tailLines: number | undefined;
+  /** Leave out what was written before. */
+  readonly since: Date | undefined;
+  /** End after so many bytes. */
+  readonly limitBytes: number | undefined;
 }
 
-/** Where the API server gets the logs of containers from: what a kubelet is to a real one. */
+/** Whoever runs the containers and so has their logs. */
 export interface PodLogSource {
   /**
-   * @throws StatusError at once, and so before any byte: 404 for a Pod that there is not, 400 for a container that
-   *   there is not, that has to be named, or that has no log yet.
+   * The bytes of the answer, in chunks. The signal is aborted when the client leaves.
+   *
+   * @throws PodLogRefused when there is no such log; from the first `next()`, not later.
    */
-  open(request: PodLogRequest, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  read(request: PodLogRequest, signal: AbortSignal): AsyncIterable<string | Uint8Array>;
+}
+
+/** There is no such log; the message says why, as the kubelet does, and goes to the client with status 400. */
+export class PodLogRefused extends Error {
+  override readonly name = "PodLogRefused";
 }
