@@ -103,10 +103,16 @@ export interface Volume {
   readonly name: string;
   readonly emptyDir?: { readonly medium?: string; readonly sizeLimit?: string };
   readonly persistentVolumeClaim?: { readonly claimName: string; readonly readOnly?: boolean };
-  readonly configMap?: { readonly name?: string; readonly items?: readonly KeyToPath[]; readonly optional?: boolean };
+  readonly configMap?: {
+    readonly name?: string;
+    readonly items?: readonly KeyToPath[];
+    readonly defaultMode?: number;
+    readonly optional?: boolean;
+  };
   readonly secret?: {
     readonly secretName?: string;
     readonly items?: readonly KeyToPath[];
+    readonly defaultMode?: number;
     readonly optional?: boolean;
   };
   readonly hostPath?: { readonly path: string; readonly type?: string };

@@ -71,13 +71,13 @@ function chooseRun(
   { previous }: PodLogRequest,
 ): number {
   const { state, lastState, restartCount = 0 } = status ?? {};
-  if (previous) {
-    if (lastState?.terminated && !state?.waiting) return restartCount - 1;
+  // While a container waits to be started again, its restarts count up to the run that has ended.
+  const waiting = state?.running === undefined && state?.terminated === undefined;
+  if (previous && !lastState?.terminated) {
     throw badRequest(`previous terminated container "${container}" in pod "${metadata.name}" not found`);
   }
-  if (state?.running || state?.terminated) return restartCount;
-  // While it waits to be restarted, the log to read is the one of the run that ended.
-  if (lastState?.terminated) return restartCount;
+  if (previous) return waiting ? restartCount : restartCount - 1;
+  if (!waiting || lastState?.terminated) return restartCount;
   const reason = state?.waiting?.reason ?? "ContainerCreating";
   throw badRequest(`container "${container}" in pod "${metadata.name}" is waiting to start: ${reason}`);
 }

@@ -1,0 +1,120 @@
+import { readFile } from "node:fs/promises";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import { listenersOnEveryAddress } from "./listening-sockets.ts";
+import { listProcesses, type ProcessFacts, socketInodes } from "./proc.ts";
+
+/** A program opens its ports soon after its start, so that is when it is looked at most, in milliseconds after it. */
+const firstLooksMs = [20, 60, 140, 300, 600, 1_200, 2_500, 5_000, 10_000];
+const laterLooksMs = 30_000;
+/** Looking may take no more than this share of the time, on a machine with very many connections too. */
+const shareOfTime = 0.2;
+
+/**
+ * Finds programs that listen on every address of the machine: such a one would answer for every Pod. It reads what
+ * Linux tells of sockets; on other systems there is nothing to read, and nothing is found.
+ *
+ * It costs one or two small files a look for all programs together; the processes themselves are looked into only when
+ * there is a socket that has not been seen before.
+ */
+export class EveryAddressWatch implements Disposable {
+  readonly #clock: Clock;
+  readonly #groups = new Map<number, { readonly found: (port: number) => void; timer: Timer }>();
+  #strangers: ReadonlySet<string> = new Set();
+  #looking: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #restMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Looks at a process group until disposed of, and calls `found` when something in it listens on every address. */
+  watch(groupId: number, found: (port: number) => void): Disposable {
+    const lookAgain = (nth: number): Timer => {
+      const delayMs =
+        (firstLooksMs[nth] ?? laterLooksMs) - (nth < firstLooksMs.length ? (firstLooksMs[nth - 1] ?? 0) : 0);
+      return this.#clock.after(delayMs, () => {
+        entry.timer = lookAgain(Math.min(nth + 1, firstLooksMs.length));
+        void this.look();
+      });
+    };
+    const entry = { found, timer: lookAgain(0) };
+    this.#groups.set(groupId, entry);
+    return {
+      [Symbol.dispose]: () => {
+        entry.timer.cancel();
+        if (this.#groups.get(groupId) === entry) this.#groups.delete(groupId);
+      },
+    };
+  }
+
+  /** Resolves when everything that listens by now has been looked at. Many callers share one look. */
+  look(): Promise<void> {
+    if (!this.#looking) return this.#begin();
+    // The one under way may have read before what the caller wants to know of.
+    this.#next ??= this.#looking.then(() => {
+      this.#next = undefined;
+      return this.#begin();
+    });
+    return this.#next;
+  }
+
+  [Symbol.dispose](): void {
+    for (const { timer } of this.#groups.values()) timer.cancel();
+    this.#groups.clear();
+  }
+
+  #begin(): Promise<void> {
+    this.#looking = this.#lookOnce().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #lookOnce(): Promise<void> {
+    if (this.#groups.size === 0) return;
+    if (this.#restMs > 1) await this.#clock.sleep(this.#restMs);
+    const beganMs = this.#clock.ticksMs();
+    const texts = await Promise.all(
+      ["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readFile(file, "utf8").catch(() => "")),
+    );
+    const sockets = texts.flatMap(listenersOnEveryAddress);
+    const unknown = new Map(
+      sockets.filter(({ inode }) => !this.#strangers.has(inode)).map((one) => [one.inode, one.port]),
+    );
+    const ours = unknown.size > 0 ? await this.#ownersOf(unknown) : new Map<string, number>();
+    this.#strangers = new Set(sockets.map(({ inode }) => inode).filter((inode) => !ours.has(inode)));
+    this.#restMs = (this.#clock.ticksMs() - beganMs) * (1 / shareOfTime - 1);
+    for (const [inode, groupId] of ours) this.#groups.get(groupId)?.found(unknown.get(inode) ?? 0);
+  }
+
+  /** Which of the sockets belong to which of our groups. */
+  async #ownersOf(sockets: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
+    const owners = new Map<string, number>();
+    const processes = await listProcesses();
+    for (const [pid, groupId] of groupMembers(processes, new Set(this.#groups.keys()))) {
+      for (const inode of await socketInodes(pid)) if (sockets.has(inode)) owners.set(inode, groupId);
+    }
+    return owners;
+  }
+}
+
+/** Which process belongs to which group: by the group, by the session, or as a descendant of such a process. */
+export function groupMembers(
+  processes: readonly ProcessFacts[],
+  groupIds: ReadonlySet<number>,
+): ReadonlyMap<number, number> {
+  const byPid = new Map(processes.map((facts) => [facts.pid, facts]));
+  const members = new Map<number, number>();
+  for (const facts of processes) {
+    const seen = new Set<number>();
+    for (let at: ProcessFacts | undefined = facts; at && !seen.has(at.pid); at = byPid.get(at.parentPid)) {
+      seen.add(at.pid);
+      const groupId = [at.groupId, at.sessionId].find((id) => groupIds.has(id));
+      if (groupId === undefined) continue;
+      members.set(facts.pid, groupId);
+      break;
+    }
+  }
+  return members;
+}
