@@ -1,6 +1,6 @@
 import type { Condition, ConditionStatus } from "./meta.ts";
 
-/** Every reason that a condition of a Sandbox can have, by its type. `PodScheduled` also passes on what the Pod says. */
+/** Every reason of its own that a condition of a Sandbox can have, by its type. */
 export const sandboxReasons = {
   Suspended: ["NotSuspended", "PodStateUnknown", "PodTerminated", "PodNotOwned", "PodTerminating"],
   Finished: ["PodSucceeded", "PodFailed"],
@@ -51,7 +51,11 @@ export interface Fact {
 
 /** A fact in the words of the contract: `Ready` because of `PodTerminated` does not compile. */
 export type SandboxFact = {
-  readonly [T in SandboxConditionType]: Fact & { readonly type: T; readonly reason: ReasonOf<T> };
+  // The reason why a Pod is scheduled or not is the scheduler's, and is passed on as it is.
+  readonly [T in SandboxConditionType]: Fact & {
+    readonly type: T;
+    readonly reason: T extends "PodScheduled" ? string : ReasonOf<T>;
+  };
 }[SandboxConditionType];
 
 export type ClaimReadyFact = Fact & { readonly type: "Ready"; readonly reason: ClaimReadyReason };

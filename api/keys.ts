@@ -1,5 +1,5 @@
-// Every label and annotation that the system writes or reads, by its name in the contract. A name that ends in `Label` or
-// `Annotation` says where the key belongs; `sandboxName` is both, the label being the older form.
+// Every label and annotation that the system writes or reads, by its name in the contract. Whether it is a label or an
+// annotation is in the name of the constant, for one key is both.
 import { agentsGroup, extensionsGroup } from "./sandbox.ts";
 
 /** Hash of the Sandbox's name, on everything a Sandbox owns; the selector of its Service and of its status. */

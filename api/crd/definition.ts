@@ -31,7 +31,7 @@ export interface DefinitionVersion {
 /** A definition as its manifest spells it. */
 export interface Definition extends CustomResourceDefinition {
   readonly metadata: { readonly name: string };
-  readonly spec: NonNullable<CustomResourceDefinition["spec"]> & {
+  readonly spec: Omit<NonNullable<CustomResourceDefinition["spec"]>, "versions"> & {
     readonly conversion: Readonly<Record<string, unknown>>;
     readonly versions: readonly DefinitionVersion[];
   };

@@ -6,12 +6,13 @@ export interface ValidationRule {
   readonly optionalOldSelf?: boolean;
 }
 
-/** The part of structural OpenAPI v3 schemas that our definitions use. */
+/** The part of structural OpenAPI v3 schemas that our definitions, and those of the built-in kinds, use. */
 export interface JsonSchema {
   readonly type?: "object" | "array" | "string" | "boolean" | "integer" | "number";
-  readonly format?: "int32" | "int64" | "date-time";
+  readonly format?: "int32" | "int64" | "date-time" | "byte";
   readonly description?: string;
   readonly default?: string | number | boolean;
+  readonly nullable?: boolean;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly additionalProperties?: JsonSchema;
   readonly items?: JsonSchema;
@@ -26,6 +27,7 @@ export interface JsonSchema {
   readonly minProperties?: number;
   readonly anyOf?: readonly JsonSchema[];
   readonly "x-kubernetes-int-or-string"?: true;
+  readonly "x-kubernetes-preserve-unknown-fields"?: true;
   readonly "x-kubernetes-list-type"?: "atomic" | "set" | "map";
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
   readonly "x-kubernetes-map-type"?: "atomic";

@@ -1,0 +1,30 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { parse } from "yaml";
+import { customResourceDefinitions } from "./definitions.ts";
+import { manifestFileName, manifestText } from "./manifest.ts";
+
+const folder = join(import.meta.dirname, "..", "..", "crds");
+const definitions = customResourceDefinitions();
+
+it("crds/ holds one file for each kind, and nothing else", () => {
+  expect(readdirSync(folder).sort()).toEqual(definitions.map(manifestFileName).sort());
+});
+
+it.each(definitions.map((definition) => ({ file: manifestFileName(definition), definition })))(
+  "crds/$file is what npm run generate writes",
+  ({ file, definition }) => {
+    const text = readFileSync(join(folder, file), "utf8");
+    expect(text).toBe(manifestText(definition));
+    expect(parse(text)).toEqual(definition);
+  },
+);
+
+it.each(definitions.map((definition) => ({ file: manifestFileName(definition), definition })))(
+  "crds/$file fits into the annotation that kubectl apply keeps of it",
+  ({ definition }) => {
+    // All annotations of an object together may have 256 KiB (the API server's own limit).
+    expect(JSON.stringify(definition).length).toBeLessThan(256 * 1024 * 0.9);
+  },
+);
