@@ -22,6 +22,7 @@ export interface JsonSchema {
   readonly maxLength?: number;
   readonly minItems?: number;
   readonly maxItems?: number;
+  readonly minProperties?: number;
   readonly anyOf?: readonly JsonSchema[];
   readonly "x-kubernetes-int-or-string"?: boolean;
   readonly "x-kubernetes-preserve-unknown-fields"?: boolean;
@@ -35,6 +36,8 @@ export interface JsonSchema {
 export interface ValidationRule {
   readonly rule: string;
   readonly message?: string;
+  /** `oldSelf` is an optional value, and the rule is run on creation too. */
+  readonly optionalOldSelf?: boolean;
 }
 
 /** How a kind that is another spelling of a stored kind (events.k8s.io of core events) is translated. */

@@ -1,0 +1,63 @@
+import type { KubeObject, StatusCause } from "../../../../api/meta.ts";
+import type { ResourceType } from "../../../../api/resource-type.ts";
+import type { Admission, Column, JsonSchema, ServedKind, View } from "../../served-kind.ts";
+import type { NameRule } from "../metadata/names.ts";
+import { invalid } from "../schema/causes.ts";
+import { compileSchema } from "../schema/compile.ts";
+
+/** What makes one built-in kind different from the others. */
+export interface BuiltinKind {
+  readonly type: ResourceType;
+  readonly schema: JsonSchema;
+  readonly columns: readonly Column[];
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly hasStatus?: boolean;
+  readonly view?: View;
+  /** What names may look like beside being DNS subdomains, which is asked of every kind. */
+  readonly nameRule?: NameRule;
+  /** Fills in what the schema's defaults cannot. */
+  readonly complete?: (object: KubeObject, admission: Admission) => KubeObject;
+  /** What is wrong beyond the schema; asked only when every value has its type. */
+  readonly check?: (object: KubeObject, admission: Admission) => readonly StatusCause[];
+  readonly selectableFields?: (object: KubeObject) => Readonly<Record<string, string>>;
+  readonly graceSeconds?: (object: KubeObject, requested: number | undefined) => number;
+}
+
+const none = () => ({});
+const same = (object: KubeObject) => object;
+const nothingWrong = () => [];
+
+export function builtinKind(kind: BuiltinKind): ServedKind {
+  // Built-in kinds of an API server are decoded into types and have rules of their own for duplicates.
+  const schema = compileSchema(kind.schema, { listTypes: false });
+  const { complete = same, check = nothingWrong, nameRule = nothingWrong } = kind;
+  return {
+    type: kind.type,
+    singular: kind.type.kind.toLowerCase(),
+    listKind: `${kind.type.kind}List`,
+    shortNames: kind.shortNames ?? [],
+    categories: kind.categories ?? [],
+    hasStatus: kind.hasStatus ?? false,
+    ...(kind.view && { view: kind.view }),
+    columns: kind.columns,
+    schema: kind.schema,
+    strategicMerge: true,
+    prepare: (object, admission) => {
+      const { value, unknownFields } = schema.prune(object);
+      return { object: complete(schema.applyDefaults(value), admission), unknownFields };
+    },
+    validate: (object, admission) => {
+      const name = object.metadata.name ?? "";
+      const causes = [
+        ...nameRule(name).map((complaint) => invalid("metadata.name", name, complaint)),
+        ...schema.validate(object, admission.old),
+      ];
+      return causes.some(({ reason }) => reason === "FieldValueTypeInvalid")
+        ? causes
+        : [...causes, ...check(object, admission)];
+    },
+    selectableFields: kind.selectableFields ?? none,
+    graceSeconds: kind.graceSeconds ?? (() => 0),
+  };
+}

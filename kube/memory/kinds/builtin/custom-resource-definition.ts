@@ -1,0 +1,18 @@
+import { customResourceDefinitionType } from "../../../../api/core.ts";
+import { kindSchema } from "../metadata/schema.ts";
+import { anything } from "../schema/shapes.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import { column, nameColumn } from "./columns.ts";
+
+/** For looking at: a server serves the kinds that it was started with. */
+export const customResourceDefinitionKind = builtinKind({
+  type: customResourceDefinitionType,
+  shortNames: ["crd", "crds"],
+  categories: ["api-extensions"],
+  hasStatus: true,
+  schema: kindSchema("CustomResourceDefinition describes a kind that is not built in.", {
+    spec: anything,
+    status: anything,
+  }),
+  columns: [nameColumn, column("Created At", ({ metadata }) => metadata.creationTimestamp ?? "")],
+});

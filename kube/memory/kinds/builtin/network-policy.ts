@@ -1,0 +1,59 @@
+import { labelSelector } from "../../../../api/crd/selectors.ts";
+import { described, int32, intOrString, listOf, object, oneOf, text, withDefault } from "../../../../api/crd/shapes.ts";
+import type { KubeObject } from "../../../../api/meta.ts";
+import type { ResourceType } from "../../../../api/resource-type.ts";
+import { kindSchema } from "../metadata/schema.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, column, keyValues, nameColumn } from "./columns.ts";
+
+interface NetworkPolicy extends KubeObject {
+  readonly spec?: {
+    readonly podSelector?: { readonly matchLabels?: Readonly<Record<string, string>> };
+    readonly policyTypes?: readonly string[];
+    readonly egress?: readonly unknown[];
+  };
+}
+
+const networkPolicyType: ResourceType<NetworkPolicy> = {
+  group: "networking.k8s.io",
+  version: "v1",
+  kind: "NetworkPolicy",
+  plural: "networkpolicies",
+  namespaced: true,
+};
+
+const port = object({
+  protocol: withDefault(oneOf("SCTP", "TCP", "UDP"), "TCP"),
+  port: described("Number or name of a port; absent: all.", intOrString),
+  endPort: described("With port: the last of a range.", int32),
+});
+
+const peer = object({
+  podSelector: labelSelector,
+  namespaceSelector: labelSelector,
+  ipBlock: object({ "cidr*": text, except: listOf(text) }),
+});
+
+export const networkPolicyKind = builtinKind({
+  type: networkPolicyType,
+  shortNames: ["netpol"],
+  schema: kindSchema("NetworkPolicy says which traffic Pods may have.", {
+    spec: object({
+      podSelector: described("The Pods that the policy is about.", labelSelector),
+      ingress: described("Who may reach them.", listOf(object({ ports: listOf(port), from: listOf(peer) }))),
+      egress: described("Whom they may reach.", listOf(object({ ports: listOf(port), to: listOf(peer) }))),
+      policyTypes: described("Ingress, Egress or both.", listOf(oneOf("Egress", "Ingress"))),
+    }),
+  }),
+  columns: [
+    nameColumn,
+    column<NetworkPolicy>("Pod-Selector", ({ spec }) => keyValues(spec?.podSelector?.matchLabels)),
+    ageColumn,
+  ],
+  complete: (object) => {
+    const { spec, ...policy } = object as NetworkPolicy;
+    if (!spec) return object;
+    const policyTypes = spec.policyTypes ?? ["Ingress", ...((spec.egress?.length ?? 0) > 0 ? ["Egress"] : [])];
+    return { ...policy, spec: { podSelector: {}, ...spec, policyTypes } } as KubeObject;
+  },
+});

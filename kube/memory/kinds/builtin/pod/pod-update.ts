@@ -1,0 +1,45 @@
+import type { Container, Pod, PodSpec } from "../../../../../api/core.ts";
+import type { StatusCause } from "../../../../../api/meta.ts";
+import { forbidden } from "../../schema/causes.ts";
+import { isRecord, jsonEqual } from "../../schema/json.ts";
+
+const onlyThese =
+  "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
+  "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
+  "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/** What may not change about a Pod once it is there. */
+export function checkPodUpdate(pod: Pod, old: Pod): readonly StatusCause[] {
+  if (!pod.spec || !old.spec || jsonEqual(fixed(pod.spec, old.spec), fixed(old.spec, old.spec))) return [];
+  return [forbidden("spec", onlyThese)];
+}
+
+/**
+ * The part of a spec that stays as it is. Binding a Pod to a node, which has a subresource of its own on an API server,
+ * is a change from no node to one here.
+ */
+function fixed(spec: PodSpec, old: PodSpec): object {
+  const { activeDeadlineSeconds: _deadline, containers, initContainers, ...rest } = spec;
+  const { tolerations, schedulingGates, ...kept } = rest as typeof rest & {
+    readonly tolerations?: unknown;
+    readonly schedulingGates?: unknown;
+  };
+  return {
+    ...kept,
+    nodeName: old.nodeName ? spec.nodeName : undefined,
+    keepsTolerations: keepsAll(tolerations, old),
+    containers: containers.map(withoutImage),
+    initContainers: (initContainers ?? []).map(withoutImage),
+    gated: Array.isArray(schedulingGates) && schedulingGates.length > 0 && !old.schedulingGates,
+  };
+}
+
+function keepsAll(tolerations: unknown, old: PodSpec): boolean {
+  const before = isRecord(old) && Array.isArray(old["tolerations"]) ? old["tolerations"] : [];
+  const after = Array.isArray(tolerations) ? tolerations : [];
+  return before.every((toleration) => after.some((one) => jsonEqual(one, toleration)));
+}
+
+function withoutImage({ image: _image, ...container }: Container): object {
+  return container;
+}

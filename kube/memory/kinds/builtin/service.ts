@@ -1,0 +1,133 @@
+import { type Service, type ServicePort, serviceType } from "../../../../api/core.ts";
+import {
+  bool,
+  described,
+  int32,
+  intOrString,
+  listMapOf,
+  listOf,
+  mapOf,
+  object,
+  oneOf,
+  text,
+  withDefault,
+} from "../../../../api/crd/shapes.ts";
+import type { KubeObject } from "../../../../api/meta.ts";
+import type { Admission, ServedKind } from "../../served-kind.ts";
+import { serviceName } from "../metadata/names.ts";
+import { kindSchema } from "../metadata/schema.ts";
+import { anything, conditions } from "../schema/shapes.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, column, keyValues, nameColumn, orNone, wideColumn } from "./columns.ts";
+import { checkService } from "./service-check.ts";
+
+const port = object({
+  name: described("Needed where there are several ports.", text),
+  "port*": described("The port of the Service.", int32),
+  protocol: withDefault(oneOf("SCTP", "TCP", "UDP"), "TCP"),
+  targetPort: described("Number or name of the port of the Pods; the same as port when absent.", intOrString),
+  nodePort: int32,
+  appProtocol: text,
+});
+
+const spec = object({
+  type: withDefault(oneOf("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"), "ClusterIP"),
+  selector: described(
+    "Labels of the Pods behind the Service; none: somebody else writes its EndpointSlices.",
+    mapOf(text),
+  ),
+  ports: listMapOf(port, "port", "protocol"),
+  clusterIP: described("The address; None for a headless Service; cannot be changed.", text),
+  clusterIPs: listOf(text),
+  ipFamilies: listOf(text),
+  ipFamilyPolicy: text,
+  internalTrafficPolicy: text,
+  externalTrafficPolicy: text,
+  externalIPs: listOf(text),
+  externalName: text,
+  sessionAffinity: withDefault(oneOf("ClientIP", "None"), "None"),
+  sessionAffinityConfig: anything,
+  publishNotReadyAddresses: described("Whether Pods are listed before they are ready.", bool),
+  healthCheckNodePort: int32,
+  loadBalancerIP: text,
+  loadBalancerClass: text,
+  loadBalancerSourceRanges: listOf(text),
+  allocateLoadBalancerNodePorts: bool,
+  trafficDistribution: text,
+});
+
+/** Gives an address that no Service has. */
+export type AllocateClusterIp = () => string;
+
+export function serviceKind(allocateClusterIp: AllocateClusterIp): ServedKind {
+  return builtinKind({
+    type: serviceType,
+    shortNames: ["svc"],
+    categories: ["all"],
+    hasStatus: true,
+    nameRule: serviceName,
+    schema: kindSchema("Service is a name and an address for a set of Pods.", {
+      spec,
+      status: object({ loadBalancer: anything, conditions }),
+    }),
+    columns,
+    complete: (service, admission) => complete(service as Service, admission, allocateClusterIp),
+    check: (service, { old }) => checkService(service as Service, old as Service | undefined),
+    selectableFields: (service) => ({
+      "spec.clusterIP": (service as Service).spec?.clusterIP ?? "",
+      "spec.type": (service as Service).spec?.type ?? "",
+    }),
+  });
+}
+
+const columns = [
+  nameColumn,
+  column<Service>("Type", ({ spec }) => spec?.type ?? ""),
+  column<Service>("Cluster-IP", ({ spec }) => orNone(spec?.clusterIP)),
+  column<Service>("External-IP", () => "<none>"),
+  column<Service>("Port(s)", ({ spec }) => orNone(spec?.ports?.map(portText).join(","))),
+  ageColumn,
+  wideColumn<Service>("Selector", ({ spec }) => keyValues(spec?.selector)),
+];
+
+const portText = ({ port, nodePort, protocol }: ServicePort): string =>
+  `${port}${nodePort ? `:${nodePort}` : ""}/${protocol ?? "TCP"}`;
+
+function complete(service: Service, { old }: Admission, allocate: AllocateClusterIp): KubeObject {
+  const { spec } = service;
+  if (!spec) return service;
+  const ports = spec.ports?.map((port) => ({ ...port, targetPort: port.targetPort || port.port }));
+  if (spec.type === "ExternalName") return { ...service, spec: { ...spec, ...(ports && { ports }) } } as Service;
+  // An update that leaves the address out means the one that was given.
+  const clusterIP = spec.clusterIP || (old as Service | undefined)?.spec?.clusterIP || allocate();
+  return {
+    ...service,
+    spec: {
+      ...spec,
+      ...(ports && { ports }),
+      clusterIP,
+      clusterIPs: [clusterIP],
+      ipFamilies: ["IPv4"],
+      ipFamilyPolicy: "SingleStack",
+      internalTrafficPolicy: "Cluster",
+    },
+    status: { loadBalancer: {}, ...(service as { readonly status?: object }).status },
+  } as Service;
+}
+
+/** Addresses of the loopback range 127.96.0.0/12, one after the other, without those that are in use already. */
+export function loopbackClusterIps(inUse: Iterable<string> = []): AllocateClusterIp {
+  const taken = new Set(inUse);
+  const size = 2 ** 20;
+  let last = 0;
+  return () => {
+    for (let tries = 0; tries < size; tries += 1) {
+      last = (last + 1) % size;
+      const address = `127.${96 + (last >> 16)}.${(last >> 8) & 255}.${last & 255}`;
+      if (last === 0 || taken.has(address)) continue;
+      taken.add(address);
+      return address;
+    }
+    throw new Error("every address of 127.96.0.0/12 was given to a Service");
+  };
+}

@@ -1,0 +1,110 @@
+import { type PersistentVolumeClaim, persistentVolumeClaimType } from "../../../../api/core.ts";
+import { labelSelector } from "../../../../api/crd/selectors.ts";
+import { described, listOf, mapOf, object, quantity, text, withDefault } from "../../../../api/crd/shapes.ts";
+import type { KubeObject, StatusCause } from "../../../../api/meta.ts";
+import { kindSchema } from "../metadata/schema.ts";
+import { forbidden, notSupported, required } from "../schema/causes.ts";
+import { jsonEqual } from "../schema/json.ts";
+import { anything, conditions } from "../schema/shapes.ts";
+import { builtinKind } from "./builtin-kind.ts";
+import { ageColumn, column, nameColumn, wideColumn } from "./columns.ts";
+
+interface Claim extends Omit<PersistentVolumeClaim, "status"> {
+  readonly status?: {
+    readonly phase?: string;
+    readonly accessModes?: readonly string[];
+    readonly capacity?: Readonly<Record<string, string>>;
+  };
+}
+
+const reference = object({ apiGroup: text, "kind*": text, "name*": text, namespace: text });
+
+export const volumeClaimKind = builtinKind({
+  type: persistentVolumeClaimType,
+  shortNames: ["pvc"],
+  hasStatus: true,
+  schema: kindSchema("PersistentVolumeClaim asks for a volume that outlives the Pods that use it.", {
+    spec: object({
+      accessModes: described("Who may mount the volume, and how.", listOf(text)),
+      resources: object({
+        requests: described("How much storage is needed.", mapOf(quantity)),
+        limits: mapOf(quantity),
+      }),
+      storageClassName: described("The kind of storage; absent: the default one.", text),
+      volumeMode: withDefault(text, "Filesystem"),
+      volumeName: described("The volume that the claim got.", text),
+      volumeAttributesClassName: text,
+      selector: labelSelector,
+      dataSource: reference,
+      dataSourceRef: reference,
+    }),
+    status: object({
+      phase: described("Pending, Bound or Lost.", text),
+      accessModes: listOf(text),
+      capacity: mapOf(quantity),
+      conditions,
+      allocatedResources: mapOf(quantity),
+      allocatedResourceStatuses: mapOf(text),
+      currentVolumeAttributesClassName: text,
+      modifyVolumeStatus: anything,
+    }),
+  }),
+  columns: [
+    nameColumn,
+    column("Status", claimStatus),
+    column<Claim>("Volume", ({ spec }) => spec?.volumeName ?? ""),
+    column<Claim>("Capacity", ({ spec, status }) => (spec?.volumeName ? (status?.capacity?.["storage"] ?? "") : "")),
+    column<Claim>("Access Modes", ({ spec, status }) =>
+      spec?.volumeName ? shortModes(status?.accessModes ?? []) : "",
+    ),
+    column<Claim>("StorageClass", ({ spec }) => spec?.storageClassName ?? ""),
+    column("VolumeAttributesClass", () => "<unset>"),
+    ageColumn,
+    wideColumn<Claim>("VolumeMode", ({ spec }) => spec?.volumeMode ?? "<unset>"),
+  ],
+  complete: (object) => {
+    const claim = object as PersistentVolumeClaim;
+    return { ...claim, status: { ...claim.status, phase: claim.status?.phase ?? "Pending" } } as KubeObject;
+  },
+  check: (claim, { old }) => checkClaim(claim as PersistentVolumeClaim, old as PersistentVolumeClaim | undefined),
+});
+
+function claimStatus(object: KubeObject): string {
+  return object.metadata.deletionTimestamp ? "Terminating" : ((object as Claim).status?.phase ?? "");
+}
+
+const modes: Readonly<Record<string, string>> = {
+  ReadOnlyMany: "ROX",
+  ReadWriteMany: "RWX",
+  ReadWriteOnce: "RWO",
+  ReadWriteOncePod: "RWOP",
+};
+
+const shortModes = (names: readonly string[]): string => names.map((name) => modes[name] ?? name).join(",");
+
+function checkClaim(
+  { spec = {} }: PersistentVolumeClaim,
+  old: PersistentVolumeClaim | undefined,
+): readonly StatusCause[] {
+  const { accessModes = [], resources } = spec;
+  return [
+    ...(accessModes.length === 0 ? [required("spec.accessModes", "at least 1 access mode is required")] : []),
+    ...accessModes
+      .filter((mode) => !(mode in modes))
+      .map((mode) => notSupported("spec.accessModes", mode, Object.keys(modes))),
+    ...(resources?.requests?.["storage"] === undefined ? [required("spec.resources[storage]")] : []),
+    ...(old && !jsonEqual(fixed(spec), fixed(old.spec ?? {})) ? [forbidden("spec", immutable)] : []),
+  ];
+}
+
+const immutable =
+  "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+
+/** A volume is bound by setting its name, once; the size may grow. */
+function fixed({
+  resources: _resources,
+  volumeName: _name,
+  ...rest
+}: NonNullable<PersistentVolumeClaim["spec"]>): object {
+  return rest;
+}

@@ -1,0 +1,78 @@
+import type { JsonSchema } from "../../served-kind.ts";
+import { isRecord } from "./json.ts";
+
+/** Returns the value with defaults filled in; the same value when there was nothing to fill. */
+export type ApplyDefaults = (value: unknown) => unknown;
+
+/**
+ * Defaulting of a structural schema, as an API server does it: a default is set where its key is missing in an object
+ * that is there, and is itself defaulted below. A null where the schema allows none counts as missing and is dropped.
+ */
+export function compileDefaults(schema: JsonSchema): ApplyDefaults {
+  return compile(schema) ?? ((value) => value);
+}
+
+interface Property {
+  readonly key: string;
+  readonly schema: JsonSchema;
+  readonly below: ApplyDefaults | undefined;
+}
+
+function compile(schema: JsonSchema): ApplyDefaults | undefined {
+  if (schema.items) return compileList(schema.items);
+  const properties = Object.entries(schema.properties ?? {}).map(
+    ([key, child]): Property => ({ key, schema: child, below: compile(child) }),
+  );
+  if (typeof schema.additionalProperties === "object") return compileMap(schema.additionalProperties);
+  if (properties.length === 0) return undefined;
+  return (value) => (isRecord(value) ? defaultProperties(value, properties) : value);
+}
+
+function compileList(items: JsonSchema): ApplyDefaults | undefined {
+  const below = compile(items);
+  if (!below) return undefined;
+  return (value) => {
+    if (!Array.isArray(value)) return value;
+    const after = value.map(below);
+    return after.some((item, index) => item !== value[index]) ? after : value;
+  };
+}
+
+function compileMap(values: JsonSchema): ApplyDefaults {
+  const below = compile(values);
+  return (value) => {
+    if (!isRecord(value)) return value;
+    let changed: Record<string, unknown> | undefined;
+    for (const key in value) {
+      const before = value[key];
+      const after = before === null && !values.nullable ? undefined : below ? below(before) : before;
+      if (after === before) continue;
+      changed ??= { ...value };
+      if (after === undefined) delete changed[key];
+      else changed[key] = after;
+    }
+    return changed ?? value;
+  };
+}
+
+function defaultProperties(
+  value: Readonly<Record<string, unknown>>,
+  properties: readonly Property[],
+): Readonly<Record<string, unknown>> {
+  let changed: Record<string, unknown> | undefined;
+  for (const { key, schema, below } of properties) {
+    const before = value[key];
+    const missing = before === undefined || (before === null && !schema.nullable);
+    const start = missing ? freshDefault(schema) : before;
+    const after = below && start !== undefined ? below(start) : start;
+    if (after === before) continue;
+    changed ??= { ...value };
+    if (after === undefined) delete changed[key];
+    else changed[key] = after;
+  }
+  return changed ?? value;
+}
+
+function freshDefault({ default: value }: JsonSchema): unknown {
+  return typeof value === "object" ? structuredClone(value) : value;
+}

@@ -1,0 +1,61 @@
+import type { JsonSchema } from "../../served-kind.ts";
+import { isRecord } from "./json.ts";
+
+/** Returns the value without what the schema does not know; the same value when nothing had to go. */
+export type Prune = (value: unknown, path: string, dropped: string[]) => unknown;
+
+const keep: Prune = (value) => value;
+
+/**
+ * Pruning of a structural schema: keys that stand neither in `properties` nor under `additionalProperties` are
+ * dropped, below `x-kubernetes-preserve-unknown-fields` none is. Values of the wrong type are left for validation.
+ */
+export function compilePrune(schema: JsonSchema): Prune {
+  const objects = compileObject(schema);
+  const items = schema.items ? compilePrune(schema.items) : keep;
+  if (objects === keep && items === keep) return keep;
+  return (value, path, dropped) => {
+    if (Array.isArray(value)) return items === keep ? value : pruneItems(value, items, path, dropped);
+    return isRecord(value) ? objects(value, path, dropped) : value;
+  };
+}
+
+function compileObject(schema: JsonSchema): Prune {
+  const open = schema["x-kubernetes-preserve-unknown-fields"] === true || schema.additionalProperties === true;
+  const known = new Map(Object.entries(schema.properties ?? {}).map(([key, child]) => [key, compilePrune(child)]));
+  const others =
+    typeof schema.additionalProperties === "object" ? compilePrune(schema.additionalProperties) : undefined;
+  const unknown =
+    others ?? (open || schema["x-kubernetes-int-or-string"] || schema.type !== "object" ? keep : undefined);
+  return (value, path, dropped) => {
+    if (!isRecord(value)) return value;
+    let changed: Record<string, unknown> | undefined;
+    for (const key in value) {
+      const child = known.get(key) ?? unknown;
+      const childPath = path === "" ? key : `${path}.${key}`;
+      if (!child) {
+        changed ??= { ...value };
+        delete changed[key];
+        dropped.push(childPath);
+        continue;
+      }
+      const before = value[key];
+      const after = child(before, childPath, dropped);
+      if (after === before) continue;
+      changed ??= { ...value };
+      changed[key] = after;
+    }
+    return changed ?? value;
+  };
+}
+
+function pruneItems(list: readonly unknown[], items: Prune, path: string, dropped: string[]): readonly unknown[] {
+  let changed: unknown[] | undefined;
+  for (const [index, before] of list.entries()) {
+    const after = items(before, `${path}[${index}]`, dropped);
+    if (after === before) continue;
+    changed ??= [...list];
+    changed[index] = after;
+  }
+  return changed ?? list;
+}

@@ -1,0 +1,83 @@
+import type { JsonSchema } from "../../served-kind.ts";
+import { invalid, tooLong, typeInvalid } from "./causes.ts";
+import type { Validate } from "./validate.ts";
+
+/** The checks of strings and numbers that a schema asks for. */
+export function compileScalar(schema: JsonSchema): readonly Validate[] {
+  return [...compileLength(schema), ...compilePattern(schema), ...compileFormat(schema), ...compileRange(schema)];
+}
+
+function compileLength({ minLength, maxLength }: JsonSchema): readonly Validate[] {
+  if (minLength === undefined && maxLength === undefined) return [];
+  return [
+    (value, path, causes) => {
+      if (typeof value !== "string") return;
+      const length = [...value].length;
+      if (maxLength !== undefined && length > maxLength) causes.push(tooLong(path, maxLength));
+      if (minLength !== undefined && length < minLength) {
+        causes.push(invalid(path, value, `${path} in body should be at least ${minLength} chars long`));
+      }
+    },
+  ];
+}
+
+function compilePattern({ pattern }: JsonSchema): readonly Validate[] {
+  if (pattern === undefined) return [];
+  const expression = new RegExp(pattern);
+  return [
+    (value, path, causes) => {
+      if (typeof value !== "string" || expression.test(value)) return;
+      causes.push(invalid(path, value, `${path} in body should match '${pattern}'`));
+    },
+  ];
+}
+
+const dateTime = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[+-]\d{2}:\d{2})$/;
+
+/** Formats that API servers check in strings; they take any string for a format that they do not know. */
+const stringFormats: Readonly<Record<string, (text: string) => boolean>> = {
+  "date-time": (text) => dateTime.test(text) && !Number.isNaN(Date.parse(text)),
+  date: (text) => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)),
+  byte: (text) => /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text),
+};
+
+const integerLimits: Readonly<Record<string, number>> = { int32: 2 ** 31, int64: 2 ** 63 };
+
+function compileFormat({ format, type }: JsonSchema): readonly Validate[] {
+  if (format === undefined) return [];
+  const isValid = type === "string" ? stringFormats[format] : undefined;
+  if (isValid) {
+    return [
+      (value, path, causes) => {
+        if (typeof value !== "string" || isValid(value)) return;
+        causes.push(typeInvalid(path, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`));
+      },
+    ];
+  }
+  const limit = type === "integer" ? integerLimits[format] : undefined;
+  if (limit === undefined) return [];
+  return [
+    (value, path, causes) => {
+      if (typeof value !== "number" || (value >= -limit && value < limit)) return;
+      causes.push(invalid(path, value, `Checked value must be of type ${type} with format ${format} in ${path}`));
+    },
+  ];
+}
+
+function compileRange(schema: JsonSchema): readonly Validate[] {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
+  if (minimum === undefined && maximum === undefined) return [];
+  return [
+    (value, path, causes) => {
+      if (typeof value !== "number") return;
+      if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
+        const wording = exclusiveMinimum ? "greater than" : "greater than or equal to";
+        causes.push(invalid(path, value, `${path} in body should be ${wording} ${minimum}`));
+      }
+      if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
+        const wording = exclusiveMaximum ? "less than" : "less than or equal to";
+        causes.push(invalid(path, value, `${path} in body should be ${wording} ${maximum}`));
+      }
+    },
+  ];
+}

@@ -1,0 +1,45 @@
+import { customResourceDefinitions } from "../../../api/crd/definitions.ts";
+import type { ServedKind } from "../served-kind.ts";
+import { namespaceKind, nodeKind } from "./builtin/cluster.ts";
+import { configMapKind, secretKind } from "./builtin/config-data.ts";
+import { customResourceDefinitionKind } from "./builtin/custom-resource-definition.ts";
+import { endpointSliceKind } from "./builtin/endpoint-slice.ts";
+import { coreEventKind, eventKind } from "./builtin/event.ts";
+import { leaseKind } from "./builtin/lease.ts";
+import { networkPolicyKind } from "./builtin/network-policy.ts";
+import { podKind } from "./builtin/pod/pod-kind.ts";
+import { type AllocateClusterIp, loopbackClusterIps, serviceKind } from "./builtin/service.ts";
+import { serviceAccountKind } from "./builtin/service-account.ts";
+import { volumeClaimKind } from "./builtin/volume-claim.ts";
+import { customKind } from "./custom.ts";
+
+export interface ServedKindsOptions {
+  /** Gives each Service an address that no other has; by default the next of a loopback range. */
+  readonly allocateClusterIp?: AllocateClusterIp;
+}
+
+/** The version of the custom kinds that is served while there is no conversion between versions. */
+const customVersion = "v1beta1";
+
+/** Every kind that the API server in memory serves: the built-in ones that our programs use, and our own. */
+export function servedKinds({
+  allocateClusterIp = loopbackClusterIps(),
+}: ServedKindsOptions = {}): readonly ServedKind[] {
+  return [
+    configMapKind,
+    endpointSliceKind,
+    coreEventKind,
+    eventKind,
+    leaseKind,
+    namespaceKind,
+    networkPolicyKind,
+    nodeKind,
+    podKind,
+    secretKind,
+    serviceKind(allocateClusterIp),
+    serviceAccountKind,
+    volumeClaimKind,
+    customResourceDefinitionKind,
+    ...customResourceDefinitions().map((definition) => customKind(definition, customVersion)),
+  ];
+}
