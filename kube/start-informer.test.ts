@@ -1,0 +1,355 @@
+import { describe, expect, it, vi } from "vitest";
+import { type ConfigMap, configMapType, podType } from "../api/core.ts";
+import type { KubeObject } from "../api/meta.ts";
+import type { ResourceType } from "../api/resource-type.ts";
+import { type Clock, FakeClock, systemClock } from "../lib/clock.ts";
+import { silentLogger } from "../lib/log.ts";
+import { openMemoryApi } from "../test/support/memory-api.ts";
+import { aFailure } from "../test/support/scripted-api.ts";
+import { aStored, openScriptedCollection, type ScriptedCollection } from "../test/support/scripted-collection.ts";
+import type { KubeClient } from "./client.ts";
+import type { Change, Informer } from "./informer.ts";
+import { type InformerOptions, silenceLimitMs, startInformer } from "./start-informer.ts";
+
+const type: ResourceType<KubeObject> = podType;
+const expired = aFailure(410, "Expired");
+
+interface Followed extends AsyncDisposable {
+  readonly informer: Informer<KubeObject>;
+  /** `+name@version`, `~name@version`, `-name@version`, in the order of the changes. */
+  readonly told: readonly string[];
+}
+
+/** An informer of pods that writes down what it tells. */
+function follow(client: KubeClient, options: Partial<InformerOptions<KubeObject, never>> = {}): Followed {
+  const defaults = { client, type, indexes: {}, clock: systemClock, log: silentLogger, frozen: true };
+  const informer = startInformer<KubeObject>({ ...defaults, ...options });
+  const told: string[] = [];
+  informer.onChange((change) => told.push(inShort(change)));
+  return { informer, told, [Symbol.asyncDispose]: () => informer[Symbol.asyncDispose]() };
+}
+
+function inShort({ previous, current }: Change<KubeObject>): string {
+  const object = current ?? previous;
+  const sign = previous && current ? "~" : current ? "+" : "-";
+  return `${sign}${object?.metadata.name}@${object?.metadata.resourceVersion}`;
+}
+
+const shownIn = ({ informer }: Followed) =>
+  informer.store.list().map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`);
+
+/** Lets time pass, a second at once, until the socket under it has brought about what is expected. */
+const asTimePasses = (clock: FakeClock, expectation: () => void) =>
+  vi.waitFor(
+    async () => {
+      await clock.advance(1_000);
+      expectation();
+    },
+    { interval: 5, timeout: 5_000 },
+  );
+
+describe("an informer that starts", () => {
+  it("lists consistently, and watches from the version of the list with bookmarks", async () => {
+    await using pods = await openScriptedCollection();
+    pods.items = [aStored("a", "3"), aStored("b", "4")];
+    pods.version = "4";
+    await using followed = follow(pods.client, { namespace: "team", labelSelector: "x=y", fieldSelector: "s=t" });
+    await followed.informer.synced;
+    expect(shownIn(followed)).toEqual(["a@3", "b@4"]);
+    expect(followed.told).toEqual(["+a@3", "+b@4"]);
+    const { query } = await pods.watch(0);
+    expect(query).toMatchObject({ resourceVersion: "4", allowWatchBookmarks: "true", labelSelector: "x=y" });
+    expect(Number(query["timeoutSeconds"])).toBeGreaterThanOrEqual(300);
+    expect(Number(query["timeoutSeconds"])).toBeLessThanOrEqual(600);
+    expect(pods.lists).toMatchObject([
+      { path: "/api/v1/namespaces/team/pods", query: { labelSelector: "x=y", fieldSelector: "s=t" } },
+    ]);
+    expect(pods.lists[0]?.query).not.toHaveProperty("resourceVersion");
+  });
+
+  it("is synced by the first list that works, not by those that fail", async () => {
+    const clock = new FakeClock();
+    await using pods = await openScriptedCollection();
+    pods.listFailure = aFailure(403, "Forbidden");
+    await using followed = follow(pods.client, { clock });
+    let synced = false;
+    void followed.informer.synced.then(() => {
+      synced = true;
+    });
+    await asTimePasses(clock, () => expect(pods.lists.length).toBeGreaterThan(3));
+    expect(synced).toBe(false);
+    pods.listFailure = undefined;
+    pods.items = [aStored("a", "3")];
+    await asTimePasses(clock, () => expect(synced).toBe(true));
+    expect(followed.told).toEqual(["+a@3"]);
+  });
+
+  it("tries a failing list again after growing pauses of at most five seconds", async () => {
+    const clock = new FakeClock();
+    await using pods = await openScriptedCollection();
+    pods.listFailure = aFailure(500, "InternalError");
+    await using _followed = follow(pods.client, { clock });
+    for (let failures = 1; failures <= 8; failures += 1) {
+      await vi.waitFor(() => expect(clock.pending).toBe(1)); // the pause
+      expect(pods.lists).toHaveLength(failures);
+      const longestMs = Math.min(100 * 2 ** (failures - 1), 5_000);
+      await clock.advance(longestMs / 2 - 1);
+      expect(pods.lists).toHaveLength(failures);
+      await clock.advance(longestMs / 2 + 1);
+      await vi.waitFor(() => expect(pods.lists).toHaveLength(failures + 1));
+    }
+  });
+
+  it("stops while it waits, and while it watches", async () => {
+    await using pods = await openScriptedCollection();
+    await follow(pods.client)[Symbol.asyncDispose]();
+    const followed = follow(pods.client);
+    const watch = await pods.watch(0);
+    await followed[Symbol.asyncDispose]();
+    await vi.waitFor(() => expect(watch.closed).toBe(true));
+  });
+});
+
+describe("an informer that watches", () => {
+  it("tells each change once, in order, after the store has changed", async () => {
+    await using pods = await openScriptedCollection();
+    await using followed = follow(pods.client);
+    const sizes: number[] = [];
+    followed.informer.onChange(() => sizes.push(followed.informer.store.size));
+    const watch = await pods.watch(0);
+    watch.tell("ADDED", aStored("a", "2"));
+    watch.tell("MODIFIED", aStored("a", "3"));
+    watch.tell("MODIFIED", aStored("a", "3"));
+    watch.tell("DELETED", aStored("a", "4"));
+    watch.tell("ADDED", aStored("b", "5"));
+    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "~a@3", "-a@3", "+b@5"]));
+    expect(sizes).toEqual([1, 1, 0, 1]);
+  });
+
+  it("stores what the transform makes of an object", async () => {
+    await using pods = await openScriptedCollection();
+    pods.items = [{ ...aStored("a", "2"), metadata: { ...aStored("a", "2").metadata, managedFields: [{}] } }];
+    const transform = (object: ReturnType<typeof aStored>) => {
+      const { managedFields: _, ...metadata } = object.metadata;
+      return { ...object, metadata };
+    };
+    await using followed = follow(pods.client, { transform });
+    await followed.informer.synced;
+    expect(followed.informer.store.get("team/a")?.metadata).not.toHaveProperty("managedFields");
+  });
+
+  it("goes on from the last version it heard of, bookmarks included, when the server ends the watch", async () => {
+    const clock = new FakeClock();
+    await using pods = await openScriptedCollection();
+    await using followed = follow(pods.client, { clock });
+    const first = await pods.watch(0);
+    first.tell("ADDED", aStored("a", "2"));
+    first.bookmark("9");
+    first.end();
+    const second = await pods.watch(1);
+    expect(second.query["resourceVersion"]).toBe("9");
+    await clock.advance(5_000); // long enough for a watch that had nothing to tell
+    second.end();
+    expect((await pods.watch(2)).query["resourceVersion"]).toBe("9");
+    expect(pods.lists).toHaveLength(1);
+    expect(followed.told).toEqual(["+a@2"]);
+  });
+
+  it("goes on from the last version after a dropped connection, without a list", async () => {
+    await using pods = await openScriptedCollection();
+    await using followed = follow(pods.client);
+    const first = await pods.watch(0);
+    first.tell("ADDED", aStored("a", "2"));
+    await vi.waitFor(() => expect(followed.told).toHaveLength(1));
+    first.drop();
+    const second = await pods.watch(1);
+    expect(second.query["resourceVersion"]).toBe("2");
+    second.tell("MODIFIED", aStored("a", "3"));
+    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "~a@3"]));
+    expect(pods.lists).toHaveLength(1);
+  });
+
+  it.each([
+    { what: "a line that does not parse", fault: '{"type":\n' },
+    { what: "an event of an unknown type", fault: '{"type":"MOVED","object":{}}\n' },
+  ])("asks again for what $what may have hidden", async ({ fault }) => {
+    await using pods = await openScriptedCollection();
+    await using followed = follow(pods.client);
+    const first = await pods.watch(0);
+    first.tell("ADDED", aStored("a", "2"));
+    first.say(fault);
+    const second = await pods.watch(1);
+    expect(second.query["resourceVersion"]).toBe("2");
+    second.tell("ADDED", aStored("b", "3"));
+    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "+b@3"]));
+  });
+
+  it("waits longer and longer when watches end at once, and does not list again for that", async () => {
+    const clock = new FakeClock();
+    await using pods = await openScriptedCollection();
+    await using _followed = follow(pods.client, { clock });
+    for (let index = 0; index < 5; index += 1) {
+      (await pods.watch(index)).end();
+      await vi.waitFor(() => expect(clock.pending).toBe(1)); // the pause
+      expect(pods.watchAttempts).toHaveLength(index + 1);
+      await clock.advance(100 * 2 ** index);
+    }
+    expect(pods.lists).toHaveLength(1);
+  });
+
+  it.each([429, 503])("does not add a list to the load of a server that answers %i to its watch", async (code) => {
+    const clock = new FakeClock();
+    await using pods = await openScriptedCollection();
+    pods.watchFailure = aFailure(code, "Busy");
+    await using _followed = follow(pods.client, { clock });
+    await asTimePasses(clock, () => expect(pods.watchAttempts.length).toBeGreaterThan(3));
+    expect(pods.lists).toHaveLength(1);
+  });
+});
+
+describe("an informer whose version is of no more use", () => {
+  /** The world changes behind the informer's back: a went, b changed, c stayed, d was replaced, e came. */
+  async function changeBehindItsBack(pods: ScriptedCollection, followed: Followed, how: () => Promise<void>) {
+    await followed.informer.synced;
+    pods.items = [aStored("b", "12"), aStored("c", "3"), aStored("d", "13", "another-d"), aStored("e", "14")];
+    pods.version = "14";
+    await how();
+    await vi.waitFor(() => expect(followed.told).toHaveLength(9));
+  }
+  const before = [aStored("a", "1"), aStored("b", "2"), aStored("c", "3"), aStored("d", "4")];
+  const difference = ["-a@1", "~b@12", "-d@4", "+d@13", "+e@14"];
+
+  it("tells exactly the difference after 410 Gone in answer to a watch", async () => {
+    await using pods = await openScriptedCollection();
+    pods.items = before;
+    await using followed = follow(pods.client);
+    await changeBehindItsBack(pods, followed, async () => {
+      const first = await pods.watch(0);
+      pods.watchFailure = expired;
+      first.drop();
+      await vi.waitFor(() => expect(pods.watchAttempts.length).toBeGreaterThan(1));
+      pods.watchFailure = undefined;
+    });
+    expect(followed.told.slice(4)).toEqual(difference);
+    expect((await pods.watch(1)).query["resourceVersion"]).toBe("14");
+  });
+
+  it.each([
+    { what: "410 Expired", failure: expired },
+    { what: "a version that the server calls too large", failure: aFailure(504, "Timeout") },
+  ])("tells exactly the difference after an ERROR event with $what", async ({ failure }) => {
+    await using pods = await openScriptedCollection();
+    pods.items = before;
+    await using followed = follow(pods.client);
+    await changeBehindItsBack(pods, followed, async () => (await pods.watch(0)).tell("ERROR", failure));
+    expect(followed.told.slice(4)).toEqual(difference);
+    expect(shownIn(followed).sort()).toEqual(["b@12", "c@3", "d@13", "e@14"]);
+  });
+
+  it("does not list in a tight circle when every watch answers 410", async () => {
+    const clock = new FakeClock();
+    await using pods = await openScriptedCollection();
+    pods.watchFailure = expired;
+    await using _followed = follow(pods.client, { clock });
+    for (let round = 1; round <= 6; round += 1) {
+      await vi.waitFor(() => expect(clock.pending).toBe(1)); // the pause
+      expect(pods.lists).toHaveLength(round);
+      await clock.advance(100 * 2 ** (round - 1));
+    }
+  });
+});
+
+describe("an informer that hears nothing", () => {
+  const open = async (clock: Clock) => {
+    const pods = await openScriptedCollection();
+    pods.items = [aStored("a", "1")];
+    const followed = follow(pods.client, { clock });
+    return { pods, followed };
+  };
+
+  it("says for how long", async () => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    const watch = await pods.watch(0);
+    await clock.advance(40_000);
+    expect(followed.informer.silentMs()).toBe(40_000);
+    watch.bookmark("5");
+    await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0));
+  });
+
+  it("gives up a half-open connection before two minutes are over, and lists to be sure", async () => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    const halfOpen = await pods.watch(0);
+    await clock.advance(silenceLimitMs - 1);
+    expect(halfOpen.closed).toBe(false);
+    pods.items = [];
+    await asTimePasses(clock, () => expect(followed.told).toEqual(["+a@1", "-a@1"]));
+    await vi.waitFor(() => expect(halfOpen.closed).toBe(true));
+    expect(followed.informer.silentMs()).toBeLessThan(120_000);
+  });
+
+  it("stays on a quiet watch for as long as bookmarks come", async () => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    const watch = await pods.watch(0);
+    for (let minute = 1; minute <= 10; minute += 1) {
+      await clock.advance(60_000);
+      watch.bookmark(String(minute));
+      await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0));
+    }
+    expect(watch.closed).toBe(false);
+    expect(pods.lists).toHaveLength(1);
+  });
+
+  it("is not misled by a wall clock that jumps", async () => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    const watch = await pods.watch(0);
+    clock.jumpWall(86_400_000);
+    await clock.advance(1_000);
+    expect(followed.informer.silentMs()).toBe(1_000);
+    clock.jumpWall(-2 * 86_400_000);
+    await clock.advance(1_000);
+    expect(followed.informer.silentMs()).toBe(2_000);
+    expect(watch.closed).toBe(false);
+  });
+});
+
+it("an informer follows an API server through creation, change, deletion and a new object of the old name", async () => {
+  await using api = await openMemoryApi();
+  const metadata = { namespace: "default", name: "settings" };
+  await api.client.create(configMapType, { metadata, data: { colour: "red" } });
+  await using informer = startInformer<ConfigMap, "colour">({
+    client: api.client,
+    type: configMapType,
+    namespace: "default",
+    indexes: { colour: ({ data }) => Object.values(data ?? {}) },
+    clock: systemClock,
+    log: silentLogger,
+    frozen: true,
+  });
+  await informer.synced;
+  const uids: (readonly [string | undefined, string | undefined])[] = [];
+  informer.onChange(({ previous, current }) => uids.push([previous?.metadata.uid, current?.metadata.uid]));
+  const first = informer.store.by("colour", "red")[0]?.metadata.uid;
+
+  await api.client.patch(configMapType, metadata, { type: "merge", body: { data: { colour: "blue" } } });
+  await api.client.delete(configMapType, metadata);
+  const again = await api.client.create(configMapType, { metadata, data: { colour: "green" } });
+  await vi.waitFor(() => expect(informer.store.by("colour", "green")).toHaveLength(1));
+  expect(uids).toEqual([
+    [first, first],
+    [first, undefined],
+    [undefined, again.metadata.uid],
+  ]);
+  expect(informer.store.by("colour", "red")).toEqual([]);
+});
