@@ -52,11 +52,11 @@ function begin(action: Action, target: ActionTarget, signal: AbortSignal): Promi
 function get(action: HttpGetAction, target: ActionTarget, signal: AbortSignal): Promise<ActionResult> {
   const { host, path = "/", scheme = "HTTP", httpHeaders = [] } = action;
   const request = scheme === "HTTPS" ? httpsRequest : httpRequest;
+  const address = { host: host || target.podIp, port: portOf(action.port, target.container) };
   const options = {
-    host: host || target.podIp,
-    port: portOf(action.port, target.container),
+    ...address,
     path: path.startsWith("/") ? path : `/${path}`,
-    headers: [...httpHeaders, ...defaultHeaders(httpHeaders)].flatMap(({ name, value }) => [name, value]),
+    headers: withDefaults(httpHeaders, `${address.host}:${address.port}`).flatMap(({ name, value }) => [name, value]),
     agent: false,
     rejectUnauthorized: false, // the API says that certificates of probes are not verified
     signal,
@@ -73,14 +73,17 @@ function get(action: HttpGetAction, target: ActionTarget, signal: AbortSignal): 
   });
 }
 
-function defaultHeaders(given: readonly { readonly name: string }[]): readonly { name: string; value: string }[] {
-  const defaults = [
-    { name: "Host", value: "localhost" },
+type Headers = NonNullable<HttpGetAction["httpHeaders"]>;
+
+function withDefaults(given: Headers, host: string): Headers {
+  const defaults: Headers = [
+    { name: "Host", value: host },
     { name: "User-Agent", value: "kube-probe/rouse" },
     { name: "Accept", value: "*/*" },
     { name: "Connection", value: "close" },
   ];
-  return defaults.filter(({ name }) => !given.some((header) => header.name.toLowerCase() === name.toLowerCase()));
+  const isGiven = (name: string) => given.some((header) => header.name.toLowerCase() === name.toLowerCase());
+  return [...given, ...defaults.filter(({ name }) => !isGiven(name))];
 }
 
 function dial(host: string, port: number, signal: AbortSignal): Promise<ActionResult> {
