@@ -26,7 +26,7 @@ const failed = 6;
 
 /**
  * Finds the end of a body without touching it. Call `next` with the same bytes, from `at` on, until it says "more",
- * "complete" or "refused". One framer serves any number of bodies, one after the other.
+ * "complete" or "refused". One framer serves any number of bodies, one after the other, until one is refused.
  */
 export class BodyFramer {
   from = 0;
@@ -39,8 +39,8 @@ export class BodyFramer {
   #framing: Framing = "none";
   #stage = ended;
   #left = 0;
-  #line: ChunkLine | undefined;
-  #trailers: TrailerReader | undefined;
+  readonly #line = new ChunkLine();
+  readonly #trailers = new TrailerReader();
 
   begin(framing: Framing, contentLength: number): void {
     this.#framing = framing;
@@ -49,8 +49,6 @@ export class BodyFramer {
     this.#left = framing === "length" ? contentLength : Number.POSITIVE_INFINITY;
     this.#stage = framing === "none" || this.#left === 0 ? ended : inData;
     if (framing !== "chunked") return;
-    this.#line ??= new ChunkLine();
-    this.#trailers ??= new TrailerReader();
     this.#line.beginBody();
     this.#stage = inLine;
   }
@@ -61,7 +59,7 @@ export class BodyFramer {
 
   /** The trailers of a chunked body that is complete, valid until the next bytes are read. */
   get trailers(): FieldSection | undefined {
-    return this.#framing === "chunked" && this.#stage === ended ? this.#trailers?.section : undefined;
+    return this.#framing === "chunked" && this.#stage === ended ? this.#trailers.section : undefined;
   }
 
   /** The other side will send no more: true when that ends the body, false when it cuts it. */
@@ -110,7 +108,7 @@ export class BodyFramer {
     if (this.#stage === inLine) return this.#takeLine(bytes, end);
     if (this.#stage === chunkCr && code === byte.cr) this.#stage = chunkLf;
     else if (this.#stage === chunkLf && code === byte.lf) {
-      this.#line?.beginLine();
+      this.#line.beginLine();
       this.#stage = inLine;
     } else return this.#refuse(this.#stage === chunkLf ? "BareCr" : code === byte.lf ? "BareLf" : "ChunkEndMissing");
     this.at++;
@@ -118,7 +116,7 @@ export class BodyFramer {
   }
 
   #takeLine(bytes: Buffer, end: number): BodyStep | undefined {
-    const line = this.#line as ChunkLine;
+    const line = this.#line;
     let extensionStart = line.inExtension ? this.at : -1;
     for (let at = this.at; at < end; at++) {
       const isOver = line.take(bytes[at] as number);
@@ -148,16 +146,11 @@ export class BodyFramer {
   }
 
   #takeTrailers(bytes: Buffer, end: number): BodyStep {
-    const trailers = this.#trailers as TrailerReader;
+    const trailers = this.#trailers;
     const step = trailers.push(bytes, this.at, end);
-    if (step === "refused") return this.#refuseTrailers(trailers);
+    if (trailers.refusal !== undefined) return this.#refuse(trailers.refusal);
     this.#found(this.at, step === "complete" ? trailers.consumedTo : end);
     if (step === "complete") this.#stage = ended;
     return "omit";
-  }
-
-  #refuseTrailers(trailers: TrailerReader): BodyStep {
-    this.#trailers = undefined;
-    return this.#refuse(trailers.refusal ?? "FieldValueInvalid");
   }
 }
