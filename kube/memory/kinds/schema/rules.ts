@@ -48,7 +48,9 @@ function compileRule({ rule, message, optionalOldSelf = false }: ValidationRule)
     const result = evaluate({ self: self as never, oldSelf: before as never });
     if (result === true) return;
     const text = isCelError(result) ? `${result.message} evaluating rule: ${detail}` : detail;
-    causes.push(typeof self === "object" ? invalidWithoutValue(path, text) : invalid(path, self, text));
+    // An API server calls the root by what its language prints for no path at all.
+    const field = path === "" ? "<nil>" : path;
+    causes.push(typeof self === "object" ? invalidWithoutValue(field, text) : invalid(field, self, text));
   };
 }
 
