@@ -51,8 +51,8 @@ export class HelpRequested extends Error {
  * stops at `--` or at the first word that is not a flag.
  *
  * @throws HelpRequested for `-h` and `--help`.
- * @throws FlagError for an unknown flag, a missing value, or values that do not parse or are refused by their check;
- *   all refusals are in the one message.
+ * @throws FlagError for bad syntax, an unknown flag, a missing value, or values that do not parse or are refused by their
+ *   check; all refused values are in the one message.
  */
 export function parseFlags<T extends FlagTable>(table: T, args: readonly string[]): ParsedFlags<T> {
   const values: Record<string, string | boolean | number> = {};
@@ -69,7 +69,7 @@ export function parseFlags<T extends FlagTable>(table: T, args: readonly string[
     if (!word.startsWith("-") || word === "-") break;
     at += 1;
     const { name, inline } = splitFlag(word);
-    const spec = table[name];
+    const spec = Object.hasOwn(table, name) ? table[name] : undefined;
     if (!spec && (name === "help" || name === "h")) throw new HelpRequested("help requested");
     if (!spec) throw new FlagError(`unknown flag: ${word.split("=", 1)[0]}`);
     const text = inline ?? (spec.kind === "boolean" ? "true" : args[at++]);
@@ -93,13 +93,14 @@ export function parseFlags<T extends FlagTable>(table: T, args: readonly string[
 export function usage(program: string, table: FlagTable): string {
   const lines = Object.entries(table).map(([name, { kind, default: value, help }]) => {
     const shown = kind === "duration" ? formatDuration(value as number) : String(value);
-    return `  --${name} ${kind === "boolean" ? "" : kind}\n        ${help}${shown === "" ? "" : ` (default ${shown})`}`;
+    return `  --${name}${kind === "boolean" ? "" : ` ${kind}`}\n        ${help}${shown === "" ? "" : ` (default ${shown})`}`;
   });
   return [`Usage: ${program} [flags]`, "", ...lines, ""].join("\n");
 }
 
 function splitFlag(word: string): { readonly name: string; readonly inline: string | undefined } {
   const bare = word.replace(/^--?/, "");
+  if (/^[-=]/.test(bare)) throw new FlagError(`bad flag syntax: ${word}`);
   const equals = bare.indexOf("=");
   return equals < 0
     ? { name: bare, inline: undefined }
@@ -114,7 +115,7 @@ function parseValue(kind: FlagKind, text: string): string | boolean | number | u
       if (/^(1|t|T|true|TRUE|True)$/.test(text)) return true;
       return /^(0|f|F|false|FALSE|False)$/.test(text) ? false : undefined;
     case "integer":
-      return /^[+-]?\d+$/.test(text) ? Number(text) : undefined;
+      return /^[+-]?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined;
     case "float":
       return parseFloatValue(text);
     case "duration":
@@ -132,7 +133,8 @@ function parseFloatValue(text: string): number | undefined {
 const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
   us: 1e-3,
-  µs: 1e-3,
+  µs: 1e-3, // U+00B5, the micro sign
+  μs: 1e-3, // U+03BC, the Greek letter
   ms: 1,
   s: 1_000,
   m: 60_000,
@@ -141,10 +143,10 @@ const unitMs: Readonly<Record<string, number>> = {
 
 /** Milliseconds of a Go duration such as `1h30m`, `2.5s`, `-1s` or `0`; undefined when it is none. */
 export function parseDurationMs(text: string): number | undefined {
-  const match = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+|0)$/.exec(text);
+  const match = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);
   if (!match) return undefined;
   let totalMs = 0;
-  for (const [, amount, unit] of (match[2] ?? "").matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)/g)) {
+  for (const [, amount, unit] of (match[2] ?? "").matchAll(/(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)) {
     totalMs += Number(amount) * (unitMs[unit ?? ""] ?? 0);
   }
   return match[1] === "-" ? -totalMs : totalMs;

@@ -15,9 +15,10 @@ export function aborted(signal: AbortSignal): Promise<void> {
 /** Settles as `work` does, or rejects with the signal's reason first; the work itself goes on for others. */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
     const leave = () => reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    // Listened to even when nobody waits any more: a failure of abandoned work must not end the process.
     work.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
   });
 }
@@ -28,7 +29,7 @@ export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> 
  */
 export function startTask(name: string, work: (signal: AbortSignal) => Promise<void>): Running {
   const stop = new AbortController();
-  const ended = work(stop.signal).then(
+  const ended = (async () => work(stop.signal))().then(
     () => new Error(`${name} ended by itself`),
     (cause: unknown) => new Error(`${name} failed`, { cause }),
   );

@@ -1,23 +1,23 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
+import { censored, secretNames, withoutSecrets } from "./log-secrets.ts";
 
 export type { Logger } from "pino";
 
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-// Credentials never reach a log, even when a whole object with one in it is handed over by mistake.
-const secrets = ["authorization", "token", "*.authorization", "*.token", "*.cookie", "cookie", "*.password"];
-
 /** One JSON line per entry on standard error, or on `destination`. A message is a constant sentence; values are fields. */
 export function createLogger(name: string, level: LogLevel = "info", destination?: DestinationStream): Logger {
   return pino(
     {
-      name,
       level,
       base: null,
-      redact: { paths: secrets, censor: "[redacted]" },
       timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
+      formatters: { level: (label) => ({ level: label }), log: withoutSecrets },
+      // Errors are written out by withoutSecrets, wherever they stand.
+      serializers: { err: (written) => written },
+      // The fields of a child logger do not pass through the formatter above.
+      redact: { paths: secretNames.map((secret) => `["${secret}"]`), censor: censored },
     },
     destination ?? pino.destination({ dest: 2, sync: false }),
   ).child({ logger: name });

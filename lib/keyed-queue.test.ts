@@ -1,0 +1,139 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "./clock.ts";
+import { KeyedQueue } from "./keyed-queue.ts";
+
+const backoff = { baseMs: 10, maxMs: 40, jitter: 0 };
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+function aQueue() {
+  const clock = new FakeClock();
+  return { clock, queue: new KeyedQueue(clock, backoff) };
+}
+
+describe("a key", () => {
+  it("is handed out once, however often it was added", async () => {
+    const { queue } = aQueue();
+    for (const key of ["a", "b", "a", "a"]) queue.add(key);
+    expect(queue.depth).toBe(2);
+    expect(await queue.take()).toBe("a");
+    expect(await queue.take()).toBe("b");
+    expect(queue.depth).toBe(0);
+  });
+
+  it("is handed out at once to a worker that waits", async () => {
+    const { queue } = aQueue();
+    const taken = queue.take();
+    queue.add("a");
+    expect(await taken).toBe("a");
+  });
+
+  it("is never with two workers, and comes again when it was added meanwhile", async () => {
+    const { queue } = aQueue();
+    queue.add("a");
+    await queue.take();
+    queue.add("a");
+    queue.add("a");
+    let again: string | undefined;
+    void queue.take().then((key) => {
+      again = key;
+    });
+    await settled();
+    expect(again).toBeUndefined();
+    queue.done("a");
+    await settled();
+    expect(again).toBe("a");
+    queue.done("a");
+    expect(queue.depth).toBe(0);
+  });
+
+  it("that comes again waits behind the others", async () => {
+    const { queue } = aQueue();
+    queue.add("busy");
+    await queue.take();
+    queue.add("other");
+    queue.add("busy");
+    queue.done("busy");
+    expect(await queue.take()).toBe("other");
+    expect(await queue.take()).toBe("busy");
+  });
+});
+
+describe("a delayed key", () => {
+  it("is handed out after its delay", async () => {
+    const { clock, queue } = aQueue();
+    queue.addAfter("a", 100);
+    await clock.advance(99);
+    expect(queue.depth).toBe(0);
+    await clock.advance(1);
+    expect(queue.depth).toBe(1);
+  });
+
+  it.each([
+    { first: 100, second: 50 },
+    { first: 50, second: 100 },
+  ])("of delays of $first and $second ms keeps the earlier one alone", async ({ first, second }) => {
+    const { clock, queue } = aQueue();
+    queue.addAfter("a", first);
+    queue.addAfter("a", second);
+    expect(clock.pending).toBe(1);
+    await clock.advance(50);
+    expect(await queue.take()).toBe("a");
+    queue.done("a");
+    await clock.advance(1_000);
+    expect(queue.depth).toBe(0);
+  });
+
+  it("without a delay is ready at once", () => {
+    const { queue } = aQueue();
+    queue.addAfter("a", 0);
+    expect(queue.depth).toBe(1);
+  });
+});
+
+describe("a key that fails", () => {
+  it("waits twice as long each time, up to the ceiling, until it is forgotten", async () => {
+    const { clock, queue } = aQueue();
+    const waits: number[] = [];
+    const failOnce = async () => {
+      const beganMs = clock.ticksMs();
+      queue.addRateLimited("a");
+      while (queue.depth === 0) await clock.advance(1);
+      waits.push(clock.ticksMs() - beganMs);
+      await queue.take();
+      queue.done("a");
+    };
+    for (let round = 0; round < 4; round += 1) await failOnce();
+    expect(queue.failures("a")).toBe(4);
+    queue.forget("a");
+    await failOnce();
+    expect(waits).toEqual([10, 20, 40, 40, 10]);
+    expect(queue.failures("a")).toBe(1);
+  });
+});
+
+describe("a closed queue", () => {
+  it("lets idle workers go, hands out nothing and leaves no timer", async () => {
+    const { clock, queue } = aQueue();
+    const idle = queue.take();
+    queue.addAfter("later", 100);
+    queue.close();
+    expect(await idle).toBeUndefined();
+    queue.add("a");
+    queue.addAfter("b", 10);
+    queue.addRateLimited("c");
+    expect(await queue.take()).toBeUndefined();
+    expect(clock.pending).toBe(0);
+  });
+
+  it("drops what waited, and what was added to a key in work", async () => {
+    const { queue } = aQueue();
+    queue.add("held");
+    await queue.take();
+    queue.add("held");
+    queue.add("waiting");
+    queue.close();
+    queue.done("held");
+    expect(queue.depth).toBe(0);
+    expect(await queue.take()).toBeUndefined();
+  });
+});
