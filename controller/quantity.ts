@@ -1,0 +1,44 @@
+/** How much one unit of a suffix is: `digits × 10^tens × 2^twos`. */
+const suffixes: Readonly<Record<string, { readonly tens: number; readonly twos: number }>> = {
+  n: { tens: -9, twos: 0 },
+  u: { tens: -6, twos: 0 },
+  m: { tens: -3, twos: 0 },
+  "": { tens: 0, twos: 0 },
+  k: { tens: 3, twos: 0 },
+  M: { tens: 6, twos: 0 },
+  G: { tens: 9, twos: 0 },
+  T: { tens: 12, twos: 0 },
+  P: { tens: 15, twos: 0 },
+  E: { tens: 18, twos: 0 },
+  Ki: { tens: 0, twos: 10 },
+  Mi: { tens: 0, twos: 20 },
+  Gi: { tens: 0, twos: 30 },
+  Ti: { tens: 0, twos: 40 },
+  Pi: { tens: 0, twos: 50 },
+  Ei: { tens: 0, twos: 60 },
+};
+
+const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i)?)$/;
+// Far below the smallest step (10^-9) of a quantity with digits behind the point.
+const scale = 120;
+
+/** Whether two Kubernetes quantities are the same amount, however they are spelled. What is none equals its like only. */
+export function sameQuantity(a: string | number, b: string | number): boolean {
+  const left = exactValue(String(a));
+  const right = exactValue(String(b));
+  return left === undefined || right === undefined ? String(a) === String(b) : left === right;
+}
+
+/** The amount times 10^scale as a whole number, so that nothing is lost to rounding. */
+function exactValue(text: string): bigint | undefined {
+  const match = pattern.exec(text);
+  if (!match) return undefined;
+  const [, sign, digits = "", exponent, suffix = ""] = match;
+  const [whole = "", fraction = ""] = digits.split(".");
+  const unit = exponent ? { tens: Number(exponent.slice(1)), twos: 0 } : suffixes[suffix];
+  if (!unit) return undefined;
+  const tens = scale + unit.tens - fraction.length;
+  if (tens < 0) return undefined;
+  const value = BigInt(whole + fraction) * 10n ** BigInt(tens) * 2n ** BigInt(unit.twos);
+  return sign === "-" ? -value : value;
+}

@@ -1,0 +1,56 @@
+import type { PersistentVolumeClaim, Service } from "../../api/core.ts";
+import { sandboxNameHashLabel } from "../../api/keys.ts";
+import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
+import { nameHash } from "../../api/names.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { Store } from "../../kube/informer.ts";
+import type { View } from "../own-writes.ts";
+import { recordedPodName } from "./find-pod.ts";
+import { claimName } from "./make-claim.ts";
+import type { Observed } from "./observed.ts";
+
+/** Where a sandbox and its children are looked up. */
+export interface SandboxViews {
+  readonly sandboxes: View<Sandbox>;
+  readonly pods: View<Pod>;
+  readonly labelledPods: Pick<Store<Pod, "sandboxHash">, "by">;
+  readonly services: View<Service>;
+  readonly claims: View<PersistentVolumeClaim>;
+}
+
+/** Pods by namespace and tracking label, as the index of their informer. */
+export const podIndexes = {
+  sandboxHash: ({ metadata }: Stored<Pod>): readonly string[] => {
+    const hash = metadata.labels?.[sandboxNameHashLabel];
+    return hash === undefined ? [] : [keyFor(metadata.namespace, hash)];
+  },
+};
+
+/** One look at the stores; undefined when there is no such sandbox, or it is on its way out and no longer ours. */
+export function observe(key: string, views: SandboxViews): Omit<Observed, "now" | "writeBehind"> | undefined {
+  const sandbox = views.sandboxes.get(key);
+  if (!sandbox || sandbox.metadata.deletionTimestamp) return undefined;
+  return {
+    sandbox,
+    pods: podsOf(sandbox, views),
+    service: views.services.get(key),
+    claims: claimsOf(sandbox, views),
+  };
+}
+
+function podsOf(sandbox: Stored<Sandbox>, views: SandboxViews): readonly Stored<Pod>[] {
+  const { name, namespace } = sandbox.metadata;
+  const labelled = views.labelledPods.by("sandboxHash", keyFor(namespace, nameHash(name)));
+  const keys = new Set([...labelled.map(keyOf), keyFor(namespace, name)]);
+  // An adopted Pod may have another name, and may lack the label.
+  const recorded = recordedPodName(sandbox);
+  if (recorded) keys.add(keyFor(namespace, recorded));
+  return [...keys].flatMap((key) => views.pods.get(key) ?? []);
+}
+
+function claimsOf(sandbox: Stored<Sandbox>, views: SandboxViews): Observed["claims"] {
+  const names = (sandbox.spec.volumeClaimTemplates ?? []).map((template) => claimName(template, sandbox));
+  const claims = names.flatMap((name) => views.claims.get(keyFor(sandbox.metadata.namespace, name)) ?? []);
+  return new Map(claims.map((claim) => [claim.metadata.name, claim]));
+}

@@ -1,0 +1,121 @@
+import { keyOf, type Stored } from "../../api/meta.ts";
+import { type Sandbox, type SandboxStatus, sandboxType } from "../../api/sandbox.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import type { EventRecorder } from "../../kube/event-recorder.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Outcome } from "../../lib/workers.ts";
+import type { Failure } from "./actions.ts";
+import { type Applied, apply, type SandboxWriters } from "./apply.ts";
+import { conclude } from "./conclude.ts";
+import { type Decision, decide } from "./decide.ts";
+import type { LifecycleMetrics } from "./lifecycle-metrics.ts";
+import { observe, type SandboxViews } from "./observe.ts";
+import type { Observed } from "./observed.ts";
+import { statusPatch } from "./status-patch.ts";
+import { happeningsOf, type Passage } from "./transitions.ts";
+import { WriteBehindWindows } from "./write-behind.ts";
+
+export interface SandboxReconcilerOptions {
+  readonly views: SandboxViews;
+  readonly writers: SandboxWriters;
+  /** Absent: events are switched off. */
+  readonly events: EventRecorder | undefined;
+  readonly metrics: LifecycleMetrics;
+  readonly clock: Clock;
+  readonly clusterDomain: string;
+  /** How long a change of a Pod's metadata alone may wait; 0 writes it at once. */
+  readonly writeBehindWindowMs: number;
+}
+
+/** Brings one sandbox at a time in line with what its object asks for. */
+export class SandboxReconciler {
+  readonly #options: SandboxReconcilerOptions;
+  readonly #windows: WriteBehindWindows;
+
+  constructor(options: SandboxReconcilerOptions) {
+    this.#options = options;
+    this.#windows = new WriteBehindWindows(options.writeBehindWindowMs, options.clock);
+  }
+
+  /** @throws AggregateError when something failed that may work the next time. */
+  async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
+    const seen = this.#observe(key);
+    if (!seen) return this.#forget(key);
+    const { decision, applied } = await this.#bringInLine(seen, signal);
+    const observed = this.#observe(key);
+    if (!observed || observed.sandbox.metadata.uid !== seen.sandbox.metadata.uid) return this.#forget(key);
+
+    this.#windows.note(key, decision.putOffMs !== undefined);
+    const { failures } = applied;
+    const { clusterDomain } = this.#options;
+    const { status, recheckAfterMs } = conclude({ course: decision.course, observed, failures, clusterDomain });
+    const unwritten = await this.#write(observed.sandbox, status, signal);
+    if (unwritten.length === 0) this.#tell(observed.sandbox, status, applied);
+    throwWhatMayPass(failures, unwritten);
+    return earliest(recheckAfterMs, decision.putOffMs);
+  }
+
+  #observe(key: string): Observed | undefined {
+    const { views, clock } = this.#options;
+    const seen = observe(key, views);
+    return seen && { ...seen, now: clock.now(), writeBehind: this.#windows.of(key) };
+  }
+
+  /** A child that turned out to be there already makes us look and decide once more, with it in view. */
+  async #bringInLine(seen: Observed, signal: AbortSignal): Promise<{ decision: Decision; applied: Applied }> {
+    let latest: Observed | undefined = seen;
+    let podCreated = false;
+    for (let round = 1; ; round += 1) {
+      const decision = decide(latest);
+      const applied = await apply(decision.actions, latest.sandbox, this.#options.writers, signal);
+      podCreated ||= applied.podCreated;
+      latest = applied.clashed && round < roundsMax ? this.#observe(keyOf(seen.sandbox)) : undefined;
+      if (!latest) return { decision, applied: { ...applied, podCreated } };
+    }
+  }
+
+  /** Writes the status if it says something new. A sandbox that is gone needs none. */
+  async #write(sandbox: Stored<Sandbox>, status: SandboxStatus, signal: AbortSignal): Promise<readonly unknown[]> {
+    const patch = statusPatch(sandbox.status, status);
+    if (!patch) return [];
+    const { client, sandboxes } = this.#options.writers;
+    const { namespace, name } = sandbox.metadata;
+    const body = { type: "merge", body: { status: patch } } as const;
+    const call = () => client.patch(sandboxType, { namespace, name }, body, { subresource: "status" }, signal);
+    try {
+      await sandboxes.write(keyOf(sandbox), call);
+      return [];
+    } catch (error) {
+      signal.throwIfAborted();
+      return isNotFound(error) ? [] : [error];
+    }
+  }
+
+  #tell(sandbox: Stored<Sandbox>, status: SandboxStatus, { podCreated, failures }: Applied): void {
+    const { events, metrics } = this.#options;
+    const before = sandbox.status?.conditions ?? [];
+    const passage: Passage = { sandbox, before, after: status.conditions ?? [], podCreated, failures };
+    for (const happening of happeningsOf(passage)) events?.record(happening);
+    metrics.passed(passage);
+  }
+
+  #forget(key: string): Outcome {
+    this.#windows.note(key, false);
+    this.#options.metrics.forget(key);
+    return {};
+  }
+}
+
+// Each round brings at least one child into view that was hidden; more than a claim, a Pod and a Service there are not.
+const roundsMax = 3;
+
+function throwWhatMayPass(failures: readonly Failure[], unwritten: readonly unknown[]): void {
+  if (unwritten.length === 0 && failures.every(({ untilChanged }) => untilChanged)) return;
+  const messages = [...failures.map(({ message }) => message), ...unwritten.map(String)];
+  throw new AggregateError([...failures.map(({ cause }) => cause), ...unwritten], messages.join("\n"));
+}
+
+function earliest(...delaysMs: readonly (number | undefined)[]): Outcome {
+  const given = delaysMs.filter((delayMs) => delayMs !== undefined);
+  return given.length === 0 ? {} : { requeueAfterMs: Math.min(...given) };
+}

@@ -1,0 +1,95 @@
+import type { PersistentVolumeClaim, Service } from "../../api/core.ts";
+import { sandboxNameHashLabel } from "../../api/keys.ts";
+import { controllerOf, type KubeObject, keyFor, keyOf, type Stored } from "../../api/meta.ts";
+import type { Pod } from "../../api/pod.ts";
+import { groupOf } from "../../api/resource-type.ts";
+import { agentsGroup, type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import type { EventRecorder } from "../../kube/event-recorder.ts";
+import type { Informer } from "../../kube/informer.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Running } from "../../lib/lifecycle.ts";
+import type { Logger } from "../../lib/log.ts";
+import { OwnWrites } from "../own-writes.ts";
+import type { RuntimeMetrics } from "../runtime-metrics.ts";
+import { keysFrom, startKind } from "../start-kind.ts";
+import type { LifecycleMetrics } from "./lifecycle-metrics.ts";
+import { SandboxReconciler } from "./reconciler.ts";
+
+export interface SandboxInformers {
+  readonly sandboxes: Informer<Sandbox>;
+  readonly pods: Informer<Pod, "sandboxHash">;
+  readonly services: Informer<Service>;
+  readonly claims: Informer<PersistentVolumeClaim>;
+}
+
+export interface SandboxControllerOptions {
+  readonly client: KubeClient;
+  readonly informers: SandboxInformers;
+  readonly events: EventRecorder | undefined;
+  readonly lifecycleMetrics: LifecycleMetrics;
+  readonly runtimeMetrics: RuntimeMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly workers: number;
+  readonly clusterDomain: string;
+  readonly writeBehindWindowMs: number;
+}
+
+/** Starts to bring sandboxes in line with their objects. The informers must have synced. */
+export function startSandboxController(options: SandboxControllerOptions): Running {
+  const { client, informers, clock, events, lifecycleMetrics: metrics, clusterDomain, writeBehindWindowMs } = options;
+  const stores = new DisposableStack();
+  const writers = {
+    client,
+    sandboxes: stores.use(new OwnWrites(informers.sandboxes, clock)),
+    pods: stores.use(new OwnWrites(informers.pods, clock)),
+    services: stores.use(new OwnWrites(informers.services, clock)),
+    claims: stores.use(new OwnWrites(informers.claims, clock)),
+  };
+  const views = { ...writers, labelledPods: informers.pods.store };
+  const reconciler = new SandboxReconciler({
+    views,
+    writers,
+    events,
+    metrics,
+    clock,
+    clusterDomain,
+    writeBehindWindowMs,
+  });
+  const kind = startKind({
+    name: "sandbox",
+    workers: options.workers,
+    sources: [
+      keysFrom(informers.sandboxes, (sandbox) => [keyOf(sandbox)]),
+      keysFrom(informers.pods, trackedOwner),
+      keysFrom(informers.services, trackedOwner),
+      (enqueue) => writers.sandboxes.onForgotten((sandbox) => enqueue(keyOf(sandbox))),
+      ...[writers.pods, writers.services, writers.claims].map(
+        (children) => (enqueue: (key: string) => void) =>
+          children.onForgotten((child) => ownerKeys(child).forEach(enqueue)),
+      ),
+    ],
+    reconcile: (key, signal) => reconciler.reconcile(key, signal),
+    clock,
+    log: options.log,
+    metrics: options.runtimeMetrics,
+  });
+  return {
+    failed: kind.failed,
+    async [Symbol.asyncDispose]() {
+      await kind[Symbol.asyncDispose]();
+      stores.dispose();
+    },
+  };
+}
+
+/** The sandbox of a child that carries the tracking label; other children come and go unnoticed. */
+const trackedOwner = (child: Stored<KubeObject>): readonly string[] =>
+  child.metadata.labels?.[sandboxNameHashLabel] === undefined ? [] : ownerKeys(child);
+
+function ownerKeys(child: Stored<KubeObject>): readonly string[] {
+  const owner = controllerOf(child);
+  if (!owner || owner.kind !== sandboxType.kind || groupOf(owner.apiVersion) !== agentsGroup) return [];
+  return [keyFor(child.metadata.namespace, owner.name)];
+}

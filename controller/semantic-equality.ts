@@ -1,0 +1,46 @@
+import { sameQuantity } from "./quantity.ts";
+
+type Compare = (a: string | number, b: string | number) => boolean;
+
+// Where Kubernetes types hold quantities: as the values of these maps, or in these fields themselves.
+const quantityMaps = new Set(["requests", "limits", "capacity", "allocatedResources", "overhead", "hard"]);
+const quantityFields = new Set(["sizeLimit", "divisor"]);
+
+/**
+ * Whether two values of the Kubernetes API mean the same: absent, null, `{}` and `[]` are equal, quantities are
+ * compared by value (`1000m` is `1`) and times by instant. Lists keep their order.
+ */
+export function semanticallyEqual(a: unknown, b: unknown): boolean {
+  return equalIn(a, b, undefined, false);
+}
+
+function equalIn(a: unknown, b: unknown, field: string | undefined, inQuantityMap: boolean): boolean {
+  if (Object.is(a, b)) return true;
+  if (isScalar(a) && isScalar(b)) return comparison(field, inQuantityMap)(a, b);
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, at) => equalIn(item, b[at], undefined, false));
+  }
+  const left = entriesOf(a);
+  const right = entriesOf(b);
+  if (!left || !right) return false;
+  const quantities = field !== undefined && quantityMaps.has(field);
+  const names = new Set([...Object.keys(left), ...Object.keys(right)]);
+  return [...names].every((name) => equalIn(left[name], right[name], name, quantities));
+}
+
+/** The members of an object; none for what counts as an empty one; undefined for anything else. */
+function entriesOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (value === undefined || value === null) return {};
+  if (Array.isArray(value)) return value.length === 0 ? {} : undefined;
+  return typeof value === "object" ? (value as Record<string, unknown>) : undefined;
+}
+
+const isScalar = (value: unknown): value is string | number => typeof value === "string" || typeof value === "number";
+
+function comparison(field: string | undefined, inQuantityMap: boolean): Compare {
+  if (inQuantityMap || (field !== undefined && quantityFields.has(field))) return sameQuantity;
+  return field !== undefined && /Time(stamp)?$/.test(field) ? sameInstant : (a, b) => a === b;
+}
+
+const sameInstant: Compare = (a, b) =>
+  typeof a === "string" && typeof b === "string" && new Date(a).getTime() === new Date(b).getTime();

@@ -1,0 +1,68 @@
+import type { KubeObject, Stored } from "../api/meta.ts";
+import type { Informer } from "../kube/informer.ts";
+import type { Clock } from "../lib/clock.ts";
+import { KeyedQueue } from "../lib/keyed-queue.ts";
+import type { Running } from "../lib/lifecycle.ts";
+import type { Logger } from "../lib/log.ts";
+import { type Outcome, startWorkers } from "../lib/workers.ts";
+import type { RuntimeMetrics } from "./runtime-metrics.ts";
+
+/** Tells which keys to look at, from now on until it is disposed of. */
+export type Source = (enqueue: (key: string) => void) => Disposable;
+
+export interface KindOptions {
+  /** How metrics and the log call this controller. */
+  readonly name: string;
+  readonly workers: number;
+  readonly sources: readonly Source[];
+  readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: RuntimeMetrics;
+}
+
+/** The keys that an informer's objects are about: at once for all that are there, then for each that changes. */
+export function keysFrom<T extends KubeObject, I extends string>(
+  informer: Informer<T, I>,
+  toKeys: (object: Stored<T>) => readonly string[],
+): Source {
+  return (enqueue) => {
+    for (const object of informer.store.list()) toKeys(object).forEach(enqueue);
+    return informer.onChange(({ previous, current }) => {
+      // An object may change whom it is about: both have to look.
+      const keys = [previous, current].flatMap((object) => (object ? toKeys(object) : []));
+      new Set(keys).forEach(enqueue);
+    });
+  };
+}
+
+/** Starts the controller of one kind: a queue that the sources fill, and workers that empty it. */
+export function startKind(options: KindOptions): Running {
+  const { name, workers, sources, clock, metrics } = options;
+  const log = options.log.child({ controller: name });
+  const queue = new KeyedQueue(clock);
+  const meter = metrics.ofController({ name, workers, queue });
+  const enqueue = (key: string) => {
+    meter.added(key);
+    queue.add(key);
+  };
+  const subscriptions = new DisposableStack();
+  for (const source of sources) subscriptions.use(source(enqueue));
+  const working = startWorkers({
+    name: `the ${name} controller`,
+    queue,
+    workers,
+    reconcile: (key, signal) => meter.reconciled(key, () => options.reconcile(key, signal)),
+    onFailure: (key, err) => {
+      meter.retried();
+      log.warn({ err, key, failures: queue.failures(key) + 1 }, "could not bring an object in line; trying again");
+    },
+  });
+  return {
+    failed: working.failed,
+    async [Symbol.asyncDispose]() {
+      subscriptions.dispose();
+      await working[Symbol.asyncDispose]();
+    },
+  };
+}
