@@ -1,0 +1,18 @@
+/** Where a server listens. Without a host: on every address. */
+export interface BindAddress {
+  readonly host: string | undefined;
+  readonly port: number;
+}
+
+/**
+ * Reads `:8080`, `127.0.0.1:0` or `[::1]:8080`. `0` and an empty text switch the server off.
+ *
+ * @throws Error when it is none of these.
+ */
+export function parseBindAddress(text: string): BindAddress | undefined {
+  if (text === "0" || text === "") return undefined;
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535) throw new Error(`"${text}" is not an address like :8080, 127.0.0.1:8080 or 0`);
+  return { host: match[1] || match[2] || undefined, port };
+}

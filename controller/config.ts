@@ -1,0 +1,141 @@
+import { type FlagValues, parseFlags } from "../lib/flags.ts";
+import type { LogLevel } from "../lib/log.ts";
+import { type BindAddress, parseBindAddress } from "./bind-address.ts";
+import { type ControllerFlagName, controllerFlags, webhookFlags } from "./controller-flags.ts";
+
+/** What the controller is asked to do, read once from its command line. */
+export interface ControllerConfig {
+  /** Print the version and do nothing. */
+  readonly version: boolean;
+  /** Path; undefined: what the environment says. */
+  readonly kubeconfig: string | undefined;
+  readonly logLevel: LogLevel;
+  readonly clusterDomain: string;
+  /** Undefined: not served. */
+  readonly metricsAddress: BindAddress | undefined;
+  readonly healthAddress: BindAddress | undefined;
+  /** Undefined: it works at once, without asking whether another does. */
+  readonly leaderElection: { /** Undefined: the Pod's own. */ readonly namespace: string | undefined } | undefined;
+  readonly cachesTrackedOnly: boolean;
+  readonly sandboxWorkers: number;
+  readonly sandboxWriteBehindMs: number;
+  readonly sandboxEvents: boolean;
+  /** What was asked for and will not happen; to be logged. */
+  readonly warnings: readonly string[];
+}
+
+/** The command line parsed, but a value makes no sense: print the message and exit with status 1. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+type Values = FlagValues<typeof controllerFlags>;
+
+/**
+ * @throws HelpRequested for `--help`.
+ * @throws FlagError for a flag that is not known or does not parse.
+ * @throws ConfigError for values that make no sense; its message names them all.
+ */
+export function parseControllerConfig(args: readonly string[]): ControllerConfig {
+  const { values, given, rest } = parseFlags(controllerFlags, args);
+  const wrong = [...complaintsAbout(values), ...rest.map((word) => `unexpected argument: ${word}`)];
+  if (wrong.length > 0) throw new ConfigError(wrong.join("\n"));
+  return {
+    version: values.version,
+    kubeconfig: values.kubeconfig || undefined,
+    logLevel: logLevelOf(values) ?? "info",
+    clusterDomain: values["cluster-domain"],
+    metricsAddress: parseBindAddress(values["metrics-bind-address"]),
+    healthAddress: parseBindAddress(values["health-probe-bind-address"]),
+    leaderElection: values["leader-elect"]
+      ? { namespace: values["leader-election-namespace"] || undefined }
+      : undefined,
+    cachesTrackedOnly: values["cache-label-selectors"],
+    sandboxWorkers: values["sandbox-concurrent-workers"],
+    sandboxWriteBehindMs: values["sandbox-write-behind-window"],
+    sandboxEvents: !values["disable-sandbox-events"],
+    warnings: warningsAbout(values, given),
+  };
+}
+
+const positive: readonly ControllerFlagName[] = [
+  "kube-api-burst",
+  "api-connections",
+  "sandbox-concurrent-workers",
+  "sandbox-claim-concurrent-workers",
+  "sandbox-warm-pool-concurrent-workers",
+  "sandbox-warm-pool-max-batch-size",
+  "sandbox-warm-pool-readiness-grace-period",
+  "sandbox-warm-pool-unschedulable-recheck-interval",
+];
+
+const workerCounts = [
+  "sandbox-concurrent-workers",
+  "sandbox-claim-concurrent-workers",
+  "sandbox-warm-pool-concurrent-workers",
+  "sandbox-template-concurrent-workers",
+] as const;
+
+function complaintsAbout(values: Values): readonly string[] {
+  const wrong = positive.filter((name) => !(Number(values[name]) > 0)).map((name) => `--${name} must be above 0`);
+  for (const name of ["webhook-cert-name", "webhook-key-name"] as const) {
+    if (values[name].trim() === "") wrong.push(`--${name} must not be blank`);
+  }
+  if (values["sandbox-write-behind-window"] < 0) wrong.push("--sandbox-write-behind-window must not be negative");
+  const refillRate = values["sandbox-warm-pool-max-refill-rate"];
+  if (!Number.isFinite(refillRate) || refillRate < 0) {
+    wrong.push("--sandbox-warm-pool-max-refill-rate must be a number of 0 or more");
+  }
+  for (const name of ["metrics-bind-address", "health-probe-bind-address"] as const) {
+    wrong.push(...complaintAboutAddress(name, values[name]));
+  }
+  if (logLevelOf(values) === undefined) {
+    wrong.push(`--zap-log-level: "${values["zap-log-level"]}" is none of debug, info, error, panic or a number`);
+  }
+  // Plain text where encryption was asked for would be worse than not starting.
+  if (values["metrics-secure-serving"]) wrong.push("--metrics-secure-serving is not supported");
+  return wrong;
+}
+
+function complaintAboutAddress(name: string, text: string): readonly string[] {
+  try {
+    parseBindAddress(text);
+    return [];
+  } catch (error) {
+    return [`--${name}: ${error instanceof Error ? error.message : String(error)}`];
+  }
+}
+
+function warningsAbout(values: Values, given: ReadonlySet<string>): readonly string[] {
+  const webhook = webhookFlags.filter((name) => given.has(name));
+  const workers = workerCounts.reduce((sum, name) => sum + values[name], 0);
+  const limited = values["kube-api-qps"] > 0;
+  return [
+    ...webhook.map((name) => `--${name} has no effect: there is no webhook`),
+    ...(values.extensions ? ["--extensions has no effect: claims, templates and warm pools are not served yet"] : []),
+    ...(values["enable-tracing"] ? ["--enable-tracing has no effect: traces are not exported yet"] : []),
+    ...(limited ? ["--kube-api-qps has no effect: requests to the API server are not limited"] : []),
+    ...(workers > 1_000 ? [`${workers} workers in all are more than 1000`] : []),
+    ...(limited && workers > values["kube-api-burst"]
+      ? [`${workers} workers in all are more than --kube-api-burst`]
+      : []),
+  ];
+}
+
+function logLevelOf(values: Values): LogLevel | undefined {
+  const text = values["zap-log-level"];
+  if (/^-?\d+$/.test(text)) return Number(text) > 0 || values["zap-devel"] ? "debug" : "info";
+  switch (text) {
+    case "debug":
+      return "debug";
+    case "info":
+      return values["zap-devel"] ? "debug" : "info";
+    case "warn":
+      return "warn";
+    case "error":
+    case "panic":
+      return "error";
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,74 @@
+import { flag } from "../lib/flags.ts";
+
+const laterWork = "accepted; has no effect yet";
+const removed = "accepted and ignored, with a warning: there is no webhook";
+
+/** Every flag of the controller, by the names and with the defaults that existing manifests count on. */
+export const controllerFlags = {
+  version: flag.boolean(false, "print the version and exit"),
+  kubeconfig: flag.string("", "path of a kubeconfig; empty: KUBECONFIG, else the Pod's service account"),
+  extensions: flag.boolean(false, `run the claim, template and pool controllers (${laterWork})`),
+  "cluster-domain": flag.string("cluster.local", "suffix of the DNS names of Services"),
+  "metrics-bind-address": flag.string(":8080", "where /metrics is served; 0 switches it off"),
+  "health-probe-bind-address": flag.string(":8081", "where /healthz and /readyz are served; 0 switches them off"),
+  "leader-elect": flag.boolean(true, "work only while holding the lease, so that of several replicas one works"),
+  "leader-election-namespace": flag.string("", "namespace of the lease; empty: the Pod's own"),
+  "kube-api-qps": flag.float(-1, `requests per second to the API server; negative: unlimited (${laterWork})`),
+  "kube-api-burst": flag.integer(10, `requests in a burst to the API server (${laterWork})`),
+  "api-connections": flag.integer(1, `connections to the API server (${laterWork})`),
+  "separate-watch-connection": flag.boolean(false, "accepted; watches always have connections of their own"),
+  "cache-label-selectors": flag.boolean(false, "watch only Pods and Services that carry the tracking label"),
+  "sandbox-concurrent-workers": flag.integer(100, "sandboxes brought in line at the same time"),
+  "sandbox-write-behind-window": flag.duration(0, "how long a change of a Pod's metadata alone may wait, at most 1s"),
+  "disable-sandbox-events": flag.boolean(false, "write no events about sandboxes"),
+
+  "sandbox-claim-concurrent-workers": flag.integer(50, `claims brought in line at the same time (${laterWork})`),
+  "sandbox-warm-pool-concurrent-workers": flag.integer(1, `pools brought in line at the same time (${laterWork})`),
+  "sandbox-template-concurrent-workers": flag.integer(1, `templates brought in line at the same time (${laterWork})`),
+  "sandbox-warm-pool-max-batch-size": flag.integer(300, `sandboxes made for a pool at once (${laterWork})`),
+  "sandbox-warm-pool-replenish-delay": flag.duration(0, `wait before a pool is filled up; 0: none (${laterWork})`),
+  "sandbox-warm-pool-max-refill-rate": flag.float(0, `sandboxes per second and pool; 0: unlimited (${laterWork})`),
+  "sandbox-warm-pool-readiness-grace-period": flag.duration(300_000, `time to become ready (${laterWork})`),
+  "sandbox-warm-pool-unschedulable-recheck-interval": flag.duration(60_000, `between looks (${laterWork})`),
+  "enable-warm-pool-eviction": flag.boolean(true, `let the autoscaler evict spares (${laterWork})`),
+  "disable-claim-events": flag.boolean(false, `write no events about claims (${laterWork})`),
+  "disable-claim-observability-annotations": flag.boolean(false, `leave times off claims (${laterWork})`),
+  "enable-tracing": flag.boolean(false, `export traces (${laterWork})`),
+  "enable-pprof": flag.boolean(false, `serve a profile (${laterWork})`),
+  "enable-pprof-debug": flag.boolean(false, `serve all profiles (${laterWork})`),
+  "pprof-block-profile-rate": flag.integer(1_000_000, laterWork),
+  "pprof-mutex-profile-fraction": flag.integer(10, laterWork),
+  "metrics-secure-serving": flag.boolean(false, "serve /metrics over HTTPS (not possible yet: refused)"),
+  "metrics-cert-dir": flag.string("", `directory of the certificate of /metrics (${laterWork})`),
+  "tls-min-version": flag.string("VersionTLS12", `oldest TLS version served (${laterWork})`),
+  "tls-cipher-suites": flag.string("", `TLS cipher suites served (${laterWork})`),
+
+  "webhook-port": flag.integer(9443, removed),
+  "webhook-cert-dir": flag.string("", removed),
+  "webhook-cert-name": flag.string("tls.crt", removed),
+  "webhook-key-name": flag.string("tls.key", removed),
+  "webhook-service-name": flag.string("agent-sandbox-webhook-service", removed),
+  "webhook-namespace": flag.string("agent-sandbox-system", removed),
+  "manage-webhook-certs": flag.boolean(true, removed),
+  "enable-webhook": flag.boolean(true, removed),
+
+  "zap-devel": flag.boolean(false, "log from debug level on"),
+  "zap-encoder": flag.string("json", "accepted; the log is always JSON"),
+  "zap-log-level": flag.string("info", "debug, info, error, panic or a number (0 is info, above is debug)"),
+  "zap-stacktrace-level": flag.string("", "accepted; errors always carry their stack"),
+  "zap-time-encoding": flag.string("", "accepted; times are always RFC 3339"),
+};
+
+export type ControllerFlagName = keyof typeof controllerFlags;
+
+/** Those that say something about a webhook. */
+export const webhookFlags: readonly ControllerFlagName[] = [
+  "webhook-port",
+  "webhook-cert-dir",
+  "webhook-cert-name",
+  "webhook-key-name",
+  "webhook-service-name",
+  "webhook-namespace",
+  "manage-webhook-certs",
+  "enable-webhook",
+];

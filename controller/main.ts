@@ -1,0 +1,72 @@
+import { randomUUID } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { collectDefaultMetrics, Registry } from "prom-client";
+import { loadConnection } from "../kube/connection.ts";
+import { createKubeClient } from "../kube/http-client.ts";
+import { systemClock } from "../lib/clock.ts";
+import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
+import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
+import { createLogger } from "../lib/log.ts";
+import { version } from "./build-info.ts";
+import { ConfigError, type ControllerConfig, parseControllerConfig } from "./config.ts";
+import { controllerFlags } from "./controller-flags.ts";
+import { startController } from "./start.ts";
+
+const program = "agent-sandbox-controller";
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+process.exitCode = await main(process.argv.slice(2));
+
+/** Runs until a signal or a failure; the exit status of the process. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const config = inPod(parseControllerConfig(args));
+    if (config.version) {
+      process.stdout.write(`${program} v${version}\n`);
+      return 0;
+    }
+    await run(config);
+    return 0;
+  } catch (error) {
+    return explain(error);
+  }
+}
+
+async function run(config: ControllerConfig): Promise<void> {
+  using stop = stopOnSignals(process);
+  const log = createLogger(program, config.logLevel);
+  for (const warning of config.warnings) log.warn(warning);
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
+  await using client = createKubeClient(connection, { userAgent: `${program}/${version}`, registry });
+  const identity = `${hostname()}_${randomUUID()}`;
+  await using controller = await startController(config, { client, clock: systemClock, log, registry, identity });
+  log.info({ metrics: controller.metricsUrl, health: controller.healthUrl, identity }, "started");
+  await Promise.race([aborted(stop.signal), controller.failed]);
+  log.info("stopping");
+}
+
+/** In a Pod the lease lives in the Pod's own namespace, unless a flag says otherwise. */
+function inPod(config: ControllerConfig): ControllerConfig {
+  const { leaderElection } = config;
+  if (!leaderElection || leaderElection.namespace || !existsSync(namespaceFile)) return config;
+  return { ...config, leaderElection: { namespace: readFileSync(namespaceFile, "utf8").trim() } };
+}
+
+/** Says in one line why the program ends, and what its status is. */
+function explain(error: unknown): number {
+  if (error instanceof HelpRequested) {
+    process.stdout.write(usage(program, controllerFlags));
+    return 0;
+  }
+  if (error instanceof FlagError) {
+    process.stderr.write(`${error.message}\n\n${usage(program, controllerFlags)}`);
+    return 2;
+  }
+  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`${program}: ${message}${error instanceof ConfigError ? "" : cause}\n`);
+  return 1;
+}

@@ -1,0 +1,149 @@
+import { Gauge, type Registry } from "prom-client";
+import type { KubeClient } from "../kube/client.ts";
+import { createEventRecorder } from "../kube/event-recorder.ts";
+import { startLeaderElection } from "../kube/leader-election.ts";
+import type { Clock } from "../lib/clock.ts";
+import { aborted, type Running, startTask } from "../lib/lifecycle.ts";
+import type { Logger } from "../lib/log.ts";
+import type { BindAddress } from "./bind-address.ts";
+import { registerBuildInfo } from "./build-info.ts";
+import { ConfigError, type ControllerConfig } from "./config.ts";
+import { createRuntimeMetrics } from "./runtime-metrics.ts";
+import { LifecycleMetrics } from "./sandbox/lifecycle-metrics.ts";
+import { registerSandboxCensus } from "./sandbox/sandbox-census.ts";
+import { startSandboxController } from "./sandbox/start-sandbox-controller.ts";
+import { type Informers, startInformers } from "./start-informers.ts";
+import { type Page, type PageServer, startPageServer } from "./start-page-server.ts";
+
+export interface ControllerParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+  /** Unique among all replicas, also over restarts. */
+  readonly identity: string;
+}
+
+export interface RunningController extends Running {
+  /** Resolves once every store has been filled. */
+  readonly synced: Promise<void>;
+  /** Undefined where it is not served. */
+  readonly metricsUrl: string | undefined;
+  readonly healthUrl: string | undefined;
+}
+
+const leaseName = "a3317529.agent-sandbox.x-k8s.io";
+
+/**
+ * Starts the controller: its pages and stores at once, its work as soon as the stores are filled and it leads.
+ * Disposal finishes what is in hand, then gives up the lease.
+ *
+ * @throws Error when an address cannot be had, ConfigError when the lease has no namespace.
+ */
+export async function startController(config: ControllerConfig, parts: ControllerParts): Promise<RunningController> {
+  const { client, clock, log, registry } = parts;
+  await using stack = new AsyncDisposableStack();
+  registerBuildInfo(registry);
+  const informers = stack.use(startInformers({ client, clock, log, trackedOnly: config.cachesTrackedOnly }));
+  registerSandboxCensus(registry, () => informers.sandboxes.store.list());
+  const metrics = await servePages(stack, "metrics", config.metricsAddress, { "/metrics": metricsPage(registry) }, log);
+  const health = await servePages(stack, "health", config.healthAddress, { "/healthz": ok, "/readyz": ok }, log);
+  const leadership = stand(stack, config, parts);
+  const work = stack.use(startWork(config, parts, informers, leadership.elected));
+
+  const started = stack.move();
+  const failed = Promise.race([
+    informers.failed,
+    leadership.lost,
+    work.failed,
+    ...[metrics, health].flatMap((server) => server?.failed ?? []),
+  ]);
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  return {
+    failed,
+    synced: informers.synced,
+    metricsUrl: metrics?.url,
+    healthUrl: health?.url,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+}
+
+/** Everything that only a leader does. */
+function startWork(
+  config: ControllerConfig,
+  { client, clock, log, registry, identity }: ControllerParts,
+  informers: Informers,
+  elected: Promise<void>,
+): Running {
+  const lifecycleMetrics = new LifecycleMetrics(registry, clock);
+  const runtimeMetrics = createRuntimeMetrics(registry, clock);
+  return startTask("the controllers", async (signal) => {
+    const stopped = aborted(signal);
+    await Promise.race([stopped, Promise.all([informers.synced, elected])]);
+    if (signal.aborted) return;
+    log.info("stores are filled; starting to work");
+    await using events = config.sandboxEvents
+      ? createEventRecorder({
+          client,
+          clock,
+          log,
+          reportingController: "sandbox-controller",
+          reportingInstance: identity.slice(0, 128),
+        })
+      : undefined;
+    await using sandboxes = startSandboxController({
+      client,
+      informers,
+      events,
+      lifecycleMetrics,
+      runtimeMetrics,
+      clock,
+      log,
+      workers: config.sandboxWorkers,
+      clusterDomain: config.clusterDomain,
+      writeBehindWindowMs: config.sandboxWriteBehindMs,
+    });
+    await Promise.race([stopped, sandboxes.failed]);
+  });
+}
+
+/** Stands for election, where there is one; else everybody leads. */
+function stand(
+  stack: AsyncDisposableStack,
+  { leaderElection }: ControllerConfig,
+  { client, clock, log, registry, identity }: ControllerParts,
+): { readonly elected: Promise<void>; readonly lost: Promise<never> } {
+  if (!leaderElection) return { elected: Promise.resolve(), lost: new Promise(() => {}) };
+  const { namespace } = leaderElection;
+  if (!namespace) {
+    throw new ConfigError("not running in a Pod: give --leader-election-namespace, or --leader-elect=false");
+  }
+  const election = stack.use(startLeaderElection({ client, clock, log, namespace, name: leaseName, identity }));
+  new Gauge({
+    name: "leader_election_master_status",
+    help: "1 while this replica leads.",
+    labelNames: ["name"],
+    registers: [registry],
+    collect() {
+      this.set({ name: leaseName }, election.isLeader() ? 1 : 0);
+    },
+  });
+  return election;
+}
+
+async function servePages(
+  stack: AsyncDisposableStack,
+  name: string,
+  address: BindAddress | undefined,
+  pages: Readonly<Record<string, () => Promise<Page>>>,
+  log: Logger,
+): Promise<PageServer | undefined> {
+  return address && stack.use(await startPageServer({ name, address, pages, log }));
+}
+
+const metricsPage = (registry: Registry) => async (): Promise<Page> => ({
+  contentType: registry.contentType,
+  body: await registry.metrics(),
+});
+
+const ok = async (): Promise<Page> => ({ contentType: "text/plain", body: "ok" });
