@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { bodyTooLarge, type StatusError } from "./status-errors.ts";
+import type { StatusError } from "./status-errors.ts";
 
-/** One request, read as far as the path; and the one who will be answered. */
+/** One request, read as far as its path, and the response that it waits for. */
 export interface Exchange {
   readonly method: string;
   readonly path: string;
@@ -10,47 +10,49 @@ export interface Exchange {
   readonly response: ServerResponse;
 }
 
+/** The parts of a request target. It is not normalized: a path with `..` names nothing here. */
+export function readTarget(url: string): Pick<Exchange, "path" | "query"> {
+  const mark = url.indexOf("?");
+  if (mark < 0) return { path: url, query: new URLSearchParams() };
+  return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) };
+}
+
 export interface Answer {
   readonly code: number;
+  /** JSON when absent. */
   readonly contentType?: string;
-  readonly body: string;
-  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body: string | Buffer;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
 }
 
-export const jsonAnswer = (code: number, body: string): Answer => ({ code, body });
+/** The answer is a stream that has begun. */
+export const streaming = Symbol("streaming");
+export type Handled = Answer | typeof streaming;
 
-export function send(response: ServerResponse, { code, contentType, body, headers = {} }: Answer): void {
-  const bytes = Buffer.from(body);
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-  response.writeHead(code, {
-    "content-type": contentType ?? "application/json",
+export function jsonAnswer(code: number, json: string, headers?: Answer["headers"]): Answer {
+  return { code, body: json, ...(headers && { headers }) };
+}
+
+/** What the fields that were dropped are told with: RFC 7234 warnings, one to a header. */
+export function warningHeaders(warnings: readonly string[]): Answer["headers"] {
+  if (warnings.length === 0) return undefined;
+  return { warning: warnings.map((text) => `299 - ${JSON.stringify(text)}`) };
+}
+
+export function refusalAnswer({ code, status, retryAfterSeconds }: StatusError): Answer {
+  const headers = retryAfterSeconds === undefined ? undefined : { "retry-after": String(retryAfterSeconds) };
+  return jsonAnswer(code, JSON.stringify(status), headers);
+}
+
+export function send({ request, response }: Pick<Exchange, "request" | "response">, answer: Answer): void {
+  const bytes = Buffer.isBuffer(answer.body) ? answer.body : Buffer.from(answer.body);
+  // A body that nobody will read must not be taken for the next request.
+  if (!request.complete) response.setHeader("connection", "close");
+  response.writeHead(answer.code, {
+    "content-type": answer.contentType ?? "application/json",
     "content-length": bytes.length,
     "cache-control": "no-cache, private",
+    ...answer.headers,
   });
   response.end(bytes);
-}
-
-/**
- * The body of a request as it came.
- *
- * @throws StatusError 413 as soon as it is known to be longer than `maxBytes`.
- */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > maxBytes) throw bodyTooLarge(maxBytes);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
-export function answerOf(error: StatusError): Answer {
-  const answer = jsonAnswer(error.code, JSON.stringify(error.status));
-  const { retryAfterSeconds } = error;
-  return retryAfterSeconds === undefined
-    ? answer
-    : { ...answer, headers: { "retry-after": String(retryAfterSeconds) } };
 }

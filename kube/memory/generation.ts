@@ -1,5 +1,5 @@
 import type { KubeObject } from "../../api/meta.ts";
-import { sameJson } from "./frozen.ts";
+import { sameJson } from "./json-values.ts";
 import type { ServedKind } from "./served-kind.ts";
 
 // Of the built-in kinds these count generations; most of the others never had one.

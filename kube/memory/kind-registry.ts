@@ -1,4 +1,3 @@
-import type { ResourceType } from "../../api/resource-type.ts";
 import type { ServedKind } from "./served-kind.ts";
 import { resourceName } from "./status-errors.ts";
 
@@ -15,7 +14,7 @@ export class KindRegistry {
       const { group, version, plural } = kind.type;
       this.#byPath.set(`${group}/${version}/${plural}`, kind);
       this.#byGroupKind.set(`${group}/${kind.type.kind}`, kind);
-      this.#byResource.set(storedResource(kind), kind);
+      if (!kind.view) this.#byResource.set(storedResource(kind), kind);
     }
   }
 
@@ -31,13 +30,9 @@ export class KindRegistry {
   ofResource(resource: string): ServedKind | undefined {
     return this.#byResource.get(resource);
   }
-
-  has(type: ResourceType): boolean {
-    return this.at(type.group, type.version, type.plural) !== undefined;
-  }
 }
 
 /** The collection in the store that holds the objects of a kind. */
 export function storedResource(kind: ServedKind): string {
-  return resourceName(kind.type);
+  return resourceName(kind.view?.of ?? kind.type);
 }

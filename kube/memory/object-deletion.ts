@@ -1,9 +1,12 @@
+import { namespaceType } from "../../api/core.ts";
 import type { KubeObject } from "../../api/meta.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { deepFreeze } from "./frozen.ts";
 import { countsGenerations } from "./generation.ts";
+import { sameJson } from "./json-values.ts";
 import { storedResource } from "./kind-registry.ts";
+import { asTerminating, refusalToDelete } from "./namespaces.ts";
 import { wireTime } from "./object-identity.ts";
+import { unstored, withFinalizers } from "./object-lifecycle.ts";
 import type { ServedKind } from "./served-kind.ts";
 import { conflict, notFound } from "./status-errors.ts";
 import type { Entry, Storage } from "./storage.ts";
@@ -45,16 +48,20 @@ export class ObjectDeletion {
     if (!current) throw notFound(kind.type, name);
     refuseUnlessMeant(kind, current, request);
 
+    const refusal = refusalToDelete(kind, name);
+    if (refusal) throw refusal;
+
+    const isNamespace = kind.type.kind === namespaceType.kind && kind.type.group === namespaceType.group;
     const graceSeconds = kind.graceSeconds(current.object, request.gracePeriodSeconds);
     const finalizers = finalizersFor(current.object, request.propagationPolicy);
-    if (graceSeconds === 0 && finalizers.length === 0) {
-      const entry = request.dryRun ? current : this.#storage.remove(resource, withFinalizers(current.object, []));
-      return { entry, gone: true };
+    const wanted = withFinalizers(current.object, finalizers);
+    if (graceSeconds === 0 && finalizers.length === 0 && !isNamespace) {
+      return { entry: request.dryRun ? current : this.#storage.remove(resource, wanted), gone: true };
     }
-    const next = this.#marked(kind, withFinalizers(current.object, finalizers), graceSeconds);
-    if (next === current.object) return { entry: current, gone: false };
-    if (request.dryRun) return { entry: preview(next), gone: false };
-    return { entry: this.#storage.put(resource, next), gone: false };
+    const marked = this.#marked(kind, wanted, graceSeconds);
+    const next = isNamespace ? asTerminating(marked) : marked;
+    if (sameJson(next, current.object)) return { entry: current, gone: false };
+    return { entry: request.dryRun ? unstored(next) : this.#storage.put(resource, next), gone: false };
   }
 
   /** The same object with a time of death; the time of one that has it already can only come nearer. */
@@ -95,15 +102,4 @@ function finalizersFor(object: KubeObject, policy: PropagationPolicy | undefined
   const others = current.filter((finalizer) => finalizer !== foregroundFinalizer && finalizer !== orphanFinalizer);
   if (policy === "Foreground") return [...others, foregroundFinalizer];
   return policy === "Orphan" ? [...others, orphanFinalizer] : others;
-}
-
-function withFinalizers(object: KubeObject, finalizers: readonly string[]): KubeObject {
-  const current = object.metadata.finalizers ?? [];
-  if (current.length === finalizers.length && current.every((one, at) => one === finalizers[at])) return object;
-  const { finalizers: _old, ...metadata } = object.metadata;
-  return { ...object, metadata: { ...metadata, ...(finalizers.length > 0 && { finalizers }) } };
-}
-
-function preview(object: KubeObject): Entry {
-  return { object: deepFreeze(object) as Entry["object"], json: JSON.stringify(object) };
 }

@@ -1,15 +1,17 @@
-import type { KubeObject, ObjectMeta, StatusCause } from "../../api/meta.ts";
+import type { KubeObject, ObjectMeta, StatusCause, Stored } from "../../api/meta.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { deepFreeze, sameJson } from "./frozen.ts";
 import { asksForMore, countsGenerations } from "./generation.ts";
+import { sameJson } from "./json-values.ts";
 import { storedResource } from "./kind-registry.ts";
 import { refusalToAdd } from "./namespaces.ts";
 import { generatedName, newUid, wireTime } from "./object-identity.ts";
+import { storeOrFinish, unstored } from "./object-lifecycle.ts";
 import { metadataCauses } from "./object-metadata.ts";
 import type { Admission, ServedKind } from "./served-kind.ts";
 import { alreadyExists, badRequest, conflict, invalid, notFound, unexpected } from "./status-errors.ts";
 import type { Entry, Storage } from "./storage.ts";
+import { intoStore, viewOf } from "./views.ts";
 
 export interface WriteMode {
   readonly dryRun: boolean;
@@ -28,7 +30,7 @@ export interface Update {
   /** Whether the new object has to name the version that it replaces; patches need not. */
   readonly versionRequired: boolean;
   /** Makes the new object from what is stored. */
-  readonly change: (current: KubeObject) => KubeObject;
+  readonly change: (current: Stored<KubeObject>) => KubeObject;
 }
 
 /** Creates and updates objects by the rules that are the same for every kind. */
@@ -51,7 +53,8 @@ export class ObjectWrites {
     const { object, warnings } = this.#admit(kind, named, undefined, undefined, mode);
     const resource = storedResource(kind);
     if (this.#storage.get(resource, namespace, name)) throw alreadyExists(kind.type, name);
-    return { entry: mode.dryRun ? unstored(object) : this.#storage.put(resource, object), warnings };
+    if (mode.dryRun) return { entry: unstored(object), warnings };
+    return { entry: viewOf(kind, this.#storage.put(resource, intoStore(kind, object))), warnings };
   }
 
   /** @throws StatusError as kube-apiserver refuses: 400, 404, 409, 422. */
@@ -63,8 +66,9 @@ export class ObjectWrites {
     mode: WriteMode,
   ): Written {
     const resource = storedResource(kind);
-    const current = this.#storage.get(resource, namespace, name);
-    if (!current) throw notFound(kind.type, name);
+    const stored = this.#storage.get(resource, namespace, name);
+    if (!stored) throw notFound(kind.type, name);
+    const current = viewOf(kind, stored);
     const asked = change(current.object);
     refuseOtherIdentity(kind, current.object, asked, versionRequired);
     const merged = onlyItsPart(kind, current.object, asked, subresource);
@@ -72,8 +76,8 @@ export class ObjectWrites {
     const next = withGeneration(kind, current.object, admitted);
     if (sameJson(next, current.object)) return { entry: current, warnings };
     if (mode.dryRun) return { entry: unstored(next), warnings };
-    const entry = isFinished(next) ? this.#storage.remove(resource, next) : this.#storage.put(resource, next);
-    return { entry, warnings };
+    const entry = storeOrFinish(this.#storage, resource, intoStore(kind, next));
+    return { entry: viewOf(kind, entry), warnings };
   }
 
   #admit(
@@ -181,20 +185,9 @@ function withGeneration(kind: ServedKind, current: KubeObject, next: KubeObject)
   return { ...next, metadata: { ...next.metadata, generation: (current.metadata.generation ?? 0) + 1 } };
 }
 
-/** An object that waited for its finalizers is gone with the last of them. */
-function isFinished({ metadata }: KubeObject): boolean {
-  if (!metadata.deletionTimestamp || (metadata.finalizers ?? []).length > 0) return false;
-  return (metadata.deletionGracePeriodSeconds ?? 0) === 0;
-}
-
 function strictDecodingError(kind: ServedKind, warnings: readonly string[]) {
   const { version, kind: name } = kind.type;
   return badRequest(
     `${name} in version "${version}" cannot be handled as a ${name}: strict decoding error: ${warnings.join(", ")}`,
   );
-}
-
-/** What a dry run answers: the object as it would be, under the version that it was made from. */
-function unstored(object: KubeObject): Entry {
-  return { object: deepFreeze(object) as Entry["object"], json: JSON.stringify(object) };
 }

@@ -57,26 +57,27 @@ function splitOutsideParentheses(text: string): readonly string[] {
 
 /**
  * Field selectors: `path=value`, `path==value`, `path!=value`, joined by commas; `\`, `,` and `=` in a value are escaped
- * by a backslash. `fieldsOf` says what may be selected by.
+ * by a backslash. `fieldsOf` gives every object the same fields.
  *
- * @throws StatusError 400 for a syntax error.
+ * @throws StatusError 400 for a syntax error, and for a field that objects of the kind do not have.
  */
 export function parseFieldSelector(
   text: string,
   fieldsOf: (object: KubeObject) => Readonly<Record<string, string>>,
 ): Predicate {
   const terms = (text.match(/(?:\\.|[^,\\])+/g) ?? []).map((term) => parseFieldTerm(term, text));
+  if (terms.length === 0) return () => true;
+  const allFields = (object: KubeObject): Readonly<Record<string, string>> => ({
+    "metadata.name": object.metadata.name ?? "",
+    "metadata.namespace": object.metadata.namespace ?? "",
+    ...fieldsOf(object),
+  });
+  const known = allFields({ metadata: {} });
+  const unknown = terms.find(({ path }) => !(path in known));
+  if (unknown) throw badRequest(`field label not supported: ${unknown.path}`);
   return (object) => {
-    const fields: Readonly<Record<string, string>> = {
-      "metadata.name": object.metadata.name ?? "",
-      "metadata.namespace": object.metadata.namespace ?? "",
-      ...fieldsOf(object),
-    };
-    return terms.every(({ path, equal, wanted }) => {
-      const found = fields[path];
-      if (found === undefined) throw badRequest(`field label not supported: ${path}`);
-      return (found === wanted) === equal;
-    });
+    const fields = allFields(object);
+    return terms.every(({ path, equal, wanted }) => (fields[path] === wanted) === equal);
   };
 }
 

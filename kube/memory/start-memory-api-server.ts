@@ -1,29 +1,37 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import type { Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
-import { answerOf, send } from "./exchange.ts";
+import { openDataDir } from "./data-dir.ts";
+import { readTarget, refusalAnswer, send, streaming } from "./exchange.ts";
 import { KindRegistry } from "./kind-registry.ts";
-import { RequestHandler } from "./request-handler.ts";
+import { ServerDocuments } from "./kinds/server-documents.ts";
+import type { PodLogSource } from "./pod-log-source.ts";
+import { handle, type Services } from "./request-handler.ts";
+import { ResourceRequests } from "./resource-requests.ts";
 import type { ServedKind } from "./served-kind.ts";
-import { internalError, StatusError, unauthorized } from "./status-errors.ts";
-import { Storage } from "./storage.ts";
-import { WatchHub } from "./watch-hub.ts";
-import type { WatchStream } from "./watch-stream.ts";
+import { startWorld } from "./start-world.ts";
+import { internalError, StatusError } from "./status-errors.ts";
 
 export interface MemoryApiOptions {
   readonly clock: Clock;
   readonly log: Logger;
   /** A loopback address. */
   readonly host: string;
-  /** 0 is any. */
+  /** 0 is any that is free. */
   readonly port: number;
+  /** PEM. Absent: plain HTTP. */
   readonly tls?: { readonly key: string; readonly cert: string };
-  /** What callers have to bring as a bearer token; absent, nobody is asked. */
+  /** What callers have to bring as a bearer token. Absent: nobody is asked. */
   readonly token?: string;
+  /** Where the state outlives the process. Absent: nowhere. */
+  readonly dataDir?: string;
   readonly kinds: readonly ServedKind[];
+  /** Whoever runs the Pods and has their logs. Absent: `kubectl logs` is refused. */
+  readonly podLogs?: PodLogSource;
+  /** 3 MiB unless told: what etcd takes, and some room. */
   readonly maxBodyBytes?: number;
 }
 
@@ -32,61 +40,69 @@ export interface MemoryApiServer extends Running {
   readonly port: number;
 }
 
-/** Starts an API server that keeps its objects in memory. Rejects when the port is taken. */
+const defaultBodyBytesMax = 3 * 1024 * 1024;
+
+// Everything that a caller could make wait or grow has an end; a body has to come within a minute.
+const httpLimits: ServerOptions = {
+  maxHeaderSize: 32 * 1024,
+  headersTimeout: 10_000,
+  requestTimeout: 60_000,
+  keepAliveTimeout: 90_000,
+};
+const connectionsMax = 5_000;
+
+/**
+ * Starts an API server that keeps its objects in memory and speaks as kube-apiserver does. Disposing ends its watches in
+ * good order and frees the port and the data directory.
+ *
+ * @throws DataDirInUse, JournalDamaged, or the system's error when the port is taken.
+ */
 export async function startMemoryApiServer(options: MemoryApiOptions): Promise<MemoryApiServer> {
-  const { clock, log, tls, host } = options;
-  const storage = new Storage();
-  const hub = new WatchHub(storage.version, { historyLength: 1_000 });
-  storage.onCommit((commit) => hub.publish(commit));
-  for (const name of ["default", "kube-system", "agent-sandbox-system"]) {
-    storage.put("namespaces", namespaceNamed(name, clock.now()));
-  }
-  const watches = new Set<WatchStream>();
-  const handler = new RequestHandler({
-    clock,
-    storage,
-    hub,
-    kinds: new KindRegistry(options.kinds),
-    maxBodyBytes: options.maxBodyBytes ?? 3 * 1024 * 1024,
-    watchLimits: { bufferedBytesMax: 4 * 1024 * 1024, bookmarkEveryMs: 60_000 },
-    watches,
-  });
-  const onRequest = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    try {
-      if (options.token && request.headers.authorization !== `Bearer ${options.token}`) throw unauthorized();
-      const { pathname, searchParams } = new URL(request.url ?? "/", "http://localhost");
-      const exchange = { method: request.method ?? "GET", path: pathname, query: searchParams, request, response };
-      const answer = await handler.handle(exchange);
-      if (answer) send(response, answer);
-    } catch (error) {
-      if (!(error instanceof StatusError)) log.error({ err: error }, "request failed");
-      send(response, answerOf(error instanceof StatusError ? error : internalError("see the log")));
-    }
-  };
-  const server = tls ? createTlsServer(tls, onRequest) : createServer(onRequest);
+  const { clock, log, tls, host, token } = options;
+  await using cleanup = new AsyncDisposableStack();
+  const dataDir = options.dataDir === undefined ? undefined : cleanup.use(openDataDir(options.dataDir));
+  const kinds = new KindRegistry(options.kinds);
+  const world = cleanup.use(startWorld({ clock, log, kinds, dataDir }));
+  const server = tls ? createTlsServer({ ...httpLimits, ...tls }) : createServer(httpLimits);
+  server.maxConnections = connectionsMax;
   await listen(server, host, options.port);
   const { port } = server.address() as AddressInfo;
+
+  const maxBodyBytes = options.maxBodyBytes ?? defaultBodyBytesMax;
+  const services: Services = {
+    access: { port, token },
+    kinds,
+    documents: new ServerDocuments(options.kinds),
+    resources: new ResourceRequests({ ...world, clock, maxBodyBytes }),
+    logs: { storage: world.storage, clock, source: options.podLogs },
+  };
+  server.on("request", (request, response) => void serve(request, response, services, log));
+  cleanup.defer(() => close(server));
+  cleanup.defer(() => world.watches.endAll());
+
+  const disposables = cleanup.move();
   return {
     url: `${tls ? "https" : "http"}://${host}:${port}`,
     port,
-    failed: new Promise<never>(() => {}),
-    async [Symbol.asyncDispose]() {
-      for (const watch of watches) watch.end();
-      await new Promise((resolve) => {
-        server.close(resolve);
-        server.closeAllConnections();
-      });
-    },
+    failed: world.failed,
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
   };
 }
 
-function namespaceNamed(name: string, now: Date) {
-  return {
-    apiVersion: "v1",
-    kind: "Namespace",
-    metadata: { name, uid: crypto.randomUUID(), creationTimestamp: `${now.toISOString().slice(0, 19)}Z` },
-    status: { phase: "Active" },
-  };
+/** The one place where a refusal becomes an answer. */
+async function serve(request: IncomingMessage, response: ServerResponse, services: Services, log: Logger) {
+  const exchange = { request, response };
+  try {
+    const { method = "GET", url = "/" } = request;
+    const answer = await handle({ ...exchange, ...readTarget(url), method }, services);
+    if (answer !== streaming) send(exchange, answer);
+  } catch (error) {
+    // A client that left in the middle of its body needs no answer.
+    if (response.destroyed) return;
+    if (!(error instanceof StatusError)) log.error({ err: error, method: request.method }, "cannot answer a request");
+    if (response.headersSent) return void response.destroy();
+    send(exchange, refusalAnswer(error instanceof StatusError ? error : internalError("the log says more")));
+  }
 }
 
 function listen(server: Server, host: string, port: number): Promise<void> {
@@ -96,5 +112,13 @@ function listen(server: Server, host: string, port: number): Promise<void> {
       server.off("error", reject);
       resolve();
     });
+  });
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    // By then the last words of the watches are with the operating system.
+    setImmediate(() => server.closeAllConnections());
   });
 }

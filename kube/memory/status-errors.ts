@@ -85,6 +85,10 @@ export function invalid(type: ResourceType, name: string, causes: readonly Statu
 
 export const badRequest = (message: string): StatusError => new StatusError(400, "BadRequest", message);
 
+/** What kube-apiserver says when a JSON patch does not fit. */
+export const rejectedRequest = (): StatusError =>
+  new StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {});
+
 export const unauthorized = (): StatusError => new StatusError(401, "Unauthorized", "Unauthorized");
 
 export const foreignCaller = (message: string): StatusError => new StatusError(403, "Forbidden", message, {});

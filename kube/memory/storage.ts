@@ -1,10 +1,16 @@
 import { type KubeObject, keyFor, keyOf, type Stored } from "../../api/meta.ts";
-import { deepFreeze } from "./frozen.ts";
+import { deepFreeze } from "./json-values.ts";
 
 /** An object as it is stored: frozen, shared by all readers, and encoded once for all of them. */
 export interface Entry {
   readonly object: Stored<KubeObject>;
   readonly json: string;
+}
+
+/** An entry and the collection that it is in. */
+export interface Located {
+  readonly resource: string;
+  readonly entry: Entry;
 }
 
 /** One step of the store's history. */
@@ -19,16 +25,19 @@ export interface Commit {
   readonly previous: Entry | undefined;
 }
 
-/** Everything that a store holds, for a copy on disk. */
+/** Everything that a store holds, as a copy on disk carries it. */
 export interface StorageState {
   readonly version: number;
   readonly objects: readonly { readonly resource: string; readonly object: Stored<KubeObject> }[];
 }
 
+/** What a store that holds nothing begins with: a real one never hands out version 0 either. */
+export const emptyState: StorageState = { version: 1, objects: [] };
+
 interface Collection {
   readonly byKey: Map<string, Entry>;
-  /** In the order of a list; dropped when an object comes or goes, and made again by the next list. */
-  sorted: readonly Entry[] | undefined;
+  /** In the order of a list; dropped when a key comes or goes, and made again by the next list. */
+  sortedKeys: readonly string[] | undefined;
 }
 
 /**
@@ -37,20 +46,21 @@ interface Collection {
  */
 export class Storage {
   readonly #collections = new Map<string, Collection>();
-  readonly #byUid = new Map<string, Commit["entry"]>();
-  readonly #dependents = new Map<string, Map<string, { readonly resource: string; readonly key: string }>>();
+  readonly #byUid = new Map<string, Located>();
+  /** By uid of the owner: the uids of those that name it. */
+  readonly #dependents = new Map<string, Set<string>>();
   readonly #record: (commit: Commit) => void;
   readonly #listeners: ((commit: Commit) => void)[] = [];
   #version: number;
 
   /** `record` makes a commit durable; when it throws, nothing has happened. */
-  constructor(record: (commit: Commit) => void = () => {}, state: StorageState = { version: 1, objects: [] }) {
+  constructor(state: StorageState = emptyState, record: (commit: Commit) => void = () => {}) {
     this.#record = record;
     this.#version = state.version;
     for (const { resource, object } of state.objects) {
       const entry = { object: deepFreeze(object), json: JSON.stringify(object) };
       this.#collection(resource).byKey.set(keyOf(object), entry);
-      this.#index(resource, undefined, entry);
+      this.#index({ resource, entry });
     }
   }
 
@@ -59,7 +69,7 @@ export class Storage {
     return this.#version;
   }
 
-  /** Calls back after each commit, in order. */
+  /** Calls back after each commit, in order. A listener must not write: it would be heard before those after it. */
   onCommit(listener: (commit: Commit) => void): void {
     this.#listeners.push(listener);
   }
@@ -68,42 +78,48 @@ export class Storage {
     return this.#collections.get(resource)?.byKey.get(keyFor(namespace, name));
   }
 
-  byUid(uid: string): Entry | undefined {
+  byUid(uid: string): Located | undefined {
     return this.#byUid.get(uid);
   }
 
   /** The objects that name this uid as an owner. */
-  dependentsOf(uid: string): readonly { readonly resource: string; readonly entry: Entry }[] {
-    const found: { resource: string; entry: Entry }[] = [];
-    for (const { resource, key } of this.#dependents.get(uid)?.values() ?? []) {
-      const entry = this.#collections.get(resource)?.byKey.get(key);
-      if (entry) found.push({ resource, entry });
-    }
-    return found;
+  dependentsOf(uid: string): readonly Located[] {
+    const uids = this.#dependents.get(uid) ?? [];
+    return [...uids].flatMap((dependent) => this.#byUid.get(dependent) ?? []);
   }
 
   /** By namespace and name, as a real server lists. */
   list(resource: string, namespace?: string): readonly Entry[] {
     const collection = this.#collections.get(resource);
     if (!collection) return [];
-    collection.sorted ??= [...collection.byKey.entries()].sort(byKeyOrder).map(([, entry]) => entry);
-    return namespace === undefined
-      ? collection.sorted
-      : collection.sorted.filter(({ object }) => object.metadata.namespace === namespace);
+    collection.sortedKeys ??= [...collection.byKey.keys()].sort(byCodeUnits);
+    const entries = collection.sortedKeys.flatMap((key) => collection.byKey.get(key) ?? []);
+    return namespace === undefined ? entries : entries.filter(({ object }) => object.metadata.namespace === namespace);
   }
 
-  /** The collections that ever held something. */
-  resources(): readonly string[] {
-    return [...this.#collections.keys()];
+  /** How many objects a collection holds. */
+  size(resource: string): number {
+    return this.#collections.get(resource)?.byKey.size ?? 0;
+  }
+
+  /** The object that has been in a collection for longest since it was created or the server started. */
+  oldest(resource: string): Entry | undefined {
+    return this.#collections.get(resource)?.byKey.values().next().value;
+  }
+
+  /** Everything in one namespace, or everywhere. */
+  *everything(namespace?: string): Iterable<Located> {
+    for (const [resource, { byKey }] of this.#collections) {
+      for (const entry of byKey.values()) {
+        if (namespace === undefined || entry.object.metadata.namespace === namespace) yield { resource, entry };
+      }
+    }
   }
 
   /** Stores an object as new or in place of the one of its name, under the next version. */
   put(resource: string, object: KubeObject): Entry {
-    const collection = this.#collection(resource);
-    const key = keyOf(object);
-    const previous = collection.byKey.get(key);
-    const entry = this.#commit(previous ? "MODIFIED" : "ADDED", resource, object, previous);
-    return entry;
+    const previous = this.#collection(resource).byKey.get(keyOf(object));
+    return this.#commit(previous ? "MODIFIED" : "ADDED", resource, object, previous);
   }
 
   /** Removes the object of this name. What is returned is its last state, under the version of the removal. */
@@ -112,10 +128,7 @@ export class Storage {
   }
 
   state(): StorageState {
-    const objects: { resource: string; object: Stored<KubeObject> }[] = [];
-    for (const [resource, { byKey }] of this.#collections) {
-      for (const { object } of byKey.values()) objects.push({ resource, object });
-    }
+    const objects = [...this.everything()].map(({ resource, entry }) => ({ resource, object: entry.object }));
     return { version: this.#version, objects };
   }
 
@@ -133,37 +146,38 @@ export class Storage {
   #apply({ type, resource, entry, previous }: Commit): void {
     const collection = this.#collection(resource);
     const key = keyOf(entry.object);
+    if (previous) this.#forget(previous);
     if (type === "DELETED") collection.byKey.delete(key);
-    else collection.byKey.set(key, entry);
-    collection.sorted = undefined;
-    this.#index(resource, previous, type === "DELETED" ? undefined : entry);
+    else {
+      collection.byKey.set(key, entry);
+      this.#index({ resource, entry });
+    }
+    if (type !== "MODIFIED") collection.sortedKeys = undefined;
   }
 
-  #index(resource: string, previous: Entry | undefined, current: Entry | undefined): void {
-    if (previous) {
-      this.#byUid.delete(previous.object.metadata.uid);
-      for (const { uid } of previous.object.metadata.ownerReferences ?? []) {
-        const dependents = this.#dependents.get(uid);
-        dependents?.delete(previous.object.metadata.uid);
-        if (dependents?.size === 0) this.#dependents.delete(uid);
-      }
+  #index(located: Located): void {
+    const { uid, ownerReferences = [] } = located.entry.object.metadata;
+    this.#byUid.set(uid, located);
+    for (const owner of ownerReferences) {
+      const dependents = this.#dependents.get(owner.uid) ?? new Set();
+      this.#dependents.set(owner.uid, dependents.add(uid));
     }
-    if (current) {
-      this.#byUid.set(current.object.metadata.uid, current);
-      for (const { uid } of current.object.metadata.ownerReferences ?? []) {
-        const dependents = this.#dependents.get(uid) ?? new Map();
-        this.#dependents.set(
-          uid,
-          dependents.set(current.object.metadata.uid, { resource, key: keyOf(current.object) }),
-        );
-      }
+  }
+
+  #forget({ object }: Entry): void {
+    const { uid, ownerReferences = [] } = object.metadata;
+    this.#byUid.delete(uid);
+    for (const owner of ownerReferences) {
+      const dependents = this.#dependents.get(owner.uid);
+      dependents?.delete(uid);
+      if (dependents?.size === 0) this.#dependents.delete(owner.uid);
     }
   }
 
   #collection(resource: string): Collection {
     let collection = this.#collections.get(resource);
     if (!collection) {
-      collection = { byKey: new Map(), sorted: undefined };
+      collection = { byKey: new Map(), sortedKeys: undefined };
       this.#collections.set(resource, collection);
     }
     return collection;
@@ -176,5 +190,4 @@ function entryAt(object: KubeObject, version: number): Entry {
   return { object: deepFreeze(stored) as Stored<KubeObject>, json: JSON.stringify(stored) };
 }
 
-const byKeyOrder = ([left]: [string, Entry], [right]: [string, Entry]): number =>
-  left < right ? -1 : left > right ? 1 : 0;
+const byCodeUnits = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0);

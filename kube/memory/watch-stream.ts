@@ -7,7 +7,16 @@ import type { Predicate } from "./selectors.ts";
 import type { ServedKind } from "./served-kind.ts";
 import { expired, StatusError } from "./status-errors.ts";
 import type { Commit, Entry, Storage } from "./storage.ts";
+import { viewOf } from "./views.ts";
 import type { WatchHub } from "./watch-hub.ts";
+
+/** How an object looks to a watch, and what the look is called: watches of one kind and look share the encoding. */
+export interface Look {
+  readonly name: string;
+  readonly encode: (entry: Entry) => string;
+}
+
+export const wholeObject: Look = { name: "object", encode: ({ json }) => json };
 
 export interface WatchRequest {
   readonly kind: ServedKind;
@@ -19,8 +28,7 @@ export interface WatchRequest {
   readonly timeoutSeconds: number | undefined;
   readonly bookmarks: boolean;
   readonly matches: Predicate;
-  /** How an object looks to this watch, and what the look is called: watches of one look share the encoding. */
-  readonly look: { readonly name: string; readonly encode: (entry: Entry) => string };
+  readonly look: Look;
 }
 
 export interface WatchLimits {
@@ -38,9 +46,12 @@ type EventType = Commit["type"];
 // Each event is encoded once for all watches that look at it in the same way.
 const encodedEvents = new WeakMap<Entry, Map<string, string>>();
 
-function eventLine(type: EventType, entry: Entry, look: WatchRequest["look"]): string {
+function eventLine(type: EventType, entry: Entry, look: Look): string {
   let lines = encodedEvents.get(entry);
-  if (!lines) encodedEvents.set(entry, (lines = new Map()));
+  if (!lines) {
+    lines = new Map();
+    encodedEvents.set(entry, lines);
+  }
   const name = `${type} ${look.name}`;
   let line = lines.get(name);
   if (line === undefined) {
@@ -106,14 +117,18 @@ export class WatchStream implements Disposable {
 
   #sendEverything(resource: string): void {
     const { namespace, matches, look, sendInitialEvents } = this.#request;
-    for (const entry of this.#storage.list(resource, namespace)) {
+    for (const stored of this.#storage.list(resource, namespace)) {
+      const entry = viewOf(this.#request.kind, stored);
       if (matches(entry.object)) this.#write(eventLine("ADDED", entry, look));
     }
     if (sendInitialEvents) this.#bookmark({ annotations: { "k8s.io/initial-events-end": "true" } });
   }
 
-  #send({ type, version, entry, previous }: Commit): void {
-    const { namespace, matches, look, resourceVersion } = this.#request;
+  #send(commit: Commit): void {
+    const { kind, namespace, matches, look, resourceVersion } = this.#request;
+    const { type, version } = commit;
+    const entry = viewOf(kind, commit.entry);
+    const previous = commit.previous && viewOf(kind, commit.previous);
     // A version from the future is waited for.
     if (resourceVersion !== undefined && version <= resourceVersion) return;
     if (namespace !== undefined && entry.object.metadata.namespace !== namespace) return;

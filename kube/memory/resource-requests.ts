@@ -1,0 +1,209 @@
+import { apiVersionOf } from "../../api/resource-type.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { type Answer, type Exchange, type Handled, jsonAnswer, streaming, warningHeaders } from "./exchange.ts";
+import { storedResource } from "./kind-registry.ts";
+import { mediaTypeOf, parsePatchBody, readAccept } from "./media-types.ts";
+import type { Deleted, ObjectDeletion } from "./object-deletion.ts";
+import type { ObjectWrites, Update, Written } from "./object-writes.ts";
+import { patcherFor } from "./patch/patch-types.ts";
+import { readBoolean, readCount, readDeletion, readSelection, readVersion, readWriteMode } from "./query.ts";
+import { objectOf, readBytes, readValue, typedObject } from "./request-body.ts";
+import { scaleOf, withScale } from "./scale.ts";
+import type { ServedKind } from "./served-kind.ts";
+import { noSuchResource, notFound, tooLargeResourceVersion } from "./status-errors.ts";
+import type { Entry, Storage } from "./storage.ts";
+import { tableJson, tableLook } from "./table-answers.ts";
+import { viewOf } from "./views.ts";
+import { wholeObject } from "./watch-stream.ts";
+import type { Watches } from "./watches.ts";
+
+/** A request for a kind that is served: the collection, or one object of it, or a subresource of that. */
+export interface ResourceRequest extends Exchange {
+  readonly kind: ServedKind;
+  readonly namespace: string | undefined;
+  readonly subresource: Update["subresource"];
+}
+
+export interface NamedRequest extends ResourceRequest {
+  readonly name: string;
+}
+
+export interface ResourceRequestsOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly writes: ObjectWrites;
+  readonly deletion: ObjectDeletion;
+  readonly watches: Watches;
+  readonly maxBodyBytes: number;
+}
+
+// A version is required where kube-apiserver does not allow unconditional updates.
+const alwaysUnderVersion: ReadonlySet<string> = new Set(["leases.coordination.k8s.io"]);
+
+/** Answers requests for objects and collections. Between the body and the answer nothing waits, so each is atomic. */
+export class ResourceRequests {
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+  readonly #writes: ObjectWrites;
+  readonly #deletion: ObjectDeletion;
+  readonly #watches: Watches;
+  readonly #maxBodyBytes: number;
+
+  constructor({ storage, clock, writes, deletion, watches, maxBodyBytes }: ResourceRequestsOptions) {
+    this.#storage = storage;
+    this.#clock = clock;
+    this.#writes = writes;
+    this.#deletion = deletion;
+    this.#watches = watches;
+    this.#maxBodyBytes = maxBodyBytes;
+  }
+
+  get(asked: NamedRequest): Answer {
+    const { kind, namespace, name, query } = asked;
+    this.#refuseFuture(readVersion(query));
+    const stored = this.#storage.get(storedResource(kind), namespace, name);
+    if (!stored) throw notFound(kind.type, name);
+    return this.#answer(200, asked, viewOf(kind, stored));
+  }
+
+  /** The whole list whatever `limit` says: pages are for lists that do not fit into memory. */
+  list(asked: ResourceRequest): Handled {
+    if (readBoolean(asked.query, "watch")) return this.#watch(asked);
+    const { kind, query, request } = asked;
+    this.#refuseFuture(readVersion(query));
+    const entries = this.#select(asked);
+    const version = String(this.#storage.version);
+    if (readAccept(request.headers.accept).table) {
+      return jsonAnswer(200, tableJson(kind, entries, version, this.#clock.now(), query));
+    }
+    return jsonAnswer(200, listJson(kind, entries, version));
+  }
+
+  async create(asked: ResourceRequest): Promise<Answer> {
+    const { kind, namespace, query, request } = asked;
+    const body = objectOf(await readValue(request, this.#maxBodyBytes), kind, namespace);
+    return this.#written(201, asked, this.#writes.create(kind, namespace, body, readWriteMode(query)));
+  }
+
+  async replace(asked: NamedRequest): Promise<Answer> {
+    const { kind, namespace, subresource, request } = asked;
+    const value = await readValue(request, this.#maxBodyBytes);
+    const { scale } = kind;
+    if (subresource === "scale" && scale) {
+      const body = typedObject(value, scaleType, false);
+      return this.#update(asked, false, (current) => withScale(kind, current, body, scale));
+    }
+    const body = objectOf(value, kind, namespace);
+    const underVersion = !kind.strategicMerge || alwaysUnderVersion.has(storedResource(kind));
+    return this.#update(asked, underVersion, () => body);
+  }
+
+  async patch(asked: NamedRequest): Promise<Answer> {
+    const { kind, namespace, subresource, request } = asked;
+    const patcher = patcherFor(kind, mediaTypeOf(request.headers["content-type"]));
+    const patch = parsePatchBody(await readBytes(request, this.#maxBodyBytes));
+    const { scale } = kind;
+    if (subresource === "scale" && scale) {
+      return this.#update(asked, false, (current) =>
+        withScale(kind, current, typedObject(patcher(scaleOf(current, scale), patch), scaleType, false), scale),
+      );
+    }
+    return this.#update(asked, false, (current) => objectOf(patcher(current, patch), kind, namespace));
+  }
+
+  async delete(asked: NamedRequest): Promise<Answer> {
+    const { kind, namespace, name, query, request } = asked;
+    const options = readDeletion(await readValue(request, this.#maxBodyBytes), query);
+    const { gone, entry } = this.#deletion.delete(kind, namespace, name, options);
+    const shown = { gone, entry: viewOf(kind, entry) };
+    return gone && !returnsDeleted(kind)
+      ? jsonAnswer(200, deletionJson(kind, shown))
+      : this.#answer(200, asked, shown.entry);
+  }
+
+  async deleteCollection(asked: ResourceRequest): Promise<Answer> {
+    const { kind, query, request } = asked;
+    const options = readDeletion(await readValue(request, this.#maxBodyBytes), query);
+    const deleted = this.#select(asked).map(({ object: { metadata } }) =>
+      viewOf(kind, this.#deletion.delete(kind, metadata.namespace, metadata.name, options).entry),
+    );
+    return jsonAnswer(200, listJson(kind, deleted, String(this.#storage.version)));
+  }
+
+  #watch(asked: ResourceRequest): Handled {
+    const { kind, namespace, query, request, response } = asked;
+    const { table } = readAccept(request.headers.accept);
+    this.#watches.start(response, {
+      kind,
+      namespace,
+      resourceVersion: readVersion(query),
+      sendInitialEvents: readBoolean(query, "sendInitialEvents"),
+      timeoutSeconds: readCount(query, "timeoutSeconds") || undefined,
+      bookmarks: readBoolean(query, "allowWatchBookmarks"),
+      matches: readSelection(kind, query),
+      look: table ? tableLook(kind, this.#clock, query) : wholeObject,
+    });
+    return streaming;
+  }
+
+  #select({ kind, namespace, query }: ResourceRequest): readonly Entry[] {
+    const matches = readSelection(kind, query);
+    return this.#storage
+      .list(storedResource(kind), namespace)
+      .map((entry) => viewOf(kind, entry))
+      .filter(({ object }) => matches(object));
+  }
+
+  #update(asked: NamedRequest, versionRequired: boolean, change: Update["change"]): Answer {
+    const { kind, namespace, name, subresource, query } = asked;
+    const update: Update = { subresource, versionRequired, change };
+    return this.#written(200, asked, this.#writes.update(kind, namespace, name, update, readWriteMode(query)));
+  }
+
+  #written(code: number, asked: ResourceRequest, { entry, warnings }: Written): Answer {
+    const answer = this.#answer(code, asked, entry);
+    const headers = warningHeaders(warnings);
+    return headers ? { ...answer, headers } : answer;
+  }
+
+  #answer(code: number, { kind, subresource, query, request }: ResourceRequest, entry: Entry): Answer {
+    if (subresource === "scale" && kind.scale) {
+      return jsonAnswer(code, JSON.stringify(scaleOf(entry.object, kind.scale)));
+    }
+    if (!readAccept(request.headers.accept).table) return jsonAnswer(code, entry.json);
+    const version = entry.object.metadata.resourceVersion;
+    return jsonAnswer(code, tableJson(kind, [entry], version, this.#clock.now(), query));
+  }
+
+  #refuseFuture(version: number | undefined): void {
+    if (version !== undefined && version > this.#storage.version) {
+      throw tooLargeResourceVersion(version, this.#storage.version);
+    }
+  }
+}
+
+const scaleType = { group: "autoscaling", version: "v1", kind: "Scale" };
+
+/** @throws StatusError 404 when the kind has no such subresource. */
+export function subresourceOf(kind: ServedKind, name: string | undefined): Update["subresource"] {
+  if (name === undefined) return undefined;
+  if (name === "status" && kind.hasStatus) return name;
+  if (name === "scale" && kind.scale) return name;
+  throw noSuchResource();
+}
+
+function listJson(kind: ServedKind, entries: readonly Entry[], version: string): string {
+  const items = entries.map(({ json }) => json).join(",");
+  const head = { kind: kind.listKind, apiVersion: apiVersionOf(kind.type), metadata: { resourceVersion: version } };
+  return `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`;
+}
+
+// These answer with the object that they deleted; the others with a Status that names it.
+const returnDeleted: ReadonlySet<string> = new Set(["Pod", "Service", "ServiceAccount", "PersistentVolumeClaim"]);
+const returnsDeleted = (kind: ServedKind): boolean => kind.type.group === "" && returnDeleted.has(kind.type.kind);
+
+function deletionJson({ type }: ServedKind, { entry }: Deleted): string {
+  const { name, uid } = entry.object.metadata;
+  const details = { name, ...(type.group !== "" && { group: type.group }), kind: type.plural, uid };
+  return JSON.stringify({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details });
+}
