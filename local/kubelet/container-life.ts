@@ -1,6 +1,6 @@
-import type { Container, ContainerStatus } from "../../api/core.ts";
+import type { Container, ContainerStatus, LifecycleHandler } from "../../api/core.ts";
 import { aborted } from "../../lib/lifecycle.ts";
-import { watchHealth } from "./container-health.ts";
+import { type HealthReport, watchHealth } from "./container-health.ts";
 import { bindsEveryAddress, ContainerRun, containerIdOf, type EndCause } from "./container-run.ts";
 import { afterReboot, notYetRun, secondsTime, startError, type Terminated } from "./container-state.ts";
 import { Deadline } from "./deadline.ts";
@@ -120,7 +120,8 @@ export class ContainerLife {
         const reason = error instanceof StartRefused ? error.reason : "CreateContainerError";
         const message = error instanceof Error ? error.message : String(error);
         this.#set({ state: { waiting: { reason, message } } });
-        tell("Warning", "Failed", `Error: ${message}`);
+        // What a kubelet waits for without calling it an error is what it cannot mount.
+        tell("Warning", reason === "ContainerCreating" ? "FailedMount" : "Failed", message);
         await services.clock.sleep(retryStartMs, signal).catch(() => {});
       }
     }
@@ -174,19 +175,16 @@ export class ContainerLife {
 
   readonly #look = (): Promise<void> => this.#options.services.watch.look();
 
-  async #runPostStart(
-    run: ContainerRun,
-    hook: NonNullable<Parameters<ContainerRun["runHook"]>[0]>,
-    signal: AbortSignal,
-  ) {
+  async #runPostStart(run: ContainerRun, hook: LifecycleHandler, signal: AbortSignal): Promise<void> {
     const complaint = await run.runHook(hook, signal);
     if (complaint === undefined || signal.aborted) return;
     this.#options.tell("Warning", "FailedPostStartHook", `PostStartHook failed: ${complaint}`);
     run.kill({ reason: "Error", message: `PostStartHook failed: ${complaint}` });
   }
 
-  #healthReport(run: ContainerRun): Parameters<typeof watchHealth>[0]["report"] {
+  #healthReport(run: ContainerRun): HealthReport {
     const { tell } = this.#options;
+    let restarting = false;
     return {
       started: () => {
         this.#set({ started: true });
@@ -195,6 +193,8 @@ export class ContainerLife {
       ready: (ready) => this.#set({ ready }),
       failed: (kind, message) => tell("Warning", "Unhealthy", `${kind} probe failed: ${message}`),
       hopeless: (kind, probe) => {
+        if (restarting) return;
+        restarting = true;
         const seconds = probe.terminationGracePeriodSeconds;
         void this.#restart(run, kind, seconds === undefined ? this.#options.graceMs : seconds * 1000);
       },

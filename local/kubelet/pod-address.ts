@@ -7,10 +7,10 @@ export interface AddressRange {
 }
 
 /**
- * Every address of 127.0.0.0/8 reaches this machine alone. This quarter of it is far from 127.0.0.1 and from the
- * addresses that system services take (127.0.0.53), and leaves room for other uses beside Pods.
+ * Every address of 127.0.0.0/8 reaches this machine alone. This part of it is far from 127.0.0.1 and from the
+ * addresses that system services take (127.0.0.53), and ends where the addresses of Services begin.
  */
-export const defaultPodNetwork = "127.64.0.0/10";
+export const defaultPodNetwork = "127.64.0.0/11";
 
 // A client may still hold the address of a Pod that is gone; a minute outlives every cache here.
 const quarantineMs = 60_000;

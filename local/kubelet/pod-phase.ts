@@ -12,6 +12,8 @@ export interface PodView {
   readonly containers: readonly ContainerStatus[];
   /** Why the Pod as a whole has failed, whatever its containers say. */
   readonly failure: { readonly reason: string; readonly message: string } | undefined;
+  /** Whether the Pod was deleted and nothing of it runs any more. */
+  readonly terminated: boolean;
   /** The status before this one: a condition's time moves only when its status does. */
   readonly previous: PodStatus | undefined;
   readonly now: Date;
@@ -47,23 +49,28 @@ export function isSidecar(pod: Pod, name: string): boolean {
 }
 
 /** The kubelet's `getPhase`, for what can happen here. */
-export function phaseOf(view: Pick<PodView, "pod" | "initContainers" | "containers" | "failure">): PodPhase {
+export function phaseOf(
+  view: Pick<PodView, "pod" | "initContainers" | "containers" | "failure" | "terminated">,
+): PodPhase {
   const restartPolicy = view.pod.spec?.restartPolicy ?? "Always";
   if (view.failure) return "Failed";
   const failedInit = view.initContainers.some(
     ({ name, state }) => !isSidecar(view.pod, name) && state?.terminated && state.terminated.exitCode !== 0,
   );
   if (failedInit && restartPolicy === "Never") return "Failed";
-  if (uninitialized(view).length > 0) return "Pending";
+  if (uninitialized(view).length > 0) return view.terminated ? "Failed" : "Pending";
 
   const ended = view.containers.flatMap(({ state, lastState }) => {
     const end = state?.terminated ?? (state?.waiting ? lastState?.terminated : undefined);
     return end ? [end] : [];
   });
   const running = view.containers.filter(({ state }) => state?.running).length;
-  if (running + ended.length < view.containers.length) return "Pending"; // one of them has never run
+  const neverRan = view.containers.length - running - ended.length;
+  const succeeded = neverRan === 0 && ended.every(({ exitCode }) => exitCode === 0);
+  if (view.terminated) return succeeded ? "Succeeded" : "Failed";
+  if (neverRan > 0) return "Pending";
   if (running > 0 || restartPolicy === "Always") return "Running";
-  if (ended.every(({ exitCode }) => exitCode === 0)) return "Succeeded";
+  if (succeeded) return "Succeeded";
   return restartPolicy === "Never" ? "Failed" : "Running";
 }
 

@@ -1,0 +1,58 @@
+import { mkdir, stat } from "node:fs/promises";
+import type { Container, Pod } from "../../api/core.ts";
+import type { Stored } from "../../api/meta.ts";
+import { environmentReferences, makeEnvironment } from "./container-environment.ts";
+import { placeInVolume } from "./container-place.ts";
+import { expand } from "./expansion.ts";
+import type { NodeServices } from "./node-services.ts";
+import type { Launch } from "./process.ts";
+import { findProgram } from "./program.ts";
+import { readReferredObjects } from "./referred-objects.ts";
+import { StartRefused } from "./start-refusal.ts";
+
+export interface LaunchRequest {
+  readonly pod: Stored<Pod>;
+  readonly container: Container;
+  readonly podIp: string;
+  readonly volumeDirectories: ReadonlyMap<string, string>;
+}
+
+/**
+ * What to run for a container, and where. ConfigMaps and Secrets are asked for anew at each start.
+ *
+ * @throws StartRefused when something that it needs is not there.
+ */
+export async function makeLaunch(services: NodeServices, request: LaunchRequest, signal: AbortSignal): Promise<Launch> {
+  const { client, nodeName, hostIp, inherited } = services;
+  const { pod, container, podIp, volumeDirectories } = request;
+  const objects = await readReferredObjects(client, pod.metadata.namespace, environmentReferences(container), signal);
+  const place = { podIp, hostIp, nodeName };
+  const environment = makeEnvironment({ pod, container, place, objects, inherited, volumeDirectories });
+  const argv = commandOf(container).map((word) => expand(word, (name) => environment[name]));
+  const workingDirectory = await makeWorkingDirectory(services, request);
+  const [word = ""] = argv;
+  // What cannot be found is left to the system, whose refusal becomes the StartError of the container.
+  const program = findProgram(word, environment["PATH"] ?? "", workingDirectory) ?? word;
+  return { program, argv, environment, workingDirectory };
+}
+
+export function commandOf({ command = [], args = [] }: Container): readonly string[] {
+  return [...command, ...args];
+}
+
+async function makeWorkingDirectory(
+  { directories }: NodeServices,
+  { pod, container, volumeDirectories }: LaunchRequest,
+): Promise<string> {
+  const { name, workingDir } = container;
+  const inVolume = workingDir && placeInVolume(workingDir, container, volumeDirectories);
+  const ours = inVolume || (workingDir ? undefined : directories.scratch(pod.metadata.uid, name));
+  if (ours) {
+    await mkdir(ours, { recursive: true });
+    return ours;
+  }
+  const found = await stat(workingDir ?? "").catch(() => undefined);
+  if (workingDir && found?.isDirectory()) return workingDir;
+  const message = `workingDir "${workingDir}" is neither in a volume of the container nor a directory of this machine`;
+  throw new StartRefused("CreateContainerError", message);
+}

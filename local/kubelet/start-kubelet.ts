@@ -1,0 +1,160 @@
+import { mkdirSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { persistentVolumeClaimType, podType } from "../../api/core.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { createEventRecorder } from "../../kube/event-recorder.ts";
+import type { PodLogSource } from "../../kube/memory/pod-log-source.ts";
+import { startInformer } from "../../kube/start-informer.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { abortable, aborted, type Running, startTask } from "../../lib/lifecycle.ts";
+import type { Logger } from "../../lib/log.ts";
+import { startClaimBinder } from "./claim-binder.ts";
+import { inheritedEnvironment } from "./container-environment.ts";
+import type { ContainerLog } from "./container-log.ts";
+import { Directories } from "./directories.ts";
+import { EveryAddressWatch } from "./every-address-watch.ts";
+import { registerNode } from "./node-object.ts";
+import { NodePods } from "./node-pods.ts";
+import { defaultPodNetwork, PodAddresses, parsePodNetwork } from "./pod-address.ts";
+import { createPodLogs } from "./pod-logs.ts";
+import { ProcessRecords } from "./process-records.ts";
+import { Scheduler } from "./scheduler.ts";
+import { Volumes } from "./volumes.ts";
+
+export interface KubeletOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Volumes, logs and the records of processes are kept below it. Only one runtime may use it at a time. */
+  readonly dataDir: string;
+  readonly nodeName?: string;
+  /** Where containers get PATH, HOME and the like from; nothing else of it is handed down. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** A part of 127.0.0.0/8 for the addresses of Pods, such as `127.64.0.0/11`. */
+  readonly podNetwork?: string;
+}
+
+export interface Kubelet extends Running {
+  /** Resolves when every Pod that was there at the start has been looked at. */
+  readonly synced: Promise<void>;
+  readonly podLogs: PodLogSource;
+}
+
+// The machine itself, as Pods see it.
+const hostIp = "127.0.0.1";
+/** At the end of the runtime nobody waits for half a minute: the Pods are started again next time. */
+const suspendLimitMs = 5_000;
+
+/**
+ * Plays scheduler, kubelet and volume binder for the one node of an API server: every container of every Pod becomes a
+ * child process in a process group of its own, and every Pod gets a loopback address.
+ *
+ * **It isolates nothing.** Programs run as the user who runs this, see the same files, network and processes, and are
+ * held to no limit of memory or CPU; read-only mounts can be written to. It runs programs of this machine and never
+ * looks at images. A program that listens on every address would answer for all Pods: on Linux it is found and ended;
+ * on other systems that cannot be seen, and loopback addresses other than 127.0.0.1 may have to be set up first.
+ */
+export function startKubelet(options: KubeletOptions): Kubelet {
+  const { clock, log, dataDir, podNetwork = defaultPodNetwork } = options;
+  const range = parsePodNetwork(podNetwork);
+  const directories = new Directories(dataDir);
+  const liveLogs = new Map<string, ContainerLog>();
+  const synced = Promise.withResolvers<void>();
+  let pods: NodePods | undefined;
+  log.warn("containers run as plain processes of this machine: nothing isolates them from it or from each other");
+
+  const task = startTask("the process runtime", async (signal) => {
+    for (const directory of [directories.pods, directories.volumes, directories.logs]) {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+    }
+    const records = await ProcessRecords.open(directories.processes);
+    // Before anything starts: what is left of an earlier run would hold addresses and volumes.
+    await records.killStrays(clock, log);
+    await runNode(options, { directories, liveLogs, records, addresses: new PodAddresses(range) }, signal, (ready) => {
+      pods = ready;
+      synced.resolve();
+    });
+  });
+  return {
+    failed: task.failed,
+    synced: synced.promise,
+    podLogs: createPodLogs({
+      statusOf: (podUid, container) => pods?.get(podUid)?.statusOf(container),
+      liveLog: (path) => liveLogs.get(path),
+      directories,
+    }),
+    [Symbol.asyncDispose]: () => task[Symbol.asyncDispose](),
+  };
+}
+
+interface NodeParts {
+  readonly directories: Directories;
+  readonly liveLogs: Map<string, ContainerLog>;
+  readonly records: ProcessRecords;
+  readonly addresses: PodAddresses;
+}
+
+async function runNode(
+  options: KubeletOptions,
+  parts: NodeParts,
+  signal: AbortSignal,
+  onSynced: (pods: NodePods) => void,
+): Promise<void> {
+  const { client, clock, log, nodeName = "local", environment } = options;
+  const { directories } = parts;
+  const inherited = inheritedEnvironment(environment);
+  await using events = createEventRecorder({
+    client,
+    clock,
+    log,
+    reportingController: "kubelet",
+    reportingInstance: nodeName,
+  });
+  await using podInformer = startInformer({ client, type: podType, indexes: {}, clock, log });
+  await using claimInformer = startInformer({ client, type: persistentVolumeClaimType, indexes: {}, clock, log });
+  const claims = claimInformer.store;
+  const volumes = new Volumes({ client, claims, directories });
+  using watch = new EveryAddressWatch(clock);
+  const services = { ...parts, client, clock, log, events, claims, watch, volumes, nodeName, hostIp, inherited };
+  const lookAtNode = () => pods.size;
+  const scheduler: Scheduler = new Scheduler({
+    client,
+    clock,
+    log,
+    events,
+    pods: podInformer.store,
+    claims,
+    nodeName,
+    inheritedPath: inherited["PATH"] ?? "",
+    podsOnNode: lookAtNode,
+    assign: (pod) => pods.take(pod),
+  });
+  const pods: NodePods = new NodePods(services, scheduler);
+
+  await abortable(
+    Promise.all([registerNode({ client, clock, nodeName, hostIp }, signal), claimInformer.synced, podInformer.synced]),
+    signal,
+  );
+  await removeLeftovers(directories, new Set(podInformer.store.list().map(({ metadata }) => metadata.uid)));
+  await volumes.finishRemovals();
+  await using _pods = { [Symbol.asyncDispose]: () => pods.suspend(suspendLimitMs) };
+  await using binder = startClaimBinder({ client, clock, log, claims: claimInformer, volumes });
+  await using looking = scheduler.start();
+  using _claims = claimInformer.onChange(({ previous, current }) => {
+    if (current && !previous) scheduler.lookAgain();
+  });
+  using _changes = podInformer.onChange((change) => pods.follow(change));
+  for (const pod of podInformer.store.list()) pods.follow({ previous: undefined, current: pod });
+  onSynced(pods);
+  await Promise.race([aborted(signal), podInformer.failed, claimInformer.failed, binder.failed, looking.failed]);
+}
+
+/** Directories of Pods that went while nobody was here to see it. */
+async function removeLeftovers(directories: Directories, podUids: ReadonlySet<string>): Promise<void> {
+  for (const directory of [directories.pods, directories.logs]) {
+    for (const uid of await readdir(directory)) {
+      if (!podUids.has(uid)) await rm(join(directory, uid), { recursive: true, force: true });
+    }
+  }
+}
