@@ -1,11 +1,14 @@
 import type { KubeClient } from "../../kube/client.ts";
 import { connectionFor } from "../../kube/connection.ts";
 import { createKubeClient } from "../../kube/http-client.ts";
-import type { ServedKind } from "../../kube/memory/served-kind.ts";
-import { type MemoryApiServer, startMemoryApiServer } from "../../kube/memory/start-memory-api-server.ts";
-import { type Clock, systemClock } from "../../lib/clock.ts";
+import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
+import {
+  type MemoryApiOptions,
+  type MemoryApiServer,
+  startMemoryApiServer,
+} from "../../kube/memory/start-memory-api-server.ts";
+import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
-import { permissiveKinds } from "./permissive-kinds.ts";
 
 export interface MemoryApi extends AsyncDisposable {
   readonly url: string;
@@ -18,23 +21,28 @@ export interface MemoryApi extends AsyncDisposable {
  *
  * ```ts
  * await using api = await openMemoryApi();
- * await api.client.create(configMapType, aConfigMap);
+ * await api.client.create(configMapType, { metadata: { name: "settings", namespace: "default" } });
  * ```
  *
- * The namespaces `default`, `kube-system` and `agent-sandbox-system` are there. A clock that is handed in gives the
- * timestamps and ends watches; the sockets live in real time.
+ * It serves every kind of local mode, with its schema. The namespaces `default`, `kube-system` and
+ * `agent-sandbox-system` are there. A clock that is handed in gives the timestamps, ends watches and expires events; the
+ * sockets live in real time.
  */
-export async function openMemoryApi(
-  options: { readonly clock?: Clock; readonly kinds?: readonly ServedKind[] } = {},
-): Promise<MemoryApi> {
+export async function openMemoryApi(options: Partial<MemoryApiOptions> = {}): Promise<MemoryApi> {
   const server = await startMemoryApiServer({
-    clock: options.clock ?? systemClock,
+    clock: systemClock,
     log: silentLogger,
     host: "127.0.0.1",
     port: 0,
-    kinds: options.kinds ?? permissiveKinds,
+    kinds: servedKinds(),
+    ...options,
   });
-  const client = createKubeClient(connectionFor({ server: server.url }), { userAgent: "rouse-test" });
+  const connection = connectionFor({
+    server: server.url,
+    ...(options.token !== undefined && { token: options.token }),
+    ...(options.tls && { ca: options.tls.cert }),
+  });
+  const client = createKubeClient(connection, { userAgent: "rouse-test" });
   return {
     url: server.url,
     client,
