@@ -31,7 +31,7 @@ export interface Incoming {
   readonly head: RequestHead;
   /** Monotonic milliseconds of the clock when the head was complete. */
   readonly seenMs: number;
-  /** Aborted when the client has left, or when what it sends turned out to be malformed. */
+  /** Aborted with ClientGone when the client has left, or when what it sends turned out to be malformed. */
   readonly gone: AbortSignal;
   /** Whether nothing of a response has been sent, so that `answer` still can. */
   readonly answerable: boolean;
@@ -40,6 +40,11 @@ export interface Incoming {
   abort(): void;
   /** Resolves once, when the exchange is over, however it ended. */
   readonly ended: Promise<Ended>;
+}
+
+/** There is nobody to answer any more. */
+export class ClientGone extends Error {
+  override readonly name = "ClientGone";
 }
 
 export interface Ended {

@@ -3,6 +3,11 @@ import { ActivatorError } from "../errors.ts";
 import type { Routed } from "../find/find.ts";
 import { headerValues, type RequestHead } from "../request.ts";
 
+/** A request that may reach the sandbox that it names. */
+export interface Allowed {
+  readonly routed: Routed;
+}
+
 /** Decides who may reach which sandbox, before anything is woken. Both steps throw an ActivatorError to refuse. */
 export interface Authorizer {
   /** Whether `Authorization` is meant for us, so that no sandbox may see it. */
@@ -10,14 +15,14 @@ export interface Authorizer {
   /** Who is this? Asked before the target is read, so that strangers learn nothing about it. */
   authenticate(head: RequestHead): void;
   /** May they reach this sandbox? */
-  authorize(head: RequestHead, routed: Routed): void;
+  authorize(head: RequestHead, routed: Routed): Allowed;
 }
 
 /** Lets everybody reach everything. */
 export const allowAll: Authorizer = {
   consumesAuthorization: false,
   authenticate: () => {},
-  authorize: () => {},
+  authorize: (_, routed) => ({ routed }),
 };
 
 /** One token that opens every sandbox. */
@@ -30,7 +35,7 @@ export function staticToken(token: string): Authorizer {
       if (given === undefined) throw new ActivatorError("MissingCredentials");
       if (!timingSafeEqual(digest(given), expected)) throw new ActivatorError("WrongToken");
     },
-    authorize: () => {},
+    authorize: (_, routed) => ({ routed }),
   };
 }
 

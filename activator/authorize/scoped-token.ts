@@ -33,6 +33,7 @@ export function scopedTokens(key: string, clock: Clock): Authorizer {
       if (choosesAddress || scope?.ns !== routed.namespace || scope.name !== routed.name) {
         throw new ActivatorError("Forbidden");
       }
+      return { routed };
     },
   };
 }

@@ -94,9 +94,11 @@ export class MessageFacts {
   #noteCoding(section: FieldSection, index: number): Refusal | undefined {
     if (this.isChunked) return "TransferEncodingRepeated";
     if (this.contentLength >= 0) return "LengthAndTransferEncoding";
-    if (!equalsIgnoringCase(section.bytes, section.mark(index, 2), section.mark(index, 3), "chunked")) {
-      return whyNotChunked(section.value(index));
-    }
+    const start = section.mark(index, 2);
+    const end = section.mark(index, 3);
+    if (!equalsIgnoringCase(section.bytes, start, end, "chunked")) return whyNotChunked(section.value(index));
+    // A tab is a blank like any other (RFC 9110 5.6.3), but there are readers to whom it makes another coding.
+    if (section.bytes[start - 1] === byte.tab || section.bytes[end] === byte.tab) return "TransferEncodingInvalid";
     this.isChunked = true;
     return undefined;
   }

@@ -115,8 +115,10 @@ export class ResponseHeadParser extends SectionReader<ResponseHead> {
     if (facts.has(connectionOption.close) || head.framing === "close" || head.framing === "tunnel") {
       head.keepsAlive = false;
     }
-    // It may name a coding (RFC 9112 6.1), but there are servers that then send a last chunk: nobody shall wait for it.
-    if (facts.isChunked && head.framing === "none") head.keepsAlive = false;
+    // Without a body they may still name a coding, and an answer to HEAD need not say any length (RFC 9112 6.1, RFC 9110
+    // 8.6); but a server that then sends something anyway must not be able to answer the next request with it.
+    const isUnsure = facts.isChunked || (this.#answers.isHead && facts.contentLength < 0 && !head.isInterim);
+    if (isUnsure && head.framing === "none") head.keepsAlive = false;
     return undefined;
   }
 

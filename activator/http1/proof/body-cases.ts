@@ -44,7 +44,9 @@ const smuggled = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n";
 export const codingCases = cases([
   ["a chunked body", chunked(chunkedBody) + nextRequest, "POST / <hello>", "GET /next"],
   ["chunked in capitals", coding(" CHUNKED"), "POST / <hello>"],
-  ["chunked between blanks", coding("\tchunked\t "), "POST / <hello>"],
+  ["chunked between spaces", coding("  chunked  "), "POST / <hello>"],
+  ["chunked after a tab", coding("\tchunked"), "TransferEncodingInvalid"],
+  ["chunked before a tab", coding(" chunked\t"), "TransferEncodingInvalid"],
   ["CL.TE", withFields("Content-Length: 6\r\nTransfer-Encoding: chunked", smuggled), "LengthAndTransferEncoding"],
   ["TE.CL", withFields("Transfer-Encoding: chunked\r\nContent-Length: 4", smuggled), "LengthAndTransferEncoding"],
   [

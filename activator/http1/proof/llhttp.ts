@@ -88,7 +88,9 @@ export class Llhttp {
   /** True when llhttp finds nothing wrong with the bytes, which may be less or more than one message. */
   accepts(side: Side, bytes: Buffer): boolean {
     this.#begin(side);
-    return typeof this.#parser.execute(bytes) === "number";
+    const read = this.#parser.execute(bytes);
+    // Node says nothing about an error in the body of a request for an upgrade; it only stops reading.
+    return read === bytes.length || (typeof read === "number" && this.#sight.completed > 0);
   }
 
   #begin(side: Side, message?: Message): void {

@@ -1,0 +1,82 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { activatorErrors, type ErrorCode } from "../errors.ts";
+
+const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
+const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+
+export type UpstreamFailure = "dial" | "timeout" | "eof" | "other";
+
+/** The series of the ecosystem's router, by its names, and what this router refuses. */
+export function createRequestMetrics(registry: Registry, version: string) {
+  const registers = [registry];
+  const labelNames = ["method", "code", "sandbox_namespace"] as const;
+  const requests = new Counter({
+    name: "sandbox_router_requests_total",
+    help: "Requests that ended, by method, status code and namespace.",
+    labelNames,
+    registers,
+  });
+  const duration = new Histogram({
+    name: "sandbox_router_request_duration_seconds",
+    help: "Time from the request's head to the end of the response; of an upgrade, its whole life.",
+    labelNames,
+    buckets: durationBuckets,
+    registers,
+  });
+  const inflight = new Gauge({
+    name: "sandbox_router_inflight_requests",
+    help: "Requests that are held or carried now.",
+    registers,
+  });
+  const upstreamErrors = new Counter({
+    name: "sandbox_router_upstream_errors_total",
+    help: "Requests that a sandbox failed, by how.",
+    labelNames: ["sandbox_namespace", "reason"] as const,
+    registers,
+  });
+  const retries = new Counter({
+    name: "sandbox_router_upstream_retries_total",
+    help: "Dials that failed and were tried again.",
+    labelNames: ["sandbox_namespace"] as const,
+    registers,
+  });
+  const decisions = new Counter({
+    name: "sandbox_router_authz_decisions_total",
+    help: "Authorization decisions.",
+    labelNames: ["sandbox_namespace", "decision"] as const,
+    registers,
+  });
+  const refused = new Counter({
+    name: "rouse_activator_refused_total",
+    help: "Requests that were not carried, by reason.",
+    labelNames: ["reason"] as const,
+    registers,
+  });
+  const build = new Gauge({
+    name: "sandbox_router_build_info",
+    help: "What runs here; always 1.",
+    labelNames: ["git_version", "git_commit", "build_date", "go_version", "compiler", "platform"] as const,
+    registers,
+  });
+  build.set({ git_version: version, compiler: `node ${process.version}`, platform: process.platform }, 1);
+  for (const reason of Object.keys(activatorErrors)) refused.inc({ reason }, 0);
+
+  return {
+    began: () => inflight.inc(),
+    ended(method: string, status: number, namespace: string, seconds: number): void {
+      inflight.dec();
+      // Both labels come from clients, who could otherwise make as many series as they like.
+      const labels = { method: methods.has(method) ? method : "other", code: status, sandbox_namespace: namespace };
+      requests.inc(labels);
+      duration.observe(labels, seconds);
+    },
+    upstreamFailed: (namespace: string, reason: UpstreamFailure) =>
+      upstreamErrors.inc({ sandbox_namespace: namespace, reason }),
+    retried: (namespace: string) => retries.inc({ sandbox_namespace: namespace }),
+    decided: (namespace: string, decision: "allow" | "deny") =>
+      decisions.inc({ sandbox_namespace: namespace, decision }),
+    refused: (reason: ErrorCode) => refused.inc({ reason }),
+  };
+}
+
+export type RequestMetrics = ReturnType<typeof createRequestMetrics>;

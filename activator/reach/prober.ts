@@ -1,0 +1,114 @@
+import type { Socket } from "node:net";
+import type { Clock } from "../../lib/clock.ts";
+import { abortable } from "../../lib/lifecycle.ts";
+import type { Target } from "../sandbox/look.ts";
+import { dial } from "./dial.ts";
+import { passes } from "./run-probe.ts";
+
+/** Steps from a program that starts in milliseconds to one that takes seconds; the wait is at most half as long again. */
+const steps = { firstMs: 2, growth: 1.5, longestMs: 50 } as const;
+/** A SYN into a network that is not there yet is lost; the next attempt is sooner than the kernel's own second one. */
+const attemptLimitMs = 250;
+
+export interface Reached {
+  /** The connection that proved it, for the first who waited. */
+  readonly socket: Socket | undefined;
+}
+
+interface Probing {
+  readonly reached: Promise<void>;
+  readonly stop: AbortController;
+  waiters: number;
+  socket: Socket | undefined;
+}
+
+/** Finds out when ports of Pods begin to accept, with one prober for each however many wait, and remembers it. */
+export class Prober {
+  readonly #clock: Clock;
+  readonly #probing = new Map<string, Probing>();
+  readonly #acceptedMs = new Map<string, Map<number, number>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Monotonic milliseconds when the port was first seen to accept; undefined when it was not, or was then refused. */
+  acceptedMs({ podUid, port }: Pick<Target, "podUid" | "port">): number | undefined {
+    return this.#acceptedMs.get(podUid)?.get(port);
+  }
+
+  /** The port refused after all: the next request waits for it again. */
+  forget({ podUid, port }: Pick<Target, "podUid" | "port">): void {
+    this.#acceptedMs.get(podUid)?.delete(port);
+  }
+
+  forgetPod(podUid: string): void {
+    this.#acceptedMs.delete(podUid);
+  }
+
+  /** Resolves once the port accepts and the probes pass. The signal's abort ends this caller's wait alone. */
+  async reach(target: Target, signal: AbortSignal): Promise<Reached> {
+    signal.throwIfAborted();
+    const probing = this.#probingOf(target);
+    probing.waiters += 1;
+    try {
+      await abortable(probing.reached, signal);
+      const { socket } = probing;
+      probing.socket = undefined;
+      return { socket };
+    } finally {
+      probing.waiters -= 1;
+      if (probing.waiters === 0) {
+        probing.stop.abort(new Error("nobody waits for this port any more"));
+        probing.socket?.destroy();
+      }
+    }
+  }
+
+  // Keyed by what is asked as well: a Pod that became Ready meanwhile is probed with less.
+  #probingOf(target: Target): Probing {
+    const key = `${target.podUid} ${target.ip} ${target.port} ${target.probes.length}`;
+    const running = this.#probing.get(key);
+    if (running && !running.stop.signal.aborted) return running;
+    const stop = new AbortController();
+    const reached = this.#probe(target, stop.signal).then((socket) => {
+      probing.socket = socket;
+    });
+    const probing: Probing = { reached, stop, waiters: 0, socket: undefined };
+    this.#probing.set(key, probing);
+    const end = () => {
+      if (this.#probing.get(key) === probing) this.#probing.delete(key);
+    };
+    reached.then(end, end);
+    return probing;
+  }
+
+  async #probe(target: Target, signal: AbortSignal): Promise<Socket> {
+    for (let stepMs: number = steps.firstMs; ; stepMs = Math.min(stepMs * steps.growth, steps.longestMs)) {
+      const socket = await this.#attempt(target, signal);
+      if (socket) return this.#accepted(target, socket);
+      await this.#clock.sleep(stepMs, signal);
+    }
+  }
+
+  async #attempt(target: Target, signal: AbortSignal): Promise<Socket | undefined> {
+    const socket = await dial(target, attemptLimitMs, this.#clock, signal).catch(() => undefined);
+    signal.throwIfAborted();
+    if (!socket) return undefined;
+    socket.on("error", () => {}); // whoever uses it next hears of its close
+    const verdicts = await Promise.all(
+      target.probes.map((probe) => passes(target.ip, probe, this.#clock, signal)),
+    ).finally(() => signal.aborted && socket.destroy());
+    if (verdicts.every(Boolean)) return socket;
+    socket.destroy();
+    return undefined;
+  }
+
+  #accepted({ podUid, port }: Target, socket: Socket): Socket {
+    const ports = this.#acceptedMs.get(podUid) ?? new Map<number, number>();
+    ports.set(port, this.#clock.ticksMs());
+    this.#acceptedMs.set(podUid, ports);
+    return socket;
+  }
+}
+

@@ -1,0 +1,79 @@
+import { healthy, toResponse } from "./answer.ts";
+import type { Authorizer } from "./authorize/authorizer.ts";
+import { ActivatorError, toActivatorError } from "./errors.ts";
+import { type FindOptions, find, hostNamesSandbox, type Lookup } from "./find/find.ts";
+import type { Observer, Story } from "./observe/observer.ts";
+import type { Upstream } from "./reach/connector.ts";
+import { reach, type Surroundings } from "./reach/reach.ts";
+import { ClientGone, type Incoming, pathOf, type RequestHead } from "./request.ts";
+
+export interface CarryOptions {
+  /** The sandbox's name for error texts. */
+  readonly subject: string;
+  /** Header rules differ: see `http1/forward-headers.ts`. */
+  readonly byHost: boolean;
+  readonly consumesAuthorization: boolean;
+  /** How long the sandbox may take to begin its response. */
+  readonly responseStartMs: number;
+  /** Called when the first byte of the response has come. */
+  readonly onFirstByte: () => void;
+}
+
+/** Takes a request to a sandbox and its response back. The only part that knows what a body is. */
+export type Carry<I extends Incoming> = (incoming: I, upstream: Upstream, options: CarryOptions) => Promise<void>;
+
+export interface World<I extends Incoming> extends Surroundings {
+  readonly find: FindOptions;
+  readonly lookup: Lookup;
+  readonly authorizer: Authorizer;
+  readonly observer: Observer;
+  readonly carry: Carry<I>;
+}
+
+/** The life of a request: each line is a step, and names how it can end here. */
+export async function serve<I extends Incoming>(incoming: I, world: World<I>): Promise<void> {
+  const { head } = incoming;
+  const { authorizer } = world;
+  const story = world.observer.begin(incoming);
+  try {
+    if (isHealthCheck(head, world)) return incoming.answer(healthy);
+    refuseMethod(head); // 405
+    authorizer.authenticate(head); // 401
+    const routed = story.routed(find(head, world.find, world.lookup)); // 400, 404
+    const allowed = story.decided(() => authorizer.authorize(head, routed)); // 401, 403
+    const upstream = await reach(allowed, incoming, world, story); // what keeps a sandbox from being reached
+    story.reached(upstream.target);
+    await world.carry(incoming, upstream, {
+      subject: routed.name,
+      byHost: routed.byHost,
+      consumesAuthorization: authorizer.consumesAuthorization,
+      responseStartMs: Math.min(routed.timeoutMs ?? Number.POSITIVE_INFINITY, world.options.proxyTimeoutMs),
+      onFirstByte: () => story.firstByte(),
+    }); // 502, 504
+  } catch (error) {
+    refuse(incoming, error, story);
+  }
+}
+
+// On a host that names a sandbox every path is the sandbox's own, or its `/healthz` could never be asked. Probes of
+// the activator itself come by address or by its Service's name.
+function isHealthCheck(head: RequestHead, { find: domains, lookup }: Pick<World<never>, "find" | "lookup">): boolean {
+  if (pathOf(head.target) !== "/healthz" || (head.method !== "GET" && head.method !== "HEAD")) return false;
+  return !hostNamesSandbox(head, domains, lookup);
+}
+
+/** CONNECT would make us an open proxy; TRACE shows a page headers that it may not read. */
+function refuseMethod({ method }: RequestHead): void {
+  if (method === "CONNECT" || method === "TRACE") throw new ActivatorError("MethodNotAllowed");
+}
+
+function refuse(incoming: Incoming, error: unknown, story: Story): void {
+  if (error instanceof ClientGone || incoming.gone.aborted) {
+    story.clientLeft();
+    return incoming.abort();
+  }
+  const refusal = toActivatorError(error);
+  story.refused(refusal);
+  if (incoming.answerable) incoming.answer(toResponse(refusal, incoming.head));
+  else incoming.abort(); // an error body after the first bytes of a response would be taken for a part of it
+}
