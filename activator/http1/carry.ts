@@ -111,7 +111,8 @@ class Carriage {
     body.pipe(this.#outgoing, { end: false });
     body.once("end", () => {
       const trailers = pairsOf(body.rawTrailers);
-      if (trailers.length > 0) this.#outgoing.addTrailers(trailers.map(([name, value]): [string, string] => [name, value]));
+      if (trailers.length > 0)
+        this.#outgoing.addTrailers(trailers.map(([name, value]): [string, string] => [name, value]));
       this.#outgoing.end();
     });
   }
@@ -193,7 +194,8 @@ class Carriage {
     if (this.#answered) {
       const { response } = this.#exchange;
       // A request that could not be sent to its end does no harm to a response that came whole.
-      if (!response.writableEnded && (cause instanceof ActivatorError || cause instanceof ClientGone)) this.#exchange.abort();
+      if (!response.writableEnded && (cause instanceof ActivatorError || cause instanceof ClientGone))
+        this.#exchange.abort();
       return;
     }
     const known = cause instanceof ActivatorError || cause instanceof ClientGone;

@@ -35,6 +35,11 @@ export const responseCases = [
       `HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n${next}`,
       "304",
     ],
+    [
+      "304 with a coding twice",
+      "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+      "TransferEncodingRepeated",
+    ],
     ["204 with a length of nothing", `HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n${next}`, "204", "204"],
     ["204 with a length", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", "BodyForbidden"],
     ["204 with a coding", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "BodyForbidden"],
