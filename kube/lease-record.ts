@@ -15,8 +15,8 @@ export type LeaseSpec = NonNullable<Lease["spec"]>;
  * the next: what counts is for how long *we* have seen no change.
  */
 export function sight(earlier: Sighting | undefined, lease: Stored<Lease>, nowMs: number): Sighting {
-  const unchanged = earlier?.lease.metadata.resourceVersion === lease.metadata.resourceVersion;
-  return unchanged ? earlier : { lease, sinceMs: nowMs };
+  if (earlier && earlier.lease.metadata.resourceVersion === lease.metadata.resourceVersion) return earlier;
+  return { lease, sinceMs: nowMs };
 }
 
 /** Whether nobody else has a right to lead: the lease is ours, was released, or was not renewed for its whole length. */

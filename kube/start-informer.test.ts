@@ -4,6 +4,7 @@ import type { KubeObject } from "../api/meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import { type Clock, FakeClock, systemClock } from "../lib/clock.ts";
 import { silentLogger } from "../lib/log.ts";
+import { asTimePasses } from "../test/support/as-time-passes.ts";
 import { openMemoryApi } from "../test/support/memory-api.ts";
 import { aFailure } from "../test/support/scripted-api.ts";
 import { aStored, openScriptedCollection, type ScriptedCollection } from "../test/support/scripted-collection.ts";
@@ -37,16 +38,6 @@ function inShort({ previous, current }: Change<KubeObject>): string {
 
 const shownIn = ({ informer }: Followed) =>
   informer.store.list().map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`);
-
-/** Lets time pass, a second at once, until the socket under it has brought about what is expected. */
-const asTimePasses = (clock: FakeClock, expectation: () => void) =>
-  vi.waitFor(
-    async () => {
-      await clock.advance(1_000);
-      expectation();
-    },
-    { interval: 5, timeout: 5_000 },
-  );
 
 describe("an informer that starts", () => {
   it("lists consistently, and watches from the version of the list with bookmarks", async () => {
