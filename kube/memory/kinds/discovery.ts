@@ -27,7 +27,7 @@ interface Resource {
   readonly verbs: readonly string[];
 }
 
-const objectVerbs = ["create", "delete", "get", "list", "patch", "update", "watch"];
+const objectVerbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 const readVerbs = ["get", "list", "watch"];
 const partVerbs = ["get", "patch", "update"];
 

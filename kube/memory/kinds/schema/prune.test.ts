@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import type { JsonSchema } from "../../served-kind.ts";
+import { compilePrune } from "./prune.ts";
+
+const text: JsonSchema = { type: "string" };
+
+function prune(schema: JsonSchema, value: unknown) {
+  const dropped: string[] = [];
+  return { value: compilePrune(schema)(value, "", dropped), dropped };
+}
+
+it("drops what the schema does not know and says where it stood", () => {
+  const schema: JsonSchema = {
+    type: "object",
+    properties: { name: text, ports: { type: "array", items: { type: "object", properties: { port: text } } } },
+  };
+  expect(prune(schema, { name: "a", nmae: "b", ports: [{ port: "1" }, { port: "2", prt: "3" }] })).toEqual({
+    value: { name: "a", ports: [{ port: "1" }, { port: "2" }] },
+    dropped: ["nmae", "ports[1].prt"],
+  });
+});
+
+it("keeps the very same object when there is nothing to drop", () => {
+  const value = { name: "a" };
+  expect(prune({ type: "object", properties: { name: text } }, value).value).toBe(value);
+});
+
+it("keeps every key of a map, and prunes its values", () => {
+  const schema: JsonSchema = { type: "object", additionalProperties: { type: "object", properties: { a: text } } };
+  expect(prune(schema, { x: { a: "1", b: "2" } })).toEqual({ value: { x: { a: "1" } }, dropped: ["x.b"] });
+});
+
+it("keeps unknown fields where the schema says so, and prunes the known ones below", () => {
+  const schema: JsonSchema = {
+    type: "object",
+    "x-kubernetes-preserve-unknown-fields": true,
+    properties: { known: { type: "object", properties: { a: text } } },
+  };
+  expect(prune(schema, { other: { z: 1 }, known: { a: "1", b: "2" } })).toEqual({
+    value: { other: { z: 1 }, known: { a: "1" } },
+    dropped: ["known.b"],
+  });
+});
+
+it("empties an object whose schema has no properties", () => {
+  expect(prune({ type: "object", properties: { metadata: { type: "object" } } }, { metadata: { labels: {} } })).toEqual(
+    {
+      value: { metadata: {} },
+      dropped: ["metadata.labels"],
+    },
+  );
+});
+
+it("leaves values of the wrong type for validation", () => {
+  expect(prune({ type: "object", properties: { name: { type: "object" } } }, { name: "a" }).value).toEqual({
+    name: "a",
+  });
+});

@@ -1,0 +1,32 @@
+import type { KubeObject, StatusCause } from "../../api/meta.ts";
+import type { Admission, ServedKind } from "../../kube/memory/served-kind.ts";
+
+/** A moment for everything that a test does not place in time. */
+export const testNow = new Date("2026-01-02T03:04:05Z");
+
+const creation: Admission = { operation: "create", subresource: undefined, old: undefined, now: testNow };
+
+const updateOf = (old: KubeObject): Admission => ({ operation: "update", subresource: undefined, old, now: testNow });
+
+/** The object as a server would store it when somebody creates it. */
+export function prepared<T extends KubeObject>(kind: ServedKind, object: KubeObject): T {
+  return kind.prepare(object, creation).object as T;
+}
+
+/** What is wrong with an object that somebody creates, as `kubectl` prints it. */
+export function createComplaints(kind: ServedKind, object: KubeObject): readonly string[] {
+  return kind.validate(prepared(kind, object), creation).map(complaint);
+}
+
+/** What is wrong with turning `old` into `next`; both are completed first. */
+export function updateComplaints(kind: ServedKind, old: KubeObject, next: KubeObject): readonly string[] {
+  const admission = updateOf(prepared(kind, old));
+  return kind.validate(kind.prepare(next, admission).object, admission).map(complaint);
+}
+
+/** The cells of an object's row by the names of their columns. */
+export function cellsOf(kind: ServedKind, object: KubeObject): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(kind.columns.map(({ name, cell }) => [name, cell(object, testNow)]));
+}
+
+const complaint = ({ field, message }: StatusCause): string => `${field}: ${message}`;
