@@ -1,0 +1,19 @@
+import { expect, it } from "vitest";
+import { expand } from "./expansion.ts";
+
+const variables: Readonly<Record<string, string>> = { IP: "127.64.1.2", EMPTY: "", REF: "$(IP)" };
+const lookUp = (name: string) => variables[name];
+
+it.each([
+  { text: "--bind=$(IP)", becomes: "--bind=127.64.1.2", because: "the variable is there" },
+  { text: "$(IP):$(IP)", becomes: "127.64.1.2:127.64.1.2", because: "each reference counts" },
+  { text: "[$(EMPTY)]", becomes: "[]", because: "an empty value is a value" },
+  { text: "$(REF)", becomes: "$(IP)", because: "a value is not expanded again" },
+  { text: "$(NONE)", becomes: "$(NONE)", because: "what has no value stays" },
+  { text: "$$(IP)", becomes: "$(IP)", because: "two dollars are one that means nothing" },
+  { text: "$$$(IP)", becomes: "$127.64.1.2", because: "the third dollar begins a reference" },
+  { text: "$IP $(IP", becomes: "$IP $(IP", because: "only closed parentheses refer" },
+  { text: "cost: 5$", becomes: "cost: 5$", because: "a dollar at the end is a dollar" },
+])("expands $text to $becomes, for $because", ({ text, becomes }) => {
+  expect(expand(text, lookUp)).toBe(becomes);
+});
