@@ -1,0 +1,200 @@
+import { backoffDelayMs } from "../lib/backoff.ts";
+import { type FlagValues, parseFlags } from "../lib/flags.ts";
+import { type LogLevel, logLevels } from "../lib/log.ts";
+import { activatorFlags } from "./flags.ts";
+import type { SlotLimits } from "./slots.ts";
+import type { Rate } from "./wake/token-bucket.ts";
+
+export interface ListenAddress {
+  /** Absent: every address. */
+  readonly host: string | undefined;
+  /** 0 means any. */
+  readonly port: number;
+}
+
+export type Authorization =
+  | { readonly mode: "allow-all" }
+  | { readonly mode: "static-token"; readonly token: string }
+  | { readonly mode: "scoped-token"; readonly secretFile: string };
+
+/** What the activator was told, checked. Times are milliseconds; 0 means no limit where the flag says so. */
+export interface ActivatorConfig {
+  readonly version: boolean;
+  readonly kubeconfig: string | undefined;
+  readonly logLevel: LogLevel;
+  readonly accessLog: boolean;
+  readonly http: ListenAddress;
+  readonly ops: ListenAddress;
+  /** Absent: metrics are served at `ops` only. */
+  readonly metrics: ListenAddress | undefined;
+  readonly domain: string;
+  readonly clusterDomain: string;
+  readonly authorization: Authorization;
+  readonly allowLoopbackPodIp: boolean;
+  readonly maxRequestBodyBytes: number;
+  readonly maxHeaderBytes: number;
+  readonly maxIdleUpstream: number;
+  readonly slots: SlotLimits;
+  readonly wakes: Rate;
+  readonly unschedulableGraceMs: number | undefined;
+  readonly dialRetryMs: number;
+  readonly headersTimeoutMs: number;
+  readonly keepAliveTimeoutMs: number;
+  readonly proxyTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly streamIdleMs: number;
+  readonly totalMs: number;
+  readonly tunnelIdleMs: number;
+  readonly tunnelLifetimeMs: number;
+  readonly drainSettleMs: number;
+  readonly shutdownTimeoutMs: number;
+  /** What was odd but not wrong, for the log. */
+  readonly warnings: readonly string[];
+}
+
+/** The settings contradict each other; the message names all contradictions, one to a line. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads flags and environment; a flag wins over the environment, and that over the default. There is no configuration
+ * file yet.
+ *
+ * @throws HelpRequested, FlagError for flags that do not parse, ConfigError for settings that contradict each other.
+ */
+export function parseActivatorConfig(args: readonly string[], env: Environment = {}): ActivatorConfig {
+  const { values, given, rest } = parseFlags(activatorFlags, args);
+  const wrong = rest.map((word) => `unexpected argument: ${word}`);
+  const warnings: string[] = [];
+  const number = numbersOf(env, given, warnings);
+  const collect = <T>(read: () => T, fallback: T): T => {
+    try {
+      return read();
+    } catch (error) {
+      wrong.push(error instanceof Error ? error.message : String(error));
+      return fallback;
+    }
+  };
+  const anywhere: ListenAddress = { host: undefined, port: 0 };
+  const required = (name: "http-bind-address" | "health-probe-bind-address") =>
+    collect(() => parseListenAddress(values[name]) ?? refuse(`--${name} must not be empty`), anywhere);
+
+  const config: ActivatorConfig = {
+    ...plainSettings(values),
+    http: required("http-bind-address"),
+    ops: required("health-probe-bind-address"),
+    metrics: collect(() => parseListenAddress(values["metrics-bind-address"]), undefined),
+    clusterDomain: given.has("cluster-domain") ? values["cluster-domain"] : env["CLUSTER_DOMAIN"] || values["cluster-domain"],
+    authorization: values.version
+      ? { mode: "allow-all" }
+      : collect(() => authorizationOf(values, env), { mode: "allow-all" }),
+    proxyTimeoutMs: number("proxy-timeout", "PROXY_TIMEOUT_SECONDS", values["proxy-timeout"], { above: 0, scale: 1000 }),
+    maxIdleUpstream: number("max-idle-upstream", "MAX_KEEPALIVE_CONNECTIONS", values["max-idle-upstream"], {}),
+    tunnelIdleMs: number("tunnel-idle-timeout", "WEBSOCKET_IDLE_TIMEOUT_SECONDS", values["tunnel-idle-timeout"], {
+      scale: 1000,
+    }),
+    tunnelLifetimeMs: number("tunnel-lifetime", "WEBSOCKET_MAX_LIFETIME_SECONDS", values["tunnel-lifetime"], {
+      scale: 1000,
+    }),
+    warnings,
+  };
+  if (wrong.length > 0) throw new ConfigError(wrong.join("\n"));
+  return config;
+}
+
+/** Reads `:8080`, `127.0.0.1:0` or `[::1]:8080`; empty and `0` mean nowhere. */
+function parseListenAddress(text: string): ListenAddress | undefined {
+  if (text === "" || text === "0") return undefined;
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]*)):(\d{1,5})$/i.exec(text);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535) return refuse(`"${text}" is no address such as :8080 or 127.0.0.1:0`);
+  return { host: match[1] || match[2] || undefined, port };
+}
+
+function refuse(message: string): never {
+  throw new ConfigError(message);
+}
+
+type Values = FlagValues<typeof activatorFlags>;
+
+function plainSettings(values: Values) {
+  return {
+    version: values.version,
+    kubeconfig: values.kubeconfig || undefined,
+    logLevel: logLevels.find((level) => level === values["log-level"]) ?? "info",
+    accessLog: values["access-log"],
+    domain: values.domain.toLowerCase().replace(/^\.|\.$/g, ""),
+    allowLoopbackPodIp: values["allow-loopback-pod-ip"],
+    maxRequestBodyBytes: values["max-request-body-bytes"],
+    maxHeaderBytes: values["max-header-bytes"],
+    slots: {
+      total: values["held-max-total"],
+      perNamespace: values["held-max-per-namespace"],
+      perSandbox: values["held-max-per-sandbox"],
+    },
+    wakes: { perSecond: values["wakes-per-second"], burst: values["wakes-burst"] },
+    unschedulableGraceMs: values["unschedulable-grace"] || undefined,
+    dialRetryMs: dialRetryMs(values),
+    headersTimeoutMs: values["headers-timeout"],
+    keepAliveTimeoutMs: values["keep-alive-timeout"],
+    connectTimeoutMs: values["connect-timeout"],
+    streamIdleMs: values["stream-idle-timeout"],
+    totalMs: values["total-timeout"],
+    drainSettleMs: values["drain-settle"],
+    shutdownTimeoutMs: values["shutdown-timeout"],
+  };
+}
+
+/** The retries of the ecosystem's router as one span of time: we try more often within it. */
+function dialRetryMs(values: Values): number {
+  const backoff = {
+    baseMs: values["upstream-retry-initial-delay"],
+    maxMs: values["upstream-retry-max-delay"],
+    jitter: 0,
+  };
+  let totalMs = 0;
+  for (let retry = 1; retry <= values["upstream-max-retries"]; retry += 1) totalMs += backoffDelayMs(retry, backoff);
+  return totalMs;
+}
+
+/** Opening every sandbox to everybody must be asked for, by the flag or by the variable. */
+function authorizationOf(values: Values, env: Environment): Authorization {
+  const token = env["ROUTER_AUTH_TOKEN"]?.trim();
+  const open = /^(1|true|t|yes|y|on)$/i.test(env["ALLOW_UNAUTHENTICATED_ROUTER"]?.trim() ?? "");
+  const secretFile = values["authz-scoped-token-secret-file"];
+  switch (values["authz-mode"]) {
+    case "allow-all":
+      if (token) return refuse("--authz-mode=allow-all and ROUTER_AUTH_TOKEN contradict each other");
+      return { mode: "allow-all" };
+    case "scoped-token":
+      if (token) return refuse("--authz-mode=scoped-token and ROUTER_AUTH_TOKEN contradict each other");
+      if (!secretFile) return refuse("--authz-mode=scoped-token needs --authz-scoped-token-secret-file");
+      return { mode: "scoped-token", secretFile };
+    default:
+      if (token) return { mode: "static-token", token };
+      if (open && values["authz-mode"] === "") return { mode: "allow-all" };
+      return refuse(
+        "ROUTER_AUTH_TOKEN must be set to start; to let everybody in, set ALLOW_UNAUTHENTICATED_ROUTER=true or --authz-mode=allow-all",
+      );
+  }
+}
+
+/** Numbers of the environment: one that makes no sense is a warning and the default, never a failure. */
+function numbersOf(env: Environment, given: ReadonlySet<string>, warnings: string[]) {
+  return (
+    flagName: string,
+    variable: string,
+    fallback: number,
+    { above, scale = 1 }: { readonly above?: number; readonly scale?: number },
+  ): number => {
+    const text = env[variable]?.trim();
+    if (given.has(flagName) || text === undefined || text === "") return fallback;
+    const value = Number(text);
+    if (Number.isFinite(value) && (above === undefined ? value >= 0 : value > above)) return value * scale;
+    warnings.push(`WARNING: ${variable} is not a usable number; the default is used`);
+    return fallback;
+  };
+}

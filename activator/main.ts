@@ -1,0 +1,56 @@
+import { collectDefaultMetrics, Registry } from "prom-client";
+import { loadConnection } from "../kube/connection.ts";
+import { createKubeClient } from "../kube/http-client.ts";
+import { systemClock } from "../lib/clock.ts";
+import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
+import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
+import { createLogger } from "../lib/log.ts";
+import { type ActivatorConfig, ConfigError, parseActivatorConfig } from "./config.ts";
+import { activatorFlags } from "./flags.ts";
+import { startActivator, version } from "./start.ts";
+
+const program = "rouse-activator";
+
+process.exitCode = await main(process.argv.slice(2));
+
+/** Runs until a signal or a failure; the exit status of the process. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const config = parseActivatorConfig(args, process.env);
+    if (config.version) process.stdout.write(`${program} v${version}\n`);
+    else await run(config);
+    return 0;
+  } catch (error) {
+    return explain(error);
+  }
+}
+
+async function run(config: ActivatorConfig): Promise<void> {
+  using stop = stopOnSignals(process);
+  const log = createLogger(program, config.logLevel);
+  for (const warning of config.warnings) log.warn(warning);
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
+  await using client = createKubeClient(connection, { userAgent: `${program}/${version}`, registry });
+  await using activator = await startActivator(config, { client, clock: systemClock, log, registry });
+  log.info({ proxy: activator.proxyUrl, ops: activator.opsUrl }, "started");
+  await Promise.race([aborted(stop.signal), activator.failed]);
+  log.info("draining");
+  await activator.drain();
+  log.info("stopping");
+}
+
+/** Says in one line why the program ends, and what its status is. */
+function explain(error: unknown): number {
+  if (error instanceof HelpRequested) {
+    process.stdout.write(usage(program, activatorFlags));
+    return 0;
+  }
+  if (error instanceof FlagError || error instanceof ConfigError) {
+    process.stderr.write(`${program}: ${error.message}\n`);
+    return 2;
+  }
+  process.stderr.write(`${program}: ${error instanceof Error ? error.message : String(error)}\n`);
+  return 1;
+}

@@ -1,0 +1,151 @@
+import { readFile } from "node:fs/promises";
+import type { Registry } from "prom-client";
+import packageJson from "../package.json" with { type: "json" };
+import type { KubeClient } from "../kube/client.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Running } from "../lib/lifecycle.ts";
+import type { Logger } from "../lib/log.ts";
+import { type Authorizer, allowAll, staticToken } from "./authorize/authorizer.ts";
+import { scopedTokens, shortestKey } from "./authorize/scoped-token.ts";
+import { type ActivatorConfig, type Authorization, ConfigError } from "./config.ts";
+import { createHttp1Carrier } from "./http1/carry.ts";
+import type { Http1Exchange } from "./http1/exchange.ts";
+import { type Front, startHttp1Front } from "./http1/front.ts";
+import { Pool } from "./http1/pool.ts";
+import { Observer } from "./observe/observer.ts";
+import { createRequestMetrics } from "./observe/request-metrics.ts";
+import { createWakeMetrics } from "./observe/wake-metrics.ts";
+import { startOpsServer, urlOf } from "./ops-server.ts";
+import { Connector } from "./reach/connector.ts";
+import { Holds } from "./reach/holds.ts";
+import { Prober } from "./reach/prober.ts";
+import { type Cluster, startCluster } from "./sandbox/cluster.ts";
+import { serve, type World } from "./serve.ts";
+import { Slots } from "./slots.ts";
+import { Waker } from "./wake/waker.ts";
+import type { WakeTimeline } from "./wake-timeline.ts";
+
+export const version: string = packageJson.version;
+
+/** What the activator needs and does not make itself. */
+export interface ActivatorParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+  /** Told of each wake when the first byte of its response has come. */
+  readonly onWake?: (timeline: WakeTimeline) => void;
+}
+
+export interface Activator extends Running {
+  /** Where sandboxes are reached. */
+  readonly proxyUrl: string;
+  readonly proxyPort: number;
+  /** Where `/healthz`, `/readyz` and `/metrics` are. */
+  readonly opsUrl: string;
+  /**
+   * Leaves without breaking a promise: no longer ready, still accepting while that gets about, then finishing what is
+   * under way, and only then refusing what is still held. Disposing afterwards cuts what is left.
+   */
+  drain(): Promise<void>;
+}
+
+/** What is left of a drain once held requests were refused: time to write the answers. */
+const lastAnswersMs = 1_000;
+
+/**
+ * Starts to serve. It listens at once and holds requests until the cluster is known; `/readyz` says when that is.
+ *
+ * @throws Error when a port cannot be had; ConfigError when the key of scoped tokens cannot be used.
+ */
+export async function startActivator(config: ActivatorConfig, parts: ActivatorParts): Promise<Activator> {
+  await using started = new AsyncDisposableStack();
+  const authorizer = await authorizerOf(config.authorization, parts.clock);
+  const cluster = started.use(startCluster(parts));
+  const pool = started.use(new Pool(config.maxIdleUpstream, parts.clock));
+  const world = buildWorld(config, parts, cluster, pool, authorizer);
+  const state = { draining: false };
+  const isReady = () => cluster.synced && !state.draining;
+  const { registry } = parts;
+  const ops = started.use(await startOpsServer({ address: config.ops, registry, isReady }));
+  if (config.metrics) started.use(await startOpsServer({ address: config.metrics, registry, isReady }));
+  const { clock } = parts;
+  const front = started.use(
+    await startHttp1Front({ ...config, ...config.http, clock }, (exchange) => serve(exchange, world)),
+  );
+  const running = started.move();
+  return {
+    proxyUrl: urlOf(front.address),
+    proxyPort: front.address.port,
+    opsUrl: ops.url,
+    failed: cluster.failed,
+    async drain() {
+      state.draining = true;
+      await drain(front, world.holds, config, clock);
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+async function drain(front: Front, holds: Holds, config: ActivatorConfig, clock: Clock): Promise<void> {
+  front.beginDrain();
+  await clock.sleep(config.drainSettleMs);
+  front.stopAccepting();
+  await Promise.race([front.idle(), clock.sleep(config.shutdownTimeoutMs)]);
+  holds.endAll();
+  await Promise.race([front.idle(), clock.sleep(lastAnswersMs)]);
+}
+
+function buildWorld(
+  config: ActivatorConfig,
+  { client, clock, log, registry, onWake }: ActivatorParts,
+  cluster: Cluster,
+  pool: Pool,
+  authorizer: Authorizer,
+): World<Http1Exchange> {
+  const prober = new Prober(clock);
+  cluster.onPodGone((podUid) => {
+    pool.forgetPod(podUid);
+    prober.forgetPod(podUid);
+  });
+  const observer = new Observer({
+    clock,
+    log,
+    requests: createRequestMetrics(registry, version),
+    wakes: createWakeMetrics(registry),
+    accessLog: config.accessLog ? log.child({ logger: "sandbox-router.access" }) : undefined,
+    podSeenMs: (podUid) => cluster.podSeenMs(podUid),
+    acceptedMs: (target) => prober.acceptedMs(target),
+    knowsSandbox: (namespace, name) => cluster.sandbox(namespace, name) !== undefined,
+    onWake,
+  });
+  return {
+    options: config,
+    find: config,
+    lookup: (namespace, name) => cluster.sandbox(namespace, name),
+    clock,
+    cluster,
+    prober,
+    observer,
+    authorizer,
+    waker: new Waker(client, config.wakes, clock),
+    connector: new Connector(config.connectTimeoutMs, (target, head) => pool.take(target, head), clock),
+    slots: new Slots(config.slots),
+    holds: new Holds(clock),
+    carry: createHttp1Carrier({ ...config, pool, clock }),
+  };
+}
+
+async function authorizerOf(authorization: Authorization, clock: Clock): Promise<Authorizer> {
+  switch (authorization.mode) {
+    case "allow-all":
+      return allowAll;
+    case "static-token":
+      return staticToken(authorization.token);
+    case "scoped-token": {
+      const key = (await readFile(authorization.secretFile, "utf8")).trim();
+      if (Buffer.byteLength(key) >= shortestKey) return scopedTokens(key, clock);
+      throw new ConfigError(`${authorization.secretFile} is shorter than ${shortestKey} bytes`);
+    }
+  }
+}
