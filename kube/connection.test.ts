@@ -81,6 +81,13 @@ describe("a connection", () => {
     expect(await connection.authHeaders()).toEqual({ authorization: "Bearer from-file" });
   });
 
+  it("over plain HTTP carries no credential", async () => {
+    const kubeconfig = await writeKubeconfig({ token: "s3cret" }, { server: "http://127.0.0.1:8001" });
+    const connection = await loadConnection({ kubeconfig });
+    expect(connection.server).toBe("http://127.0.0.1:8001");
+    expect(await connection.authHeaders()).toEqual({});
+  });
+
   it("is refused when nothing is configured, with what to do about it", async () => {
     await expect(loadConnection()).rejects.toThrow(/give --kubeconfig, set KUBECONFIG/);
     await expect(loadConnection()).rejects.toThrow(NoConnection);

@@ -63,6 +63,8 @@ export async function loadConnection(options: { readonly kubeconfig?: string } =
     throw new NoConnection("no API server is configured: give --kubeconfig, set KUBECONFIG, or run inside a cluster");
   }
   if (cluster.proxyUrl) throw new NoConnection(`cluster ${cluster.name}: proxy-url is not supported`);
+  // As kubectl does: a credential never travels in the clear.
+  if (cluster.server.startsWith("http:")) return connectionFor({ server: cluster.server });
 
   const credentials = async (): Promise<RequestOptions> => {
     const found: RequestOptions = {};

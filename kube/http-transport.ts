@@ -32,8 +32,8 @@ export interface TransportOptions {
 
 const callLimitMs = 30_000;
 const connectLimitMs = 10_000;
-// Larger than any list of our kinds that an API server with its default storage can hold; a runaway answer stops here.
-const answerBytesMax = 512 * 1024 * 1024;
+// A page holds 500 objects of at most 1.5 MiB each, and in truth a hundredth of that; a runaway answer stops here.
+const answerBytesMax = 256 * 1024 * 1024;
 const busyRetriesMax = 4;
 const busyWaitMaxMs = 10_000;
 

@@ -59,6 +59,10 @@ export function startLeaderElection(options: LeaderElectionOptions): LeaderElect
     if (loss) lost.reject(loss);
     await aborted(signal);
   });
+  task.failed.catch((cause: unknown) => {
+    leads = false;
+    lost.reject(new LeadershipLost("the election broke down", { cause }));
+  });
 
   return {
     elected: elected.promise,
