@@ -5,7 +5,7 @@ import type { Refusal } from "./refusals.ts";
 /** How the end of a body is found (RFC 9112 6.3); `tunnel` is whatever follows a 101 or a CONNECT. */
 export type Framing = "none" | "length" | "chunked" | "close" | "tunnel";
 
-// How many fields of each kind were seen, and what they said.
+/** What Connection lists (RFC 9110 7.6.1), as bits; `other` stands for every name of a field that ends here. */
 export const connectionOption = { close: 1, keepAlive: 2, upgrade: 4, other: 8 } as const;
 
 /**

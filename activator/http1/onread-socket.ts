@@ -1,4 +1,4 @@
-import { Socket, type SocketConnectOpts } from "node:net";
+import { Socket, type TcpNetConnectOpts } from "node:net";
 
 /**
  * Takes what a socket reads, in buffers that it chooses. `nextBuffer` says where the next bytes go and is asked again
@@ -13,7 +13,7 @@ export interface SocketReader {
 export type Adoption = "handle" | "events";
 
 /** The options with which an outgoing socket reads into the buffers of its reader. */
-export function reading(reader: SocketReader): Pick<SocketConnectOpts, "onread"> {
+export function reading(reader: SocketReader): Pick<TcpNetConnectOpts, "onread"> {
   return { onread: { buffer: () => reader.nextBuffer(), callback: (length) => reader.take(length) } };
 }
 

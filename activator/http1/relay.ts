@@ -4,26 +4,28 @@ import type { SocketReader } from "./onread-socket.ts";
 const bufferBytes = 65_536;
 
 /**
- * One direction of a relay: what one socket reads is written to the other from where it was read. A buffer belongs to
- * a write until the kernel has all of it; the next read then goes to a buffer of its own, and reading stops until the
- * far side drains. So a direction has one buffer while all is well, and at most two.
+ * One direction of a relay: what one socket reads is written to the other from where it was read, without a copy. A
+ * buffer belongs to a write until the kernel has all of it, so there are two: one may be held while reads go to the
+ * other. While the far side is behind, what is still read is copied, so that many small reads cost what they weigh.
  */
 export class RelayDirection implements SocketReader {
-  #buffer = Buffer.allocUnsafeSlow(bufferBytes);
-  #target: Socket | undefined;
+  #buffer: Buffer = Buffer.allocUnsafeSlow(bufferBytes);
+  #spare: Buffer | undefined;
   #source: Socket | undefined;
+  #target: Socket | undefined;
 
-  /** Joins the two ends; the source must not have begun to read. */
+  /** Joins the two ends. What the source reads before is refused, so join it in the turn in which it is made. */
   join(source: Socket, target: Socket): void {
     this.#source = source;
     this.#target = target;
     target.on("drain", () => source.resume());
     source.on("end", () => target.end());
+    // Reported once, by "close", which follows; a reset goes on as one, for an end would look like the whole.
+    source.on("error", () => {});
+    source.on("close", (hadError) => (hadError ? target.resetAndDestroy() : target.destroySoon()));
   }
 
   nextBuffer(): Buffer {
-    // Bytes that are still to be written lie in the old buffer.
-    if (this.#target && this.#target.writableLength > 0) this.#buffer = Buffer.allocUnsafeSlow(bufferBytes);
     return this.#buffer;
   }
 
@@ -33,8 +35,19 @@ export class RelayDirection implements SocketReader {
       this.#source?.destroy();
       return false;
     }
-    target.write(this.#buffer.subarray(0, length));
-    // Stricter than `writableNeedDrain`: whatever is not written yet holds the buffer.
-    return target.writableLength === 0;
+    const bytes = this.#buffer.subarray(0, length);
+    if (target.writableLength > 0) target.write(Buffer.from(bytes));
+    else {
+      target.write(bytes);
+      if (target.writableLength > 0) this.#swap();
+    }
+    return !target.writableNeedDrain;
+  }
+
+  /** Nothing was waiting before this write, so the other buffer has been let go. */
+  #swap(): void {
+    const free = this.#spare ?? Buffer.allocUnsafeSlow(bufferBytes);
+    this.#spare = this.#buffer;
+    this.#buffer = free;
   }
 }

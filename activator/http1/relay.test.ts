@@ -1,0 +1,146 @@
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { type Adoption, adoptAccepted, adoptionOf, reading } from "./onread-socket.ts";
+import { RelayDirection } from "./relay.ts";
+
+const megabyte = 1_048_576;
+const opened: (Server | Socket)[] = [];
+
+afterEach(async () => {
+  for (const one of opened) if ("destroy" in one) one.destroy();
+  for (const one of opened.splice(0)) if ("close" in one) await new Promise((resolve) => one.close(resolve));
+});
+
+async function listening(server: Server): Promise<number> {
+  opened.push(server.listen(0, "127.0.0.1"));
+  await once(server, "listening");
+  return (server.address() as AddressInfo).port;
+}
+
+async function connected(port: number): Promise<Socket> {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  opened.push(socket);
+  await once(socket, "connect");
+  return socket;
+}
+
+/** Both ends of a connection that goes through a relay, and the server in its middle. */
+async function throughRelay(by: Adoption | undefined) {
+  const far = Promise.withResolvers<Socket>();
+  const back = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
+    opened.push(socket);
+    far.resolve(socket);
+  });
+  const backPort = await listening(back);
+  const relay = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (accepted) => {
+    const [up, down] = [new RelayDirection(), new RelayDirection()];
+    const outgoing = connect({ port: backPort, host: "127.0.0.1", allowHalfOpen: true, ...reading(down) });
+    outgoing.once("connect", () => {
+      const incoming = adoptAccepted(accepted, up, by ?? adoptionOf(accepted));
+      up.join(incoming, outgoing);
+      down.join(outgoing, incoming);
+    });
+  });
+  const near = await connected(await listening(relay));
+  return { near, far: await far.promise, relay };
+}
+
+/** Bytes in which a block that is lost, repeated or written over shows. */
+function numbered(length: number, salt: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  for (let at = 0; at + 4 <= length; at += 4) bytes.writeUInt32LE((at * 2_654_435_761 + salt) >>> 0, at);
+  return bytes;
+}
+
+const digest = (bytes: Buffer) => createHash("sha256").update(bytes).digest("hex");
+
+async function readAll(socket: Socket, onFirst: () => Promise<void> = async () => {}): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of socket.iterator({ destroyOnReturn: false })) if (parts.push(part) === 1) await onFirst();
+  return Buffer.concat(parts);
+}
+
+function sendAll(socket: Socket, bytes: Buffer, pieceBytes: number): void {
+  for (let at = 0; at < bytes.length; at += pieceBytes) socket.write(bytes.subarray(at, at + pieceBytes));
+  socket.end();
+}
+
+/** Waits until the other side has stopped taking: nothing more leaves the socket for a while of turns. */
+async function stalled(socket: Socket): Promise<void> {
+  for (
+    let [last, quiet] = [-1, 0];
+    quiet < 50;
+    quiet = socket.bytesWritten - socket.writableLength === last ? quiet + 1 : 0
+  ) {
+    last = socket.bytesWritten - socket.writableLength;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
+  { how: "as this Node allows", by: undefined },
+  { how: "from events", by: "events" },
+])("a relay that reads $how", ({ by }) => {
+  it("carries both directions at once, each to its last byte, while both ends are slow to read", async () => {
+    const { near, far } = await throughRelay(by);
+    const [up, down] = [numbered(24 * megabyte, 1), numbered(24 * megabyte, 2)];
+    sendAll(near, up, 100_000);
+    sendAll(far, down, 100_000);
+    // Neither end has read anything yet, so every buffer on the way fills up.
+    await stalled(near);
+    await stalled(far);
+    expect(near.writableLength).toBeGreaterThan(0);
+    const [gotUp, gotDown] = await Promise.all([readAll(far), readAll(near)]);
+    expect(digest(gotUp)).toBe(digest(up));
+    expect(digest(gotDown)).toBe(digest(down));
+  });
+
+  it("carries many small writes into a stalled reader", async () => {
+    const { near, far } = await throughRelay(by);
+    const bytes = numbered(12 * megabyte, 3);
+    sendAll(near, bytes, 997);
+    await stalled(near);
+    expect(digest(await readAll(far))).toBe(digest(bytes));
+  });
+
+  it("keeps a half-closed connection: the answer comes after the request has ended", async () => {
+    const { near, far } = await throughRelay(by);
+    near.end("question");
+    expect(String(await readAll(far))).toBe("question");
+    far.end("answer");
+    expect(String(await readAll(near))).toBe("answer");
+  });
+
+  it("passes a reset on as one, so that nothing cut short looks whole", async () => {
+    const { near, far } = await throughRelay(by);
+    far.write("x");
+    await once(near, "readable");
+    const failed = new Promise((resolve) => near.on("error", resolve).resume());
+    far.resetAndDestroy();
+    expect(await failed).toMatchObject({ code: "ECONNRESET" });
+  });
+
+  it("leaves the server's count of connections right", async () => {
+    const { near, far, relay } = await throughRelay(by);
+    const connections = () => new Promise((resolve) => relay.getConnections((_, count) => resolve(count)));
+    expect(await connections()).toBe(1);
+    near.end();
+    far.end();
+    await Promise.all([readAll(near), readAll(far)]);
+    await expect.poll(connections).toBe(0);
+  });
+});
+
+it("this Node lets an accepted socket be wrapped", async () => {
+  const accepted = Promise.withResolvers<Adoption>();
+  const port = await listening(
+    createServer((socket) => {
+      opened.push(socket);
+      accepted.resolve(adoptionOf(socket));
+    }),
+  );
+  await connected(port);
+  expect(await accepted.promise).toBe("handle");
+});
