@@ -11,7 +11,8 @@ export function createLogger(name: string, level: LogLevel = "info", destination
   return pino(
     {
       level,
-      base: null,
+      // Parts of the program name themselves as `logger`, in loggers made from this one.
+      base: { program: name },
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: withoutSecrets },
       // Errors are written out by withoutSecrets, wherever they stand.
@@ -20,7 +21,7 @@ export function createLogger(name: string, level: LogLevel = "info", destination
       redact: { paths: secretNames.map((secret) => `["${secret}"]`), censor: censored },
     },
     destination ?? pino.destination({ dest: 2, sync: false }),
-  ).child({ logger: name });
+  );
 }
 
 /** A logger that says nothing, for tests and for callers that have none. */

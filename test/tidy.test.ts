@@ -52,7 +52,7 @@ function upwardImports(file: string): string[] {
     ([, from, dynamic]) => normalize(join(dirname(file), from ?? dynamic ?? "")).split("/", 1)[0] ?? "",
   );
   return targets
-    .filter((target) => target !== folder && !allowed.includes(target))
+    .filter((target) => target !== folder && target !== "package.json" && !allowed.includes(target))
     .map((target) => `${file}: ${folder} may not import ${target}; move what both need further down`);
 }
 

@@ -1,0 +1,27 @@
+import { describeTakenPort } from "./words.ts";
+
+/** Somebody else listens on the port; the message names the flag that changes it. */
+export class TakenPort extends Error {
+  override readonly name = "TakenPort";
+}
+
+/** Runs `start`; when its port is taken or may not be had, says so with the flag that changes it. */
+export async function namingThePort<T>(
+  port: number,
+  what: string,
+  flagName: string,
+  start: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await start();
+  } catch (cause) {
+    if (isTaken(cause)) throw new TakenPort(describeTakenPort(port, what, flagName), { cause });
+    throw cause;
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "EADDRINUSE" || code === "EACCES" || isTaken(error.cause);
+}
