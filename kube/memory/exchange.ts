@@ -46,8 +46,8 @@ export function refusalAnswer({ code, status, retryAfterSeconds }: StatusError):
 
 export function send({ request, response }: Pick<Exchange, "request" | "response">, answer: Answer): void {
   const bytes = Buffer.isBuffer(answer.body) ? answer.body : Buffer.from(answer.body);
-  // A body that nobody will read must not be taken for the next request.
-  if (!request.complete) response.setHeader("connection", "close");
+  // What is left of a body is not the next request.
+  request.resume();
   response.writeHead(answer.code, {
     "content-type": answer.contentType ?? "application/json",
     "content-length": bytes.length,

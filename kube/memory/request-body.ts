@@ -15,7 +15,8 @@ export async function readBytes(request: IncomingMessage, maxBytes: number): Pro
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // The rest of a body that is refused is read and dropped: a socket that is torn down takes the answer with it.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > maxBytes) throw bodyTooLarge(maxBytes);
     chunks.push(chunk);

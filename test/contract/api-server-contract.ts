@@ -1,0 +1,22 @@
+import type { OpenContractApi } from "./contract-api.ts";
+import { describeDeleting } from "./deleting.ts";
+import { describeFailures } from "./failures.ts";
+import { describePatching } from "./patching.ts";
+import { describeSelecting } from "./selecting.ts";
+import { describeStatusAndScale } from "./status-and-scale.ts";
+import { describeWatching } from "./watching.ts";
+import { describeWriting } from "./writing.ts";
+
+/**
+ * What our programs and their users rely on in an API server, whichever it is. `open` gives each test a namespace of its
+ * own; the custom resource definitions of `crds/` are installed.
+ */
+export function describeApiServerContract(where: string, open: OpenContractApi): void {
+  describeWriting(where, open);
+  describeWatching(where, open);
+  describePatching(where, open);
+  describeDeleting(where, open);
+  describeSelecting(where, open);
+  describeStatusAndScale(where, open);
+  describeFailures(where, open);
+}

@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import type { ContractApi, OpenContractApi } from "./contract-api.ts";
+import { aConfigMap, aPod, aSandbox, configMapsOf, podsOf, sandboxesOf } from "./subjects.ts";
+
+const merge = "application/merge-patch+json";
+const json = "application/json-patch+json";
+const strategic = "application/strategic-merge-patch+json";
+
+async function openWithConfigMap(open: OpenContractApi) {
+  const api = await open();
+  await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
+  const patch = (contentType: string, body: unknown) =>
+    api.call("PATCH", `${configMapsOf(api)}/a`, { body, contentType });
+  return { patch, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() };
+}
+
+async function withPod(api: ContractApi, spec: object = {}) {
+  await api.call("POST", podsOf(api), { body: aPod("p", spec) });
+  const patch = (body: unknown) => api.call("PATCH", `${podsOf(api)}/p`, { body, contentType: strategic });
+  return patch;
+}
+
+export function describePatching(where: string, open: OpenContractApi): void {
+  describe(`patching in ${where}`, () => {
+    it("merges objects key by key, and null removes", async () => {
+      await using a = await openWithConfigMap(open);
+      const { code, object } = await a.patch(merge, { data: { color: null, shape: "round" } });
+      expect(code).toBe(200);
+      expect(object["data"]).toEqual({ shape: "round" });
+    });
+
+    it("refuses a merge patch made for another version", async () => {
+      await using a = await openWithConfigMap(open);
+      const { code, status } = await a.patch(merge, { metadata: { resourceVersion: "1" }, data: { color: "red" } });
+      expect(code).toBe(409);
+      expect(status.reason).toBe("Conflict");
+    });
+
+    it("performs the operations of a JSON patch", async () => {
+      await using a = await openWithConfigMap(open);
+      const { object } = await a.patch(json, [
+        { op: "test", path: "/data/color", value: "blue" },
+        { op: "replace", path: "/data/color", value: "red" },
+        { op: "add", path: "/metadata/labels", value: {} },
+        { op: "add", path: "/metadata/labels/rouse.dev~1kind", value: "test" },
+      ]);
+      expect(object).toMatchObject({ data: { color: "red" }, metadata: { labels: { "rouse.dev/kind": "test" } } });
+    });
+
+    it("changes nothing when one operation of a JSON patch does not fit", async () => {
+      await using a = await openWithConfigMap(open);
+      const { code, status } = await a.patch(json, [
+        { op: "replace", path: "/data/color", value: "red" },
+        { op: "test", path: "/data/color", value: "green" },
+      ]);
+      expect(code).toBe(422);
+      expect(status).toMatchObject({
+        reason: "Invalid",
+        message: "the server rejected our request due to an error in our request",
+      });
+      expect((await a.patch(merge, {})).object["data"]).toEqual({ color: "blue" });
+    });
+
+    it("merges the lists of built-in kinds by their keys", async () => {
+      await using api = await open();
+      const patch = await withPod(api);
+      const condition = { type: "rouse.dev/Awake", status: "True", reason: "Woken" };
+      const path = `${podsOf(api)}/p/status`;
+      const patchStatus = (body: object) => api.call("PATCH", path, { body, contentType: strategic });
+      await patchStatus({ status: { conditions: [condition] } });
+      const other = { type: "rouse.dev/Other", status: "False" };
+      const { object } = await patchStatus({ status: { conditions: [other] } });
+      const { conditions } = object["status"] as { readonly conditions: readonly object[] };
+      expect(conditions).toContainEqual(expect.objectContaining(condition));
+      expect(conditions).toContainEqual(expect.objectContaining(other));
+      const image = await patch({ spec: { containers: [{ name: "main", image: "busybox:2" }] } });
+      expect(image.object["spec"]).toMatchObject({
+        containers: [{ name: "main", image: "busybox:2", command: ["sleep", "3600"] }],
+      });
+    });
+
+    it("takes items out by a directive", async () => {
+      await using api = await open();
+      await api.call("POST", configMapsOf(api), {
+        body: { metadata: { name: "a", finalizers: ["x.dev/a", "x.dev/b"] } },
+      });
+      const path = `${configMapsOf(api)}/a`;
+      const body = { metadata: { "$deleteFromPrimitiveList/finalizers": ["x.dev/a"] } };
+      const { object } = await api.call("PATCH", path, { body, contentType: strategic });
+      expect(object.metadata.finalizers).toEqual(["x.dev/b"]);
+      await api.call("PATCH", path, { body: { metadata: { finalizers: null } }, contentType: merge });
+    });
+
+    it("refuses a strategic merge patch of a custom kind", async () => {
+      await using api = await open();
+      await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
+      const path = `${sandboxesOf(api)}/a`;
+      const { code, status } = await api.call("PATCH", path, { body: {}, contentType: strategic });
+      expect(code).toBe(415);
+      expect(status.reason).toBe("UnsupportedMediaType");
+      expect(status.message).toContain(
+        "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json",
+      );
+    });
+
+    it("refuses a patch that makes the object invalid", async () => {
+      await using api = await open();
+      await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
+      const body = { spec: { operatingMode: "Dreaming" } };
+      const { code, status } = await api.call("PATCH", `${sandboxesOf(api)}/a`, { body, contentType: merge });
+      expect(code).toBe(422);
+      expect(status.details?.causes).toMatchObject([{ reason: "FieldValueNotSupported", field: "spec.operatingMode" }]);
+    });
+  });
+}

@@ -1,0 +1,153 @@
+import { describe, expect, it } from "vitest";
+import type { OpenContractApi } from "./contract-api.ts";
+import { aConfigMap, aSandbox, configMapsOf, sandboxesOf } from "./subjects.ts";
+
+export function describeWriting(where: string, open: OpenContractApi): void {
+  describe(`writing to ${where}`, () => {
+    it("gives a created object its identity", async () => {
+      await using api = await open();
+      const { code, object } = await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
+      expect(code).toBe(201);
+      expect(object).toMatchObject({ kind: "ConfigMap", apiVersion: "v1", data: { color: "blue" } });
+      expect(object.metadata).toMatchObject({
+        name: "a",
+        namespace: api.namespace,
+        uid: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        resourceVersion: expect.stringMatching(/^\d+$/),
+        creationTimestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/),
+      });
+      expect((await api.call("GET", `${configMapsOf(api)}/a`)).object).toEqual(object);
+    });
+
+    it("makes a name from generateName", async () => {
+      await using api = await open();
+      const { object } = await api.call("POST", configMapsOf(api), { body: { metadata: { generateName: "job-" } } });
+      expect(object.metadata.name).toMatch(/^job-[bcdfghjklmnpqrstvwxz2-9]{5}$/);
+    });
+
+    it("ignores what only the server may say about an object", async () => {
+      await using api = await open();
+      const metadata = { name: "a", uid: "mine", creationTimestamp: "2001-01-01T00:00:00Z", generation: 7 };
+      const { object } = await api.call("POST", sandboxesOf(api), { body: { ...aSandbox("a"), metadata } });
+      expect(object.metadata.uid).not.toBe("mine");
+      expect(object.metadata.creationTimestamp).not.toBe("2001-01-01T00:00:00Z");
+      expect(object.metadata.generation).toBe(1);
+    });
+
+    it("W9: takes a body without a content type for JSON", async () => {
+      await using api = await open();
+      const request = { body: JSON.stringify(aConfigMap("a")), contentType: null };
+      expect((await api.call("POST", configMapsOf(api), request)).code).toBe(201);
+    });
+
+    it("takes YAML", async () => {
+      await using api = await open();
+      const body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  color: red\n";
+      const { object } = await api.call("POST", configMapsOf(api), { body, contentType: "application/yaml" });
+      expect(object["data"]).toEqual({ color: "red" });
+    });
+
+    it("answers in JSON a client that prefers protobuf", async () => {
+      await using api = await open();
+      const headers = { accept: "application/vnd.kubernetes.protobuf;q=0,application/json" };
+      expect((await api.call("GET", sandboxesOf(api), { headers })).list.items).toEqual([]);
+    });
+
+    it("replaces an object under the version that was read, and refuses an older one", async () => {
+      await using api = await open();
+      const { object: first } = await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
+      const path = `${configMapsOf(api)}/a`;
+      const second = await api.call("PUT", path, { body: { ...first, data: { color: "red" } } });
+      expect(second.code).toBe(200);
+      expect(second.object.metadata.resourceVersion).not.toBe(first.metadata.resourceVersion);
+      expect(second.object.metadata.uid).toBe(first.metadata.uid);
+      const third = await api.call("PUT", path, { body: { ...first, data: { color: "green" } } });
+      expect(third.code).toBe(409);
+      expect(third.status).toMatchObject({
+        reason: "Conflict",
+        message:
+          'Operation cannot be fulfilled on configmaps "a": the object has been modified; please apply your changes to the latest version and try again',
+        details: { name: "a", kind: "configmaps" },
+      });
+    });
+
+    it("replaces a built-in object without a version, and a custom one only under one", async () => {
+      await using api = await open();
+      await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
+      await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
+      expect((await api.call("PUT", `${configMapsOf(api)}/a`, { body: aConfigMap("a", { data: {} }) })).code).toBe(200);
+      const refused = await api.call("PUT", `${sandboxesOf(api)}/a`, { body: aSandbox("a") });
+      expect(refused.code).toBe(422);
+      expect(refused.status.message).toContain("metadata.resourceVersion");
+      expect(refused.status.message).toContain("must be specified for an update");
+    });
+
+    it("keeps the version of an object that a write leaves as it is", async () => {
+      await using api = await open();
+      const { object } = await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
+      const again = await api.call("PUT", `${configMapsOf(api)}/a`, { body: object });
+      expect(again.object.metadata.resourceVersion).toBe(object.metadata.resourceVersion);
+    });
+
+    it("counts the generation of a custom object with its spec and with nothing else", async () => {
+      await using api = await open();
+      const path = `${sandboxesOf(api)}/a`;
+      await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
+      const merge = (body: object) => api.call("PATCH", path, { body, contentType: "application/merge-patch+json" });
+      expect((await merge({ metadata: { labels: { a: "b" } } })).object.metadata.generation).toBe(1);
+      expect((await merge({ spec: { operatingMode: "Suspended" } })).object.metadata.generation).toBe(2);
+      expect((await merge({ spec: { operatingMode: "Suspended" } })).object.metadata.generation).toBe(2);
+    });
+
+    it("fills in the defaults of the schema and drops what it does not know", async () => {
+      await using api = await open();
+      const { object, headers } = await api.call("POST", sandboxesOf(api), { body: aSandbox("a", { tea: "green" }) });
+      expect(object["spec"]).toMatchObject({ operatingMode: "Running" });
+      expect(object["spec"]).not.toHaveProperty("tea");
+      expect(headers.get("warning")).toContain('unknown field \\"spec.tea\\"');
+    });
+
+    it("refuses unknown fields where that is asked for, and is silent where that is", async () => {
+      await using api = await open();
+      const body = aSandbox("a", { tea: "green" });
+      const strict = await api.call("POST", `${sandboxesOf(api)}?fieldValidation=Strict`, { body });
+      expect(strict.code).toBe(400);
+      expect(strict.status.reason).toBe("BadRequest");
+      expect(strict.status.message).toContain('strict decoding error: unknown field "spec.tea"');
+      const ignoring = await api.call("POST", `${sandboxesOf(api)}?fieldValidation=Ignore`, { body });
+      expect(ignoring.code).toBe(201);
+      expect(ignoring.headers.get("warning")).toBeNull();
+    });
+
+    it("answers a dry run and stores nothing", async () => {
+      await using api = await open();
+      const created = await api.call("POST", `${configMapsOf(api)}?dryRun=All`, { body: aConfigMap("a") });
+      expect(created.code).toBe(201);
+      expect(created.object.metadata.uid).toBeTruthy();
+      expect((await api.call("GET", `${configMapsOf(api)}/a`)).code).toBe(404);
+    });
+
+    it("shows an event under both of its groups", async () => {
+      await using api = await open();
+      const regarding = { kind: "ConfigMap", namespace: api.namespace, name: "a", apiVersion: "v1" };
+      const event = {
+        metadata: { name: "a.1" },
+        regarding,
+        reason: "Changed",
+        note: "the color changed",
+        type: "Normal",
+        action: "Change",
+        eventTime: "2026-01-02T03:04:05.000006Z",
+        reportingController: "rouse.dev/test",
+        reportingInstance: "one",
+      };
+      const path = `/apis/events.k8s.io/v1/namespaces/${api.namespace}/events`;
+      expect((await api.call("POST", path, { body: event })).object).toMatchObject({ note: "the color changed" });
+      const core = `/api/v1/namespaces/${api.namespace}/events?fieldSelector=involvedObject.name%3Da`;
+      const { items } = (await api.call("GET", core)).list;
+      expect(items).toMatchObject([
+        { message: "the color changed", involvedObject: { name: "a" }, reportingComponent: "rouse.dev/test" },
+      ]);
+    });
+  });
+}
