@@ -87,11 +87,16 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
     http: required("http-bind-address"),
     ops: required("health-probe-bind-address"),
     metrics: collect(() => parseListenAddress(values["metrics-bind-address"]), undefined),
-    clusterDomain: given.has("cluster-domain") ? values["cluster-domain"] : env["CLUSTER_DOMAIN"] || values["cluster-domain"],
+    clusterDomain: given.has("cluster-domain")
+      ? values["cluster-domain"]
+      : env["CLUSTER_DOMAIN"] || values["cluster-domain"],
     authorization: values.version
       ? { mode: "allow-all" }
       : collect(() => authorizationOf(values, env), { mode: "allow-all" }),
-    proxyTimeoutMs: number("proxy-timeout", "PROXY_TIMEOUT_SECONDS", values["proxy-timeout"], { above: 0, scale: 1000 }),
+    proxyTimeoutMs: number("proxy-timeout", "PROXY_TIMEOUT_SECONDS", values["proxy-timeout"], {
+      above: 0,
+      scale: 1000,
+    }),
     maxIdleUpstream: number("max-idle-upstream", "MAX_KEEPALIVE_CONNECTIONS", values["max-idle-upstream"], {}),
     tunnelIdleMs: number("tunnel-idle-timeout", "WEBSOCKET_IDLE_TIMEOUT_SECONDS", values["tunnel-idle-timeout"], {
       scale: 1000,

@@ -30,8 +30,7 @@ export const activatorErrors = {
   ResponseLost: { status: 502, detail: (id) => `Could not connect to the backend sandbox: ${id}` },
   UnaskedUpgrade: {
     status: 502,
-    detail: () =>
-      "Backend attempted a WebSocket upgrade over HTTP. Connect using the WebSocket protocol instead.",
+    detail: () => "Backend attempted a WebSocket upgrade over HTTP. Connect using the WebSocket protocol instead.",
   },
   SandboxSlow: { status: 504, detail: (id) => `Timed out waiting for the backend sandbox: ${id}` },
   Unexpected: { status: 500, detail: () => "An internal error occurred in the proxy." },

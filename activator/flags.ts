@@ -16,7 +16,9 @@ export const activatorFlags = {
   "http-bind-address": flag.string(":8080", "where sandboxes are reached"),
   "metrics-bind-address": flag.string(":9090", "where metrics are served; empty means nowhere"),
   "health-probe-bind-address": flag.string(":8081", "where health, readiness and metrics are served"),
-  "cluster-domain": flag.string("cluster.local", "domain of the cluster's DNS", (v) => (v ? undefined : "must not be empty")),
+  "cluster-domain": flag.string("cluster.local", "domain of the cluster's DNS", (v) =>
+    v ? undefined : "must not be empty",
+  ),
   "proxy-timeout": flag.duration(
     900_000,
     "longest time a request is held, and that a sandbox may take to begin its response; X-Sandbox-Timeout shortens it",
@@ -24,7 +26,10 @@ export const activatorFlags = {
   ),
   "shutdown-timeout": flag.duration(30_000, "how long requests under way may take after SIGTERM", notNegative),
   "max-request-body-bytes": flag.integer(0, "longest request body; 0 means no limit", notNegative),
-  "allow-loopback-pod-ip": flag.boolean(false, "let Pods have loopback addresses: only where everything is one machine"),
+  "allow-loopback-pod-ip": flag.boolean(
+    false,
+    "let Pods have loopback addresses: only where everything is one machine",
+  ),
   "upstream-max-retries": flag.integer(3, "dials after the first to a port that ought to be open", notNegative),
   "upstream-retry-initial-delay": flag.duration(200, "time before the first of them; doubles each time", notNegative),
   "upstream-retry-max-delay": flag.duration(800, "longest time between two of them", notNegative),

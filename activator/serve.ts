@@ -1,26 +1,11 @@
 import { healthy, toResponse } from "./answer.ts";
 import type { Authorizer } from "./authorize/authorizer.ts";
+import type { Carry } from "./carry/carry.ts";
 import { ActivatorError, toActivatorError } from "./errors.ts";
 import { type FindOptions, find, hostNamesSandbox, type Lookup } from "./find/find.ts";
 import type { Observer, Story } from "./observe/observer.ts";
-import type { Upstream } from "./reach/connector.ts";
 import { reach, type Surroundings } from "./reach/reach.ts";
 import { ClientGone, type Incoming, pathOf, type RequestHead } from "./request.ts";
-
-export interface CarryOptions {
-  /** The sandbox's name for error texts. */
-  readonly subject: string;
-  /** Header rules differ: see `http1/forward-headers.ts`. */
-  readonly byHost: boolean;
-  readonly consumesAuthorization: boolean;
-  /** How long the sandbox may take to begin its response. */
-  readonly responseStartMs: number;
-  /** Called when the first byte of the response has come. */
-  readonly onFirstByte: () => void;
-}
-
-/** Takes a request to a sandbox and its response back. The only part that knows what a body is. */
-export type Carry<I extends Incoming> = (incoming: I, upstream: Upstream, options: CarryOptions) => Promise<void>;
 
 export interface World<I extends Incoming> extends Surroundings {
   readonly find: FindOptions;

@@ -42,7 +42,9 @@ export function scopedTokens(key: string, clock: Clock): Authorizer {
 export function verifyScopedToken(token: string, key: string, now: Date): Scope | undefined {
   const [version, payload, signature, ...more] = token.split(".");
   if (version !== "v1" || payload === undefined || signature === undefined || more.length > 0) return undefined;
-  const expected = createHmac("sha256", key).update(context + payload).digest();
+  const expected = createHmac("sha256", key)
+    .update(context + payload)
+    .digest();
   const given = Buffer.from(signature, "base64url");
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
   const scope = parseScope(payload);

@@ -111,4 +111,3 @@ export class Prober {
     return socket;
   }
 }
-

@@ -65,12 +65,7 @@ export async function reach(
   return hold(allowed, incoming, around, journey);
 }
 
-async function hold(
-  allowed: Allowed,
-  incoming: Incoming,
-  around: Surroundings,
-  journey: Journey,
-): Promise<Upstream> {
+async function hold(allowed: Allowed, incoming: Incoming, around: Surroundings, journey: Journey): Promise<Upstream> {
   const { namespace, name } = allowed.routed;
   using _slot = around.slots.admit(namespace, name);
   using _counted = journey.held();

@@ -6,7 +6,13 @@ import { ActivatorError, type ErrorCode } from "../errors.ts";
 import { firstPortOf, type Routed } from "../find/find.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
 import { type OwnProbe, readinessOf } from "./readiness.ts";
-import { currentCondition, type TroubleOptions, troubleOfPod, troubleOfSandbox, unschedulableSince } from "./trouble.ts";
+import {
+  currentCondition,
+  type TroubleOptions,
+  troubleOfPod,
+  troubleOfSandbox,
+  unschedulableSince,
+} from "./trouble.ts";
 
 /** Everything that is known when a request asks for a sandbox. */
 export interface Question extends TroubleOptions {
@@ -59,7 +65,8 @@ type Check = (question: Question) => ErrorCode | undefined;
 /** What must not be reached at all, whatever its state. The first one is what the client is told. */
 const checks: readonly Check[] = [
   ({ sandbox, firstUid }) => (firstUid !== undefined && !sandbox ? "SandboxDeleted" : undefined),
-  ({ sandbox, firstUid }) => (firstUid !== undefined && sandbox?.metadata.uid !== firstUid ? "SandboxReplaced" : undefined),
+  ({ sandbox, firstUid }) =>
+    firstUid !== undefined && sandbox?.metadata.uid !== firstUid ? "SandboxReplaced" : undefined,
   ({ sandbox }) => (sandbox?.metadata.deletionTimestamp ? "SandboxDeleted" : undefined),
   ({ sandbox }) => (sandbox?.metadata.labels?.[poolLabel] ? "Unclaimed" : undefined),
   ({ sandbox, now }) => (sandbox && isExpired(sandbox, now) ? "SandboxExpired" : undefined),

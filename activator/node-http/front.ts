@@ -11,7 +11,8 @@ import { readHead } from "./read-head.ts";
 import { errorOfParser, type ParserError, refuseConnection } from "./refuse-connection.ts";
 
 export interface FrontOptions {
-  readonly host: string;
+  /** Absent: every address. */
+  readonly host: string | undefined;
   /** 0 means any. */
   readonly port: number;
   /** From the connection, or the end of the previous response's idle time, to the end of the head. */
@@ -94,7 +95,8 @@ class NodeFront implements Front {
   listen(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once("error", reject);
-      this.#server.listen(this.#options.port, this.#options.host, () => {
+      const { host, port } = this.#options;
+      this.#server.listen({ port, ...(host !== undefined && { host }) }, () => {
         this.#server.off("error", reject);
         resolve();
       });

@@ -1,14 +1,14 @@
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import type { Clock } from "../../lib/clock.ts";
+import type { Carry, CarryOptions } from "../carry/carry.ts";
+import { hasBody, isChunked, requestHeaders, responseHeaders } from "../carry/forward-headers.ts";
+import { keepAliveMs, type Pool } from "../carry/pool.ts";
+import { StallWatch } from "../carry/stall-watch.ts";
 import { ActivatorError } from "../errors.ts";
 import type { Upstream } from "../reach/connector.ts";
 import { ClientGone, headerValue } from "../request.ts";
-import type { Carry, CarryOptions } from "../serve.ts";
 import type { Http1Exchange } from "./exchange.ts";
-import { hasBody, isChunked, requestHeaders, responseHeaders } from "./forward-headers.ts";
-import { keepAliveMs, type Pool } from "./pool.ts";
 import { pairsOf } from "./read-head.ts";
-import { StallWatch } from "./stall-watch.ts";
 import { startTunnel } from "./tunnel.ts";
 
 export interface CarrierOptions {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
+import { responseHeaders } from "../carry/forward-headers.ts";
 import type { Http1Exchange } from "./exchange.ts";
-import { responseHeaders } from "./forward-headers.ts";
 import { pairsOf } from "./read-head.ts";
 
 export interface Switched {

@@ -1,0 +1,10 @@
+import { systemClock } from "../../lib/clock.ts";
+
+/** Waits until the state is reached; fails with the question's own words when that takes longer than the limit. */
+export async function eventually(reached: () => unknown, limitMs = 8_000): Promise<void> {
+  const endMs = systemClock.ticksMs() + limitMs;
+  while (!(await reached())) {
+    if (systemClock.ticksMs() > endMs) throw new Error(`not reached within ${limitMs} ms: ${reached}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
