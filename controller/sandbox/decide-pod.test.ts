@@ -128,7 +128,7 @@ describe("the Pod of a running Sandbox", () => {
     expect(act({ sandbox: aSandbox({}, recorded("nova")), pods })).toEqual([]);
   });
 
-  it("S74: is left alone, with everything else, once the Sandbox has settled", () => {
+  it("is left alone, with everything else, once the Sandbox has settled", () => {
     const settled = { sandbox: aSandbox({}, recorded("nova")), pods: [aPodOf(sandbox, {}, readyStatus)] };
     expect(decide(anObservation(settled))).toEqual({ course: "children", actions: [] });
   });
@@ -138,7 +138,7 @@ describe("the Pod of a running Sandbox", () => {
     expect(verbs(act({ pods: [stranger] }))).toEqual(["refuse"]);
   });
 
-  it("is made before a wrong name is replaced, which goes first", () => {
+  it("is made after a wrong name was taken off, so that none is left when it cannot be made", () => {
     const actions = act({ sandbox: aSandbox({}, recorded("gone")) });
     expect(verbs(actions)).toEqual(["recordPodName", "createPod", "recordPodName"]);
     expect(recordedName(actions)).toEqual([undefined, "nova"]);

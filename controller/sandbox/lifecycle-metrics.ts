@@ -25,6 +25,8 @@ export class LifecycleMetrics {
   readonly #instruments: ReturnType<typeof createInstruments>;
   /** Suspensions and resumptions that are under way, by sandbox; lost with the process, and then not timed. */
   readonly #underWay = new Map<string, Begun>();
+  /** Sandboxes that we have known from their first pass on and that have not been Ready yet. */
+  readonly #newborn = new Set<string>();
 
   constructor(registry: Registry, clock: Clock) {
     this.#clock = clock;
@@ -47,6 +49,7 @@ export class LifecycleMetrics {
   /** The sandbox is gone: nothing of it is under way any longer. */
   forget(key: string): void {
     this.#underWay.delete(key);
+    this.#newborn.delete(key);
   }
 
   #modeChanged(passage: Passage, labels: ReturnType<typeof lifecycleLabels>): void {
@@ -70,11 +73,14 @@ export class LifecycleMetrics {
   /** A claim times the sandboxes that were made for it; only those that nobody claims are timed here. */
   #firstReady(passage: Passage): void {
     const { sandbox, before, after } = passage;
-    if (ownedBy(sandbox) === "SandboxClaim" || !turnedTrue(passage, "Ready")) return;
-    // Both conditions date from the first pass only as long as it was never suspended and never Ready.
-    const wasNew = transitionMs(before, "Ready") === transitionMs(before, "Suspended");
-    const latencyMs = transitionMs(after, "Ready") - Date.parse(sandbox.metadata.creationTimestamp ?? "");
-    if (!wasNew || !(latencyMs >= 0)) return;
+    const key = keyOf(sandbox);
+    if (before.length === 0 && ownedBy(sandbox) !== "SandboxClaim") this.#newborn.add(key);
+    // The time that it slept is no time of making it.
+    if (requestedChange(passage)) this.#newborn.delete(key);
+    if (!turnedTrue(passage, "Ready") || !this.#newborn.delete(key)) return;
+    const readyAt = findCondition(after, "Ready")?.lastTransitionTime ?? "";
+    const latencyMs = Date.parse(readyAt) - Date.parse(sandbox.metadata.creationTimestamp ?? "");
+    if (!(latencyMs >= 0)) return;
     this.#instruments.creation.observe(
       {
         namespace: sandbox.metadata.namespace ?? "",
@@ -85,9 +91,6 @@ export class LifecycleMetrics {
     );
   }
 }
-
-const transitionMs = (conditions: Passage["before"], type: string): number =>
-  Date.parse(findCondition(conditions, type)?.lastTransitionTime ?? "");
 
 /** Which change of mode this pass was the first to see. A sandbox that was made suspended asked for none. */
 function requestedChange({ before, after }: Passage): Change | undefined {

@@ -1,0 +1,30 @@
+import { podType } from "../../api/core.ts";
+import type { Stored } from "../../api/meta.ts";
+import type { Pod, PodStatus } from "../../api/pod.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import { startInformer } from "../../kube/start-informer.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { readyStatus } from "./builders.ts";
+
+/**
+ * Plays the node for every Pod: lets it run and be ready, and confirms that it is gone when it was deleted. Nothing
+ * really runs.
+ */
+export function startFakeKubelet(client: KubeClient, status: PodStatus = readyStatus): AsyncDisposable {
+  const pods = startInformer<Pod>({ client, type: podType, indexes: {}, clock: systemClock, log: silentLogger });
+  const care = async (pod: Stored<Pod>) => {
+    const { name, namespace, uid, deletionTimestamp } = pod.metadata;
+    if (deletionTimestamp) {
+      await client.delete(podType, { namespace, name }, { gracePeriodSeconds: 0, preconditions: { uid } });
+    } else if (pod.status?.phase === "Pending") {
+      await client.patch(podType, { namespace, name }, { type: "merge", body: { status } }, { subresource: "status" });
+    }
+  };
+  pods.onChange(({ current }) => {
+    // A Pod may go at any moment: there is nothing left to care for then.
+    if (current) care(current).catch((error: unknown) => isNotFound(error) || Promise.reject(error));
+  });
+  return pods;
+}
