@@ -5,7 +5,7 @@ import { ContainerLog } from "./container-log.ts";
 import { type Terminated, toTerminated } from "./container-state.ts";
 import type { Deadline } from "./deadline.ts";
 import type { NodeServices } from "./node-services.ts";
-import { type Launch, type ProcessGroup, startProcess } from "./process.ts";
+import { killProcess, type Launch, type ProcessGroup, startProcess } from "./process.ts";
 
 export interface RunOptions {
   readonly podUid: string;
@@ -92,7 +92,10 @@ export class ContainerRun {
     liveLogs.set(path, log);
     log.attach(this.#process.stdout, "stdout");
     log.attach(this.#process.stderr, "stderr");
-    using _ = watch.watch(this.#process.pid, (port) => this.kill(everyAddressCause(port, podIp)));
+    using _ = watch.watch(this.#process.pid, ({ port, pids }) => {
+      this.kill(everyAddressCause(port, podIp));
+      for (const pid of pids) killProcess(pid); // one that has left the group, too
+    });
 
     const exit = await this.#process.exited;
     const finishedAt = clock.now();

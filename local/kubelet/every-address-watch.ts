@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Clock, Timer } from "../../lib/clock.ts";
-import { listenersOnEveryAddress } from "./listening-sockets.ts";
+import { type ListeningSocket, listenersOnEveryAddress } from "./listening-sockets.ts";
 import { listProcesses, type ProcessFacts, socketInodes } from "./proc.ts";
 
 /** A program opens its ports soon after its start, so that is when it is looked at most, in milliseconds after it. */
@@ -8,6 +8,12 @@ const firstLooksMs = [20, 60, 140, 300, 600, 1_200, 2_500, 5_000, 10_000];
 const laterLooksMs = 30_000;
 /** Looking may take no more than this share of the time, on a machine with very many connections too. */
 const shareOfTime = 0.2;
+
+export interface FoundListener {
+  readonly port: number;
+  /** The processes that hold the socket; they may have left the group. */
+  readonly pids: readonly number[];
+}
 
 /**
  * Finds programs that listen on every address of the machine: such a one would answer for every Pod. It reads what
@@ -18,7 +24,7 @@ const shareOfTime = 0.2;
  */
 export class EveryAddressWatch implements Disposable {
   readonly #clock: Clock;
-  readonly #groups = new Map<number, { readonly found: (port: number) => void; timer: Timer }>();
+  readonly #groups = new Map<number, { readonly found: (listener: FoundListener) => void; timer: Timer }>();
   #strangers: ReadonlySet<string> = new Set();
   #looking: Promise<void> | undefined;
   #next: Promise<void> | undefined;
@@ -29,7 +35,7 @@ export class EveryAddressWatch implements Disposable {
   }
 
   /** Looks at a process group until disposed of, and calls `found` when something in it listens on every address. */
-  watch(groupId: number, found: (port: number) => void): Disposable {
+  watch(groupId: number, found: (listener: FoundListener) => void): Disposable {
     const lookAgain = (nth: number): Timer => {
       const delayMs =
         (firstLooksMs[nth] ?? laterLooksMs) - (nth < firstLooksMs.length ? (firstLooksMs[nth - 1] ?? 0) : 0);
@@ -79,24 +85,33 @@ export class EveryAddressWatch implements Disposable {
       ["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readFile(file, "utf8").catch(() => "")),
     );
     const sockets = texts.flatMap(listenersOnEveryAddress);
-    const unknown = new Map(
-      sockets.filter(({ inode }) => !this.#strangers.has(inode)).map((one) => [one.inode, one.port]),
-    );
-    const ours = unknown.size > 0 ? await this.#ownersOf(unknown) : new Map<string, number>();
-    this.#strangers = new Set(sockets.map(({ inode }) => inode).filter((inode) => !ours.has(inode)));
+    const unknown = sockets.filter(({ inode }) => !this.#strangers.has(inode));
+    const owners = unknown.length > 0 ? await this.#ownersOf(unknown) : new Map<string, Owner>();
+    this.#strangers = new Set(sockets.map(({ inode }) => inode).filter((inode) => !owners.has(inode)));
     this.#restMs = (this.#clock.ticksMs() - beganMs) * (1 / shareOfTime - 1);
-    for (const [inode, groupId] of ours) this.#groups.get(groupId)?.found(unknown.get(inode) ?? 0);
+    for (const { inode, port } of unknown) {
+      const owner = owners.get(inode);
+      if (owner) this.#groups.get(owner.groupId)?.found({ port, pids: owner.pids });
+    }
   }
 
-  /** Which of the sockets belong to which of our groups. */
-  async #ownersOf(sockets: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>> {
-    const owners = new Map<string, number>();
+  /** Which of the sockets, by inode, belong to which of our groups. */
+  async #ownersOf(sockets: readonly ListeningSocket[]): Promise<ReadonlyMap<string, Owner>> {
+    const owners = new Map<string, Owner>();
     const processes = await listProcesses();
     for (const [pid, groupId] of groupMembers(processes, new Set(this.#groups.keys()))) {
-      for (const inode of await socketInodes(pid)) if (sockets.has(inode)) owners.set(inode, groupId);
+      const open = await socketInodes(pid);
+      for (const { inode } of sockets) {
+        if (open.has(inode)) owners.set(inode, { groupId, pids: [...(owners.get(inode)?.pids ?? []), pid] });
+      }
     }
     return owners;
   }
+}
+
+interface Owner {
+  readonly groupId: number;
+  readonly pids: readonly number[];
 }
 
 /** Which process belongs to which group: by the group, by the session, or as a descendant of such a process. */

@@ -65,11 +65,12 @@ export function phaseOf(
     return end ? [end] : [];
   });
   const running = view.containers.filter(({ state }) => state?.running).length;
+  const sidecarRuns = view.initContainers.some(({ name, state }) => isSidecar(view.pod, name) && state?.running);
   const neverRan = view.containers.length - running - ended.length;
   const succeeded = neverRan === 0 && ended.every(({ exitCode }) => exitCode === 0);
   if (view.terminated) return succeeded ? "Succeeded" : "Failed";
   if (neverRan > 0) return "Pending";
-  if (running > 0 || restartPolicy === "Always") return "Running";
+  if (running > 0 || sidecarRuns || restartPolicy === "Always") return "Running";
   if (succeeded) return "Succeeded";
   return restartPolicy === "Never" ? "Failed" : "Running";
 }

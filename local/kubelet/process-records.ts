@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import { hasProc, listProcesses, type ProcessFacts, parseStat, readBootId } from "./proc.ts";
-import { killGroup } from "./process.ts";
+import { killGroup, killProcess } from "./process.ts";
 
 /** Names one process that this runtime has started, so that its successor can tell it from any other. */
 export interface ProcessRecord {
@@ -59,7 +59,7 @@ export class ProcessRecords {
       const record = parseRecord(await readFile(file, "utf8").catch(() => ""));
       const pids = record ? await this.#strays(record, processes) : [];
       if (record && pids.length > 0) {
-        for (const pid of pids) killOne(pid);
+        for (const pid of pids) killProcess(pid);
         killGroup(record.pid, "SIGKILL");
         killed += pids.length;
         log.warn({ pid: record.pid, program: record.program }, "killed a process that an earlier run had left behind");
@@ -102,14 +102,6 @@ function parseRecord(text: string): ProcessRecord | undefined {
     return Number.isInteger(record.pid) && record.pid > 1 ? record : undefined;
   } catch {
     return undefined; // torn by a crash
-  }
-}
-
-function killOne(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It ended by itself.
   }
 }
 

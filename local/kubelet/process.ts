@@ -56,6 +56,15 @@ export function killGroup(groupId: number, name: NodeJS.Signals): boolean {
   }
 }
 
+/** Ends one process, wherever it belongs. */
+export function killProcess(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It ended by itself.
+  }
+}
+
 function spawnGroup(program: string, argv: readonly string[], env: Launch["environment"], cwd: string): ChildProcess {
   const [argv0 = program, ...args] = argv;
   try {

@@ -58,8 +58,7 @@ export async function openLocalNode(
       if (!kubelet) throw new Error("the runtime is not started");
       return kubelet;
     },
-    createPod: (name, spec) =>
-      client.create(podType, { apiVersion: "v1", kind: "Pod", metadata: where(name), spec }),
+    createPod: (name, spec) => client.create(podType, { apiVersion: "v1", kind: "Pod", metadata: where(name), spec }),
     podOnce: (name, expectation) =>
       vi.waitFor(async () => {
         const pod = await client.get(podType, where(name));

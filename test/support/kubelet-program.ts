@@ -1,0 +1,11 @@
+// The process runtime as a program of its own, for tests that kill it. Arguments: URL of the API server, data directory.
+import { connectionFor } from "../../kube/connection.ts";
+import { createKubeClient } from "../../kube/http-client.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { startKubelet } from "../../local/kubelet/start-kubelet.ts";
+
+const [server = "", dataDir = ""] = process.argv.slice(2);
+const client = createKubeClient(connectionFor({ server }), { userAgent: "rouse-test" });
+const environment = { PATH: process.env["PATH"] };
+await startKubelet({ client, clock: systemClock, log: silentLogger, dataDir, environment }).failed;
