@@ -1,8 +1,11 @@
 import { parse as parseYaml } from "yaml";
+import { decodeObject } from "./protobuf/decode-object.ts";
 import { badRequest, notAcceptable, unsupportedMediaType } from "./status-errors.ts";
 
 const json = "application/json";
 const yaml = "application/yaml";
+/** Newer kubectl and Go clients write the built-in kinds so; they read JSON. */
+const protobuf = "application/vnd.kubernetes.protobuf";
 const served = [json, yaml];
 
 /** One media range of an Accept header, in order of preference. */
@@ -60,14 +63,26 @@ export function mediaTypeOf(header: string | undefined): string {
 }
 
 /**
- * The value of a body that is an object in JSON or YAML; undefined when it is empty.
+ * The value of a body that is an object in JSON, YAML or protobuf; undefined when it is empty.
  *
  * @throws StatusError 415 for other media types, 400 for what cannot be parsed.
  */
 export function parseBody(mediaType: string, bytes: Buffer): unknown {
+  if (mediaType === protobuf) return parseProtobuf(bytes);
   if (mediaType !== json && mediaType !== yaml) throw unsupportedMediaType(served);
   if (bytes.length === 0) return undefined;
   return parseText(mediaType === yaml ? parseYamlText : JSON.parse, bytes);
+}
+
+function parseProtobuf(bytes: Buffer): unknown {
+  try {
+    const object = decodeObject(bytes);
+    if (object) return object;
+  } catch (error) {
+    if (error instanceof RangeError) throw badRequest(`couldn't get version/kind; protobuf error: ${error.message}`);
+    throw error;
+  }
+  throw unsupportedMediaType(served);
 }
 
 /** The value of a patch, which is JSON whatever its media type says about its meaning. */

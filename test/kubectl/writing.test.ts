@@ -123,7 +123,9 @@ describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
     expect(await kubectl.run(`patch sandbox hello --type merge ${patch}`)).toBe(
       "sandbox.agents.x-k8s.io/hello patched",
     );
-    expect(await kubectl.fail(`patch sandbox hello ${patch}`)).toContain("UnsupportedMediaType");
+    expect(await kubectl.fail(`patch sandbox hello ${patch}`)).toContain(
+      "strategic-merge-patch+json is not supported by agents.x-k8s.io/v1beta1",
+    );
   });
 
   it("label and annotate set and remove", async () => {

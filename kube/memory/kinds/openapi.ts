@@ -17,7 +17,9 @@ function documentOf(kinds: readonly ServedKind[]): object {
     openapi: "3.0.0",
     info: { title: "Kubernetes", version: serverVersion.gitVersion },
     paths: Object.fromEntries(kinds.flatMap(pathsOf)),
-    components: { schemas: Object.fromEntries(kinds.map((kind) => [schemaName(kind), schemaOf(kind)])) },
+    components: {
+      schemas: { ...sharedSchemas, ...Object.fromEntries(kinds.map((kind) => [schemaName(kind), schemaOf(kind)])) },
+    },
   };
 }
 
@@ -33,11 +35,24 @@ function schemaOf(kind: ServedKind): object {
   return { ...published(kind.schema), "x-kubernetes-group-version-kind": [groupVersionKind(kind)] };
 }
 
-/** Clients read a number or a string from the format, as API servers publish it. */
+/** Types that are a number or a string on the wire; `explain` prints the end of their names. */
+const sharedSchemas = {
+  "io.k8s.apimachinery.pkg.util.intstr.IntOrString": { type: "string", format: "int-or-string" },
+  "io.k8s.apimachinery.pkg.api.resource.Quantity": { type: "string", format: "int-or-string" },
+};
+
+function reference(name: keyof typeof sharedSchemas, description: string | undefined): object {
+  return { ...(description && { description }), allOf: [{ $ref: `#/components/schemas/${name}` }] };
+}
+
+/** A schema as clients read it. */
 function published(schema: JsonSchema): object {
   if (schema["x-kubernetes-int-or-string"]) {
-    const { anyOf: _anyOf, ...rest } = schema;
-    return { ...rest, type: "string", format: "int-or-string" };
+    const isQuantity = schema.pattern !== undefined;
+    const name = isQuantity
+      ? "io.k8s.apimachinery.pkg.api.resource.Quantity"
+      : "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+    return reference(name, schema.description);
   }
   const { properties, items, additionalProperties } = schema;
   return {
