@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { createServer, get } from "node:https";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import { makeAuthority, makeServerCertificate } from "./certificates.ts";
+import { makeAuthority, makeClientCertificate, makeServerCertificate } from "./certificates.ts";
 
 const validity = { notBefore: new Date("2026-01-01T00:00:00Z"), notAfter: new Date("2099-01-01T00:00:00Z") };
 
@@ -38,5 +38,20 @@ describe("a certificate made for a server", () => {
     const certificate = new X509Certificate(authority.certificate);
     expect(new Date(certificate.validTo)).toEqual(validity.notAfter);
     expect(certificate.ca).toBe(true);
+  });
+});
+
+describe("a certificate made for a client", () => {
+  it("names its user and groups, and is signed by its authority", async () => {
+    const authority = await makeAuthority("test-ca", validity);
+    const pair = await makeClientCertificate(authority, {
+      commonName: "admin",
+      organizations: ["system:masters", "people, and others"],
+      validity,
+    });
+    const certificate = new X509Certificate(pair.certificate);
+    expect(certificate.subject.split("\n")).toEqual(["O=system:masters", "O=people\\, and others", "CN=admin"]);
+    expect(certificate.verify(new X509Certificate(authority.certificate).publicKey)).toBe(true);
+    expect(certificate.keyUsage).toEqual(["1.3.6.1.5.5.7.3.2"]);
   });
 });

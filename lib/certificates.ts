@@ -23,6 +23,14 @@ export interface ServerCertificateRequest {
   readonly validity: Validity;
 }
 
+export interface ClientCertificateRequest {
+  /** To a Kubernetes API server: the user. */
+  readonly commonName: string;
+  /** To a Kubernetes API server: the groups. */
+  readonly organizations: readonly string[];
+  readonly validity: Validity;
+}
+
 // P-256 with SHA-256: what every TLS client of the last ten years takes, and quick to make.
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
@@ -49,27 +57,49 @@ export async function makeServerCertificate(
   authority: CertificatePair,
   request: ServerCertificateRequest,
 ): Promise<CertificatePair> {
+  return signed(authority, [{ CN: [request.commonName] }], request.validity, [
+    new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+    new x509.SubjectAlternativeNameExtension([
+      ...request.dnsNames.map((value) => ({ type: "dns" as const, value })),
+      ...request.ipAddresses.map((value) => ({ type: "ip" as const, value })),
+    ]),
+  ]);
+}
+
+/** Makes a certificate that a client shows to say who it is, signed by `authority`. */
+export async function makeClientCertificate(
+  authority: CertificatePair,
+  request: ClientCertificateRequest,
+): Promise<CertificatePair> {
+  const subject = [...request.organizations.map((name) => ({ O: [name] })), { CN: [request.commonName] }];
+  return signed(authority, subject, request.validity, [
+    new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]),
+  ]);
+}
+
+async function signed(
+  authority: CertificatePair,
+  subject: x509.JsonName,
+  validity: Validity,
+  extensions: readonly x509.Extension[],
+): Promise<CertificatePair> {
   const issuer = new x509.X509Certificate(authority.certificate);
   const signingKey = await subtle.importKey("pkcs8", x509.PemConverter.decodeFirst(authority.key), algorithm, false, [
     "sign",
   ]);
   const keys = await subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const certificate = await x509.X509CertificateGenerator.create({
-    subject: `CN=${request.commonName}`,
+    subject,
     issuer: issuer.subject,
     publicKey: keys.publicKey,
     signingKey,
     signingAlgorithm: algorithm,
     serialNumber: serialNumber(),
-    ...request.validity,
+    ...validity,
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-      new x509.SubjectAlternativeNameExtension([
-        ...request.dnsNames.map((value) => ({ type: "dns" as const, value })),
-        ...request.ipAddresses.map((value) => ({ type: "ip" as const, value })),
-      ]),
+      ...extensions,
       await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
     ],
   });

@@ -26,12 +26,29 @@ const kubernetes = (version: string) => {
   return ["-s -w", ...stamps].join(" ");
 };
 
-const tools = {
-  kubectl: { module: "kubernetes", package: "k8s.io/kubernetes/cmd/kubectl", linkerFlags: kubernetes("v1.36.3") },
-  "kubectl-1.30": {
-    module: "kubectl-1.30",
-    package: "k8s.io/kubernetes/cmd/kubectl",
-    linkerFlags: kubernetes("v1.30.14"),
+const kubernetesProgram = (command: string, version = "v1.36.3", module = "kubernetes") =>
+  ({ module, package: `k8s.io/kubernetes/cmd/${command}`, linkerFlags: kubernetes(version) }) satisfies Tool;
+
+/** The versions that are stamped in here are the ones that each go.mod pins; a test compares them. */
+export const tools = {
+  kubectl: kubernetesProgram("kubectl"),
+  "kubectl-1.30": kubernetesProgram("kubectl", "v1.30.14", "kubectl-1.30"),
+  "kube-apiserver": kubernetesProgram("kube-apiserver"),
+  "kube-controller-manager": kubernetesProgram("kube-controller-manager"),
+  "kube-scheduler": kubernetesProgram("kube-scheduler"),
+  kubelet: kubernetesProgram("kubelet"),
+  "kube-proxy": kubernetesProgram("kube-proxy"),
+  etcd: { module: "etcd", package: "go.etcd.io/etcd/server/v3", linkerFlags: "-s -w" },
+  coredns: { module: "coredns", package: "github.com/coredns/coredns", linkerFlags: "-s -w" },
+  helm: {
+    module: "helm",
+    package: "helm.sh/helm/v3/cmd/helm",
+    linkerFlags: "-s -w -X helm.sh/helm/v3/internal/version.version=v3.22.0",
+  },
+  kwok: {
+    module: "kwok",
+    package: "sigs.k8s.io/kwok/cmd/kwok",
+    linkerFlags: "-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=v0.8.0",
   },
   k6: { module: "k6", package: "go.k6.io/k6", linkerFlags: "-s -w" },
 } as const satisfies Readonly<Record<string, Tool>>;
