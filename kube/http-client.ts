@@ -54,13 +54,20 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
 
     create: (type, object, write, signal) =>
       ask(
-        { method: "POST", path: writePath(type, { namespace: object.metadata.namespace }, write), body: object },
+        {
+          method: "POST",
+          path: writePath(type, { namespace: object.metadata.namespace }, write),
+          body: withType(type, object),
+        },
         signal,
       ),
 
     replace(type, object, write, signal) {
       const { namespace, name = "" } = object.metadata;
-      return ask({ method: "PUT", path: writePath(type, { namespace, name }, write), body: object }, signal);
+      return ask(
+        { method: "PUT", path: writePath(type, { namespace, name }, write), body: withType(type, object) },
+        signal,
+      );
     },
 
     patch(type, name, { type: patchType, body }, write, signal) {
@@ -75,6 +82,11 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
 
     [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
   };
+}
+
+/** What is sent has to say what it is, and the caller has said so already by the type. */
+function withType(type: ResourceType, object: KubeObject): KubeObject {
+  return { ...object, apiVersion: apiVersionOf(type), kind: type.kind };
 }
 
 /** In a list the items of built-in kinds do not say what they are. */

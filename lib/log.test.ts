@@ -16,7 +16,7 @@ describe("a log entry", () => {
     expect(last()).toEqual({
       level: "info",
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      logger: "test",
+      program: "test",
       key: "team/nova",
       durationMs: 3,
       msg: "reconciled",

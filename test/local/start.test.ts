@@ -1,0 +1,220 @@
+import { statSync } from "node:fs";
+import { get as httpsGet } from "node:https";
+import { createServer } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { WebSocket } from "ws";
+import { podType } from "../../api/core.ts";
+import { sandboxType } from "../../api/sandbox.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { ask, clientOf, LocalMode, type Ready } from "../support/local-mode.ts";
+
+const hello = { namespace: "default", name: "hello" } as const;
+
+async function suspend(client: KubeClient, name = "hello"): Promise<void> {
+  const body = { spec: { operatingMode: "Suspended" } };
+  await client.patch(sandboxType, { namespace: "default", name }, { type: "merge", body });
+  await expect.poll(() => suspended(client, name), { timeout: 10_000 }).toBe("True");
+}
+
+async function suspended(client: KubeClient, name: string): Promise<string | undefined> {
+  const { metadata, status } = await client.get(sandboxType, { namespace: "default", name });
+  const condition = status?.conditions?.find(({ type }) => type === "Suspended");
+  return condition?.observedGeneration === metadata.generation ? condition?.status : undefined;
+}
+
+const alive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const connects = (url: string): Promise<boolean> =>
+  fetch(url).then(
+    () => true,
+    () => false,
+  );
+
+describe("local mode, started with one command", () => {
+  let local: LocalMode;
+  let ready: Ready;
+  let client: KubeClient & AsyncDisposable;
+
+  beforeAll(async () => {
+    local = new LocalMode();
+    ready = await local.start();
+    client = clientOf(ready);
+  }, 60_000);
+
+  afterAll(async () => {
+    await client[Symbol.asyncDispose]();
+    await local[Symbol.asyncDispose]();
+  });
+
+  it("wakes hello before one's eyes and prints the timeline in milliseconds", () => {
+    expect(local.output).toContain("Two sandboxes are asleep: hello and notebook.");
+    expect(local.output).toContain('"Hello from hello. This is visit number 1."');
+    for (const step of ["connection seen", "wake patched", "Pod created", "port accepts", "first byte"]) {
+      expect(local.output).toMatch(new RegExp(`${step} +\\d+\\.\\d ms`));
+    }
+  });
+
+  it("names its addresses in a ready file, and keeps the kubeconfig for its owner alone", () => {
+    expect(ready).toEqual({
+      api: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
+      kubeconfig: `${local.dataDir}/kubeconfig`,
+      activator: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      metrics: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/),
+      domain: "sandbox.localhost",
+    });
+    expect(statSync(ready.kubeconfig).mode & 0o777).toBe(0o600);
+  });
+
+  it("asks for the kubeconfig's token, and refuses a page of another origin even with it", async () => {
+    const status = (headers: Record<string, string>) =>
+      new Promise((resolve, reject) => {
+        httpsGet(`${ready.api}/api/v1/pods`, { headers, rejectUnauthorized: false, agent: false }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        }).on("error", reject);
+      });
+    expect(await status({})).toBe(401);
+    expect(await status({ authorization: "Bearer wrong" })).toBe(401);
+    expect(await status({ host: "evil.example" })).toBe(403);
+    expect(await status({ origin: "http://evil.example" })).toBe(403);
+  });
+
+  it("keeps the volume through a pause by spec, and wakes at the next request, whatever its method", async () => {
+    const before = JSON.parse((await ask(ready, "hello", "/counter")).body).count;
+    await suspend(client);
+    await expect(client.get(podType, hello)).rejects.toThrow(/not found/);
+    const woken = await ask(ready, "hello", "/counter", { method: "POST" });
+    expect(woken).toMatchObject({ status: 200, body: `{"count":${before + 1}}\n` });
+  });
+
+  it("wakes for a WebSocket and carries its messages", async () => {
+    await suspend(client);
+    const { hostname, port } = new URL(ready.activator);
+    const host = `hello.default.${ready.domain}:${port}`;
+    const socket = new WebSocket(`ws://${hostname}:${port}/ws`, { headers: { host } });
+    const echoed = await new Promise((resolve, reject) => {
+      socket.on("open", () => socket.send("still there?"));
+      socket.on("message", (data) => resolve(String(data)));
+      socket.on("error", reject);
+    });
+    socket.close();
+    expect(echoed).toBe("still there?");
+  });
+
+  it("lets an event stream through as it happens", async () => {
+    const { hostname, port } = new URL(ready.activator);
+    const { request } = await import("node:http");
+    const first = await new Promise<string>((resolve, reject) => {
+      const host = `hello.default.${ready.domain}:${port}`;
+      const outgoing = request({ hostname, port, path: "/events", headers: { host } }, (response) => {
+        response.once("data", (chunk: Buffer) => {
+          outgoing.destroy();
+          resolve(chunk.toString());
+        });
+      });
+      outgoing.on("error", reject);
+      outgoing.end();
+    });
+    expect(first).toMatch(/^data: beat 1 at /);
+  });
+
+  it("routes by the X-Sandbox headers on any host name, and refuses them where they contradict the host", async () => {
+    const headers = { "x-sandbox-id": "hello", "x-sandbox-namespace": "default", "x-sandbox-port": "8888" };
+    const { host } = new URL(ready.activator);
+    expect(await ask(ready, "any", "/info", { headers: { ...headers, host } })).toMatchObject({ status: 200 });
+    expect(await ask(ready, "notebook", "/info", { headers })).toMatchObject({ status: 400 });
+  });
+
+  it("answers 404 for a sandbox that does not exist", async () => {
+    expect(await ask(ready, "nobody", "/")).toMatchObject({ status: 404 });
+  });
+
+  it("shows on the sandbox which program this machine does not have, and tells who waits for it within seconds", async () => {
+    await client.create(sandboxType, {
+      metadata: { name: "exotic", namespace: "default" },
+      spec: {
+        operatingMode: "Suspended",
+        podTemplate: { spec: { containers: [{ name: "main", image: "none", command: ["no-such-program"] }] } },
+      },
+    });
+    await expect.poll(() => suspended(client, "exotic"), { timeout: 10_000 }).toBe("True");
+    const answer = await ask(ready, "exotic", "/");
+    expect(answer.status).toBe(503);
+    const sandbox = await client.get(sandboxType, { namespace: "default", name: "exotic" });
+    expect(sandbox.status?.conditions).toContainEqual(
+      expect.objectContaining({
+        type: "PodScheduled",
+        status: "False",
+        message: expect.stringContaining('"no-such-program"'),
+      }),
+    );
+  });
+
+  it("serves metrics", async () => {
+    const text = await (await fetch(ready.metrics)).text();
+    expect(text).toContain("sandbox_router_requests_total");
+    expect(text).toContain("agent_sandboxes");
+  });
+});
+
+describe("local mode, when it ends", () => {
+  it("leaves no process and no port behind after Ctrl-C", async () => {
+    await using local = new LocalMode();
+    const ready = await local.start();
+    const { pid } = JSON.parse((await ask(ready, "hello", "/info")).body);
+    expect(alive(pid)).toBe(true);
+    expect(await local.end("SIGINT")).toBe(0);
+    expect(alive(pid)).toBe(false);
+    expect(await connects(ready.activator)).toBe(false);
+    expect(await connects(ready.metrics)).toBe(false);
+  }, 60_000);
+
+  it("finds its sandboxes again after kill -9, and ends the processes that were left", async () => {
+    await using local = new LocalMode();
+    const first = await local.start();
+    const { pid } = JSON.parse((await ask(first, "hello", "/info")).body);
+    await ask(first, "hello", "/counter", { method: "POST" });
+    const { count } = JSON.parse((await ask(first, "hello", "/counter")).body);
+    await local.end("SIGKILL");
+    expect(alive(pid)).toBe(true);
+
+    const second = await local.start("--no-example");
+    await expect.poll(() => alive(pid), { timeout: 5_000 }).toBe(false);
+    const again = JSON.parse((await ask(second, "hello", "/counter")).body);
+    expect(again.count).toBe(count);
+    expect(JSON.parse((await ask(second, "hello", "/info")).body).pid).not.toBe(pid);
+  }, 60_000);
+});
+
+describe("local mode, when it cannot start", () => {
+  it("says in one line which flag changes a port that is taken", async () => {
+    await using local = new LocalMode();
+    const squatter = createServer();
+    await new Promise<void>((resolve) => squatter.listen(0, "127.0.0.1", resolve));
+    const address = squatter.address();
+    const port = typeof address === "object" ? address?.port : 0;
+    try {
+      expect(await local.run("--ephemeral", "--port=0", `--api-port=${port}`)).toBe(1);
+      expect(local.output).toContain(`port ${port} for the API server is taken; choose another with --api-port`);
+      expect(await local.run("--ephemeral", `--port=${port}`, "--api-port=0")).toBe(1);
+      expect(local.output).toContain(`port ${port} for the activator is taken; choose another with --port`);
+    } finally {
+      squatter.close();
+    }
+  }, 30_000);
+
+  it("answers an unknown flag with the usage and status 2, and --help with the usage and status 0", async () => {
+    await using local = new LocalMode();
+    expect(await local.run("--no-such-flag")).toBe(2);
+    expect(local.output).toContain("unknown flag: --no-such-flag");
+    expect(await local.run("--help")).toBe(0);
+    expect(local.output).toContain("Usage: npm start --");
+  });
+});
