@@ -82,7 +82,7 @@ class Carriage {
     const { head } = this.#exchange;
     const { target, socket } = this.#upstream;
     const authority = `${target.ip.includes(":") ? `[${target.ip}]` : target.ip}:${target.port}`;
-    return request({
+    const outgoing = request({
       createConnection: () => socket,
       method: head.method,
       path: head.target,
@@ -90,6 +90,8 @@ class Carriage {
       maxHeaderSize: this.#options.maxHeaderBytes,
       insecureHTTPParser: false,
     });
+    outgoing.shouldKeepAlive = true; // without an agent Node would close, whatever the header says
+    return outgoing;
   }
 
   #listen(): void {

@@ -7,7 +7,7 @@ import { ActivatorError, toActivatorError } from "../errors.ts";
 import type { RequestHead } from "../request.ts";
 import { Http1Exchange } from "./exchange.ts";
 import { lingerOnClose } from "./linger.ts";
-import { readHead } from "./read-head.ts";
+import { headersMax, readHead } from "./read-head.ts";
 import { errorOfParser, type ParserError, refuseConnection } from "./refuse-connection.ts";
 
 export interface FrontOptions {
@@ -48,6 +48,8 @@ export async function startHttp1Front(
 }
 
 interface Connection {
+  /** It was told that it is malformed; the parser complains again about all that follows. */
+  spoilt: boolean;
   current: Http1Exchange | undefined;
   waiting: number;
   tail: Promise<unknown>;
@@ -78,7 +80,7 @@ class NodeFront implements Front {
       shouldUpgradeCallback: (request) =>
         request.headers["content-length"] === undefined && request.headers["transfer-encoding"] === undefined,
     });
-    this.#server.maxHeadersCount = 0; // bounded by their size; above a count Node would drop some in silence
+    this.#server.maxHeadersCount = headersMax;
     this.#listenTo(this.#server);
   }
 
@@ -140,7 +142,7 @@ class NodeFront implements Front {
 
   #connected(socket: Socket): void {
     lingerOnClose(socket, this.#options.clock);
-    this.#connections.set(socket, { current: undefined, waiting: 0, tail: Promise.resolve() });
+    this.#connections.set(socket, { spoilt: false, current: undefined, waiting: 0, tail: Promise.resolve() });
     socket.once("close", () => this.#connections.delete(socket));
   }
 
@@ -197,9 +199,11 @@ class NodeFront implements Front {
   }
 
   #spoilt(error: ParserError, socket: Duplex): void {
-    if (error.code === "ECONNRESET") return void socket.destroy();
-    const current = this.#connections.get(socket)?.current;
-    if (current) current.spoil(errorOfParser(error));
+    const connection = this.#connections.get(socket);
+    if (!connection || error.code === "ECONNRESET") return void socket.destroy();
+    if (connection.spoilt) return;
+    connection.spoilt = true;
+    if (connection.current) connection.current.spoil(errorOfParser(error));
     else refuseConnection(socket, errorOfParser(error));
   }
 }

@@ -3,6 +3,9 @@ import { ActivatorError } from "../errors.ts";
 import { canonicalIp } from "../find/ip-address.ts";
 import { type HeaderPair, headerValues, type RequestHead } from "../request.ts";
 
+/** Header lines in one head. Node drops what is above this in silence, and does not count small ones by their size. */
+export const headersMax = 1_000;
+
 /** Pairs of the flat list in which Node keeps raw headers and trailers. */
 export function pairsOf(raw: readonly string[]): HeaderPair[] {
   const pairs: HeaderPair[] = [];
@@ -19,6 +22,7 @@ export function pairsOf(raw: readonly string[]): HeaderPair[] {
 export function readHead(request: IncomingMessage, upgrade: boolean): RequestHead {
   const { method = "", url = "", httpVersion } = request;
   const headers = pairsOf(request.rawHeaders);
+  if (headers.length >= headersMax) throw new ActivatorError("HeadersTooLarge");
   if (httpVersion !== "1.1" && httpVersion !== "1.0") throw malformed("HTTP/1.0 or HTTP/1.1 is spoken here");
   const encodings = headerValues(headers, "transfer-encoding");
   if (encodings.length > 0 && httpVersion === "1.0") throw malformed("HTTP/1.0 knows no Transfer-Encoding");
