@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { FlagError, HelpRequested } from "../lib/flags.ts";
+import { ConfigError, parseControllerConfig } from "./config.ts";
+
+describe("the controller's command line", () => {
+  it("may be empty", () => {
+    expect(parseControllerConfig([])).toEqual({
+      version: false,
+      kubeconfig: undefined,
+      logLevel: "info",
+      clusterDomain: "cluster.local",
+      metricsAddress: { host: undefined, port: 8080 },
+      healthAddress: { host: undefined, port: 8081 },
+      leaderElection: { namespace: undefined },
+      cachesTrackedOnly: false,
+      sandboxWorkers: 100,
+      sandboxWriteBehindMs: 0,
+      sandboxEvents: true,
+      warnings: [],
+    });
+  });
+
+  it("is read in the syntax that existing manifests are written in", () => {
+    const config = parseControllerConfig([
+      "-leader-elect=false",
+      "--kube-api-qps=-1.000000",
+      "--sandbox-concurrent-workers",
+      "7",
+      "--sandbox-write-behind-window=250ms",
+      "--metrics-bind-address=0",
+      "--health-probe-bind-address=[::1]:9",
+      "--cluster-domain=example.org",
+      "--disable-sandbox-events",
+      "--cache-label-selectors",
+      "--zap-log-level=2",
+    ]);
+    expect(config).toMatchObject({
+      leaderElection: undefined,
+      sandboxWorkers: 7,
+      sandboxWriteBehindMs: 250,
+      metricsAddress: undefined,
+      healthAddress: { host: "::1", port: 9 },
+      clusterDomain: "example.org",
+      sandboxEvents: false,
+      cachesTrackedOnly: true,
+      logLevel: "debug",
+    });
+  });
+
+  it.each([
+    "--kube-api-burst=0",
+    "--api-connections=0",
+    "--sandbox-concurrent-workers=0",
+    "--sandbox-claim-concurrent-workers=-1",
+    "--sandbox-warm-pool-concurrent-workers=0",
+    "--sandbox-warm-pool-max-batch-size=0",
+    "--sandbox-warm-pool-max-refill-rate=NaN",
+    "--sandbox-warm-pool-max-refill-rate=+Inf",
+    "--sandbox-warm-pool-max-refill-rate=-1",
+    "--sandbox-warm-pool-readiness-grace-period=0s",
+    "--sandbox-warm-pool-unschedulable-recheck-interval=0s",
+    "--sandbox-write-behind-window=-1s",
+    "--webhook-cert-name= ",
+    "--webhook-key-name=",
+    "--metrics-bind-address=8080",
+    "--health-probe-bind-address=:99999",
+    "--zap-log-level=loud",
+    "--metrics-secure-serving",
+    "stray",
+  ])("is refused with %s", (word) => {
+    expect(() => parseControllerConfig([word])).toThrow(ConfigError);
+  });
+
+  it("is told all that is wrong with it at once", () => {
+    expect(() => parseControllerConfig(["--kube-api-burst=0", "--api-connections=0"])).toThrow(
+      "--kube-api-burst must be above 0\n--api-connections must be above 0",
+    );
+  });
+
+  it("has no other flags, and helps whoever asks", () => {
+    expect(() => parseControllerConfig(["--nope"])).toThrow(FlagError);
+    expect(() => parseControllerConfig(["--sandbox-concurrent-workers=many"])).toThrow(FlagError);
+    expect(() => parseControllerConfig(["--help"])).toThrow(HelpRequested);
+  });
+
+  it("warns of what will not happen, webhooks of older manifests among it", () => {
+    const { warnings } = parseControllerConfig([
+      "--enable-webhook=false",
+      "--extensions",
+      "--sandbox-concurrent-workers=1000",
+    ]);
+    expect(warnings).toEqual([
+      "--enable-webhook has no effect: there is no webhook",
+      "--extensions has no effect: claims, templates and warm pools are not served yet",
+      "1052 workers in all are more than 1000",
+    ]);
+  });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { keyOf, type Stored } from "../api/meta.ts";
+import type { Pod } from "../api/pod.ts";
+import { ChangeFeed } from "../kube/change-feed.ts";
+import { IndexedStore } from "../kube/indexed-store.ts";
+import type { Informer } from "../kube/informer.ts";
+import { FakeClock } from "../lib/clock.ts";
+import { silentLogger } from "../lib/log.ts";
+import { aPodOf, aSandbox } from "../test/support/builders.ts";
+import { OwnWrites } from "./own-writes.ts";
+
+const key = "lab/nova";
+const pod = (resourceVersion: string, more: Partial<Stored<Pod>["metadata"]> = {}) =>
+  aPodOf(aSandbox(), { resourceVersion, ...more });
+
+/** What an informer has, with the watch in the hands of the test. */
+function open() {
+  const store = new IndexedStore<Pod>({});
+  const feed = new ChangeFeed<Pod, never>(store, silentLogger);
+  const informer: Informer<Pod> = {
+    store,
+    onChange: (listener) => feed.onChange(listener),
+    synced: Promise.resolve(),
+    silentMs: () => 0,
+    failed: new Promise(() => {}),
+    async [Symbol.asyncDispose]() {},
+  };
+  const clock = new FakeClock();
+  const forgotten: string[] = [];
+  const pods = new OwnWrites(informer, clock);
+  pods.onForgotten((object) => forgotten.push(keyOf(object)));
+  return { pods, feed, clock, forgotten };
+}
+
+describe("an object that we wrote", () => {
+  it("is shown as the server answered until the watch has caught up", async () => {
+    const { pods, feed, clock } = open();
+    await pods.write(key, async () => pod("2"));
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("2");
+    feed.set(pod("2"));
+    feed.set(pod("3"));
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("3");
+    expect(clock.pending).toBe(0);
+  });
+
+  it("is not shown over what the watch told while the answer was on its way", async () => {
+    const { pods, feed } = open();
+    await pods.write(key, async () => {
+      feed.set(pod("2"));
+      feed.set(pod("3"));
+      return pod("2");
+    });
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("3");
+  });
+
+  it("is shown over older news that come late", async () => {
+    const { pods, feed } = open();
+    feed.set(pod("1"));
+    await pods.write(key, async () => pod("3"));
+    feed.set(pod("2"));
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("3");
+  });
+
+  it("gives way to a newer wish", async () => {
+    const { pods, feed } = open();
+    await pods.write(key, async () => pod("2", { generation: 1 }));
+    feed.set(pod("4", { generation: 2 }));
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("4");
+  });
+
+  it("is shown although the one before it of the same name goes only now", async () => {
+    const { pods, feed } = open();
+    feed.set(pod("1", { uid: "uid-of-the-first" }));
+    await pods.write(key, async () => pod("2", { uid: "uid-of-the-second" }));
+    feed.unset(pod("1", { uid: "uid-of-the-first" }));
+    expect(pods.get(key)?.metadata.uid).toBe("uid-of-the-second");
+  });
+
+  it("is forgotten, and somebody told, when the watch never confirms it", async () => {
+    const { pods, clock, forgotten } = open();
+    await pods.write(key, async () => pod("2"));
+    await clock.advance(5_000);
+    expect(pods.get(key)).toBeUndefined();
+    expect(forgotten).toEqual([key]);
+  });
+});
+
+describe("an object that we deleted", () => {
+  it("is shown as terminating until the watch says so", async () => {
+    const { pods, feed } = open();
+    feed.set(pod("1"));
+    await pods.delete(pod("1"), async () => {});
+    expect(pods.get(key)?.metadata.deletionTimestamp).toBeDefined();
+    feed.unset(pod("2"));
+    expect(pods.get(key)).toBeUndefined();
+  });
+
+  it("is not brought back when the watch was first", async () => {
+    const { pods, feed, clock } = open();
+    feed.set(pod("1"));
+    await pods.delete(pod("1"), async () => feed.unset(pod("2")));
+    expect(pods.get(key)).toBeUndefined();
+    expect(clock.pending).toBe(0);
+  });
+
+  it("stays as it was when the call failed", async () => {
+    const { pods, feed } = open();
+    feed.set(pod("1"));
+    await expect(pods.delete(pod("1"), () => Promise.reject(new Error("no answer")))).rejects.toThrow("no answer");
+    expect(pods.get(key)?.metadata).not.toHaveProperty("deletionTimestamp");
+  });
+});

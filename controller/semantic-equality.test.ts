@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest";
+import { semanticallyEqual } from "./semantic-equality.ts";
+
+const requests = (cpu: string | number) => ({ resources: { requests: { cpu } } });
+
+describe("two values of the Kubernetes API mean the same", () => {
+  it.each([
+    ["absent and empty", { labels: {} }, {}],
+    ["null and an empty list", { ports: null }, { ports: [] }],
+    ["empty all the way down", { metadata: { labels: {} } }, undefined],
+    ["quantities by value", requests("1000m"), requests(1)],
+    ["quantities in powers of two and ten", { limits: { memory: "1Ki" } }, { limits: { memory: "1024" } }],
+    ["quantities with exponent and fraction", { limits: { memory: "1.5e3" } }, { limits: { memory: "1.5k" } }],
+    ["tiny quantities", { sizeLimit: "1000000n" }, { sizeLimit: "1m" }],
+    ["times by instant", { renewTime: "2026-01-01T12:00:00Z" }, { renewTime: "2026-01-01T13:00:00.000+01:00" }],
+  ])("%s", (_, a, b) => {
+    expect(semanticallyEqual(a, b)).toBe(true);
+    expect(semanticallyEqual(b, a)).toBe(true);
+  });
+});
+
+describe("two values of the Kubernetes API differ", () => {
+  it.each([
+    ["in a word", { a: "1" }, { a: "2" }],
+    ["in the order of a list", ["a", "b"], ["b", "a"]],
+    ["in the length of a list", ["a"], ["a", "b"]],
+    ["in kind", { a: {} }, { a: "x" }],
+    ["a list and an object", { a: ["x"] }, { a: { 0: "x" } }],
+    ["in a member that only one has", { a: 1 }, { a: 1, b: false }],
+    ["in a quantity", requests("1"), requests("1m")],
+    ["where what looks like a quantity is a label", { labels: { size: "1000m" } }, { labels: { size: "1" } }],
+    ["in text that is no quantity", requests("lots"), requests("more")],
+  ])("%s", (_, a, b) => {
+    expect(semanticallyEqual(a, b)).toBe(false);
+    expect(semanticallyEqual(b, a)).toBe(false);
+  });
+});

@@ -1,0 +1,102 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Registry } from "prom-client";
+import { describe, expect, it, vi } from "vitest";
+import { leaseType } from "../api/core.ts";
+import { sandboxType } from "../api/sandbox.ts";
+import { systemClock } from "../lib/clock.ts";
+import { silentLogger } from "../lib/log.ts";
+import { aSandbox } from "../test/support/builders.ts";
+import { openMemoryApi } from "../test/support/memory-api.ts";
+import { openSandboxLab, waiting } from "../test/support/sandbox-lab.ts";
+import { parseControllerConfig } from "./config.ts";
+import { startController } from "./start.ts";
+
+const pages = ["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"];
+const lease = { namespace: "agent-sandbox-system", name: "a3317529.agent-sandbox.x-k8s.io" };
+
+function start(client: Awaited<ReturnType<typeof openMemoryApi>>["client"], flags: readonly string[], identity = "a") {
+  const parts = { client, clock: systemClock, log: silentLogger, registry: new Registry(), identity };
+  return startController(parseControllerConfig([...pages, ...flags]), parts);
+}
+
+describe("the controller's pages", () => {
+  it("say that it lives, and serve the families that dashboards read", async () => {
+    await using lab = await openSandboxLab();
+    for (const path of ["healthz", "readyz"]) {
+      const response = await fetch(`${lab.controller.healthUrl}/${path}`);
+      expect([response.status, await response.text()]).toEqual([200, "ok"]);
+    }
+    const metrics = await lab.metrics();
+    expect(metrics).toMatch(/agent_sandbox_build_info\{git_version="v[^"]+",git_commit="",.*platform="[^"]+"\} 1/);
+    expect(metrics).toContain('controller_runtime_max_concurrent_reconciles{controller="sandbox"} 100');
+    expect(metrics).toContain('workqueue_depth{name="sandbox",controller="sandbox"} 0');
+    expect((await fetch(`${lab.controller.metricsUrl}/other`)).status).toBe(404);
+    expect((await fetch(`${lab.controller.metricsUrl}/metrics`, { method: "POST" })).status).toBe(405);
+  });
+
+  it("can be switched off", async () => {
+    await using lab = await openSandboxLab({ flags: ["--metrics-bind-address=0", "--health-probe-bind-address=0"] });
+    expect(lab.controller).toMatchObject({ metricsUrl: undefined, healthUrl: undefined });
+  });
+
+  it("are named by what goes wrong with their address", async () => {
+    await using lab = await openSandboxLab();
+    await using api = await openMemoryApi();
+    const taken = new URL(lab.controller.metricsUrl ?? "").host;
+    const flags = ["--leader-elect=false", `--metrics-bind-address=${taken}`];
+    await expect(start(api.client, flags)).rejects.toThrow(`cannot serve metrics on ${taken}: listen EADDRINUSE`);
+  });
+});
+
+describe("of two controllers", () => {
+  it("only the one with the lease works, and the other goes on when it leaves", async () => {
+    await using api = await openMemoryApi();
+    const flags = [`--leader-election-namespace=${lease.namespace}`];
+    const first = await start(api.client, flags, "first");
+    await vi.waitFor(async () => {
+      expect((await api.client.get(leaseType, lease)).spec?.holderIdentity).toBe("first");
+    }, waiting);
+    await using second = await start(api.client, flags, "second");
+    await second.synced;
+    const status = async () => (await fetch(`${second.metricsUrl}/metrics`)).text();
+    expect(await status()).toContain(`leader_election_master_status{name="${lease.name}"} 0`);
+
+    await first[Symbol.asyncDispose]();
+    await vi.waitFor(async () => {
+      expect(await status()).toContain(`leader_election_master_status{name="${lease.name}"} 1`);
+    }, waiting);
+    const { metadata, ...sandbox } = aSandbox({ operatingMode: "Suspended" });
+    await api.client.create(sandboxType, { ...sandbox, metadata: { name: metadata.name, namespace: "default" } });
+    await vi.waitFor(async () => {
+      const seen = await api.client.get(sandboxType, { namespace: "default", name: metadata.name });
+      expect(seen.status?.conditions).toContainEqual(expect.objectContaining({ type: "Suspended", status: "True" }));
+    }, waiting);
+  });
+
+  it("none starts without knowing where the lease is", async () => {
+    await using api = await openMemoryApi();
+    await expect(start(api.client, [])).rejects.toThrow("--leader-election-namespace");
+  });
+});
+
+describe("the controller as a program", () => {
+  const main = fileURLToPath(new URL("main.ts", import.meta.url));
+  const run = (...args: readonly string[]) =>
+    promisify(execFile)(process.execPath, [main, ...args], { env: { KUBECONFIG: "/none" }, timeout: 10_000 }).then(
+      ({ stdout }) => ({ status: 0, said: stdout }),
+      ({ code, stderr }: { code: number; stderr: string }) => ({ status: code, said: stderr }),
+    );
+
+  it.each([
+    { args: ["--help"], status: 0, says: "--sandbox-concurrent-workers integer" },
+    { args: ["--version"], status: 0, says: "agent-sandbox-controller v" },
+    { args: ["--nope"], status: 2, says: "unknown flag: --nope" },
+    { args: ["--kube-api-burst=0"], status: 1, says: "agent-sandbox-controller: --kube-api-burst must be above 0\n" },
+    { args: [], status: 1, says: "the environment's kubeconfig cannot be read" },
+  ])("ends with status $status on $args", async ({ args, status, says }) => {
+    const ended = await run(...args);
+    expect(ended).toEqual({ status, said: expect.stringContaining(says) });
+  });
+});
