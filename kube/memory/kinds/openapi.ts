@@ -35,10 +35,16 @@ function schemaOf(kind: ServedKind): object {
   return { ...published(kind.schema), "x-kubernetes-group-version-kind": [groupVersionKind(kind)] };
 }
 
-/** Types that are a number or a string on the wire; `explain` prints the end of their names. */
+/**
+ * Types that are a number or a string on the wire. As they have no type of their own, `explain` prints the end of their
+ * names.
+ */
 const sharedSchemas = {
-  "io.k8s.apimachinery.pkg.util.intstr.IntOrString": { type: "string", format: "int-or-string" },
-  "io.k8s.apimachinery.pkg.api.resource.Quantity": { type: "string", format: "int-or-string" },
+  "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {
+    format: "int-or-string",
+    oneOf: [{ type: "integer" }, { type: "string" }],
+  },
+  "io.k8s.apimachinery.pkg.api.resource.Quantity": { oneOf: [{ type: "string" }, { type: "number" }] },
 };
 
 function reference(name: keyof typeof sharedSchemas, description: string | undefined): object {
