@@ -9,7 +9,7 @@ import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
 import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
 import { createLogger } from "../lib/log.ts";
 import { version } from "./build-info.ts";
-import { ConfigError, type ControllerConfig, parseControllerConfig } from "./config.ts";
+import { type ControllerConfig, parseControllerConfig } from "./config.ts";
 import { controllerFlags } from "./controller-flags.ts";
 import { startController } from "./start.ts";
 
@@ -65,8 +65,9 @@ function explain(error: unknown): number {
     process.stderr.write(`${error.message}\n\n${usage(program, controllerFlags)}`);
     return 2;
   }
-  const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
   const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`${program}: ${message}${error instanceof ConfigError ? "" : cause}\n`);
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
+  // Most messages say their cause already.
+  process.stderr.write(`${program}: ${message}${cause === "" || message.includes(cause) ? "" : `: ${cause}`}\n`);
   return 1;
 }
