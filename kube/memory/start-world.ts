@@ -6,7 +6,7 @@ import type { DataDir } from "./data-dir.ts";
 import { startEventExpiry } from "./event-expiry.ts";
 import { showDefinitions } from "./first-objects.ts";
 import { startGarbageCollector } from "./garbage-collector.ts";
-import type { KindRegistry } from "./kind-registry.ts";
+import { type KindRegistry, storedResource } from "./kind-registry.ts";
 import { startNamespaceController } from "./namespace-controller.ts";
 import { addFirstNamespaces } from "./namespaces.ts";
 import { ObjectDeletion } from "./object-deletion.ts";
@@ -41,6 +41,9 @@ export function startWorld({ clock, log, kinds, dataDir }: WorldOptions): World 
   addFirstNamespaces(storage, clock.now());
   const { group, kind } = customResourceDefinitionType;
   if (kinds.ofGroupKind(group, kind)) showDefinitions(storage, clock.now());
+  for (const { restored, ...served } of kinds.kinds) {
+    if (restored) for (const { object } of storage.list(storedResource(served))) restored(object);
+  }
 
   const writes = new ObjectWrites(storage, clock);
   const deletion = new ObjectDeletion(storage, clock);

@@ -1,4 +1,4 @@
-import { isRecord } from "./schema/json.ts";
+import { isJsonObject } from "../json-values.ts";
 
 /** The first value that a path finds in an object. */
 export type JsonPath = (object: unknown) => unknown;
@@ -27,7 +27,8 @@ export function compileJsonPath(path: string): JsonPath {
 function stepOf([, field, quoted, index, key, wanted]: RegExpExecArray): Step {
   if (index !== undefined) return (value) => (Array.isArray(value) ? value[Number(index)] : undefined);
   if (key !== undefined)
-    return (value) => (Array.isArray(value) ? value.find((item) => isRecord(item) && item[key] === wanted) : undefined);
+    return (value) =>
+      Array.isArray(value) ? value.find((item) => isJsonObject(item) && item[key] === wanted) : undefined;
   const name = field ?? quoted ?? "";
-  return (value) => (isRecord(value) ? value[name] : undefined);
+  return (value) => (isJsonObject(value) ? value[name] : undefined);
 }

@@ -1,6 +1,7 @@
 import { customResourceDefinitions } from "../../../api/crd/definitions.ts";
 import type { ServedKind } from "../served-kind.ts";
 import { namespaceKind, nodeKind } from "./builtin/cluster.ts";
+import { type ClusterIps, loopbackClusterIps } from "./builtin/cluster-ips.ts";
 import { configMapKind, secretKind } from "./builtin/config-data.ts";
 import { customResourceDefinitionKind } from "./builtin/custom-resource-definition.ts";
 import { endpointSliceKind } from "./builtin/endpoint-slice.ts";
@@ -8,23 +9,21 @@ import { coreEventKind, eventKind } from "./builtin/event.ts";
 import { leaseKind } from "./builtin/lease.ts";
 import { networkPolicyKind } from "./builtin/network-policy.ts";
 import { podKind } from "./builtin/pod/pod-kind.ts";
-import { type AllocateClusterIp, loopbackClusterIps, serviceKind } from "./builtin/service.ts";
+import { serviceKind } from "./builtin/service.ts";
 import { serviceAccountKind } from "./builtin/service-account.ts";
 import { volumeClaimKind } from "./builtin/volume-claim.ts";
 import { customKind } from "./custom.ts";
 
 export interface ServedKindsOptions {
-  /** Gives each Service an address that no other has; by default the next of a loopback range. */
-  readonly allocateClusterIp?: AllocateClusterIp;
+  /** Where Services get their addresses; by default from a loopback range. */
+  readonly clusterIps?: ClusterIps;
 }
 
 /** The version of the custom kinds that is served while there is no conversion between versions. */
 const customVersion = "v1beta1";
 
 /** Every kind that the API server in memory serves: the built-in ones that our programs use, and our own. */
-export function servedKinds({
-  allocateClusterIp = loopbackClusterIps(),
-}: ServedKindsOptions = {}): readonly ServedKind[] {
+export function servedKinds({ clusterIps = loopbackClusterIps() }: ServedKindsOptions = {}): readonly ServedKind[] {
   return [
     configMapKind,
     endpointSliceKind,
@@ -36,7 +35,7 @@ export function servedKinds({
     nodeKind,
     podKind,
     secretKind,
-    serviceKind(allocateClusterIp),
+    serviceKind(clusterIps),
     serviceAccountKind,
     volumeClaimKind,
     customResourceDefinitionKind,

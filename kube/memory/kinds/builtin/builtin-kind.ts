@@ -20,6 +20,8 @@ export interface BuiltinKind {
   readonly complete?: (object: KubeObject, admission: Admission) => KubeObject;
   /** What is wrong beyond the schema; asked only when every value has its type. */
   readonly check?: (object: KubeObject, admission: Admission) => readonly StatusCause[];
+  /** Told each object that was there when the server started. */
+  readonly restored?: (object: KubeObject) => void;
   readonly selectableFields?: (object: KubeObject) => Readonly<Record<string, string>>;
   readonly graceSeconds?: (object: KubeObject, requested: number | undefined) => number;
 }
@@ -40,6 +42,7 @@ export function builtinKind(kind: BuiltinKind): ServedKind {
     categories: kind.categories ?? [],
     hasStatus: kind.hasStatus ?? false,
     ...(kind.view && { view: kind.view }),
+    ...(kind.restored && { restored: kind.restored }),
     columns: kind.columns,
     schema: kind.schema,
     strategicMerge: true,

@@ -3,7 +3,6 @@ import { bool, described, int32, listOf, mapOf, object, quantity, text, time } f
 import type { KubeObject } from "../../../../api/meta.ts";
 import { labelName } from "../metadata/names.ts";
 import { kindSchema } from "../metadata/schema.ts";
-import { recordOf } from "../schema/json.ts";
 import { anything, conditions } from "../schema/shapes.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import { ageColumn, column, nameColumn, orNone, wideColumn } from "./columns.ts";
@@ -84,7 +83,7 @@ export const nodeKind = builtinKind({
 const statusOf = (node: KubeObject): NodeStatus => (node as Node).status ?? {};
 
 const isUnschedulable = (node: KubeObject): boolean =>
-  recordOf((node as { readonly spec?: unknown }).spec)["unschedulable"] === true;
+  (node as { readonly spec?: { readonly unschedulable?: boolean } }).spec?.unschedulable === true;
 
 function nodeStatus(node: KubeObject): string {
   const ready = statusOf(node).conditions?.find(({ type }) => type === "Ready");

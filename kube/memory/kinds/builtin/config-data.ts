@@ -1,11 +1,11 @@
 import { type ConfigMap, configMapType, type Secret, secretType } from "../../../../api/core.ts";
 import { bool, described, mapOf, text } from "../../../../api/crd/shapes.ts";
 import type { KubeObject, StatusCause } from "../../../../api/meta.ts";
+import { sameJson } from "../../json-values.ts";
 import type { Admission } from "../../served-kind.ts";
 import { dataKey } from "../metadata/names.ts";
 import { kindSchema } from "../metadata/schema.ts";
 import { forbidden, invalid } from "../schema/causes.ts";
-import { jsonEqual } from "../schema/json.ts";
 import { base64 } from "../schema/shapes.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import { ageColumn, column, nameColumn } from "./columns.ts";
@@ -85,6 +85,6 @@ function checkImmutable(object: KubeObject, { old }: Admission, fields: readonly
   if (before["immutable"] !== true) return [];
   const detail = "field is immutable when `immutable` is set";
   return ["immutable", ...fields]
-    .filter((field) => !jsonEqual(before[field], after[field]))
+    .filter((field) => !sameJson(before[field], after[field]))
     .map((field) => forbidden(field, detail));
 }

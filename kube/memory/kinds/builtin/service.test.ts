@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Service } from "../../../../api/core.ts";
 import { cellsOf, createComplaints, prepared, updateComplaints } from "../../../../test/support/admissions.ts";
-import { loopbackClusterIps, serviceKind } from "./service.ts";
+import { loopbackClusterIps } from "./cluster-ips.ts";
+import { serviceKind } from "./service.ts";
 
 const kind = serviceKind(loopbackClusterIps());
 
@@ -89,14 +90,22 @@ it("the columns tell address and ports", () => {
 });
 
 describe("addresses", () => {
-  it("are handed out one after the other, without those in use", () => {
-    const allocate = loopbackClusterIps(["127.96.0.2"]);
-    expect([allocate(), allocate()]).toEqual(["127.96.0.1", "127.96.0.3"]);
+  it("are handed out one after the other, without those that a Service has", () => {
+    const addresses = loopbackClusterIps();
+    addresses.reserve("127.96.0.2");
+    expect([addresses.allocate(), addresses.allocate()]).toEqual(["127.96.0.1", "127.96.0.3"]);
   });
 
-  it("carry over from one part of the range to the next", () => {
-    const allocate = loopbackClusterIps();
-    const given = Array.from({ length: 65_536 }, () => allocate());
-    expect(given.at(-1)).toBe("127.97.0.0");
+  it("carry over from one part of the range to the next, up to the last", () => {
+    const addresses = loopbackClusterIps();
+    const given = Array.from({ length: 2 ** 20 - 1 }, () => addresses.allocate());
+    expect([given[65_535], given.at(-1)]).toEqual(["127.97.0.0", "127.111.255.255"]);
+    expect(() => addresses.allocate()).toThrow("every address of 127.96.0.0/12");
+  });
+
+  it("of Services from an earlier run are not given out again", () => {
+    const again = serviceKind(loopbackClusterIps());
+    again.restored?.(service({ clusterIP: "127.96.0.1", ports: [{ port: 80 }] }));
+    expect(prepared<Service>(again, service({ ports: [{ port: 80 }] })).spec?.clusterIP).toBe("127.96.0.2");
   });
 });

@@ -18,6 +18,7 @@ import { serviceName } from "../metadata/names.ts";
 import { kindSchema } from "../metadata/schema.ts";
 import { anything, conditions } from "../schema/shapes.ts";
 import { builtinKind } from "./builtin-kind.ts";
+import type { ClusterIps } from "./cluster-ips.ts";
 import { ageColumn, column, keyValues, nameColumn, orNone, wideColumn } from "./columns.ts";
 import { checkService } from "./service-check.ts";
 
@@ -56,10 +57,7 @@ const spec = object({
   trafficDistribution: text,
 });
 
-/** Gives an address that no Service has. */
-export type AllocateClusterIp = () => string;
-
-export function serviceKind(allocateClusterIp: AllocateClusterIp): ServedKind {
+export function serviceKind(addresses: ClusterIps): ServedKind {
   return builtinKind({
     type: serviceType,
     shortNames: ["svc"],
@@ -71,8 +69,9 @@ export function serviceKind(allocateClusterIp: AllocateClusterIp): ServedKind {
       status: object({ loadBalancer: anything, conditions }),
     }),
     columns,
-    complete: (service, admission) => complete(service as Service, admission, allocateClusterIp),
+    complete: (service, admission) => complete(service as Service, admission, addresses),
     check: (service, { old }) => checkService(service as Service, old as Service | undefined),
+    restored: (service) => reserve(service as Service, addresses),
     selectableFields: (service) => ({
       "spec.clusterIP": (service as Service).spec?.clusterIP ?? "",
       "spec.type": (service as Service).spec?.type ?? "",
@@ -93,13 +92,14 @@ const columns = [
 const portText = ({ port, nodePort, protocol }: ServicePort): string =>
   `${port}${nodePort ? `:${nodePort}` : ""}/${protocol ?? "TCP"}`;
 
-function complete(service: Service, { old }: Admission, allocate: AllocateClusterIp): KubeObject {
+function complete(service: Service, { old }: Admission, addresses: ClusterIps): KubeObject {
   const { spec } = service;
   if (!spec) return service;
   const ports = spec.ports?.map((port) => ({ ...port, targetPort: port.targetPort || port.port }));
   if (spec.type === "ExternalName") return { ...service, spec: { ...spec, ...(ports && { ports }) } } as Service;
   // An update that leaves the address out means the one that was given.
-  const clusterIP = spec.clusterIP || (old as Service | undefined)?.spec?.clusterIP || allocate();
+  const clusterIP = spec.clusterIP || (old as Service | undefined)?.spec?.clusterIP || addresses.allocate();
+  addresses.reserve(clusterIP);
   return {
     ...service,
     spec: {
@@ -115,19 +115,6 @@ function complete(service: Service, { old }: Admission, allocate: AllocateCluste
   } as Service;
 }
 
-/** Addresses of the loopback range 127.96.0.0/12, one after the other, without those that are in use already. */
-export function loopbackClusterIps(inUse: Iterable<string> = []): AllocateClusterIp {
-  const taken = new Set(inUse);
-  const size = 2 ** 20;
-  let last = 0;
-  return () => {
-    for (let tries = 0; tries < size; tries += 1) {
-      last = (last + 1) % size;
-      const address = `127.${96 + (last >> 16)}.${(last >> 8) & 255}.${last & 255}`;
-      if (last === 0 || taken.has(address)) continue;
-      taken.add(address);
-      return address;
-    }
-    throw new Error("every address of 127.96.0.0/12 was given to a Service");
-  };
+function reserve({ spec }: Service, addresses: ClusterIps): void {
+  if (spec?.clusterIP) addresses.reserve(spec.clusterIP);
 }

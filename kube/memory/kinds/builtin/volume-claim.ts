@@ -1,10 +1,10 @@
 import { type PersistentVolumeClaim, persistentVolumeClaimType } from "../../../../api/core.ts";
-import { labelSelector } from "../../../../api/crd/selectors.ts";
 import { described, listOf, mapOf, object, quantity, text, withDefault } from "../../../../api/crd/shapes.ts";
+import { storageClaimSpec } from "../../../../api/crd/storage-claim.ts";
 import type { KubeObject, StatusCause } from "../../../../api/meta.ts";
+import { sameJson } from "../../json-values.ts";
 import { kindSchema } from "../metadata/schema.ts";
 import { forbidden, notSupported, required } from "../schema/causes.ts";
-import { jsonEqual } from "../schema/json.ts";
 import { anything, conditions } from "../schema/shapes.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import { ageColumn, column, nameColumn, wideColumn } from "./columns.ts";
@@ -17,27 +17,14 @@ interface Claim extends Omit<PersistentVolumeClaim, "status"> {
   };
 }
 
-const reference = object({ apiGroup: text, "kind*": text, "name*": text, namespace: text });
+const volumeMode = withDefault(text, "Filesystem");
 
 export const volumeClaimKind = builtinKind({
   type: persistentVolumeClaimType,
   shortNames: ["pvc"],
   hasStatus: true,
   schema: kindSchema("PersistentVolumeClaim asks for a volume that outlives the Pods that use it.", {
-    spec: object({
-      accessModes: described("Who may mount the volume, and how.", listOf(text)),
-      resources: object({
-        requests: described("How much storage is needed.", mapOf(quantity)),
-        limits: mapOf(quantity),
-      }),
-      storageClassName: described("The kind of storage; absent: the default one.", text),
-      volumeMode: withDefault(text, "Filesystem"),
-      volumeName: described("The volume that the claim got.", text),
-      volumeAttributesClassName: text,
-      selector: labelSelector,
-      dataSource: reference,
-      dataSourceRef: reference,
-    }),
+    spec: { ...storageClaimSpec, properties: { ...storageClaimSpec.properties, volumeMode } },
     status: object({
       phase: described("Pending, Bound or Lost.", text),
       accessModes: listOf(text),
@@ -93,7 +80,7 @@ function checkClaim(
       .filter((mode) => !(mode in modes))
       .map((mode) => notSupported("spec.accessModes", mode, Object.keys(modes))),
     ...(resources?.requests?.["storage"] === undefined ? [required("spec.resources[storage]")] : []),
-    ...(old && !jsonEqual(fixed(spec), fixed(old.spec ?? {})) ? [forbidden("spec", immutable)] : []),
+    ...(old && !sameJson(fixed(spec), fixed(old.spec ?? {})) ? [forbidden("spec", immutable)] : []),
   ];
 }
 

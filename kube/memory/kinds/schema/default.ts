@@ -1,5 +1,5 @@
+import { isJsonObject, setField } from "../../json-values.ts";
 import type { JsonSchema } from "../../served-kind.ts";
-import { isRecord } from "./json.ts";
 
 /** Returns the value with defaults filled in; the same value when there was nothing to fill. */
 export type ApplyDefaults = (value: unknown) => unknown;
@@ -25,7 +25,7 @@ function compile(schema: JsonSchema): ApplyDefaults | undefined {
   );
   if (typeof schema.additionalProperties === "object") return compileMap(schema.additionalProperties);
   if (properties.length === 0) return undefined;
-  return (value) => (isRecord(value) ? defaultProperties(value, properties) : value);
+  return (value) => (isJsonObject(value) ? defaultProperties(value, properties) : value);
 }
 
 function compileList(items: JsonSchema): ApplyDefaults | undefined {
@@ -41,7 +41,7 @@ function compileList(items: JsonSchema): ApplyDefaults | undefined {
 function compileMap(values: JsonSchema): ApplyDefaults {
   const below = compile(values);
   return (value) => {
-    if (!isRecord(value)) return value;
+    if (!isJsonObject(value)) return value;
     let changed: Record<string, unknown> | undefined;
     for (const key in value) {
       const before = value[key];
@@ -49,7 +49,7 @@ function compileMap(values: JsonSchema): ApplyDefaults {
       if (after === before) continue;
       changed ??= { ...value };
       if (after === undefined) delete changed[key];
-      else changed[key] = after;
+      else setField(changed, key, after);
     }
     return changed ?? value;
   };
@@ -68,7 +68,7 @@ function defaultProperties(
     if (after === before) continue;
     changed ??= { ...value };
     if (after === undefined) delete changed[key];
-    else changed[key] = after;
+    else setField(changed, key, after);
   }
   return changed ?? value;
 }

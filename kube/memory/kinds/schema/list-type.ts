@@ -1,6 +1,6 @@
+import { isJsonObject } from "../../json-values.ts";
 import type { JsonSchema } from "../../served-kind.ts";
 import { duplicate } from "./causes.ts";
-import { isRecord } from "./json.ts";
 import type { Validate } from "./validate.ts";
 
 /** Lists of type set hold no value twice, lists of type map no combination of their keys. */
@@ -17,7 +17,7 @@ export function compileListType(schema: JsonSchema): readonly Validate[] {
 
 function mapKeys(keys: readonly string[], items: JsonSchema | undefined): (item: unknown) => unknown {
   return (item) => {
-    if (!isRecord(item)) return item;
+    if (!isJsonObject(item)) return item;
     return Object.fromEntries(keys.map((key) => [key, item[key] ?? items?.properties?.[key]?.default]));
   };
 }

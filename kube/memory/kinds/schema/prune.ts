@@ -1,5 +1,5 @@
+import { isJsonObject, setField } from "../../json-values.ts";
 import type { JsonSchema } from "../../served-kind.ts";
-import { isRecord } from "./json.ts";
 
 /** Returns the value without what the schema does not know; the same value when nothing had to go. */
 export type Prune = (value: unknown, path: string, dropped: string[]) => unknown;
@@ -16,7 +16,7 @@ export function compilePrune(schema: JsonSchema): Prune {
   if (objects === keep && items === keep) return keep;
   return (value, path, dropped) => {
     if (Array.isArray(value)) return items === keep ? value : pruneItems(value, items, path, dropped);
-    return isRecord(value) ? objects(value, path, dropped) : value;
+    return isJsonObject(value) ? objects(value, path, dropped) : value;
   };
 }
 
@@ -28,7 +28,7 @@ function compileObject(schema: JsonSchema): Prune {
   const unknown =
     others ?? (open || schema["x-kubernetes-int-or-string"] || schema.type !== "object" ? keep : undefined);
   return (value, path, dropped) => {
-    if (!isRecord(value)) return value;
+    if (!isJsonObject(value)) return value;
     let changed: Record<string, unknown> | undefined;
     for (const key in value) {
       const child = known.get(key) ?? unknown;
@@ -43,7 +43,7 @@ function compileObject(schema: JsonSchema): Prune {
       const after = child(before, childPath, dropped);
       if (after === before) continue;
       changed ??= { ...value };
-      changed[key] = after;
+      setField(changed, key, after);
     }
     return changed ?? value;
   };

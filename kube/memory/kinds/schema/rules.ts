@@ -1,9 +1,9 @@
 import { CelScalar, celEnv, celMethod, isCelError, listType, parse, plan } from "@bufbuild/cel";
 import { strings } from "@bufbuild/cel/ext";
 import type { StatusCause } from "../../../../api/meta.ts";
+import { isJsonObject } from "../../json-values.ts";
 import type { JsonSchema, ValidationRule } from "../../served-kind.ts";
 import { invalid, invalidWithoutValue } from "./causes.ts";
-import { isRecord } from "./json.ts";
 
 /** Adds the rules that an object breaks to `causes`; `old` is the value at the same place before the update. */
 export type CheckRules = (value: unknown, old: unknown, path: string, causes: StatusCause[]) => void;
@@ -63,8 +63,8 @@ function compileProperties(schema: JsonSchema): CheckRules | undefined {
     typeof schema.additionalProperties === "object" ? compileRules(schema.additionalProperties) : undefined;
   if (checks.length === 0 && !others) return undefined;
   return (value, old, path, causes) => {
-    if (!isRecord(value)) return;
-    const before = isRecord(old) ? old : {};
+    if (!isJsonObject(value)) return;
+    const before = isJsonObject(old) ? old : {};
     const prefix = path === "" ? "" : `${path}.`;
     for (const { key, check } of checks) check(value[key], before[key], prefix + key, causes);
     if (others) for (const key in value) others(value[key], before[key], prefix + key, causes);
@@ -83,6 +83,6 @@ function compileItems(schema: JsonSchema): CheckRules | undefined {
 
 /** Only lists of type map say which old item an item was. */
 function counterpart(item: unknown, old: unknown, keys: readonly string[] | undefined): unknown {
-  if (!keys || !Array.isArray(old) || !isRecord(item)) return undefined;
-  return old.find((other) => isRecord(other) && keys.every((key) => other[key] === item[key]));
+  if (!keys || !Array.isArray(old) || !isJsonObject(item)) return undefined;
+  return old.find((other) => isJsonObject(other) && keys.every((key) => other[key] === item[key]));
 }

@@ -1,7 +1,7 @@
 import type { StatusCause } from "../../../../api/meta.ts";
+import { isJsonObject, sameJson } from "../../json-values.ts";
 import type { JsonSchema } from "../../served-kind.ts";
 import { invalid, notSupported, required, tooMany, typeInvalid } from "./causes.ts";
-import { isRecord, jsonEqual } from "./json.ts";
 import { compileListType } from "./list-type.ts";
 import { compileScalar } from "./scalar.ts";
 import { typeComplaint } from "./type.ts";
@@ -46,7 +46,7 @@ function compileEnum({ enum: allowed }: JsonSchema): readonly Validate[] {
   if (!allowed) return [];
   return [
     (value, path, causes) => {
-      if (!allowed.some((one) => jsonEqual(one, value))) causes.push(notSupported(path, value, allowed));
+      if (!allowed.some((one) => sameJson(one, value))) causes.push(notSupported(path, value, allowed));
     },
   ];
 }
@@ -61,7 +61,7 @@ function compileObject(schema: JsonSchema, options: ValidateOptions): readonly V
   if (properties.size === 0 && !others && needed.length === 0 && minProperties === 0) return [];
   return [
     (value, path, causes) => {
-      if (!isRecord(value)) return;
+      if (!isJsonObject(value)) return;
       const prefix = path === "" ? "" : `${path}.`;
       for (const key of needed) if (value[key] === undefined) causes.push(required(prefix + key));
       if (Object.keys(value).length < minProperties) {

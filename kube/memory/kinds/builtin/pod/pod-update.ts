@@ -1,7 +1,7 @@
 import type { Container, Pod, PodSpec } from "../../../../../api/core.ts";
 import type { StatusCause } from "../../../../../api/meta.ts";
+import { isJsonObject, sameJson } from "../../../json-values.ts";
 import { forbidden } from "../../schema/causes.ts";
-import { isRecord, jsonEqual } from "../../schema/json.ts";
 
 const onlyThese =
   "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
@@ -10,7 +10,7 @@ const onlyThese =
 
 /** What may not change about a Pod once it is there. */
 export function checkPodUpdate(pod: Pod, old: Pod): readonly StatusCause[] {
-  if (!pod.spec || !old.spec || jsonEqual(fixed(pod.spec, old.spec), fixed(old.spec, old.spec))) return [];
+  if (!pod.spec || !old.spec || sameJson(fixed(pod.spec, old.spec), fixed(old.spec, old.spec))) return [];
   return [forbidden("spec", onlyThese)];
 }
 
@@ -35,9 +35,9 @@ function fixed(spec: PodSpec, old: PodSpec): object {
 }
 
 function keepsAll(tolerations: unknown, old: PodSpec): boolean {
-  const before = isRecord(old) && Array.isArray(old["tolerations"]) ? old["tolerations"] : [];
+  const before = isJsonObject(old) && Array.isArray(old["tolerations"]) ? old["tolerations"] : [];
   const after = Array.isArray(tolerations) ? tolerations : [];
-  return before.every((toleration) => after.some((one) => jsonEqual(one, toleration)));
+  return before.every((toleration) => after.some((one) => sameJson(one, toleration)));
 }
 
 function withoutImage({ image: _image, ...container }: Container): object {
