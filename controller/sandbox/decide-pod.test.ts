@@ -30,7 +30,7 @@ const recordedName = (actions: readonly Action[]) =>
 describe("the Pod of a running Sandbox", () => {
   const sandbox = aSandbox();
 
-  it("S31: is made under the Sandbox's name, and recorded", () => {
+  it("S31, X16: is made under the Sandbox's name, and recorded", () => {
     const actions = act({});
     expect(verbs(actions)).toEqual(["createPod", "recordPodName"]);
     expect(actions[0]).toMatchObject({

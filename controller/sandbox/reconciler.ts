@@ -41,17 +41,22 @@ export class SandboxReconciler {
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
     const seen = this.#observe(key);
     if (!seen) return this.#forget(key);
-    const { decision, applied } = await this.#bringInLine(seen, signal);
-    const observed = this.#observe(key);
-    if (!observed || observed.sandbox.metadata.uid !== seen.sandbox.metadata.uid) return this.#forget(key);
+    const { actedOn, decision, applied } = await this.#bringInLine(seen, signal);
+    const after = this.#observe(key);
+    if (!after || after.sandbox.metadata.uid !== seen.sandbox.metadata.uid) return this.#forget(key);
 
     this.#windows.note(key, decision.putOffMs !== undefined);
-    const { failures } = applied;
+    const sandbox = asActedOn(after.sandbox, actedOn);
     const { clusterDomain } = this.#options;
-    const { status, recheckAfterMs } = conclude({ course: decision.course, observed, failures, clusterDomain });
-    const unwritten = await this.#write(observed.sandbox, status, signal);
-    if (unwritten.length === 0) this.#tell(observed.sandbox, status, applied);
-    throwWhatMayPass(failures, unwritten);
+    const { status, recheckAfterMs } = conclude({
+      course: decision.course,
+      observed: { ...after, sandbox },
+      failures: applied.failures,
+      clusterDomain,
+    });
+    const unwritten = await this.#write(sandbox, status, signal);
+    if (unwritten.length === 0) this.#tell(sandbox, status, applied);
+    throwWhatMayPass(applied.failures, unwritten);
     return earliest(recheckAfterMs, decision.putOffMs);
   }
 
@@ -62,15 +67,16 @@ export class SandboxReconciler {
   }
 
   /** A child that turned out to be there already makes us look and decide once more, with it in view. */
-  async #bringInLine(seen: Observed, signal: AbortSignal): Promise<{ decision: Decision; applied: Applied }> {
-    let latest: Observed | undefined = seen;
+  async #bringInLine(first: Observed, signal: AbortSignal): Promise<Round> {
+    let seen = first;
     let podCreated = false;
     for (let round = 1; ; round += 1) {
-      const decision = decide(latest);
-      const applied = await apply(decision.actions, latest.sandbox, this.#options.writers, signal);
+      const decision = decide(seen);
+      const applied = await apply(decision.actions, seen.sandbox, this.#options.writers, signal);
       podCreated ||= applied.podCreated;
-      latest = applied.clashed && round < roundsMax ? this.#observe(keyOf(seen.sandbox)) : undefined;
-      if (!latest) return { decision, applied: { ...applied, podCreated } };
+      const again = applied.clashed && round < roundsMax ? this.#observe(keyOf(seen.sandbox)) : undefined;
+      if (!again) return { actedOn: seen.sandbox, decision, applied: { ...applied, podCreated } };
+      seen = again;
     }
   }
 
@@ -105,6 +111,19 @@ export class SandboxReconciler {
     return {};
   }
 }
+
+interface Round {
+  readonly actedOn: Stored<Sandbox>;
+  readonly decision: Decision;
+  readonly applied: Applied;
+}
+
+/** The conditions speak of the generation that was acted on. A newer wish is in the queue already. */
+const asActedOn = (now: Stored<Sandbox>, { spec, metadata }: Stored<Sandbox>): Stored<Sandbox> => ({
+  ...now,
+  spec,
+  metadata: { ...now.metadata, ...(metadata.generation !== undefined && { generation: metadata.generation }) },
+});
 
 // Each round brings at least one child into view that was hidden; more than a claim, a Pod and a Service there are not.
 const roundsMax = 3;

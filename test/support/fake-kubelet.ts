@@ -2,7 +2,7 @@ import { podType } from "../../api/core.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Pod, PodStatus } from "../../api/pod.ts";
 import type { KubeClient } from "../../kube/client.ts";
-import { isNotFound } from "../../kube/errors.ts";
+import { isConflict, isNotFound } from "../../kube/errors.ts";
 import { startInformer } from "../../kube/start-informer.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
@@ -23,8 +23,9 @@ export function startFakeKubelet(client: KubeClient, status: PodStatus = readySt
     }
   };
   pods.onChange(({ current }) => {
-    // A Pod may go at any moment: there is nothing left to care for then.
-    if (current) care(current).catch((error: unknown) => isNotFound(error) || Promise.reject(error));
+    // A Pod may go, or another take its name, at any moment: there is nothing left to care for then.
+    if (current)
+      care(current).catch((error: unknown) => isNotFound(error) || isConflict(error) || Promise.reject(error));
   });
   return pods;
 }
