@@ -127,7 +127,7 @@ export async function rawConnection({ proxyPort }: Activator): Promise<RawConnec
   });
   socket.on("error", () => {});
   for (const event of ["end", "close"] as const) socket.on(event, () => (over = true));
-  await new Promise<void>((resolve) => socket.once("connect", resolve));
+  await new Promise<void>((resolve, reject) => socket.once("connect", resolve).once("error", reject));
   return {
     socket,
     get received() {

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../lib/clock.ts";
+import { ActivatorError } from "../errors.ts";
+import type { Routed } from "../find/find.ts";
+import type { HeaderPair, RequestHead } from "../request.ts";
+import { type Authorizer, staticToken } from "./authorizer.ts";
+import { scopedTokens, verifyScopedToken } from "./scoped-token.ts";
+
+const key = "0123456789abcdef0123456789abcdef";
+const vector =
+  "v1.eyJucyI6InRlYW0tYSIsIm5hbWUiOiJib3gtYSIsImV4cCI6MTg5MzQ1NjAwMH0.PAJNQOOpKFJLDdei4ZhmFXEmn0HGf7HzeFvKXNOBjko";
+const routed: Routed = {
+  namespace: "team-a",
+  name: "box-a",
+  port: 1,
+  byHost: false,
+  podIp: undefined,
+  timeoutMs: undefined,
+};
+
+function verdict(
+  authorizer: Authorizer,
+  authorization: string | undefined,
+  target = routed,
+  more: readonly HeaderPair[] = [],
+) {
+  const headers: HeaderPair[] = [...more];
+  if (authorization !== undefined) headers.push(["Authorization", authorization]);
+  const head: RequestHead = { method: "GET", target: "/", host: "any", headers, peer: "", upgrade: false };
+  try {
+    authorizer.authenticate(head);
+    return authorizer.authorize(head, target).routed === target ? "allowed" : "another target";
+  } catch (error) {
+    if (!(error instanceof ActivatorError)) throw error;
+    return `${error.status} ${error.detail}`;
+  }
+}
+
+describe("one token for all", () => {
+  it.each([
+    ["Bearer secret", "allowed"],
+    ["bEARER   secret", "allowed"],
+    [undefined, "401 Missing or invalid Authorization header."],
+    ["Basic secret", "401 Missing or invalid Authorization header."],
+    ["Bearer secret more", "401 Missing or invalid Authorization header."],
+    ["Bearer wrong", "401 Invalid token."],
+  ])("answers %s with %s", (authorization, expected) => {
+    expect(verdict(staticToken("secret"), authorization)).toBe(expected);
+  });
+});
+
+describe("a scoped token (router 13.5)", () => {
+  const authorizer = scopedTokens(key, new FakeClock("2026-01-01T00:00:00Z"));
+
+  it("opens its own sandbox and no other", () => {
+    expect(verdict(authorizer, `Bearer ${vector}`)).toBe("allowed");
+    expect(verdict(authorizer, `Bearer ${vector}`, { ...routed, name: "box-b" })).toBe("403 forbidden");
+    expect(verdict(authorizer, `Bearer ${vector}`, { ...routed, namespace: "default" })).toBe("403 forbidden");
+  });
+
+  it("is refused beside headers that choose an address", () => {
+    expect(verdict(authorizer, `Bearer ${vector}`, routed, [["X-Sandbox-Pod-IP", "10.0.0.1"]])).toBe("403 forbidden");
+    expect(verdict(authorizer, `Bearer ${vector}`, routed, [["X-Sandbox-UID", "u"]])).toBe("403 forbidden");
+  });
+
+  it.each([
+    ["nothing", undefined],
+    ["another version", `Bearer v2.${vector.slice(3)}`],
+    ["a missing part", "Bearer v1.abc"],
+    ["another signature", `Bearer ${vector.slice(0, -2)}xx`],
+    ["another payload", `Bearer ${vector.replace("eyJ", "eyK")}`],
+  ])("is not %s", (_, authorization) => {
+    expect(verdict(authorizer, authorization)).toBe("401 unauthenticated");
+  });
+
+  it("ends at its very second", () => {
+    const at = (time: string) => verifyScopedToken(vector, key, new Date(time));
+    expect(at("2029-12-31T23:59:59.999Z")).toEqual({ ns: "team-a", name: "box-a", exp: 1893456000 });
+    expect(at("2030-01-01T00:00:00Z")).toBeUndefined();
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import { ConfigError, parseActivatorConfig } from "./config.ts";
+
+const open = ["--authz-mode=allow-all"];
+
+describe("the settings of the activator", () => {
+  it("take a flag over the environment, and that over the default (router 19)", () => {
+    const env = { PROXY_TIMEOUT_SECONDS: "2.5", CLUSTER_DOMAIN: "corp.local" };
+    expect(parseActivatorConfig(open).proxyTimeoutMs).toBe(900_000);
+    expect(parseActivatorConfig(open, env)).toMatchObject({ proxyTimeoutMs: 2_500, clusterDomain: "corp.local" });
+    const flags = [...open, "--proxy-timeout", "1m30s", "--cluster-domain=x"];
+    expect(parseActivatorConfig(flags, env)).toMatchObject({ proxyTimeoutMs: 90_000, clusterDomain: "x" });
+  });
+
+  it("warn of a number in the environment that makes no sense, and use the default", () => {
+    const config = parseActivatorConfig(open, { PROXY_TIMEOUT_SECONDS: "soon", MAX_KEEPALIVE_CONNECTIONS: "-1" });
+    expect(config).toMatchObject({ proxyTimeoutMs: 900_000, maxIdleUpstream: 20 });
+    expect(config.warnings.map((text) => /WARNING: (\w+)/.exec(text)?.[1])).toEqual([
+      "PROXY_TIMEOUT_SECONDS",
+      "MAX_KEEPALIVE_CONNECTIONS",
+    ]);
+  });
+
+  it.each([
+    [[], {}, /^ROUTER_AUTH_TOKEN must be set to start/],
+    [[], { ALLOW_UNAUTHENTICATED_ROUTER: "false" }, /^ROUTER_AUTH_TOKEN must be set to start/],
+    [open, { ROUTER_AUTH_TOKEN: "x" }, /contradict/],
+    [["--authz-mode=scoped-token"], {}, /secret-file/],
+    [[...open, "--http-bind-address=nowhere", "surprise"], {}, /surprise[\s\S]*nowhere/],
+  ])("refuse %o with %o", (args, env, message) => {
+    expect(() => parseActivatorConfig(args, env)).toThrow(ConfigError);
+    expect(() => parseActivatorConfig(args, env)).toThrow(message);
+  });
+
+  it.each([
+    [{ ROUTER_AUTH_TOKEN: " secret " }, { mode: "static-token", token: "secret" }],
+    [{ ALLOW_UNAUTHENTICATED_ROUTER: "Yes" }, { mode: "allow-all" }],
+  ])("let in whom %o says", (env, authorization) => {
+    expect(parseActivatorConfig([], env).authorization).toEqual(authorization);
+  });
+
+  it("try a closed port for as long as the ecosystem's router does", () => {
+    expect(parseActivatorConfig(open).dialRetryMs).toBe(200 + 400 + 800);
+  });
+});

@@ -1,0 +1,13 @@
+import { expect, it } from "vitest";
+import { FakeClock } from "../../lib/clock.ts";
+import { TokenBuckets } from "./token-bucket.ts";
+
+it("a key may burst, then goes at its rate, and knows in advance how long it has to wait", async () => {
+  const clock = new FakeClock();
+  const buckets = new TokenBuckets({ perSecond: 10, burst: 2 }, clock);
+  expect([buckets.take("a", 150), buckets.take("a", 150), buckets.take("a", 150)]).toEqual([0, 0, 100]);
+  expect(buckets.take("a", 150)).toBeUndefined();
+  expect(buckets.take("b", 0)).toBe(0);
+  await clock.advance(200);
+  expect(buckets.take("a", 0)).toBe(0);
+});
