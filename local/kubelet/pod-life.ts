@@ -21,6 +21,7 @@ import { StatusWriter } from "./status-writer.ts";
 /** The API's default, and the least that a kubelet gives to a Pod that is deleted by force. */
 const defaultGraceMs = 30_000;
 const leastGraceMs = 2_000;
+const firstWriteMs = 5;
 
 /** One Pod from the moment it comes to this node until nothing of it is left. */
 export class PodLife {
@@ -56,15 +57,25 @@ export class PodLife {
     );
     this.#mains = containers.map((container) => this.#makeLife(container, restartPolicy));
     const { client, log, nodeName } = services;
-    const make = () => this.#status();
-    this.#writer = new StatusWriter({ client, clock, log: log.child({ pod: pod.metadata.name }), pod, nodeName, make });
+    const { name, namespace } = pod.metadata;
+    this.#writer = new StatusWriter({
+      client,
+      clock,
+      log: log.child({ pod: `${namespace}/${name}` }),
+      pod,
+      nodeName,
+      make: () => this.#status(),
+      bound: () => this.#tell("Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${nodeName}`),
+    });
   }
 
   /** Starts what the Pod is made of; returns at once. */
   begin(): void {
     if (isFinished(this.#pod.status?.phase)) return;
-    this.#writer.changed();
     this.#lived = this.#live();
+    // Whoever waits for the Pod waits for its process, so that comes first; most often it runs by then, and the first
+    // write tells of it.
+    this.#services.clock.after(firstWriteMs, () => this.#writer.changed());
   }
 
   /** Takes notice of what others have written: a deletion, or a condition that a readiness gate waits for. */
@@ -210,9 +221,12 @@ export class PodLife {
         return makeLaunch(this.#services, { pod: this.#pod, container, podIp, volumeDirectories }, signal);
       },
       changed: () => this.#writer.changed(),
-      tell: (type, reason, note) =>
-        this.#services.events.record({ regarding: this.#pod, type, reason, action: reason, note }),
+      tell: (type, reason, note) => this.#tell(type, reason, note),
     });
+  }
+
+  #tell(type: "Normal" | "Warning", reason: string, note: string): void {
+    this.#services.events.record({ regarding: this.#pod, type, reason, action: reason, note });
   }
 
   /** Once for all containers; after a refusal anew. */

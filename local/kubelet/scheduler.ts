@@ -18,7 +18,6 @@ export interface SchedulerOptions {
   readonly events: EventRecorder;
   readonly pods: Store<Pod>;
   readonly claims: Store<PersistentVolumeClaim>;
-  readonly nodeName: string;
   /** The search path for programs that containers inherit. */
   readonly inheritedPath: string;
   /** How many Pods the node has now. */
@@ -29,6 +28,8 @@ export interface SchedulerOptions {
 
 // A program may be installed at any moment, and nothing tells of it.
 const lookAgainMs = 3_000;
+// A claim that was created before its Pod may be heard of after it, which is no news for anybody.
+const tellAfterMs = 100;
 
 /** Gives Pods to the one node that there is, or says on them why they cannot have it. */
 export class Scheduler {
@@ -42,8 +43,8 @@ export class Scheduler {
 
   /** Decides at once about a Pod that has no node. */
   consider(pod: Stored<Pod>): void {
-    const { pods: _pods, claims, inheritedPath, podsOnNode, assign, events, nodeName } = this.#options;
-    const { namespace, name, uid } = pod.metadata;
+    const { claims, inheritedPath, podsOnNode, assign } = this.#options;
+    const { namespace, uid } = pod.metadata;
     const refusal = refusalToSchedule({
       pod,
       podsOnNode: podsOnNode(),
@@ -53,8 +54,6 @@ export class Scheduler {
     if (refusal) return this.#refuse(pod, refusal);
     this.#waiting.delete(uid);
     assign(pod);
-    const note = `Successfully assigned ${namespace}/${name} to ${nodeName}`;
-    events.record({ regarding: pod, type: "Normal", reason: "Scheduled", action: "Binding", note });
   }
 
   forget(podUid: string): void {
@@ -80,14 +79,20 @@ export class Scheduler {
   }
 
   #refuse(pod: Stored<Pod>, refusal: SchedulingRefusal): void {
-    const { events } = this.#options;
     const { uid } = pod.metadata;
-    const told = this.#waiting.get(uid);
+    const known = this.#waiting.get(uid);
+    if (known?.message === refusal.message) return;
     this.#waiting.set(uid, refusal);
-    if (told?.message === refusal.message) return;
+    this.#options.clock.after(tellAfterMs, () => {
+      if (this.#waiting.get(uid) === refusal) this.#tell(pod, refusal);
+    });
+  }
+
+  #tell(pod: Stored<Pod>, refusal: SchedulingRefusal): void {
     if (refusal.reason === "Unschedulable") {
       const note = refusal.message;
-      events.record({ regarding: pod, type: "Warning", reason: "FailedScheduling", action: "Scheduling", note });
+      const happening = { type: "Warning", reason: "FailedScheduling", action: "Scheduling", note } as const;
+      this.#options.events.record({ regarding: pod, ...happening });
     }
     void this.#write(pod, refusal);
   }

@@ -117,7 +117,6 @@ async function runNode(
   const volumes = new Volumes({ client, claims, directories });
   using watch = new EveryAddressWatch(clock);
   const services = { ...parts, client, clock, log, events, claims, watch, volumes, nodeName, hostIp, inherited };
-  const lookAtNode = () => pods.size;
   const scheduler: Scheduler = new Scheduler({
     client,
     clock,
@@ -125,9 +124,8 @@ async function runNode(
     events,
     pods: podInformer.store,
     claims,
-    nodeName,
     inheritedPath: inherited["PATH"] ?? "",
-    podsOnNode: lookAtNode,
+    podsOnNode: () => pods.size,
     assign: (pod) => pods.take(pod),
   });
   const pods: NodePods = new NodePods(services, scheduler);

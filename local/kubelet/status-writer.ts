@@ -15,6 +15,8 @@ export interface StatusWriterOptions {
   readonly nodeName: string;
   /** The status as it is now. */
   readonly make: () => PodStatus;
+  /** Called when the API server knows that a Pod is on this node that was on none before. */
+  readonly bound: () => void;
 }
 
 const backoff: Backoff = { baseMs: 50, maxMs: 5_000, jitter: 0.2 };
@@ -83,13 +85,14 @@ export class StatusWriter {
   }
 
   async #writeOnce(): Promise<void> {
-    const { client, pod, nodeName, make } = this.#options;
+    const { client, pod, nodeName, make, bound } = this.#options;
     const { name, namespace, uid } = pod.metadata;
     const patch = (patch: Patch, subresource?: "status") =>
       client.patch(podType, { namespace, name }, patch, subresource ? { subresource } : {}, this.#stop.signal);
     if (!this.#bound) {
       await patch({ type: "merge", body: { metadata: { uid }, spec: { nodeName } } });
       this.#bound = true;
+      bound();
     }
     this.#dirty = false;
     const status = make();

@@ -1,0 +1,20 @@
+import { dirname } from "node:path";
+import { expect, it } from "vitest";
+import { machineHasProgram } from "./machine-programs.ts";
+
+const path = dirname(process.execPath);
+
+it.each([
+  { command: ["node"], has: true },
+  { command: ["no-such-program"], has: false },
+  { command: [process.execPath], has: true },
+  { command: ["/no/such/program"], has: false },
+  { command: [path], has: false },
+  { command: [""], has: false },
+  { command: ["./found-out-later"], has: true },
+  { command: ["$(UNKNOWN)"], has: true },
+  { command: ["$(PROGRAM)"], env: [{ name: "PROGRAM", value: "no-such-program" }], has: false },
+  { command: ["node"], env: [{ name: "PATH", value: "/no/such/place" }], has: false },
+])("of $command with $env says $has", ({ has, ...container }) => {
+  expect(machineHasProgram({ name: "main", ...container }, path)).toBe(has);
+});
