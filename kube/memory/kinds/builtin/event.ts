@@ -4,7 +4,7 @@ import type { ResourceType } from "../../../../api/resource-type.ts";
 import type { ServedKind } from "../../served-kind.ts";
 import { ageSince } from "../age.ts";
 import { kindSchema } from "../metadata/schema.ts";
-import { required } from "../schema/causes.ts";
+import { invalid, required } from "../schema/causes.ts";
 import { type BuiltinKind, builtinKind } from "./builtin-kind.ts";
 import { column, nameColumn, wideColumn } from "./columns.ts";
 import { coreEventProperties, eventProperties } from "./event-schema.ts";
@@ -96,15 +96,9 @@ function withSource(object: KubeObject): KubeObject {
 }
 
 function checkNamespaces({ metadata, involvedObject }: CoreEvent): readonly StatusCause[] {
-  const about = involvedObject?.["namespace"] || "default";
-  if (about === metadata.namespace || !involvedObject?.["namespace"]) return [];
-  return [
-    {
-      reason: "FieldValueInvalid",
-      field: "involvedObject.namespace",
-      message: `Invalid value: ${JSON.stringify(about)}: does not match event.namespace`,
-    },
-  ];
+  const about = involvedObject?.["namespace"];
+  if (!about || about === metadata.namespace) return [];
+  return [invalid("involvedObject.namespace", about, "does not match event.namespace")];
 }
 
 /** Events with an eventTime are the new ones, and say who tells them. */

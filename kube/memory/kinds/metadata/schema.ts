@@ -1,12 +1,13 @@
 import type { JsonSchema } from "../../../../api/crd/json-schema.ts";
-import { bool, described, int64, listMapOf, listOf, mapOf, object, setOf, text } from "../../../../api/crd/shapes.ts";
+import { bool, described, int64, listOf, mapOf, object, text } from "../../../../api/crd/shapes.ts";
 import { anything, nullableTime } from "../schema/shapes.ts";
 
+// Nothing is required here: the server has words of its own for what an owner lacks.
 const ownerReference = object({
-  "apiVersion*": described("API version of the owner.", text),
-  "kind*": described("Kind of the owner.", text),
-  "name*": described("Name of the owner.", text),
-  "uid*": described("UID of the owner.", text),
+  apiVersion: described("API version of the owner.", text),
+  kind: described("Kind of the owner.", text),
+  name: described("Name of the owner.", text),
+  uid: described("UID of the owner.", text),
   controller: described("Whether the owner is the one that manages the object.", bool),
   blockOwnerDeletion: described("Whether foreground deletion of the owner waits for this object.", bool),
 });
@@ -27,8 +28,8 @@ export const objectMetaSchema: JsonSchema = described(
     deletionGracePeriodSeconds: described("Seconds that the object is given to end well.", int64),
     labels: described("Keys and values by which objects are selected.", mapOf(text)),
     annotations: described("Keys and values that tools keep with the object.", mapOf(text)),
-    ownerReferences: described("The objects that this one depends on.", listMapOf(ownerReference, "uid")),
-    finalizers: described("What must be done, and taken from this list, before the object goes.", setOf(text)),
+    ownerReferences: described("The objects that this one depends on.", listOf(ownerReference)),
+    finalizers: described("What must be done, and taken from this list, before the object goes.", listOf(text)),
     managedFields: described("Who set which fields.", listOf(anything)),
   }),
 );

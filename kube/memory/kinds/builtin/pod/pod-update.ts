@@ -20,17 +20,14 @@ export function checkPodUpdate(pod: Pod, old: Pod): readonly StatusCause[] {
  */
 function fixed(spec: PodSpec, old: PodSpec): object {
   const { activeDeadlineSeconds: _deadline, containers, initContainers, ...rest } = spec;
-  const { tolerations, schedulingGates, ...kept } = rest as typeof rest & {
-    readonly tolerations?: unknown;
-    readonly schedulingGates?: unknown;
-  };
+  // Gates are there to be taken off.
+  const { tolerations, schedulingGates: _gates, ...kept } = rest as typeof rest & { readonly tolerations?: unknown };
   return {
     ...kept,
     nodeName: old.nodeName ? spec.nodeName : undefined,
     keepsTolerations: keepsAll(tolerations, old),
     containers: containers.map(withoutImage),
     initContainers: (initContainers ?? []).map(withoutImage),
-    gated: Array.isArray(schedulingGates) && schedulingGates.length > 0 && !old.schedulingGates,
   };
 }
 
