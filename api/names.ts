@@ -28,3 +28,8 @@ export const sandboxSelector = (sandboxName: string): string => `${sandboxNameHa
 
 /** The selector of a pool's members; its `status.selector`. */
 export const warmPoolSelector = (poolName: string): string => `${warmPoolSandboxLabel}=${nameHash(poolName)}`;
+
+/** What every pool is called that stands for a template alone, for claims of `v1alpha1` that name no pool. */
+export const migrationPoolPrefix = "shadow-pool-";
+
+export const migrationPoolName = (templateName: string): string => `${migrationPoolPrefix}${templateName}`;

@@ -3,8 +3,10 @@ import type { NetworkPolicyEgressRule, NetworkPolicyIngressRule } from "./networ
 import type { ResourceType } from "./resource-type.ts";
 import { type AutoResume, type AutoSuspension, type Blueprint, extensionsGroup } from "./sandbox.ts";
 
+export const injectionPolicies = ["Disallowed", "Allowed", "Overrides"] as const;
+
 /** What a claim may do about something that its template also says: nothing, add to it, or replace it too. */
-export type InjectionPolicy = "Disallowed" | "Allowed" | "Overrides";
+export type InjectionPolicy = (typeof injectionPolicies)[number];
 
 export type NetworkPolicyManagement = "Managed" | "Unmanaged";
 

@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { v1alpha1StateAnnotations } from "../../api/keys.ts";
+import { aBetaSandbox, anAlphaSandbox, core } from "../../test/support/versions.ts";
+import type { Sandbox } from "../sandbox.ts";
+import { ConversionError } from "./conversion-error.ts";
+import { convert } from "./convert.ts";
+import type { SandboxV1alpha1 } from "./v1alpha1.ts";
+
+const stateKey = v1alpha1StateAnnotations.Sandbox;
+const toBeta = (sandbox: SandboxV1alpha1) => convert(sandbox, core.beta) as Sandbox;
+const toAlpha = (sandbox: Sandbox) => convert(sandbox, core.alpha) as SandboxV1alpha1;
+const stateOf = ({ metadata }: Sandbox) => JSON.parse(metadata.annotations?.[stateKey] ?? "");
+const edited = (sandbox: Sandbox, spec: Partial<Sandbox["spec"]>): Sandbox => ({
+  ...sandbox,
+  spec: { ...sandbox.spec, ...spec },
+});
+
+describe("a v1alpha1 Sandbox", () => {
+  it.each([
+    { replicas: undefined, mode: "Running" },
+    { replicas: 1, mode: "Running" },
+    { replicas: 0, mode: "Suspended" },
+  ])("V1: with replicas $replicas is $mode, and comes back as it was", ({ replicas, mode }) => {
+    const original = anAlphaSandbox(replicas === undefined ? {} : { replicas }, { replicas: 1, service: "nova" });
+    const converted = toBeta(original);
+    expect(converted.spec.operatingMode).toBe(mode);
+    expect(converted.spec).not.toHaveProperty("replicas");
+    expect(converted.status).toEqual({ service: "nova" });
+    expect(toAlpha(converted)).toEqual(original);
+  });
+
+  it("V1: without a status comes back without one", () => {
+    const original = anAlphaSandbox({ replicas: 1 });
+    expect(toBeta(original)).not.toHaveProperty("status");
+    expect(toAlpha(toBeta(original))).toEqual(original);
+  });
+
+  it("V3: is asleep after it was suspended through v1beta1", () => {
+    const asleep = edited(toBeta(anAlphaSandbox({ replicas: 1 })), { operatingMode: "Suspended" });
+    expect(toAlpha(asleep).spec?.replicas).toBe(0);
+  });
+
+  it.each([{ replicas: 0 }, { replicas: 1 }, {}])("V4: runs after it was resumed, written with %o", (spec) => {
+    const awake = edited(toBeta(anAlphaSandbox(spec)), { operatingMode: "Running" });
+    expect(toAlpha(awake).spec?.replicas ?? 1).toBe(1);
+  });
+
+  it("V5: is kept whole beside what it became, without the state that it was read with", () => {
+    const original = anAlphaSandbox({ replicas: 0 }, { replicas: 1 }, { [stateKey]: '{"spec":{}}', team: "red" });
+    const before = structuredClone(original);
+    const converted = toBeta(original);
+    expect(stateOf(converted)).toEqual({ ...before, metadata: { ...before.metadata, annotations: { team: "red" } } });
+    expect(original).toEqual(before);
+  });
+
+  it("keeps every field that both versions have, ours too", () => {
+    const shared = {
+      volumeClaimTemplates: [],
+      service: false,
+      shutdownTime: "2027-01-01T00:00:00Z",
+      shutdownPolicy: "Delete",
+      autoSuspension: { inactivityTimeoutSeconds: 60, ignoreRequests: [{ pathPrefix: "/healthz" }] },
+      autoResume: { trigger: "Never" },
+    } as const;
+    const status = {
+      serviceFQDN: "nova.lab.svc.cluster.local",
+      conditions: [],
+      selector: "a=b",
+      podIPs: ["10.0.0.1"],
+      lastActivityTime: "2026-01-01T00:00:00Z",
+      nextSuspensionTime: "2026-01-01T00:01:00Z",
+    };
+    const converted = toBeta(anAlphaSandbox(shared, status));
+    expect(converted.spec).toMatchObject(shared);
+    expect(converted.status).toEqual(status);
+    expect(toAlpha(aBetaSandbox(shared, status))).toMatchObject({ spec: shared, status });
+  });
+});
+
+describe("a v1beta1 Sandbox", () => {
+  it.each([
+    { mode: "Running", replicas: 1 },
+    { mode: "Suspended", replicas: 0 },
+    { mode: "", replicas: 1 },
+    { mode: undefined, replicas: 1 },
+  ])("V2: in mode '$mode' has replicas $replicas in v1alpha1", ({ mode, replicas }) => {
+    // An older writer may have stored an empty text.
+    const spec = mode === undefined ? {} : { operatingMode: mode as "Running" };
+    const converted = toAlpha(aBetaSandbox(spec));
+    expect(converted.spec?.replicas).toBe(replicas);
+    expect(converted.spec).not.toHaveProperty("operatingMode");
+    expect(converted.status).toEqual({ replicas });
+  });
+
+  it("leaves out the name of its node, which v1alpha1 has no field for", () => {
+    expect(toAlpha(aBetaSandbox({}, { nodeName: "node-1" })).status).toEqual({ replicas: 1 });
+  });
+
+  it("with an empty mode runs, whatever it was written with", () => {
+    const emptied = edited(toBeta(anAlphaSandbox({ replicas: 0 })), { operatingMode: "" as "Running" });
+    expect(toAlpha(emptied).spec?.replicas).toBe(1);
+  });
+
+  it.each(["{", '"text"', "null", '{"spec":5}', '{"spec":{"replicas":"many"}}'])(
+    "cannot be converted with the state %s",
+    (state) => {
+      const sandbox = aBetaSandbox();
+      const metadata = { ...sandbox.metadata, annotations: { [stateKey]: state } };
+      expect(() => toAlpha({ ...sandbox, metadata })).toThrow(ConversionError);
+    },
+  );
+});

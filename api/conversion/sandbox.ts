@@ -1,0 +1,59 @@
+import { v1alpha1StateAnnotations } from "../keys.ts";
+import type { SandboxSpec, SandboxStatus } from "../sandbox.ts";
+import { filled } from "./filled.ts";
+import { readState, unreadable, withoutState, withState } from "./state.ts";
+import type { SandboxV1alpha1, Spoken } from "./v1alpha1.ts";
+
+type SpokenSandbox = Spoken<SandboxSpec, SandboxStatus>;
+
+const stateKey = v1alpha1StateAnnotations.Sandbox;
+
+/** `replicas: 0` is `Suspended`, anything else `Running`. What only `v1alpha1` has stays in the state annotation. */
+export function sandboxToV1beta1(source: SandboxV1alpha1): SpokenSandbox {
+  const { spec, status, ...object } = source;
+  const { replicas, ...shared } = spec ?? {};
+  const { replicas: _observed, ...sharedStatus } = status ?? {};
+  const converted: SpokenSandbox = {
+    ...object,
+    spec: { ...shared, operatingMode: replicas === 0 ? "Suspended" : "Running" },
+    ...filled("status", sharedStatus),
+  };
+  return withState(converted, source, stateKey);
+}
+
+/** @throws ConversionError when the state annotation cannot be read. */
+export function sandboxToV1alpha1(source: SpokenSandbox): SandboxV1alpha1 {
+  const { spec, status, ...object } = source;
+  const { operatingMode, ...shared } = spec ?? {};
+  const { nodeName: _node, ...sharedStatus } = status ?? {};
+  const written = readReplicas(source);
+  const replicas = operatingMode === "Running" && written ? asWritten(written.asked) : replicasOf(operatingMode);
+  const observed = written ? written.observed : replicasOf(operatingMode);
+  const converted: SandboxV1alpha1 = {
+    ...object,
+    spec: { ...shared, ...(replicas !== undefined && { replicas }) },
+    ...filled("status", { ...sharedStatus, ...(observed !== undefined && { replicas: observed }) }),
+  };
+  return withoutState(converted, stateKey);
+}
+
+const replicasOf = (operatingMode: SandboxSpec["operatingMode"]): number => (operatingMode === "Suspended" ? 0 : 1);
+
+/** What was written before stays as it was, absence included, unless the sandbox has been resumed since. */
+const asWritten = (asked: number | undefined): number | undefined => (asked === 0 ? 1 : asked);
+
+interface WrittenReplicas {
+  readonly asked: number | undefined;
+  readonly observed: number | undefined;
+}
+
+function readReplicas(source: SpokenSandbox): WrittenReplicas | undefined {
+  const state = readState(source, stateKey);
+  return state && { asked: numberIn(state.spec["replicas"]), observed: numberIn(state.status["replicas"]) };
+}
+
+function numberIn(replicas: unknown): number | undefined {
+  if (replicas === undefined || replicas === null) return undefined;
+  if (typeof replicas === "number") return replicas;
+  throw unreadable(stateKey, "its replicas are not a number");
+}
