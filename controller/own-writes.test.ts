@@ -61,8 +61,16 @@ describe("an object that we wrote", () => {
     expect(pods.get(key)?.metadata.resourceVersion).toBe("3");
   });
 
+  it("gives way to any news of an object that the watch had not known", async () => {
+    const { pods, feed } = open();
+    await pods.write(key, async () => pod("2"));
+    feed.set(pod("7"));
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("7");
+  });
+
   it("gives way to a newer wish", async () => {
     const { pods, feed } = open();
+    feed.set(pod("1", { generation: 1 }));
     await pods.write(key, async () => pod("2", { generation: 1 }));
     feed.set(pod("4", { generation: 2 }));
     expect(pods.get(key)?.metadata.resourceVersion).toBe("4");

@@ -46,7 +46,9 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   /** Runs a create, patch or replace and shows its result from then on. */
   async write(key: string, call: () => Promise<Stored<T>>): Promise<Stored<T>> {
     const { result, changes } = await this.#during(key, call);
-    this.#remember(result, changes, (change) => catchesUp(change, result));
+    const before = changes[0]?.previous ?? this.#informer.store.get(key);
+    const isNew = before?.metadata.uid !== result.metadata.uid;
+    this.#remember(result, changes, (change) => catchesUp(change, result, isNew));
     return result;
   }
 
@@ -111,11 +113,20 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   }
 }
 
-/** Whether a change shows `written`, or something that came after it. */
-function catchesUp<T extends KubeObject>({ previous, current }: Change<T>, written: Stored<T>): boolean {
+/**
+ * Whether a change shows `written`, or something that came after it. Versions can only be compared for equality, so a
+ * change of an object that the watch knew before may be older news; of one that is new to it, every change is newer.
+ */
+function catchesUp<T extends KubeObject>(
+  { previous, current }: Change<T>,
+  written: Stored<T>,
+  isNew: boolean,
+): boolean {
   const { uid, resourceVersion, generation = 0 } = written.metadata;
   if (!current) return previous?.metadata.uid === uid;
   // A late word about an earlier object of the same name says nothing about the one that we made.
   if (current.metadata.uid !== uid) return false;
-  return current.metadata.resourceVersion === resourceVersion || (current.metadata.generation ?? 0) > generation;
+  return (
+    isNew || current.metadata.resourceVersion === resourceVersion || (current.metadata.generation ?? 0) > generation
+  );
 }

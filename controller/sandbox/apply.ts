@@ -13,7 +13,7 @@ import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { isAlreadyExists, isInvalid, isNotFound } from "../../kube/errors.ts";
 import type { OwnWrites } from "../own-writes.ts";
-import { type Action, type Failure, partOf } from "./actions.ts";
+import { type Action, type Failure, failedIn, partOf } from "./actions.ts";
 
 export interface SandboxWriters {
   readonly client: KubeClient;
@@ -43,24 +43,26 @@ export async function apply(
   signal: AbortSignal,
 ): Promise<Applied> {
   const failures: Failure[] = [];
-  const outcomes = new Map<Action["do"], "done" | "clashed" | "failed">();
+  const clashes: Action[] = [];
+  let podCreated = false;
   for (const action of actions) {
-    const claimsFailed = partOf(action) === "claims" && failures.some((failure) => partOf(failure.action) === "claims");
-    const nameless = action.do === "recordPodName" && (outcomes.get("createPod") ?? "done") !== "done";
-    if (claimsFailed || nameless) continue;
+    if (isPointless(action, failures, clashes)) continue;
     try {
-      outcomes.set(action.do, await perform(action, sandbox, writers, signal));
+      const outcome = await perform(action, sandbox, writers, signal);
+      if (outcome === "clashed") clashes.push(action);
+      else podCreated ||= action.do === "createPod";
     } catch (cause) {
       signal.throwIfAborted();
-      outcomes.set(action.do, "failed");
       failures.push(toFailure(action, cause));
     }
   }
-  return {
-    failures,
-    podCreated: outcomes.get("createPod") === "done",
-    clashed: [...outcomes.values()].includes("clashed"),
-  };
+  return { failures, podCreated, clashed: clashes.length > 0 };
+}
+
+function isPointless(action: Action, failures: readonly Failure[], clashes: readonly Action[]): boolean {
+  if (partOf(action) === "claims") return failedIn(failures, "claims");
+  const unmade = [...failures.map((failure) => failure.action), ...clashes];
+  return action.do === "recordPodName" && unmade.some((other) => other.do === "createPod");
 }
 
 class Refused extends Error {}
