@@ -29,6 +29,7 @@ export interface BuiltinKind {
 const none = () => ({});
 const same = (object: KubeObject) => object;
 const nothingWrong = () => [];
+const isAboutType = ({ reason }: StatusCause) => reason === "FieldValueTypeInvalid";
 
 export function builtinKind(kind: BuiltinKind): ServedKind {
   // Built-in kinds of an API server are decoded into types and have rules of their own for duplicates.
@@ -48,7 +49,10 @@ export function builtinKind(kind: BuiltinKind): ServedKind {
     strategicMerge: true,
     prepare: (object, admission) => {
       const { value, unknownFields } = schema.prune(object);
-      return { object: complete(schema.applyDefaults(value), admission), unknownFields };
+      const defaulted = schema.applyDefaults(value);
+      // What is not even of the right shape goes on to its refusal as it came.
+      const isShaped = !schema.validate(defaulted, undefined).some(isAboutType);
+      return { object: isShaped ? complete(defaulted, admission) : defaulted, unknownFields };
     },
     validate: (object, admission) => {
       const name = object.metadata.name ?? "";
@@ -56,9 +60,7 @@ export function builtinKind(kind: BuiltinKind): ServedKind {
         ...nameRule(name).map((complaint) => invalid("metadata.name", name, complaint)),
         ...schema.validate(object, admission.old),
       ];
-      return causes.some(({ reason }) => reason === "FieldValueTypeInvalid")
-        ? causes
-        : [...causes, ...check(object, admission)];
+      return causes.some(isAboutType) ? causes : [...causes, ...check(object, admission)];
     },
     selectableFields: kind.selectableFields ?? none,
     graceSeconds: kind.graceSeconds ?? (() => 0),

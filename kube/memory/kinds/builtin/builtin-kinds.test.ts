@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { PersistentVolumeClaim } from "../../../../api/core.ts";
 import type { KubeObject } from "../../../../api/meta.ts";
 import { cellsOf, createComplaints, prepared, updateComplaints } from "../../../../test/support/admissions.ts";
+import { servedKinds } from "../served-kinds.ts";
 import { namespaceKind, nodeKind } from "./cluster.ts";
 import { configMapKind, secretKind } from "./config-data.ts";
 import { endpointSliceKind } from "./endpoint-slice.ts";
@@ -152,4 +153,26 @@ describe("EndpointSlice", () => {
       Endpoints: "127.0.0.1,127.0.0.2,127.0.0.3 + 1 more...",
     });
   });
+});
+
+describe("a manifest of the wrong shape", () => {
+  const kinds = servedKinds().filter(({ strategicMerge }) => strategicMerge);
+  const shapes = ["text", 1, null, [], ["text"], [null], { a: null }];
+
+  it.each(kinds.map((kind) => [kind.type.kind, kind] as const))(
+    "is refused or taken as a %s, and breaks nothing",
+    (_name, kind) => {
+      const { spec, ...fields } = kind.schema.properties ?? {};
+      const inSpec = Object.keys(spec?.properties ?? {}).flatMap((field) =>
+        shapes.map((shape) => object({ spec: { [field]: shape } })),
+      );
+      const onTop = ["spec", "status", ...Object.keys(fields)]
+        .filter((field) => field !== "metadata")
+        .flatMap((field) => shapes.map((shape) => object({ [field]: shape })));
+      for (const wrong of [...inSpec, ...onTop]) {
+        expect(() => createComplaints(kind, wrong)).not.toThrow();
+        expect(() => updateComplaints(kind, object({}), wrong)).not.toThrow();
+      }
+    },
+  );
 });
