@@ -5,7 +5,7 @@ import { ActivatorError, toActivatorError } from "./errors.ts";
 import { type FindOptions, find, hostNamesSandbox, type Lookup } from "./find/find.ts";
 import type { Observer, Story } from "./observe/observer.ts";
 import { reach, type Surroundings } from "./reach/reach.ts";
-import { ClientGone, type Incoming, pathOf, type RequestHead } from "./request.ts";
+import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead } from "./request.ts";
 
 export interface World<I extends Incoming> extends Surroundings {
   readonly find: FindOptions;
@@ -13,6 +13,8 @@ export interface World<I extends Incoming> extends Surroundings {
   readonly authorizer: Authorizer;
   readonly observer: Observer;
   readonly carry: Carry<I>;
+  /** 0 means no limit. A body of unknown length is the carrier's to count. */
+  readonly maxRequestBodyBytes: number;
 }
 
 /** The life of a request: each line is a step, and names how it can end here. */
@@ -23,6 +25,7 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
   try {
     if (isHealthCheck(head, world)) return incoming.answer(healthy);
     refuseMethod(head); // 405
+    refuseLength(head, world.maxRequestBodyBytes); // 413
     authorizer.authenticate(head); // 401
     const routed = story.routed(find(head, world.find, world.lookup)); // 400, 404
     const allowed = story.decided(() => authorizer.authorize(head, routed)); // 401, 403
@@ -50,6 +53,11 @@ function isHealthCheck(head: RequestHead, { find: domains, lookup }: Pick<World<
 /** CONNECT would make us an open proxy; TRACE shows a page headers that it may not read. */
 function refuseMethod({ method }: RequestHead): void {
   if (method === "CONNECT" || method === "TRACE") throw new ActivatorError("MethodNotAllowed");
+}
+
+function refuseLength({ headers }: RequestHead, maxBytes: number): void {
+  if (maxBytes > 0 && Number(headerValue(headers, "content-length")) > maxBytes)
+    throw new ActivatorError("BodyTooLarge");
 }
 
 function refuse(incoming: Incoming, error: unknown, story: Story): void {

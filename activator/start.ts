@@ -121,6 +121,7 @@ function buildWorld(
   });
   return {
     options: config,
+    maxRequestBodyBytes: config.maxRequestBodyBytes,
     find: config,
     lookup: (namespace, name) => cluster.sandbox(namespace, name),
     clock,

@@ -15,6 +15,8 @@ export interface CarrierOptions {
   readonly pool: Pool;
   readonly clock: Clock;
   readonly maxHeaderBytes: number;
+  /** 0 means no limit. */
+  readonly maxRequestBodyBytes: number;
   /** Longest time in which no byte of a response moves; 0 means no limit. */
   readonly streamIdleMs: number;
   /** Longest life of one exchange from its first byte to the sandbox; 0 means no limit. */
@@ -110,12 +112,23 @@ class Carriage {
     if (head.upgrade || !hasBody(head.headers)) return void this.#outgoing.end();
     this.#outgoing.flushHeaders(); // the sandbox may have an answer to the head alone
     if (expectsContinue) this.#continue();
+    this.#limitBody(body);
     body.pipe(this.#outgoing, { end: false });
     body.once("end", () => {
       const trailers = pairsOf(body.rawTrailers);
       if (trailers.length > 0)
         this.#outgoing.addTrailers(trailers.map(([name, value]): [string, string] => [name, value]));
       this.#outgoing.end();
+    });
+  }
+
+  #limitBody(body: IncomingMessage): void {
+    const { maxRequestBodyBytes } = this.#options;
+    if (maxRequestBodyBytes <= 0) return;
+    let leftBytes = maxRequestBodyBytes;
+    body.on("data", (chunk: Buffer) => {
+      leftBytes -= chunk.length;
+      if (leftBytes < 0) this.#fail("BodyTooLarge");
     });
   }
 
@@ -185,7 +198,7 @@ class Carriage {
     this.#answering.resolve();
   }
 
-  #fail(code: "SandboxSlow"): void {
+  #fail(code: "SandboxSlow" | "BodyTooLarge"): void {
     this.#failed(new ActivatorError(code, { subject: this.#how.subject }));
     this.#outgoing.destroy();
     this.#upstream.socket.destroy();

@@ -226,6 +226,50 @@ describe("a request that is carried", () => {
   });
 });
 
+describe("a body", () => {
+  it.each(["Content-Length: 5", "Transfer-Encoding: chunked"])("over the limit is refused: %s", async (framing) => {
+    await using world = await openActivatorWorld(["--max-request-body-bytes=4"]);
+    await world.awake(
+      "nova",
+      httpProgram((request, response) => void request.on("end", () => response.end()).resume()),
+    );
+    using connection = await rawConnection(world.activator);
+    const body = framing.startsWith("C") ? "abcde" : "5\r\nabcde\r\n0\r\n\r\n";
+    connection.send(`POST / HTTP/1.1\r\n${host}${framing}\r\nConnection: close\r\n\r\n${body}`);
+    expect(await connection.closed()).toMatch(/^HTTP\/1.1 413[\s\S]*{"detail":"Request body too large."}$/);
+  });
+
+  it("is read no faster than the sandbox takes it, and sent no faster than the client does", async () => {
+    await using world = await openActivatorWorld();
+    const bytes = 64 * 1024 * 1024;
+    let produced = 0;
+    const program = httpProgram((request, response) => {
+      request.pause(); // takes nothing
+      const chunk = Buffer.alloc(64 * 1024);
+      const more = () => {
+        while (produced < bytes) {
+          produced += chunk.length;
+          if (!response.write(chunk)) return void response.once("drain", more);
+        }
+      };
+      more();
+    });
+    await world.awake("nova", program);
+    using connection = await rawConnection(world.activator);
+    connection.socket.pause();
+    connection.send(`POST / HTTP/1.1\r\n${host}Content-Length: ${bytes}\r\n\r\n`);
+    connection.socket.write(Buffer.alloc(bytes));
+    let [before, quiet] = [-1, 0];
+    await eventually(() => {
+      quiet = produced === before ? quiet + 1 : 0;
+      before = produced;
+      return quiet > 20;
+    });
+    expect(produced).toBeLessThan(bytes / 2);
+    expect(connection.socket.writableLength).toBeGreaterThan(0); // what nobody took is still ours
+  });
+});
+
 describe("an upgraded connection", () => {
   it("is a tunnel of bytes in both directions, with what was sent ahead, and with each end on its own", async () => {
     await using world = await openActivatorWorld();

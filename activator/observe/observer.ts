@@ -47,7 +47,7 @@ export class Observer {
 export class Story implements Journey {
   readonly #incoming: Incoming;
   readonly #options: ObserverOptions;
-  #namespace = "-";
+  #routed: Routed | undefined;
   #reason: string | undefined;
   #wake: Wake | undefined;
   #target: Target | undefined;
@@ -60,7 +60,7 @@ export class Story implements Journey {
   }
 
   routed(routed: Routed): Routed {
-    if (this.#options.knowsSandbox(routed.namespace, routed.name)) this.#namespace = routed.namespace;
+    this.#routed = routed;
     return routed;
   }
 
@@ -127,6 +127,11 @@ export class Story implements Journey {
     const wake = this.#timeline();
     if (wake) wakes.wakeEnded(this.#outcome(), (wake.firstByte ?? durationMs) / 1000);
     if (accessLog) logAccess(accessLog, { head, ended, durationMs, reason: this.#reason, wake });
+  }
+
+  get #namespace(): string {
+    const { namespace, name } = this.#routed ?? { namespace: "", name: "" };
+    return this.#options.knowsSandbox(namespace, name) ? namespace : "-";
   }
 
   #outcome(): WakeOutcome {
