@@ -13,6 +13,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   local: ["lib", "api", "kube", "controller", "activator"],
   bench: ["lib", "api", "kube", "controller", "activator", "local", "tools"],
   scripts: ["lib", "api", "kube"],
+  cluster: ["lib", "api", "kube", "tools"],
   tools: [],
 };
 

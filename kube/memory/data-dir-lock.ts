@@ -1,5 +1,6 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { identityOfProcess } from "../../lib/process-identity.ts";
 
 /** Another process that lives keeps its state in the directory. */
 export class DataDirInUse extends Error {
@@ -14,7 +15,7 @@ export class DataDirInUse extends Error {
 export function lockDataDir(dir: string): Disposable {
   const lock = join(dir, "lock");
   const own = `${lock}.${process.pid}`;
-  const identity = identityOf(process.pid) ?? String(process.pid);
+  const identity = identityOfProcess(process.pid) ?? String(process.pid);
   writeFileSync(own, identity);
   try {
     // Two tries: one for the lock that is free, one for the lock that was stale.
@@ -70,16 +71,8 @@ function isAlive(owner: string): boolean {
     if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
   }
   // A process id is used again; the id and the start together are not.
-  const now = identityOf(pid);
+  const now = identityOfProcess(pid);
   return now === undefined || now === owner;
-}
-
-/** The process id and, on Linux, the kernel tick at which it started: field 22 of proc(5) `stat`. */
-function identityOf(pid: number): string | undefined {
-  const stat = readOrNothing(`/proc/${pid}/stat`);
-  // The second field is the program's name in parentheses, which may hold spaces and parentheses.
-  const startTicks = stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
-  return startTicks === undefined ? undefined : `${pid} ${startTicks}`;
 }
 
 function readOrNothing(path: string): string | undefined {

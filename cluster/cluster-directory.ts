@@ -1,0 +1,43 @@
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { findOwner } from "./bridge.ts";
+import { type Layout, provisionerDirectory } from "./layout.ts";
+
+/** The machine has a cluster in another directory, or the directory holds something else. */
+export class DirectoryRefused extends Error {
+  override readonly name = "DirectoryRefused";
+}
+
+/**
+ * Makes the directory a cluster's, with all its folders.
+ *
+ * @throws DirectoryRefused
+ */
+export async function claimDirectory(layout: Layout): Promise<void> {
+  await refuseOtherOwner(layout);
+  const { directory, marker } = layout;
+  if (existsSync(directory) && !existsSync(marker) && readdirSync(directory).length > 0) {
+    throw new DirectoryRefused(`${directory} holds something else than a cluster: name an empty one with --dir`);
+  }
+  const { pki, kubeconfig, settings, process, log, etcd, images, volumes } = layout;
+  const files = [pki("any"), kubeconfig("any"), settings("cni/any"), process("any"), log("any")];
+  for (const folder of [...files.map(dirname), etcd, images, layout.var, volumes, provisionerDirectory]) {
+    mkdirSync(folder, { recursive: true });
+  }
+  writeFileSync(marker, "");
+}
+
+/** @throws DirectoryRefused when the cluster that runs on this machine is another one. */
+export async function refuseOtherOwner({ directory }: Layout): Promise<void> {
+  const owner = await findOwner();
+  if (owner === undefined || owner === directory) return;
+  throw new DirectoryRefused(
+    `this machine has a cluster in ${owner}; end it with \`npm run cluster -- down --dir ${owner}\``,
+  );
+}
+
+/** Removes the directory if it is a cluster's. */
+export function removeDirectory({ directory, marker }: Layout): void {
+  if (!existsSync(marker)) return;
+  rmSync(directory, { recursive: true, force: true });
+}

@@ -1,0 +1,37 @@
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { FlagError, type FlagTable, flag, parseFlags } from "../lib/flags.ts";
+
+export const clusterFlags = {
+  dir: flag.string("", "where everything of the cluster is kept; empty: rouse/cluster in the user's cache folder"),
+  "install-packages": flag.boolean(false, "install missing Debian packages (as root)"),
+} satisfies FlagTable;
+
+export interface ClusterConfig {
+  readonly action: "up" | "down";
+  readonly directory: string;
+  readonly installPackages: boolean;
+}
+
+/**
+ * Reads `[up | down] [flags]`.
+ *
+ * @throws HelpRequested, FlagError as parseFlags does.
+ */
+export function parseClusterConfig(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): ClusterConfig {
+  const [first] = args;
+  const action = first === "down" || first === "up" ? first : undefined;
+  const { values, rest } = parseFlags(clusterFlags, action ? args.slice(1) : args);
+  if (rest.length > 0) throw new FlagError(`unknown word: ${rest.join(" ")}; there are "up" and "down"`);
+  return {
+    action: action ?? "up",
+    directory: resolve(values.dir || join(cacheFolder(environment), "rouse", "cluster")),
+    installPackages: values["install-packages"],
+  };
+}
+
+const cacheFolder = (environment: Readonly<Record<string, string | undefined>>): string =>
+  environment["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");

@@ -1,0 +1,55 @@
+// Brings a one-node Kubernetes up on this machine, or ends it: `npm run cluster -- [up | down] [flags]`.
+import { systemClock } from "../lib/clock.ts";
+import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
+import { defaultCacheDirectory } from "../tools/build-tool.ts";
+import { clusterFlags, parseClusterConfig } from "./config.ts";
+import { endCluster } from "./end-cluster.ts";
+import { provideImages } from "./images/provide-images.ts";
+import { prepareMachine } from "./prepare-machine.ts";
+import { startCluster } from "./start-cluster.ts";
+
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+
+// The clock's timers let a process end whose work is not done; an open channel does not.
+const { port1: untilDone } = new MessageChannel();
+untilDone.ref();
+process.exitCode = await main(process.argv.slice(2));
+untilDone.close();
+
+/** The exit status of the process. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const config = parseClusterConfig(args, process.env);
+    const clock = systemClock;
+    const startMs = clock.ticksMs();
+    const seconds = () => `${((clock.ticksMs() - startMs) / 1_000).toFixed(1)} s`;
+    if (config.action === "down") {
+      await endCluster(config.directory, clock);
+      say(`the cluster is gone (${seconds()})`);
+      return 0;
+    }
+    const cacheDirectory = defaultCacheDirectory(process.env);
+    const programs = await prepareMachine(config, { cacheDirectory, environment: process.env, say });
+    const { layout } = await startCluster({ directory: config.directory, programs, clock, provideImages });
+    say(`the cluster is ready (${seconds()})`);
+    say(`  export KUBECONFIG=${layout.kubeconfig("admin")}`);
+    say(`  end it with: npm run cluster -- down`);
+    return 0;
+  } catch (error) {
+    return explain(error);
+  }
+}
+
+/** Says why nothing came of it, and what the exit status is. */
+function explain(error: unknown): number {
+  if (error instanceof HelpRequested) {
+    process.stdout.write(usage("npm run cluster -- [up | down]", clusterFlags));
+    return 0;
+  }
+  if (error instanceof FlagError) {
+    say(`${error.message}\n\n${usage("npm run cluster -- [up | down]", clusterFlags)}`);
+    return 2;
+  }
+  say(error instanceof Error ? error.message : String(error));
+  return 1;
+}

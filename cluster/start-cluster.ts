@@ -1,0 +1,96 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { lockDataDir } from "../kube/memory/data-dir-lock.ts";
+import type { Clock } from "../lib/clock.ts";
+import { makeBridge } from "./bridge.ts";
+import { killClusterProcesses, makeCgroups } from "./cgroup.ts";
+import { claimDirectory } from "./cluster-directory.ts";
+import { apiServer, apiServerClients, type BuiltPrograms, type Component, foundations } from "./components.ts";
+import { makeCredentials } from "./credentials.ts";
+import { ensureDaemon, lastLogLines } from "./daemon.ts";
+import { firstObjects } from "./first-objects.ts";
+import { changeKernelSettings } from "./kernel-settings.ts";
+import { createKubectl, type Kubectl } from "./kubectl.ts";
+import { type Layout, layoutOf } from "./layout.ts";
+import { isNamespaceReady, namespaceKeeper } from "./mount-namespace.ts";
+import { nodeName } from "./network.ts";
+import { settingsFiles } from "./settings.ts";
+import { type Inside, insideOf, startComponent } from "./start-component.ts";
+import { waitUntil } from "./wait.ts";
+
+export interface ClusterOptions {
+  readonly directory: string;
+  readonly programs: BuiltPrograms;
+  readonly clock: Clock;
+  /** Puts images into the container runtime; called once it runs, and before anything asks for them. */
+  readonly provideImages: (inside: Inside) => Promise<void>;
+}
+
+export interface Cluster {
+  readonly layout: Layout;
+  readonly kubectl: Kubectl;
+}
+
+/**
+ * Brings a one-node cluster up, or what is missing of one; where all is well it changes nothing.
+ *
+ * @throws DirectoryRefused, DataDirInUse
+ * @throws when a component ends or does not become ready; the message has the end of its log.
+ */
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const { directory, programs, clock } = options;
+  const layout = layoutOf(directory);
+  await claimDirectory(layout);
+  using _lock = lockDataDir(directory);
+  await makeCredentials(layout, clock);
+  const settings = settingsFiles(layout);
+  for (const [name, text] of Object.entries(settings)) writeFileSync(layout.settings(name), text);
+  changeKernelSettings(layout.kernelSettings);
+  await makeBridge(directory);
+
+  const inside = insideOf(layout, await ensureNamespace(layout, clock));
+  const start = (component: Component) => startComponent(component, { inside, settings, clock });
+  await Promise.all(foundations(layout, programs).map(start));
+  await Promise.all([start(apiServer(layout, programs)), options.provideImages(inside)]);
+  const kubectl = createKubectl(programs.kubectl, layout.kubeconfig("admin"));
+  await kubectl.apply(firstObjects);
+  await Promise.all(apiServerClients(layout, programs).map(start));
+  await nodeIsReady(kubectl, clock);
+  return { layout, kubectl };
+}
+
+const keeperName = "mount-namespace";
+const namespaceLimitMs = 10_000;
+
+/** The process that keeps the components' mount namespace. */
+async function ensureNamespace(layout: Layout, clock: Clock): Promise<number> {
+  makeCgroups();
+  const { pid, isNew } = await ensureDaemon(keeperName, namespaceKeeper(layout), { layout, clock, settings: "" });
+  // Whatever still runs in a namespace that nobody can enter any more has to start anew.
+  if (isNew) await killClusterProcesses(clock, pid);
+  const explain = () => `the mount namespace cannot be made:\n${lastLogLines(layout, keeperName)}`;
+  const isReady = () => {
+    if (!existsSync(`/proc/${pid}`)) throw new Error(explain());
+    return isNamespaceReady(pid);
+  };
+  await waitUntil(isReady, { clock, limitMs: namespaceLimitMs, complaint: explain });
+  return pid;
+}
+
+const nodeLimitMs = 60_000;
+
+async function nodeIsReady(kubectl: Kubectl, clock: Clock): Promise<void> {
+  const condition = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}';
+  const isReady = async () => {
+    const args = ["get", "node", nodeName, "--ignore-not-found", "--output", condition];
+    return (await kubectl.run(args)).trim() === "True";
+  };
+  const complaint = () => `node ${nodeName} does not become ready`;
+  await waitUntil(isReady, { clock, limitMs: nodeLimitMs, complaint });
+  // Pods can be made only where their ServiceAccount is.
+  const hasAccount = () => kubectl.succeeds(["get", "serviceaccount", "default", "--namespace=default"]);
+  await waitUntil(hasAccount, {
+    clock,
+    limitMs: nodeLimitMs,
+    complaint: () => "the default ServiceAccount is not made",
+  });
+}
