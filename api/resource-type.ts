@@ -12,7 +12,7 @@ export interface ResourceType<T extends KubeObject = KubeObject> {
   readonly example?: T;
 }
 
-export function apiVersionOf(type: ResourceType): string {
+export function apiVersionOf(type: Pick<ResourceType, "group" | "version">): string {
   return type.group === "" ? type.version : `${type.group}/${type.version}`;
 }
 

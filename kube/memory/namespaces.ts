@@ -56,5 +56,6 @@ export function refusalToDelete(kind: ServedKind, name: string): StatusError | u
 /** A namespace that takes nothing new and empties. */
 export function asTerminating(namespace: KubeObject): KubeObject {
   const { status } = namespace as { readonly status?: object };
-  return { ...namespace, status: { ...status, phase: "Terminating" } } as KubeObject;
+  const { deletionGracePeriodSeconds: _none, ...metadata } = namespace.metadata;
+  return { ...namespace, metadata, status: { ...status, phase: "Terminating" } } as KubeObject;
 }

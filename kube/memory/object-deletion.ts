@@ -82,16 +82,15 @@ export class ObjectDeletion {
 
 function refuseUnlessMeant(kind: ServedKind, { object }: Entry, { uid, resourceVersion }: DeletionRequest): void {
   const { name, uid: actualUid, resourceVersion: actualVersion } = object.metadata;
+  // Here, and only here, kube-apiserver calls the kind where it calls the resource everywhere else.
+  const type = { ...kind.type, plural: kind.type.kind };
   if (uid && uid !== actualUid) {
-    throw conflict(
-      kind.type,
-      name,
-      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${actualUid}`,
-    );
+    const why = `the UID in the precondition (${uid}) does not match the UID in record (${actualUid}). The object might have been deleted and then recreated`;
+    throw conflict(type, name, why);
   }
   if (resourceVersion && resourceVersion !== actualVersion) {
-    const why = `Precondition failed: ResourceVersion in precondition: ${resourceVersion}, ResourceVersion in object meta: ${actualVersion}`;
-    throw conflict(kind.type, name, why);
+    const why = `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${actualVersion}). The object might have been modified`;
+    throw conflict(type, name, why);
   }
 }
 

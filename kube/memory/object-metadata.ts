@@ -34,7 +34,7 @@ export function metadataCauses({ metadata }: KubeObject, current?: KubeObject): 
     ...nameCauses(metadata),
     ...Object.entries(metadata.labels ?? {}).flatMap(([key, value]) => labelCauses(key, value)),
     ...annotationCauses(metadata.annotations ?? {}),
-    ...(metadata.ownerReferences ?? []).flatMap((owner, index) => ownerCauses(owner, index)),
+    ...(metadata.ownerReferences ?? []).flatMap(ownerCauses),
     ...ownersTogetherCauses(metadata),
     ...finalizerCauses(metadata, current?.metadata),
   ];
@@ -79,10 +79,16 @@ function annotationCauses(annotations: Readonly<Record<string, string>>): readon
   return causes;
 }
 
-function ownerCauses(owner: NonNullable<ObjectMeta["ownerReferences"]>[number], index: number): readonly StatusCause[] {
-  const field = `metadata.ownerReferences[${index}]`;
+function ownerCauses(owner: NonNullable<ObjectMeta["ownerReferences"]>[number]): readonly StatusCause[] {
+  const field = "metadata.ownerReferences";
   const missing = (["apiVersion", "kind", "name", "uid"] as const).filter((part) => !owner[part]);
-  return missing.map((part) => invalidValue(`${field}.${part}`, owner[part] ?? "", `${part} must not be empty`));
+  return missing.map((part) =>
+    invalidValue(
+      `${field}.${part}`,
+      owner[part] ?? "",
+      part === "apiVersion" ? "version must not be empty" : "must not be empty",
+    ),
+  );
 }
 
 function ownersTogetherCauses({ ownerReferences = [] }: ObjectMeta): readonly StatusCause[] {

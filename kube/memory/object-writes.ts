@@ -126,8 +126,11 @@ function asNew(kind: ServedKind, namespace: string | undefined, body: KubeObject
 function refuseOtherIdentity(kind: ServedKind, current: KubeObject, asked: KubeObject, versionRequired: boolean): void {
   const { name = "", namespace, resourceVersion, uid } = current.metadata;
   const { metadata } = asked;
+  if (!metadata.name) {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  }
   if (metadata.name !== name) {
-    throw badRequest(`the name of the object (${metadata.name ?? ""}) does not match the name on the URL (${name})`);
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
   }
   if (metadata.namespace && metadata.namespace !== namespace) {
     throw badRequest("the namespace of the object does not match the namespace on the request");
@@ -136,7 +139,8 @@ function refuseOtherIdentity(kind: ServedKind, current: KubeObject, asked: KubeO
     const why = `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`;
     throw conflict(kind.type, name, why);
   }
-  if (!metadata.resourceVersion && versionRequired) throw invalid(kind.type, name, [versionMissing]);
+  if (!metadata.resourceVersion && versionRequired)
+    throw invalid({ ...kind.type, kind: kind.type.plural }, name, [versionMissing]);
   if (metadata.resourceVersion && metadata.resourceVersion !== resourceVersion) throw conflict(kind.type, name);
 }
 

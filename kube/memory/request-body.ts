@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import type { KubeObject } from "../../api/meta.ts";
 import { apiVersionOf, type ResourceType } from "../../api/resource-type.ts";
-import { isJsonObject, type JsonObject } from "./json-values.ts";
+import { isJsonObject } from "./json-values.ts";
 import { mediaTypeOf, parseBody } from "./media-types.ts";
 import type { ServedKind } from "./served-kind.ts";
-import { badRequest, bodyTooLarge } from "./status-errors.ts";
+import { badRequest, bodyTooLarge, invalid, type StatusError } from "./status-errors.ts";
 
 /**
  * The bytes of a body.
@@ -44,33 +44,34 @@ export function objectOf(value: unknown, kind: ServedKind, namespace: string | u
   return object;
 }
 
+/** What an object says about itself. */
+type ObjectType = Pick<ResourceType, "group" | "version" | "kind">;
+
 /** `mustSay`: whether it has to say what it is; built-in kinds are known by the path. */
-export function typedObject(
-  value: unknown,
-  type: Pick<ResourceType, "group" | "version" | "kind">,
-  mustSay: boolean,
-): KubeObject {
+export function typedObject(value: unknown, type: ObjectType, mustSay: boolean): KubeObject {
   if (!isJsonObject(value)) throw badRequest("the body of the request is not an object");
   const { apiVersion, kind, metadata = {} } = value;
-  if (mustSay && !kind) throw badRequest(`Object 'Kind' is missing in '${abridged(value)}'`);
-  if (mustSay && !apiVersion) throw badRequest(`Object 'apiVersion' is missing in '${abridged(value)}'`);
-  const expected = apiVersionOf({ ...type, plural: "", namespaced: true });
-  if (apiVersion && apiVersion !== expected) {
-    throw badRequest(
-      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
-    );
+  if (mustSay && !kind) {
+    throw badRequest(`the object provided is unrecognized (must be of type ${type.kind}): Object 'Kind' is missing`);
   }
-  if (kind && kind !== type.kind) {
-    throw badRequest(`${String(kind)} in version "${type.version}" cannot be handled as a ${type.kind}`);
+  const expected = apiVersionOf(type);
+  if (mustSay ? apiVersion !== expected : apiVersion && apiVersion !== expected) {
+    const found = typeof apiVersion === "string" ? apiVersion : "";
+    throw badRequest(`the API version in the data (${found}) does not match the expected API version (${expected})`);
   }
-  return { ...value, metadata: checkedMetadata(metadata, type) };
+  const checked = checkedMetadata(metadata, type);
+  if (kind && kind !== type.kind) throw otherKind(type, String(kind), checked.name ?? "", mustSay);
+  return { ...value, metadata: checked };
+}
+
+function otherKind(type: ObjectType, found: string, name: string, mustSay: boolean): StatusError {
+  if (!mustSay) return badRequest(`${found} in version "${type.version}" cannot be handled as a ${type.kind}`);
+  const message = `Invalid value: ${JSON.stringify(found)}: must be ${type.kind}`;
+  return invalid({ ...type, kind: found }, name, [{ reason: "FieldValueInvalid", message, field: "kind" }]);
 }
 
 /** The parts of metadata that this server reads have to be what they look like. */
-function checkedMetadata(
-  metadata: unknown,
-  { kind, version }: Pick<ResourceType, "version" | "kind">,
-): KubeObject["metadata"] {
+function checkedMetadata(metadata: unknown, { kind, version }: ObjectType): KubeObject["metadata"] {
   const refuse = (field: string, expected: string) =>
     badRequest(
       `${kind} in version "${version}" cannot be handled as a ${kind}: json: cannot unmarshal into ${expected} at field metadata${field}`,
@@ -92,6 +93,3 @@ function checkedMetadata(
 
 const isMapOfStrings = (value: unknown): boolean =>
   isJsonObject(value) && Object.values(value).every((one) => typeof one === "string");
-
-// A refusal quotes enough to be recognized, never a whole secret.
-const abridged = (value: JsonObject): string => JSON.stringify(Object.keys(value));

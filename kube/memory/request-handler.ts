@@ -1,5 +1,5 @@
 import { type AccessRules, refusalOfAccess } from "./access.ts";
-import { type Exchange, type Handled, jsonAnswer } from "./exchange.ts";
+import { type Answer, type Exchange, type Handled, jsonAnswer } from "./exchange.ts";
 import type { KindRegistry } from "./kind-registry.ts";
 import type { ServerDocuments } from "./kinds/server-documents.ts";
 import { readAccept } from "./media-types.ts";
@@ -17,6 +17,9 @@ export interface Services {
   readonly logs: PodLogOptions;
 }
 
+// What is no API at all is not answered by the API.
+const nothingThere: Answer = { code: 404, contentType: "text/plain; charset=utf-8", body: "404 page not found\n" };
+
 const healthPaths: ReadonlySet<string> = new Set(["/healthz", "/livez", "/readyz"]);
 
 /** The life of a request: who asks, what for, and the answer. Refusals are thrown. */
@@ -33,7 +36,7 @@ function handleDocument({ method, path, request }: Exchange, documents: ServerDo
   const document = isHealth
     ? { contentType: "text/plain; charset=utf-8", body: "ok" }
     : documents.at(path, readAccept(request.headers.accept).aggregatedDiscovery);
-  if (!document) throw noSuchResource();
+  if (!document) return nothingThere;
   if (method !== "GET") throw methodNotAllowed();
   return { ...jsonAnswer(200, document.body), contentType: document.contentType };
 }
@@ -61,7 +64,7 @@ async function handleResource(
     if (method !== "GET") throw methodNotAllowed();
     return servePodLog(logs, { namespace, name }, exchange);
   }
-  const asked = { ...exchange, kind, namespace, name, subresource: subresourceOf(kind, part) };
+  const asked = { ...exchange, kind, namespace, name, subresource: subresourceOf(kind, name, part) };
   if (method === "GET") return resources.get(asked);
   if (isReadOnly(kind)) throw methodNotAllowed();
   if (method === "PUT") return resources.replace(asked);

@@ -1,3 +1,4 @@
+import type { StatusCause } from "../../api/meta.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type Answer, type Exchange, type Handled, jsonAnswer, streaming, warningHeaders } from "./exchange.ts";
@@ -10,7 +11,7 @@ import { readBoolean, readCount, readDeletion, readSelection, readVersion, readW
 import { objectOf, readBytes, readValue, typedObject } from "./request-body.ts";
 import { scaleOf, withScale } from "./scale.ts";
 import type { ServedKind } from "./served-kind.ts";
-import { noSuchResource, notFound, tooLargeResourceVersion } from "./status-errors.ts";
+import { invalid, noSuchResource, notFound, tooLargeResourceVersion } from "./status-errors.ts";
 import type { Entry, Storage } from "./storage.ts";
 import { tableJson, tableLook } from "./table-answers.ts";
 import { viewOf } from "./views.ts";
@@ -108,7 +109,12 @@ export class ResourceRequests {
         withScale(kind, current, typedObject(patcher(scaleOf(current, scale), patch), scaleType, false), scale),
       );
     }
-    return this.#update(asked, false, (current) => objectOf(patcher(current, patch), kind, namespace));
+    return this.#update(asked, false, (current) => {
+      const patched = objectOf(patcher(current, patch), kind, namespace);
+      const { uid } = patched.metadata;
+      if (uid !== current.metadata.uid) throw invalid(kind.type, current.metadata.name, [immutableUid(uid)]);
+      return patched;
+    });
   }
 
   async delete(asked: NamedRequest): Promise<Answer> {
@@ -182,14 +188,21 @@ export class ResourceRequests {
   }
 }
 
+// In an object that replaces another a uid is a precondition; a patch would change it.
+const immutableUid = (uid: string | undefined): StatusCause => ({
+  reason: "FieldValueInvalid",
+  message: `Invalid value: ${JSON.stringify(uid ?? "")}: field is immutable`,
+  field: "metadata.uid",
+});
+
 const scaleType = { group: "autoscaling", version: "v1", kind: "Scale" };
 
 /** @throws StatusError 404 when the kind has no such subresource. */
-export function subresourceOf(kind: ServedKind, name: string | undefined): Update["subresource"] {
-  if (name === undefined) return undefined;
-  if (name === "status" && kind.hasStatus) return name;
-  if (name === "scale" && kind.scale) return name;
-  throw noSuchResource();
+export function subresourceOf(kind: ServedKind, name: string, part: string | undefined): Update["subresource"] {
+  if (part === undefined) return undefined;
+  if (part === "status" && kind.hasStatus) return part;
+  if (part === "scale" && kind.scale) return part;
+  throw kind.strategicMerge ? noSuchResource() : notFound(kind.type, name);
 }
 
 function listJson(kind: ServedKind, entries: readonly Entry[], version: string): string {

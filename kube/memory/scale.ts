@@ -34,8 +34,8 @@ export function withScale(kind: ServedKind, object: KubeObject, scale: KubeObjec
   if (typeof replicas !== "number" || !Number.isInteger(replicas) || replicas < 0) {
     throw invalid(kind.type, object.metadata.name ?? "", [negative(replicas)]);
   }
-  const { name, resourceVersion = object.metadata.resourceVersion } = scale.metadata;
-  const metadata = { ...object.metadata, ...(name && { name }), ...(resourceVersion && { resourceVersion }) };
+  const { name = "", resourceVersion = object.metadata.resourceVersion } = scale.metadata;
+  const metadata = { ...object.metadata, name, ...(resourceVersion && { resourceVersion }) };
   return { ...(withValue(object, stepsOf(paths.specReplicasPath), replicas) as KubeObject), metadata };
 }
 

@@ -71,12 +71,16 @@ export const forbidden = (
   });
 
 /** 422 with one cause for each thing that is wrong. */
-export function invalid(type: ResourceType, name: string, causes: readonly StatusCause[]): StatusError {
+export function invalid(
+  type: Pick<ResourceType, "group" | "kind">,
+  name: string,
+  causes: readonly StatusCause[],
+): StatusError {
   const texts = causes.map(({ field, message }) => `${field}: ${message}`);
   const kind = type.group === "" ? type.kind : `${type.kind}.${type.group}`;
   const list = texts.length === 1 ? texts[0] : `[${texts.join(", ")}]`;
   return new StatusError(422, "Invalid", `${kind} "${name}" is invalid: ${list}`, {
-    name,
+    ...(name !== "" && { name }),
     ...(type.group !== "" && { group: type.group }),
     kind: type.kind,
     causes,

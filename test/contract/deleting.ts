@@ -51,7 +51,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
         expect(code).toBe(409);
         expect(status.reason).toBe("Conflict");
         expect(status.message).toContain(
-          `Precondition failed: UID in precondition: 11111111-2222-3333-4444-555555555555, UID in object meta: ${metadata.uid}`,
+          `the UID in the precondition (11111111-2222-3333-4444-555555555555) does not match the UID in record (${metadata.uid})`,
         );
       }
       expect((await stateOf(api, "a")).code).toBe(200);

@@ -126,7 +126,9 @@ export function describeFailures(where: string, open: OpenContractApi): void {
     it("does not know resources that it does not serve", async () => {
       await using api = await open();
       expect((await api.call("GET", "/apis/agents.x-k8s.io/v1beta1/teapots")).code).toBe(404);
-      expect((await api.call("GET", "/no/such/path")).code).toBe(404);
+      const nothing = await api.call("GET", "/no/such/path");
+      expect(nothing.code).toBe(404);
+      expect(nothing.text.trim()).toBe("404 page not found");
     });
   });
 }

@@ -9,14 +9,15 @@ const operations: ReadonlySet<unknown> = new Set(["add", "remove", "replace", "m
 /**
  * RFC 6902. The target is left as it is.
  *
- * @throws StatusError 400 for what is no patch, 413 for too many operations, 422 for a path or a test that fails.
+ * @throws StatusError 400 for what is no patch, 413 for too many operations, 422 for an operation that does not fit.
  */
 export function jsonPatch(target: unknown, patch: unknown): unknown {
-  if (!Array.isArray(patch) || !patch.every(isOperation)) throw badRequest("error decoding patch: not a JSON patch");
+  if (!Array.isArray(patch)) throw badRequest("error decoding patch: a JSON patch is a list of operations");
   if (patch.length > operationsMax) {
     const message = `The allowed maximum operations in a JSON patch is ${operationsMax}, got ${patch.length}`;
     throw new StatusError(413, "RequestEntityTooLarge", message);
   }
+  if (!patch.every(isOperation)) throw rejectedRequest();
   const patched: unknown = structuredClone(target);
   const failures = applyPatch(patched, patch).filter((failure) => failure !== null);
   if (failures.length > 0) throw rejectedRequest();

@@ -38,6 +38,6 @@ export function patcherFor(kind: ServedKind, mediaType: string): (target: KubeOb
 }
 
 function onlyObject(patch: unknown) {
-  if (!isJsonObject(patch)) throw badRequest("error decoding patch: json: cannot unmarshal into a map");
+  if (!isJsonObject(patch)) throw badRequest("error decoding patch: it is not an object");
   return patch;
 }
