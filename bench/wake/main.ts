@@ -1,0 +1,113 @@
+// `npm run bench:wake`: 200 wakes one at a time, then 50 sandboxes at once, against local mode on this machine.
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { parse } from "yaml";
+import type { WakeTimeline } from "../../activator/wake-timeline.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { connectionFor } from "../../kube/connection.ts";
+import { createKubeClient } from "../../kube/http-client.ts";
+import { readExample } from "../../local/examples.ts";
+import { defaultCacheDirectory, findOrBuild } from "../../tools/build-tool.ts";
+import { type Spread, spreadOf, spreadTable } from "../statistics.ts";
+import { startLocalProcess } from "./local-process.ts";
+import { measureWake, putToSleep } from "./our-client.ts";
+
+const run = promisify(execFile);
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+const scenarios = [
+  { name: "one", title: "one at a time", count: 200 },
+  { name: "together", title: "woken together", count: 50 },
+] as const;
+type Scenario = (typeof scenarios)[number];
+
+const crowdNames = Array.from({ length: 50 }, (_, at) => `crowd-${at}`);
+
+const k6 = await findOrBuild("k6", {
+  cacheDirectory: defaultCacheDirectory(process.env),
+  environment: process.env,
+  say,
+});
+say(k6 ? "The client is k6.\n" : "The client is our own: there is no Go here to build k6 with.\n");
+
+await using local = await startLocalProcess();
+const { server, token, ca } = readKubeconfig(local.kubeconfig);
+await using client = createKubeClient(connectionFor({ server, token, ca }), { userAgent: "rouse-bench" });
+await createCrowd(client);
+
+for (const scenario of scenarios) {
+  const before = local.wakes.length;
+  const tax = k6 ? await measureWithK6(k6, scenario) : await measureOurselves(scenario);
+  say(`### ${scenario.count} wakes, ${scenario.title}\n`);
+  say(spreadTable([["wake tax", tax], ...partsOf(local.wakes.slice(before))]));
+}
+
+/** Where the time of a wake goes, as the activator saw it; the Pod's own start is not part of the tax. */
+function partsOf(wakes: readonly WakeTimeline[]): readonly (readonly [string, Spread])[] {
+  const between = (from: keyof WakeTimeline, to: keyof WakeTimeline) =>
+    spreadOf(wakes.map((wake) => (wake[to] ?? Number.NaN) - (wake[from] ?? Number.NaN)).filter(Number.isFinite));
+  return [
+    ["connection seen to wake patched", between("seen", "wakePatched")],
+    ["wake patched to Pod created", between("wakePatched", "podCreated")],
+    ["Pod created to port accepts", between("podCreated", "portAccepted")],
+    ["port accepts to first byte", between("portAccepted", "firstByte")],
+  ];
+}
+
+async function measureOurselves({ name, count }: Scenario): Promise<Spread> {
+  const taxes: number[] = [];
+  if (name === "together") {
+    await Promise.all(crowdNames.map((crowd) => putToSleep(client, crowd)));
+    taxes.push(...(await Promise.all(crowdNames.map((crowd) => measureWake(local, crowd)))));
+  } else {
+    for (let round = 0; round < count; round += 1) {
+      await putToSleep(client, "hello");
+      taxes.push(await measureWake(local, "hello"));
+    }
+  }
+  return spreadOf(taxes);
+}
+
+async function measureWithK6(program: string, { name, count }: Scenario): Promise<Spread> {
+  const directory = mkdtempSync(join(tmpdir(), "rouse-k6-"));
+  const summary = join(directory, "summary.json");
+  const environment = {
+    ...process.env,
+    API: server,
+    TOKEN: token,
+    ACTIVATOR: local.activator,
+    DOMAIN: local.domain,
+    SCENARIO: name,
+    COUNT: String(count),
+    SUMMARY: summary,
+    K6_NO_USAGE_REPORT: "true",
+  };
+  try {
+    const script = join(import.meta.dirname, "how-long-does-a-wake-take.js");
+    await run(program, ["run", "--quiet", script], { env: environment, maxBuffer: 16 << 20 });
+    const { tax } = JSON.parse(readFileSync(summary, "utf8"));
+    return { count: tax.count, p50: tax["p(50)"], p90: tax["p(90)"], p99: tax["p(99)"], max: tax.max };
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Fifty sandboxes like `hello`, each with a volume of its own. */
+async function createCrowd(kube: KubeClient): Promise<void> {
+  const example = readExample(join(import.meta.dirname, "..", "..", "examples", "hello"));
+  const hello = example.find(({ kind }) => kind === "Sandbox") as Sandbox;
+  for (const name of crowdNames) {
+    await kube.create(sandboxType, { ...hello, metadata: { name, namespace: "default" } });
+  }
+}
+
+function readKubeconfig(path: string): { readonly server: string; readonly token: string; readonly ca: string } {
+  const { clusters, users } = parse(readFileSync(path, "utf8"));
+  const { cluster } = clusters[0];
+  const ca = Buffer.from(cluster["certificate-authority-data"], "base64").toString();
+  return { server: cluster.server, token: users[0].user.token, ca };
+}
