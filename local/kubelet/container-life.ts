@@ -1,7 +1,7 @@
 import type { Container, ContainerStatus, LifecycleHandler } from "../../api/core.ts";
 import { aborted } from "../../lib/lifecycle.ts";
 import { type HealthReport, watchHealth } from "./container-health.ts";
-import { bindsEveryAddress, ContainerRun, containerIdOf, type EndCause } from "./container-run.ts";
+import { bindsEveryAddress, ContainerRun, containerIdOf } from "./container-run.ts";
 import { afterReboot, notYetRun, secondsTime, startError, type Terminated } from "./container-state.ts";
 import { Deadline } from "./deadline.ts";
 import type { NodeServices } from "./node-services.ts";
@@ -84,13 +84,13 @@ export class ContainerLife {
   }
 
   /** Ends what runs, in the order of a kubelet, and lets nothing run any more. */
-  async stop(deadline: Deadline, because?: EndCause): Promise<void> {
+  async stop(deadline: Deadline): Promise<void> {
     const first = !this.#stopping.signal.aborted;
     this.#stopping.abort(new Error("the container is being stopped"));
     const run = this.#run;
     if (!run) return;
     if (first) this.#options.tell("Normal", "Killing", `Stopping container ${this.container.name}`);
-    await run.terminate(this.container.lifecycle?.preStop, deadline, because);
+    await run.terminate(this.container.lifecycle?.preStop, deadline);
   }
 
   async #backOff(ended: Terminated): Promise<void> {
@@ -158,16 +158,14 @@ export class ContainerLife {
 
   /** Stays with one run until it has ended: start hook and probes go on beside it. */
   async #attend(run: ContainerRun): Promise<Terminated> {
-    const over = new AbortController();
     const postStart = this.container.lifecycle?.postStart;
-    if (postStart) void this.#runPostStart(run, postStart, over.signal);
+    if (postStart) void this.#runPostStart(run, postStart);
     const health = watchHealth(
       { clock: this.#options.services.clock, target: run.target, report: this.#healthReport(run), look: this.#look },
-      AbortSignal.any([over.signal, this.#stopping.signal]),
+      AbortSignal.any([run.over, this.#stopping.signal]),
     );
-    const exited = run.exited.then(() => over.abort(new Error("the container has ended")));
     const end = await run.ended;
-    await Promise.all([exited, health]);
+    await health;
     this.#run = undefined;
     if (end.reason === bindsEveryAddress) this.#options.tell("Warning", bindsEveryAddress, end.message ?? "");
     return end;
@@ -175,9 +173,9 @@ export class ContainerLife {
 
   readonly #look = (): Promise<void> => this.#options.services.watch.look();
 
-  async #runPostStart(run: ContainerRun, hook: LifecycleHandler, signal: AbortSignal): Promise<void> {
-    const complaint = await run.runHook(hook, signal);
-    if (complaint === undefined || signal.aborted) return;
+  async #runPostStart(run: ContainerRun, hook: LifecycleHandler): Promise<void> {
+    const complaint = await run.runHook(hook, run.over);
+    if (complaint === undefined || run.over.aborted) return;
     this.#options.tell("Warning", "FailedPostStartHook", `PostStartHook failed: ${complaint}`);
     run.kill({ reason: "Error", message: `PostStartHook failed: ${complaint}` });
   }

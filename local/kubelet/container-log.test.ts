@@ -68,7 +68,7 @@ describe("the log of a container", () => {
   });
 
   it("is followed until it is closed, over a rotation too", async () => {
-    await using log = await openLog(200);
+    await using log = await openLog(250);
     await log.print("first\n");
     const followed = log.read({ follow: true });
     const lines = Array.from({ length: 5 }, (_, index) => `line ${index} ${"x".repeat(30)}`);

@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, rename } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Readable } from "node:stream";
 import type { Clock } from "../../lib/clock.ts";
@@ -129,6 +129,12 @@ export class ContainerLog {
     this.#change.resolve();
     this.#change = Promise.withResolvers();
   }
+}
+
+/** Removes a log and its older part; one that cannot be removed goes with its Pod. */
+export async function removeLog(path: string): Promise<void> {
+  const files = [path, olderLog(path)];
+  await Promise.all(files.map((file) => rm(file, { force: true }).catch(() => {})));
 }
 
 async function openForAppending(path: string): Promise<FileHandle> {

@@ -1,11 +1,11 @@
 import type { Container, LifecycleHandler } from "../../api/core.ts";
 import { aborted } from "../../lib/lifecycle.ts";
 import { type ActionTarget, perform } from "./container-actions.ts";
-import { ContainerLog } from "./container-log.ts";
+import { ContainerLog, removeLog } from "./container-log.ts";
 import { type Terminated, toTerminated } from "./container-state.ts";
 import type { Deadline } from "./deadline.ts";
 import type { NodeServices } from "./node-services.ts";
-import { killProcess, type Launch, type ProcessGroup, startProcess } from "./process.ts";
+import { killProcess, type Launch, type ProcessGroup, SpawnFailed, startProcess } from "./process.ts";
 
 export interface RunOptions {
   readonly podUid: string;
@@ -16,7 +16,7 @@ export interface RunOptions {
   readonly restartCount: number;
 }
 
-export interface EndCause {
+interface EndCause {
   readonly reason: string;
   readonly message: string;
 }
@@ -33,6 +33,7 @@ export class ContainerRun {
   readonly target: ActionTarget;
   readonly #services: NodeServices;
   readonly #process: ProcessGroup;
+  readonly #over = new AbortController();
   #because: EndCause | undefined;
 
   private constructor(services: NodeServices, options: RunOptions, process: ProcessGroup) {
@@ -48,27 +49,34 @@ export class ContainerRun {
   /** @throws SpawnFailed */
   static async start(services: NodeServices, options: RunOptions): Promise<ContainerRun> {
     const process = await startProcess(options.launch);
-    services.records.add(recordKey(options), process.pid, options.launch.program);
+    try {
+      services.records.add(recordKey(options), process.pid, options.launch.program);
+    } catch (cause) {
+      // What cannot be remembered could not be found again after a crash.
+      process.signal("SIGKILL");
+      throw new SpawnFailed(`cannot record ${options.launch.program}`, { cause });
+    }
     return new ContainerRun(services, options, process);
   }
 
-  /** Resolves when the program has ended; its log may still be on its way. */
-  get exited(): Promise<unknown> {
-    return this.#process.exited;
+  /** Aborted as soon as the run has ended or is killed: from then on nothing it answers means anything. */
+  get over(): AbortSignal {
+    return this.#over.signal;
   }
 
   /** Ends everything at once and says why. The first cause is the one that is told. */
   kill(because?: EndCause): void {
     this.#because ??= because;
+    this.#over.abort(new Error("the container was killed"));
     this.#process.signal("SIGKILL");
   }
 
   /** `preStop`, SIGTERM, and at the deadline SIGKILL: the order of a kubelet. Resolves when the program has ended. */
-  async terminate(preStop: LifecycleHandler | undefined, deadline: Deadline, because?: EndCause): Promise<void> {
-    this.#because ??= because;
-    if (preStop) await Promise.race([this.runHook(preStop, deadline.signal), this.exited]);
+  async terminate(preStop: LifecycleHandler | undefined, deadline: Deadline): Promise<void> {
+    const { exited } = this.#process;
+    if (preStop) await Promise.race([this.runHook(preStop, deadline.signal), exited]);
     this.#process.signal("SIGTERM");
-    await Promise.race([this.exited, aborted(deadline.signal)]);
+    await Promise.race([exited, aborted(deadline.signal)]);
     this.#process.signal("SIGKILL");
     await this.ended;
   }
@@ -90,6 +98,8 @@ export class ContainerRun {
     const path = directories.containerLog(podUid, container.name, restartCount);
     const log = new ContainerLog(path, clock);
     liveLogs.set(path, log);
+    // The log of the run before this one can be asked for, and none before that.
+    void removeLog(directories.containerLog(podUid, container.name, restartCount - 2));
     log.attach(this.#process.stdout, "stdout");
     log.attach(this.#process.stderr, "stderr");
     using _ = watch.watch(this.#process.pid, ({ port, pids }) => {
@@ -98,6 +108,7 @@ export class ContainerRun {
     });
 
     const exit = await this.#process.exited;
+    this.#over.abort(new Error("the container has ended"));
     const finishedAt = clock.now();
     records.remove(recordKey(options));
     await log.close();

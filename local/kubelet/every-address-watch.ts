@@ -7,7 +7,7 @@ import { listProcesses, type ProcessFacts, socketInodes } from "./proc.ts";
 const firstLooksMs = [20, 60, 140, 300, 600, 1_200, 2_500, 5_000, 10_000];
 const laterLooksMs = 30_000;
 /** Looking may take no more than this share of the time, on a machine with very many connections too. */
-const shareOfTime = 0.2;
+const shareOfTime = 0.5;
 
 export interface FoundListener {
   readonly port: number;
@@ -29,6 +29,7 @@ export class EveryAddressWatch implements Disposable {
   #looking: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #restMs = 0;
+  #lookedMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -37,11 +38,12 @@ export class EveryAddressWatch implements Disposable {
   /** Looks at a process group until disposed of, and calls `found` when something in it listens on every address. */
   watch(groupId: number, found: (listener: FoundListener) => void): Disposable {
     const lookAgain = (nth: number): Timer => {
-      const delayMs =
-        (firstLooksMs[nth] ?? laterLooksMs) - (nth < firstLooksMs.length ? (firstLooksMs[nth - 1] ?? 0) : 0);
+      const atMs = firstLooksMs[nth];
+      const delayMs = atMs === undefined ? laterLooksMs : atMs - (firstLooksMs[nth - 1] ?? 0);
       return this.#clock.after(delayMs, () => {
-        entry.timer = lookAgain(Math.min(nth + 1, firstLooksMs.length));
-        void this.look();
+        entry.timer = lookAgain(nth + 1);
+        // One look is for all groups, so at rest they need not each have their own.
+        if (atMs !== undefined || this.#clock.ticksMs() - this.#lookedMs >= laterLooksMs / 2) void this.look();
       });
     };
     const entry = { found, timer: lookAgain(0) };
@@ -81,6 +83,7 @@ export class EveryAddressWatch implements Disposable {
     if (this.#groups.size === 0) return;
     if (this.#restMs > 1) await this.#clock.sleep(this.#restMs);
     const beganMs = this.#clock.ticksMs();
+    this.#lookedMs = beganMs;
     const texts = await Promise.all(
       ["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readFile(file, "utf8").catch(() => "")),
     );

@@ -22,6 +22,7 @@ import { StatusWriter } from "./status-writer.ts";
 const defaultGraceMs = 30_000;
 const leastGraceMs = 2_000;
 const firstWriteMs = 5;
+const deleteAttemptsMax = 20;
 
 /** One Pod from the moment it comes to this node until nothing of it is left. */
 export class PodLife {
@@ -72,7 +73,7 @@ export class PodLife {
   /** Starts what the Pod is made of; returns at once. */
   begin(): void {
     if (isFinished(this.#pod.status?.phase)) return;
-    this.#lived = this.#live();
+    this.#lived = this.#live().catch((error: unknown) => this.#broken(error));
     // Whoever waits for the Pod waits for its process, so that comes first; most often it runs by then, and the first
     // write tells of it.
     this.#services.clock.after(firstWriteMs, () => this.#writer.changed());
@@ -129,8 +130,8 @@ export class PodLife {
       await this.#stopAll(this.#sidecars());
       await Promise.all(sidecars);
     }
-    if (!signal.aborted)
-      this.#services.addresses.free(this.podIp, this.#pod.metadata.uid, this.#services.clock.ticksMs());
+    const { addresses, clock } = this.#services;
+    if (!signal.aborted) addresses.free(this.podIp, this.#pod.metadata.uid, clock.ticksMs());
   }
 
   /** `activeDeadlineSeconds`: after so long the Pod has failed, whatever it does. */
@@ -151,7 +152,7 @@ export class PodLife {
 
   #end(graceMs: number): void {
     this.#deadline.shorten(Math.max(graceMs, leastGraceMs));
-    this.#ending ??= this.#endOnce();
+    this.#ending ??= this.#endOnce().catch((error: unknown) => this.#broken(error));
   }
 
   async #endOnce(): Promise<void> {
@@ -225,6 +226,11 @@ export class PodLife {
     });
   }
 
+  /** One Pod that cannot be looked after any more is no reason to let go of the others. */
+  #broken(error: unknown): void {
+    this.#services.log.error({ err: error, uid: this.#pod.metadata.uid }, "a Pod could not be looked after");
+  }
+
   #tell(type: "Normal" | "Warning", reason: string, note: string): void {
     this.#services.events.record({ regarding: this.#pod, type, reason, action: reason, note });
   }
@@ -270,5 +276,3 @@ export class PodLife {
     return makePodStatus(this.#view());
   }
 }
-
-const deleteAttemptsMax = 20;

@@ -1,6 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { vi } from "vitest";
 import { type Container, type Event, eventType, type Pod, type PodSpec, podType } from "../../api/core.ts";
 import type { Stored } from "../../api/meta.ts";
@@ -31,6 +31,9 @@ export interface LocalNode extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+/** Where the programs of tests are: this Node, and what every system has. */
+export const testPath = `${dirname(process.execPath)}:/usr/bin:/bin`;
+
 const waiting = { interval: 10, timeout: 10_000 };
 
 export async function openLocalNode(
@@ -45,7 +48,7 @@ export async function openLocalNode(
       clock: systemClock,
       log: silentLogger,
       dataDir,
-      environment: options.environment ?? { PATH: process.env["PATH"] },
+      environment: options.environment ?? { PATH: testPath },
     });
   let kubelet = options.started === false ? undefined : start();
   await kubelet?.synced;
