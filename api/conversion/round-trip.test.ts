@@ -1,0 +1,96 @@
+import { describe, expect, it } from "vitest";
+import { generatedAlpha, generatedBeta } from "../../test/support/generated-versions.ts";
+import { seededRandom } from "../../test/support/seeded-random.ts";
+import { core, extensions } from "../../test/support/versions.ts";
+import { v1alpha1StateAnnotations } from "../keys.ts";
+import type { KubeObject } from "../meta.ts";
+import { withAnnotations } from "./annotations.ts";
+import { convertReview } from "./conversion-review.ts";
+import { allKinds, convert } from "./convert.ts";
+
+const kinds = ["Sandbox", "SandboxClaim", "SandboxTemplate", "SandboxWarmPool"] as const;
+type Kind = (typeof kinds)[number];
+const versionsOf = (kind: Kind) => (kind === "Sandbox" ? core : extensions);
+const rounds = 500;
+
+function eachGenerated(check: (kind: Kind, seed: number) => void): void {
+  for (const kind of kinds) for (let seed = 1; seed <= rounds; seed += 1) check(kind, seed);
+}
+
+/** With the state as the object that it spells: the order of its fields means nothing. */
+function withReadState(kind: Kind, { metadata, ...object }: KubeObject): object {
+  const { [v1alpha1StateAnnotations[kind]]: state, ...annotations } = metadata.annotations ?? {};
+  return { ...object, metadata: { ...metadata, annotations }, state: JSON.parse(state ?? "") };
+}
+
+function frozen<T>(value: T): T {
+  if (typeof value === "object" && value !== null) Object.values(Object.freeze(value)).forEach(frozen);
+  return value;
+}
+
+describe("any object", () => {
+  it("of v1alpha1 comes back from v1beta1 as it was", () => {
+    eachGenerated((kind, seed) => {
+      const original = generatedAlpha[kind](seededRandom(seed));
+      const { alpha, beta } = versionsOf(kind);
+      expect(convert(convert(original, beta), alpha), `${kind} of seed ${seed}`).toEqual(original);
+    });
+  });
+
+  it("of v1alpha1 comes back as it was when it is written and read again and again, and its state does not grow", () => {
+    eachGenerated((kind, seed) => {
+      const original = generatedAlpha[kind](seededRandom(seed));
+      const { alpha, beta } = versionsOf(kind);
+      const once = convert(original, beta);
+      const again = convert(convert(convert(convert(once, alpha), beta), alpha), beta);
+      expect(withReadState(kind, again), `${kind} of seed ${seed}`).toEqual(withReadState(kind, once));
+    });
+  });
+
+  it("of v1beta1 comes back from v1alpha1 with nothing more than its state", () => {
+    eachGenerated((kind, seed) => {
+      const original = generatedBeta[kind](seededRandom(seed));
+      const { alpha, beta } = versionsOf(kind);
+      const back = convert(convert(original, alpha), beta);
+      const withoutState = withAnnotations(back, { [v1alpha1StateAnnotations[kind]]: undefined });
+      expect(withoutState, `${kind} of seed ${seed}`).toEqual(original);
+    });
+  });
+
+  it("is not touched by its conversion, nor is anything in it", () => {
+    eachGenerated((kind, seed) => {
+      const { alpha, beta } = versionsOf(kind);
+      const older: KubeObject = frozen(generatedAlpha[kind](seededRandom(seed)));
+      const newer: KubeObject = frozen(generatedBeta[kind](seededRandom(seed)));
+      expect(convert(older, beta)).not.toBe(older);
+      expect(convert(newer, alpha)).not.toBe(newer);
+    });
+  });
+
+  it("keeps all metadata but its annotations", () => {
+    eachGenerated((kind, seed) => {
+      const original: KubeObject = generatedAlpha[kind](seededRandom(seed));
+      const { annotations: _before, ...metadata } = original.metadata;
+      const { annotations: _after, ...converted } = convert(original, versionsOf(kind).beta).metadata;
+      expect(converted).toEqual(metadata);
+    });
+  });
+});
+
+describe("a review of 5 000 objects", () => {
+  it("is answered in one call, in order, each object sharing what did not change with the one that it came from", () => {
+    const objects = Array.from({ length: 5_000 }, (_, seed) => generatedAlpha.Sandbox(seededRandom(seed)));
+    const review = {
+      apiVersion: "apiextensions.k8s.io/v1",
+      kind: "ConversionReview",
+      request: { uid: "u", desiredAPIVersion: core.beta, objects },
+    } as const;
+    const { convertedObjects } = convertReview(review, allKinds).response;
+    expect(convertedObjects.map(({ metadata }) => metadata.uid)).toEqual(objects.map(({ metadata }) => metadata.uid));
+    const shares = (at: number) => {
+      const converted = convertedObjects[at] as (typeof objects)[number] | undefined;
+      return converted?.spec?.podTemplate === objects[at]?.spec?.podTemplate;
+    };
+    expect(objects.every((_, at) => shares(at))).toBe(true);
+  });
+});
