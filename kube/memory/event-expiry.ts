@@ -8,7 +8,7 @@ const lifetimeMs = 60 * 60_000;
 const sweepEveryMs = 60_000;
 
 /** More than a busy laptop tells in an hour. */
-export const eventsMax = 5_000;
+const eventsMax = 5_000;
 
 /** Forgets events an hour after they were last written, and the oldest when there are too many. */
 export function startEventExpiry(storage: Storage, clock: Clock): Running {
