@@ -177,6 +177,27 @@ describe("a waiting client is told at once", () => {
 });
 
 describe("a replica that leaves", () => {
+  it("serves new connections until the news is out, and lets what it carries end in good order (W2)", async () => {
+    await using world = await openActivatorWorld(["--drain-settle=300ms"]);
+    let finish = () => {};
+    const program = httpProgram((request, response) => {
+      if (request.url === "/long") finish = () => response.end("the end");
+      else response.end("short");
+      response.flushHeaders();
+    });
+    await world.awake("nova", program);
+    using long = await rawConnection(world.activator);
+    long.send("GET /long HTTP/1.1\r\nHost: nova.default.sandbox.localhost\r\n\r\n");
+    await long.until("200 OK");
+    const drained = world.activator.drain();
+    using late = await rawConnection(world.activator);
+    late.send("GET /short HTTP/1.1\r\nHost: nova.default.sandbox.localhost\r\n\r\n");
+    expect(await late.closed()).toMatch(/Connection: close[\s\S]*short/);
+    finish();
+    await drained;
+    expect(long.received).toContain("the end");
+  });
+
   it("is not ready, finishes what it carries, and answers what it still holds", async () => {
     await using world = await openActivatorWorld(["--shutdown-timeout=300ms"]);
     await world.asleep("nova");

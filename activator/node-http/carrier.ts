@@ -27,7 +27,13 @@ export interface CarrierOptions {
 
 /** Carries HTTP/1.1 over Node's own client, on a connection that exists before anything is sent. */
 export function createHttp1Carrier(options: CarrierOptions): Carry<Http1Exchange> {
-  return (exchange, upstream, how) => new Carriage(exchange, upstream, how, options).run();
+  return async (exchange, upstream, how) => {
+    using unused = new DisposableStack();
+    unused.defer(() => upstream.socket.destroy()); // Node refuses a head with a throw
+    const carriage = new Carriage(exchange, upstream, how, options);
+    unused.move();
+    await carriage.run();
+  };
 }
 
 /**

@@ -42,9 +42,10 @@ export class Holds {
 
 /**
  * How long a request may be held, in milliseconds since its head: the least of what the sandbox, the client and we
- * allow, less a margin, so that the answer is ours and arrives while the client still listens.
+ * allow, less a margin (of a short time at most half), so that the answer is ours and arrives while the client still
+ * listens.
  */
 export function holdLimitMs(...allowedMs: readonly (number | undefined)[]): number {
   const budgetMs = Math.min(...allowedMs.filter((each) => each !== undefined));
-  return Math.max(budgetMs - Math.max(1_000, budgetMs * 0.05), 0);
+  return budgetMs - Math.min(Math.max(1_000, budgetMs * 0.05), budgetMs / 2);
 }

@@ -47,6 +47,19 @@ describe("a wake", () => {
     expect((await stayed).patchedMs).toEqual(expect.any(Number));
   });
 
+  it("begins anew for whoever comes when all who waited have left", async () => {
+    await using api = await openMemoryApi();
+    const sandbox = await asleep((each) => api.client.create(sandboxType, each));
+    const waker = new Waker(api.client, rate, systemClock);
+    const leaving = new AbortController();
+    const left = waker.wake(sandbox, leaving.signal);
+    leaving.abort(new Error("left"));
+    await expect(left).rejects.toThrow("left");
+    await waker.wake(sandbox, never);
+    const now = await api.client.get(sandboxType, { namespace: "default", name: "nova" });
+    expect(now.spec.operatingMode).toBe("Running");
+  });
+
   it("is refused when its namespace wakes more than it may", async () => {
     await using api = await openMemoryApi();
     const waker = new Waker(api.client, { perSecond: 0.01, burst: 1 }, systemClock);

@@ -20,6 +20,7 @@ interface Flight {
   readonly answered: Promise<number | undefined>;
   readonly stop: AbortController;
   waiters: number;
+  over: boolean;
 }
 
 // The API server may be away for a while; held requests outlive that, and there is one caller for each sandbox.
@@ -60,19 +61,36 @@ export class Waker {
       return { mine, patchedMs: await abortable(flight.answered, signal) };
     } finally {
       flight.waiters -= 1;
-      if (flight.waiters === 0) flight.stop.abort(new Error("nobody waits for this wake any more"));
+      if (flight.waiters === 0 && !flight.over) this.#abandon(uid, flight);
     }
+  }
+
+  // Out of the map at once: whoever comes next must not join what was just given up.
+  #abandon(uid: string, flight: Flight): void {
+    if (this.#flights.get(uid) === flight) this.#flights.delete(uid);
+    flight.stop.abort(new Error("nobody waits for this wake any more"));
   }
 
   #start(sandbox: Stored<Sandbox>): Flight {
     const { uid, resourceVersion } = sandbox.metadata;
     const stop = new AbortController();
-    const flight: Flight = { resourceVersion, answered: this.#ask(sandbox, stop.signal), stop, waiters: 0 };
+    const flight: Flight = {
+      resourceVersion,
+      answered: this.#ask(sandbox, stop.signal),
+      stop,
+      waiters: 0,
+      over: false,
+    };
     this.#flights.set(uid, flight);
     const forget = () => {
+      flight.over = true;
       if (this.#flights.get(uid) === flight) this.#flights.delete(uid);
     };
-    flight.answered.then(() => this.#clock.after(rememberMs, forget), forget);
+    const remember = () => {
+      flight.over = true;
+      this.#clock.after(rememberMs, forget);
+    };
+    flight.answered.then(remember, forget);
     return flight;
   }
 

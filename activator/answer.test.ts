@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { isNavigation, prefersPage, toResponse } from "./answer.ts";
+import { ActivatorError, activatorErrors, type ErrorCode } from "./errors.ts";
+import type { HeaderPair, RequestHead } from "./request.ts";
+
+function head(headers: Record<string, string>, method = "GET"): RequestHead {
+  const pairs: HeaderPair[] = Object.entries(headers);
+  return { method, target: "/", host: "any", headers: pairs, peer: "", upgrade: false };
+}
+
+describe("an answer of our own", () => {
+  it.each([
+    ["text/html", true],
+    ["text/html,application/xhtml+xml,*/*;q=0.8", true],
+    ["application/json, text/html;q=0.9", false],
+    ["text/html;q=0", false],
+    ["*/*", false],
+    ["", false],
+  ])("is a page for Accept: %s? %s", (accept, page) => {
+    expect(prefersPage([["Accept", accept]])).toBe(page);
+  });
+
+  it.each(Object.keys(activatorErrors) as ErrorCode[])("says in one key of JSON what %s is", (code) => {
+    const { status, headers, body } = toResponse(new ActivatorError(code, { subject: "nova", because: "it rains" }));
+    expect(JSON.parse(body)).toEqual({ detail: expect.stringMatching(/./) });
+    expect(headers).toContainEqual(["X-Rouse-Reason", code]);
+    expect(status === 503).toBe(headers.some(([name]) => name === "Retry-After"));
+  });
+
+  it("shows what it was told as text, never as markup, and at most a line of it", () => {
+    const error = new ActivatorError("ContainerFailed", { subject: "nova", because: `<script>${"a".repeat(999)}` });
+    const { body } = toResponse(error, head({ Accept: "text/html" }));
+    expect(body).not.toContain("<script>");
+    expect(error.detail.length).toBeLessThan(400);
+  });
+
+  it("keeps its cause for the log", () => {
+    const error = new ActivatorError("WakeRefused", { subject: "nova", cause: new Error("rbac: secret detail") });
+    expect(toResponse(error).body).not.toContain("secret");
+  });
+});
+
+it("only a person who opens a page navigates (router 24.8)", () => {
+  const page = { Accept: "text/html", "Sec-Fetch-Mode": "navigate" };
+  expect(isNavigation(head(page))).toBe(true);
+  expect(isNavigation(head(page, "POST"))).toBe(false);
+  expect(isNavigation(head({ Accept: "text/html" }))).toBe(false);
+  expect(isNavigation(head({ ...page, Accept: "application/json" }))).toBe(false);
+});
