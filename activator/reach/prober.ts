@@ -5,8 +5,8 @@ import type { Target } from "../sandbox/look.ts";
 import { dial } from "./dial.ts";
 import { passes } from "./run-probe.ts";
 
-/** Steps from a program that starts in milliseconds to one that takes seconds; the wait is at most half as long again. */
-const steps = { firstMs: 2, growth: 1.5, longestMs: 50 } as const;
+/** Steps are a share of the time that it has taken so far, so that probing adds that share and no more to any wake. */
+const steps = { share: 0.02, shortestMs: 2, longestMs: 50 } as const;
 /** A SYN into a network that is not there yet is lost; the next attempt is sooner than the kernel's own second one. */
 const attemptLimitMs = 250;
 
@@ -84,10 +84,12 @@ export class Prober {
   }
 
   async #probe(target: Target, signal: AbortSignal): Promise<Socket> {
-    for (let stepMs: number = steps.firstMs; ; stepMs = Math.min(stepMs * steps.growth, steps.longestMs)) {
+    const beganMs = this.#clock.ticksMs();
+    for (;;) {
       const socket = await this.#attempt(target, signal);
       if (socket) return this.#accepted(target, socket);
-      await this.#clock.sleep(stepMs, signal);
+      const shareMs = (this.#clock.ticksMs() - beganMs) * steps.share;
+      await this.#clock.sleep(Math.min(Math.max(shareMs, steps.shortestMs), steps.longestMs), signal);
     }
   }
 
