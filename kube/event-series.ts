@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Event } from "../api/core.ts";
 import type { KubeObject } from "../api/meta.ts";
 import { EventRateLimit } from "./event-rate-limit.ts";
-import { toMicroTime } from "./micro-time.ts";
+import { MicroTimes, toMicroTime } from "./micro-time.ts";
 
 /** Something that the user of an object should know. */
 export interface Happening {
@@ -54,6 +54,8 @@ const nameCharactersMax = 253;
 export class EventSeries {
   readonly #reporter: Reporter;
   readonly #rateLimit = new EventRateLimit();
+  // Whoever sorts events by their time sees them in the order in which they happened.
+  readonly #eventTimes = new MicroTimes();
   // In the order of last use. What a full map pushes out is forgotten, also when it was not written yet.
   readonly #known = new Map<string, Series>();
 
@@ -75,7 +77,7 @@ export class EventSeries {
       return { key, repeated: true };
     }
     if (!this.#rateLimit.take(identityOf(happening.regarding), ticksMs)) return undefined;
-    const event = makeEvent(happening, this.#reporter, lastObservedTime);
+    const event = makeEvent(happening, this.#reporter, this.#eventTimes.of(now));
     this.#remember(key, { event, count: 1, writtenCount: 0, lastMs: ticksMs, lastObservedTime });
     return { key, repeated: false };
   }
