@@ -5,6 +5,7 @@ import { killClusterProcesses, removeCgroups } from "./cgroup.ts";
 import { refuseOtherOwner, removeDirectory } from "./cluster-directory.ts";
 import { restoreKernelSettings } from "./kernel-settings.ts";
 import { layoutOf, provisionerDirectory } from "./layout.ts";
+import { stayAlive } from "./stay-alive.ts";
 
 /**
  * Ends a cluster, or what is left of one, and leaves the machine as it was: no process, mount, bridge, network
@@ -14,6 +15,7 @@ import { layoutOf, provisionerDirectory } from "./layout.ts";
  */
 export async function endCluster(directory: string, clock: Clock): Promise<void> {
   const layout = layoutOf(directory);
+  using _alive = stayAlive();
   await refuseOtherOwner(layout);
   // The mounts and the network namespaces of all Pods go with the last process that is in them.
   await killClusterProcesses(clock);

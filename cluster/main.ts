@@ -10,11 +10,7 @@ import { startCluster } from "./start-cluster.ts";
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
-// The clock's timers let a process end whose work is not done; an open channel does not.
-const { port1: untilDone } = new MessageChannel();
-untilDone.ref();
 process.exitCode = await main(process.argv.slice(2));
-untilDone.close();
 
 /** The exit status of the process. */
 async function main(args: readonly string[]): Promise<number> {

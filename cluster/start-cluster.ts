@@ -15,6 +15,7 @@ import { isNamespaceReady, namespaceKeeper } from "./mount-namespace.ts";
 import { nodeName } from "./network.ts";
 import { settingsFiles } from "./settings.ts";
 import { type Inside, insideOf, startComponent } from "./start-component.ts";
+import { stayAlive } from "./stay-alive.ts";
 import { waitUntil } from "./wait.ts";
 
 export interface ClusterOptions {
@@ -39,6 +40,7 @@ export interface Cluster {
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { directory, programs, clock } = options;
   const layout = layoutOf(directory);
+  using _alive = stayAlive();
   await claimDirectory(layout);
   using _lock = lockDataDir(directory);
   await makeCredentials(layout, clock);
