@@ -33,10 +33,9 @@ export function jsonAnswer(code: number, json: string, headers?: Answer["headers
   return { code, body: json, ...(headers && { headers }) };
 }
 
-/** What the fields that were dropped are told with: RFC 7234 warnings, one to a header. */
-export function warningHeaders(warnings: readonly string[]): Answer["headers"] {
-  if (warnings.length === 0) return undefined;
-  return { warning: warnings.map((text) => `299 - ${JSON.stringify(text)}`) };
+/** Puts RFC 7234 warnings on whatever will be answered, one to a header: what a person should know and no program needs. */
+export function warn(response: ServerResponse, texts: readonly string[]): void {
+  for (const text of texts) response.appendHeader("warning", `299 - ${JSON.stringify(text)}`);
 }
 
 export function refusalAnswer({ code, status, retryAfterSeconds }: StatusError): Answer {

@@ -13,7 +13,9 @@ export class KindRegistry {
     for (const kind of kinds) {
       const { group, version, plural } = kind.type;
       this.#byPath.set(`${group}/${version}/${plural}`, kind);
-      this.#byGroupKind.set(`${group}/${kind.type.kind}`, kind);
+      const groupKind = `${group}/${kind.type.kind}`;
+      // Of several versions the stored one stands for the kind.
+      if (!kind.view || !this.#byGroupKind.has(groupKind)) this.#byGroupKind.set(groupKind, kind);
       if (!kind.view) this.#byResource.set(storedResource(kind), kind);
     }
   }

@@ -74,10 +74,10 @@ export class ObjectWrites {
     const merged = onlyItsPart(kind, current.object, asked, subresource);
     const { object: admitted, warnings } = this.#admit(kind, merged, current.object, subresource, mode);
     const next = withGeneration(kind, current.object, admitted);
-    if (sameJson(next, current.object)) return { entry: current, warnings };
+    const spelled = intoStore(kind, next);
+    if (sameJson(spelled, stored.object)) return { entry: current, warnings };
     if (mode.dryRun) return { entry: unstored(next), warnings };
-    const entry = storeOrFinish(this.#storage, resource, intoStore(kind, next));
-    return { entry: viewOf(kind, entry), warnings };
+    return { entry: viewOf(kind, storeOrFinish(this.#storage, resource, spelled)), warnings };
   }
 
   #admit(

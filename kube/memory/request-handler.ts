@@ -1,5 +1,5 @@
 import { type AccessRules, refusalOfAccess } from "./access.ts";
-import { type Answer, type Exchange, type Handled, jsonAnswer } from "./exchange.ts";
+import { type Answer, type Exchange, type Handled, jsonAnswer, warn } from "./exchange.ts";
 import type { KindRegistry } from "./kind-registry.ts";
 import type { ServerDocuments } from "./kinds/server-documents.ts";
 import { readAccept } from "./media-types.ts";
@@ -47,14 +47,15 @@ async function handleResource(
   kind: ServedKind,
   { resources, logs }: Services,
 ): Promise<Handled> {
-  const { method } = exchange;
+  const { method, response } = exchange;
+  if (kind.deprecationWarning) warn(response, [kind.deprecationWarning]);
   if (!kind.type.namespaced && namespace !== undefined) throw noSuchResource();
   if (name === undefined) {
     const asked = { ...exchange, kind, namespace, subresource: undefined };
     // An object of a namespaced kind can only be created in a namespace.
     const creatable = !kind.type.namespaced || namespace !== undefined;
     if (method === "GET") return resources.list(asked);
-    if (isReadOnly(kind)) throw methodNotAllowed();
+    if (kind.readOnly) throw methodNotAllowed();
     if (method === "POST" && creatable) return resources.create(asked);
     if (method === "DELETE" && creatable) return resources.deleteCollection(asked);
     throw methodNotAllowed();
@@ -66,7 +67,7 @@ async function handleResource(
   }
   const asked = { ...exchange, kind, namespace, name, subresource: subresourceOf(kind, name, part) };
   if (method === "GET") return resources.get(asked);
-  if (isReadOnly(kind)) throw methodNotAllowed();
+  if (kind.readOnly) throw methodNotAllowed();
   if (method === "PUT") return resources.replace(asked);
   if (method === "PATCH") return resources.patch(asked);
   if (method === "DELETE" && part === undefined) return resources.delete(asked);
@@ -74,6 +75,3 @@ async function handleResource(
 }
 
 const isPod = ({ type }: ServedKind): boolean => type.group === "" && type.kind === "Pod";
-
-// What this server serves is decided when it starts; its definitions are there to be looked at.
-const isReadOnly = ({ type }: ServedKind): boolean => type.kind === "CustomResourceDefinition";

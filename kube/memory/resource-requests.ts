@@ -1,7 +1,7 @@
 import type { StatusCause } from "../../api/meta.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { type Answer, type Exchange, type Handled, jsonAnswer, streaming, warningHeaders } from "./exchange.ts";
+import { type Answer, type Exchange, type Handled, jsonAnswer, streaming, warn } from "./exchange.ts";
 import { storedResource } from "./kind-registry.ts";
 import { mediaTypeOf, parsePatchBody, readAccept } from "./media-types.ts";
 import type { Deleted, ObjectDeletion } from "./object-deletion.ts";
@@ -167,9 +167,8 @@ export class ResourceRequests {
   }
 
   #written(code: number, asked: ResourceRequest, { entry, warnings }: Written): Answer {
-    const answer = this.#answer(code, asked, entry);
-    const headers = warningHeaders(warnings);
-    return headers ? { ...answer, headers } : answer;
+    warn(asked.response, warnings);
+    return this.#answer(code, asked, entry);
   }
 
   #answer(code: number, { kind, subresource, query, request }: ResourceRequest, entry: Entry): Answer {

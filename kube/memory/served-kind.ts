@@ -83,6 +83,10 @@ export interface ServedKind {
    * and read and watched as `view.fromStored`, which also sets `apiVersion` and `kind`.
    */
   readonly view?: View;
+  /** Present: every answer about this version carries it as a warning. */
+  readonly deprecationWarning?: string;
+  /** Present and true: its objects are there to be looked at. */
+  readonly readOnly?: boolean;
   /** Whether writes to `/status` are separate from writes to the object. */
   readonly hasStatus: boolean;
   readonly scale?: {

@@ -94,7 +94,7 @@ export class WatchStream implements Disposable {
       if (!(error instanceof StatusError)) throw error;
       return this.#cutOff(error);
     }
-    this.#subscription = hub.listen(resource, (commit) => this.#send(commit));
+    this.#subscription = hub.listen(resource, (commit) => this.#sendOrCutOff(commit));
     if (this.#ended) return this[Symbol.dispose]();
     const lifetimeMs = timeoutSeconds === undefined ? defaultTimeoutMs : timeoutSeconds * 1_000;
     this.#timers.push(this.#clock.after(lifetimeMs, () => this.end()));
@@ -122,6 +122,16 @@ export class WatchStream implements Disposable {
       if (matches(entry.object)) this.#write(eventLine("ADDED", entry, look));
     }
     if (sendInitialEvents) this.#bookmark({ annotations: { "k8s.io/initial-events-end": "true" } });
+  }
+
+  /** An object that cannot be told in this version ends the watch, and must not disturb whoever wrote it. */
+  #sendOrCutOff(commit: Commit): void {
+    try {
+      this.#send(commit);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      this.#cutOff(error);
+    }
   }
 
   #send(commit: Commit): void {

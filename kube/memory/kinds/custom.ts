@@ -7,12 +7,17 @@ import { compileJsonPath } from "./json-path.ts";
 import { objectMetaSchema } from "./metadata/schema.ts";
 import { compileSchema } from "./schema/compile.ts";
 
+/** A custom kind takes every write by its schema alone, whatever the occasion. */
+export interface CustomKind extends ServedKind {
+  readonly prepare: (object: KubeObject) => ReturnType<ServedKind["prepare"]>;
+}
+
 /**
  * One version of a custom resource definition as a kind that the server serves.
  *
  * @throws Error when the definition has no such version.
  */
-export function customKind({ spec }: Definition, versionName: string): ServedKind {
+export function customKind({ spec }: Definition, versionName: string): CustomKind {
   const version = spec.versions.find(({ name }) => name === versionName);
   if (!version) throw new Error(`${spec.names.plural}.${spec.group} has no version ${versionName}`);
   const { names } = spec;
@@ -31,6 +36,7 @@ export function customKind({ spec }: Definition, versionName: string): ServedKin
     listKind: names.listKind ?? `${names.kind}List`,
     shortNames: names.shortNames ?? [],
     categories: names.categories ?? [],
+    ...(version.deprecationWarning !== undefined && { deprecationWarning: version.deprecationWarning }),
     hasStatus: version.subresources !== undefined,
     ...(scale && { scale }),
     columns: columnsOf(version),

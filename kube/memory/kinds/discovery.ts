@@ -31,12 +31,7 @@ const objectVerbs = ["create", "delete", "deletecollection", "get", "list", "pat
 const readVerbs = ["get", "list", "watch"];
 const partVerbs = ["get", "patch", "update"];
 
-/** The kinds that are there to be looked at. */
-const readOnlyKinds: ReadonlySet<string> = new Set(["CustomResourceDefinition"]);
-
-function verbsOf({ type }: ServedKind): readonly string[] {
-  return readOnlyKinds.has(type.kind) ? readVerbs : objectVerbs;
-}
+const verbsOf = ({ readOnly }: ServedKind): readonly string[] => (readOnly ? readVerbs : objectVerbs);
 
 function subresourcesOf(kind: ServedKind): readonly Resource[] {
   return [

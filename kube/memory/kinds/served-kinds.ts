@@ -12,17 +12,14 @@ import { podKind } from "./builtin/pod/pod-kind.ts";
 import { serviceKind } from "./builtin/service.ts";
 import { serviceAccountKind } from "./builtin/service-account.ts";
 import { volumeClaimKind } from "./builtin/volume-claim.ts";
-import { customKind } from "./custom.ts";
+import { customKinds } from "./versions.ts";
 
 export interface ServedKindsOptions {
   /** Where Services get their addresses; by default from a loopback range. */
   readonly clusterIps?: ClusterIps;
 }
 
-/** The version of the custom kinds that is served while there is no conversion between versions. */
-const customVersion = "v1beta1";
-
-/** Every kind that the API server in memory serves: the built-in ones that our programs use, and our own. */
+/** Every kind that the API server in memory serves: the built-in ones that our programs use, and our own in both versions. */
 export function servedKinds({ clusterIps = loopbackClusterIps() }: ServedKindsOptions = {}): readonly ServedKind[] {
   return [
     configMapKind,
@@ -39,6 +36,6 @@ export function servedKinds({ clusterIps = loopbackClusterIps() }: ServedKindsOp
     serviceAccountKind,
     volumeClaimKind,
     customResourceDefinitionKind,
-    ...customResourceDefinitions().map((definition) => customKind(definition, customVersion)),
+    ...customResourceDefinitions().flatMap(customKinds),
   ];
 }

@@ -13,6 +13,7 @@ export interface BuiltinKind {
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];
   readonly hasStatus?: boolean;
+  readonly readOnly?: boolean;
   readonly view?: View;
   /** What names may look like beside being DNS subdomains, which is asked of every kind. */
   readonly nameRule?: NameRule;
@@ -42,6 +43,7 @@ export function builtinKind(kind: BuiltinKind): ServedKind {
     shortNames: kind.shortNames ?? [],
     categories: kind.categories ?? [],
     hasStatus: kind.hasStatus ?? false,
+    ...(kind.readOnly && { readOnly: true }),
     ...(kind.view && { view: kind.view }),
     ...(kind.restored && { restored: kind.restored }),
     columns: kind.columns,

@@ -10,6 +10,7 @@ export const customResourceDefinitionKind = builtinKind({
   shortNames: ["crd", "crds"],
   categories: ["api-extensions"],
   hasStatus: true,
+  readOnly: true,
   schema: kindSchema("CustomResourceDefinition describes a kind that is not built in.", {
     spec: anything,
     status: anything,

@@ -1,26 +1,10 @@
 import { labelSelector } from "../../../../api/crd/selectors.ts";
 import { described, int32, intOrString, listOf, object, oneOf, text, withDefault } from "../../../../api/crd/shapes.ts";
 import type { KubeObject } from "../../../../api/meta.ts";
-import type { ResourceType } from "../../../../api/resource-type.ts";
+import { type NetworkPolicy, networkPolicyType } from "../../../../api/network-policy.ts";
 import { kindSchema } from "../metadata/schema.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import { ageColumn, column, keyValues, nameColumn } from "./columns.ts";
-
-interface NetworkPolicy extends KubeObject {
-  readonly spec?: {
-    readonly podSelector?: { readonly matchLabels?: Readonly<Record<string, string>> };
-    readonly policyTypes?: readonly string[];
-    readonly egress?: readonly unknown[];
-  };
-}
-
-const networkPolicyType: ResourceType<NetworkPolicy> = {
-  group: "networking.k8s.io",
-  version: "v1",
-  kind: "NetworkPolicy",
-  plural: "networkpolicies",
-  namespaced: true,
-};
 
 const port = object({
   protocol: withDefault(oneOf("SCTP", "TCP", "UDP"), "TCP"),
