@@ -34,6 +34,14 @@ export interface LocalWorld {
 const host = "127.0.0.1";
 const domain = "sandbox.localhost";
 
+// There is nobody to lead beside it, nobody who scrapes it, and the API server in memory converts by itself.
+const controllerFlags = [
+  "--leader-elect=false",
+  "--enable-webhook=false",
+  "--metrics-bind-address=0",
+  "--health-probe-bind-address=0",
+];
+
 /**
  * Runs an API server, a kubelet of processes, the controller and the activator in this process until `stop` is aborted,
  * then ends them in the reverse order. The two programs are the ones that run on a cluster; only what they talk to is
@@ -54,10 +62,13 @@ export async function runLocal(config: LocalConfig, world: LocalWorld, stop: Abo
   await using client = createKubeClient(connection, { userAgent: "rouse-local", registry });
   await using kubelet = startKubelet({ client, clock, log, dataDir: data.path, environment: world.environment });
   podLogs.bind(kubelet.podLogs);
-  await using controller = await startController(
-    parseControllerConfig(["--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"]),
-    { client, clock, log, registry, identity: "local" },
-  );
+  await using controller = await startController(parseControllerConfig(controllerFlags), {
+    client,
+    clock,
+    log,
+    registry,
+    identity: "local",
+  });
   const wakes: WakeTimeline[] = [];
   await using activator = await namingThePort(config.port, "activator", "--port", () =>
     startActivator(activatorConfig(config), { client, clock, log, registry, onWake: (wake) => void wakes.push(wake) }),

@@ -22,7 +22,7 @@ export function describeAddresses({ api, kubeconfig, activator, metrics }: Addre
     ["activator", activator],
     ["metrics", metrics],
     ["kubeconfig", kubeconfig],
-  ]);
+  ]).concat("\nSandboxes are plain processes of this machine here: nothing isolates them.\n");
 }
 
 export function describeTimeline({ wakePatched, podCreated, portAccepted, firstByte }: Timeline): string {

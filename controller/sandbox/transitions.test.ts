@@ -52,6 +52,10 @@ describe("no event tells of a Sandbox", () => {
     ["that was made suspended", { before: [], after: [asleep] }],
     ["that still has several Pods", { before: [multiple], after: [multiple] }],
     ["whose Pod still cannot be made", { before: [invalid], after: [invalid], failures: refusedPod }],
+    [
+      "whose Pod ends as it is suspended",
+      { sandbox: aSandbox({ operatingMode: "Suspended" }), after: [ended("PodSucceeded")] },
+    ],
     ["whose Pod ended before", { before: [ended("PodFailed")], after: [ended("PodFailed")] }],
     [
       "that goes when it expires",

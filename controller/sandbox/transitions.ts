@@ -1,4 +1,5 @@
 import { findCondition, isConditionTrue } from "../../api/conditions.ts";
+import { effectiveOperatingMode } from "../../api/defaults.ts";
 import type { Condition } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import type { Happening } from "../../kube/event-recorder.ts";
@@ -67,7 +68,9 @@ function multiplePods(passage: Passage): Told | undefined {
   return { type: "Warning", reason: "MultiplePods", action: "Reconciling", note };
 }
 
+/** A Pod that ends because its sandbox is suspended did what it was told; the suspension is the news. */
 function podEnded(passage: Passage): Told | undefined {
+  if (effectiveOperatingMode(passage.sandbox.spec) === "Suspended") return undefined;
   const finished = findCondition(passage.after, "Finished");
   if (!finished || !turnedTrue(passage, "Finished")) return undefined;
   const type = finished.reason === "PodFailed" ? "Warning" : "Normal";

@@ -62,7 +62,7 @@ export function startKubelet(options: KubeletOptions): Kubelet {
   const liveLogs = new Map<string, ContainerLog>();
   const synced = Promise.withResolvers<void>();
   let pods: NodePods | undefined;
-  log.warn("containers run as plain processes of this machine: nothing isolates them from it or from each other");
+  log.info("containers run as plain processes of this machine: nothing isolates them from it or from each other");
 
   const task = startTask("the process runtime", async (signal) => {
     for (const directory of [directories.pods, directories.volumes, directories.logs]) {
