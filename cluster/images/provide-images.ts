@@ -1,7 +1,11 @@
 import type { Inside } from "../start-component.ts";
 import { provideBusybox } from "./busybox.ts";
+import { provideNodeBase } from "./node-base.ts";
+import { provideProducts } from "./product.ts";
 
 /** Gives the container runtime every image that is not there yet. */
 export async function provideImages(inside: Inside): Promise<void> {
   await provideBusybox(inside);
+  await provideNodeBase(inside);
+  await provideProducts(inside);
 }
