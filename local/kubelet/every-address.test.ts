@@ -40,8 +40,8 @@ describe.runIf(process.platform === "linux")("a program that listens on every ad
     await node.createPod("nova", { restartPolicy: "Never", containers: [aScript(script)] });
     const pod = await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Failed"));
     expect(pod.status?.containerStatuses?.[0]?.state?.terminated?.reason).toBe("BindsEveryAddress");
-    const facts = await readProcess(Number(await readPodLog(node, pod)));
-    expect(facts?.zombie ?? true).toBe(true);
+    const child = Number(await readPodLog(node, pod));
+    await expect.poll(async () => (await readProcess(child))?.zombie ?? true).toBe(true);
   });
 
   it("is never ready, even when its probe passes", async () => {
