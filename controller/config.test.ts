@@ -16,6 +16,12 @@ describe("the controller's command line", () => {
       sandboxWorkers: 100,
       sandboxWriteBehindMs: 0,
       sandboxEvents: true,
+      webhook: {
+        port: 9443,
+        service: { name: "agent-sandbox-webhook-service", namespace: "agent-sandbox-system" },
+        certificateFiles: undefined,
+        extensions: false,
+      },
       warnings: [],
     });
   });
@@ -62,6 +68,7 @@ describe("the controller's command line", () => {
     "--sandbox-write-behind-window=-1s",
     "--webhook-cert-name= ",
     "--webhook-key-name=",
+    "--webhook-port=65536",
     "--metrics-bind-address=8080",
     "--health-probe-bind-address=:99999",
     "--zap-log-level=loud",
@@ -83,14 +90,38 @@ describe("the controller's command line", () => {
     expect(() => parseControllerConfig(["--help"])).toThrow(HelpRequested);
   });
 
-  it("warns of what will not happen, webhooks of older manifests among it", () => {
-    const { warnings } = parseControllerConfig([
-      "--enable-webhook=false",
+  it("O6, O23: says where the webhook's certificate is, or that there is no webhook", () => {
+    const { webhook } = parseControllerConfig([
       "--extensions",
-      "--sandbox-concurrent-workers=1000",
+      "--manage-webhook-certs=false",
+      "--webhook-cert-dir=/certs",
+      "--webhook-cert-name=a.pem",
+      "--webhook-port=0",
+      "--webhook-service-name=ours",
+      "--webhook-namespace=here",
     ]);
+    expect(webhook).toEqual({
+      port: 0,
+      service: { name: "ours", namespace: "here" },
+      certificateFiles: { directory: "/certs", certName: "a.pem", keyName: "tls.key" },
+      extensions: true,
+    });
+    expect(parseControllerConfig(["--enable-webhook=false"]).webhook).toBeUndefined();
+  });
+
+  it("warns of webhook flags that change nothing", () => {
+    expect(parseControllerConfig(["--webhook-key-name=k.pem"]).warnings).toEqual([
+      "--webhook-key-name has no effect: the certificates are managed",
+    ]);
+    expect(parseControllerConfig(["--enable-webhook=false", "--manage-webhook-certs"]).warnings).toEqual([
+      "--manage-webhook-certs has no effect: there is no webhook",
+    ]);
+    expect(parseControllerConfig(["--enable-webhook=false"]).warnings).toEqual([]);
+  });
+
+  it("warns of what will not happen", () => {
+    const { warnings } = parseControllerConfig(["--extensions", "--sandbox-concurrent-workers=1000"]);
     expect(warnings).toEqual([
-      "--enable-webhook has no effect: there is no webhook",
       "--extensions has no effect: claims, templates and warm pools are not served yet",
       "1052 workers in all are more than 1000",
     ]);

@@ -1,7 +1,8 @@
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import type { LogLevel } from "../lib/log.ts";
 import { type BindAddress, parseBindAddress } from "./bind-address.ts";
-import { type ControllerFlagName, controllerFlags, webhookFlags } from "./controller-flags.ts";
+import { type ControllerFlagName, controllerFlags } from "./controller-flags.ts";
+import type { WebhookConfig } from "./webhook/webhook-config.ts";
 
 /** What the controller is asked to do, read once from its command line. */
 export interface ControllerConfig {
@@ -20,6 +21,8 @@ export interface ControllerConfig {
   readonly sandboxWorkers: number;
   readonly sandboxWriteBehindMs: number;
   readonly sandboxEvents: boolean;
+  /** Undefined: there is none, and the definitions have to do without conversion. */
+  readonly webhook: WebhookConfig | undefined;
   /** What was asked for and will not happen; to be logged. */
   readonly warnings: readonly string[];
 }
@@ -54,6 +57,7 @@ export function parseControllerConfig(args: readonly string[]): ControllerConfig
     sandboxWorkers: values["sandbox-concurrent-workers"],
     sandboxWriteBehindMs: values["sandbox-write-behind-window"],
     sandboxEvents: !values["disable-sandbox-events"],
+    webhook: values["enable-webhook"] ? webhookOf(values) : undefined,
     warnings: warningsAbout(values, given),
   };
 }
@@ -81,6 +85,8 @@ function complaintsAbout(values: Values): readonly string[] {
   for (const name of ["webhook-cert-name", "webhook-key-name"] as const) {
     if (values[name].trim() === "") wrong.push(`--${name} must not be blank`);
   }
+  const webhookPort = values["webhook-port"];
+  if (webhookPort < 0 || webhookPort > 65_535) wrong.push("--webhook-port must be a port");
   if (values["sandbox-write-behind-window"] < 0) wrong.push("--sandbox-write-behind-window must not be negative");
   const refillRate = values["sandbox-warm-pool-max-refill-rate"];
   if (!Number.isFinite(refillRate) || refillRate < 0) {
@@ -97,6 +103,30 @@ function complaintsAbout(values: Values): readonly string[] {
   return wrong;
 }
 
+function webhookOf(values: Values): WebhookConfig {
+  const certificateFiles = {
+    directory: values["webhook-cert-dir"],
+    certName: values["webhook-cert-name"],
+    keyName: values["webhook-key-name"],
+  };
+  return {
+    port: values["webhook-port"],
+    service: { name: values["webhook-service-name"], namespace: values["webhook-namespace"] },
+    certificateFiles: values["manage-webhook-certs"] ? undefined : certificateFiles,
+    extensions: values.extensions,
+  };
+}
+
+function webhookWarnings(values: Values, given: ReadonlySet<string>): readonly string[] {
+  if (!values["enable-webhook"]) {
+    return given.has("manage-webhook-certs") ? ["--manage-webhook-certs has no effect: there is no webhook"] : [];
+  }
+  if (!values["manage-webhook-certs"]) return [];
+  return (["webhook-cert-name", "webhook-key-name"] as const)
+    .filter((name) => values[name] !== controllerFlags[name].default)
+    .map((name) => `--${name} has no effect: the certificates are managed`);
+}
+
 function complaintAboutAddress(name: string, text: string): readonly string[] {
   try {
     parseBindAddress(text);
@@ -107,11 +137,10 @@ function complaintAboutAddress(name: string, text: string): readonly string[] {
 }
 
 function warningsAbout(values: Values, given: ReadonlySet<string>): readonly string[] {
-  const webhook = webhookFlags.filter((name) => given.has(name));
   const workers = workerCounts.reduce((sum, name) => sum + values[name], 0);
   const limited = values["kube-api-qps"] > 0;
   return [
-    ...webhook.map((name) => `--${name} has no effect: there is no webhook`),
+    ...webhookWarnings(values, given),
     ...(values.extensions ? ["--extensions has no effect: claims, templates and warm pools are not served yet"] : []),
     ...(values["enable-tracing"] ? ["--enable-tracing has no effect: traces are not exported yet"] : []),
     ...(limited ? ["--kube-api-qps has no effect: requests to the API server are not limited"] : []),

@@ -1,7 +1,6 @@
 import { flag } from "../lib/flags.ts";
 
 const laterWork = "accepted; has no effect yet";
-const removed = "accepted and ignored, with a warning: there is no webhook";
 
 /** Every flag of the controller, by the names and with the defaults that existing manifests count on. */
 export const controllerFlags = {
@@ -43,14 +42,20 @@ export const controllerFlags = {
   "tls-min-version": flag.string("VersionTLS12", `oldest TLS version served (${laterWork})`),
   "tls-cipher-suites": flag.string("", `TLS cipher suites served (${laterWork})`),
 
-  "webhook-port": flag.integer(9443, removed),
-  "webhook-cert-dir": flag.string("", removed),
-  "webhook-cert-name": flag.string("tls.crt", removed),
-  "webhook-key-name": flag.string("tls.key", removed),
-  "webhook-service-name": flag.string("agent-sandbox-webhook-service", removed),
-  "webhook-namespace": flag.string("agent-sandbox-system", removed),
-  "manage-webhook-certs": flag.boolean(true, removed),
-  "enable-webhook": flag.boolean(true, removed),
+  "enable-webhook": flag.boolean(true, "convert between v1alpha1 and v1beta1 for the API server"),
+  "webhook-port": flag.integer(9443, "where the conversion webhook is served"),
+  "webhook-service-name": flag.string("agent-sandbox-webhook-service", "the Service in front of the webhook"),
+  "webhook-namespace": flag.string("agent-sandbox-system", "the namespace of that Service and of the certificates"),
+  "manage-webhook-certs": flag.boolean(
+    true,
+    "make and renew the webhook's certificates, and make the API server trust them",
+  ),
+  "webhook-cert-dir": flag.string(
+    "/tmp/k8s-webhook-server/serving-certs",
+    "where the webhook's certificate is, when it is not managed",
+  ),
+  "webhook-cert-name": flag.string("tls.crt", "the certificate's file in that directory"),
+  "webhook-key-name": flag.string("tls.key", "the key's file in that directory"),
 
   "zap-devel": flag.boolean(false, "log from debug level on"),
   "zap-encoder": flag.string("json", "accepted; the log is always JSON"),
@@ -60,15 +65,3 @@ export const controllerFlags = {
 };
 
 export type ControllerFlagName = keyof typeof controllerFlags;
-
-/** Those that say something about a webhook. */
-export const webhookFlags: readonly ControllerFlagName[] = [
-  "webhook-port",
-  "webhook-cert-dir",
-  "webhook-cert-name",
-  "webhook-key-name",
-  "webhook-service-name",
-  "webhook-namespace",
-  "manage-webhook-certs",
-  "enable-webhook",
-];

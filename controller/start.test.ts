@@ -13,7 +13,11 @@ import { openSandboxLab, waiting } from "../test/support/sandbox-lab.ts";
 import { parseControllerConfig } from "./config.ts";
 import { startController } from "./start.ts";
 
-const pages = ["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"];
+const pages = [
+  "--enable-webhook=false",
+  "--metrics-bind-address=127.0.0.1:0",
+  "--health-probe-bind-address=127.0.0.1:0",
+];
 const lease = { namespace: "agent-sandbox-system", name: "a3317529.agent-sandbox.x-k8s.io" };
 
 function start(client: Awaited<ReturnType<typeof openMemoryApi>>["client"], flags: readonly string[], identity = "a") {

@@ -14,6 +14,7 @@ import { registerSandboxCensus } from "./sandbox/sandbox-census.ts";
 import { startSandboxController } from "./sandbox/start-sandbox-controller.ts";
 import { type Informers, startInformers } from "./start-informers.ts";
 import { type Page, type PageServer, startPageServer } from "./start-page-server.ts";
+import { startWebhook } from "./webhook/start-webhook.ts";
 
 export interface ControllerParts {
   readonly client: KubeClient;
@@ -28,6 +29,7 @@ export interface RunningController extends Running {
   /** Resolves once every store has been filled. */
   readonly synced: Promise<void>;
   /** Undefined where it is not served. */
+  readonly webhookPort: number | undefined;
   readonly metricsUrl: string | undefined;
   readonly healthUrl: string | undefined;
 }
@@ -35,15 +37,19 @@ export interface RunningController extends Running {
 const leaseName = "a3317529.agent-sandbox.x-k8s.io";
 
 /**
- * Starts the controller: its pages and stores at once, its work as soon as the stores are filled and it leads.
+ * Starts the controller: its webhook, pages and stores at once, its work as soon as the stores are filled and it leads.
  * Disposal finishes what is in hand, then gives up the lease.
  *
- * @throws Error when an address cannot be had, ConfigError when the lease has no namespace.
+ * @throws Error when an address cannot be had, ConfigError when the lease has no namespace, or what the webhook's
+ *   certificates lack.
  */
 export async function startController(config: ControllerConfig, parts: ControllerParts): Promise<RunningController> {
   const { client, clock, log, registry } = parts;
   await using stack = new AsyncDisposableStack();
   registerBuildInfo(registry);
+  // First of all: without it the API server cannot read what is stored in the older version, nor can our own stores.
+  const webhook =
+    config.webhook && stack.use(await startWebhook(config.webhook, { ...parts, clusterDomain: config.clusterDomain }));
   const informers = stack.use(startInformers({ client, clock, log, trackedOnly: config.cachesTrackedOnly }));
   registerSandboxCensus(registry, () => informers.sandboxes.store.list());
   const metrics = await servePages(stack, "metrics", config.metricsAddress, { "/metrics": metricsPage(registry) }, log);
@@ -56,12 +62,13 @@ export async function startController(config: ControllerConfig, parts: Controlle
     informers.failed,
     leadership.lost,
     work.failed,
-    ...[metrics, health].flatMap((server) => server?.failed ?? []),
+    ...[webhook, metrics, health].flatMap((server) => server?.failed ?? []),
   ]);
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
     failed,
     synced: informers.synced,
+    webhookPort: webhook?.port,
     metricsUrl: metrics?.url,
     healthUrl: health?.url,
     [Symbol.asyncDispose]: () => started.disposeAsync(),

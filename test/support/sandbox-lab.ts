@@ -16,6 +16,7 @@ import { type RecordingClient, recordCalls } from "./recording-client.ts";
 
 const ofTests = [
   "--leader-elect=false",
+  "--enable-webhook=false",
   "--metrics-bind-address=127.0.0.1:0",
   "--health-probe-bind-address=127.0.0.1:0",
 ];

@@ -1,0 +1,75 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
+import type { Secret } from "../../api/core.ts";
+import type { CertificatePair } from "../../lib/certificates.ts";
+
+/** What the webhook's Secret holds: who vouches for the webhook, and what the webhook shows. */
+export interface CertificateSet {
+  /** PEM, one to an entry: the newest authority, then those whose certificates may still be shown by some replica. */
+  readonly authorities: readonly string[];
+  /** PEM: the key of the newest authority. Secrets that others have made do not carry it. */
+  readonly authorityKey: string | undefined;
+  readonly server: CertificatePair;
+}
+
+/** The Secret is there, but nobody can serve with it; the message says what to do about it. */
+export class UnusableSecret extends Error {
+  override readonly name = "UnusableSecret";
+}
+
+/** @throws UnusableSecret when a part is missing, is no PEM, or does not fit the others. */
+export function readCertificateSecret(secret: Secret): CertificateSet {
+  const { namespace = "", name = "" } = secret.metadata;
+  const unusable = (why: string) =>
+    new UnusableSecret(`Secret ${namespace}/${name}: ${why}; delete it, and a new one is made at the next start`);
+  const part = (key: string): string => Buffer.from(secret.data?.[key] ?? "", "base64").toString("utf8");
+
+  const authorities = certificatesIn(part("ca.crt"));
+  if (authorities.length === 0 || !authorities.every(isCertificate)) throw unusable("ca.crt holds no PEM certificate");
+  const server = { certificate: part("tls.crt"), key: part("tls.key") };
+  if (!isCertificate(server.certificate)) throw unusable("tls.crt holds no PEM certificate");
+  const key = parseKey(server.key);
+  if (!key) throw unusable("tls.key holds no PEM private key");
+  if (!new X509Certificate(server.certificate).checkPrivateKey(key))
+    throw unusable("tls.key is not the key of tls.crt");
+  return { authorities, authorityKey: keyOf(authorities[0], part("ca.key")), server };
+}
+
+/** As `data` of the Secret. `ca.key` is ours; everything else is as existing installations have it. */
+export function certificateSecretData({ authorities, authorityKey, server }: CertificateSet): Record<string, string> {
+  const base64 = (text: string): string => Buffer.from(text).toString("base64");
+  return {
+    "ca.crt": base64(authorityBundle(authorities)),
+    "tls.crt": base64(server.certificate),
+    "tls.key": base64(server.key),
+    ...(authorityKey !== undefined && { "ca.key": base64(authorityKey) }),
+  };
+}
+
+const authorityBundle = (authorities: readonly string[]): string =>
+  authorities.map((authority) => `${authority.trim()}\n`).join("");
+
+function certificatesIn(pem: string): readonly string[] {
+  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).subject !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+function parseKey(pem: string): KeyObject | undefined {
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The key, if it is the one of this authority: somebody may have put in another authority and left the key. */
+function keyOf(authority: string | undefined, pem: string): string | undefined {
+  const key = parseKey(pem);
+  return key && authority !== undefined && new X509Certificate(authority).checkPrivateKey(key) ? pem : undefined;
+}

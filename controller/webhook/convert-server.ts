@@ -1,0 +1,121 @@
+import type { IncomingMessage } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { convertReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
+import type { ConvertibleKind } from "../../api/conversion/convert.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Running } from "../../lib/lifecycle.ts";
+import type { Logger } from "../../lib/log.ts";
+import { BodyBudget, BodyRefused } from "./body-budget.ts";
+import type { CertificateSource } from "./certificate-source.ts";
+import { conversionPath } from "./trusted-authorities.ts";
+
+export interface ConvertServerOptions {
+  /** 0 is any that is free. */
+  readonly port: number;
+  readonly certificates: Pick<CertificateSource, "current" | "onChange">;
+  readonly kinds: readonly ConvertibleKind[];
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface ConvertServer extends Running {
+  /** Where it really listens. */
+  readonly port: number;
+}
+
+// An API server gives a webhook 30 seconds. It keeps idle connections for 90, and must be the one who closes them: what
+// it sends on a connection that is being closed would be lost.
+const limits = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 120_000, maxHeaderSize: 16_384 };
+const connectionsMax = 256;
+// The webhook answers whoever reaches it. A list of thousands of objects has tens of megabytes.
+const bodyBytesMax = 128 * 1024 * 1024;
+const bodyBytesInHandMax = 256 * 1024 * 1024;
+// How long whoever is sending may go on when the webhook ends.
+const farewellMs = 5_000;
+
+/**
+ * Serves `/convert` over HTTPS. A new certificate is shown to those who connect after it has come.
+ *
+ * @throws Error when the port cannot be had.
+ */
+export async function startConvertServer({
+  port,
+  certificates,
+  kinds,
+  clock,
+  log,
+}: ConvertServerOptions): Promise<ConvertServer> {
+  const budget = new BodyBudget({ bytesMax: bodyBytesMax, bytesInHandMax: bodyBytesInHandMax });
+  const server = createServer({ ...limits, ...secretsOf(certificates) }, async (request, response) => {
+    const made = await answer(request, budget, kinds).catch((error: unknown) => refusalFor(error, log));
+    // What is left of a refused body is not the next request, and a server that ends takes none.
+    if (!request.complete || !server.listening) response.setHeader("connection", "close");
+    const { code, contentType, body } = made;
+    response.writeHead(code, { "content-type": contentType, "content-length": Buffer.byteLength(body) }).end(body);
+  });
+  server.maxConnections = connectionsMax;
+  // A client that breaks off its handshake is no news.
+  server.on("tlsClientError", (err) => log.debug({ err }, "a TLS handshake with the webhook failed"));
+  const following = certificates.onChange(() => server.setSecureContext(secretsOf(certificates)));
+  await listen(server, port);
+  const failed = new Promise<never>((_, reject) => server.once("error", reject));
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  return {
+    failed,
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      following[Symbol.dispose]();
+      using _deadline = clock.after(farewellMs, () => server.closeAllConnections());
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+interface Answer {
+  readonly code: number;
+  readonly contentType: "application/json" | "text/plain";
+  readonly body: string;
+}
+
+async function answer(
+  request: IncomingMessage,
+  budget: BodyBudget,
+  kinds: readonly ConvertibleKind[],
+): Promise<Answer> {
+  const path = new URL(request.url ?? "/", "https://any").pathname;
+  if (path !== conversionPath) return { code: 404, contentType: "text/plain", body: "not found\n" };
+  if (request.method !== "POST") return { code: 405, contentType: "text/plain", body: "POST only\n" };
+  using body = await budget.read(request);
+  const answered = convertReview(parseConversionReview(parseJson(body.text)), kinds);
+  return { code: 200, contentType: "application/json", body: JSON.stringify(answered) };
+}
+
+function refusalFor(error: unknown, log: Logger): Answer {
+  if (error instanceof BodyRefused) return { code: error.code, contentType: "text/plain", body: `${error.message}\n` };
+  if (error instanceof NoConversionReview) return { code: 400, contentType: "text/plain", body: `${error.message}\n` };
+  log.error({ err: error }, "a conversion failed unexpectedly");
+  return { code: 500, contentType: "text/plain", body: "internal error\n" };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new NoConversionReview("the body is no JSON", { cause });
+  }
+}
+
+const secretsOf = ({ current }: Pick<CertificateSource, "current">) => {
+  const { certificate, key } = current();
+  return { cert: certificate, key };
+};
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (cause) => {
+      reject(new Error(`cannot serve the conversion webhook on :${port}: ${cause.message}`, { cause }));
+    });
+    server.listen({ port }, resolve);
+  });
+}

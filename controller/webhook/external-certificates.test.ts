@@ -1,0 +1,88 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { FakeClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { waiting } from "../../test/support/sandbox-lab.ts";
+import { webhookService } from "../../test/support/webhook-world.ts";
+import { lookEveryMs, NoCertificateFiles, startExternalCertificates } from "./external-certificates.ts";
+import { makeCertificates } from "./make-certificates.ts";
+
+const newPair = async () => (await makeCertificates(webhookService, "cluster.local", new Date("2026-01-01"))).server;
+const [first, second] = await Promise.all([newPair(), newPair()]);
+
+async function openDirectory(files: Readonly<Record<string, string>>) {
+  const path = await mkdtemp(join(tmpdir(), "webhook-certs-"));
+  const write = async (name: string, text: string) => writeFile(join(path, name), text);
+  for (const [name, text] of Object.entries(files)) await write(name, text);
+  const usual = { directory: path, certName: "tls.crt", keyName: "tls.key" };
+  return { path, usual, write, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
+}
+
+const start = (files: Parameters<typeof startExternalCertificates>[0], clock = new FakeClock()) =>
+  startExternalCertificates(files, { clock, log: silentLogger });
+
+describe("a certificate that somebody else puts into a directory", () => {
+  it("is shown from its two files, whatever they are called", async () => {
+    await using directory = await openDirectory({ "a.pem": first.certificate, "b.pem": first.key });
+    await using certificates = await start({ ...directory.usual, certName: "a.pem", keyName: "b.pem" });
+    expect(certificates.current()).toEqual(first);
+  });
+
+  it("O15: may be in one file with its key", async () => {
+    const both = `${first.key}\n${first.certificate}`;
+    await using directory = await openDirectory({ "cert.pem": both });
+    await using certificates = await start(directory.usual);
+    expect(certificates.current()).toEqual({ certificate: both, key: both });
+  });
+
+  it("O16: under names of its own is not looked for elsewhere", async () => {
+    await using directory = await openDirectory({ "cert.pem": `${first.key}\n${first.certificate}` });
+    const custom = { ...directory.usual, certName: "mine.crt" };
+    await expect(start(custom)).rejects.toThrow(`${directory.path} has no file mine.crt and no file tls.key`);
+  });
+
+  it("stops the start when half of it is missing, is no file, or does not fit", async () => {
+    await using half = await openDirectory({ "tls.crt": first.certificate, "cert.pem": first.certificate });
+    await expect(start(half.usual)).rejects.toThrow("has no file tls.key for the webhook");
+    await mkdir(join(half.path, "tls.key"));
+    await expect(start(half.usual)).rejects.toThrow("has no file tls.key for the webhook");
+    await using unfit = await openDirectory({ "tls.crt": first.certificate, "tls.key": second.key });
+    await expect(start(unfit.usual)).rejects.toThrow(NoCertificateFiles);
+  });
+
+  it("O22: is followed by the next one within ten seconds, and not by half of it", async () => {
+    await using directory = await openDirectory({ "tls.crt": first.certificate, "tls.key": first.key });
+    const clock = new FakeClock();
+    await using certificates = await start(directory.usual, clock);
+    const seen: unknown[] = [];
+    using _listening = certificates.onChange((pair) => seen.push(pair));
+    await directory.write("tls.crt", second.certificate);
+    await clock.advance(lookEveryMs);
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+    expect(certificates.current()).toEqual(first);
+    await directory.write("tls.key", second.key);
+    await clock.advance(lookEveryMs);
+    await vi.waitFor(() => expect(certificates.current()).toEqual(second), waiting);
+    expect(seen).toEqual([second]);
+  });
+
+  it("O22: is followed when the directory is swapped by a link, as the kubelet does", async () => {
+    await using directory = await openDirectory({});
+    for (const [version, pair] of Object.entries({ v1: first, v2: second })) {
+      await mkdir(join(directory.path, version));
+      await directory.write(`${version}/tls.crt`, pair.certificate);
+      await directory.write(`${version}/tls.key`, pair.key);
+    }
+    await symlink("v1", join(directory.path, "data"));
+    for (const name of ["tls.crt", "tls.key"]) await symlink(`data/${name}`, join(directory.path, name));
+    const clock = new FakeClock();
+    await using certificates = await start(directory.usual, clock);
+    expect(certificates.current()).toEqual(first);
+    await symlink("v2", join(directory.path, "data.next"));
+    await rename(join(directory.path, "data.next"), join(directory.path, "data"));
+    await clock.advance(lookEveryMs);
+    await vi.waitFor(() => expect(certificates.current()).toEqual(second), waiting);
+  });
+});

@@ -1,0 +1,57 @@
+import { X509Certificate } from "node:crypto";
+import type { CertificateSet } from "./certificate-secret.ts";
+
+/** How long authorities and certificates are good for; a little of it lies in the past, for clocks that run late. */
+export const backdatedMs = 3_600_000;
+export const lifetimeMs = 365 * 24 * 3_600_000;
+
+/** What is within so much of its end is renewed. */
+export const renewBeforeMs = 30 * 24 * 3_600_000;
+/** How old an authority is before something signed by it is shown: by then every API server trusts it. */
+export const settleMs = 10 * 60_000;
+/** Somebody may change the Secret by hand. */
+export const lookAgainMaxMs = 12 * 3_600_000;
+
+export type RotationStep =
+  | { readonly do: "keep"; readonly lookAgainMs: number }
+  /** Sign a new server certificate with the authority that there is. */
+  | { readonly do: "renewServer" }
+  /** Make a new authority beside the old ones; what the server shows stays, if it is good for anything. */
+  | { readonly do: "renewAuthority" };
+
+/**
+ * What has to happen next to the certificates of a server that clients call `hostName`. A new authority is made known a
+ * while before anything is signed by it, so that at every moment every client trusts what any replica shows; only where
+ * nobody can trust the server as it is there is nothing to wait for.
+ */
+export function nextRotationStep(set: CertificateSet, hostName: string, now: Date): RotationStep {
+  const trustedForMs = serverTrustedForMs(set, hostName, now);
+  if (trustedForMs > renewBeforeMs) {
+    return { do: "keep", lookAgainMs: Math.min(trustedForMs - renewBeforeMs, lookAgainMaxMs) };
+  }
+  const signer = set.authorityKey === undefined ? undefined : newestAuthority(set);
+  if (!signer || remainingMs(signer, now) <= renewBeforeMs) return { do: "renewAuthority" };
+  const settlesInMs = signer.validFromDate.getTime() + backdatedMs + settleMs - now.getTime();
+  if (trustedForMs > 0 && settlesInMs > 0) return { do: "keep", lookAgainMs: settlesInMs };
+  return { do: "renewServer" };
+}
+
+/** Those whose certificates somebody may still show. */
+export const livingAuthorities = (authorities: readonly string[], now: Date): readonly string[] =>
+  authorities.filter((authority) => remainingMs(new X509Certificate(authority), now) > 0);
+
+const remainingMs = ({ validToDate }: X509Certificate, now: Date): number => validToDate.getTime() - now.getTime();
+
+function newestAuthority({ authorities }: CertificateSet): X509Certificate | undefined {
+  return authorities[0] === undefined ? undefined : new X509Certificate(authorities[0]);
+}
+
+/** For how long a client that trusts the authorities, and only them, accepts the server; 0 when it does not now. */
+function serverTrustedForMs({ authorities, server }: CertificateSet, hostName: string, now: Date): number {
+  const shown = new X509Certificate(server.certificate);
+  const issuer = authorities
+    .map((authority) => new X509Certificate(authority))
+    .find((authority) => shown.checkIssued(authority) && shown.verify(authority.publicKey));
+  if (!issuer || !shown.checkHost(hostName) || shown.validFromDate > now) return 0;
+  return Math.max(0, Math.min(remainingMs(shown, now), remainingMs(issuer, now)));
+}

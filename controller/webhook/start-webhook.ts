@@ -1,0 +1,52 @@
+import { allKinds, coreKinds } from "../../api/conversion/convert.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Running } from "../../lib/lifecycle.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { CertificateSource } from "./certificate-source.ts";
+import { startConvertServer } from "./convert-server.ts";
+import { startExternalCertificates } from "./external-certificates.ts";
+import { startManagedCertificates } from "./managed-certificates.ts";
+import type { WebhookConfig } from "./webhook-config.ts";
+
+export interface WebhookParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly clusterDomain: string;
+}
+
+export interface RunningWebhook extends Running {
+  /** Where it really listens. */
+  readonly port: number;
+}
+
+/**
+ * Starts to convert between `v1alpha1` and `v1beta1` for the API server, in every replica, whether it leads or not. With
+ * managed certificates the API server knows whom to trust before the webhook listens.
+ *
+ * @throws UnusableSecret or NoCertificateFiles when there is nothing to serve with, Error when the port cannot be had, or
+ *   what `KubeClient` throws.
+ */
+export async function startWebhook(config: WebhookConfig, parts: WebhookParts): Promise<RunningWebhook> {
+  const log = parts.log.child({ logger: "webhook" });
+  await using stack = new AsyncDisposableStack();
+  const certificates = stack.use(await startCertificates(config, { ...parts, log }));
+  const kinds = config.extensions ? allKinds : coreKinds;
+  const server = stack.use(
+    await startConvertServer({ port: config.port, certificates, kinds, clock: parts.clock, log }),
+  );
+  const failed = Promise.race([certificates.failed, server.failed]);
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  const started = stack.move();
+  return { failed, port: server.port, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+function startCertificates(
+  { certificateFiles, service }: WebhookConfig,
+  parts: WebhookParts,
+): Promise<CertificateSource> {
+  return certificateFiles
+    ? startExternalCertificates(certificateFiles, parts)
+    : startManagedCertificates({ ...parts, service });
+}

@@ -1,0 +1,12 @@
+import type { CertificateFiles } from "./external-certificates.ts";
+import type { WebhookService } from "./make-certificates.ts";
+
+/** What the webhook is asked to do. */
+export interface WebhookConfig {
+  readonly port: number;
+  readonly service: WebhookService;
+  /** Undefined: its certificates are made, kept in a Secret and renewed here. */
+  readonly certificateFiles: CertificateFiles | undefined;
+  /** Whether claims, templates and pools are converted too. */
+  readonly extensions: boolean;
+}
