@@ -1,5 +1,7 @@
 // The rules of networking.k8s.io/v1, as a SandboxTemplate carries them.
-import type { IntOrString } from "./core.ts";
+import type { KubeObject } from "./meta.ts";
+import type { IntOrString } from "./pod.ts";
+import type { ResourceType } from "./resource-type.ts";
 
 export interface LabelSelector {
   readonly matchLabels?: Readonly<Record<string, string>>;
@@ -31,3 +33,23 @@ export interface NetworkPolicyEgressRule {
   readonly to?: readonly NetworkPolicyPeer[];
   readonly ports?: readonly NetworkPolicyPort[];
 }
+
+export interface NetworkPolicySpec {
+  readonly podSelector?: LabelSelector;
+  /** The directions in which nothing is allowed but what a rule allows. */
+  readonly policyTypes?: readonly ("Ingress" | "Egress")[];
+  readonly ingress?: readonly NetworkPolicyIngressRule[];
+  readonly egress?: readonly NetworkPolicyEgressRule[];
+}
+
+export interface NetworkPolicy extends KubeObject {
+  readonly spec?: NetworkPolicySpec;
+}
+
+export const networkPolicyType: ResourceType<NetworkPolicy> = {
+  group: "networking.k8s.io",
+  version: "v1",
+  kind: "NetworkPolicy",
+  plural: "networkpolicies",
+  namespaced: true,
+};

@@ -1,0 +1,37 @@
+import {
+  createdByLabel,
+  launchTypeLabel,
+  podTemplateHashLabel,
+  safeToEvictAnnotation,
+  templateHashLabel,
+  warmPoolSandboxLabel,
+} from "../../api/keys.ts";
+import type { Stored } from "../../api/meta.ts";
+import { nameHash } from "../../api/names.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import { type SandboxWarmPool, sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import { makeSandbox } from "../blueprint/make-sandbox.ts";
+import { controllerReference } from "../ownership.ts";
+import type { Observed } from "./observed.ts";
+
+/** A new member of a pool. `evictable`: the autoscaler may evict it while nobody has claimed it. */
+export function makeMember(
+  pool: Stored<SandboxWarmPool>,
+  { object, blueprint }: NonNullable<Observed["template"]>,
+  evictable: boolean,
+): Sandbox {
+  const { name } = pool.metadata;
+  const podLabels = {
+    [warmPoolSandboxLabel]: nameHash(name),
+    [podTemplateHashLabel]: blueprint.podTemplateHash,
+    [templateHashLabel]: blueprint.blueprintHash,
+  };
+  const said = object.spec.podTemplate.metadata?.annotations?.[safeToEvictAnnotation];
+  return makeSandbox(object, blueprint, {
+    owner: controllerReference(sandboxWarmPoolType, pool),
+    named: { generateName: `${name}-` },
+    labels: { ...podLabels, [launchTypeLabel]: "warm", [createdByLabel]: "controller" },
+    podLabels,
+    podAnnotations: evictable && said === undefined ? { [safeToEvictAnnotation]: "true" } : {},
+  });
+}

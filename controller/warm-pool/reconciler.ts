@@ -1,0 +1,131 @@
+import { effectivePoolReplicas } from "../../api/defaults.ts";
+import { keyOf, type Stored } from "../../api/meta.ts";
+import { type SandboxWarmPool, type SandboxWarmPoolStatus, sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import type { EventRecorder } from "../../kube/event-recorder.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Outcome } from "../../lib/workers.ts";
+import { semanticallyEqual } from "../semantic-equality.ts";
+import { conclude } from "./conclude.ts";
+import { decideSize } from "./decide-size.ts";
+import { type Census, keepUp, type WarmPoolWriters } from "./keep-up.ts";
+import { observe, readOverduePods, type StoresSeen, type WarmPoolViews } from "./observe.ts";
+import type { Observed } from "./observed.ts";
+import { PoolMemory } from "./pool-memory.ts";
+import { type Resized, resize } from "./resize.ts";
+import type { WarmPoolSettings } from "./settings.ts";
+
+export interface WarmPoolReconcilerOptions {
+  readonly views: WarmPoolViews;
+  readonly writers: WarmPoolWriters;
+  readonly events: EventRecorder;
+  readonly clock: Clock;
+  readonly settings: WarmPoolSettings;
+}
+
+/** Keeps each pool at the size and on the template that its object asks for, one pool at a time. */
+export class WarmPoolReconciler {
+  readonly #options: WarmPoolReconcilerOptions;
+  readonly #memories = new Map<string, PoolMemory>();
+
+  constructor(options: WarmPoolReconcilerOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The status is written whatever failed before: a pool that cannot grow must not look as if it were full.
+   *
+   * @throws AggregateError when something failed.
+   */
+  async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
+    const { views, writers, events, settings } = this.#options;
+    const seen = observe(key, views);
+    if (!seen) return this.#forget(key);
+    const memory = this.#memoryOf(seen.pool);
+    const { observed, failures } = await this.#withPods(seen, signal);
+    const census = await keepUp(observed, writers, signal);
+    const resized = await this.#resize(observed, census, memory, signal);
+    const { status, notProgressing, happening, requeueAfterMs } = conclude({
+      observed,
+      census,
+      resized,
+      wasNotProgressing: memory.notProgressing,
+      settings,
+    });
+    const unwritten = await this.#write(observed.pool, status, signal);
+    if (happening) events.record(happening);
+    memory.notProgressing = notProgressing;
+    throwAny([...failures, ...census.failures, ...resized.failures, ...unwritten]);
+    return requeueAfterMs === undefined ? {} : { requeueAfterMs };
+  }
+
+  async #withPods(seen: StoresSeen, signal: AbortSignal) {
+    const { writers, clock, settings } = this.#options;
+    const { uid } = seen.pool.metadata;
+    const pending = seen.labelled.filter((one) => writers.expectations.isPendingDeletion(uid, one.metadata.uid));
+    const observed: Observed = {
+      ...seen,
+      now: clock.now(),
+      pendingDeletions: new Set(pending.map(({ metadata }) => metadata.uid)),
+      pods: new Map(),
+      readinessGraceMs: settings.readinessGraceMs,
+    };
+    const { pods, failures } = await readOverduePods(observed, writers.client, signal);
+    return { observed: { ...observed, pods }, failures };
+  }
+
+  #resize(observed: Observed, census: Census, memory: PoolMemory, signal: AbortSignal): Promise<Resized> {
+    const { writers, settings } = this.#options;
+    const { spec, metadata } = observed.pool;
+    // Those that are on their way are no loss.
+    const count = census.active.length + writers.expectations.pendingCreations(metadata.uid);
+    const heldMs = memory.hold.look(count, effectivePoolReplicas(spec));
+    const { maxBatch, evictable } = settings;
+    const decided = decideSize({ spec, census, templateKnown: observed.template !== undefined, heldMs, maxBatch });
+    return resize(decided, { observed, memory, writers, evictable }, signal);
+  }
+
+  /** Writes the status if it says something new, all of it, so that a zero is written too. */
+  async #write(
+    pool: Stored<SandboxWarmPool>,
+    status: SandboxWarmPoolStatus,
+    signal: AbortSignal,
+  ): Promise<readonly unknown[]> {
+    if (semanticallyEqual(pool.status, status)) return [];
+    const { client, pools } = this.#options.writers;
+    const { namespace, name } = pool.metadata;
+    const patch = { type: "merge", body: { status } } as const;
+    const call = () => client.patch(sandboxWarmPoolType, { namespace, name }, patch, { subresource: "status" }, signal);
+    try {
+      await pools.write(keyOf(pool), call);
+      return [];
+    } catch (error) {
+      signal.throwIfAborted();
+      return isNotFound(error) ? [] : [error];
+    }
+  }
+
+  /** A pool that was deleted and made again under its name is another one. */
+  #memoryOf(pool: Stored<SandboxWarmPool>): PoolMemory {
+    const key = keyOf(pool);
+    const known = this.#memories.get(key);
+    if (known?.uid === pool.metadata.uid) return known;
+    this.#forget(key);
+    const memory = new PoolMemory(pool.metadata.uid, this.#options.settings, this.#options.clock);
+    this.#memories.set(key, memory);
+    return memory;
+  }
+
+  #forget(key: string): Outcome {
+    const memory = this.#memories.get(key);
+    if (memory) this.#options.writers.expectations.forget(memory.uid);
+    this.#memories.delete(key);
+    return {};
+  }
+}
+
+function throwAny(failures: readonly unknown[]): void {
+  if (failures.length === 0) return;
+  const messages = failures.map((failure) => (failure instanceof Error ? failure.message : String(failure)));
+  throw new AggregateError(failures, [...new Set(messages)].join("\n"));
+}

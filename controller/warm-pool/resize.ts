@@ -1,0 +1,71 @@
+import type { Stored } from "../../api/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import type { Resize } from "./decide-size.ts";
+import { removeMember, type WarmPoolWriters } from "./keep-up.ts";
+import { makeMember } from "./make-member.ts";
+import type { Observed } from "./observed.ts";
+import type { PoolMemory } from "./pool-memory.ts";
+import { slowStart } from "./slow-start.ts";
+
+export interface Resized {
+  readonly failures: readonly unknown[];
+  readonly requeueAfterMs?: number;
+}
+
+// The events that are expected wake the pool; this is for those that never come.
+const expectationsRecheckMs = 30_000;
+
+export interface Resizing {
+  readonly observed: Observed;
+  readonly memory: PoolMemory;
+  readonly writers: WarmPoolWriters;
+  readonly evictable: boolean;
+}
+
+/** Carries out what was decided about the size of a pool, as far as its pace and what is still expected allow. */
+export async function resize(decided: Resize, resizing: Resizing, signal: AbortSignal): Promise<Resized> {
+  switch (decided.do) {
+    case "nothing":
+      return { failures: [] };
+    case "wait":
+      return { failures: [], requeueAfterMs: decided.forMs };
+    case "create":
+      return create(decided.count, resizing, signal);
+    case "remove":
+      return remove(decided.members, resizing, signal);
+  }
+}
+
+async function create(
+  count: number,
+  { observed: { pool, template }, memory, writers, evictable }: Resizing,
+  signal: AbortSignal,
+): Promise<Resized> {
+  const { client, expectations } = writers;
+  if (!template) return { failures: [] };
+  const { granted, nextMs } = memory.bucket.take(count);
+  if (granted === 0) return { failures: [], ...(nextMs !== undefined && { requeueAfterMs: nextMs }) };
+  const { uid } = pool.metadata;
+  if (!expectations.tryExpectCreations(uid, granted)) {
+    memory.bucket.giveBack(granted);
+    return { failures: [], requeueAfterMs: expectationsRecheckMs };
+  }
+  const member = makeMember(pool, template, evictable);
+  const call = () => client.create(sandboxType, member, {}, signal);
+  const { done, undone, error } = await slowStart(Array.from({ length: granted }), call, signal);
+  memory.hold.made(done.length);
+  if (undone > 0) expectations.lowerCreations(uid, undone);
+  return { failures: error === undefined ? [] : [error] };
+}
+
+async function remove(
+  members: readonly Stored<Sandbox>[],
+  { observed: { pool }, writers }: Resizing,
+  signal: AbortSignal,
+): Promise<Resized> {
+  if (!writers.expectations.satisfied(pool.metadata.uid)) {
+    return { failures: [], requeueAfterMs: expectationsRecheckMs };
+  }
+  const { error } = await slowStart(members, (member) => removeMember(member, pool, writers, signal), signal);
+  return { failures: error === undefined ? [] : [error] };
+}
