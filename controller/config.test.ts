@@ -16,6 +16,7 @@ describe("the controller's command line", () => {
       sandboxWorkers: 100,
       sandboxWriteBehindMs: 0,
       sandboxEvents: true,
+      extensions: undefined,
       webhook: {
         port: 9443,
         service: { name: "agent-sandbox-webhook-service", namespace: "agent-sandbox-system" },
@@ -50,6 +51,39 @@ describe("the controller's command line", () => {
       sandboxEvents: false,
       cachesTrackedOnly: true,
       logLevel: "debug",
+    });
+  });
+
+  it("says how templates and pools are looked after, once they are to be", () => {
+    expect(parseControllerConfig(["--extensions"]).extensions).toEqual({
+      templateWorkers: 1,
+      warmPoolWorkers: 1,
+      warmPools: {
+        maxBatch: 300,
+        replenishDelayMs: 0,
+        maxRefillPerSecond: 0,
+        readinessGraceMs: 300_000,
+        notProgressingRecheckMs: 60_000,
+        evictable: true,
+      },
+    });
+    const { extensions } = parseControllerConfig([
+      "--extensions",
+      "--sandbox-warm-pool-readiness-grace-period=10s",
+      "--sandbox-warm-pool-unschedulable-recheck-interval=5s",
+      "--sandbox-warm-pool-max-refill-rate=0.5",
+      "--enable-warm-pool-eviction=false",
+      // Not validated, so that it means the least there can be.
+      "--sandbox-template-concurrent-workers=0",
+    ]);
+    expect(extensions).toMatchObject({
+      templateWorkers: 1,
+      warmPools: {
+        readinessGraceMs: 10_000,
+        notProgressingRecheckMs: 5_000,
+        maxRefillPerSecond: 0.5,
+        evictable: false,
+      },
     });
   });
 
@@ -122,7 +156,7 @@ describe("the controller's command line", () => {
   it("warns of what will not happen", () => {
     const { warnings } = parseControllerConfig(["--extensions", "--sandbox-concurrent-workers=1000"]);
     expect(warnings).toEqual([
-      "--extensions has no effect: claims, templates and warm pools are not served yet",
+      "--extensions: claims are not served yet, only templates and warm pools",
       "1052 workers in all are more than 1000",
     ]);
   });

@@ -2,6 +2,7 @@ import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import type { LogLevel } from "../lib/log.ts";
 import { type BindAddress, parseBindAddress } from "./bind-address.ts";
 import { type ControllerFlagName, controllerFlags } from "./controller-flags.ts";
+import { type ExtensionsConfig, extensionsConfigOf } from "./extensions-config.ts";
 import type { WebhookConfig } from "./webhook/webhook-config.ts";
 
 /** What the controller is asked to do, read once from its command line. */
@@ -21,6 +22,8 @@ export interface ControllerConfig {
   readonly sandboxWorkers: number;
   readonly sandboxWriteBehindMs: number;
   readonly sandboxEvents: boolean;
+  /** Undefined: only Sandboxes are looked after. */
+  readonly extensions: ExtensionsConfig | undefined;
   /** Undefined: there is none, and the definitions have to do without conversion. */
   readonly webhook: WebhookConfig | undefined;
   /** What was asked for and will not happen; to be logged. */
@@ -57,6 +60,7 @@ export function parseControllerConfig(args: readonly string[]): ControllerConfig
     sandboxWorkers: values["sandbox-concurrent-workers"],
     sandboxWriteBehindMs: values["sandbox-write-behind-window"],
     sandboxEvents: !values["disable-sandbox-events"],
+    extensions: extensionsConfigOf(values),
     webhook: values["enable-webhook"] ? webhookOf(values) : undefined,
     warnings: warningsAbout(values, given),
   };
@@ -141,7 +145,7 @@ function warningsAbout(values: Values, given: ReadonlySet<string>): readonly str
   const limited = values["kube-api-qps"] > 0;
   return [
     ...webhookWarnings(values, given),
-    ...(values.extensions ? ["--extensions has no effect: claims, templates and warm pools are not served yet"] : []),
+    ...(values.extensions ? ["--extensions: claims are not served yet, only templates and warm pools"] : []),
     ...(values["enable-tracing"] ? ["--enable-tracing has no effect: traces are not exported yet"] : []),
     ...(limited ? ["--kube-api-qps has no effect: requests to the API server are not limited"] : []),
     ...(workers > 1_000 ? [`${workers} workers in all are more than 1000`] : []),

@@ -10,12 +10,14 @@ import type { KubeObject, Stored } from "../api/meta.ts";
 import type { Pod } from "../api/pod.ts";
 import { type Sandbox, sandboxType } from "../api/sandbox.ts";
 import type { KubeClient } from "../kube/client.ts";
+import type { Informer } from "../kube/informer.ts";
 import { startInformer } from "../kube/start-informer.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import { podIndexes } from "./sandbox/observe.ts";
 import type { SandboxInformers } from "./sandbox/start-sandbox-controller.ts";
+import { memberIndexes } from "./warm-pool/members.ts";
 
 export interface InformersOptions {
   readonly client: KubeClient;
@@ -26,6 +28,7 @@ export interface InformersOptions {
 }
 
 export interface Informers extends SandboxInformers, Running {
+  readonly sandboxes: Informer<Sandbox, "pool">;
   /** Resolves once every one of them has listed what there is. */
   readonly synced: Promise<void>;
 }
@@ -35,7 +38,7 @@ export function startInformers({ client, clock, log, trackedOnly }: InformersOpt
   const base = { client, clock, log, indexes: {}, transform: withoutManagedFields };
   const tracked = trackedOnly ? { labelSelector: sandboxNameHashLabel } : {};
   const stack = new AsyncDisposableStack();
-  const sandboxes = stack.use(startInformer<Sandbox>({ ...base, type: sandboxType }));
+  const sandboxes = stack.use(startInformer<Sandbox, "pool">({ ...base, type: sandboxType, indexes: memberIndexes }));
   const pods = stack.use(
     startInformer({ ...base, ...tracked, type: podType, indexes: podIndexes, transform: slimPod }),
   );
@@ -55,7 +58,8 @@ export function startInformers({ client, clock, log, trackedOnly }: InformersOpt
   };
 }
 
-function withoutManagedFields<T extends KubeObject>(object: Stored<T>): Stored<T> {
+/** An object without the record of who wrote what, which nobody here reads. */
+export function withoutManagedFields<T extends KubeObject>(object: Stored<T>): Stored<T> {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }

@@ -12,8 +12,10 @@ import { createRuntimeMetrics } from "./runtime-metrics.ts";
 import { LifecycleMetrics } from "./sandbox/lifecycle-metrics.ts";
 import { registerSandboxCensus } from "./sandbox/sandbox-census.ts";
 import { startSandboxController } from "./sandbox/start-sandbox-controller.ts";
+import { type ExtensionInformers, startExtensionControllers, startExtensionInformers } from "./start-extensions.ts";
 import { type Informers, startInformers } from "./start-informers.ts";
 import { type Page, type PageServer, startPageServer } from "./start-page-server.ts";
+import { registerPoolSizes } from "./warm-pool/pool-sizes.ts";
 import { startWebhook } from "./webhook/start-webhook.ts";
 
 export interface ControllerParts {
@@ -51,23 +53,27 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const webhook =
     config.webhook && stack.use(await startWebhook(config.webhook, { ...parts, clusterDomain: config.clusterDomain }));
   const informers = stack.use(startInformers({ client, clock, log, trackedOnly: config.cachesTrackedOnly }));
+  const extensions = config.extensions && stack.use(startExtensionInformers({ client, clock, log }));
   registerSandboxCensus(registry, () => informers.sandboxes.store.list());
+  if (extensions) registerPoolSizes(registry, () => informers.sandboxes.store.list());
   const metrics = await servePages(stack, "metrics", config.metricsAddress, { "/metrics": metricsPage(registry) }, log);
   const health = await servePages(stack, "health", config.healthAddress, { "/healthz": ok, "/readyz": ok }, log);
   const leadership = stand(stack, config, parts);
-  const work = stack.use(startWork(config, parts, informers, leadership.elected));
+  const synced = Promise.all([informers.synced, extensions?.synced]).then(() => {});
+  const begin = Promise.all([synced, leadership.elected]);
+  const work = stack.use(startWork(config, parts, { informers, extensions }, begin));
 
   const started = stack.move();
   const failed = Promise.race([
     informers.failed,
     leadership.lost,
     work.failed,
-    ...[webhook, metrics, health].flatMap((server) => server?.failed ?? []),
+    ...[extensions, webhook, metrics, health].flatMap((server) => server?.failed ?? []),
   ]);
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
     failed,
-    synced: informers.synced,
+    synced,
     webhookPort: webhook?.port,
     metricsUrl: metrics?.url,
     healthUrl: health?.url,
@@ -75,28 +81,23 @@ export async function startController(config: ControllerConfig, parts: Controlle
   };
 }
 
-/** Everything that only a leader does. */
+/** Everything that only a leader does, once it may begin. */
 function startWork(
   config: ControllerConfig,
   { client, clock, log, registry, identity }: ControllerParts,
-  informers: Informers,
-  elected: Promise<void>,
+  { informers, extensions }: { readonly informers: Informers; readonly extensions: ExtensionInformers | undefined },
+  begin: Promise<unknown>,
 ): Running {
   const lifecycleMetrics = new LifecycleMetrics(registry, clock);
   const runtimeMetrics = createRuntimeMetrics(registry, clock);
+  const reportingInstance = identity.slice(0, 128);
   return startTask("the controllers", async (signal) => {
     const stopped = aborted(signal);
-    await Promise.race([stopped, Promise.all([informers.synced, elected])]);
+    await Promise.race([stopped, begin]);
     if (signal.aborted) return;
     log.info("stores are filled; starting to work");
     await using events = config.sandboxEvents
-      ? createEventRecorder({
-          client,
-          clock,
-          log,
-          reportingController: "sandbox-controller",
-          reportingInstance: identity.slice(0, 128),
-        })
+      ? createEventRecorder({ client, clock, log, reportingController: "sandbox-controller", reportingInstance })
       : undefined;
     await using sandboxes = startSandboxController({
       client,
@@ -110,7 +111,19 @@ function startWork(
       clusterDomain: config.clusterDomain,
       writeBehindWindowMs: config.sandboxWriteBehindMs,
     });
-    await Promise.race([stopped, sandboxes.failed]);
+    await using extended =
+      config.extensions &&
+      extensions &&
+      startExtensionControllers({
+        client,
+        clock,
+        log,
+        config: config.extensions,
+        informers: { ...extensions, sandboxes: informers.sandboxes },
+        runtimeMetrics,
+        reportingInstance,
+      });
+    await Promise.race([stopped, sandboxes.failed, ...(extended ? [extended.failed] : [])]);
   });
 }
 

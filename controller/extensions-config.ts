@@ -1,0 +1,27 @@
+import type { FlagValues } from "../lib/flags.ts";
+import type { controllerFlags } from "./controller-flags.ts";
+import type { WarmPoolSettings } from "./warm-pool/settings.ts";
+
+/** What the controllers of templates and warm pools are asked to do. */
+export interface ExtensionsConfig {
+  readonly templateWorkers: number;
+  readonly warmPoolWorkers: number;
+  readonly warmPools: WarmPoolSettings;
+}
+
+/** Undefined: only Sandboxes are looked after. */
+export function extensionsConfigOf(values: FlagValues<typeof controllerFlags>): ExtensionsConfig | undefined {
+  if (!values.extensions) return undefined;
+  return {
+    templateWorkers: Math.max(1, values["sandbox-template-concurrent-workers"]),
+    warmPoolWorkers: values["sandbox-warm-pool-concurrent-workers"],
+    warmPools: {
+      maxBatch: values["sandbox-warm-pool-max-batch-size"],
+      replenishDelayMs: values["sandbox-warm-pool-replenish-delay"],
+      maxRefillPerSecond: values["sandbox-warm-pool-max-refill-rate"],
+      readinessGraceMs: values["sandbox-warm-pool-readiness-grace-period"],
+      notProgressingRecheckMs: values["sandbox-warm-pool-unschedulable-recheck-interval"],
+      evictable: values["enable-warm-pool-eviction"],
+    },
+  };
+}

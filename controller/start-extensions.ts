@@ -1,0 +1,79 @@
+import { type NetworkPolicy, networkPolicyType } from "../api/network-policy.ts";
+import { type SandboxClaim, sandboxClaimType } from "../api/sandbox-claim.ts";
+import { type SandboxTemplate, sandboxTemplateType } from "../api/sandbox-template.ts";
+import { type SandboxWarmPool, sandboxWarmPoolType } from "../api/sandbox-warm-pool.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { createEventRecorder } from "../kube/event-recorder.ts";
+import type { Informer } from "../kube/informer.ts";
+import { startInformer } from "../kube/start-informer.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Running } from "../lib/lifecycle.ts";
+import type { Logger } from "../lib/log.ts";
+import type { ExtensionsConfig } from "./extensions-config.ts";
+import type { RuntimeMetrics } from "./runtime-metrics.ts";
+import { withoutManagedFields } from "./start-informers.ts";
+import { startTemplateController, type TemplateInformers } from "./template/start-template-controller.ts";
+import {
+  poolIndexes,
+  startWarmPoolController,
+  type WarmPoolInformers,
+} from "./warm-pool/start-warm-pool-controller.ts";
+
+interface Base {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+export interface ExtensionInformers extends TemplateInformers, Omit<WarmPoolInformers, "sandboxes">, Running {
+  readonly sandboxClaims: Informer<SandboxClaim>;
+  /** Resolves once every one of them has listed what there is. */
+  readonly synced: Promise<void>;
+}
+
+/** Starts to follow templates, pools and claims, and what is made for them beside Sandboxes. */
+export function startExtensionInformers(options: Base): ExtensionInformers {
+  const base = { ...options, indexes: {}, transform: withoutManagedFields };
+  const stack = new AsyncDisposableStack();
+  const templates = stack.use(startInformer<SandboxTemplate>({ ...base, type: sandboxTemplateType }));
+  const pools = stack.use(
+    startInformer<SandboxWarmPool, "template">({ ...base, type: sandboxWarmPoolType, indexes: poolIndexes }),
+  );
+  const sandboxClaims = stack.use(startInformer<SandboxClaim>({ ...base, type: sandboxClaimType }));
+  const networkPolicies = stack.use(startInformer<NetworkPolicy>({ ...base, type: networkPolicyType }));
+  const all = [templates, pools, sandboxClaims, networkPolicies];
+  const failed = Promise.race(all.map((informer) => informer.failed));
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  return {
+    templates,
+    pools,
+    sandboxClaims,
+    networkPolicies,
+    failed,
+    synced: Promise.all(all.map((informer) => informer.synced)).then(() => {}),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+export interface ExtensionControllersOptions extends Base {
+  readonly config: ExtensionsConfig;
+  readonly informers: TemplateInformers & WarmPoolInformers;
+  readonly runtimeMetrics: RuntimeMetrics;
+  /** Who writes the events: at most 128 characters. */
+  readonly reportingInstance: string;
+}
+
+/** Starts the controllers of templates and warm pools. The informers must have synced. */
+export function startExtensionControllers(options: ExtensionControllersOptions): Running {
+  const { config, client, clock, log, reportingInstance } = options;
+  const stack = new AsyncDisposableStack();
+  const templates = stack.use(startTemplateController({ ...options, workers: config.templateWorkers }));
+  const reportingController = "sandboxwarmpool-controller";
+  const events = stack.use(createEventRecorder({ client, clock, log, reportingController, reportingInstance }));
+  const pools = stack.use(
+    startWarmPoolController({ ...options, events, workers: config.warmPoolWorkers, settings: config.warmPools }),
+  );
+  const failed = Promise.race([templates.failed, pools.failed]);
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  return { failed, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
