@@ -10,6 +10,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   kube: ["lib", "api"],
   controller: ["lib", "api", "kube"],
   activator: ["lib", "api", "kube"],
+  migrate: ["lib", "api", "kube"],
   local: ["lib", "api", "kube", "controller", "activator"],
   bench: ["lib", "api", "kube", "controller", "activator", "local", "tools"],
   scripts: ["lib", "api", "kube"],

@@ -1,0 +1,38 @@
+import { loadConnection } from "../kube/connection.ts";
+import { createKubeClient } from "../kube/http-client.ts";
+import { systemClock } from "../lib/clock.ts";
+import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
+import { stopOnSignals } from "../lib/lifecycle.ts";
+import { migrateFlags, parseMigrateConfig } from "./config.ts";
+import { runMigration } from "./run.ts";
+
+const program = "npm run migrate --";
+
+process.exitCode = await main(process.argv.slice(2));
+
+/** The exit status: 0 when the upgrade can go on, 1 when it cannot, 2 when the command line was wrong. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const config = parseMigrateConfig(args);
+    using stop = stopOnSignals(process);
+    const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
+    await using client = createKubeClient(connection, { userAgent: "rouse-migrate" });
+    const say = (line: string) => void process.stdout.write(`${line}\n`);
+    return (await runMigration(config, { client, clock: systemClock, say }, stop.signal)) ? 0 : 1;
+  } catch (error) {
+    return explain(error);
+  }
+}
+
+function explain(error: unknown): number {
+  if (error instanceof HelpRequested) {
+    process.stdout.write(usage(program, migrateFlags));
+    return 0;
+  }
+  if (error instanceof FlagError) {
+    process.stderr.write(`${error.message}\n\n${usage(program, migrateFlags)}`);
+    return 2;
+  }
+  process.stderr.write(`migrate: ${error instanceof Error ? error.message : String(error)}\n`);
+  return 1;
+}

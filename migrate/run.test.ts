@@ -1,0 +1,208 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { describe, expect, it } from "vitest";
+import {
+  sandboxClaimV1alpha1Type,
+  sandboxTemplateV1alpha1Type,
+  sandboxV1alpha1Type,
+  sandboxWarmPoolV1alpha1Type,
+} from "../api/conversion/v1alpha1.ts";
+import { storageMigratedAtAnnotation } from "../api/keys.ts";
+import type { KubeObject } from "../api/meta.ts";
+import type { ResourceType } from "../api/resource-type.ts";
+import { sandboxType } from "../api/sandbox.ts";
+import { sandboxClaimType } from "../api/sandbox-claim.ts";
+import { sandboxTemplateType } from "../api/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../api/sandbox-warm-pool.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { ApiError } from "../kube/errors.ts";
+import { FakeClock } from "../lib/clock.ts";
+import { openMemoryApi } from "../test/support/memory-api.ts";
+import { recordCalls } from "../test/support/recording-client.ts";
+import { anAlphaClaim, anAlphaPool, anAlphaSandbox, anAlphaTemplate } from "../test/support/versions.ts";
+import { parseMigrateConfig } from "./config.ts";
+import { runMigration } from "./run.ts";
+
+const at = "2026-01-01T00:00:00.000Z";
+
+async function run(client: KubeClient, ...flags: readonly string[]) {
+  const said: string[] = [];
+  const world = { client, clock: new FakeClock(), say: (line: string) => void said.push(line) };
+  const fine = await runMigration(parseMigrateConfig(flags), world, new AbortController().signal);
+  return { fine, said };
+}
+
+async function fill(client: KubeClient, namespace = "default"): Promise<void> {
+  const named = (name: string) => ({ metadata: { name, namespace } });
+  await client.create(sandboxTemplateV1alpha1Type, { ...anAlphaTemplate(), ...named("my-template") });
+  await client.create(sandboxWarmPoolV1alpha1Type, { ...anAlphaPool(), ...named("my-pool") });
+  await client.create(sandboxV1alpha1Type, { ...anAlphaSandbox({ replicas: 0 }), ...named("nova") });
+  await client.create(sandboxClaimV1alpha1Type, { ...anAlphaClaim(), ...named("cold") });
+}
+
+async function poolNames(client: KubeClient): Promise<readonly string[]> {
+  return (await client.list(sandboxWarmPoolType)).items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+}
+
+describe("the phase before the upgrade", () => {
+  it("makes the pools that are missing, and nothing when it is run again", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    expect(await run(api.client, "--phase=bootstrap")).toEqual({
+      fine: true,
+      said: ["pool default/shadow-pool-my-template created", "1 created, problems: 0"],
+    });
+    expect(await poolNames(api.client)).toEqual(["default/my-pool", "default/shadow-pool-my-template"]);
+    const claim = await api.client.get(sandboxClaimType, { namespace: "default", name: "cold" });
+    expect(claim.spec.warmPoolRef.name).toBe("shadow-pool-my-template");
+    expect(await run(api.client, "--phase=bootstrap")).toEqual({ fine: true, said: ["0 created, problems: 0"] });
+  });
+
+  it("looks only where it is told to, and writes nothing in a dry run", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    await fill(api.client, "kube-system");
+    const { said } = await run(api.client, "--phase=bootstrap", "--dry-run", "--namespace=kube-system");
+    expect(said).toEqual([
+      "pool kube-system/shadow-pool-my-template would be created",
+      "dry run: nothing was written; 1 to be created, problems: 0",
+    ]);
+    expect(await poolNames(api.client)).toEqual(["default/my-pool", "kube-system/my-pool"]);
+  });
+
+  it("says when the upgrade cannot go on", async () => {
+    await using api = await openMemoryApi();
+    const spec = { sandboxTemplateRef: { name: "t".repeat(60) } };
+    const metadata = { name: "cold", namespace: "default" };
+    await api.client.create(sandboxClaimV1alpha1Type, { ...anAlphaClaim(spec), metadata });
+    const { fine, said } = await run(api.client, "--phase=bootstrap");
+    expect(fine).toBe(false);
+    expect(said.at(-1)).toBe("0 created, problems: 1");
+  });
+
+  it("leaves to another what another makes at the same time", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    const both = await Promise.all([run(api.client, "--phase=bootstrap"), run(api.client, "--phase=bootstrap")]);
+    expect(both.map(({ fine }) => fine)).toEqual([true, true]);
+  });
+});
+
+describe("the phase after the upgrade", () => {
+  it("U5, U6: writes every object anew, pools before templates before sandboxes before claims, and changes no spec", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    const types: readonly ResourceType<KubeObject & { readonly spec: object }>[] = [
+      sandboxWarmPoolType,
+      sandboxTemplateType,
+      sandboxType,
+      sandboxClaimType,
+    ];
+    const everything = async () =>
+      (await Promise.all(types.map((type) => api.client.list(type)))).flatMap((l) => l.items);
+    const before = await everything();
+    const { fine, said } = await run(api.client, "--phase=migrate");
+    expect(fine).toBe(true);
+    expect(said).toEqual([
+      "SandboxWarmPool default/my-pool rewritten",
+      "SandboxTemplate default/my-template rewritten",
+      "Sandbox default/nova rewritten",
+      "SandboxClaim default/cold rewritten",
+      "4 rewritten, problems: 0",
+      "everything is stored in v1beta1; v1alpha1 can be taken out of status.storedVersions of the four definitions",
+    ]);
+    const after = await everything();
+    expect(after.map(({ metadata }) => metadata.annotations?.[storageMigratedAtAnnotation])).toEqual([at, at, at, at]);
+    expect(after.map(({ spec }) => spec)).toEqual(before.map(({ spec }) => spec));
+    expect(after.map(({ metadata }) => metadata.generation)).toEqual([1, 1, 1, 1]);
+    const older = await api.client.get(sandboxV1alpha1Type, { namespace: "default", name: "nova" });
+    expect(older.spec?.replicas).toBe(0);
+  });
+
+  it("can be run again", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    const first = await run(api.client, "--phase=migrate");
+    expect(await run(api.client, "--phase=migrate")).toEqual(first);
+  });
+
+  it("goes on after an object that cannot be written, and says which it was", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    const client = recordCalls(api.client);
+    client.failWith = ({ verb, kind }) =>
+      verb === "patch" && kind === "Sandbox" ? new Error("it is stuck") : undefined;
+    const { fine, said } = await run(client, "--phase=migrate");
+    expect(fine).toBe(false);
+    expect(said).toContain("problem: Sandbox default/nova: it is stuck");
+    expect(said.at(-1)).toBe("3 rewritten, problems: 1");
+  });
+
+  it("passes over what is deleted meanwhile, and tries again after a conflict", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    const client = recordCalls(api.client);
+    const failure = (code: number, reason: string) =>
+      new ApiError(code, { apiVersion: "v1", kind: "Status", code, reason });
+    let conflicts = 0;
+    client.failWith = ({ verb, kind }) => {
+      if (verb !== "patch") return undefined;
+      if (kind === "Sandbox") return failure(404, "NotFound");
+      if (kind === "SandboxClaim" && conflicts++ < 2) return failure(409, "Conflict");
+      return undefined;
+    };
+    const { fine, said } = await run(client, "--phase=migrate");
+    expect(fine).toBe(true);
+    expect(said).toContain("3 rewritten, problems: 0");
+  });
+
+  it("skips kinds that are not installed", async () => {
+    await using api = await openMemoryApi();
+    const client = recordCalls(api.client);
+    client.failWith = ({ verb, kind }) =>
+      verb === "list" && kind !== "Sandbox"
+        ? new ApiError(404, { apiVersion: "v1", kind: "Status", reason: "NotFound" })
+        : undefined;
+    const { fine, said } = await run(client, "--phase=migrate");
+    expect(fine).toBe(true);
+    expect(said).toContain("note: sandboxclaims are not served in v1beta1: skipped");
+  });
+
+  it("cannot be run before the upgrade", async () => {
+    await using api = await openMemoryApi();
+    const client = recordCalls(api.client);
+    client.failWith = () => new ApiError(404, { apiVersion: "v1", kind: "Status", reason: "NotFound" });
+    const { fine, said } = await run(client, "--phase=migrate");
+    expect(fine).toBe(false);
+    expect(said).toContain("problem: sandboxes are not served in v1beta1: upgrade the definitions first");
+  });
+
+  it("writes nothing in a dry run", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    const client = recordCalls(api.client);
+    const { said } = await run(client, "--phase=migrate", "--dry-run");
+    expect(said.at(-1)).toBe("dry run: nothing was written; 4 to be rewritten, problems: 0");
+    expect(client.calls.every(({ verb }) => verb === "list")).toBe(true);
+  });
+});
+
+describe("the program", () => {
+  const main = fileURLToPath(new URL("main.ts", import.meta.url));
+  const statusOf = (...args: readonly string[]) =>
+    promisify(execFile)(process.execPath, [main, ...args], { env: { KUBECONFIG: "/none" }, timeout: 10_000 }).then(
+      () => 0,
+      (error: { readonly code: number }) => error.code,
+    );
+
+  it.each([
+    { args: ["--help"], status: 0 },
+    { args: [], status: 2 },
+    { args: ["--phase=finish"], status: 2 },
+    { args: ["--phase=migrate", "now"], status: 2 },
+    { args: ["--phase=migrate"], status: 1 },
+  ])("ends with status $status for $args where there is no API server", async ({ args, status }) => {
+    expect(await statusOf(...args)).toBe(status);
+  });
+});

@@ -1,0 +1,44 @@
+import type { KubeClient } from "../kube/client.ts";
+import type { Clock } from "../lib/clock.ts";
+import { bootstrap } from "./bootstrap.ts";
+import type { MigrateConfig } from "./config.ts";
+import type { Outcome } from "./outcome.ts";
+import { rewriteEverything } from "./rewrite.ts";
+
+export interface MigrateWorld {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  /** What a person reads. */
+  readonly say: (line: string) => void;
+}
+
+/**
+ * Runs one phase and says what it did. Returns whether the upgrade can go on.
+ *
+ * @throws what `KubeClient` throws, and the signal's reason.
+ */
+export async function runMigration(
+  config: MigrateConfig,
+  { client, clock, say }: MigrateWorld,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const outcome =
+    config.phase === "bootstrap"
+      ? await bootstrap(client, config, signal)
+      : await rewriteEverything(client, clock, config, signal);
+  describe(outcome, config, say);
+  return outcome.problems.length === 0;
+}
+
+function describe({ written, notes, problems }: Outcome, { phase, dryRun }: MigrateConfig, say: MigrateWorld["say"]) {
+  const did = phase === "bootstrap" ? "created" : "rewritten";
+  for (const line of written) say(`${line} ${dryRun ? "would be " : ""}${did}`);
+  for (const note of notes) say(`note: ${note}`);
+  for (const problem of problems) say(`problem: ${problem}`);
+  say(
+    `${dryRun ? "dry run: nothing was written; " : ""}${written.length} ${dryRun ? "to be " : ""}${did}, problems: ${problems.length}`,
+  );
+  if (phase === "migrate" && !dryRun && problems.length === 0) {
+    say("everything is stored in v1beta1; v1alpha1 can be taken out of status.storedVersions of the four definitions");
+  }
+}
