@@ -48,6 +48,11 @@ export const traceContextAnnotation = "opentelemetry.io/trace-context";
 /** `"true"` in the Pod template of a pool's member: the autoscaler may evict a spare. */
 export const safeToEvictAnnotation = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 
+/** On a Sandbox: that it was suspended by inactivity, and by which generation; see `causeOf`. */
+export const suspensionCauseAnnotation = "rouse.agents.x-k8s.io/suspension-cause";
+/** On a Sandbox: which Pod is doomed, as JSON; see `Seal`. */
+export const sealedPodAnnotation = "rouse.agents.x-k8s.io/sealed-pod";
+
 /** On a pool that the migration from `v1alpha1` made. */
 export const migrationShadowAnnotation = "agents.x-k8s.io/migration-shadow";
 /** On such a pool: the template that it stands for. */

@@ -1,0 +1,213 @@
+// What an activator does in the model. Whom it forwards to and whom it may wake are the product's own rules.
+import { effectiveOperatingMode } from "../../api/defaults.ts";
+import { mayForward } from "../../api/suspension.ts";
+import { runningPatch } from "../../controller/suspension/patches.ts";
+import type { Reply } from "../../controller/suspension/replies.ts";
+import type { Step } from "./explore.ts";
+import {
+  type Activator,
+  latest,
+  type ModelRound,
+  type Mutation,
+  patched,
+  podIn,
+  podUid,
+  replaced,
+  type Version,
+  versionAt,
+  type World,
+} from "./world.ts";
+
+const bit = (pod: number): number => (pod === 0 ? 0 : 1 << pod);
+
+const withActivator = (world: World, index: number, change: Partial<Activator>): World => {
+  const activator = world.activators[index];
+  if (!activator) throw new Error(`there is no activator ${index}`);
+  return { ...world, activators: replaced(world.activators, index, { ...activator, ...change }) };
+};
+
+const listens = ({ life }: Activator): boolean => life !== "absent" && life !== "down";
+
+export function activatorSteps(world: World, index: number, mutation: Mutation | undefined): Step<World>[] {
+  const activator = world.activators[index];
+  if (!activator) return [];
+  const steps = [...lifeSteps(world, index, activator, mutation), ...deathSteps(world, index, activator)];
+  if (activator.life === "serving") {
+    steps.push(...watchSteps(world, index, activator, mutation), ...requestSteps(world, index, activator));
+  }
+  return steps;
+}
+
+function lifeSteps(
+  world: World,
+  index: number,
+  { life, saidReady }: Activator,
+  mutation: Mutation | undefined,
+): Step<World>[] {
+  const who = `activator ${index}`;
+  const to = (what: string, change: Partial<Activator>): Step<World> => ({
+    what: `${who} ${what}`,
+    next: withActivator(world, index, change),
+  });
+  const sandboxes = () => seeing(world, index, world.versions.length - 1, mutation);
+  const pods = { seesPods: world.pods };
+  const podsFirst = mutation === "Pods listed before Sandboxes";
+  const steps: Step<World>[] = [];
+  if (life === "absent") steps.push(to("is made", { life: "down" }));
+  if (life === "down") steps.push(to("opens its drain port", { life: "listening" }));
+  if (life === "listening") {
+    const first = podsFirst ? withActivator(world, index, pods) : sandboxes();
+    const what = `${who} lists ${podsFirst ? "Pods" : "Sandboxes"}`;
+    steps.push({ what, next: withActivator(first, index, { life: "halfListed" }) });
+  }
+  if (life === "halfListed") {
+    const second = podsFirst ? sandboxes() : withActivator(world, index, pods);
+    const what = `${who} lists ${podsFirst ? "Sandboxes" : "Pods"}, and serves`;
+    steps.push({ what, next: withActivator(second, index, { life: "serving" }) });
+  }
+  const ready = life === "serving";
+  if (life !== "absent" && saidReady !== ready) {
+    steps.push(to(`is said to be ${ready ? "ready" : "unready"}`, { saidReady: ready }));
+  }
+  return steps;
+}
+
+/** A crash ends what it holds and carries; it starts again knowing nothing. */
+function deathSteps(world: World, index: number, activator: Activator): Step<World>[] {
+  if (world.left.kills === 0 || !listens(activator)) return [];
+  const ended = world.requests.map((request) =>
+    request.at !== "client" && request.at !== "end" && request.activator === index ? ({ at: "end" } as const) : request,
+  );
+  const left = { ...world.left, kills: world.left.kills - 1 };
+  const blank = { life: "down", sees: 0, seesPods: 0, toldGeneration: 0, forsworn: 0 } as const;
+  return [
+    { what: `activator ${index} is killed`, next: withActivator({ ...world, requests: ended, left }, index, blank) },
+  ];
+}
+
+function watchSteps(
+  world: World,
+  index: number,
+  { sees, seesPods, forsworn }: Activator,
+  mutation: Mutation | undefined,
+): Step<World>[] {
+  const newest = world.versions.length - 1;
+  const steps: Step<World>[] = [];
+  if (sees < newest) {
+    const what = `activator ${index} sees version ${sees + 1} of the sandbox`;
+    steps.push({ what, next: seeing(world, index, sees + 1, mutation) });
+  }
+  if (sees + 1 < newest) {
+    const what = `activator ${index} lists Sandboxes anew and sees version ${newest}`;
+    steps.push({ what, next: seeing(world, index, newest, mutation) });
+  }
+  if (seesPods < world.pods) {
+    const seen = seesPods + 1;
+    const gone = podIn(seesPods);
+    const what = gone ? `activator ${index} sees Pod ${gone} gone` : `activator ${index} sees Pod ${podIn(seen)}`;
+    steps.push({ what, next: withActivator(world, index, { seesPods: seen, forsworn: forsworn & ~bit(gone) }) });
+  }
+  return steps;
+}
+
+/** A version comes into its view; a seal on it is a promise, once it knows that Pod and until it has seen it gone. */
+function seeing(world: World, index: number, sees: number, mutation: Mutation | undefined): World {
+  const { sealed, generation } = versionAt(world.versions, sees);
+  const activator = world.activators[index];
+  if (!activator) return world;
+  const forgets = mutation === "a seal that is forgotten when it is taken off";
+  const seen = withActivator(world, index, {
+    sees,
+    toldGeneration: generation >= activator.toldGeneration ? 0 : activator.toldGeneration,
+  });
+  return forgets ? seen : forswearing(seen, index, sealed);
+}
+
+/** It will never again forward to that Pod. What has not sent a byte goes back to the hold. */
+function forswearing(world: World, index: number, pod: number): World {
+  const activator = world.activators[index];
+  // A Pod that it has seen go needs no promise.
+  if (!activator || pod === 0 || activator.seesPods >= 2 * pod) return world;
+  const requests = world.requests.map((request) =>
+    request.at === "dialing" && request.activator === index && request.pod === pod
+      ? ({ at: "hold", activator: index } as const)
+      : request,
+  );
+  return withActivator({ ...world, requests }, index, { forsworn: activator.forsworn | bit(pod) });
+}
+
+function requestSteps(world: World, index: number, activator: Activator): Step<World>[] {
+  const view = versionAt(world.versions, activator.sees);
+  return world.requests.flatMap((request, number) => {
+    const moved = (what: string, to: World["requests"][number], broken?: string): Step<World> => ({
+      what: `activator ${index} ${what} request ${number}`,
+      next: { ...world, requests: replaced(world.requests, number, to) },
+      ...(broken && { broken }),
+    });
+    if (request.at === "client") return [moved("takes", { at: "hold", activator: index })];
+    if (request.at === "end" || request.activator !== index) return [];
+    if (request.at === "pod") return [moved("has the answer to", { at: "end" })];
+    if (request.at === "dialing") {
+      const gone = podIn(world.pods) === request.pod ? undefined : "the address of a Pod that is gone is dialled";
+      return [moved(`reaches Pod ${request.pod} with`, { at: "pod", activator: index, pod: request.pod }, gone)];
+    }
+    const pod = podIn(activator.seesPods);
+    return isOpen(view, pod, activator)
+      ? [moved(`counts, and dials Pod ${pod} for,`, { at: "dialing", activator: index, pod })]
+      : wake(world, index, view);
+  });
+}
+
+const opened = new Map<string, boolean>();
+
+/** The product's rule, asked once for each question. */
+function isOpen(view: Version, pod: number, { toldGeneration, forsworn }: Activator): boolean {
+  if (pod === 0) return false;
+  const key = `${view.content}/${pod}/${toldGeneration}/${forsworn}`;
+  const known = opened.get(key);
+  if (known !== undefined) return known;
+  const pods = [1, 2, 3, 4, 5, 6, 7, 8, 9].filter((number) => (forsworn & bit(number)) !== 0);
+  const bonds = { toldGeneration, forsworn: new Set(pods.map(podUid)) };
+  const open = mayForward(view.sandbox, podUid(pod), bonds);
+  opened.set(key, open);
+  return open;
+}
+
+function wake(world: World, index: number, view: Version): Step<World>[] {
+  if (!view.mayAskToRun) return [];
+  const { metadata, spec } = runningPatch(view.sandbox);
+  const next = patched(world, { metadata: { ...metadata, annotations: {} }, ...(spec && { spec }) });
+  if (!next) return [];
+  const broken = world.paused ? "a pause is undone before it happened" : undefined;
+  // It reads the object that its own patch returned, and so knows of a seal on it.
+  const seen = seeing(next, index, next.versions.length - 1, undefined);
+  return [{ what: `activator ${index} asks for Running`, next: seen, ...(broken && { broken }) }];
+}
+
+/** What an activator answers to a call, and the world after it has. */
+export function answer(
+  world: World,
+  index: number,
+  { asked, pod, generation }: ModelRound,
+  mutation: Mutation | undefined,
+): { readonly reply: Reply; readonly next: World } {
+  const activator = world.activators[index];
+  if (!activator || !listens(activator)) throw new Error(`activator ${index} cannot answer`);
+  const seesGeneration = activator.life === "serving" ? versionAt(world.versions, activator.sees).generation : 0;
+  let next = world;
+  if (asked === "promise" && mutation !== "no promises") next = forswearing(world, index, pod);
+  if (asked === "observed" && mutation !== "observed only asks" && seesGeneration < generation) {
+    next = withActivator(world, index, { toldGeneration: Math.max(activator.toldGeneration, generation) });
+  }
+  const carried = next.requests.filter(
+    (request) =>
+      (request.at === "pod" || request.at === "dialing") && request.activator === index && request.pod === pod,
+  );
+  const superseded = asked === "observed" && seesGeneration > generation;
+  return { reply: { is: "answered", inFlight: carried.length, idleForMs: undefined, superseded }, next };
+}
+
+export const canAnswer = (activator: Activator): boolean => listens(activator);
+
+/** Whether somebody waits for a sandbox that does not run, in the newest version. */
+export const isAsleep = (world: World): boolean => effectiveOperatingMode(latest(world).sandbox.spec) === "Suspended";

@@ -1,0 +1,66 @@
+// The handshake of a suspension, with everybody in it: who may do what, in any order.
+import { activatorSteps, isAsleep } from "./activators.ts";
+import { controllerSteps } from "./controllers.ts";
+import type { Model, Step } from "./explore.ts";
+import {
+  type Activator,
+  encode,
+  firstVersion,
+  type Limits,
+  latest,
+  type Mutation,
+  patched,
+  podIn,
+  type World,
+} from "./world.ts";
+
+const absent: Activator = { life: "absent", saidReady: false, sees: 0, seesPods: 0, toldGeneration: 0, forsworn: 0 };
+const repeat = <T>(count: number, value: T): readonly T[] => Array.from({ length: count }, () => value);
+
+function start(limits: Limits): World {
+  const { early, late } = limits.activators;
+  return {
+    versions: [firstVersion()],
+    pods: 1,
+    controllers: repeat(limits.controllers, { sees: 0, seesPods: 1, round: undefined }),
+    activators: [
+      ...repeat(early, { ...absent, life: "serving", saidReady: true, seesPods: 1 } as const),
+      ...repeat(late, absent),
+    ],
+    requests: repeat(limits.requests, { at: "client" } as const),
+    left: { sleeps: limits.sleeps, pauses: limits.pauses, resumes: limits.resumes, kills: limits.kills },
+    paused: 0,
+  };
+}
+
+/** A person writes the mode, knowing nothing. One who writes what is there already leaves no trace. */
+function personSteps(world: World): Step<World>[] {
+  const { left } = world;
+  const operatingMode = isAsleep(world) ? "Running" : "Suspended";
+  if ((operatingMode === "Running" ? left.resumes : left.pauses) === 0) return [];
+  const next = patched(world, { spec: { operatingMode } });
+  if (!next) return [];
+  if (operatingMode === "Running") {
+    return [{ what: "a person writes Running", next: { ...next, left: { ...left, resumes: left.resumes - 1 } } }];
+  }
+  const pod = podIn(world.pods);
+  const paused = latest(world).sealed === pod ? 0 : pod;
+  return [{ what: "a person writes Suspended", next: { ...next, paused, left: { ...left, pauses: left.pauses - 1 } } }];
+}
+
+export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
+  const { lossy, drainEnds } = limits;
+  return {
+    initial: start(limits),
+    encode,
+    steps: (world) => [
+      ...world.controllers.flatMap((_, index) => controllerSteps(world, index, { mutation, lossy, drainEnds })),
+      ...world.activators.flatMap((_, index) => activatorSteps(world, index, mutation)),
+      ...personSteps(world),
+    ],
+    isSettled: (world) =>
+      world.requests.every(({ at }) => at === "end") &&
+      latest(world).sealed === 0 &&
+      (!isAsleep(world) || podIn(world.pods) === 0),
+  };
+}
