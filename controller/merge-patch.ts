@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 type StringMap = Readonly<Record<string, string>>;
 
 /**
@@ -19,3 +21,23 @@ export function compactPatch(parts: Readonly<Record<string, unknown>>): Readonly
   const said = Object.entries(parts).filter(([, value]) => value !== undefined);
   return said.length > 0 ? Object.fromEntries(said) : undefined;
 }
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** The RFC 7386 patch that turns one object into another, however deep they differ. Undefined when they do not. */
+export function objectPatch(from: JsonObject, to: JsonObject): JsonObject | undefined {
+  const patch: Record<string, unknown> = {};
+  for (const name of new Set([...Object.keys(from), ...Object.keys(to)])) {
+    const [old, next] = [from[name], to[name]];
+    if (next === undefined) {
+      if (old !== undefined) patch[name] = null;
+    } else if (isObject(old) && isObject(next)) {
+      const inner = objectPatch(old, next);
+      if (inner) patch[name] = inner;
+    } else if (!isDeepStrictEqual(old, next)) patch[name] = next;
+  }
+  return Object.keys(patch).length > 0 ? patch : undefined;
+}
+
+const isObject = (value: unknown): value is JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -2,7 +2,8 @@ import { templateRefAnnotation, templateRefHashLabel } from "../../api/keys.ts";
 import type { ObjectMeta, OwnerReference, Stored } from "../../api/meta.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/sandbox.ts";
-import type { SandboxTemplate, SandboxTemplateSpec } from "../../api/sandbox-template.ts";
+import type { SandboxTemplate } from "../../api/sandbox-template.ts";
+import { objectPatch } from "../merge-patch.ts";
 import type { CurrentBlueprint } from "./current-blueprint.ts";
 
 /** What one maker of sandboxes adds to what every sandbox of a template has. */
@@ -48,11 +49,18 @@ export function makeSandbox(template: Stored<SandboxTemplate>, current: CurrentB
   };
 }
 
+type AutoFields = Pick<SandboxSpec, "autoSuspension" | "autoResume">;
+
 /** How the sandboxes of a template fall asleep and wake, as far as it says so. */
-export const autoFields = ({
-  autoSuspension,
-  autoResume,
-}: SandboxTemplateSpec): Pick<SandboxSpec, "autoSuspension" | "autoResume"> => ({
+const autoFields = ({ autoSuspension, autoResume }: AutoFields): AutoFields => ({
   ...(autoSuspension && { autoSuspension }),
   ...(autoResume && { autoResume }),
 });
+
+/**
+ * The merge patch under `spec` that brings a sandbox in line with its template about sleeping and waking; undefined when
+ * it is. For the moment at which a warm one is given to a claim: until then neither matters, and afterwards both are
+ * its owner's.
+ */
+export const autoFieldsPatch = (sandbox: AutoFields, template: AutoFields) =>
+  objectPatch({ ...autoFields(sandbox) }, { ...autoFields(template) });

@@ -4,15 +4,15 @@ import type { SandboxTemplate } from "../../api/sandbox-template.ts";
 import type { SandboxWarmPool } from "../../api/sandbox-warm-pool.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
-import type { Change, Informer } from "../../kube/informer.ts";
+import type { Informer } from "../../kube/informer.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { OwnWrites } from "../own-writes.ts";
 import type { RuntimeMetrics } from "../runtime-metrics.ts";
-import { keysFrom, type Source, startKind } from "../start-kind.ts";
+import { keysFrom, startKind } from "../start-kind.ts";
 import { Expectations } from "./expectations.ts";
-import { controllingPool } from "./members.ts";
+import { memberChanges, poolKeys } from "./member-changes.ts";
 import { WarmPoolReconciler } from "./reconciler.ts";
 import type { WarmPoolSettings } from "./settings.ts";
 
@@ -75,27 +75,4 @@ export function startWarmPoolController(options: WarmPoolControllerOptions): Run
       stores.dispose();
     },
   };
-}
-
-/** Pools whose members change. What was expected is taken note of first, so that the pool sees it when it looks. */
-const memberChanges =
-  (sandboxes: Informer<Sandbox>, expectations: Expectations): Source =>
-  (enqueue) =>
-    sandboxes.onChange((change) => {
-      noteObserved(change, expectations);
-      const keys = [change.previous, change.current].flatMap((sandbox) => (sandbox ? poolKeys(sandbox) : []));
-      new Set(keys).forEach(enqueue);
-    });
-
-function noteObserved({ previous, current }: Change<Sandbox>, expectations: Expectations): void {
-  const member = current ?? previous;
-  const pool = member && controllingPool(member);
-  if (!pool) return;
-  if (!previous) expectations.lowerCreations(pool.uid);
-  if (!current || current.metadata.deletionTimestamp) expectations.deletionObserved(pool.uid, member.metadata.uid);
-}
-
-function poolKeys(sandbox: Stored<Sandbox>): readonly string[] {
-  const pool = controllingPool(sandbox);
-  return pool ? [keyFor(sandbox.metadata.namespace, pool.name)] : [];
 }

@@ -1,0 +1,76 @@
+import { expect, it } from "vitest";
+import { templateRefAnnotation, templateRefHashLabel } from "../../api/keys.ts";
+import { nameHash } from "../../api/names.ts";
+import { controlledBy, noon } from "../../test/support/builders.ts";
+import { aPool, aTemplate, templatePodSpec } from "../../test/support/extension-builders.ts";
+import { currentBlueprint } from "./current-blueprint.ts";
+import { autoFieldsPatch, makeSandbox } from "./make-sandbox.ts";
+
+const owner = controlledBy(aPool());
+const made = (template = aTemplate()) =>
+  makeSandbox(template, currentBlueprint(template), {
+    owner,
+    named: { name: "nova" },
+    labels: { own: "label" },
+    podLabels: { pod: "label" },
+  });
+
+it("a sandbox carries the trace of its template, and what its maker adds", () => {
+  const ofTemplate = { [templateRefHashLabel]: nameHash("tpl") };
+  expect(made()).toEqual({
+    apiVersion: "agents.x-k8s.io/v1beta1",
+    kind: "Sandbox",
+    metadata: {
+      name: "nova",
+      namespace: "lab",
+      labels: { own: "label", ...ofTemplate },
+      annotations: { [templateRefAnnotation]: "tpl" },
+      ownerReferences: [owner],
+    },
+    spec: {
+      podTemplate: {
+        metadata: { labels: { pod: "label", ...ofTemplate } },
+        spec: expect.objectContaining({ ...templatePodSpec, automountServiceAccountToken: false }),
+      },
+    },
+  });
+});
+
+it("W16: a sandbox gets the volumes and the Service of its template", () => {
+  const volumeClaimTemplates = [{ metadata: { name: "data" }, spec: { accessModes: ["ReadWriteOnce"] } }];
+  expect(made(aTemplate({ volumeClaimTemplates, service: true })).spec).toMatchObject({
+    volumeClaimTemplates,
+    service: true,
+  });
+  expect(made(aTemplate({ service: false })).spec.service).toBe(false);
+});
+
+it("a sandbox falls asleep and wakes as its template says, and no other field of the template comes with it", () => {
+  const auto = { autoSuspension: { inactivityTimeoutSeconds: 60 }, autoResume: { timeoutSeconds: 5 } };
+  const { spec } = made(aTemplate({ ...auto, envVarsInjectionPolicy: "Allowed", networkPolicy: {} }));
+  expect(spec).toMatchObject(auto);
+  expect(Object.keys(spec).sort()).toEqual(["autoResume", "autoSuspension", "podTemplate"]);
+});
+
+it("labels and annotations of the template's Pod stay, but for those that are the controller's", () => {
+  const labels = { team: "a", [templateRefHashLabel]: "forged" };
+  const template = aTemplate({
+    podTemplate: { spec: templatePodSpec, metadata: { labels, annotations: { note: "b" } } },
+  });
+  expect(made(template).spec.podTemplate.metadata).toEqual({
+    labels: { team: "a", pod: "label", [templateRefHashLabel]: nameHash("tpl") },
+    annotations: { note: "b" },
+  });
+});
+
+it("a sandbox that was made earlier is brought up to date about sleeping and waking, and only about what changed", () => {
+  const was = { autoSuspension: { inactivityTimeoutSeconds: 60, keepAwakeUntil: noon }, autoResume: {} };
+  const is = { autoSuspension: { inactivityTimeoutSeconds: 90 }, autoResume: {} };
+  expect(autoFieldsPatch(was, is)).toEqual({
+    autoSuspension: { inactivityTimeoutSeconds: 90, keepAwakeUntil: null },
+  });
+  expect(autoFieldsPatch(was, {})).toEqual({ autoSuspension: null, autoResume: null });
+  expect(autoFieldsPatch({}, is)).toEqual(is);
+  expect(autoFieldsPatch(is, is)).toBeUndefined();
+  expect(autoFieldsPatch({}, {})).toBeUndefined();
+});

@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest";
+import type { PodSpec } from "../../api/pod.ts";
+import type { SandboxTemplateSpec } from "../../api/sandbox-template.ts";
+import { templatePodSpec } from "../../test/support/extension-builders.ts";
+import { securePodSpec } from "./secure-defaults.ts";
+
+const secured = (pod: Partial<PodSpec> = {}, template: Partial<SandboxTemplateSpec> = {}) =>
+  securePodSpec({ podTemplate: { spec: { ...templatePodSpec, ...pod } }, ...template });
+const publicDns = { dnsPolicy: "None", dnsConfig: { nameservers: ["8.8.8.8", "1.1.1.1"] } };
+
+describe("the Pod that a template means", () => {
+  it("W17: gets no token, and asks public resolvers behind the built-in policy", () => {
+    const expected = { ...templatePodSpec, automountServiceAccountToken: false, ...publicDns };
+    expect(secured()).toEqual(expected);
+    expect(secured({}, { networkPolicyManagement: "Managed" })).toEqual(expected);
+  });
+
+  it.each([true, false])("W18: keeps automountServiceAccountToken: %s where it says so", (automount) => {
+    expect(secured({ automountServiceAccountToken: automount }).automountServiceAccountToken).toBe(automount);
+  });
+
+  it("W19: resolves names as the cluster does where no policy is managed, or it has one of its own", () => {
+    const untouched = { ...templatePodSpec, automountServiceAccountToken: false };
+    expect(secured({}, { networkPolicyManagement: "Unmanaged" })).toEqual(untouched);
+    expect(secured({}, { networkPolicy: {} })).toEqual(untouched);
+  });
+
+  it("keeps the dnsPolicy that it asks for, and has no other servers than ours where it asks for none", () => {
+    const dnsConfig = { nameservers: ["10.0.0.10"] };
+    expect(secured({ dnsPolicy: "ClusterFirst", dnsConfig })).toMatchObject({ dnsPolicy: "ClusterFirst", dnsConfig });
+    expect(secured({ dnsPolicy: "", dnsConfig })).toMatchObject(publicDns);
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import { podTemplateHashLabel, templateHashLabel, templateRefHashLabel } from "../../api/keys.ts";
+import type { Stored } from "../../api/meta.ts";
+import type { VolumeClaimTemplate } from "../../api/sandbox.ts";
+import type { SandboxTemplate, SandboxTemplateSpec } from "../../api/sandbox-template.ts";
+import {
+  aMember,
+  aTemplate,
+  type MemberParts,
+  relabelled,
+  templatePodSpec,
+} from "../../test/support/extension-builders.ts";
+import { currentBlueprint } from "./current-blueprint.ts";
+import { isStale } from "./staleness.ts";
+
+const volume = (name: string, storage = "1Gi", labels = {}): VolumeClaimTemplate => ({
+  metadata: { name, labels },
+  spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage } } },
+});
+const withPod = (pod: object): Partial<SandboxTemplateSpec> => ({
+  podTemplate: { spec: { ...templatePodSpec, ...pod } },
+});
+
+const staleFor = (template: Stored<SandboxTemplate>, parts: MemberParts) =>
+  isStale(aMember(parts), currentBlueprint(template));
+const staleAfter = (was: Partial<SandboxTemplateSpec>, is: Partial<SandboxTemplateSpec>) =>
+  staleFor(aTemplate(is), { template: aTemplate(was) });
+
+describe("a warm sandbox is as its template wants it", () => {
+  it.each<[string, Partial<SandboxTemplateSpec>, Partial<SandboxTemplateSpec>]>([
+    ["nothing has changed", {}, {}],
+    [
+      "W32: only labels and annotations of the Pod template changed",
+      {},
+      { podTemplate: { spec: templatePodSpec, metadata: { labels: { a: "b" }, annotations: { c: "d" } } } },
+    ],
+    [
+      "W33: only labels of a volume claim template changed",
+      { volumeClaimTemplates: [volume("data")] },
+      { volumeClaimTemplates: [volume("data", "1Gi", { a: "b" })] },
+    ],
+    ["only the way changed in which it falls asleep", {}, { autoSuspension: { inactivityTimeoutSeconds: 9 } }],
+    [
+      "a quantity is spelled another way",
+      { volumeClaimTemplates: [volume("data", "1Gi")] },
+      { volumeClaimTemplates: [volume("data", "1024Mi")] },
+    ],
+    ["W37: the dnsPolicy that it was given stands for none", withPod({ dnsPolicy: "" }), {}],
+  ])("when %s", (_, was, is) => {
+    expect(staleAfter(was, is)).toBe(false);
+  });
+
+  it("W39: when it lacks the hashes of the content, as those of older releases do", () => {
+    const labels = relabelled(aMember(), { [templateHashLabel]: undefined, [podTemplateHashLabel]: undefined });
+    expect(staleFor(aTemplate(), { metadata: { labels } })).toBe(false);
+  });
+
+  it("when its hash is one that another program has computed", () => {
+    const labels = relabelled(aMember(), { [templateHashLabel]: "01234567" });
+    expect(staleFor(aTemplate(), { metadata: { labels } })).toBe(false);
+  });
+
+  it("when its hash is the current one, whatever has been filled in since", () => {
+    expect(staleFor(aTemplate(), { spec: withPod({ hostname: "filled-in" }) })).toBe(false);
+  });
+});
+
+describe("a warm sandbox is stale", () => {
+  it.each<[string, Partial<SandboxTemplateSpec>, Partial<SandboxTemplateSpec>]>([
+    ["W29: the image changed", {}, withPod({ containers: [{ name: "main", image: "busybox:1.37" }] })],
+    ["W34: a volume was added", {}, { volumeClaimTemplates: [volume("data")] }],
+    ["W34: a volume was removed", { volumeClaimTemplates: [volume("data")] }, {}],
+    [
+      "W34: a volume changed",
+      { volumeClaimTemplates: [volume("data", "1Gi")] },
+      { volumeClaimTemplates: [volume("data", "2Gi")] },
+    ],
+    [
+      "W34: volumes changed places",
+      { volumeClaimTemplates: [volume("a"), volume("b")] },
+      { volumeClaimTemplates: [volume("b"), volume("a")] },
+    ],
+    [
+      "W34: a volume has another name",
+      { volumeClaimTemplates: [volume("a")] },
+      { volumeClaimTemplates: [volume("b")] },
+    ],
+    ["W35: a Service is wanted", {}, { service: true }],
+    ["W35: a Service is unwanted", {}, { service: false }],
+    ["W38: the dnsPolicy changed", withPod({ dnsPolicy: "Default" }), withPod({ dnsPolicy: "ClusterFirst" })],
+    ["the built-in policy no longer stands in the way of the cluster's resolvers", {}, { networkPolicy: {} }],
+  ])("when %s", (_, was, is) => {
+    expect(staleAfter(was, is)).toBe(true);
+  });
+
+  it("W36: when it was made from another template, though of the same content", () => {
+    expect(staleFor(aTemplate({}, { name: "other" }), {})).toBe(true);
+  });
+
+  it.each([undefined, "deadbeef"])("W9: when its template is %s", (hash) => {
+    const labels = relabelled(aMember(), { [templateRefHashLabel]: hash });
+    expect(staleFor(aTemplate(), { metadata: { labels } })).toBe(true);
+  });
+
+  it("W8: when nobody owns it and it differs, whatever its hash says", () => {
+    const metadata = { ownerReferences: [] };
+    expect(staleFor(aTemplate(), { metadata, spec: withPod({ hostname: "mine" }) })).toBe(true);
+    expect(staleFor(aTemplate(), { metadata })).toBe(false);
+  });
+});

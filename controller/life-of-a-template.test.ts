@@ -1,0 +1,87 @@
+import { describe, expect, it, vi } from "vitest";
+import { templateRefHashLabel } from "../api/keys.ts";
+import { nameHash } from "../api/names.ts";
+import { type NetworkPolicy, networkPolicyType } from "../api/network-policy.ts";
+import { sandboxTemplateType } from "../api/sandbox-template.ts";
+import { type ExtensionsLab, openExtensionsLab } from "../test/support/extensions-lab.ts";
+import { waiting } from "../test/support/sandbox-lab.ts";
+
+const named = { namespace: "default", name: "tpl" };
+const policyName = "tpl-network-policy";
+const findPolicy = (lab: ExtensionsLab) => lab.find(networkPolicyType, policyName);
+
+/** Waits until the policy is there, and like this. */
+const untilPolicy = (lab: ExtensionsLab, like: object = {}) =>
+  vi.waitFor(async () => {
+    const policy = await findPolicy(lab);
+    expect(policy).toBeDefined();
+    expect(policy).toMatchObject(like);
+    return policy;
+  }, waiting);
+
+describe("a SandboxTemplate from its creation on", () => {
+  it("T1, T7, T9, T10, T11: has its label and its policy, which follows it and goes with it", async () => {
+    await using lab = await openExtensionsLab();
+    await lab.createTemplate();
+    const policy = await untilPolicy(lab, {
+      metadata: { ownerReferences: [{ kind: "SandboxTemplate", name: "tpl" }] },
+    });
+    expect((await lab.find(sandboxTemplateType, "tpl"))?.metadata.labels).toEqual({
+      [templateRefHashLabel]: nameHash("tpl"),
+    });
+
+    await lab.untilQuiet();
+    lab.client.calls.length = 0;
+    const body = { metadata: { annotations: { look: "again" } } };
+    await lab.client.patch(sandboxTemplateType, named, { type: "merge", body });
+    expect(await lab.untilQuiet(), "the one call is the test's own").toBe(1);
+
+    const ingress = [{ from: [{ podSelector: { matchLabels: { app: "desk" } } }], ports: [{ port: 80 }] }];
+    await lab.changeTemplate({ networkPolicy: { ingress } });
+    const ports = [{ port: 80, protocol: "TCP" }];
+    const changed = await untilPolicy(lab, { spec: { ingress: [{ ports }] } });
+    expect(changed?.spec).not.toHaveProperty("egress");
+    expect(changed?.metadata.uid).toBe(policy?.metadata.uid);
+    lab.client.calls.length = 0;
+    await lab.client.patch(sandboxTemplateType, named, { type: "merge", body: { metadata: { annotations: null } } });
+    expect(await lab.untilQuiet(), "the one call is the test's own").toBe(1);
+
+    await lab.client.delete(sandboxTemplateType, named);
+    await vi.waitFor(async () => expect(await findPolicy(lab)).toBeUndefined(), waiting);
+  });
+
+  it("T4, T5: has no policy while it manages none", async () => {
+    await using lab = await openExtensionsLab();
+    await lab.createTemplate();
+    await untilPolicy(lab);
+    await lab.changeTemplate({ networkPolicyManagement: "Unmanaged" });
+    await vi.waitFor(async () => expect(await findPolicy(lab)).toBeUndefined(), waiting);
+    await lab.changeTemplate({ networkPolicyManagement: "Managed" });
+    await untilPolicy(lab);
+  });
+
+  it("gets its policy back when somebody deletes or changes it", async () => {
+    await using lab = await openExtensionsLab();
+    await lab.createTemplate();
+    const first = await untilPolicy(lab);
+    const name = { namespace: "default", name: policyName };
+    await lab.client.patch(networkPolicyType, name, { type: "merge", body: { spec: { egress: null } } });
+    await untilPolicy(lab, { spec: first?.spec });
+    await lab.client.delete(networkPolicyType, name);
+    const second = await untilPolicy(lab, { spec: first?.spec });
+    expect(second?.metadata.uid).not.toBe(first?.metadata.uid);
+  });
+
+  it("T8: never takes over a policy of its name that was there before", async () => {
+    await using lab = await openExtensionsLab();
+    const spec = { podSelector: {}, policyTypes: ["Ingress"] } as const;
+    const own: NetworkPolicy = { metadata: { namespace: "default", name: policyName }, spec };
+    const before = await lab.client.create(networkPolicyType, own);
+    await lab.createTemplate();
+    await vi.waitFor(async () => {
+      const failures = /controller_runtime_reconcile_errors_total\{controller="sandboxtemplate"\} [1-9]/;
+      expect(await lab.metrics()).toMatch(failures);
+    }, waiting);
+    expect(await findPolicy(lab)).toEqual(before);
+  });
+});

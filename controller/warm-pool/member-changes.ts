@@ -1,0 +1,31 @@
+import { keyFor, type Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { Change, Informer } from "../../kube/informer.ts";
+import type { Source } from "../start-kind.ts";
+import type { Expectations } from "./expectations.ts";
+import { controllingPool } from "./members.ts";
+
+/** Pools whose members change. What was expected is taken note of first, so that the pool sees it when it looks. */
+export const memberChanges =
+  (sandboxes: Pick<Informer<Sandbox>, "onChange">, expectations: Expectations): Source =>
+  (enqueue) =>
+    sandboxes.onChange((change) => {
+      noteObserved(change, expectations);
+      const keys = [change.previous, change.current].flatMap((sandbox) => (sandbox ? poolKeys(sandbox) : []));
+      new Set(keys).forEach(enqueue);
+    });
+
+/** The pool that a sandbox belongs to, if it belongs to one. */
+export function poolKeys(sandbox: Stored<Sandbox>): readonly string[] {
+  const pool = controllingPool(sandbox);
+  return pool ? [keyFor(sandbox.metadata.namespace, pool.name)] : [];
+}
+
+function noteObserved({ previous, current }: Change<Sandbox>, expectations: Expectations): void {
+  const member = current ?? previous;
+  const pool = member && controllingPool(member);
+  if (!pool) return;
+  if (!previous) expectations.lowerCreations(pool.uid);
+  // From now on the store itself shows that it goes.
+  if (!current || current.metadata.deletionTimestamp) expectations.deletionObserved(pool.uid, member.metadata.uid);
+}
