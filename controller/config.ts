@@ -145,7 +145,6 @@ function warningsAbout(values: Values, given: ReadonlySet<string>): readonly str
   const limited = values["kube-api-qps"] > 0;
   return [
     ...webhookWarnings(values, given),
-    ...(values.extensions ? ["--extensions: claims are not served yet, only templates and warm pools"] : []),
     ...(values["enable-tracing"] ? ["--enable-tracing has no effect: traces are not exported yet"] : []),
     ...(limited ? ["--kube-api-qps has no effect: requests to the API server are not limited"] : []),
     ...(workers > 1_000 ? [`${workers} workers in all are more than 1000`] : []),

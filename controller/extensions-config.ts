@@ -2,11 +2,15 @@ import type { FlagValues } from "../lib/flags.ts";
 import type { controllerFlags } from "./controller-flags.ts";
 import type { WarmPoolSettings } from "./warm-pool/settings.ts";
 
-/** What the controllers of templates and warm pools are asked to do. */
+/** What the controllers of templates, warm pools and claims are asked to do. */
 export interface ExtensionsConfig {
   readonly templateWorkers: number;
   readonly warmPoolWorkers: number;
   readonly warmPools: WarmPoolSettings;
+  readonly claimWorkers: number;
+  readonly claimEvents: boolean;
+  /** Whether the time at which a claim was first seen is written on it. */
+  readonly claimNotes: boolean;
 }
 
 /** Undefined: only Sandboxes are looked after. */
@@ -23,5 +27,8 @@ export function extensionsConfigOf(values: FlagValues<typeof controllerFlags>): 
       notProgressingRecheckMs: values["sandbox-warm-pool-unschedulable-recheck-interval"],
       evictable: values["enable-warm-pool-eviction"],
     },
+    claimWorkers: values["sandbox-claim-concurrent-workers"],
+    claimEvents: !values["disable-claim-events"],
+    claimNotes: !values["disable-claim-observability-annotations"],
   };
 }

@@ -9,6 +9,9 @@ import { startInformer } from "../kube/start-informer.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
+import type { ClaimMetrics } from "./claim/claim-metrics.ts";
+import { claimIndexes } from "./claim/pool-changes.ts";
+import { type ClaimInformers, startClaimController } from "./claim/start-claim-controller.ts";
 import type { ExtensionsConfig } from "./extensions-config.ts";
 import type { RuntimeMetrics } from "./runtime-metrics.ts";
 import { withoutManagedFields } from "./start-informers.ts";
@@ -26,7 +29,7 @@ interface Base {
 }
 
 export interface ExtensionInformers extends TemplateInformers, Omit<WarmPoolInformers, "sandboxes">, Running {
-  readonly sandboxClaims: Informer<SandboxClaim>;
+  readonly sandboxClaims: Informer<SandboxClaim, "pool">;
   /** Resolves once every one of them has listed what there is. */
   readonly synced: Promise<void>;
 }
@@ -39,7 +42,9 @@ export function startExtensionInformers(options: Base): ExtensionInformers {
   const pools = stack.use(
     startInformer<SandboxWarmPool, "template">({ ...base, type: sandboxWarmPoolType, indexes: poolIndexes }),
   );
-  const sandboxClaims = stack.use(startInformer<SandboxClaim>({ ...base, type: sandboxClaimType }));
+  const sandboxClaims = stack.use(
+    startInformer<SandboxClaim, "pool">({ ...base, type: sandboxClaimType, indexes: claimIndexes }),
+  );
   const networkPolicies = stack.use(startInformer<NetworkPolicy>({ ...base, type: networkPolicyType }));
   const all = [templates, pools, sandboxClaims, networkPolicies];
   const failed = Promise.race(all.map((informer) => informer.failed));
@@ -57,23 +62,40 @@ export function startExtensionInformers(options: Base): ExtensionInformers {
 
 export interface ExtensionControllersOptions extends Base {
   readonly config: ExtensionsConfig;
-  readonly informers: TemplateInformers & WarmPoolInformers;
+  readonly informers: TemplateInformers & WarmPoolInformers & ClaimInformers;
   readonly runtimeMetrics: RuntimeMetrics;
+  readonly claimMetrics: ClaimMetrics;
+  /** In which domains a claim may give its Pod labels. */
+  readonly labelDomains: readonly string[];
   /** Who writes the events: at most 128 characters. */
   readonly reportingInstance: string;
 }
 
-/** Starts the controllers of templates and warm pools. The informers must have synced. */
+/** Starts the controllers of templates, warm pools and claims. The informers must have synced. */
 export function startExtensionControllers(options: ExtensionControllersOptions): Running {
   const { config, client, clock, log, reportingInstance } = options;
   const stack = new AsyncDisposableStack();
+  const recorder = (reportingController: string) =>
+    stack.use(createEventRecorder({ client, clock, log, reportingController, reportingInstance }));
   const templates = stack.use(startTemplateController({ ...options, workers: config.templateWorkers }));
-  const reportingController = "sandboxwarmpool-controller";
-  const events = stack.use(createEventRecorder({ client, clock, log, reportingController, reportingInstance }));
   const pools = stack.use(
-    startWarmPoolController({ ...options, events, workers: config.warmPoolWorkers, settings: config.warmPools }),
+    startWarmPoolController({
+      ...options,
+      events: recorder("sandboxwarmpool-controller"),
+      workers: config.warmPoolWorkers,
+      settings: config.warmPools,
+    }),
   );
-  const failed = Promise.race([templates.failed, pools.failed]);
+  const claims = stack.use(
+    startClaimController({
+      ...options,
+      events: config.claimEvents ? recorder("sandboxclaim-controller") : undefined,
+      metrics: options.claimMetrics,
+      workers: config.claimWorkers,
+      writesNotes: config.claimNotes,
+    }),
+  );
+  const failed = Promise.race([templates.failed, pools.failed, claims.failed]);
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   return { failed, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }

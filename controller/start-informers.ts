@@ -15,6 +15,7 @@ import { startInformer } from "../kube/start-informer.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
+import { controllerIndexes } from "./claim/observe.ts";
 import { podIndexes } from "./sandbox/observe.ts";
 import type { SandboxInformers } from "./sandbox/start-sandbox-controller.ts";
 import { memberIndexes } from "./warm-pool/members.ts";
@@ -28,7 +29,7 @@ export interface InformersOptions {
 }
 
 export interface Informers extends SandboxInformers, Running {
-  readonly sandboxes: Informer<Sandbox, "pool">;
+  readonly sandboxes: Informer<Sandbox, "pool" | "controllerUid">;
   /** Resolves once every one of them has listed what there is. */
   readonly synced: Promise<void>;
 }
@@ -38,7 +39,8 @@ export function startInformers({ client, clock, log, trackedOnly }: InformersOpt
   const base = { client, clock, log, indexes: {}, transform: withoutManagedFields };
   const tracked = trackedOnly ? { labelSelector: sandboxNameHashLabel } : {};
   const stack = new AsyncDisposableStack();
-  const sandboxes = stack.use(startInformer<Sandbox, "pool">({ ...base, type: sandboxType, indexes: memberIndexes }));
+  const indexes = { ...memberIndexes, ...controllerIndexes };
+  const sandboxes = stack.use(startInformer<Sandbox, keyof typeof indexes>({ ...base, type: sandboxType, indexes }));
   const pods = stack.use(
     startInformer({ ...base, ...tracked, type: podType, indexes: podIndexes, transform: slimPod }),
   );

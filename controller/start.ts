@@ -7,6 +7,8 @@ import { aborted, type Running, startTask } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import type { BindAddress } from "./bind-address.ts";
 import { registerBuildInfo } from "./build-info.ts";
+import { labelDomainsFile, readLabelDomains } from "./claim/allowed-label-domains.ts";
+import { ClaimMetrics } from "./claim/claim-metrics.ts";
 import { ConfigError, type ControllerConfig } from "./config.ts";
 import { createRuntimeMetrics } from "./runtime-metrics.ts";
 import { LifecycleMetrics } from "./sandbox/lifecycle-metrics.ts";
@@ -25,6 +27,8 @@ export interface ControllerParts {
   readonly registry: Registry;
   /** Unique among all replicas, also over restarts. */
   readonly identity: string;
+  /** Which domains a claim's labels may be in; absent: where a ConfigMap is mounted. */
+  readonly labelDomainsFile?: string;
 }
 
 export interface RunningController extends Running {
@@ -61,7 +65,8 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const leadership = stand(stack, config, parts);
   const synced = Promise.all([informers.synced, extensions?.synced]).then(() => {});
   const begin = Promise.all([synced, leadership.elected]);
-  const work = stack.use(startWork(config, parts, { informers, extensions }, begin));
+  const labelDomains = config.extensions ? await readLabelDomains(parts.labelDomainsFile ?? labelDomainsFile) : [];
+  const work = stack.use(startWork(config, parts, { informers, extensions, labelDomains }, begin));
 
   const started = stack.move();
   const failed = Promise.race([
@@ -81,11 +86,18 @@ export async function startController(config: ControllerConfig, parts: Controlle
   };
 }
 
+/** What the work is done on. */
+interface World {
+  readonly informers: Informers;
+  readonly extensions: ExtensionInformers | undefined;
+  readonly labelDomains: readonly string[];
+}
+
 /** Everything that only a leader does, once it may begin. */
 function startWork(
   config: ControllerConfig,
   { client, clock, log, registry, identity }: ControllerParts,
-  { informers, extensions }: { readonly informers: Informers; readonly extensions: ExtensionInformers | undefined },
+  { informers, extensions, labelDomains }: World,
   begin: Promise<unknown>,
 ): Running {
   const lifecycleMetrics = new LifecycleMetrics(registry, clock);
@@ -119,8 +131,10 @@ function startWork(
         clock,
         log,
         config: config.extensions,
-        informers: { ...extensions, sandboxes: informers.sandboxes },
+        informers: { ...extensions, sandboxes: informers.sandboxes, pods: informers.pods },
         runtimeMetrics,
+        claimMetrics: new ClaimMetrics(registry, lifecycleMetrics),
+        labelDomains,
         reportingInstance,
       });
     await Promise.race([stopped, sandboxes.failed, ...(extended ? [extended.failed] : [])]);

@@ -1,7 +1,8 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import { findCondition } from "../../api/conditions.ts";
 import { effectiveShutdownPolicy } from "../../api/defaults.ts";
-import { keyOf } from "../../api/meta.ts";
+import { type Condition, keyOf } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { launchType, lifecycleLabels, ownedBy, templateName } from "./metric-labels.ts";
 import { becameUnready, type Passage, turnedTrue } from "./transitions.ts";
@@ -70,16 +71,21 @@ export class LifecycleMetrics {
     this.#underWay.delete(key);
   }
 
-  /** A claim times the sandboxes that were made for it; only those that nobody claims are timed here. */
+  /** A claim times its sandbox itself, one from a pool too; only those that are nobody's are timed here. */
   #firstReady(passage: Passage): void {
     const { sandbox, before, after } = passage;
     const key = keyOf(sandbox);
-    if (before.length === 0 && ownedBy(sandbox) !== "SandboxClaim") this.#newborn.add(key);
+    if (before.length === 0 && ownedBy(sandbox) === "None") this.#newborn.add(key);
     // The time that it slept is no time of making it.
     if (requestedChange(passage)) this.#newborn.delete(key);
     if (!turnedTrue(passage, "Ready") || !this.#newborn.delete(key)) return;
-    const readyAt = findCondition(after, "Ready")?.lastTransitionTime ?? "";
-    const latencyMs = Date.parse(readyAt) - Date.parse(sandbox.metadata.creationTimestamp ?? "");
+    const ready = findCondition(after, "Ready");
+    if (ready) this.createdUntil(sandbox, ready);
+  }
+
+  /** Times the making of a sandbox, which ended when it became Ready. */
+  createdUntil(sandbox: Sandbox, { lastTransitionTime }: Condition): void {
+    const latencyMs = Date.parse(lastTransitionTime) - Date.parse(sandbox.metadata.creationTimestamp ?? "");
     if (!(latencyMs >= 0)) return;
     this.#instruments.creation.observe(
       {

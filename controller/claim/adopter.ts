@@ -1,0 +1,187 @@
+import { keyOf, type Stored } from "../../api/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
+import type { SandboxTemplate } from "../../api/sandbox-template.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { isConflict, isNotFound } from "../../kube/errors.ts";
+import { backoffDelayMs } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { OwnWrites } from "../own-writes.ts";
+import { ownershipOf } from "../ownership.ts";
+import { adoptionPatch } from "./adoption-patch.ts";
+import { assignmentOf, assignPatch, type Notes, unassignPatch } from "./assignment.ts";
+import { ClaimProblem } from "./claim-problem.ts";
+import { adoptableFrom, poolKeyOf } from "./pool-membership.ts";
+
+export interface ClaimWriters {
+  readonly client: KubeClient;
+  readonly claims: OwnWrites<SandboxClaim, "pool">;
+  readonly sandboxes: OwnWrites<Sandbox, "controllerUid">;
+}
+
+/** Somebody else has the Sandbox, or it is gone: it is not to be offered to the next claim. */
+export class CandidateLost extends ClaimProblem {
+  constructor(name: string) {
+    super("AdoptionConflict", conflictText(name, "was taken or deleted while it was being adopted"));
+  }
+}
+
+// What the ecosystem's clients wait between attempts at a write that met another one.
+const pause = { baseMs: 10, maxMs: 10, jitter: 0.1 };
+const attemptsMax = 5;
+
+/**
+ * Gives a warm Sandbox to a claim, exactly once whoever else tries and whenever it is interrupted. Two writes, each
+ * under the version that was seen, in this order:
+ *
+ * 1. the claim is assigned the Sandbox, so that every later pass, of whatever process, goes on with this one;
+ * 2. the Sandbox changes hands. Until then any claim may still get it; from then on it is this claim's.
+ *
+ * A claim that meets the assignment of a Sandbox that went to another drops it and looks for a new one.
+ */
+export class Adopter {
+  readonly #writers: ClaimWriters;
+  readonly #clock: Clock;
+
+  constructor(writers: ClaimWriters, clock: Clock) {
+    this.#writers = writers;
+    this.#clock = clock;
+  }
+
+  /**
+   * The first write.
+   *
+   * @throws ClaimProblem when the claim is no longer the one that was seen, was given another Sandbox, or changes all
+   *   the time. Then, and after any other error, the Sandbox is free.
+   */
+  async assign(
+    seen: Stored<SandboxClaim>,
+    name: string,
+    notes: Notes,
+    signal: AbortSignal,
+  ): Promise<Stored<SandboxClaim>> {
+    let claim: Stored<SandboxClaim> | undefined = seen;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.patchClaim(claim, assignPatch(claim, name, notes), signal);
+      } catch (error) {
+        if (!isConflict(error)) throw error;
+        if (attempt === attemptsMax) throw conflict(name, "could not be assigned to a claim that keeps changing");
+      }
+      await this.#pause(signal);
+      claim = await this.freshClaim(seen, signal);
+      if (!claim || isTaken(claim, seen, name)) throw conflict(name, "is no longer wanted by the claim");
+    }
+  }
+
+  /**
+   * The second write. It never turns to another Sandbox, for this one is assigned.
+   *
+   * @throws CandidateLost when somebody else has it; the assignment was taken back, if that was possible.
+   * @throws ClaimProblem when it changes all the time; the assignment stays.
+   */
+  async adopt(
+    claim: Stored<SandboxClaim>,
+    seen: Stored<Sandbox>,
+    template: Stored<SandboxTemplate> | undefined,
+    signal: AbortSignal,
+  ): Promise<Stored<Sandbox>> {
+    const { name } = seen.metadata;
+    let sandbox = seen;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.patchSandbox(sandbox, adoptionPatch(sandbox, claim, template), signal);
+      } catch (error) {
+        if (!isConflict(error) && !isNotFound(error)) throw error;
+      }
+      const fresh = await this.freshSandbox(claim, name, signal);
+      if (fresh && ownershipOf(fresh, claim) === "owned") return fresh;
+      if (!fresh || adoptableFrom(fresh) !== poolKeyOf(claim)) {
+        await this.#takeBack(claim, name, signal);
+        throw new CandidateLost(name);
+      }
+      if (attempt === attemptsMax) throw conflict(name, "could not be adopted because it keeps changing");
+      await this.#pause(signal);
+      sandbox = fresh;
+    }
+  }
+
+  patchClaim(claim: Stored<SandboxClaim>, body: object, signal: AbortSignal): Promise<Stored<SandboxClaim>> {
+    const { client, claims } = this.#writers;
+    const { namespace, name } = claim.metadata;
+    const call = () => client.patch(sandboxClaimType, { namespace, name }, { type: "merge", body }, {}, signal);
+    return claims.write(keyOf(claim), call);
+  }
+
+  patchSandbox(sandbox: Stored<Sandbox>, body: object, signal: AbortSignal): Promise<Stored<Sandbox>> {
+    const { client, sandboxes } = this.#writers;
+    const { namespace, name } = sandbox.metadata;
+    const call = () => client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, signal);
+    return sandboxes.write(keyOf(sandbox), call);
+  }
+
+  /** The claim as the API server has it now; undefined when that very claim is gone or going. */
+  async freshClaim(seen: Stored<SandboxClaim>, signal: AbortSignal): Promise<Stored<SandboxClaim> | undefined> {
+    const { client, claims } = this.#writers;
+    const { namespace, name, uid } = seen.metadata;
+    const read = claims.write(keyOf(seen), () => client.get(sandboxClaimType, { namespace, name }, signal));
+    const claim = await read.catch(undefinedIfNotFound);
+    return claim?.metadata.uid === uid && !claim.metadata.deletionTimestamp ? claim : undefined;
+  }
+
+  /** The Sandbox of a claim's namespace as the API server has it now. */
+  async freshSandbox(
+    { metadata }: Stored<SandboxClaim>,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<Stored<Sandbox> | undefined> {
+    const { client, sandboxes } = this.#writers;
+    const { namespace } = metadata;
+    const read = () => client.get(sandboxType, { namespace, name }, signal);
+    return sandboxes
+      .write(keyOf({ metadata: { ...(namespace && { namespace }), name } }), read)
+      .catch(undefinedIfNotFound);
+  }
+
+  /** Takes an assignment off, if it is still there. Failing to is no harm: the next pass meets it and drops it. */
+  async #takeBack(seen: Stored<SandboxClaim>, name: string, signal: AbortSignal): Promise<void> {
+    try {
+      for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
+        const claim = await this.freshClaim(seen, signal);
+        const patch = claim && unassignPatch(claim, name);
+        if (!patch) return;
+        const done = await this.patchClaim(claim, patch, signal).catch(undefinedIfConflict);
+        if (done) return;
+        await this.#pause(signal);
+      }
+    } catch {
+      signal.throwIfAborted();
+    }
+  }
+
+  #pause(signal: AbortSignal): Promise<void> {
+    return this.#clock.sleep(backoffDelayMs(1, pause), signal);
+  }
+}
+
+/** Whether the claim was given another Sandbox since it was seen. */
+function isTaken(claim: Stored<SandboxClaim>, seen: Stored<SandboxClaim>, name: string): boolean {
+  const known = [name, ...sandboxesOf(seen)];
+  return sandboxesOf(claim).some((other) => !known.includes(other));
+}
+
+const sandboxesOf = (claim: SandboxClaim): readonly string[] =>
+  [assignmentOf(claim)?.name, claim.status?.sandbox?.name].flatMap((name) => name || []);
+
+const conflictText = (name: string, what: string): string =>
+  `Sandbox "${name}" ${what} (conflict with another writer); the next pass retries from a converged view`;
+
+const conflict = (name: string, what: string) => new ClaimProblem("AdoptionConflict", conflictText(name, what));
+
+function undefinedIfNotFound(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
+}
+
+function undefinedIfConflict(error: unknown): undefined {
+  if (!isConflict(error)) throw error;
+}

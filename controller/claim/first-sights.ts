@@ -1,0 +1,50 @@
+import { keyOf, type Stored } from "../../api/meta.ts";
+import type { SandboxClaim } from "../../api/sandbox-claim.ts";
+import type { Clock } from "../../lib/clock.ts";
+
+interface Sight {
+  readonly uid: string;
+  /** RFC 3339 with nanoseconds. */
+  readonly at: string;
+  /** Monotonic. */
+  readonly sinceMs: number;
+}
+
+/** When this process first saw each claim that is not ready yet. */
+export class FirstSights {
+  readonly #clock: Clock;
+  readonly #sights = new Map<string, Sight>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Takes note of a claim; one that was made again under its name is another one. */
+  see(claim: Stored<SandboxClaim>): Sight {
+    const key = keyOf(claim);
+    const { uid } = claim.metadata;
+    const known = this.#sights.get(key);
+    if (known?.uid === uid) return known;
+    const sight = { uid, at: withNanoseconds(this.#clock.now()), sinceMs: this.#clock.ticksMs() };
+    this.#sights.set(key, sight);
+    return sight;
+  }
+
+  /** Milliseconds since the claim was first seen. */
+  ageMs(claim: Stored<SandboxClaim>): number {
+    return this.#clock.ticksMs() - this.see(claim).sinceMs;
+  }
+
+  /** Forgets a claim; with a UID only that very one. */
+  forget(key: string, uid?: string): void {
+    if (uid === undefined || this.#sights.get(key)?.uid === uid) this.#sights.delete(key);
+  }
+
+  get size(): number {
+    return this.#sights.size;
+  }
+}
+
+/** RFC 3339 with nanoseconds. Readers take a fraction of zero for a clock of whole seconds, so it never is. */
+export const withNanoseconds = (at: Date): string =>
+  at.toISOString().replace(/\.(\d{3})Z$/, (_, ms: string) => `.${ms}${ms === "000" ? "000001" : "000000"}Z`);

@@ -1,0 +1,39 @@
+import { launchTypeLabel, traceContextAnnotation } from "../../api/keys.ts";
+import type { Stored } from "../../api/meta.ts";
+import { nameHash } from "../../api/names.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
+import type { SandboxTemplate } from "../../api/sandbox-template.ts";
+import { currentBlueprint } from "../blueprint/current-blueprint.ts";
+import { makeSandbox } from "../blueprint/make-sandbox.ts";
+import { controllerReference } from "../ownership.ts";
+import { claimedPodMetadata, claimLabels } from "./claimed-pod-metadata.ts";
+import { injectEnv } from "./inject-env.ts";
+import { mergeVolumeClaims } from "./merge-volume-claims.ts";
+import { sandboxNameFor } from "./sandbox-name.ts";
+
+/**
+ * A Sandbox for a claim that gets none from a pool.
+ *
+ * @throws ClaimProblem and Error for what the claim asks and the template does not allow: volumes, metadata, variables,
+ *   in this order.
+ */
+export function makeClaimedSandbox(template: Stored<SandboxTemplate>, claim: Stored<SandboxClaim>): Sandbox {
+  const volumeClaimTemplates = mergeVolumeClaims(template.spec, claim.spec);
+  const pod = claimedPodMetadata(template.spec.podTemplate, claim, nameHash(template.metadata.name));
+  const current = currentBlueprint(template);
+  const podSpec = injectEnv(current.podSpec, template.spec, claim.spec);
+  const traceContext = claim.metadata.annotations?.[traceContextAnnotation];
+  return makeSandbox(
+    template,
+    { ...current, podSpec, volumeClaimTemplates },
+    {
+      owner: controllerReference(sandboxClaimType, claim),
+      named: { name: sandboxNameFor(claim) },
+      labels: { ...claimLabels(claim), [launchTypeLabel]: "cold" },
+      ...(traceContext && { annotations: { [traceContextAnnotation]: traceContext } }),
+      podLabels: pod.labels,
+      podAnnotations: pod.annotations,
+    },
+  );
+}

@@ -1,0 +1,222 @@
+import { effectiveClaimShutdownPolicy } from "../../api/defaults.ts";
+import { keyFor, parseKey, type Stored } from "../../api/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
+import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
+import type { EventRecorder } from "../../kube/event-recorder.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { type Adopter, CandidateLost, type ClaimWriters } from "./adopter.ts";
+import type { AdoptionQueues } from "./adoption-queue.ts";
+import { type Notes, notesPatch, unassignPatch } from "./assignment.ts";
+import { type Chosen, chooseCandidate } from "./choose-candidate.ts";
+import type { ClaimMetrics } from "./claim-metrics.ts";
+import { ClaimProblem, problemOf } from "./claim-problem.ts";
+import { decide, requireTemplate, type Step } from "./decide.ts";
+import type { FirstSights } from "./first-sights.ts";
+import * as happenings from "./happenings.ts";
+import { makeClaimedSandbox } from "./make-claimed-sandbox.ts";
+import { type ClaimViews, observe } from "./observe.ts";
+import type { Observed } from "./observed.ts";
+import { adoptableFrom, poolKeyOf } from "./pool-membership.ts";
+
+export interface PassSurroundings {
+  readonly views: ClaimViews;
+  readonly writers: ClaimWriters;
+  readonly adopter: Adopter;
+  readonly queues: AdoptionQueues;
+  readonly sights: FirstSights;
+  /** Absent: events are switched off. */
+  readonly events: EventRecorder | undefined;
+  readonly metrics: ClaimMetrics;
+  readonly clock: Clock;
+  readonly labelDomains: readonly string[];
+  /** Whether the time at which a claim was first seen is written on it. */
+  readonly writesNotes: boolean;
+}
+
+/** How the work of a pass ended; what the status is to say follows from it. */
+export type PassEnd =
+  /** There is no status to write: the claim is being deleted, or waits for a candidate. */
+  | { readonly is: "over"; readonly requeueAfterMs?: number }
+  | { readonly is: "toBeMarkedExpired"; readonly claim: Stored<SandboxClaim> }
+  | {
+      readonly is: "ended";
+      /** As our own writes have left it. */
+      readonly claim: Stored<SandboxClaim>;
+      readonly sandbox: Stored<Sandbox> | undefined;
+      readonly problem: ClaimProblem | undefined;
+      readonly expired: boolean;
+    };
+
+// A confirmed name, another one, an assignment taken off, and then the last step.
+const roundsMax = 5;
+const longestCandidateWaitMs = 2_000;
+const candidatePollMs = 500;
+
+/** One look at one claim, and what is done about it: steps until one of them is the last. */
+export class Pass {
+  readonly #around: PassSurroundings;
+  readonly #signal: AbortSignal;
+  readonly #confirmed = new Map<string, Stored<Sandbox> | undefined>();
+  #claim: Stored<SandboxClaim>;
+
+  constructor(claim: Stored<SandboxClaim>, surroundings: PassSurroundings, signal: AbortSignal) {
+    this.#claim = claim;
+    this.#around = surroundings;
+    this.#signal = signal;
+  }
+
+  /** Rejects only when it is interrupted: everything else that fails is a problem of the claim. */
+  async run(): Promise<PassEnd> {
+    try {
+      for (let round = 1; round <= roundsMax; round += 1) {
+        const seen = observe(this.#claim, this.#around.views, this.#confirmed, this.#around.clock.now());
+        const end = await this.#perform(decide(seen, this.#around.labelDomains), seen);
+        if (end) return end;
+      }
+      throw new Error("the claim leads from one Sandbox to the next");
+    } catch (error) {
+      this.#signal.throwIfAborted();
+      return { is: "ended", claim: this.#claim, sandbox: undefined, problem: problemOf(error), expired: false };
+    }
+  }
+
+  /** Undefined: look again. */
+  async #perform(step: Step, seen: Observed): Promise<PassEnd | undefined> {
+    switch (step.do) {
+      case "markExpired":
+        return { is: "toBeMarkedExpired", claim: this.#claim };
+      case "deleteClaim":
+        return this.#deleteClaim(step.foreground);
+      case "tearDown":
+        for (const sandbox of step.doomed) await this.#deleteSandbox(sandbox);
+        return { ...this.#endedWith(step.sandbox), expired: true };
+      case "confirm":
+        this.#confirmed.set(step.name, await this.#around.adopter.freshSandbox(this.#claim, step.name, this.#signal));
+        return undefined;
+      case "unassign":
+        return this.#unassign(step.name);
+      case "use":
+        return this.#use(step);
+      case "completeAdoption":
+        await this.#writeNotes();
+        return this.#adopt(step.sandbox, seen);
+      case "adoptOrCreate":
+        return this.#adoptOrCreate(seen);
+      case "create":
+        return this.#create(seen);
+    }
+  }
+
+  #endedWith(sandbox: Stored<Sandbox> | undefined): Extract<PassEnd, { is: "ended" }> {
+    return { is: "ended", claim: this.#claim, sandbox, problem: undefined, expired: false };
+  }
+
+  async #deleteClaim(foreground: boolean): Promise<PassEnd> {
+    const { events, writers } = this.#around;
+    const { namespace, name, uid } = this.#claim.metadata;
+    events?.record(happenings.deleting(this.#claim, effectiveClaimShutdownPolicy(this.#claim.spec.lifecycle)));
+    const options = { preconditions: { uid }, ...(foreground && { propagationPolicy: "Foreground" as const }) };
+    const call = () => writers.client.delete(sandboxClaimType, { namespace, name }, options, this.#signal);
+    await writers.claims.delete(this.#claim, call).catch(nothingIfGone);
+    return { is: "over" };
+  }
+
+  async #deleteSandbox(sandbox: Stored<Sandbox>): Promise<void> {
+    const { client, sandboxes } = this.#around.writers;
+    const { namespace, name, uid } = sandbox.metadata;
+    const options = { preconditions: { uid } };
+    const call = () => client.delete(sandboxType, { namespace, name }, options, this.#signal);
+    await sandboxes.delete(sandbox, call).catch(nothingIfGone);
+  }
+
+  async #unassign(name: string): Promise<undefined> {
+    const patch = unassignPatch(this.#claim, name);
+    if (patch) this.#claim = await this.#around.adopter.patchClaim(this.#claim, patch, this.#signal);
+  }
+
+  async #use({ sandbox, patch, surplus }: Extract<Step, { do: "use" }>): Promise<PassEnd> {
+    await this.#writeNotes();
+    const { adopter } = this.#around;
+    const patched = patch ? await adopter.patchSandbox(sandbox, patch, this.#signal) : sandbox;
+    if (surplus.length > 0) await this.#deleteSurplus(sandbox, surplus);
+    return this.#endedWith(patched);
+  }
+
+  /** Two controllers at once may have bound two. The API server itself has to say which one the claim has. */
+  async #deleteSurplus(bound: Stored<Sandbox>, surplus: readonly Stored<Sandbox>[]): Promise<void> {
+    const claim = await this.#around.adopter.freshClaim(this.#claim, this.#signal);
+    if (claim?.status?.sandbox?.name !== bound.metadata.name) return;
+    for (const sandbox of surplus) await this.#deleteSandbox(sandbox);
+  }
+
+  async #adoptOrCreate(seen: Observed): Promise<PassEnd> {
+    const { queues, views } = this.#around;
+    const poolKey = poolKeyOf(this.#claim);
+    const sandboxOf = (key: string) => views.sandboxes.get(key);
+    const { chosen, pending } = chooseCandidate({ ...seen, poolKey, queues, sandboxOf });
+    if (chosen) return this.#adoptChosen(chosen, seen);
+    const waitMs = pending > 0 ? longestCandidateWaitMs - this.#ageMs(seen.now) : 0;
+    if (!(waitMs > 0)) return this.#create(seen);
+    await this.#writeNotes();
+    return { is: "over", requeueAfterMs: Math.min(candidatePollMs, waitMs) };
+  }
+
+  async #adoptChosen({ candidate, sandbox }: Chosen, seen: Observed): Promise<PassEnd> {
+    const { adopter, queues } = this.#around;
+    try {
+      this.#claim = await adopter.assign(this.#claim, sandbox.metadata.name, this.#notes(), this.#signal);
+      return await this.#adopt(sandbox, seen);
+    } catch (error) {
+      if (!(error instanceof CandidateLost)) queues.putBack(poolKeyOf(this.#claim), candidate);
+      throw error;
+    }
+  }
+
+  async #adopt(pooled: Stored<Sandbox>, { template }: Observed): Promise<PassEnd> {
+    const { adopter, events, metrics } = this.#around;
+    const sandbox = await adopter.adopt(this.#claim, pooled, template, this.#signal);
+    events?.record(happenings.adopted(this.#claim, sandbox.metadata.name));
+    const poolName = parseKey(adoptableFrom(pooled) ?? "").name;
+    metrics.provisioned({ claim: this.#claim, sandbox, launchType: "warm", poolName });
+    return this.#endedWith(sandbox);
+  }
+
+  async #create(seen: Observed): Promise<PassEnd> {
+    await this.#writeNotes();
+    const { writers, events, metrics } = this.#around;
+    const made = makeClaimedSandbox(requireTemplate(seen), this.#claim);
+    const { namespace, name = "" } = made.metadata;
+    const create = () => writers.client.create(sandboxType, made, {}, this.#signal);
+    const sandbox = await writers.sandboxes.write(keyFor(namespace, name), create).catch((error: unknown) => {
+      throw isAlreadyExists(error) ? createPending(name, error) : error;
+    });
+    events?.record(happenings.provisioned(this.#claim, name));
+    const poolName = this.#claim.spec.warmPoolRef.name;
+    metrics.provisioned({ claim: this.#claim, sandbox, launchType: "cold", poolName });
+    return this.#endedWith(sandbox);
+  }
+
+  async #writeNotes(): Promise<void> {
+    const patch = notesPatch(this.#claim, this.#notes());
+    if (patch) this.#claim = await this.#around.adopter.patchClaim(this.#claim, patch, this.#signal);
+  }
+
+  #notes(): Notes {
+    const { writesNotes, sights } = this.#around;
+    return { firstObservedAt: writesNotes ? sights.see(this.#claim).at : undefined };
+  }
+
+  /** By the server's clock or by ours, whichever says more: a wrong clock must not make a claim wait for ever. */
+  #ageMs(now: Date): number {
+    const sinceCreationMs = now.getTime() - Date.parse(this.#claim.metadata.creationTimestamp);
+    return Math.max(sinceCreationMs, this.#around.sights.ageMs(this.#claim));
+  }
+}
+
+const createPending = (name: string, cause: unknown) =>
+  new ClaimProblem("SandboxCreatePending", `Sandbox "${name}" already exists; the cache has to converge`, { cause });
+
+function nothingIfGone(error: unknown): void {
+  if (!isNotFound(error)) throw error;
+}

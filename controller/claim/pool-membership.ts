@@ -1,0 +1,27 @@
+import { templateRefHashLabel, warmPoolSandboxLabel } from "../../api/keys.ts";
+import { controllerOf, keyFor } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { SandboxClaim } from "../../api/sandbox-claim.ts";
+import { ownedBy } from "../sandbox/metric-labels.ts";
+import { controllingPool } from "../warm-pool/members.ts";
+
+/** The pool that a claim names, as `namespace/name`. */
+export const poolKeyOf = ({ metadata, spec }: SandboxClaim): string =>
+  keyFor(metadata.namespace, spec.warmPoolRef.name);
+
+/**
+ * The pool, as `namespace/name`, from whose stock a sandbox may be given to a claim; undefined when it may not. Whether
+ * it is ready does not matter here.
+ */
+export function adoptableFrom(sandbox: Sandbox): string | undefined {
+  const { labels = {}, namespace, deletionTimestamp } = sandbox.metadata;
+  const pool = deletionTimestamp ? undefined : controllingPool(sandbox);
+  const labelled = labels[warmPoolSandboxLabel] !== undefined && labels[templateRefHashLabel] !== undefined;
+  return pool && labelled ? keyFor(namespace, pool.name) : undefined;
+}
+
+/** The claim, as `namespace/name`, that a sandbox was made for or given to. */
+export function claimantOf(sandbox: Sandbox): string | undefined {
+  const owner = ownedBy(sandbox) === "SandboxClaim" ? controllerOf(sandbox) : undefined;
+  return owner && keyFor(sandbox.metadata.namespace, owner.name);
+}

@@ -1,0 +1,137 @@
+import { claimFirstReadyAtAnnotation } from "../../api/keys.ts";
+import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
+import { type NetworkPolicy, networkPolicyType } from "../../api/network-policy.ts";
+import type { Pod } from "../../api/pod.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import { type SandboxClaim, type SandboxClaimStatus, sandboxClaimType } from "../../api/sandbox-claim.ts";
+import { isConflict, isNotFound } from "../../kube/errors.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { Outcome } from "../../lib/workers.ts";
+import type { View } from "../own-writes.ts";
+import { ownershipOf } from "../ownership.ts";
+import { recordedPodName } from "../sandbox/find-pod.ts";
+import type { ClaimProblem } from "./claim-problem.ts";
+import { conclude, markedExpired, readyOf, statusPatch } from "./conclude.ts";
+import { expiryOf } from "./expiry.ts";
+import { firstReadyStep } from "./first-ready.ts";
+import { withNanoseconds } from "./first-sights.ts";
+import * as happenings from "./happenings.ts";
+import { Pass, type PassEnd, type PassSurroundings } from "./pass.ts";
+
+export interface ClaimReconcilerOptions extends PassSurroundings {
+  readonly pods: View<Pod>;
+  readonly networkPolicies: View<NetworkPolicy>;
+  readonly log: Logger;
+}
+
+const recheckMissingMs = 60_000;
+const convergeMs = 200;
+// What was written down is acted on in the next pass; there is nothing to wait for in between.
+const afterMarkingMs = 1;
+
+/** Gives one claim at a time its Sandbox, and tells the claim about it. */
+export class ClaimReconciler {
+  readonly #options: ClaimReconcilerOptions;
+
+  constructor(options: ClaimReconcilerOptions) {
+    this.#options = options;
+  }
+
+  /** @throws what failed and may work the next time. */
+  async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
+    const claim = this.#options.views.claims.get(key);
+    if (!claim) this.#options.sights.forget(key);
+    if (!claim || claim.metadata.deletionTimestamp) return {};
+    await this.#deleteLegacyPolicy(claim, signal);
+    const end = await new Pass(claim, this.#options, signal).run();
+    if (end.is === "over") return end.requeueAfterMs === undefined ? {} : { requeueAfterMs: end.requeueAfterMs };
+    const status = this.#conclude(end);
+    const written = await this.#writeStatus(end.claim, status, signal);
+    const problem = end.is === "ended" ? end.problem : undefined;
+    // Whoever wrote at the same time has woken the claim already; the next pass tells it.
+    if (!written) return throwIfToBeRetried(problem, {});
+    const sandbox = end.is === "ended" ? end.sandbox : undefined;
+    const newlyExpired = !problem && isMarked(status) && !isMarked(end.claim.status);
+    if (newlyExpired) this.#options.events?.record(happenings.expired(end.claim));
+    await this.#noteFirstReady(end.claim, status, sandbox, signal);
+    return throwIfToBeRetried(problem, newlyExpired ? { requeueAfterMs: afterMarkingMs } : this.#next(end, status));
+  }
+
+  #conclude(end: Exclude<PassEnd, { is: "over" }>): SandboxClaimStatus {
+    const now = this.#options.clock.now();
+    if (end.is === "toBeMarkedExpired") return markedExpired({ claim: end.claim, now });
+    const { sandbox } = end;
+    const podName = sandbox && (recordedPodName(sandbox) || sandbox.metadata.name);
+    const pod = podName && this.#options.pods.get(keyFor(sandbox.metadata.namespace, podName));
+    return conclude({ ...end, now, pod: pod || undefined });
+  }
+
+  /** False: the claim is not what was looked at any more, and nothing was written. */
+  async #writeStatus(claim: Stored<SandboxClaim>, status: SandboxClaimStatus, signal: AbortSignal): Promise<boolean> {
+    const body = statusPatch(claim, status);
+    if (!body) return true;
+    const { client, claims } = this.#options.writers;
+    const { namespace, name } = claim.metadata;
+    const patch = { type: "merge", body } as const;
+    const call = () => client.patch(sandboxClaimType, { namespace, name }, patch, { subresource: "status" }, signal);
+    try {
+      await claims.write(keyOf(claim), call);
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (isNotFound(error) || isConflict(error)) return false;
+      throw error;
+    }
+  }
+
+  async #noteFirstReady(
+    claim: Stored<SandboxClaim>,
+    status: SandboxClaimStatus,
+    sandbox: Stored<Sandbox> | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const step = firstReadyStep(claim, status);
+    if (!step) return;
+    const { adopter, clock, metrics, sights } = this.#options;
+    const now = clock.now();
+    if (step === "record") metrics.firstReady(claim, sandbox, sights.see(claim).at, now);
+    const at = step === "record" ? withNanoseconds(now) : "unknown";
+    const body = { metadata: { annotations: { [claimFirstReadyAtAnnotation]: at } } };
+    await adopter.patchClaim(claim, body, signal);
+    sights.forget(keyOf(claim), claim.metadata.uid);
+  }
+
+  /** When time alone, or what is not watched for this claim, may change something. */
+  #next(end: Exclude<PassEnd, { is: "over" }>, status: SandboxClaimStatus): Outcome {
+    if (isMarked(status)) return {};
+    const expiry = expiryOf({ spec: end.claim.spec, status });
+    const leftMs = expiry && expiry.getTime() - this.#options.clock.now().getTime();
+    const delays: number[] = leftMs === undefined ? [] : [Math.max(leftMs, afterMarkingMs)];
+    const remedy = end.is === "ended" ? end.problem?.remedy : undefined;
+    if (remedy === "recheck") delays.push(recheckMissingMs);
+    if (remedy === "converge") delays.push(convergeMs);
+    return delays.length > 0 ? { requeueAfterMs: Math.min(...delays) } : {};
+  }
+
+  /** Older releases made a NetworkPolicy for each claim; the template's does its work now. */
+  async #deleteLegacyPolicy(claim: Stored<SandboxClaim>, signal: AbortSignal): Promise<void> {
+    const { namespace, name } = claim.metadata;
+    const policy = this.#options.networkPolicies.get(keyFor(namespace, `${name}-network-policy`));
+    if (!policy || policy.metadata.deletionTimestamp || ownershipOf(policy, claim) !== "owned") return;
+    const { client } = this.#options.writers;
+    const options = { preconditions: { uid: policy.metadata.uid } };
+    await client
+      .delete(networkPolicyType, { namespace, name: policy.metadata.name }, options, signal)
+      .catch((err: unknown) => {
+        signal.throwIfAborted();
+        if (!isNotFound(err)) this.#options.log.warn({ err, claim: keyOf(claim) }, "could not delete a legacy policy");
+      });
+  }
+}
+
+const isMarked = (status: SandboxClaimStatus | undefined): boolean => readyOf(status)?.reason === "ClaimExpired";
+
+function throwIfToBeRetried(problem: ClaimProblem | undefined, outcome: Outcome): Outcome {
+  if (problem?.remedy === "retry") throw problem;
+  return outcome;
+}

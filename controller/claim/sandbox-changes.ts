@@ -1,0 +1,48 @@
+import { findCondition } from "../../api/conditions.ts";
+import { keyOf, type Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { Change, Informer } from "../../kube/informer.ts";
+import { semanticallyEqual } from "../semantic-equality.ts";
+import type { Source } from "../start-kind.ts";
+import type { AdoptionQueues } from "./adoption-queue.ts";
+import { adoptableFrom, claimantOf } from "./pool-membership.ts";
+
+/** Wakes the claims whose sandboxes come, go, or change in what a claim tells of them. */
+export const claimsOfSandboxes =
+  (sandboxes: Informer<Sandbox>): Source =>
+  (enqueue) =>
+    sandboxes.onChange((change) => claimsToldBy(change).forEach(enqueue));
+
+/** The claims, as `namespace/name`, that have to look at a change of a sandbox. */
+export function claimsToldBy({ previous, current }: Change<Sandbox>): readonly string[] {
+  const [before, now] = [previous && claimantOf(previous), current && claimantOf(current)];
+  const changed = before !== now || !previous || !current || tellsSomething(previous, current);
+  return changed ? [...new Set([before, now])].filter((claim) => claim !== undefined) : [];
+}
+
+function tellsSomething(previous: Sandbox, current: Sandbox): boolean {
+  const told = ({ metadata, status }: Sandbox) => ({
+    going: metadata.deletionTimestamp !== undefined,
+    podIPs: status?.podIPs,
+    ready: findCondition(status?.conditions, "Ready"),
+    finished: findCondition(status?.conditions, "Finished"),
+  });
+  return !semanticallyEqual(told(previous), told(current));
+}
+
+/** Keeps the queues of the pools filled with what may be given to a claim: all that is there, then each that comes. */
+export function followStock(sandboxes: Informer<Sandbox>, queues: AdoptionQueues): Disposable {
+  for (const sandbox of sandboxes.store.list()) note({ previous: undefined, current: sandbox }, queues);
+  return sandboxes.onChange((change) => note(change, queues));
+}
+
+function note({ previous, current }: Pick<Change<Sandbox>, "previous" | "current">, queues: AdoptionQueues): void {
+  const before = previous && adoptableFrom(previous);
+  const now = current && adoptableFrom(current);
+  if (previous && before !== undefined && before !== now) queues.remove(before, keyOf(previous));
+  if (!current || now === undefined) return;
+  const sameNode = previous?.status?.nodeName === current.status?.nodeName;
+  if (before !== now || !sameNode) queues.add(now, candidateOf(current));
+}
+
+const candidateOf = (sandbox: Stored<Sandbox>) => ({ key: keyOf(sandbox), nodeName: sandbox.status?.nodeName ?? "" });
