@@ -31,7 +31,6 @@ export function describeVersions(where: string, open: OpenContractApi): void {
   describeReadingAndWriting(where, open);
   describeScale(where, open);
   describeWatches(where, open);
-  describeFailingConversions(where, open);
   describeDiscovery(where, open);
 }
 
@@ -177,35 +176,6 @@ function describeWatches(where: string, open: OpenContractApi): void {
       const suspended = expect.objectContaining({ operatingMode: "Suspended" });
       expect(told(await newer.next())).toEqual(["ADDED", beta, running]);
       expect(told(await newer.next())).toEqual(["MODIFIED", beta, suspended]);
-    });
-  });
-}
-
-function describeFailingConversions(where: string, open: OpenContractApi): void {
-  describe(`an object that cannot be converted in ${where}`, () => {
-    it("is refused in the version that it has no form in, and served in the other", async () => {
-      await using api = await open();
-      const sandbox = aSandbox("a");
-      const body = { ...sandbox, metadata: { ...sandbox.metadata, annotations: { [stateKey]: "{" } } };
-      expect((await api.call("POST", sandboxesOf(api), { body })).code).toBe(201);
-      for (const path of ["", "/a"]) {
-        const refused = await api.call("GET", `${olderSandboxesOf(api)}${path}`);
-        expect(refused.code).toBe(500);
-        expect(refused.status.message).toContain("conversion webhook for agents.x-k8s.io/v1beta1, Kind=Sandbox failed");
-      }
-      expect((await api.call("GET", `${sandboxesOf(api)}/a`)).code).toBe(200);
-    });
-
-    it("does not keep anybody from writing it while its other version is watched", async () => {
-      await using api = await open();
-      const { list } = await api.call("GET", sandboxesOf(api));
-      using watch = await api.watch(
-        `${olderSandboxesOf(api)}?watch=true&resourceVersion=${list.metadata.resourceVersion}`,
-      );
-      const sandbox = aSandbox("a");
-      const body = { ...sandbox, metadata: { ...sandbox.metadata, annotations: { [stateKey]: "{" } } };
-      expect((await api.call("POST", sandboxesOf(api), { body })).code).toBe(201);
-      expect((await watch.next())?.type).toBe("ERROR");
     });
   });
 }

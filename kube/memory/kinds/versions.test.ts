@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { sandboxClaimV1alpha1Type, sandboxTemplateV1alpha1Type } from "../../../api/conversion/v1alpha1.ts";
-import { volumeClaimTemplatesPolicyAnnotation } from "../../../api/keys.ts";
+import { v1alpha1StateAnnotations, volumeClaimTemplatesPolicyAnnotation } from "../../../api/keys.ts";
 import { sandboxClaimType } from "../../../api/sandbox-claim.ts";
 import { sandboxTemplateType } from "../../../api/sandbox-template.ts";
 import { openMemoryApi } from "../../../test/support/memory-api.ts";
@@ -38,5 +38,30 @@ describe("an object of an older version", () => {
     expect(spec.volumeClaimTemplatesPolicy).toBe("Disallowed");
     const read = await api.client.get(sandboxTemplateV1alpha1Type, where);
     expect(read.metadata.annotations).toEqual({ [volumeClaimTemplatesPolicyAnnotation]: "Disallowed" });
+  });
+});
+
+describe("an object without a form in the older version", () => {
+  const annotations = { [v1alpha1StateAnnotations.SandboxClaim]: "{" };
+  const claim = { metadata: { ...where, annotations }, spec: { warmPoolRef: { name: "p" } } };
+  const refusal =
+    "conversion webhook for extensions.agents.x-k8s.io/v1beta1, Kind=SandboxClaim failed: SandboxClaim default/c";
+
+  it("is refused there, alone and in a list, and served in the other version", async () => {
+    await using api = await openMemoryApi();
+    await api.client.create(sandboxClaimType, claim);
+    await expect(api.client.get(sandboxClaimV1alpha1Type, where)).rejects.toThrow(refusal);
+    await expect(api.client.list(sandboxClaimV1alpha1Type)).rejects.toThrow(refusal);
+    expect((await api.client.get(sandboxClaimType, where)).spec).toEqual(claim.spec);
+  });
+
+  it("ends watches of that version with the reason, and can be written all the same", async () => {
+    await using api = await openMemoryApi();
+    const { metadata } = await api.client.list(sandboxClaimType);
+    const signal = AbortSignal.timeout(10_000);
+    const watch = api.client.watch(sandboxClaimV1alpha1Type, { resourceVersion: metadata.resourceVersion }, signal);
+    const events = Array.fromAsync(watch, ({ type, object }) => [type, "message" in object && object.message]);
+    expect((await api.client.create(sandboxClaimType, claim)).spec).toEqual(claim.spec);
+    expect(await events).toEqual([["ERROR", expect.stringContaining(refusal)]]);
   });
 });
