@@ -127,6 +127,13 @@ describe("the phase after the upgrade", () => {
     expect(await run(api.client, "--phase=migrate")).toEqual(first);
   });
 
+  it("does not call everything migrated when it has looked into one namespace only", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    const { said } = await run(api.client, "--phase=migrate", "--namespace=default");
+    expect(said.at(-1)).toBe("4 rewritten, problems: 0");
+  });
+
   it("goes on after an object that cannot be written, and says which it was", async () => {
     await using api = await openMemoryApi();
     await fill(api.client);

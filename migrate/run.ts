@@ -30,15 +30,17 @@ export async function runMigration(
   return outcome.problems.length === 0;
 }
 
-function describe({ written, notes, problems }: Outcome, { phase, dryRun }: MigrateConfig, say: MigrateWorld["say"]) {
+function describe({ written, notes, problems }: Outcome, config: MigrateConfig, say: MigrateWorld["say"]): void {
+  const { phase, dryRun, namespace } = config;
   const did = phase === "bootstrap" ? "created" : "rewritten";
   for (const line of written) say(`${line} ${dryRun ? "would be " : ""}${did}`);
   for (const note of notes) say(`note: ${note}`);
   for (const problem of problems) say(`problem: ${problem}`);
-  say(
-    `${dryRun ? "dry run: nothing was written; " : ""}${written.length} ${dryRun ? "to be " : ""}${did}, problems: ${problems.length}`,
-  );
-  if (phase === "migrate" && !dryRun && problems.length === 0) {
-    say("everything is stored in v1beta1; v1alpha1 can be taken out of status.storedVersions of the four definitions");
-  }
+  const count = dryRun ? `dry run: nothing was written; ${written.length} to be` : written.length;
+  say(`${count} ${did}, problems: ${problems.length}`);
+  // Of the other namespaces nothing is known.
+  if (phase === "migrate" && !dryRun && namespace === undefined && problems.length === 0) say(whatIsLeft);
 }
+
+const whatIsLeft =
+  "everything is stored in v1beta1; v1alpha1 can be taken out of status.storedVersions of the four definitions";

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../meta.ts";
 import { ConversionError } from "./conversion-error.ts";
 import { type ConvertibleKind, convert } from "./convert.ts";
-import { isFields } from "./state.ts";
+import { isFields } from "./fields.ts";
 
 /** What an API server asks of a conversion webhook (`apiextensions.k8s.io`), as far as it is looked at here. */
 export interface ConversionRequest {

@@ -1,11 +1,11 @@
 import type { KubeObject } from "../meta.ts";
 import { agentsGroup, extensionsGroup } from "../sandbox.ts";
 import { ConversionError } from "./conversion-error.ts";
+import { isFields } from "./fields.ts";
 import { sandboxToV1alpha1, sandboxToV1beta1 } from "./sandbox.ts";
 import { claimToV1alpha1, claimToV1beta1 } from "./sandbox-claim.ts";
 import { templateToV1alpha1, templateToV1beta1 } from "./sandbox-template.ts";
 import { poolToV1alpha1, poolToV1beta1 } from "./sandbox-warm-pool.ts";
-import { isFields } from "./state.ts";
 
 /** A kind that has both versions, and the way between them. */
 export interface ConvertibleKind {

@@ -1,7 +1,8 @@
 import { v1alpha1StateAnnotations } from "../keys.ts";
 import { migrationPoolName, migrationPoolPrefix } from "../names.ts";
 import type { SandboxClaimSpec, SandboxClaimStatus } from "../sandbox-claim.ts";
-import { type Fields, isFields, readState, unreadable, withoutState, withState } from "./state.ts";
+import { type Fields, isFields } from "./fields.ts";
+import { readState, unreadable, withoutState, withState } from "./state.ts";
 import type { SandboxClaimSpecV1alpha1, SandboxClaimV1alpha1, Spoken } from "./v1alpha1.ts";
 
 type SpokenClaim = Spoken<SandboxClaimSpec, SandboxClaimStatus>;

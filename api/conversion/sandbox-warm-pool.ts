@@ -1,7 +1,7 @@
 import { effectivePoolReplicas } from "../defaults.ts";
 import { v1alpha1StateAnnotations } from "../keys.ts";
 import type { SandboxWarmPoolSpec, SandboxWarmPoolStatus } from "../sandbox-warm-pool.ts";
-import { filled } from "./filled.ts";
+import { filled } from "./fields.ts";
 import { withoutState, withState } from "./state.ts";
 import type { SandboxWarmPoolV1alpha1, Spoken } from "./v1alpha1.ts";
 

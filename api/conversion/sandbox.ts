@@ -1,6 +1,6 @@
 import { v1alpha1StateAnnotations } from "../keys.ts";
 import type { SandboxSpec, SandboxStatus } from "../sandbox.ts";
-import { filled } from "./filled.ts";
+import { filled } from "./fields.ts";
 import { readState, unreadable, withoutState, withState } from "./state.ts";
 import type { SandboxV1alpha1, Spoken } from "./v1alpha1.ts";
 

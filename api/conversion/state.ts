@@ -1,6 +1,7 @@
 import type { KubeObject } from "../meta.ts";
 import { annotationOf, withAnnotations } from "./annotations.ts";
 import { ConversionError } from "./conversion-error.ts";
+import { type Fields, isFields } from "./fields.ts";
 
 /**
  * `converted` with its `v1alpha1` original beside it, whole, so that the way back finds what `v1beta1` has no field for.
@@ -29,12 +30,6 @@ export function readState(
   const { spec = {}, status = {} } = state;
   if (!isFields(spec) || !isFields(status)) throw unreadable(key, "its spec or status is not an object");
   return { spec, status };
-}
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-export function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 export const unreadable = (key: string, why: string): ConversionError =>
