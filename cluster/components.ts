@@ -25,6 +25,7 @@ export const clusterPrograms = [
   "kube-proxy",
   "coredns",
   "kubectl",
+  "helm",
 ] as const satisfies readonly ToolName[];
 
 /** What has to run before the API server can. */

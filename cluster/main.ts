@@ -2,11 +2,9 @@
 import { systemClock } from "../lib/clock.ts";
 import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
 import { defaultCacheDirectory } from "../tools/build-tool.ts";
+import { bringUp } from "./bring-up.ts";
 import { clusterFlags, parseClusterConfig } from "./config.ts";
 import { endCluster } from "./end-cluster.ts";
-import { provideImages } from "./images/provide-images.ts";
-import { prepareMachine } from "./prepare-machine.ts";
-import { startCluster } from "./start-cluster.ts";
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
@@ -25,8 +23,7 @@ async function main(args: readonly string[]): Promise<number> {
       return 0;
     }
     const cacheDirectory = defaultCacheDirectory(process.env);
-    const programs = await prepareMachine(config, { cacheDirectory, environment: process.env, say });
-    const { layout } = await startCluster({ directory: config.directory, programs, clock, provideImages });
+    const { layout } = await bringUp(config, { cacheDirectory, environment: process.env, say }, clock);
     say(`the cluster is ready (${seconds()})`);
     say(`  export KUBECONFIG=${layout.kubeconfig("admin")}`);
     say(`  end it with: npm run cluster -- down`);

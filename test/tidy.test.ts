@@ -13,7 +13,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   migrate: ["lib", "api", "kube"],
   local: ["lib", "api", "kube", "controller", "activator"],
   bench: ["lib", "api", "kube", "controller", "activator", "local", "tools"],
-  scripts: ["lib", "api", "kube"],
+  scripts: ["lib", "api", "kube", "tools"],
   cluster: ["lib", "api", "kube", "tools"],
   tools: [],
 };

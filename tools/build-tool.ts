@@ -26,6 +26,15 @@ const kubernetes = (version: string) => {
   return ["-s -w", ...stamps].join(" ");
 };
 
+// Helm renders charts for the Kubernetes that it is told at its build; else for one that no chart takes any more.
+const helm = (version: string, kubernetesMinor: string) => {
+  const stamps = ["pkg/lint/rules", "pkg/chartutil"].flatMap((path) => [
+    `-X helm.sh/helm/v3/${path}.k8sVersionMajor=1`,
+    `-X helm.sh/helm/v3/${path}.k8sVersionMinor=${kubernetesMinor}`,
+  ]);
+  return [`-s -w -X helm.sh/helm/v3/internal/version.version=${version}`, ...stamps].join(" ");
+};
+
 const kubernetesProgram = (command: string, version = "v1.36.3", module = "kubernetes") =>
   ({ module, package: `k8s.io/kubernetes/cmd/${command}`, linkerFlags: kubernetes(version) }) satisfies Tool;
 
@@ -43,7 +52,7 @@ export const tools = {
   helm: {
     module: "helm",
     package: "helm.sh/helm/v3/cmd/helm",
-    linkerFlags: "-s -w -X helm.sh/helm/v3/internal/version.version=v3.22.0",
+    linkerFlags: helm("v3.22.0", "37"),
   },
   kwok: {
     module: "kwok",

@@ -7,11 +7,19 @@ import { nodeBaseImage } from "./node-base.ts";
 
 const repository = join(import.meta.dirname, "..", "..");
 
-export const products = ["controller", "activator"] as const;
-export type Product = (typeof products)[number];
+const products = ["controller", "activator"] as const;
+type Product = (typeof products)[number];
 
-/** The full name of a product's image, with a tag that changes with what is in it. */
-export function productImage(product: Product): string {
+/** The full names of the products' images. To be asked once: they change with the files of the checkout. */
+export type ProductImages = Readonly<Record<Product, string>>;
+
+export const productImages = (): ProductImages => ({
+  controller: imageName("controller"),
+  activator: imageName("activator"),
+});
+
+/** A name whose tag is the hash of what is in the image. */
+function imageName(product: Product): string {
   const hash = createHash("sha256");
   const sources = [`Dockerfile.${product}`, ".dockerignore", "package.json", "package-lock.json"];
   const folders = ["lib", "api", "kube", product, "scripts/collect-program.ts"];
@@ -25,10 +33,10 @@ export function productImage(product: Product): string {
 }
 
 /** Builds the images of both programs from the checkout, unless they are there as the checkout is. */
-export async function provideProducts(inside: Inside): Promise<void> {
+export async function provideProducts(inside: Inside, images: ProductImages): Promise<void> {
   const there = await imageNames(inside);
   for (const product of products) {
-    const name = productImage(product);
+    const name = images[product];
     if (there.has(name)) continue;
     await buildImage(inside, {
       names: [name],

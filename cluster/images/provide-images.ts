@@ -1,11 +1,11 @@
 import type { Inside } from "../start-component.ts";
 import { provideBusybox } from "./busybox.ts";
 import { provideNodeBase } from "./node-base.ts";
-import { provideProducts } from "./product.ts";
+import { type ProductImages, provideProducts } from "./product.ts";
 
 /** Gives the container runtime every image that is not there yet. */
-export async function provideImages(inside: Inside): Promise<void> {
+export async function provideImages(inside: Inside, images: ProductImages): Promise<void> {
   await provideBusybox(inside);
   await provideNodeBase(inside);
-  await provideProducts(inside);
+  await provideProducts(inside, images);
 }

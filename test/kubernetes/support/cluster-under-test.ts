@@ -5,6 +5,12 @@ import type { KubeClient } from "../../../kube/client.ts";
 import { loadConnection } from "../../../kube/connection.ts";
 import { createKubeClient } from "../../../kube/http-client.ts";
 
+interface RequestAs {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
 /** The real cluster, as its administrator. */
 export interface ClusterUnderTest extends AsyncDisposable {
   readonly url: string;
@@ -12,6 +18,8 @@ export interface ClusterUnderTest extends AsyncDisposable {
   readonly kubectl: Kubectl;
   /** `fetch` with the administrator's certificate. */
   readonly fetch: typeof fetch;
+  /** `fetch` with a token, as somebody else. */
+  fetchAs(token: string, url: string, init: RequestAs): Promise<Response>;
 }
 
 export async function connectToCluster(): Promise<ClusterUnderTest> {
@@ -20,6 +28,13 @@ export async function connectToCluster(): Promise<ClusterUnderTest> {
   const client = createKubeClient(connection, { userAgent: "rouse-test" });
   const { ca, cert, key } = connection.tls;
   const dispatcher = new Agent({ connect: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) } });
+  const anonymous = new Agent({ connect: { ...(ca && { ca }) } });
+  const fetchAs = (token: string, url: string, init: RequestAs) =>
+    fetchThrough(url, {
+      ...init,
+      headers: { ...init.headers, authorization: `Bearer ${token}` },
+      dispatcher: anonymous,
+    });
   const fetchAsAdministrator = (url: string, init: object) => fetchThrough(url, { ...init, dispatcher });
   return {
     url: connection.server,
@@ -27,9 +42,10 @@ export async function connectToCluster(): Promise<ClusterUnderTest> {
     kubectl: createKubectl(inject("kubectl"), kubeconfig),
     // The same function as the global one, of a newer version: it takes and returns the same.
     fetch: fetchAsAdministrator as unknown as typeof fetch,
+    fetchAs: fetchAs as unknown as ClusterUnderTest["fetchAs"],
     async [Symbol.asyncDispose]() {
       await client[Symbol.asyncDispose]();
-      await dispatcher.destroy();
+      await Promise.all([dispatcher.destroy(), anonymous.destroy()]);
     },
   };
 }

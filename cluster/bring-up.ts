@@ -1,0 +1,31 @@
+import type { Clock } from "../lib/clock.ts";
+import type { ToolBuilder } from "../tools/build-tool.ts";
+import type { BuiltPrograms } from "./components.ts";
+import type { ClusterConfig } from "./config.ts";
+import { productImages } from "./images/product.ts";
+import { provideImages } from "./images/provide-images.ts";
+import { installChart } from "./install-chart.ts";
+import { prepareMachine } from "./prepare-machine.ts";
+import { type Cluster, startCluster } from "./start-cluster.ts";
+
+/**
+ * Brings up a cluster with the product of this checkout installed, or whatever is missing of that.
+ *
+ * @throws Unprepared and everything that startCluster throws.
+ */
+export async function bringUp(
+  config: ClusterConfig,
+  builder: ToolBuilder,
+  clock: Clock,
+): Promise<Cluster & { readonly programs: BuiltPrograms }> {
+  const programs = await prepareMachine(config, builder);
+  const images = productImages();
+  const cluster = await startCluster({
+    directory: config.directory,
+    programs,
+    clock,
+    provideImages: (inside) => provideImages(inside, images),
+  });
+  await installChart(cluster.layout, programs.helm, images);
+  return { ...cluster, programs };
+}

@@ -1,0 +1,46 @@
+import { createHash } from "node:crypto";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { run, succeeds } from "./command.ts";
+import type { ProductImages } from "./images/product.ts";
+import type { Layout } from "./layout.ts";
+
+const chart = join(import.meta.dirname, "..", "charts", "rouse");
+export const release = { name: "rouse", namespace: "agent-sandbox-system" } as const;
+
+/** Installs the chart with the images of this checkout, or upgrades what is installed; nothing if neither has changed. */
+export async function installChart(layout: Layout, helm: string, images: ProductImages): Promise<void> {
+  const values = { image: imageValues(images.controller), activator: { image: imageValues(images.activator) } };
+  const wanted = hashOf(JSON.stringify(values));
+  const inRelease = [`--kubeconfig=${layout.kubeconfig("admin")}`, `--namespace=${release.namespace}`];
+  const installed = existsSync(layout.installed) && readFileSync(layout.installed, "utf8") === wanted;
+  if (installed && (await succeeds(helm, ["status", release.name, ...inRelease]))) return;
+  await run(
+    helm,
+    [
+      "upgrade",
+      release.name,
+      chart,
+      "--install",
+      "--create-namespace",
+      ...inRelease,
+      "--values=-",
+      "--wait",
+      "--timeout=120s",
+    ],
+    JSON.stringify(values),
+  );
+  writeFileSync(layout.installed, wanted);
+}
+
+function imageValues(image: string) {
+  const [repository, tag] = image.split(":");
+  return { repository, tag };
+}
+
+function hashOf(values: string): string {
+  const hash = createHash("sha256").update(values);
+  const files = globSync("**/*", { cwd: chart, withFileTypes: true }).filter((entry) => entry.isFile());
+  for (const path of files.map((entry) => join(entry.parentPath, entry.name)).sort()) hash.update(readFileSync(path));
+  return hash.digest("hex");
+}
