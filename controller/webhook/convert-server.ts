@@ -28,9 +28,9 @@ export interface ConvertServer extends Running {
 // it sends on a connection that is being closed would be lost.
 const limits = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 120_000, maxHeaderSize: 16_384 };
 const connectionsMax = 256;
-// The webhook answers whoever reaches it. A list of thousands of objects has tens of megabytes.
-const bodyBytesMax = 128 * 1024 * 1024;
-const bodyBytesInHandMax = 256 * 1024 * 1024;
+// The webhook answers whoever reaches it. A list of 10 000 objects has tens of megabytes.
+const bodyBytesMax = 64 * 1024 * 1024;
+const bodyBytesInHandMax = 128 * 1024 * 1024;
 // How long whoever is sending may go on when the webhook ends.
 const farewellMs = 5_000;
 
@@ -83,7 +83,7 @@ async function answer(
   budget: BodyBudget,
   kinds: readonly ConvertibleKind[],
 ): Promise<Answer> {
-  const path = new URL(request.url ?? "/", "https://any").pathname;
+  const [path] = (request.url ?? "").split("?", 1);
   if (path !== conversionPath) return { code: 404, contentType: "text/plain", body: "not found\n" };
   if (request.method !== "POST") return { code: 405, contentType: "text/plain", body: "POST only\n" };
   using body = await budget.read(request);
