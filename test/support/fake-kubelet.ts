@@ -22,10 +22,19 @@ export function startFakeKubelet(client: KubeClient, status: PodStatus = readySt
       await client.patch(podType, { namespace, name }, { type: "merge", body: { status } }, { subresource: "status" });
     }
   };
+  const caring = new Set<Promise<unknown>>();
   pods.onChange(({ current }) => {
+    if (!current) return;
     // A Pod may go, or another take its name, at any moment: there is nothing left to care for then.
-    if (current)
-      care(current).catch((error: unknown) => isNotFound(error) || isConflict(error) || Promise.reject(error));
+    const cared = care(current)
+      .catch((error: unknown) => isNotFound(error) || isConflict(error) || Promise.reject(error))
+      .finally(() => caring.delete(cared));
+    caring.add(cared);
   });
-  return pods;
+  return {
+    async [Symbol.asyncDispose]() {
+      await pods[Symbol.asyncDispose]();
+      await Promise.all(caring);
+    },
+  };
 }

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import type { ObjectMeta } from "../../api/meta.ts";
+import type { SandboxWarmPoolSpec } from "../../api/sandbox-warm-pool.ts";
+import { aMember, aPool, aTemplate } from "../../test/support/extension-builders.ts";
+import { currentBlueprint } from "../blueprint/current-blueprint.ts";
+import { conclude, type Ended } from "./conclude.ts";
+import type { Census } from "./keep-up.ts";
+
+const template = { object: aTemplate(), blueprint: currentBlueprint(aTemplate()) };
+const settings = { readinessGraceMs: 300_000, notProgressingRecheckMs: 60_000 };
+const ready = aMember({ ready: true });
+const pending = aMember();
+const { status: _, ...silent } = aMember();
+
+interface Seen extends Partial<Omit<Ended, "census" | "observed">> {
+  readonly spec?: Partial<SandboxWarmPoolSpec>;
+  readonly metadata?: Partial<ObjectMeta>;
+  readonly census?: Partial<Census>;
+  readonly templateMissing?: boolean;
+}
+
+function concluded({ spec, metadata, census, templateMissing = false, ...more }: Seen = {}) {
+  const none: Census = { active: [], terminating: 0, unsettled: 0, held: 0, failures: [] };
+  const observed = { pool: aPool(spec, metadata), template: templateMissing ? undefined : template };
+  const ended = { resized: { failures: [] }, wasNotProgressing: false, settings, ...more };
+  return conclude({ ...ended, observed, census: { ...none, ...census } }, () => 1);
+}
+
+describe("the status of a pool", () => {
+  it.each([
+    ["no member", [], 0],
+    ["some ready", [ready, pending, ready], 2],
+    ["all ready", [ready, ready], 2],
+    ["members that say nothing yet", [silent], 0],
+  ])("W21: with %s", (_, active, readyReplicas) => {
+    expect(concluded({ census: { active } }).status).toMatchObject({ replicas: active.length, readyReplicas });
+  });
+
+  it("W22: is of the generation that was acted on, and says how the members are found", () => {
+    expect(concluded({ metadata: { name: "my-warm-pool", generation: 7 } }).status).toEqual({
+      replicas: 0,
+      readyReplicas: 0,
+      selector: "agents.x-k8s.io/warm-pool-sandbox=034dafb4",
+      observedGeneration: 7,
+    });
+  });
+});
+
+describe("a pool that gets no further", () => {
+  const held = { active: [pending, pending], held: 2 };
+
+  it("W25: is told of once, and looked at every minute", () => {
+    const first = concluded({ spec: { replicas: 3 }, census: held });
+    expect(first).toMatchObject({ notProgressing: true, requeueAfterMs: 60_000 });
+    expect(first.happening).toMatchObject({
+      type: "Warning",
+      reason: "WarmPoolNotProgressing",
+      action: "Reconciling",
+      regarding: { kind: "SandboxWarmPool" },
+      note: expect.stringMatching(/^2\/3 sandboxes are unschedulable past the 5m0s readiness grace period; /),
+    });
+    const next = concluded({ census: held, wasNotProgressing: true });
+    expect(next).toMatchObject({ notProgressing: true, requeueAfterMs: 60_000 });
+    expect(next).not.toHaveProperty("happening");
+  });
+
+  it("W26: is told of once when it gets on again", () => {
+    const { happening, notProgressing } = concluded({ census: { active: [ready] }, wasNotProgressing: true });
+    expect(notProgressing).toBe(false);
+    expect(happening).toMatchObject({
+      type: "Normal",
+      reason: "WarmPoolProgressing",
+      action: "Reconciling",
+      note: "Warm pool is progressing again",
+    });
+    expect(concluded()).not.toHaveProperty("happening");
+  });
+
+  it("X17: is one without a template too, which is told rather than that there are no nodes", () => {
+    const { happening, requeueAfterMs } = concluded({ templateMissing: true, census: held });
+    expect(happening?.note).toContain('SandboxTemplate "tpl" not found');
+    expect(requeueAfterMs).toBe(60_000);
+    expect(concluded({ templateMissing: true, wasNotProgressing: true })).not.toHaveProperty("happening");
+  });
+
+  it("X17: is none where nothing is wanted", () => {
+    const wanted = concluded({ templateMissing: true, spec: { replicas: 0 } });
+    expect(wanted).toEqual({ status: expect.anything(), notProgressing: false });
+  });
+
+  it.each([
+    [10_000, "10s"],
+    [500, "500ms"],
+    [3_600_000, "1h0m0s"],
+    [90_500, "1m30.5s"],
+  ])("W27: names the grace of %i ms as %s, and is looked at as often as was set", (readinessGraceMs, words) => {
+    const set = { readinessGraceMs, notProgressingRecheckMs: 5_000 };
+    const { happening, requeueAfterMs } = concluded({ census: held, settings: set });
+    expect(happening?.note).toContain(`past the ${words} readiness`);
+    expect(requeueAfterMs).toBe(5_000);
+  });
+});
+
+describe("a pool is looked at again", () => {
+  it("W24: when a member will be overdue, spread over half as long again", () => {
+    expect(concluded({ census: { overdueInMs: 100 } }).requeueAfterMs).toBe(150);
+  });
+
+  it("as soon as the first reason says", () => {
+    const census = { active: [pending], held: 1, overdueInMs: 100 };
+    expect(concluded({ census, resized: { failures: [], requeueAfterMs: 120 } }).requeueAfterMs).toBe(120);
+  });
+
+  it("only by its events when there is none", () => {
+    expect(concluded()).not.toHaveProperty("requeueAfterMs");
+  });
+});

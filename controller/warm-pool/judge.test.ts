@@ -1,0 +1,153 @@
+import { describe, expect, it } from "vitest";
+import { launchTypeLabel, templateHashLabel, templateRefHashLabel } from "../../api/keys.ts";
+import type { ObjectMeta, Stored } from "../../api/meta.ts";
+import type { Pod, PodCondition } from "../../api/pod.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { PoolUpdateStrategy } from "../../api/sandbox-warm-pool.ts";
+import { aPodOf, controlledBy, noon, someoneElse } from "../../test/support/builders.ts";
+import { aMember, aPool, aTemplate, relabelled, templatePodSpec } from "../../test/support/extension-builders.ts";
+import { currentBlueprint } from "../blueprint/current-blueprint.ts";
+import { judge } from "./judge.ts";
+import type { Observed } from "./observed.ts";
+
+const minute = 60_000;
+const template = aTemplate();
+const known = { object: template, blueprint: currentBlueprint(template) };
+const changed = aTemplate({ podTemplate: { spec: { ...templatePodSpec, hostname: "new" } } });
+const changedSince = { object: changed, blueprint: currentBlueprint(changed) };
+const withStrategy = (type: PoolUpdateStrategy) => aPool({ updateStrategy: { type } });
+const active = { is: "active", held: false };
+
+const observed = (seen: Partial<Observed> = {}): Observed => ({
+  now: new Date(noon),
+  pool: aPool(),
+  template: known,
+  labelled: [],
+  pendingDeletions: new Set(),
+  pods: new Map(),
+  readinessGraceMs: 5 * minute,
+  ...seen,
+});
+const later = (ms: number, seen: Partial<Observed> = {}) =>
+  observed({ now: new Date(new Date(noon).getTime() + ms), ...seen });
+const ready = (metadata: Partial<ObjectMeta> = {}) => aMember({ metadata, ready: true });
+
+describe("a sandbox with the label of a pool", () => {
+  it("W5: is active when it is ready", () => {
+    expect(judge(ready(), observed())).toEqual(active);
+  });
+
+  it("W10: is not counted when somebody else controls it", () => {
+    expect(judge(ready({ ownerReferences: [someoneElse] }), observed())).toEqual({ is: "uncounted" });
+  });
+
+  it("W10: is not counted when a pool controls it that had the same name", () => {
+    const earlier = { ...controlledBy(aPool()), uid: "uid-of-earlier" };
+    expect(judge(ready({ ownerReferences: [earlier] }), observed())).toEqual({ is: "uncounted" });
+  });
+
+  it("W40, W41: is terminating from the moment on at which it was deleted", () => {
+    const deleted = ready({ deletionTimestamp: noon });
+    expect(judge(deleted, observed())).toEqual({ is: "terminating" });
+    const { uid } = ready().metadata;
+    expect(judge(ready(), observed({ pendingDeletions: new Set([uid]) }))).toEqual({ is: "terminating" });
+    expect(judge(ready({ deletionTimestamp: noon, ownerReferences: [] }), observed())).toEqual({ is: "uncounted" });
+  });
+
+  it("W65: belongs to the pool whatever version its owner reference names", () => {
+    const reference = { ...controlledBy(aPool()), apiVersion: "extensions.agents.x-k8s.io/v1alpha1" };
+    expect(judge(ready({ ownerReferences: [reference] }), observed())).toEqual(active);
+  });
+
+  it("W12: is given the word that it is warm when it lacks it", () => {
+    const labels = relabelled(aMember(), { [launchTypeLabel]: undefined });
+    expect(judge(ready({ labels }), observed())).toEqual({ ...active, lacks: "launchType" });
+  });
+});
+
+describe("a sandbox with the label of a pool and without an owner", () => {
+  const orphan = (metadata: Partial<ObjectMeta> = {}) => ready({ ownerReferences: [], ...metadata });
+
+  it("W7, W11: is taken in when it is as the template wants it", () => {
+    expect(judge(orphan(), observed())).toEqual({ ...active, lacks: "owner" });
+  });
+
+  it("W8: is stale when it is not, whatever its hash and the pool's strategy", () => {
+    const labels = relabelled(aMember(), { [templateHashLabel]: changedSince.blueprint.blueprintHash });
+    expect(judge(orphan({ labels }), observed({ template: changedSince }))).toEqual({ is: "stale" });
+  });
+
+  it("W9: is stale when it comes from another template, or from none", () => {
+    const labels = relabelled(aMember(), { [templateRefHashLabel]: undefined });
+    expect(judge(orphan({ labels }), observed())).toEqual({ is: "stale" });
+  });
+});
+
+describe("a member that the template would not make any more", () => {
+  it("W29: is stale in a pool that recreates", () => {
+    const pool = withStrategy("Recreate");
+    expect(judge(ready(), observed({ pool, template: changedSince }))).toEqual({ is: "stale" });
+    expect(judge(ready(), observed({ pool }))).toEqual(active);
+  });
+
+  it.each([
+    ["W30: waits to be taken", withStrategy("OnReplenish")],
+    ["W30: waits to be taken in a pool without a strategy", aPool()],
+    ["W31: waits to be taken in a pool with an empty one", aPool({ updateStrategy: JSON.parse('{"type": ""}') })],
+  ])("%s", (_, pool) => {
+    expect(judge(ready(), observed({ pool, template: changedSince }))).toEqual(active);
+  });
+
+  it("W13: stays while there is no template to compare it with", () => {
+    expect(judge(ready(), observed({ pool: withStrategy("Recreate"), template: undefined }))).toEqual(active);
+  });
+});
+
+describe("a member that is not ready", () => {
+  const member = aMember();
+  const withPod = (pod: Stored<Pod> | undefined): Partial<Observed> => ({
+    pods: new Map([[member.metadata.uid, pod]]),
+  });
+  const podWith = (condition: Partial<PodCondition>, metadata: Partial<ObjectMeta> = {}) =>
+    aPodOf(member, metadata, {
+      phase: "Pending",
+      conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", ...condition }],
+    });
+
+  it("W24: has five minutes, and is looked at two seconds after they are over", () => {
+    expect(judge(member, later(3 * minute))).toEqual({ ...active, overdueInMs: 2 * minute + 2_000 });
+    expect(judge(member, later(5 * minute))).toEqual({ ...active, overdueInMs: 2_000 });
+  });
+
+  it("W27: has the time that was set", () => {
+    expect(judge(member, later(9_000, { readinessGraceMs: 10_000 }))).toEqual({ ...active, overdueInMs: 3_000 });
+    expect(judge(member, later(11_000, { readinessGraceMs: 10_000 }))).toEqual({ is: "overdue" });
+  });
+
+  it("is overdue after that, until it is known what its Pod waits for", () => {
+    expect(judge(member, later(5 * minute + 1))).toEqual({ is: "overdue" });
+  });
+
+  it.each<[string, Stored<Pod> | undefined]>([
+    ["its Pod is missing", undefined],
+    ["its Pod has a node", podWith({ status: "True" })],
+    ["its Pod waits for something else", podWith({ reason: "SchedulerError" })],
+    ["its Pod says nothing", aPodOf(member)],
+    ["its Pod is on its way out", podWith({}, { deletionTimestamp: noon })],
+  ])("W23: is stuck when it is overdue and %s", (_, pod) => {
+    expect(judge(member, later(6 * minute, withPod(pod)))).toEqual({ is: "stuck" });
+  });
+
+  it.each(["Unschedulable", "SchedulingGated"])("W25, X17: is held while its Pod is %s", (reason) => {
+    expect(judge(member, later(6 * minute, withPod(podWith({ reason }))))).toEqual({ ...active, held: true });
+  });
+
+  it("W26: is as good as any other once it is ready, however long that took", () => {
+    expect(judge(ready(), later(60 * minute))).toEqual(active);
+  });
+
+  it("has no age without a time of creation", () => {
+    const { creationTimestamp: _, ...metadata } = member.metadata;
+    expect(judge({ ...member, metadata } as Stored<Sandbox>, later(60 * minute))).toEqual(active);
+  });
+});

@@ -1,0 +1,308 @@
+import { describe, expect, it } from "vitest";
+import { podType } from "../../api/core.ts";
+import { launchTypeLabel } from "../../api/keys.ts";
+import { controllerOf, type Stored } from "../../api/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { sandboxTemplateType } from "../../api/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import { ApiError } from "../../kube/errors.ts";
+import { openFullPoolBench, openPoolBench, type PoolBench } from "../../test/support/pool-bench.ts";
+import type { RecordedCall } from "../../test/support/recording-client.ts";
+
+const minute = 60_000;
+const image = (tag: string) => ({ podTemplate: { spec: { containers: [{ name: "main", image: `busybox:${tag}` }] } } });
+const nameOf = ({ metadata }: Stored<Sandbox>) => metadata.name;
+const named = (name: string) => ({ namespace: "default", name });
+const refused = (code: number, reason: string) =>
+  new ApiError(code, { apiVersion: "v1", kind: "Status", code, reason, message: `said ${reason}` });
+const isCall = (verb: RecordedCall["verb"], kind: string) => (call: RecordedCall) =>
+  call.verb === verb && call.kind === kind;
+
+/** Fails every call like this, or only those that `which` names by their number, beginning with 0. */
+function fail(bench: PoolBench, matches: (call: RecordedCall) => boolean, error: Error, which = (_: number) => true) {
+  let count = -1;
+  bench.client.failWith = (call) => (matches(call) && which(++count) ? error : undefined);
+}
+
+async function first(bench: PoolBench): Promise<Stored<Sandbox>> {
+  const [member] = await bench.members();
+  if (!member) throw new Error("the pool has no member");
+  return member;
+}
+
+describe("a pool that is behind", () => {
+  it("W2, W5, W63: is filled, tells of its size, and then costs no call", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 3 } });
+    await bench.settle();
+    expect(await bench.members()).toHaveLength(3);
+    expect((await bench.pool()).status).toMatchObject({ replicas: 3, readyReplicas: 0, observedGeneration: 1 });
+    for (const member of await bench.members()) await bench.makeReady(member);
+    await bench.settle();
+    expect((await bench.pool()).status).toMatchObject({ replicas: 3, readyReplicas: 3 });
+    bench.client.calls.length = 0;
+    await bench.look();
+    expect(await bench.reconcile()).toEqual({});
+    expect(bench.client.calls).toEqual([]);
+  });
+
+  it("W6, W63: gives up all its members when none are wanted, and says zero", async () => {
+    await using bench = await openFullPoolBench(3);
+    await bench.changePool({ replicas: 0 });
+    await bench.settle();
+    expect(await bench.members()).toEqual([]);
+    expect((await bench.pool()).status).toMatchObject({ replicas: 0, readyReplicas: 0, observedGeneration: 2 });
+  });
+
+  it("W13: without a template neither grows nor loses anything, and its status goes on", async () => {
+    await using bench = await openFullPoolBench(2, { pool: { updateStrategy: { type: "Recreate" } } });
+    await bench.changePool({ replicas: 4, sandboxTemplateRef: { name: "nowhere" } });
+    await bench.settle();
+    expect(await bench.members()).toHaveLength(2);
+    expect((await bench.pool()).status).toMatchObject({ replicas: 2, observedGeneration: 2 });
+    expect(bench.happenings.map(({ reason }) => reason)).toEqual(["WarmPoolNotProgressing"]);
+    await bench.changePool({ sandboxTemplateRef: { name: "tpl" } });
+    await bench.settle();
+    expect(await bench.members()).toHaveLength(4);
+    expect(bench.happenings.map(({ reason }) => reason)).toEqual(["WarmPoolNotProgressing", "WarmPoolProgressing"]);
+  });
+
+  it("W7, W8, W11, W12: takes in an orphan that fits, deletes one that does not, and corrects its own", async () => {
+    await using bench = await openFullPoolBench(3);
+    const [fits, differs, cold] = (await bench.members()).map(nameOf);
+    const patch = (name = "", body: object) => bench.client.patch(sandboxType, named(name), { type: "merge", body });
+    await patch(fits, { metadata: { ownerReferences: null } });
+    await patch(differs, {
+      metadata: { ownerReferences: null },
+      spec: { podTemplate: { spec: { hostname: "mine" } } },
+    });
+    await patch(cold, { metadata: { labels: { [launchTypeLabel]: "cold" } } });
+    await bench.settle();
+    const members = await bench.members();
+    expect(members).toHaveLength(3);
+    expect(members.map(nameOf)).toEqual(expect.arrayContaining([fits, cold]));
+    expect(members.map(nameOf)).not.toContain(differs);
+    for (const { metadata } of members) {
+      expect(metadata.labels?.[launchTypeLabel]).toBe("warm");
+      expect(metadata.ownerReferences).toMatchObject([{ kind: "SandboxWarmPool", name: "warm", controller: true }]);
+    }
+  });
+});
+
+describe("a pool whose store lags behind", () => {
+  it("W42: asks for nothing twice, and looks again after half a minute", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 3 } });
+    await bench.reconcile();
+    expect(await bench.reconcile()).toEqual({ requeueAfterMs: 30_000 });
+    expect(await bench.members()).toHaveLength(3);
+  });
+
+  it("W43: has exactly what is wanted after ten passes at the same time", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 20 } });
+    await Promise.all(Array.from({ length: 10 }, () => bench.reconcile()));
+    expect(await bench.members()).toHaveLength(20);
+  });
+
+  it("W41: deletes nothing twice, and does not count it", async () => {
+    await using bench = await openFullPoolBench(3);
+    await bench.changePool({ replicas: 1 });
+    await bench.look();
+    await bench.reconcile();
+    await bench.reconcile();
+    await bench.reconcile();
+    expect(bench.client.calls.filter(isCall("delete", "Sandbox"))).toHaveLength(2);
+    expect((await bench.pool()).status).toMatchObject({ replicas: 1 });
+    await bench.changePool({ replicas: 3 });
+    await bench.settle();
+    expect(await bench.members()).toHaveLength(3);
+  });
+
+  it("does not delete a member that was claimed since it was seen", async () => {
+    await using bench = await openFullPoolBench(1);
+    await bench.changePool({ replicas: 0 });
+    await bench.look();
+    await bench.take();
+    await bench.reconcile();
+    expect(await bench.members()).toHaveLength(1);
+    await bench.settle();
+    expect(await bench.members()).toHaveLength(1);
+    expect((await bench.pool()).status).toMatchObject({ replicas: 0 });
+  });
+
+  it("W46: believes it after five minutes, and then may ask for more", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 1 } });
+    await bench.reconcile();
+    await bench.clock.advance(5 * minute);
+    await bench.reconcile();
+    expect(await bench.members()).toHaveLength(2);
+    await bench.settle();
+    expect(await bench.members()).toHaveLength(1);
+  });
+
+  it("W49: begins anew when the pool was deleted and made again", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 1 }, settings: { maxRefillPerSecond: 0.001 } });
+    await bench.reconcile();
+    await bench.client.delete(sandboxWarmPoolType, named("warm"));
+    await bench.look();
+    expect(await bench.reconcile()).toEqual({});
+    const again = { metadata: named("warm"), spec: { replicas: 1, sandboxTemplateRef: { name: "tpl" } } };
+    await bench.client.create(sandboxWarmPoolType, again);
+    await bench.settle();
+    const { uid } = (await bench.pool()).metadata;
+    expect((await bench.members()).filter((member) => controllerOf(member)?.uid === uid)).toHaveLength(1);
+  });
+});
+
+describe("a pool whose calls fail", () => {
+  it("W44, X18: makes what it can, says so in its status, and makes the rest the next time", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 10 } });
+    fail(bench, isCall("create", "Sandbox"), refused(429, "TooManyRequests"), (count) => count >= 3);
+    await expect(bench.reconcile()).rejects.toThrow("said TooManyRequests");
+    expect(await bench.members()).toHaveLength(3);
+    expect((await bench.pool()).status).toMatchObject({ replicas: 0, observedGeneration: 1 });
+    expect(bench.client.calls.filter(isCall("create", "Sandbox")), "batches of 1, 2 and 4").toHaveLength(7);
+    bench.client.failWith = undefined;
+    await bench.look();
+    await bench.reconcile();
+    expect(await bench.members()).toHaveLength(10);
+  });
+
+  it("W14, X18: reads its template where nothing can fail; whatever does fail, the status is written", async () => {
+    await using bench = await openFullPoolBench(1);
+    await bench.changePool({ replicas: 2 });
+    fail(bench, ({ verb, subresource }) => verb !== "list" && subresource !== "status", refused(500, "InternalError"));
+    await bench.look();
+    await expect(bench.reconcile()).rejects.toThrow("said InternalError");
+    expect((await bench.pool()).status).toMatchObject({ replicas: 1, observedGeneration: 2 });
+    expect(bench.client.calls.some(({ kind }) => kind === "SandboxTemplate")).toBe(false);
+  });
+
+  it("W45: takes a member for deleted that is gone already", async () => {
+    await using bench = await openFullPoolBench(2);
+    await bench.changePool({ replicas: 0 });
+    await bench.look();
+    for (const member of await bench.members()) await bench.client.delete(sandboxType, named(nameOf(member)));
+    await bench.reconcile();
+    await bench.look();
+    await bench.changePool({ replicas: 1 });
+    await bench.look();
+    await bench.reconcile();
+    expect(await bench.members()).toHaveLength(1);
+  });
+
+  it("deletes again what it could not delete", async () => {
+    await using bench = await openFullPoolBench(2);
+    await bench.changePool({ replicas: 0 });
+    await bench.look();
+    fail(bench, isCall("delete", "Sandbox"), refused(500, "InternalError"));
+    await expect(bench.reconcile()).rejects.toThrow("said InternalError");
+    expect(bench.client.calls.filter(isCall("delete", "Sandbox"))).toHaveLength(1);
+    bench.client.failWith = undefined;
+    await bench.settle();
+    expect(await bench.members()).toEqual([]);
+  });
+
+  it("makes no replacement for a stale member that it could not delete", async () => {
+    await using bench = await openFullPoolBench(1, { pool: { updateStrategy: { type: "Recreate" } } });
+    await bench.changeTemplate(image("new"));
+    await bench.look();
+    fail(bench, isCall("delete", "Sandbox"), refused(500, "InternalError"));
+    await expect(bench.reconcile()).rejects.toThrow("said InternalError");
+    expect(await bench.members()).toHaveLength(1);
+    expect((await bench.pool()).status).toMatchObject({ replicas: 0 });
+  });
+});
+
+describe("a member that does not become ready", () => {
+  it("W23: is deleted after five minutes, and replaced once it is gone", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 1 } });
+    await bench.settle();
+    const stuck = await first(bench);
+    const body = { metadata: { finalizers: ["example.org/slow"] } };
+    await bench.client.patch(sandboxType, named(nameOf(stuck)), { type: "merge", body });
+    await bench.clock.advance(5 * minute + 1_000);
+    await bench.settle();
+    expect((await first(bench)).metadata.deletionTimestamp).toBeDefined();
+    expect(await bench.members()).toHaveLength(1);
+    expect((await bench.pool()).status).toMatchObject({ replicas: 0 });
+    await bench.client.patch(sandboxType, named(nameOf(stuck)), {
+      type: "merge",
+      body: { metadata: { finalizers: null } },
+    });
+    await bench.settle();
+    expect(nameOf(await first(bench))).not.toBe(nameOf(stuck));
+  });
+
+  it("W24: is kept until then, and looked at when its time is over", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 1 } });
+    await bench.settle();
+    await bench.clock.advance(4 * minute);
+    const { requeueAfterMs = 0 } = await bench.reconcile();
+    expect(requeueAfterMs).toBeGreaterThanOrEqual(minute + 2_000);
+    expect(requeueAfterMs).toBeLessThanOrEqual(1.5 * (minute + 2_000));
+    expect(await bench.members()).toHaveLength(1);
+  });
+
+  it("W25, W26: is kept while its Pod waits for a node, and that is told once", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 1 } });
+    await bench.settle();
+    const member = await first(bench);
+    const conditions = [{ type: "PodScheduled", status: "False", reason: "Unschedulable" } as const];
+    await bench.makePod(member, { phase: "Pending", conditions });
+    await bench.clock.advance(6 * minute);
+    expect(await bench.reconcile()).toEqual({ requeueAfterMs: minute });
+    expect(await bench.reconcile()).toEqual({ requeueAfterMs: minute });
+    expect(bench.happenings.map(({ reason }) => reason)).toEqual(["WarmPoolNotProgressing"]);
+    expect((await bench.pool()).status).toMatchObject({ replicas: 1, readyReplicas: 0 });
+    await bench.makeReady(member);
+    await bench.settle();
+    expect(bench.happenings.map(({ reason }) => reason)).toEqual(["WarmPoolNotProgressing", "WarmPoolProgressing"]);
+  });
+
+  it("W28: counts as active when it cannot be deleted", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 1 } });
+    await bench.settle();
+    await bench.clock.advance(6 * minute);
+    fail(bench, isCall("delete", "Sandbox"), refused(500, "InternalError"));
+    await expect(bench.reconcile()).rejects.toThrow("said InternalError");
+    expect((await bench.pool()).status).toMatchObject({ replicas: 1 });
+    expect(await bench.members()).toHaveLength(1);
+  });
+
+  it("is kept when nobody knows what its Pod waits for", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 1 } });
+    await bench.settle();
+    await bench.clock.advance(6 * minute);
+    fail(bench, isCall("get", podType.kind), refused(500, "InternalError"));
+    await expect(bench.reconcile()).rejects.toThrow("said InternalError");
+    expect(await bench.members()).toHaveLength(1);
+    expect((await bench.pool()).status).toMatchObject({ replicas: 1 });
+  });
+});
+
+describe("a roll-out", () => {
+  it("W29: replaces all members, and never has more than are wanted", async () => {
+    await using bench = await openFullPoolBench(3, { pool: { updateStrategy: { type: "Recreate" } } });
+    const before = (await bench.members()).map(nameOf);
+    await bench.changeTemplate(image("new"));
+    for (let pass = 0; pass < 4; pass += 1) {
+      await bench.look();
+      await bench.reconcile();
+      expect((await bench.members()).length).toBeLessThanOrEqual(3);
+    }
+    const members = await bench.members();
+    expect(members).toHaveLength(3);
+    for (const { metadata, spec } of members) {
+      expect(before).not.toContain(metadata.name);
+      expect(spec.podTemplate.spec.containers).toMatchObject([{ image: "busybox:new" }]);
+    }
+  });
+
+  it("W36: replaces all members when the pool names another template, were it the same", async () => {
+    await using bench = await openFullPoolBench(1, { pool: { updateStrategy: { type: "Recreate" } } });
+    const { spec } = await bench.client.get(sandboxTemplateType, named("tpl"));
+    await bench.client.create(sandboxTemplateType, { metadata: named("twin"), spec });
+    await bench.changePool({ sandboxTemplateRef: { name: "twin" } });
+    await bench.settle();
+    expect((await first(bench)).metadata.annotations).toEqual({ "agents.x-k8s.io/sandbox-template-ref": "twin" });
+  });
+});

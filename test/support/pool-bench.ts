@@ -1,0 +1,188 @@
+import { podType } from "../../api/core.ts";
+import { warmPoolSandboxLabel } from "../../api/keys.ts";
+import type { KubeObject, Stored } from "../../api/meta.ts";
+import type { PodStatus } from "../../api/pod.ts";
+import type { ResourceType } from "../../api/resource-type.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { sandboxClaimType } from "../../api/sandbox-claim.ts";
+import { type SandboxTemplate, type SandboxTemplateSpec, sandboxTemplateType } from "../../api/sandbox-template.ts";
+import { type SandboxWarmPool, type SandboxWarmPoolSpec, sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import { OwnWrites } from "../../controller/own-writes.ts";
+import { Expectations } from "../../controller/warm-pool/expectations.ts";
+import { memberChanges } from "../../controller/warm-pool/member-changes.ts";
+import { controllingPool, memberIndexes } from "../../controller/warm-pool/members.ts";
+import { WarmPoolReconciler } from "../../controller/warm-pool/reconciler.ts";
+import type { WarmPoolSettings } from "../../controller/warm-pool/settings.ts";
+import { ChangeFeed } from "../../kube/change-feed.ts";
+import type { Happening } from "../../kube/event-recorder.ts";
+import { IndexedStore, type Indexes } from "../../kube/indexed-store.ts";
+import type { Informer } from "../../kube/informer.ts";
+import { FakeClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import type { Outcome } from "../../lib/workers.ts";
+import { controlledBy, noon } from "./builders.ts";
+import { openMemoryApi } from "./memory-api.ts";
+import { type RecordingClient, recordCalls } from "./recording-client.ts";
+
+const namespace = "default";
+const templateName = { namespace, name: "tpl" };
+const poolName = { namespace, name: "warm" };
+
+const defaults: WarmPoolSettings = {
+  maxBatch: 300,
+  replenishDelayMs: 0,
+  maxRefillPerSecond: 0,
+  readinessGraceMs: 300_000,
+  notProgressingRecheckMs: 60_000,
+  evictable: true,
+};
+
+/**
+ * A reconciler of pools on an API server in memory, with its stores, its passes and the time in the hands of the test:
+ * the stores show what there was at the last `look`, however long ago that is.
+ */
+export interface PoolBench extends AsyncDisposable {
+  readonly client: RecordingClient;
+  readonly clock: FakeClock;
+  readonly happenings: readonly Happening[];
+  /** Brings the stores up to date. */
+  look(): Promise<void>;
+  /** One pass over the pool. */
+  reconcile(): Promise<Outcome>;
+  /** Looks and makes a pass, until nothing more is written. */
+  settle(): Promise<void>;
+  members(): Promise<readonly Stored<Sandbox>[]>;
+  pool(): Promise<Stored<SandboxWarmPool>>;
+  changePool(spec: object): Promise<void>;
+  changeTemplate(spec: object): Promise<void>;
+  /** Gives a member to a claim. */
+  take(): Promise<void>;
+  /** Says of a member that it is ready, as the Sandbox controller would. */
+  makeReady(member: Stored<Sandbox>): Promise<void>;
+  /** Makes the Pod of a member, with this status. */
+  makePod(member: Stored<Sandbox>, status: PodStatus): Promise<void>;
+}
+
+export interface PoolBenchOptions {
+  readonly settings?: Partial<WarmPoolSettings>;
+  readonly pool?: Partial<SandboxWarmPoolSpec>;
+  readonly template?: Partial<SandboxTemplateSpec>;
+}
+
+export async function openPoolBench(options: PoolBenchOptions = {}): Promise<PoolBench> {
+  await using stack = new AsyncDisposableStack();
+  const clock = new FakeClock(noon);
+  const api = stack.use(await openMemoryApi({ clock }));
+  const client = recordCalls(api.client);
+  const settings = { ...defaults, ...options.settings };
+  const pools = handWatched<SandboxWarmPool>(sandboxWarmPoolType, {});
+  const templates = handWatched<SandboxTemplate>(sandboxTemplateType, {});
+  const sandboxes = handWatched<Sandbox, "pool">(sandboxType, memberIndexes);
+
+  const expectations = new Expectations(clock);
+  stack.use(memberChanges(sandboxes.informer, expectations)(() => {}));
+  const writers = {
+    client,
+    pools: stack.use(new OwnWrites(pools.informer, clock)),
+    sandboxes: stack.use(new OwnWrites(sandboxes.informer, clock)),
+    expectations,
+  };
+  const views = { ...writers, templates: templates.informer.store, labelledSandboxes: sandboxes.informer.store };
+  const happenings: Happening[] = [];
+  const events = { record: (happening: Happening) => happenings.push(happening), async [Symbol.asyncDispose]() {} };
+  const reconciler = new WarmPoolReconciler({ views, writers, events, clock, settings });
+
+  const pod = { spec: { containers: [{ name: "main", image: "busybox" }] } };
+  const sandboxTemplateRef = { name: templateName.name };
+  await api.client.create(sandboxTemplateType, {
+    metadata: templateName,
+    spec: { podTemplate: pod, ...options.template },
+  });
+  await api.client.create(sandboxWarmPoolType, { metadata: poolName, spec: { sandboxTemplateRef, ...options.pool } });
+
+  const look = async () => {
+    for (const watched of [pools, templates, sandboxes]) await watched.catchUp(api.client);
+  };
+  const reconcile = () => reconciler.reconcile("default/warm", new AbortController().signal);
+  const merge = (body: object) => ({ type: "merge", body }) as const;
+  await look();
+  const opened = stack.move();
+  return {
+    client,
+    clock,
+    happenings,
+    look,
+    reconcile,
+    async settle() {
+      for (let seen = -1; seen !== client.calls.length; ) {
+        seen = client.calls.length;
+        await look();
+        await reconcile();
+      }
+    },
+    members: async () => (await api.client.list(sandboxType, { namespace })).items,
+    pool: () => api.client.get(sandboxWarmPoolType, poolName),
+    async changePool(spec) {
+      await api.client.patch(sandboxWarmPoolType, poolName, merge({ spec }));
+    },
+    async changeTemplate(spec) {
+      await api.client.patch(sandboxTemplateType, templateName, merge({ spec }));
+    },
+    async take() {
+      const claim = await api.client.create(sandboxClaimType, {
+        metadata: { namespace, generateName: "claim-" },
+        spec: { warmPoolRef: { name: poolName.name } },
+      });
+      const { items } = await api.client.list(sandboxType, { namespace });
+      const name = items.find((sandbox) => controllingPool(sandbox))?.metadata.name ?? "";
+      const metadata = { labels: { [warmPoolSandboxLabel]: null }, ownerReferences: [controlledBy(claim)] };
+      await api.client.patch(sandboxType, { namespace, name }, merge({ metadata }));
+    },
+    async makeReady({ metadata: { name } }) {
+      const ready = {
+        type: "Ready",
+        status: "True",
+        reason: "DependenciesReady",
+        message: "",
+        lastTransitionTime: noon,
+      };
+      const patch = merge({ status: { conditions: [ready] } });
+      await api.client.patch(sandboxType, { namespace, name }, patch, { subresource: "status" });
+    },
+    async makePod({ metadata: { name } }, status) {
+      await api.client.create(podType, { metadata: { namespace, name }, ...pod });
+      await api.client.patch(podType, { namespace, name }, merge({ status }), { subresource: "status" });
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** A bench whose pool is full and whose members are all ready. */
+export async function openFullPoolBench(replicas: number, options: PoolBenchOptions = {}): Promise<PoolBench> {
+  const bench = await openPoolBench({ ...options, pool: { replicas, ...options.pool } });
+  await bench.settle();
+  for (const member of await bench.members()) await bench.makeReady(member);
+  await bench.settle();
+  bench.client.calls.length = 0;
+  return bench;
+}
+
+/** An informer that hears of nothing until it is told to catch up. */
+function handWatched<T extends KubeObject, I extends string = never>(type: ResourceType<T>, indexes: Indexes<T, I>) {
+  const store = new IndexedStore<T, I>(indexes, { frozen: true });
+  const feed = new ChangeFeed<T, I>(store, silentLogger);
+  const informer: Informer<T, I> = {
+    store,
+    onChange: (listener) => feed.onChange(listener),
+    synced: Promise.resolve(),
+    silentMs: () => 0,
+    failed: new Promise(() => {}),
+    async [Symbol.asyncDispose]() {},
+  };
+  return {
+    informer,
+    async catchUp(client: Pick<RecordingClient, "list">) {
+      feed.replaceAll((await client.list(type)).items);
+    },
+  };
+}
