@@ -43,10 +43,15 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     return this.#memories.get(key)?.object ?? this.#informer.store.get(key);
   }
 
-  /** Runs a create, patch or replace and shows its result from then on. */
+  /** Runs a create, patch or replace, or a read that asks the server itself, and shows its result from then on. */
   async write(key: string, call: () => Promise<Stored<T>>): Promise<Stored<T>> {
     const { result, changes } = await this.#during(key, call);
     const before = changes[0]?.previous ?? this.#informer.store.get(key);
+    // A read tells what the watch had told before it began; what has come since is newer.
+    if (before?.metadata.resourceVersion === result.metadata.resourceVersion) {
+      this.#forget(key);
+      return result;
+    }
     const isNew = before?.metadata.uid !== result.metadata.uid;
     this.#remember(result, changes, (change) => catchesUp(change, result, isNew));
     return result;

@@ -1,0 +1,158 @@
+import { Registry } from "prom-client";
+import { vi } from "vitest";
+import { findCondition } from "../../api/conditions.ts";
+import { eventType } from "../../api/core.ts";
+import { type Condition, controllerOf, type KubeObject, type Stored } from "../../api/meta.ts";
+import type { ResourceType } from "../../api/resource-type.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { type SandboxClaim, type SandboxClaimSpec, sandboxClaimType } from "../../api/sandbox-claim.ts";
+import { type SandboxTemplate, type SandboxTemplateSpec, sandboxTemplateType } from "../../api/sandbox-template.ts";
+import { type SandboxWarmPool, type SandboxWarmPoolSpec, sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import { parseControllerConfig } from "../../controller/config.ts";
+import { type RunningController, startController } from "../../controller/start.ts";
+import { isNotFound } from "../../kube/errors.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { startFakeKubelet } from "./fake-kubelet.ts";
+import { type Intercept, type InterceptedCall, interceptCalls } from "./intercepted-client.ts";
+import { openMemoryApi } from "./memory-api.ts";
+import { waiting } from "./sandbox-lab.ts";
+
+const ofTests = [
+  "--extensions",
+  "--leader-elect=false",
+  "--metrics-bind-address=127.0.0.1:0",
+  "--health-probe-bind-address=127.0.0.1:0",
+  "--enable-webhook=false",
+];
+const namespace = "default";
+const letPass: Intercept = (_, proceed) => proceed();
+
+export interface LabController extends RunningController {
+  /** What it asked of the API server about single objects, oldest first. */
+  readonly calls: readonly InterceptedCall[];
+  metrics(): Promise<string>;
+}
+
+/** An API server in memory, a node, and as many controllers as a test starts, for tests about claims. */
+export interface ClaimLab extends AsyncDisposable {
+  /** One that no controller uses. */
+  readonly client: Awaited<ReturnType<typeof openMemoryApi>>["client"];
+  /** Starts a controller and waits for its stores. It ends with the lab, or when it is disposed of. */
+  startController(options?: {
+    flags?: readonly string[];
+    intercept?: Intercept;
+    labelDomainsFile?: string;
+  }): Promise<LabController>;
+  template(spec?: Partial<SandboxTemplateSpec>, name?: string): Promise<Stored<SandboxTemplate>>;
+  pool(replicas: number, spec?: Partial<SandboxWarmPoolSpec>, name?: string): Promise<Stored<SandboxWarmPool>>;
+  /** A template and a pool of it, and waits until the pool says that so many are ready. */
+  warm(replicas: number): Promise<void>;
+  claim(
+    name: string,
+    spec?: Partial<SandboxClaimSpec>,
+    metadata?: KubeObject["metadata"],
+  ): Promise<Stored<SandboxClaim>>;
+  get<T extends KubeObject>(type: ResourceType<T>, name: string): Promise<Stored<T> | undefined>;
+  patch<T extends KubeObject>(
+    type: ResourceType<T>,
+    name: string,
+    body: object,
+    subresource?: "status",
+  ): Promise<Stored<T>>;
+  /** Waits until the claim's Ready condition is like this. */
+  untilReady(claim: string, like?: Partial<Condition>): Promise<Stored<SandboxClaim>>;
+  sandboxesOf(claim: KubeObject): Promise<readonly Stored<Sandbox>[]>;
+  eventReasons(): Promise<readonly string[]>;
+}
+
+export async function openClaimLab(options: { readonly kubelet?: boolean } = {}): Promise<ClaimLab> {
+  await using stack = new AsyncDisposableStack();
+  const { client } = stack.use(await openMemoryApi());
+  if (options.kubelet ?? true) stack.use(startFakeKubelet(client));
+  const make = <T extends KubeObject>(type: ResourceType<T>, name: string, rest: object) =>
+    client.create(type, { metadata: { name, namespace }, ...rest } as T);
+  const get = <T extends KubeObject>(type: ResourceType<T>, name: string) =>
+    client.get(type, { namespace, name }).catch((error: unknown) => {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    });
+  const template = (spec: Partial<SandboxTemplateSpec> = {}, name = "template") =>
+    make(sandboxTemplateType, name, {
+      spec: { podTemplate: { spec: { containers: [{ name: "main", image: "busybox" }] } }, ...spec },
+    });
+  const pool = (replicas: number, spec: Partial<SandboxWarmPoolSpec> = {}, name = "pool") =>
+    make(sandboxWarmPoolType, name, { spec: { replicas, sandboxTemplateRef: { name: "template" }, ...spec } });
+  const opened = stack.move();
+  return {
+    client,
+    startController: async (settings = {}) => opened.use(await startLabController(client, settings)),
+    template,
+    pool,
+    async warm(replicas) {
+      await template();
+      await pool(replicas);
+      await vi.waitFor(async () => {
+        const { status } = await client.get(sandboxWarmPoolType, { namespace, name: "pool" });
+        if (status?.readyReplicas !== replicas) throw new Error(`${status?.readyReplicas} of ${replicas} are ready`);
+      }, waiting);
+    },
+    claim: (name, spec = {}, metadata = {}) =>
+      make(sandboxClaimType, name, {
+        metadata: { ...metadata, name, namespace },
+        spec: { warmPoolRef: { name: "pool" }, ...spec },
+      }),
+    get,
+    patch: (type, name, body, subresource) =>
+      client.patch(type, { namespace, name }, { type: "merge", body }, subresource ? { subresource } : {}),
+    untilReady: (name, like = { status: "True" }) =>
+      vi.waitFor(async () => {
+        const claim = await client.get(sandboxClaimType, { namespace, name });
+        const ready = findCondition(claim.status?.conditions, "Ready");
+        const differs = Object.entries(like).some(([field, value]) => ready?.[field as keyof Condition] !== value);
+        if (!ready || differs) throw new Error(`Ready of ${name} is ${JSON.stringify(ready)}`);
+        return claim;
+      }, waiting),
+    async sandboxesOf({ metadata }) {
+      const { items } = await client.list(sandboxType, { namespace });
+      return items.filter((sandbox) => controllerOf(sandbox)?.uid === metadata.uid);
+    },
+    async eventReasons() {
+      const { items } = await client.list(eventType, { namespace });
+      const about = items.filter(({ regarding }) => regarding?.kind === "SandboxClaim");
+      about.sort((a, b) => (a.eventTime ?? "").localeCompare(b.eventTime ?? ""));
+      return about.map(({ reason, action }) => `${reason} ${action}`);
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+async function startLabController(
+  client: ClaimLab["client"],
+  {
+    flags = [],
+    intercept = letPass,
+    labelDomainsFile = "/nonexistent",
+  }: { flags?: readonly string[]; intercept?: Intercept; labelDomainsFile?: string },
+): Promise<LabController> {
+  const calls: InterceptedCall[] = [];
+  const recorded = interceptCalls(client, (call, proceed) => {
+    calls.push(call);
+    return intercept(call, proceed);
+  });
+  const controller = await startController(parseControllerConfig([...ofTests, ...flags]), {
+    client: recorded,
+    clock: systemClock,
+    log: silentLogger,
+    registry: new Registry(),
+    identity: "lab",
+    labelDomainsFile,
+  });
+  await controller.synced;
+  return {
+    ...controller,
+    calls,
+    metrics: async () => (await fetch(`${controller.metricsUrl}/metrics`)).text(),
+    [Symbol.asyncDispose]: () => controller[Symbol.asyncDispose](),
+  };
+}
