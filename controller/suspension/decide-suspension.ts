@@ -62,8 +62,8 @@ const recountMs = 500;
  */
 export function decideSuspension(situation: Situation): SuspensionStep {
   const { sandbox, pod, podIsFresh } = situation;
-  const seal = sealOf(sandbox);
-  if (seal) return carryOut(situation, seal);
+  const sealed = sealOf(sandbox);
+  if (sealed) return carryOut(situation, sealed);
   if (effectiveOperatingMode(sandbox.spec) === "Running") return { do: "nothing" };
   if (!pod) {
     // Whoever reads the status may wake the sandbox: told too early, that would undo a pause before it happened.
@@ -72,8 +72,12 @@ export function decideSuspension(situation: Situation): SuspensionStep {
   }
   // A Pod that somebody else has deleted cannot be kept.
   if (pod.terminating) return { do: "wait", on: "its Pod to end", recheckAfterMs: undefined };
-  return causeOf(sandbox) === "Person" ? { do: "seal", pod, cause: "Person" } : fallAsleep(situation, pod);
+  return causeOf(sandbox) === "Person" ? seal(situation, pod, "Person") : fallAsleep(situation, pod);
 }
+
+/** A store that is behind would have a Pod sealed that is gone, and two controllers seal and unseal it in turns. */
+const seal = ({ podIsFresh }: Situation, pod: OwnPod, cause: SuspensionCause): SuspensionStep =>
+  podIsFresh ? { do: "seal", pod, cause } : { do: "readPod", podName: pod.name };
 
 /** Whether a Pod may be made for this sandbox: a doomed one, and the seal on it, go first. */
 export const mayHaveNextPod = (sandbox: Sandbox): boolean =>
@@ -83,7 +87,8 @@ const recordedName = ({ metadata }: Stored<Sandbox>): string =>
   metadata.annotations?.[podNameAnnotation] || metadata.name;
 
 /** By inactivity: nothing is touched before everybody has agreed. */
-function fallAsleep({ sandbox, round, now }: Situation, pod: OwnPod): SuspensionStep {
+function fallAsleep(situation: Situation, pod: OwnPod): SuspensionStep {
+  const { sandbox, round, now } = situation;
   const { generation = 0 } = sandbox.metadata;
   const { inactivityTimeoutSeconds, keepAwakeUntil } = effectiveAutoSuspension(sandbox.spec);
   if (inactivityTimeoutSeconds === undefined) return { do: "writeRunning", why: "it is not to sleep by itself" };
@@ -93,31 +98,31 @@ function fallAsleep({ sandbox, round, now }: Situation, pod: OwnPod): Suspension
   const answered = round?.asked === "observed" && round.podUid === pod.uid && round.generation === generation;
   if (!answered) return { do: "askObserved", podUid: pod.uid, generation };
   const why = reasonToStayAwake(round.replies, inactivityTimeoutSeconds * 1000);
-  return why === undefined ? { do: "seal", pod, cause: "Inactivity" } : { do: "writeRunning", why };
+  return why === undefined ? seal(situation, pod, "Inactivity") : { do: "writeRunning", why };
 }
 
 /** A sealed Pod is doomed, whatever the sandbox asks for by now. */
-function carryOut(situation: Situation, seal: Seal): SuspensionStep {
+function carryOut(situation: Situation, sealed: Seal): SuspensionStep {
   const { sandbox, pod, podIsFresh } = situation;
-  const { podUid, podName } = seal;
+  const { podUid, podName } = sealed;
   // Taken off too early, the seal would leave a Pod that everybody has forsworn.
   if (pod?.uid !== podUid) return podIsFresh ? { do: "unseal", podUid } : { do: "readPod", podName };
   if (pod.terminating) return { do: "wait", on: "its Pod to end", recheckAfterMs: undefined };
-  if (isPausedAnew(sandbox, seal)) return { do: "seal", pod, cause: "Person" };
-  return drain(situation, seal);
+  if (isPausedAnew(sandbox, sealed)) return seal(situation, pod, "Person");
+  return drain(situation, sealed);
 }
 
 /** A person has suspended it before a Pod was gone that inactivity had doomed: now its drain has an end. */
-const isPausedAnew = (sandbox: Sandbox, seal: Seal): boolean =>
-  effectiveOperatingMode(sandbox.spec) === "Suspended" && causeOf(sandbox) === "Person" && seal.cause !== "Person";
+const isPausedAnew = (sandbox: Sandbox, sealed: Seal): boolean =>
+  effectiveOperatingMode(sandbox.spec) === "Suspended" && causeOf(sandbox) === "Person" && sealed.cause !== "Person";
 
-function drain({ sandbox, round, sealedForMs }: Situation, seal: Seal): SuspensionStep {
-  const { podUid, podName } = seal;
+function drain({ sandbox, round, sealedForMs }: Situation, sealed: Seal): SuspensionStep {
+  const { podUid, podName } = sealed;
   if (round?.asked !== "promise" || round.podUid !== podUid) return { do: "askPromises", podUid };
   const { inFlight, unknown } = loadOf(round.replies, sealedForMs);
   if (inFlight === 0 && !unknown) return { do: "deletePod", podName, podUid, cut: 0 };
   const on = inFlight > 0 ? `${inFlight} in flight` : "an activator to answer";
-  if (seal.cause === "Inactivity") return { do: "wait", on, recheckAfterMs: recountMs };
+  if (sealed.cause === "Inactivity") return { do: "wait", on, recheckAfterMs: recountMs };
   const leftMs = effectiveAutoSuspension(sandbox.spec).drainTimeoutSeconds * 1000 - sealedForMs;
   if (leftMs <= 0) return { do: "deletePod", podName, podUid, cut: inFlight };
   return { do: "wait", on, recheckAfterMs: Math.min(leftMs, recountMs) };

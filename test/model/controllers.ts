@@ -230,7 +230,10 @@ function deletePod(world: World, index: number, pod: number, cut: number, sealed
   ];
 }
 
-/** A consistent read, and what it leads to: in one step, because what it found gone stays gone. */
+/**
+ * A consistent read, and what it leads to, in one step: a Pod that is gone stays gone, and one that is there is only
+ * deleted once it is sealed, which a write under the version of the sandbox would notice.
+ */
 function readPod(
   world: World,
   index: number,
@@ -239,10 +242,8 @@ function readPod(
   sealedForMs: number,
 ): Step<World>[] {
   const view = versionAt(world.versions, controller.sees);
-  const trusts = around.mutation === "a status that trusts the store";
+  const trusts = around.mutation === "a store that is trusted";
   const pod = podIn(trusts ? controller.seesPods : world.pods);
-  // What is there is shown by the store in time.
-  if (pod !== 0 && (pod === view.sealed || view.sealed === 0)) return [];
   const step = decide(view, pod, true, controller.round, sealedForMs);
   return perform(world, index, controller, step, around, sealedForMs);
 }
@@ -265,7 +266,10 @@ const told = (world: World, observedGeneration: number): World | undefined =>
 function nextPod(world: World, index: number, { sees, seesPods }: Controller): Step<World>[] {
   const { sandbox } = versionAt(world.versions, sees);
   if (!mayHaveNextPod(sandbox) || podIn(seesPods) !== 0 || podIn(world.pods) !== 0) return [];
-  const made = { ...world, pods: world.pods + 1 };
+  const stray = sees === world.versions.length - 1 ? 0 : 1;
+  if (stray > world.left.strays) return [];
+  const left = { ...world.left, strays: world.left.strays - stray };
+  const made = { ...world, left, pods: world.pods + 1 };
   const next = withController(made, index, { seesPods: made.pods });
   return [{ what: `controller ${index} makes Pod ${podIn(made.pods)}`, next }];
 }

@@ -18,6 +18,7 @@ const absent: Activator = { life: "absent", saidReady: false, sees: 0, seesPods:
 const repeat = <T>(count: number, value: T): readonly T[] => Array.from({ length: count }, () => value);
 
 function start(limits: Limits): World {
+  const { sleeps, pauses, resumes, kills, strays } = limits;
   const { early, late } = limits.activators;
   return {
     versions: [firstVersion()],
@@ -28,7 +29,7 @@ function start(limits: Limits): World {
       ...repeat(late, absent),
     ],
     requests: repeat(limits.requests, { at: "client" } as const),
-    left: { sleeps: limits.sleeps, pauses: limits.pauses, resumes: limits.resumes, kills: limits.kills },
+    left: { sleeps, pauses, resumes, kills, strays },
     paused: 0,
   };
 }

@@ -14,7 +14,7 @@ export type Mutation =
   | "no promises"
   | "Pods listed before Sandboxes"
   | "a seal that is forgotten when it is taken off"
-  | "a status that trusts the store";
+  | "a store that is trusted";
 
 export interface Limits {
   readonly requests: number;
@@ -26,6 +26,8 @@ export interface Limits {
   readonly resumes: number;
   /** How often an activator may be killed; it may start again. */
   readonly kills: number;
+  /** How often a controller may make a Pod that the sandbox no longer asks for, because its store is behind. */
+  readonly strays: number;
   /** How many activators there are at the start, and how many may start late. */
   readonly activators: { readonly early: number; readonly late: number };
   /** All of them believe that they lead. */
@@ -97,7 +99,7 @@ export interface World {
   readonly controllers: readonly Controller[];
   readonly activators: readonly Activator[];
   readonly requests: readonly Request[];
-  readonly left: { readonly sleeps: number; readonly pauses: number; readonly resumes: number; readonly kills: number };
+  readonly left: Pick<Limits, "sleeps" | "pauses" | "resumes" | "kills" | "strays">;
   /** The Pod that a person has suspended and that is neither doomed nor gone since; 0: none. */
   readonly paused: number;
 }
@@ -195,15 +197,18 @@ function codeOfReply(reply: Reply | "unlisted" | undefined): string {
 const codeOfRound = (round: ModelRound | undefined): string =>
   round ? `${round.asked}${round.pod}.${round.generation}.${round.replies.map(codeOfReply).join("")}` : "";
 
-/** Versions count from the newest, so that a sandbox that has come back to where it was is where it was. */
+/**
+ * Controllers and requests are each other's equals, so their order says nothing. Versions count from the newest, so
+ * that a sandbox that has come back to where it was is where it was.
+ */
 export function encode(world: World): string {
   const newest = world.versions.length - 1;
   let oldest = newest;
-  let actors = "";
-  for (const { sees, seesPods, round } of world.controllers) {
+  const controllers = world.controllers.map(({ sees, seesPods, round }) => {
     if (sees < oldest) oldest = sees;
-    actors += `|${newest - sees},${seesPods},${codeOfRound(round)}`;
-  }
+    return `|${newest - sees},${seesPods},${codeOfRound(round)}`;
+  });
+  let actors = controllers.sort().join("");
   for (const { life, saidReady, sees, seesPods, toldGeneration, forsworn } of world.activators) {
     const views = life === "serving" || life === "halfListed";
     if (views && sees < oldest) oldest = sees;
@@ -211,7 +216,7 @@ export function encode(world: World): string {
   }
   let history = "";
   for (let index = oldest; index <= newest; index += 1) history += `${world.versions[index]?.content}.`;
-  const { sleeps, pauses, resumes, kills } = world.left;
+  const { sleeps, pauses, resumes, kills, strays } = world.left;
   const requests = world.requests.map(codeOfRequest).sort().join("");
-  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${kills}|${world.paused}`;
+  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${kills}${strays}|${world.paused}`;
 }

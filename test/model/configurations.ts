@@ -1,0 +1,72 @@
+// Which corners of the model are explored. Together the small ones reach every rule in seconds; the large ones combine
+// them, and take minutes and gigabytes.
+import type { Limits } from "./world.ts";
+
+const one: Limits = {
+  requests: 1,
+  sleeps: 1,
+  pauses: 0,
+  resumes: 0,
+  kills: 0,
+  strays: 0,
+  activators: { early: 1, late: 0 },
+  controllers: 1,
+  lossy: false,
+  drainEnds: false,
+};
+const twoActivators = { early: 1, late: 1 };
+
+export interface Configuration {
+  readonly about: string;
+  readonly limits: Limits;
+}
+
+export const small: readonly Configuration[] = [
+  {
+    about: "it sleeps while a second activator starts, and two requests come",
+    limits: { ...one, requests: 2, activators: twoActivators },
+  },
+  {
+    about: "it sleeps, an activator is killed, and answers get lost",
+    limits: { ...one, kills: 1, lossy: true, activators: twoActivators },
+  },
+  {
+    about: "it sleeps, and a person pauses it and lets it run, with a drain that ends",
+    limits: { ...one, requests: 2, pauses: 1, resumes: 1, drainEnds: true, lossy: true },
+  },
+  {
+    about: "a person pauses it while a second activator starts, and one is killed",
+    limits: { ...one, sleeps: 0, pauses: 1, kills: 1, activators: twoActivators },
+  },
+  {
+    about: "a person pauses it, and two controllers lead",
+    limits: { ...one, requests: 2, sleeps: 0, pauses: 1, controllers: 2 },
+  },
+  {
+    about: "it sleeps, and two controllers lead, one of which makes a Pod that nobody asks for",
+    limits: { ...one, controllers: 2, strays: 1 },
+  },
+];
+
+export const large: readonly Configuration[] = [
+  {
+    about: "it sleeps, a person pauses it, and two controllers lead",
+    limits: { ...one, pauses: 1, controllers: 2 },
+  },
+  {
+    about: "it sleeps while a second activator starts, one is killed, two requests come, and answers get lost",
+    limits: { ...one, requests: 2, kills: 1, lossy: true, activators: twoActivators },
+  },
+  {
+    about: "it sleeps, a person pauses it, and a second activator starts",
+    limits: { ...one, pauses: 1, activators: twoActivators },
+  },
+  {
+    about: "it sleeps while a second activator starts, and two controllers lead",
+    limits: { ...one, controllers: 2, activators: twoActivators },
+  },
+];
+
+/** Where each of the rules is needed. */
+export const whereMutationsShow: Limits = { ...one, activators: twoActivators };
+export const whereTrustShows: Limits = { ...one, pauses: 1, controllers: 2 };

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { small, whereMutationsShow, whereTrustShows } from "./configurations.ts";
+import { explore } from "./explore.ts";
+import { handshake } from "./handshake.ts";
+
+const statesMax = 400_000;
+const limit = { timeout: 120_000 };
+
+describe("no Pod is doomed or deleted under a request, no gone Pod is dialled, no pause is lost, nothing waits for ever", () => {
+  it.each(small)("when $about", limit, ({ limits }) => {
+    const { counterexample, states } = explore(handshake(limits), statesMax);
+    expect(counterexample).toBeUndefined();
+    expect(states).toBeGreaterThan(1_000);
+  });
+});
+
+describe("each rule of the handshake is needed", () => {
+  const dooms = "a Pod is doomed by inactivity under a request";
+  const dials = "the address of a Pod that is gone is dialled";
+
+  it.each([
+    { mutation: "a seal that is not under the version of the sandbox", why: dooms, steps: 8 },
+    { mutation: "observed only asks", why: dooms, steps: 6 },
+    { mutation: "no promises", why: dials, steps: 13 },
+    { mutation: "Pods listed before Sandboxes", why: dials, steps: 16 },
+    { mutation: "a seal that is forgotten when it is taken off", why: dials, steps: 17 },
+  ] as const)("$mutation: $why", limit, ({ mutation, why, steps }) => {
+    const { counterexample } = explore(handshake(whereMutationsShow, mutation), statesMax);
+    expect(counterexample?.why).toBe(why);
+    expect(counterexample?.trace, counterexample?.trace.join("\n")).toHaveLength(steps);
+  });
+
+  it("a store that is trusted to say that a Pod is gone: a pause is undone before it happened", limit, () => {
+    const { counterexample } = explore(handshake(whereTrustShows, "a store that is trusted"), statesMax);
+    expect(counterexample?.why).toBe("a pause is undone before it happened");
+  });
+
+  it("tells a counterexample in words", () => {
+    const { counterexample } = explore(handshake(whereMutationsShow, "observed only asks"), statesMax);
+    expect(counterexample?.trace).toEqual([
+      "controller 0 writes Suspended, by inactivity",
+      "controller 0 lists the activators (observed, Pod 1)",
+      "controller 0 asks activator 0 (observed, Pod 1): 0 in flight",
+      "activator 0 takes request 0",
+      "activator 0 counts, and dials Pod 1 for, request 0",
+      "controller 0 seals pod-1, Inactivity",
+    ]);
+  });
+});
