@@ -3,7 +3,6 @@ import { podType } from "../../api/core.ts";
 import { launchTypeLabel } from "../../api/keys.ts";
 import { controllerOf, type Stored } from "../../api/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { sandboxTemplateType } from "../../api/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
 import { ApiError } from "../../kube/errors.ts";
 import { openFullPoolBench, openPoolBench, type PoolBench } from "../../test/support/pool-bench.ts";
@@ -276,33 +275,5 @@ describe("a member that does not become ready", () => {
     await expect(bench.reconcile()).rejects.toThrow("said InternalError");
     expect(await bench.members()).toHaveLength(1);
     expect((await bench.pool()).status).toMatchObject({ replicas: 1 });
-  });
-});
-
-describe("a roll-out", () => {
-  it("W29: replaces all members, and never has more than are wanted", async () => {
-    await using bench = await openFullPoolBench(3, { pool: { updateStrategy: { type: "Recreate" } } });
-    const before = (await bench.members()).map(nameOf);
-    await bench.changeTemplate(image("new"));
-    for (let pass = 0; pass < 4; pass += 1) {
-      await bench.look();
-      await bench.reconcile();
-      expect((await bench.members()).length).toBeLessThanOrEqual(3);
-    }
-    const members = await bench.members();
-    expect(members).toHaveLength(3);
-    for (const { metadata, spec } of members) {
-      expect(before).not.toContain(metadata.name);
-      expect(spec.podTemplate.spec.containers).toMatchObject([{ image: "busybox:new" }]);
-    }
-  });
-
-  it("W36: replaces all members when the pool names another template, were it the same", async () => {
-    await using bench = await openFullPoolBench(1, { pool: { updateStrategy: { type: "Recreate" } } });
-    const { spec } = await bench.client.get(sandboxTemplateType, named("tpl"));
-    await bench.client.create(sandboxTemplateType, { metadata: named("twin"), spec });
-    await bench.changePool({ sandboxTemplateRef: { name: "twin" } });
-    await bench.settle();
-    expect((await first(bench)).metadata.annotations).toEqual({ "agents.x-k8s.io/sandbox-template-ref": "twin" });
   });
 });

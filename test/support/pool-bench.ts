@@ -9,9 +9,10 @@ import { type SandboxTemplate, type SandboxTemplateSpec, sandboxTemplateType } f
 import { type SandboxWarmPool, type SandboxWarmPoolSpec, sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
 import { OwnWrites } from "../../controller/own-writes.ts";
 import { Expectations } from "../../controller/warm-pool/expectations.ts";
+import type { WarmPoolWriters } from "../../controller/warm-pool/keep-up.ts";
 import { memberChanges } from "../../controller/warm-pool/member-changes.ts";
 import { controllingPool, memberIndexes } from "../../controller/warm-pool/members.ts";
-import { WarmPoolReconciler } from "../../controller/warm-pool/reconciler.ts";
+import { WarmPoolReconciler, type WarmPoolReconcilerOptions } from "../../controller/warm-pool/reconciler.ts";
 import type { WarmPoolSettings } from "../../controller/warm-pool/settings.ts";
 import { ChangeFeed } from "../../kube/change-feed.ts";
 import type { Happening } from "../../kube/event-recorder.ts";
@@ -45,6 +46,8 @@ export interface PoolBench extends AsyncDisposable {
   readonly client: RecordingClient;
   readonly clock: FakeClock;
   readonly happenings: readonly Happening[];
+  /** Another controller takes over: it knows what there is, and nothing of what this one was about to do. */
+  restart(): Promise<void>;
   /** Brings the stores up to date. */
   look(): Promise<void>;
   /** One pass over the pool. */
@@ -79,18 +82,10 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
   const templates = handWatched<SandboxTemplate>(sandboxTemplateType, {});
   const sandboxes = handWatched<Sandbox, "pool">(sandboxType, memberIndexes);
 
-  const expectations = new Expectations(clock);
-  stack.use(memberChanges(sandboxes.informer, expectations)(() => {}));
-  const writers = {
-    client,
-    pools: stack.use(new OwnWrites(pools.informer, clock)),
-    sandboxes: stack.use(new OwnWrites(sandboxes.informer, clock)),
-    expectations,
-  };
-  const views = { ...writers, templates: templates.informer.store, labelledSandboxes: sandboxes.informer.store };
   const happenings: Happening[] = [];
   const events = { record: (happening: Happening) => happenings.push(happening), async [Symbol.asyncDispose]() {} };
-  const reconciler = new WarmPoolReconciler({ views, writers, events, clock, settings });
+  const start = () => startReconciler({ pools, templates, sandboxes }, { client, events, clock, settings });
+  let running = start();
 
   const pod = { spec: { containers: [{ name: "main", image: "busybox" }] } };
   const sandboxTemplateRef = { name: templateName.name };
@@ -103,7 +98,7 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
   const look = async () => {
     for (const watched of [pools, templates, sandboxes]) await watched.catchUp(api.client);
   };
-  const reconcile = () => reconciler.reconcile("default/warm", new AbortController().signal);
+  const reconcile = () => running.reconciler.reconcile("default/warm", new AbortController().signal);
   const merge = (body: object) => ({ type: "merge", body }) as const;
   await look();
   const opened = stack.move();
@@ -111,6 +106,11 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
     client,
     clock,
     happenings,
+    async restart() {
+      await look();
+      running[Symbol.dispose]();
+      running = start();
+    },
     look,
     reconcile,
     async settle() {
@@ -153,7 +153,10 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
       await api.client.create(podType, { metadata: { namespace, name }, ...pod });
       await api.client.patch(podType, { namespace, name }, merge({ status }), { subresource: "status" });
     },
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+    async [Symbol.asyncDispose]() {
+      running[Symbol.dispose]();
+      await opened.disposeAsync();
+    },
   };
 }
 
@@ -167,8 +170,40 @@ export async function openFullPoolBench(replicas: number, options: PoolBenchOpti
   return bench;
 }
 
+interface Watched {
+  readonly pools: HandWatched<SandboxWarmPool>;
+  readonly templates: HandWatched<SandboxTemplate>;
+  readonly sandboxes: HandWatched<Sandbox, "pool">;
+}
+
+function startReconciler(
+  { pools, templates, sandboxes }: Watched,
+  { client, clock, ...options }: Omit<WarmPoolReconcilerOptions, "views" | "writers"> & Pick<WarmPoolWriters, "client">,
+) {
+  const stack = new DisposableStack();
+  const expectations = new Expectations(clock);
+  stack.use(memberChanges(sandboxes.informer, expectations)(() => {}));
+  const writers = {
+    client,
+    pools: stack.use(new OwnWrites(pools.informer, clock)),
+    sandboxes: stack.use(new OwnWrites(sandboxes.informer, clock)),
+    expectations,
+  };
+  const views = { ...writers, templates: templates.informer.store, labelledSandboxes: sandboxes.informer.store };
+  const reconciler = new WarmPoolReconciler({ ...options, clock, views, writers });
+  return { reconciler, [Symbol.dispose]: () => stack.dispose() };
+}
+
+interface HandWatched<T extends KubeObject, I extends string = never> {
+  readonly informer: Informer<T, I>;
+  catchUp(client: Pick<RecordingClient, "list">): Promise<void>;
+}
+
 /** An informer that hears of nothing until it is told to catch up. */
-function handWatched<T extends KubeObject, I extends string = never>(type: ResourceType<T>, indexes: Indexes<T, I>) {
+function handWatched<T extends KubeObject, I extends string = never>(
+  type: ResourceType<T>,
+  indexes: Indexes<T, I>,
+): HandWatched<T, I> {
   const store = new IndexedStore<T, I>(indexes, { frozen: true });
   const feed = new ChangeFeed<T, I>(store, silentLogger);
   const informer: Informer<T, I> = {

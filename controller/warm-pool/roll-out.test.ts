@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { launchTypeLabel } from "../../api/keys.ts";
+import type { Stored } from "../../api/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { sandboxTemplateType } from "../../api/sandbox-template.ts";
+import { openFullPoolBench, type PoolBench } from "../../test/support/pool-bench.ts";
+
+const recreate = { pool: { updateStrategy: { type: "Recreate" } } } as const;
+const image = (tag: string) => ({ podTemplate: { spec: { containers: [{ name: "main", image: `busybox:${tag}` }] } } });
+const nameOf = ({ metadata }: Stored<Sandbox>) => metadata.name;
+const named = (name: string) => ({ namespace: "default", name });
+const imagesOf = async (bench: PoolBench) =>
+  (await bench.members()).map(({ spec }) => spec.podTemplate.spec.containers[0]?.image);
+
+describe("a roll-out", () => {
+  it("W29: replaces all members, and never has more than are wanted", async () => {
+    await using bench = await openFullPoolBench(3, recreate);
+    const before = (await bench.members()).map(nameOf);
+    await bench.changeTemplate(image("new"));
+    for (let pass = 0; pass < 4; pass += 1) {
+      await bench.look();
+      await bench.reconcile();
+      expect((await bench.members()).length).toBeLessThanOrEqual(3);
+    }
+    const members = await bench.members();
+    expect(members).toHaveLength(3);
+    for (const { metadata, spec } of members) {
+      expect(before).not.toContain(metadata.name);
+      expect(spec.podTemplate.spec.containers).toMatchObject([{ image: "busybox:new" }]);
+    }
+  });
+
+  it("W36: replaces all members when the pool names another template, were it the same", async () => {
+    await using bench = await openFullPoolBench(1, recreate);
+    const { spec } = await bench.client.get(sandboxTemplateType, named("tpl"));
+    await bench.client.create(sandboxTemplateType, { metadata: named("twin"), spec });
+    await bench.changePool({ sandboxTemplateRef: { name: "twin" } });
+    await bench.settle();
+    const [member] = await bench.members();
+    expect(member?.metadata.annotations).toEqual({ "agents.x-k8s.io/sandbox-template-ref": "twin" });
+  });
+
+  it("ends as it should under the next controller, wherever between two writes the first one was killed", async () => {
+    let survived = false;
+    for (let writes = 0; !survived; writes += 1) {
+      await using bench = await openFullPoolBench(3, recreate);
+      const [odd] = await bench.members();
+      const body = { metadata: { labels: { [launchTypeLabel]: "cold" } } };
+      if (odd) await bench.client.patch(sandboxType, named(nameOf(odd)), { type: "merge", body });
+      await bench.changeTemplate(image("new"));
+      survived = await rollOutUntilKilled(bench, writes);
+      await bench.restart();
+      await bench.settle();
+      expect(await imagesOf(bench), `killed after ${writes} writes`).toEqual(Array(3).fill("busybox:new"));
+      expect((await bench.pool()).status).toMatchObject({ replicas: 3, readyReplicas: 0 });
+    }
+  });
+});
+
+/** Lets the controller write so often and then no more; whether it came to its end with that. */
+async function rollOutUntilKilled(bench: PoolBench, writesMax: number): Promise<boolean> {
+  let writes = 0;
+  bench.client.failWith = ({ verb }) =>
+    verb !== "get" && verb !== "list" && ++writes > writesMax ? new Error("killed") : undefined;
+  await bench.settle().catch(() => {});
+  bench.client.failWith = undefined;
+  return writes <= writesMax;
+}
