@@ -34,6 +34,7 @@ export interface ActivatorConfig {
   readonly maxRequestBodyBytes: number;
   readonly maxHeaderBytes: number;
   readonly maxIdleUpstream: number;
+  readonly maxConnections: number;
   readonly slots: SlotLimits;
   readonly wakes: Rate;
   readonly unschedulableGraceMs: number | undefined;
@@ -135,6 +136,7 @@ function plainSettings(values: Values) {
     allowLoopbackPodIp: values["allow-loopback-pod-ip"],
     maxRequestBodyBytes: values["max-request-body-bytes"],
     maxHeaderBytes: values["max-header-bytes"],
+    maxConnections: values["max-connections"],
     slots: {
       total: values["held-max-total"],
       perNamespace: values["held-max-per-namespace"],

@@ -37,6 +37,7 @@ export const activatorErrors = {
 
   MalformedRequest: { status: 400, detail: (_, because) => withCause("Malformed request", because) },
   RequestTimedOut: { status: 408, detail: () => "The request head did not arrive in time." },
+  TargetTooLong: { status: 414, detail: () => "The request target is too long." },
   HeadersTooLarge: { status: 431, detail: () => "Request header fields too large." },
   ExpectationFailed: { status: 417, detail: () => "Only Expect: 100-continue can be met." },
   ConflictingHeaders: { status: 400, detail: () => "X-Sandbox headers contradict the host of the request." },

@@ -9,11 +9,12 @@ import { type Authorizer, allowAll, staticToken } from "./authorize/authorizer.t
 import { scopedTokens, shortestKey } from "./authorize/scoped-token.ts";
 import { Pool } from "./carry/pool.ts";
 import { type ActivatorConfig, type Authorization, ConfigError } from "./config.ts";
-import { createHttp1Carrier } from "./node-http/carrier.ts";
-import type { Http1Exchange } from "./node-http/exchange.ts";
-import { type Front, startHttp1Front } from "./node-http/front.ts";
+import { createHttp1Carrier } from "./http1/carrier/carrier.ts";
+import type { Exchange } from "./http1/front/exchange.ts";
+import { type Front, startHttp1Front } from "./http1/front/front.ts";
+import { createConnectionMetrics } from "./observe/connection-metrics.ts";
 import { Observer } from "./observe/observer.ts";
-import { createRequestMetrics } from "./observe/request-metrics.ts";
+import { createRequestMetrics, type RequestMetrics } from "./observe/request-metrics.ts";
 import { createWakeMetrics } from "./observe/wake-metrics.ts";
 import { startOpsServer, urlOf } from "./ops-server.ts";
 import { Connector } from "./reach/connector.ts";
@@ -22,6 +23,8 @@ import { Prober } from "./reach/prober.ts";
 import { type Cluster, startCluster } from "./sandbox/cluster.ts";
 import { serve, type World } from "./serve.ts";
 import { Slots } from "./slots.ts";
+import { BufferLoans } from "./socket/read-place.ts";
+import { Sweep } from "./sweep.ts";
 import { Waker } from "./wake/waker.ts";
 import type { WakeTimeline } from "./wake-timeline.ts";
 
@@ -50,6 +53,9 @@ export interface Activator extends Running {
   drain(): Promise<void>;
 }
 
+/** So many connections at once may have a read buffer of 64 KiB of their own; those beyond copy what they read. */
+const ownBuffersMax = 1_024;
+
 /** What is left of a drain once held requests were refused: time to write the answers. */
 const lastAnswersMs = 1_000;
 
@@ -62,16 +68,24 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   await using started = new AsyncDisposableStack();
   const authorizer = await authorizerOf(config.authorization, parts.clock);
   const cluster = started.use(startCluster(parts));
-  const pool = started.use(new Pool(config.maxIdleUpstream, parts.clock));
-  const world = buildWorld(config, parts, cluster, pool, authorizer);
+  const { clock, registry } = parts;
+  const wires = {
+    pool: started.use(new Pool(config.maxIdleUpstream, clock)),
+    sweep: started.use(new Sweep(clock)),
+    loans: new BufferLoans(ownBuffersMax),
+  };
+  const requests = createRequestMetrics(registry, version);
+  const world = buildWorld(config, { ...parts, ...wires, cluster, authorizer, requests });
   const state = { draining: false };
   const isReady = () => cluster.synced && !state.draining;
-  const { registry } = parts;
   const ops = started.use(await startOpsServer({ address: config.ops, registry, isReady }));
   if (config.metrics) started.use(await startOpsServer({ address: config.metrics, registry, isReady }));
-  const { clock } = parts;
+  const events = createConnectionMetrics(registry, requests);
   const front = started.use(
-    await startHttp1Front({ ...config, ...config.http, clock }, (exchange) => serve(exchange, world)),
+    await startHttp1Front(
+      { ...config, ...config.http },
+      { ...wires, clock, events, serve: (exchange) => serve(exchange, world) },
+    ),
   );
   const running = started.move();
   return {
@@ -96,13 +110,18 @@ async function drain(front: Front, holds: Holds, config: ActivatorConfig, clock:
   await Promise.race([front.idle(), clock.sleep(lastAnswersMs)]);
 }
 
-function buildWorld(
-  config: ActivatorConfig,
-  { client, clock, log, registry, onWake }: ActivatorParts,
-  cluster: Cluster,
-  pool: Pool,
-  authorizer: Authorizer,
-): World<Http1Exchange> {
+/** What the middle of the activator shares with its ends. */
+interface WorldParts extends ActivatorParts {
+  readonly pool: Pool;
+  readonly sweep: Sweep;
+  readonly loans: BufferLoans;
+  readonly cluster: Cluster;
+  readonly authorizer: Authorizer;
+  readonly requests: RequestMetrics;
+}
+
+function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange> {
+  const { client, clock, log, registry, onWake, pool, sweep, loans, cluster, authorizer, requests } = parts;
   const prober = new Prober(clock);
   cluster.onPodGone((podUid) => {
     pool.forgetPod(podUid);
@@ -111,7 +130,7 @@ function buildWorld(
   const observer = new Observer({
     clock,
     log,
-    requests: createRequestMetrics(registry, version),
+    requests,
     wakes: createWakeMetrics(registry),
     accessLog: config.accessLog ? log.child({ logger: "sandbox-router.access" }) : undefined,
     podSeenMs: (podUid) => cluster.podSeenMs(podUid),
@@ -133,7 +152,7 @@ function buildWorld(
     connector: new Connector(config.connectTimeoutMs, (target, head) => pool.take(target, head), clock),
     slots: new Slots(config.slots),
     holds: new Holds(clock),
-    carry: createHttp1Carrier({ ...config, pool, clock }),
+    carry: createHttp1Carrier({ ...config, pool, clock, sweep, loans }),
   };
 }
 

@@ -1,7 +1,8 @@
-import type { Socket } from "node:net";
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { RequestHead } from "../request.ts";
 import type { Target } from "../sandbox/look.ts";
+import type { WireSocket } from "../socket/wire-socket.ts";
+import { Sweep, type Watched } from "../sweep.ts";
 
 /** What a server may do with an idle connection when it does not say: common ones close after 5 s. */
 const unsaidLifeMs = 4_000;
@@ -12,21 +13,16 @@ const longestLifeMs = 90_000;
 /** Repeating them changes nothing (RFC 9110, 9.2.1), so that losing one on a dying connection is only a failure. */
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
 
-interface Idle {
-  readonly socket: Socket;
-  readonly sinceMs: number;
-  /** What the server said in `Keep-Alive: timeout`, in milliseconds. */
-  readonly saidMs: number | undefined;
-  readonly timer: Timer;
-  readonly remove: () => void;
-}
+type Place = Pick<Target, "podUid" | "port">;
 
 /**
  * Idle connections to Pods, by Pod UID and port; they die with the Pod. Nothing that was sent is ever sent again, so
- * a request goes out on one of them only where the far side is not about to close it.
+ * a request goes out on one of them only where the far side is not about to close it. Who puts a connection here has
+ * its reader close it when it ends, or when its server speaks unasked.
  */
 export class Pool {
   readonly #clock: Clock;
+  readonly #sweep: Sweep;
   readonly #longest: number;
   readonly #pods = new Map<string, Map<number, Idle[]>>();
 
@@ -34,66 +30,106 @@ export class Pool {
   constructor(longest: number, clock: Clock) {
     this.#longest = longest;
     this.#clock = clock;
+    this.#sweep = new Sweep(clock);
   }
 
   /** The connection that was used last, if it is safe for this request; undefined asks for a fresh one. */
-  take({ podUid, port }: Pick<Target, "podUid" | "port">, head: RequestHead): Socket | undefined {
+  take({ podUid, port }: Place, head: RequestHead): WireSocket | undefined {
     if (head.upgrade) return undefined;
-    const idle = this.#pods.get(podUid)?.get(port) ?? [];
-    for (const candidate of idle.toReversed()) {
-      if (!isSafe(candidate, head.method, this.#clock.ticksMs())) continue;
-      candidate.remove();
+    const idle = this.#pods.get(podUid)?.get(port);
+    if (!idle) return undefined;
+    const nowMs = this.#clock.ticksMs();
+    for (let at = idle.length - 1; at >= 0; at -= 1) {
+      const candidate = idle[at];
+      if (!candidate?.isSafe(head.method, nowMs)) continue;
+      idle.splice(at, 1);
+      this.#sweep.remove(candidate);
       return candidate.socket;
     }
     return undefined;
   }
 
   /** Keeps a connection whose response has been read to its end. */
-  put({ podUid, port }: Pick<Target, "podUid" | "port">, socket: Socket, saidMs: number | undefined): void {
-    const ports = this.#pods.get(podUid) ?? new Map<number, Idle[]>();
-    const idle = ports.get(port) ?? [];
+  put(place: Place, socket: WireSocket, saidMs: number | undefined): void {
+    const idle = this.#idleOf(place);
     const lifeMs = Math.min(saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare, longestLifeMs);
-    if (socket.destroyed || !socket.writable || idle.length >= this.#longest || lifeMs <= 0) {
-      return void socket.destroy();
-    }
-    const drop = () => socket.destroy();
-    const remove = () => {
-      timer.cancel();
-      socket.off("data", drop).off("end", drop).off("close", remove);
-      idle.splice(idle.indexOf(entry), 1);
-      if (idle.length === 0) ports.delete(port);
-      if (ports.size === 0) this.#pods.delete(podUid);
-    };
-    const timer = this.#clock.after(lifeMs, drop);
-    const entry: Idle = { socket, sinceMs: this.#clock.ticksMs(), saidMs, timer, remove };
-    // Reading shows the far side's close; bytes that nobody asked for would be taken for the next response.
-    socket.on("data", drop).on("end", drop).once("close", remove).resume();
+    if (!isUsable(socket) || idle.length >= this.#longest || lifeMs <= 0) return void socket.destroy();
+    const entry = new Idle(socket, this.#clock.ticksMs() + lifeMs, saidMs !== undefined, () =>
+      this.#forget(place, entry),
+    );
     idle.push(entry);
-    ports.set(port, idle);
-    this.#pods.set(podUid, ports);
+    this.#sweep.add(entry);
+    socket.resume(); // reading shows the far side's close
   }
 
   /** Closes what leads to a Pod that is gone: its address may be another's next. */
   forgetPod(podUid: string): void {
-    const all = [...(this.#pods.get(podUid)?.values() ?? [])].flat();
-    for (const { socket } of all) socket.destroy();
+    const ports = this.#pods.get(podUid);
+    this.#pods.delete(podUid);
+    for (const entry of [...(ports?.values() ?? [])].flat()) {
+      this.#sweep.remove(entry);
+      entry.socket.destroy();
+    }
   }
 
+  /** Connections that are open and idle. */
   get size(): number {
-    return [...this.#pods.values()].reduce((sum, ports) => sum + [...ports.values()].flat().length, 0);
+    const all = [...this.#pods.values()].flatMap((ports) => [...ports.values()].flat());
+    return all.filter(({ socket }) => isUsable(socket)).length;
   }
 
   [Symbol.dispose](): void {
     for (const podUid of [...this.#pods.keys()]) this.forgetPod(podUid);
+    this.#sweep[Symbol.dispose]();
+  }
+
+  #idleOf({ podUid, port }: Place): Idle[] {
+    const ports = this.#pods.get(podUid) ?? new Map<number, Idle[]>();
+    const idle = ports.get(port) ?? [];
+    if (idle.length === 0) this.#pods.set(podUid, ports.set(port, idle));
+    return idle;
+  }
+
+  #forget({ podUid, port }: Place, entry: Idle): void {
+    this.#sweep.remove(entry);
+    const ports = this.#pods.get(podUid);
+    const idle = ports?.get(port);
+    if (!ports || !idle) return;
+    const at = idle.indexOf(entry);
+    if (at >= 0) idle.splice(at, 1);
+    if (idle.length > 0) return;
+    ports.delete(port);
+    if (ports.size === 0) this.#pods.delete(podUid);
   }
 }
 
-// Silence about its timeout is doubt, and in doubt only what does no harm goes out.
-function isSafe({ socket, saidMs, sinceMs }: Idle, method: string, nowMs: number): boolean {
-  if (socket.destroyed || !socket.writable || socket.readableEnded) return false;
-  const lifeMs = saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare;
-  return (saidMs !== undefined || safeMethods.has(method)) && nowMs - sinceMs < lifeMs;
+class Idle implements Watched {
+  sweepIndex = -1;
+  readonly socket: WireSocket;
+  readonly #untilMs: number;
+  readonly #said: boolean;
+  readonly #forget: () => void;
+
+  constructor(socket: WireSocket, untilMs: number, said: boolean, forget: () => void) {
+    this.socket = socket;
+    this.#untilMs = untilMs;
+    this.#said = said;
+    this.#forget = forget;
+  }
+
+  // Silence about its timeout is doubt, and in doubt only what does no harm goes out.
+  isSafe(method: string, nowMs: number): boolean {
+    return isUsable(this.socket) && (this.#said || safeMethods.has(method)) && nowMs < this.#untilMs;
+  }
+
+  check(nowMs: number): void {
+    if (isUsable(this.socket) && nowMs < this.#untilMs) return;
+    this.socket.destroy();
+    this.#forget();
+  }
 }
+
+const isUsable = (socket: WireSocket) => !socket.destroyed && socket.writable && !socket.readableEnded;
 
 /** The `timeout` of a `Keep-Alive` header in milliseconds. */
 export function keepAliveMs(value: string | undefined): number | undefined {

@@ -1,21 +1,21 @@
-import type { Socket } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import type { RequestHead } from "../request.ts";
 import type { Target } from "../sandbox/look.ts";
+import type { WireSocket } from "../socket/wire-socket.ts";
 import { dial } from "./dial.ts";
 import { DialGate } from "./dial-gate.ts";
 
 /** A connection to a Pod on which this request has sent nothing yet. */
 export interface Upstream {
   readonly target: Target;
-  readonly socket: Socket;
+  readonly socket: WireSocket;
 }
 
 // A listen queue is 128 places deep on older kernels, and the Pod has other clients.
 const dialsAtOnce = 64;
 
 /** An idle connection of an earlier request that this one may use without a risk of being lost on it. */
-export type TakeIdle = (target: Target, head: RequestHead) => Socket | undefined;
+export type TakeIdle = (target: Target, head: RequestHead) => WireSocket | undefined;
 
 /** Finds or makes connections to Pods. */
 export class Connector {
@@ -30,10 +30,16 @@ export class Connector {
     this.#takeIdle = takeIdle;
   }
 
+  /** A connection that is there already, if one is. */
+  idle(target: Target, head: RequestHead): Upstream | undefined {
+    const socket = this.#takeIdle(target, head);
+    return socket && { target, socket };
+  }
+
   /** @throws DialError when there is no connection in time; the signal's reason once it is aborted. */
   async connect(target: Target, head: RequestHead, signal: AbortSignal): Promise<Upstream> {
-    const idle = this.#takeIdle(target, head);
-    if (idle) return { target, socket: idle };
+    const idle = this.idle(target, head);
+    if (idle) return idle;
     const socket = await this.#gate.run(`${target.podUid} ${target.port}`, () =>
       dial(target, this.#limitMs, this.#clock, signal),
     );

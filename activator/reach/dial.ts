@@ -1,5 +1,5 @@
-import { connect, type Socket } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
+import { newSocket, type WireSocket } from "../socket/wire-socket.ts";
 
 export interface Address {
   readonly ip: string;
@@ -22,10 +22,10 @@ export class DialError extends Error {
  *
  * @throws DialError when it is refused or takes longer than `limitMs`; the signal's reason once it is aborted.
  */
-export function dial(address: Address, limitMs: number, clock: Clock, signal: AbortSignal): Promise<Socket> {
+export function dial(address: Address, limitMs: number, clock: Clock, signal: AbortSignal): Promise<WireSocket> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
-    const socket = connect({ host: address.ip, port: address.port, noDelay: true, allowHalfOpen: true });
+    const socket = newSocket();
     const settle = (finish: () => void) => {
       timer.cancel();
       signal.removeEventListener("abort", leave);
@@ -34,7 +34,6 @@ export function dial(address: Address, limitMs: number, clock: Clock, signal: Ab
     };
     const fail = (error: unknown) =>
       settle(() => {
-        socket.on("error", () => {}); // a second one has nobody to tell
         socket.destroy();
         reject(error);
       });
@@ -44,5 +43,6 @@ export function dial(address: Address, limitMs: number, clock: Clock, signal: Ab
     const timer = clock.after(limitMs, () => fail(new DialError(address, { timedOut: true })));
     signal.addEventListener("abort", leave, { once: true });
     socket.once("connect", connected).once("error", failed);
+    socket.pause().connect({ host: address.ip, port: address.port });
   });
 }

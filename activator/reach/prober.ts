@@ -1,7 +1,7 @@
-import type { Socket } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import { abortable } from "../../lib/lifecycle.ts";
 import type { Target } from "../sandbox/look.ts";
+import type { WireSocket } from "../socket/wire-socket.ts";
 import { dial } from "./dial.ts";
 import { passes } from "./run-probe.ts";
 
@@ -12,14 +12,14 @@ const attemptLimitMs = 250;
 
 export interface Reached {
   /** The connection that proved it, for the first who waited. */
-  readonly socket: Socket | undefined;
+  readonly socket: WireSocket | undefined;
 }
 
 interface Probing {
   readonly reached: Promise<void>;
   readonly stop: AbortController;
   waiters: number;
-  socket: Socket | undefined;
+  socket: WireSocket | undefined;
 }
 
 /** Finds out when ports of Pods begin to accept, with one prober for each however many wait, and remembers it. */
@@ -83,7 +83,7 @@ export class Prober {
     return probing;
   }
 
-  async #probe(target: Target, signal: AbortSignal): Promise<Socket> {
+  async #probe(target: Target, signal: AbortSignal): Promise<WireSocket> {
     const beganMs = this.#clock.ticksMs();
     for (;;) {
       const socket = await this.#attempt(target, signal);
@@ -93,11 +93,10 @@ export class Prober {
     }
   }
 
-  async #attempt(target: Target, signal: AbortSignal): Promise<Socket | undefined> {
+  async #attempt(target: Target, signal: AbortSignal): Promise<WireSocket | undefined> {
     const socket = await dial(target, attemptLimitMs, this.#clock, signal).catch(() => undefined);
     signal.throwIfAborted();
     if (!socket) return undefined;
-    socket.on("error", () => {}); // whoever uses it next hears of its close
     const verdicts = await Promise.all(
       target.probes.map((probe) => passes(target.ip, probe, this.#clock, signal)),
     ).finally(() => signal.aborted && socket.destroy());
@@ -106,7 +105,7 @@ export class Prober {
     return undefined;
   }
 
-  #accepted({ podUid, port }: Target, socket: Socket): Socket {
+  #accepted({ podUid, port }: Target, socket: WireSocket): WireSocket {
     const ports = this.#acceptedMs.get(podUid) ?? new Map<number, number>();
     ports.set(port, this.#clock.ticksMs());
     this.#acceptedMs.set(podUid, ports);

@@ -59,7 +59,9 @@ export async function reach(
   const seen = lookNow(allowed, around, undefined);
   if (seen.is === "refused") throw seen.error;
   if (seen.is === "addressed" && around.prober.acceptedMs(seen.target) !== undefined) {
-    const upstream = await tryDial(seen.target, incoming, around, incoming.gone, journey);
+    const { target } = seen;
+    const idle = around.connector.idle(target, incoming.head);
+    const upstream = idle ?? (await tryDial(target, incoming, around, incoming.gone, journey));
     if (upstream) return upstream;
   }
   return hold(allowed, incoming, around, journey);

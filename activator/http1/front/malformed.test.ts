@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { httpProgram, openActivatorWorld, rawConnection } from "../../test/support/activator-world.ts";
+import { httpProgram, openActivatorWorld, rawConnection } from "../../../test/support/activator-world.ts";
 
 const host = "Host: nova.default.sandbox.localhost\r\n";
 const get = `GET / HTTP/1.1\r\n${host}`;

@@ -2,8 +2,16 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { type Adoption, adoptAccepted, adoptionOf, reading } from "./onread-socket.ts";
-import { RelayDirection } from "./relay.ts";
+import { BufferLoans } from "./read-place.ts";
+import { RelaySide, relay } from "./relay.ts";
+import {
+  type Adoption,
+  adoptAccepted,
+  adoptionOf,
+  newSocket,
+  type WireSocket,
+  writeAheadBytes,
+} from "./wire-socket.ts";
 
 const megabyte = 1_048_576;
 const opened: (Server | Socket)[] = [];
@@ -34,17 +42,18 @@ async function throughRelay(by: Adoption | undefined) {
     far.resolve(socket);
   });
   const backPort = await listening(back);
-  const relay = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (accepted) => {
-    const [up, down] = [new RelayDirection(), new RelayDirection()];
-    const outgoing = connect({ port: backPort, host: "127.0.0.1", allowHalfOpen: true, ...reading(down) });
+  const loans = new BufferLoans(16);
+  const options = { allowHalfOpen: true, pauseOnConnect: true, highWaterMark: writeAheadBytes };
+  const middle = createServer(options, (accepted) => {
+    const outgoing = newSocket();
+    outgoing.connect({ port: backPort, host: "127.0.0.1" });
     outgoing.once("connect", () => {
-      const incoming = adoptAccepted(accepted, up, by ?? adoptionOf(accepted));
-      up.join(incoming, outgoing);
-      down.join(outgoing, incoming);
+      const readerOf = (incoming: WireSocket) => new RelaySide(incoming, outgoing, loans);
+      relay(adoptAccepted(accepted, readerOf, by ?? adoptionOf(accepted)), outgoing, loans);
     });
   });
-  const near = await connected(await listening(relay));
-  return { near, far: await far.promise, relay };
+  const near = await connected(await listening(middle));
+  return { near, far: await far.promise, middle, loans };
 }
 
 /** Bytes in which a block that is lost, repeated or written over shows. */
@@ -123,13 +132,14 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
   });
 
   it("leaves the server's count of connections right", async () => {
-    const { near, far, relay } = await throughRelay(by);
-    const connections = () => new Promise((resolve) => relay.getConnections((_, count) => resolve(count)));
+    const { near, far, middle, loans } = await throughRelay(by);
+    const connections = () => new Promise((resolve) => middle.getConnections((_, count) => resolve(count)));
     expect(await connections()).toBe(1);
     near.end();
     far.end();
     await Promise.all([readAll(near), readAll(far)]);
     await expect.poll(connections).toBe(0);
+    expect(loans.lent).toBe(0);
   });
 });
 

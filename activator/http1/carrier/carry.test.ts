@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
-import { httpProgram, openActivatorWorld, rawConnection } from "../../test/support/activator-world.ts";
-import { eventually } from "../../test/support/eventually.ts";
+import { httpProgram, openActivatorWorld, rawConnection } from "../../../test/support/activator-world.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 
 const host = "Host: nova.default.sandbox.localhost\r\n";
 

@@ -1,0 +1,258 @@
+import { STATUS_CODES } from "node:http";
+import { toResponse } from "../../answer.ts";
+import { ActivatorError } from "../../errors.ts";
+import { canonicalIp } from "../../find/ip-address.ts";
+import { type BufferLoans, ReadPlace } from "../../socket/read-place.ts";
+import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
+import type { Watched } from "../../sweep.ts";
+import { type RequestHeadLimits, RequestHeadParser } from "../request-head-parser.ts";
+import { ClientRequest } from "./client-request.ts";
+import { Exchange, type ExchangeConnection } from "./exchange.ts";
+import { errorOfRefusal } from "./refusal-error.ts";
+import { RequestBody, readAheadBytesMax } from "./request-body.ts";
+
+/** What connections of one front have in common. */
+export interface ConnectionHost {
+  readonly limits: RequestHeadLimits;
+  readonly loans: BufferLoans;
+  readonly headersTimeoutMs: number;
+  readonly keepAliveTimeoutMs: number;
+  readonly draining: boolean;
+  nowMs(): number;
+  began(exchange: Exchange): void;
+  ended(exchange: Exchange): void;
+  /** A request was refused before it was one. */
+  refused(error: ActivatorError): void;
+  closed(connection: ClientConnection): void;
+}
+
+/** How long what a client still sends is read and dropped, after it was told that we close. */
+const lingerMs = 2_000;
+/** A client that ends its side may only have said all it has to say, or be gone: who is not served by then is gone. */
+const halfClosedGraceMs = 100;
+
+/**
+ * One connection of a client.
+ *
+ *   reading ──head──▶ exchanging ──responded──▶ reading      (the next request, or what was read ahead of it)
+ *      │                  │ ├──────101──▶ handed over           (bytes of another protocol)
+ *      └──refused, idle───┴─┴──last──▶ closing ──▶ closed       (our end first, then the client's; RFC 9112, 9.6)
+ */
+type Phase = "reading" | "exchanging" | "handedOver" | "closing";
+
+export class ClientConnection implements SocketReader, Watched, ExchangeConnection {
+  sweepIndex = -1;
+  readonly socket: WireSocket;
+  readonly #host: ConnectionHost;
+  readonly #peer: string;
+  readonly #parser: RequestHeadParser;
+  readonly #place: ReadPlace;
+  #phase: Phase = "reading";
+  #exchange: Exchange | undefined;
+  /** What was read behind the request of the exchange. */
+  #ahead: Buffer | undefined;
+  #inputEnded = false;
+  #dueMs: number;
+
+  constructor(socket: WireSocket, host: ConnectionHost) {
+    this.socket = socket;
+    this.#host = host;
+    const { remoteAddress = "" } = socket;
+    this.#peer = canonicalIp(remoteAddress) ?? remoteAddress;
+    this.#parser = new RequestHeadParser(host.limits);
+    this.#place = new ReadPlace(host.loans);
+    this.#dueMs = host.nowMs() + host.headersTimeoutMs;
+  }
+
+  get closing(): boolean {
+    return this.#inputEnded || this.#host.draining;
+  }
+
+  /** No request is under way, and nothing has come of one. */
+  get idle(): boolean {
+    return this.#phase === "reading" && this.#parser.isIdle;
+  }
+
+  nextBuffer(): Buffer {
+    return this.#place.next();
+  }
+
+  take(bytes: Buffer, length: number): boolean {
+    this.#read(bytes, 0, length);
+    this.#place.took(length);
+    return this.#phase === "closing" || this.#wantsMore;
+  }
+
+  ended(): void {
+    this.#inputEnded = true;
+    switch (this.#phase) {
+      case "reading":
+        if (this.#parser.isIdle) this.#close();
+        else this.#refuse(new ActivatorError("MalformedRequest", { because: "it ends in its head" }));
+        break;
+      case "exchanging":
+        if (this.#exchange?.body.complete === false) this.socket.destroy();
+        else if (this.#exchange?.carrying === undefined) this.#dueMs = this.#host.nowMs() + halfClosedGraceMs;
+        break;
+      default:
+    }
+  }
+
+  drained(): void {
+    this.#exchange?.carrying?.clientDrained();
+  }
+
+  closed(): void {
+    this.#place.release();
+    this.#phase = "closing";
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    this.#ahead = undefined;
+    this.#host.closed(this);
+    if (!exchange) return;
+    exchange.leave();
+    // Who waited or carried is told first, and says why it ended.
+    setImmediate(() => exchange.over());
+  }
+
+  check(nowMs: number): void {
+    if (nowMs < this.#dueMs) return;
+    if (this.#phase === "exchanging" && this.#exchange?.responded === false) return this.#exchange.leave();
+    if (this.#phase === "reading" && !this.#parser.isIdle) this.#refuse(new ActivatorError("RequestTimedOut"));
+    else this.socket.destroy();
+  }
+
+  carried(): void {
+    this.#dueMs = Number.POSITIVE_INFINITY;
+  }
+
+  responded(last: boolean): void {
+    this.#dueMs = this.#host.nowMs() + this.#host.keepAliveTimeoutMs; // for what the client has not taken yet
+    if (this.socket.writableLength === 0) this.#flushed(last);
+    else this.socket.write("", "latin1", () => this.#flushed(last));
+  }
+
+  readOn(): void {
+    if (this.#wantsMore) this.socket.resume();
+  }
+
+  handOver(): Buffer | undefined {
+    this.#phase = "handedOver";
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    this.#place.release();
+    return ahead;
+  }
+
+  get #wantsMore(): boolean {
+    if (this.#ahead && this.#ahead.length >= readAheadBytesMax) return false;
+    const body = this.#exchange?.body;
+    return body === undefined || body.complete || body.takesMore;
+  }
+
+  #read(bytes: Buffer, start: number, end: number): void {
+    switch (this.#phase) {
+      case "reading":
+        return this.#readHead(bytes, start, end);
+      case "exchanging":
+        return this.#readBody(bytes, start, end);
+      default: // dropped: whoever sent it was told that we close
+    }
+  }
+
+  #readHead(bytes: Buffer, start: number, end: number): void {
+    const parser = this.#parser;
+    const wasIdle = parser.isIdle;
+    switch (parser.push(bytes, start, end)) {
+      case "more":
+        if (wasIdle) this.#dueMs = this.#host.nowMs() + this.#host.headersTimeoutMs;
+        return;
+      case "refused":
+        return this.#refuse(errorOfRefusal(parser.refusal ?? "StartLineInvalid", parser.head.method));
+      case "complete":
+        return this.#begin(bytes, parser.consumedTo, end);
+    }
+  }
+
+  #begin(bytes: Buffer, start: number, end: number): void {
+    const request = new ClientRequest(this.#parser.head.keep(), this.#peer);
+    const exchange = new Exchange(this, request, new RequestBody(request.wire), this.#host.nowMs());
+    this.#exchange = exchange;
+    this.#phase = "exchanging";
+    this.#dueMs = Number.POSITIVE_INFINITY;
+    if (start < end) this.#readBody(bytes, start, end);
+    // Nobody else has heard of it if the bytes at hand spoilt it already.
+    if (exchange.left) return;
+    if (request.expectsTheImpossible) return this.#refuse(new ActivatorError("ExpectationFailed"));
+    this.#host.began(exchange);
+    void exchange.ended.then(() => this.#over(exchange));
+  }
+
+  #readBody(bytes: Buffer, start: number, end: number): void {
+    const exchange = this.#exchange;
+    if (!exchange || exchange.left) return;
+    const at = exchange.body.take(this.#place, bytes, start, end);
+    const { refusal } = exchange.body;
+    if (refusal !== undefined) {
+      const error = errorOfRefusal(refusal);
+      this.#host.refused(error);
+      return exchange.spoil(error);
+    }
+    // A write may still hold what lies in a buffer of our own; what is read next goes elsewhere.
+    if (exchange.body.complete && !exchange.body.takesMore) this.#place.release();
+    if (at >= end) return;
+    const more = bytes.subarray(at, end);
+    this.#ahead = this.#ahead ? Buffer.concat([this.#ahead, more]) : Buffer.from(more);
+  }
+
+  #flushed(last: boolean): void {
+    const exchange = this.#exchange;
+    if (!exchange) return;
+    if (last) this.#close();
+    exchange.over();
+  }
+
+  // Runs after whoever else waits for the end of the exchange: its head is theirs until then.
+  #over(exchange: Exchange): void {
+    this.#host.ended(exchange);
+    if (this.#exchange !== exchange) return;
+    this.#exchange = undefined;
+    if (this.#phase !== "exchanging") return;
+    this.#phase = "reading";
+    this.#dueMs = this.#host.nowMs() + this.#host.keepAliveTimeoutMs;
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    if (ahead) this.#readHead(ahead, 0, ahead.length);
+    if (this.#phase === "reading" && this.closing) this.#close();
+    else if (this.#wantsMore) this.socket.resume();
+  }
+
+  /** Answers on a connection on which no request could be read, and closes it. */
+  #refuse(error: ActivatorError): void {
+    this.#host.refused(error);
+    this.#exchange = undefined;
+    const { status, headers, body } = toResponse(error);
+    const bytes = Buffer.from(body);
+    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines}`;
+    const text = `${head}Content-Length: ${bytes.length}\r\nConnection: close\r\n\r\n${bytes.toString("latin1")}`;
+    if (this.socket.writable) this.socket.write(text, "latin1");
+    this.#close();
+  }
+
+  /** Our end first, then the client's: closing both while it still sends makes its kernel drop our last words. */
+  #close(): void {
+    if (this.#phase === "closing") return;
+    this.#phase = "closing";
+    this.#dueMs = this.#host.nowMs() + lingerMs;
+    this.#ahead = undefined;
+    if (this.socket.writable) this.socket.end();
+    else this.socket.destroy();
+    this.socket.resume();
+  }
+
+  /** Ends a connection on which nothing is under way. */
+  closeIdle(): void {
+    if (this.idle) this.#close();
+  }
+}

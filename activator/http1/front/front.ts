@@ -1,0 +1,162 @@
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { Clock } from "../../../lib/clock.ts";
+import type { ActivatorError } from "../../errors.ts";
+import type { BufferLoans } from "../../socket/read-place.ts";
+import { adoptAccepted, writeAheadBytes } from "../../socket/wire-socket.ts";
+import type { Sweep } from "../../sweep.ts";
+import { type RequestHeadLimits, requestHeadLimits } from "../request-head-parser.ts";
+import { ClientConnection, type ConnectionHost } from "./client-connection.ts";
+import type { Exchange } from "./exchange.ts";
+
+export interface FrontOptions {
+  /** Absent: every address. */
+  readonly host: string | undefined;
+  /** 0 means any. */
+  readonly port: number;
+  /** From the connection, or the first byte of a later request, to the end of the head. */
+  readonly headersTimeoutMs: number;
+  readonly keepAliveTimeoutMs: number;
+  readonly maxHeaderBytes: number;
+  /** What is above it is closed at once, before it is read. */
+  readonly maxConnections: number;
+}
+
+export interface FrontParts {
+  readonly clock: Clock;
+  readonly sweep: Sweep;
+  readonly loans: BufferLoans;
+  /** Takes a request; never rejects. */
+  readonly serve: (exchange: Exchange) => Promise<void>;
+  readonly events: FrontEvents;
+}
+
+/** What happens at the front, for whoever counts it. */
+export interface FrontEvents {
+  connected(): void;
+  disconnected(): void;
+  /** There were too many connections. */
+  dropped(): void;
+  /** What came was no request. */
+  refused(error: ActivatorError): void;
+}
+
+export interface Front extends AsyncDisposable {
+  readonly address: AddressInfo;
+  /** Requests that are held or carried now. */
+  readonly active: number;
+  /** From now on connections are closed once their response is sent; idle ones at once. New ones are still accepted. */
+  beginDrain(): void;
+  /** Accepts no more connections. */
+  stopAccepting(): void;
+  /** Resolves as soon as no request is under way. */
+  idle(): Promise<void>;
+}
+
+/** Listens for HTTP/1.1 and hands every request that is well-formed to `serve`. */
+export async function startHttp1Front(options: FrontOptions, parts: FrontParts): Promise<Front> {
+  const front = new SocketFront(options, parts);
+  await front.listen();
+  return front;
+}
+
+class SocketFront implements Front, ConnectionHost {
+  readonly limits: RequestHeadLimits;
+  readonly loans: BufferLoans;
+  readonly headersTimeoutMs: number;
+  readonly keepAliveTimeoutMs: number;
+  draining = false;
+  active = 0;
+  readonly #options: FrontOptions;
+  readonly #parts: FrontParts;
+  readonly #server: Server;
+  readonly #connections = new Set<ClientConnection>();
+  readonly #idleWaiters: (() => void)[] = [];
+
+  constructor(options: FrontOptions, parts: FrontParts) {
+    this.limits = { ...requestHeadLimits, sectionBytesMax: options.maxHeaderBytes };
+    this.loans = parts.loans;
+    this.headersTimeoutMs = options.headersTimeoutMs;
+    this.keepAliveTimeoutMs = options.keepAliveTimeoutMs;
+    this.#options = options;
+    this.#parts = parts;
+    const sockets = { allowHalfOpen: true, pauseOnConnect: true, noDelay: true, highWaterMark: writeAheadBytes };
+    this.#server = createServer(sockets, (accepted) => this.#accept(accepted));
+    this.#server.maxConnections = options.maxConnections;
+    this.#server.on("drop", () => parts.events.dropped());
+  }
+
+  get address(): AddressInfo {
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the front does not listen");
+    return address;
+  }
+
+  listen(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once("error", reject);
+      const { host, port } = this.#options;
+      this.#server.listen({ port, backlog, ...(host !== undefined && { host }) }, () => {
+        this.#server.off("error", reject);
+        this.#server.on("error", () => {}); // one connection that could not be accepted; the next may be
+        resolve();
+      });
+    });
+  }
+
+  beginDrain(): void {
+    this.draining = true;
+    for (const connection of this.#connections) connection.closeIdle();
+  }
+
+  stopAccepting(): void {
+    this.#server.close();
+  }
+
+  idle(): Promise<void> {
+    if (this.active === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const { socket } of this.#connections) socket.destroy();
+    await closed;
+  }
+
+  nowMs(): number {
+    return this.#parts.clock.ticksMs();
+  }
+
+  began(exchange: Exchange): void {
+    this.active += 1;
+    void this.#parts.serve(exchange);
+  }
+
+  ended(): void {
+    this.active -= 1;
+    if (this.active === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+  }
+
+  refused(error: ActivatorError): void {
+    this.#parts.events.refused(error);
+  }
+
+  closed(connection: ClientConnection): void {
+    if (!this.#connections.delete(connection)) return;
+    this.#parts.sweep.remove(connection);
+    this.#parts.events.disconnected();
+  }
+
+  #accept(accepted: Socket): void {
+    this.#parts.events.connected();
+    adoptAccepted(accepted, (socket) => {
+      const connection = new ClientConnection(socket, this);
+      this.#connections.add(connection);
+      this.#parts.sweep.add(connection);
+      return connection;
+    });
+  }
+}
+
+/** Crowds arrive at once when a sandbox that many use is woken; the kernel has its own, often lower, limit. */
+const backlog = 4_096;

@@ -1,0 +1,71 @@
+import type { BufferLoans } from "./read-place.ts";
+import { ReadPlace } from "./read-place.ts";
+import { isBehind, type SocketReader, type WireSocket } from "./wire-socket.ts";
+
+/** Hears how a relay fares. */
+export interface RelayListener {
+  /** So many bytes were passed on. */
+  passed(length: number): void;
+  /** The socket that this side read from is closed. */
+  closed(): void;
+}
+
+/**
+ * One direction of a relay: what one socket reads is written to the other. An end is passed on alone, so that a
+ * half-closed connection stays one; a reset is passed on as one, for an end would look like the whole.
+ */
+export class RelaySide implements SocketReader {
+  readonly #source: WireSocket;
+  readonly #target: WireSocket;
+  readonly #place: ReadPlace;
+  readonly #listener: RelayListener | undefined;
+  #ended = false;
+
+  constructor(source: WireSocket, target: WireSocket, loans: BufferLoans, listener?: RelayListener) {
+    this.#source = source;
+    this.#target = target;
+    this.#place = new ReadPlace(loans);
+    this.#listener = listener;
+  }
+
+  nextBuffer(): Buffer {
+    return this.#place.next();
+  }
+
+  take(bytes: Buffer, length: number): boolean {
+    const target = this.#target;
+    if (!target.writable) {
+      this.#source.destroy();
+      return false;
+    }
+    this.#listener?.passed(length);
+    target.write(this.#place.part(bytes, 0, length));
+    this.#place.took(length);
+    return !isBehind(target);
+  }
+
+  ended(): void {
+    this.#ended = true;
+    this.#target.end();
+  }
+
+  /** What the other direction wrote here has left: it may read on. */
+  drained(): void {
+    this.#target.resume();
+  }
+
+  closed(hadError: boolean): void {
+    this.#place.release();
+    if (hadError) this.#target.resetAndDestroy();
+    else if (!this.#ended) this.#target.destroy(); // gone without an end: the other has nobody to talk to
+    this.#listener?.closed();
+  }
+}
+
+/** Joins two sockets; returns what reads the first and what reads the second. */
+export function relay(one: WireSocket, other: WireSocket, loans: BufferLoans): void {
+  one.reader = new RelaySide(one, other, loans);
+  other.reader = new RelaySide(other, one, loans);
+  one.resume();
+  other.resume();
+}

@@ -1,0 +1,170 @@
+import { Socket } from "node:net";
+
+/** Uses what a socket reads, in buffers that it chooses, and hears what else happens to it. */
+export interface SocketReader {
+  /** Where the bytes after the next ones go: asked after each `take`, and once when the socket is made. */
+  nextBuffer(): Buffer;
+  /** So many bytes are at the beginning of `bytes`, until the end of the call; false stops reading until `resume`. */
+  take(bytes: Buffer, length: number): boolean;
+  /** The other side will send no more. */
+  ended(): void;
+  /** What was written has left, after so much waited that the writer should have stopped. */
+  drained(): void;
+  /** Nothing more will happen. */
+  closed(hadError: boolean): void;
+}
+
+/** A TCP connection whose reader may change while it is open. Its errors are told by `closed`. */
+export interface WireSocket extends Socket {
+  reader: SocketReader;
+}
+
+/** How many bytes may wait in a socket before who writes to it is to stop, and hears of `drained`. */
+export const writeAheadBytes = 16_384;
+
+/** Whether so much waits to be sent that nothing should be added; `drained` follows if so. */
+export function isBehind(socket: Socket): boolean {
+  return socket.writableLength >= socket.writableHighWaterMark;
+}
+
+/** Where sockets read to as long as they read little: what lands here is used or copied before the call ends. */
+export const commonBuffer: Buffer = Buffer.allocUnsafeSlow(65_536);
+
+/** How an accepted socket gets its reader: by its handle, or by the events that every socket has. */
+export type Adoption = "handle" | "events";
+
+/** A socket to connect. Until it is given a reader it closes when anything is said on it that nobody asked for. */
+export function newSocket(): WireSocket {
+  return new OnReadSocket(undefined, true);
+}
+
+/**
+ * Gives a reader to a socket that a server accepted with `pauseOnConnect`, and returns the socket to go on with; the
+ * one that was accepted is not to be used again. Reading has begun when it returns.
+ *
+ * Only sockets that one makes have the `onread` option. What an accepted one has is a handle, and a new socket around
+ * that handle has all options; where a Node has other inners than we know, the reader is fed from "data" events, one
+ * copy slower and otherwise the same.
+ */
+export function adoptAccepted(
+  accepted: Socket,
+  readerOf: (socket: WireSocket) => SocketReader,
+  by: Adoption = adoptionOf(accepted),
+): WireSocket {
+  const socket = by === "handle" ? wrapHandle(accepted) : feedFromEvents(accepted);
+  socket.reader = readerOf(socket);
+  socket.resume();
+  return socket;
+}
+
+export function adoptionOf(socket: Socket): Adoption {
+  return hasInners(socket) ? "handle" : "events";
+}
+
+/** What a Node net.Socket has inside, as far as it is used here. */
+interface SocketInners {
+  _handle: { readonly useUserBuffer: (buffer: Buffer) => void } | null;
+  /** The server counts its connections by this: whoever has it when it is destroyed is taken off. */
+  _server: unknown;
+}
+
+function hasInners(socket: object): socket is SocketInners {
+  if (!("_handle" in socket && "_server" in socket)) return false;
+  const handle = socket._handle;
+  return typeof handle === "object" && handle !== null && "useUserBuffer" in handle;
+}
+
+class OnReadSocket extends Socket implements WireSocket {
+  readonly #held: { reader: SocketReader };
+
+  constructor(handle: unknown, allowHalfOpen: boolean) {
+    const held: { reader: SocketReader } = { reader: nobody };
+    const options = {
+      ...(handle !== undefined && { handle }),
+      ...{ allowHalfOpen, noDelay: true, writableHighWaterMark: writeAheadBytes },
+      onread: {
+        buffer: () => held.reader.nextBuffer(),
+        callback: (length: number, bytes: Buffer) => held.reader.take(bytes, length),
+      },
+    };
+    super(options);
+    this.#held = held;
+    held.reader = new Unasked(this);
+    report(this);
+  }
+
+  get reader(): SocketReader {
+    return this.#held.reader;
+  }
+
+  set reader(reader: SocketReader) {
+    this.#held.reader = reader;
+  }
+}
+
+function wrapHandle(accepted: Socket): WireSocket {
+  if (!hasInners(accepted)) throw new TypeError("this socket has no handle to take");
+  const socket = new OnReadSocket(accepted._handle, accepted.allowHalfOpen);
+  accepted._handle = null;
+  Object.assign(socket, { _server: accepted._server });
+  accepted._server = null;
+  return socket;
+}
+
+function feedFromEvents(accepted: Socket): WireSocket {
+  const socket: WireSocket = Object.assign(accepted, { reader: new Unasked(accepted) });
+  report(socket);
+  return socket.on("data", (bytes: Buffer) => {
+    let wantsMore = true;
+    for (let at = 0; at < bytes.length; ) {
+      const buffer = socket.reader.nextBuffer();
+      const length = bytes.copy(buffer, 0, at);
+      wantsMore = socket.reader.take(buffer, length);
+      at += length;
+    }
+    if (!wantsMore) socket.pause();
+  });
+}
+
+/** Tells the reader of the moment what happens, for as long as the socket lives. */
+function report(socket: WireSocket): void {
+  socket.on("end", () => socket.reader.ended());
+  socket.on("drain", () => socket.reader.drained());
+  socket.on("error", () => {}); // told once, by "close", which follows
+  socket.on("close", (hadError) => socket.reader.closed(hadError));
+}
+
+/** Reads on a connection that nobody uses: an end closes it, and so do bytes, which would be taken for an answer. */
+class Unasked implements SocketReader {
+  readonly #socket: Socket;
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+  }
+
+  nextBuffer(): Buffer {
+    return commonBuffer;
+  }
+
+  take(): boolean {
+    this.#socket.destroy();
+    return false;
+  }
+
+  ended(): void {
+    this.#socket.destroy();
+  }
+
+  drained(): void {}
+
+  closed(): void {}
+}
+
+/** Only while a socket is being made. */
+const nobody: SocketReader = {
+  nextBuffer: () => commonBuffer,
+  take: () => false,
+  ended() {},
+  drained() {},
+  closed() {},
+};
