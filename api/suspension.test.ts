@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import { aSandbox, noon } from "../test/support/builders.ts";
+import { sealedPodAnnotation, suspensionCauseAnnotation } from "./keys.ts";
+import type { OperatingMode } from "./sandbox.ts";
+import { causeOf, formatSeal, inactivityAt, mayAskToRun, mayForward, type Seal, sealOf } from "./suspension.ts";
+
+const seal: Seal = { podName: "nova", podUid: "pod-1", cause: "Person", at: noon };
+const free = { toldGeneration: 0, forsworn: new Set<string>() };
+
+interface Written {
+  readonly mode?: OperatingMode;
+  readonly generation?: number;
+  readonly cause?: string;
+  readonly seal?: string;
+  readonly suspendedSince?: number;
+}
+
+function sandbox({ mode = "Suspended", generation = 7, cause, seal, suspendedSince }: Written) {
+  const annotations = {
+    ...(cause && { [suspensionCauseAnnotation]: cause }),
+    ...(seal && { [sealedPodAnnotation]: seal }),
+  };
+  const condition = {
+    type: "Suspended",
+    status: "True",
+    reason: "PodTerminated",
+    message: "",
+    lastTransitionTime: noon,
+    observedGeneration: suspendedSince ?? 0,
+  } as const;
+  const conditions = suspendedSince === undefined ? [] : [condition];
+  return aSandbox({ operatingMode: mode }, { generation, annotations }, { conditions });
+}
+
+describe("the cause of a suspension", () => {
+  it.each([
+    { says: undefined, generation: 7, cause: "Person" },
+    { says: inactivityAt(7), generation: 7, cause: "Inactivity" },
+    { says: inactivityAt(7), generation: 8, cause: "Inactivity" }, // one write: an edit
+    { says: inactivityAt(7), generation: 9, cause: "Person" }, // two: it ran, and was suspended again
+    { says: inactivityAt(8), generation: 7, cause: "Person" },
+    { says: "Inactivity", generation: 7, cause: "Person" },
+  ])("is $cause in generation $generation when the annotation says $says", ({ says, generation, cause }) => {
+    expect(causeOf(sandbox({ generation, ...(says && { cause: says }) }))).toBe(cause);
+  });
+});
+
+describe("a seal", () => {
+  it("is read as it was written", () => {
+    expect(sealOf(sandbox({ seal: formatSeal(seal) }))).toEqual(seal);
+  });
+
+  it.each(["", "{", "null", "[]", '"pod-1"', formatSeal({ ...seal, podUid: "" }), formatSeal({ ...seal, at: "soon" })])(
+    "that says %s dooms nobody",
+    (written) => {
+      expect(sealOf(sandbox({ seal: written }))).toBeUndefined();
+    },
+  );
+});
+
+describe("a connection may ask for Running", () => {
+  it.each([
+    { what: "a suspension by inactivity", written: { cause: inactivityAt(7) }, may: true },
+    { what: "one that is sealed", written: { cause: inactivityAt(7), seal: formatSeal(seal) }, may: true },
+    { what: "a pause that was not carried out", written: {}, may: false },
+    { what: "a pause whose Pod is doomed", written: { seal: formatSeal(seal) }, may: false },
+    { what: "a pause that was carried out", written: { suspendedSince: 7 }, may: true },
+    { what: "a pause after one that was carried out", written: { suspendedSince: 5 }, may: false },
+    { what: "no suspension", written: { mode: "Running", cause: inactivityAt(7) }, may: false },
+  ] as const)("$may for $what", ({ written, may }) => {
+    expect(mayAskToRun(sandbox(written))).toBe(may);
+  });
+});
+
+describe("an activator may forward", () => {
+  it.each([
+    { what: "to a running sandbox", written: {}, bonds: free, may: true },
+    { what: "while it is suspended", written: { mode: "Suspended" }, bonds: free, may: false },
+    { what: "to a sealed Pod", written: { seal: formatSeal(seal) }, bonds: free, may: false },
+    {
+      what: "past the seal of another",
+      written: { seal: formatSeal({ ...seal, podUid: "pod-0" }) },
+      bonds: free,
+      may: true,
+    },
+    { what: "before it sees what it was told of", written: {}, bonds: { ...free, toldGeneration: 8 }, may: false },
+    { what: "once it sees more", written: { generation: 9 }, bonds: { ...free, toldGeneration: 8 }, may: true },
+    { what: "after its promise", written: {}, bonds: { ...free, forsworn: new Set(["pod-1"]) }, may: false },
+  ] as const)("$may: $what", ({ written, bonds, may }) => {
+    expect(mayForward(sandbox({ mode: "Running", ...written }), "pod-1", bonds)).toBe(may);
+  });
+});

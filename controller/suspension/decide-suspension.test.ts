@@ -1,0 +1,192 @@
+import { describe, expect, it } from "vitest";
+import { sealedPodAnnotation, suspensionCauseAnnotation } from "../../api/keys.ts";
+import type { AutoSuspension, OperatingMode } from "../../api/sandbox.ts";
+import { formatSeal, inactivityAt, type SuspensionCause } from "../../api/suspension.ts";
+import { aSandbox, noon } from "../../test/support/builders.ts";
+import { decideSuspension, mayHaveNextPod, type Round, type Situation } from "./decide-suspension.ts";
+import type { Reply } from "./replies.ts";
+
+const pod = { name: "nova", uid: "pod-1", terminating: false };
+const generation = 7;
+
+interface Written {
+  readonly mode?: OperatingMode;
+  readonly cause?: SuspensionCause;
+  readonly sealedFor?: SuspensionCause;
+  readonly sealedUid?: string;
+  readonly auto?: AutoSuspension;
+  readonly carriedOut?: boolean;
+}
+
+function written({ mode = "Suspended", cause, sealedFor, sealedUid = "pod-1", auto, carriedOut }: Written = {}) {
+  const annotations = {
+    ...(cause === "Inactivity" && { [suspensionCauseAnnotation]: inactivityAt(generation) }),
+    ...(sealedFor && {
+      [sealedPodAnnotation]: formatSeal({ podName: "nova", podUid: sealedUid, cause: sealedFor, at: noon }),
+    }),
+  };
+  const told = { type: "Suspended", status: "True", reason: "", message: "", lastTransitionTime: noon } as const;
+  const autoSuspension = { inactivityTimeoutSeconds: 300, ...auto };
+  return aSandbox(
+    { operatingMode: mode, autoSuspension },
+    { generation, annotations },
+    carriedOut ? { conditions: [{ ...told, observedGeneration: generation }] } : {},
+  );
+}
+
+const decide = (sandbox: Written, situation: Partial<Situation> = {}) =>
+  decideSuspension({
+    sandbox: written(sandbox),
+    pod,
+    podIsFresh: false,
+    round: undefined,
+    sealedForMs: 0,
+    now: new Date(noon),
+    ...situation,
+  });
+
+const answered = (inFlight: number, idleForMs?: number): Reply => ({
+  is: "answered",
+  inFlight,
+  idleForMs,
+  superseded: false,
+});
+const observed = (...replies: readonly Reply[]): Round => ({ asked: "observed", podUid: "pod-1", generation, replies });
+const promised = (...replies: readonly Reply[]): Round => ({ asked: "promise", podUid: "pod-1", replies });
+const silent = (forMs: number): Reply => ({ is: "silent", forMs });
+
+describe("a sandbox that is to run", () => {
+  it("needs no step", () => {
+    expect(decide({ mode: "Running" })).toEqual({ do: "nothing" });
+  });
+
+  it("has its doomed Pod deleted all the same", () => {
+    expect(decide({ mode: "Running", sealedFor: "Inactivity" }).do).toBe("askPromises");
+  });
+
+  it("gets its next Pod only after the seal of the former is off", () => {
+    expect(mayHaveNextPod(written({ mode: "Running", sealedFor: "Person" }))).toBe(false);
+    expect(mayHaveNextPod(written({ mode: "Running" }))).toBe(true);
+    expect(mayHaveNextPod(written())).toBe(false);
+  });
+});
+
+describe("a suspension by a person", () => {
+  it("reads the Pod, and seals it at once", () => {
+    expect(decide({})).toEqual({ do: "readPod", podName: "nova" });
+    expect(decide({}, { podIsFresh: true })).toEqual({ do: "seal", pod, cause: "Person" });
+  });
+
+  it("is told of only after a consistent read has found no Pod", () => {
+    expect(decide({}, { pod: undefined })).toEqual({ do: "readPod", podName: "nova" });
+    expect(decide({}, { pod: undefined, podIsFresh: true })).toEqual({ do: "tellSuspended" });
+    expect(decide({ carriedOut: true }, { pod: undefined })).toEqual({ do: "tellSuspended" });
+  });
+
+  it("waits for a Pod that somebody else has deleted", () => {
+    expect(decide({}, { pod: { ...pod, terminating: true } })).toMatchObject({ do: "wait", on: "its Pod to end" });
+  });
+});
+
+describe("a suspension by inactivity", () => {
+  const asleep: Written = { cause: "Inactivity" };
+  const idle = answered(0, 300_000);
+
+  it("first makes every activator observe it", () => {
+    expect(decide(asleep)).toEqual({ do: "askObserved", podUid: "pod-1", generation });
+  });
+
+  it("seals the Pod when nobody carries anything, and nobody has for long enough", () => {
+    expect(decide(asleep, { round: observed(idle, answered(0), { is: "absent" }) }).do).toBe("readPod");
+    expect(decide(asleep, { round: observed(idle), podIsFresh: true })).toMatchObject({
+      do: "seal",
+      cause: "Inactivity",
+    });
+  });
+
+  it.each([
+    { why: "1 in flight", replies: [idle, answered(1)] },
+    { why: "it was used meanwhile", replies: [idle, answered(0, 299_999)] },
+    { why: "an activator cannot be reached", replies: [idle, silent(299_999)] },
+    { why: "no activator is there to ask", replies: [] },
+    { why: "it was changed meanwhile", replies: [{ ...answered(0), superseded: true }] },
+  ] as const)("is called off: $why", ({ why, replies }) => {
+    expect(decide(asleep, { round: observed(...replies) })).toEqual({ do: "writeRunning", why });
+  });
+
+  it("does not wait for an activator that has been silent for five minutes", () => {
+    expect(decide(asleep, { round: observed(idle, silent(300_000)), podIsFresh: true }).do).toBe("seal");
+  });
+
+  it("is called off when its owner keeps it awake, or wants no sleep any more", () => {
+    const keepAwakeUntil = "2026-01-01T12:00:01Z";
+    expect(decide({ ...asleep, auto: { keepAwakeUntil } }).do).toBe("writeRunning");
+    expect(decide({ ...asleep, auto: { keepAwakeUntil: noon } }).do).toBe("askObserved");
+    const never = aSandbox({ operatingMode: "Suspended" }, written(asleep).metadata);
+    expect(decide({}, { sandbox: never }).do).toBe("writeRunning");
+  });
+
+  it.each([
+    { about: "another Pod", round: { ...observed(idle), podUid: "pod-0" } },
+    { about: "another generation", round: { ...observed(idle), generation: 6 } },
+    { about: "a promise", round: promised(idle) },
+  ])("takes no answer about $about", ({ round }) => {
+    expect(decide(asleep, { round: round as Round }).do).toBe("askObserved");
+  });
+});
+
+describe("a sealed Pod", () => {
+  const byInactivity: Written = { cause: "Inactivity", sealedFor: "Inactivity" };
+  const byPerson: Written = { sealedFor: "Person" };
+  const deleted = (cut: number) => ({ do: "deletePod", podName: "nova", podUid: "pod-1", cut });
+
+  it("is forsworn by every activator, then deleted once nothing is in flight", () => {
+    expect(decide(byPerson)).toEqual({ do: "askPromises", podUid: "pod-1" });
+    expect(decide(byPerson, { round: observed(answered(0)) }).do).toBe("askPromises");
+    expect(decide(byPerson, { round: promised(answered(0), { is: "absent" }) })).toEqual(deleted(0));
+  });
+
+  it("waits for what is in flight, and after drainTimeoutSeconds of a person's suspension cuts it", () => {
+    const round = promised(answered(2), answered(1));
+    expect(decide(byPerson, { round })).toEqual({ do: "wait", on: "3 in flight", recheckAfterMs: 500 });
+    expect(decide(byPerson, { round, sealedForMs: 29_900 })).toMatchObject({ do: "wait", recheckAfterMs: 100 });
+    expect(decide(byPerson, { round, sealedForMs: 30_000 })).toEqual(deleted(3));
+    const patient = { ...byPerson, auto: { drainTimeoutSeconds: 60 } };
+    expect(decide(patient, { round, sealedForMs: 30_000 }).do).toBe("wait");
+  });
+
+  it("is never deleted under a request when inactivity has doomed it", () => {
+    const round = promised(answered(1));
+    expect(decide(byInactivity, { round, sealedForMs: 86_400_000 })).toMatchObject({ do: "wait", on: "1 in flight" });
+  });
+
+  it("is sealed anew when a person pauses the sandbox, so that its drain has an end", () => {
+    const paused: Written = { sealedFor: "Inactivity" };
+    expect(decide(paused, { podIsFresh: true })).toEqual({ do: "seal", pod, cause: "Person" });
+  });
+
+  it.each([
+    { about: "an activator that is silent", replies: [silent(299_999)], sealedForMs: 0, does: "wait" },
+    { about: "one that has been for five minutes", replies: [silent(300_000)], sealedForMs: 0, does: "deletePod" },
+    { about: "an empty list", replies: [], sealedForMs: 299_999, does: "wait" },
+    { about: "an empty list for five minutes", replies: [], sealedForMs: 300_000, does: "deletePod" },
+  ] as const)("does $does for $about", ({ replies, sealedForMs, does }) => {
+    expect(decide(byInactivity, { round: promised(...replies), sealedForMs }).do).toBe(does);
+  });
+
+  it("is left to end once it was deleted", () => {
+    const terminating = { ...pod, terminating: true };
+    expect(decide(byPerson, { pod: terminating })).toEqual({
+      do: "wait",
+      on: "its Pod to end",
+      recheckAfterMs: undefined,
+    });
+  });
+
+  it("loses its seal only after a consistent read has not found it", () => {
+    expect(decide(byPerson, { pod: undefined })).toEqual({ do: "readPod", podName: "nova" });
+    expect(decide(byPerson, { pod: undefined, podIsFresh: true })).toEqual({ do: "unseal", podUid: "pod-1" });
+    const next = { ...pod, uid: "pod-2" };
+    expect(decide(byPerson, { pod: next, podIsFresh: true })).toEqual({ do: "unseal", podUid: "pod-1" });
+  });
+});
