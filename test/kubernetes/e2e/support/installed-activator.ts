@@ -1,0 +1,91 @@
+import { type IncomingMessage, request } from "node:http";
+import WebSocket from "ws";
+import { secretType, serviceType } from "../../../../api/core.ts";
+import { release } from "../../../../cluster/install-chart.ts";
+import { systemClock } from "../../../../lib/clock.ts";
+import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
+import type { ProgramAnswer } from "./program.ts";
+
+export interface Answer {
+  readonly status: number;
+  /** `X-Rouse-Reason`: set where the activator itself has answered. */
+  readonly reason: string | undefined;
+  readonly body: string;
+  readonly tookMs: number;
+}
+
+interface Question {
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Whom a request is for. */
+export interface Address {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The activator as the chart has installed it, reached by its Service from the node, with the chart's token. */
+export type InstalledActivator = Awaited<ReturnType<typeof findActivator>>;
+
+// Longer than anything here may take: a request that is never answered fails its test by this, in words.
+const longestWaitMs = 150_000;
+
+export async function findActivator({ client }: ClusterUnderTest) {
+  const { namespace } = release;
+  const service = await client.get(serviceType, { namespace, name: "sandbox-router-svc" });
+  const secret = await client.get(secretType, { namespace, name: "sandbox-router-token" });
+  const token = Buffer.from(secret.data?.["token"] ?? "", "base64").toString();
+  const host = service.spec?.clusterIP ?? "";
+  const port = 8080;
+  const headersFor = ({ name, namespace }: Address) => ({
+    host: `${name}.${namespace}.sandbox.localhost`,
+    authorization: `Bearer ${token}`,
+  });
+
+  /** One request on a connection of its own. Rejects when the connection is refused or cut. */
+  function ask(to: Address, { method = "GET", path = "/", headers = {} }: Question = {}): Promise<Answer> {
+    const startMs = systemClock.ticksMs();
+    return new Promise((resolve, reject) => {
+      const options = { host, port, method, path, agent: false, headers: { ...headersFor(to), ...headers } };
+      const outgoing = request(options, (response) => {
+        bodyOf(response).then((body) => {
+          const reason = response.headers["x-rouse-reason"]?.toString();
+          resolve({ status: response.statusCode ?? 0, reason, body, tookMs: systemClock.ticksMs() - startMs });
+        }, reject);
+      });
+      outgoing.on("error", reject);
+      outgoing.setTimeout(longestWaitMs, () => outgoing.destroy(new Error(`${to.name} has not answered in time`)));
+      outgoing.end();
+    });
+  }
+
+  return {
+    token,
+    ask,
+    /** What the sandbox's own program answers. */
+    async askProgram(to: Address, question?: Question): Promise<ProgramAnswer & { readonly tookMs: number }> {
+      const { status, body, tookMs } = await ask(to, question);
+      if (status !== 200) throw new Error(`${to.name} has answered ${status} ${body}`);
+      return { ...(JSON.parse(body) as ProgramAnswer), tookMs };
+    },
+    /** An open WebSocket. */
+    openWebSocket(to: Address, path: string): Promise<WebSocket> {
+      const socket = new WebSocket(`ws://${host}:${port}${path}`, {
+        headers: headersFor(to),
+        handshakeTimeout: 30_000,
+      });
+      return new Promise((resolve, reject) => {
+        socket.once("open", () => resolve(socket));
+        socket.once("error", reject);
+      });
+    },
+  };
+}
+
+async function bodyOf(response: IncomingMessage): Promise<string> {
+  let body = "";
+  for await (const chunk of response.setEncoding("utf8")) body += chunk;
+  return body;
+}

@@ -1,0 +1,28 @@
+/**
+ * What runs in the sandboxes of these tests, in an image that has nothing but Node. It answers with who it is and how often it
+ * was asked, `?after=MS` milliseconds later; it listens `LISTEN_AFTER_MS` after its start, and finishes what it carries
+ * when it is told to end.
+ */
+export const program = `
+const { createServer } = require("node:http");
+const { hostname } = require("node:os");
+const boot = crypto.randomUUID();
+let asked = 0;
+const server = createServer((request, response) => {
+  const answer = JSON.stringify({ pod: hostname(), boot, asked: ++asked });
+  const afterMs = Number(new URL(request.url, "http://any").searchParams.get("after") ?? 0);
+  request.resume();
+  setTimeout(() => response.end(answer), afterMs);
+});
+server.keepAliveTimeout = 60_000;
+setTimeout(() => server.listen(8888), Number(process.env.LISTEN_AFTER_MS ?? 0));
+process.on("SIGTERM", () => server.close(() => process.exit(0)));
+`;
+
+/** What the program says. */
+export interface ProgramAnswer {
+  readonly pod: string;
+  /** Another one in each process. */
+  readonly boot: string;
+  readonly asked: number;
+}
