@@ -9,6 +9,7 @@ import type { Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
 import type { SandboxTemplate } from "../../api/sandbox-template.ts";
+import { autoFieldsPatch } from "../blueprint/make-sandbox.ts";
 import { mapPatch } from "../merge-patch.ts";
 import { controllerReference } from "../ownership.ts";
 import {
@@ -52,7 +53,10 @@ export function adoptionPatch(
       }),
       ownerReferences: [controllerReference(sandboxClaimType, claim)],
     },
-    spec: { podTemplate: { metadata: podMetadataPatch(podTemplate.metadata, podMetadata) } },
+    spec: {
+      podTemplate: { metadata: podMetadataPatch(podTemplate.metadata, podMetadata) },
+      ...(template && autoFieldsPatch(sandbox.spec, template.spec)),
+    },
   };
 }
 

@@ -114,10 +114,10 @@ const unlessConfirmed = ({ confirmed }: Observed, name: string): Step | undefine
 function use(seen: Observed, sandbox: Stored<Sandbox>, launchType: LaunchType): Step {
   const { claim, own } = seen;
   const patch = boundPatch(sandbox, claim, templateOfBound(seen), launchType);
-  // Only what is recorded is certain not to be given up; until then nothing is surplus.
-  const recorded = claim.status?.sandbox?.name === sandbox.metadata.name;
+  // Only what is recorded and stays is certain not to be given up; until then nothing is surplus.
+  const certain = claim.status?.sandbox?.name === sandbox.metadata.name && staysUndeleted(sandbox);
   const others = own.filter(({ metadata }) => metadata.uid !== sandbox.metadata.uid).filter(staysUndeleted);
-  return { do: "use", sandbox, patch, surplus: recorded ? others : [] };
+  return { do: "use", sandbox, patch, surplus: certain ? others : [] };
 }
 
 const staysUndeleted = ({ metadata }: Sandbox): boolean => !metadata.deletionTimestamp;

@@ -1,0 +1,236 @@
+import { describe, expect, it } from "vitest";
+import { assignedSandboxAnnotation, assignedSandboxLabel, launchTypeLabel } from "../../api/keys.ts";
+import type { ObjectMeta, Stored } from "../../api/meta.ts";
+import type { SandboxClaim, SandboxClaimSpec } from "../../api/sandbox-claim.ts";
+import { controlledBy, noon, someoneElse } from "../../test/support/builders.ts";
+import { aClaimed, aCondition, aLookAt, aSandboxClaim, aSpare } from "../../test/support/claim-builders.ts";
+import { aPool, relabelled } from "../../test/support/extension-builders.ts";
+import { defaultLabelDomains } from "./allowed-label-domains.ts";
+import { ClaimProblem } from "./claim-problem.ts";
+import { decide, requireTemplate, type Step } from "./decide.ts";
+import type { Observed } from "./observed.ts";
+
+const claim = aSandboxClaim();
+const bound = aClaimed(claim);
+const assignedTo = (name: string, metadata: Partial<ObjectMeta> = {}, status?: SandboxClaim["status"]) =>
+  aSandboxClaim({}, { annotations: { [assignedSandboxAnnotation]: name }, ...metadata }, status);
+const recorded = (name: string) => ({ sandbox: { name } });
+const unlaunched = relabelled(bound, { [launchTypeLabel]: undefined });
+
+/** The step, with a Sandbox told by its name; or what stands in the way of one. */
+function decided(seen: Observed): object | string {
+  try {
+    return named(decide(seen, defaultLabelDomains));
+  } catch (error) {
+    if (!(error instanceof Error)) throw error;
+    return error instanceof ClaimProblem ? `${error.reason}: ${error.message}` : `Error: ${error.message}`;
+  }
+}
+
+const named = (step: Step) => ("sandbox" in step ? { ...step, sandbox: step.sandbox?.metadata.name } : step);
+
+describe("the first of these that is there is what a claim has", () => {
+  it("C6: the sandbox of its name that it controls", () => {
+    expect(decided(aLookAt(claim, { sandboxes: [bound] }))).toEqual({
+      do: "use",
+      sandbox: "task",
+      patch: undefined,
+      surplus: [],
+    });
+  });
+
+  it("C73, C101: the sandbox that its status names, ready or not, also while that is being deleted", () => {
+    const warm = aClaimed(claim, { name: "warm-1", deletionTimestamp: noon });
+    const seen = aLookAt(aSandboxClaim({}, {}, recorded("warm-1")), { sandboxes: [warm, bound] });
+    expect(decided(seen)).toMatchObject({ do: "use", sandbox: "warm-1" });
+  });
+
+  it("the sandbox that it was given", () => {
+    const seen = aLookAt(assignedTo("warm-1"), { sandboxes: [aClaimed(claim, { name: "warm-1" }), bound] });
+    expect(decided(seen)).toMatchObject({ do: "use", sandbox: "warm-1" });
+  });
+
+  it("C66: the sandbox that it was given and that is still the pool's: the adoption is completed", () => {
+    expect(decided(aLookAt(assignedTo("warm-1"), { sandboxes: [aSpare()] }))).toEqual({
+      do: "completeAdoption",
+      sandbox: "warm-1",
+    });
+  });
+
+  it("C69: the sandbox that an older release gave it, by a label", () => {
+    const legacy = aSandboxClaim({}, { labels: { [assignedSandboxLabel]: "warm-1" } });
+    expect(decided(aLookAt(legacy, { sandboxes: [aClaimed(claim, { name: "warm-1" })] }))).toMatchObject({
+      do: "use",
+      sandbox: "warm-1",
+    });
+    expect(decided(aLookAt(legacy, { sandboxes: [aSpare()] }))).toMatchObject({ do: "completeAdoption" });
+  });
+
+  it("none: one is taken from the pool, or made", () => {
+    expect(decided(aLookAt(claim))).toEqual({ do: "adoptOrCreate" });
+  });
+
+  it.each<[string, Partial<SandboxClaimSpec>]>([
+    ["C28: variables", { env: [{ name: "KEY", value: "1" }] }],
+    ["C29: volumes", { volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }] }],
+  ])("none, and one is made, for a claim that brings %s", (_case, spec) => {
+    expect(decided(aLookAt(aSandboxClaim(spec)))).toEqual({ do: "create" });
+  });
+});
+
+describe("a sandbox that a claim names and cannot have", () => {
+  const others = aSandboxClaim({}, { name: "other" });
+  const othersBefore = { ...controlledBy(others), apiVersion: "extensions.agents.x-k8s.io/v1alpha1" };
+  const another = aSpare({ pool: aPool({}, { name: "another" }) });
+  it.each([
+    { case: "is gone", sandboxes: [] },
+    { case: "C67: is of another pool", sandboxes: [another] },
+    { case: "C68: is another claim's", sandboxes: [aClaimed(others, { name: "warm-1" })] },
+    {
+      case: "C68: is another claim's, by the older version",
+      sandboxes: [aClaimed(others, { name: "warm-1", ownerReferences: [othersBefore] })],
+    },
+    { case: "is a pool's that is about to delete it", sandboxes: [aSpare({ metadata: { deletionTimestamp: noon } })] },
+  ])("because it $case is asked for once more, and then given up", ({ sandboxes }) => {
+    const seen = aLookAt(assignedTo("warm-1"), { sandboxes });
+    expect(decided(seen)).toEqual({ do: "confirm", name: "warm-1" });
+    expect(decided({ ...seen, confirmed: new Set(["warm-1"]) })).toEqual({ do: "unassign", name: "warm-1" });
+  });
+
+  it("is asked for once more when only the status names it, and then passed over", () => {
+    const seen = aLookAt(aSandboxClaim({}, {}, recorded("warm-1")));
+    expect(decided(seen)).toEqual({ do: "confirm", name: "warm-1" });
+    expect(decided({ ...seen, confirmed: new Set(["warm-1"]) })).toEqual({ do: "adoptOrCreate" });
+  });
+
+  it("because somebody unknown controls it is passed over, and its assignment stays to be seen", () => {
+    const stray = aSpare({ metadata: { ownerReferences: [someoneElse] } });
+    expect(decided(aLookAt(assignedTo("warm-1"), { sandboxes: [stray] }))).toEqual({ do: "adoptOrCreate" });
+  });
+
+  it("C5: because it has the claim's name and is not its own is an error that says what to do", () => {
+    const stranger = aClaimed(claim, { ownerReferences: [someoneElse] });
+    expect(decided(aLookAt(claim, { sandboxes: [stranger] }))).toBe(
+      "Error: Sandbox task exists and is controlled by ReplicaSet other (uid uid-of-other); " +
+        "use another claim name or delete the Sandbox",
+    );
+  });
+});
+
+describe("how a sandbox was launched that does not say so", () => {
+  const launched = (seenClaim: Stored<SandboxClaim>, name: string) => {
+    const sandbox = aClaimed(claim, { name, labels: unlaunched });
+    return decided(aLookAt(seenClaim, { sandboxes: [sandbox] }));
+  };
+  const says = (type: string) => ({ patch: { metadata: { labels: { [launchTypeLabel]: type } } } });
+
+  it("C96: cold, when it has the claim's name and was not given to it", () => {
+    expect(launched(claim, "task")).toMatchObject(says("cold"));
+    expect(launched(aSandboxClaim({}, {}, recorded("task")), "task")).toMatchObject(says("cold"));
+  });
+
+  it("C97: warm, when it has another name or was given to it", () => {
+    expect(launched(aSandboxClaim({}, {}, recorded("warm-1")), "warm-1")).toMatchObject(says("warm"));
+    expect(launched(assignedTo("task", {}, recorded("task")), "task")).toMatchObject(says("warm"));
+    expect(launched(assignedTo("warm-1"), "warm-1")).toMatchObject(says("warm"));
+  });
+});
+
+describe("a template or pool that is missing", () => {
+  const additionalPodMetadata = { annotations: { note: "1" } };
+
+  it("C7: does not matter to a bound claim", () => {
+    const seen = aLookAt(claim, { sandboxes: [bound], pool: undefined, template: undefined });
+    expect(decided(seen)).toMatchObject({ do: "use", patch: undefined });
+  });
+
+  it("C8: matters to a bound claim that asks for metadata", () => {
+    const asking = aSandboxClaim({ additionalPodMetadata });
+    const seen = aLookAt(asking, { sandboxes: [aClaimed(asking)] });
+    expect(decided({ ...seen, template: undefined })).toBe('TemplateNotFound: SandboxTemplate "tpl" not found');
+    expect(decided({ ...seen, template: undefined, pool: undefined })).toBe(
+      'WarmPoolNotFound: SandboxWarmPool "warm" not found',
+    );
+  });
+
+  it("C2, C3: is named where a sandbox is to be made", () => {
+    expect(() => requireTemplate(aLookAt(claim, { template: undefined }))).toThrow('SandboxTemplate "tpl" not found');
+    expect(() => requireTemplate(aLookAt(claim, { pool: undefined }))).toThrow('SandboxWarmPool "warm" not found');
+  });
+});
+
+describe("bad metadata", () => {
+  it("C14: is refused before anything else is done, also for a bound claim", () => {
+    const bad = aSandboxClaim({ additionalPodMetadata: { labels: { team: "red" } } });
+    expect(decided(aLookAt(bad, { sandboxes: [aClaimed(bad)] }))).toMatch(/^InvalidMetadata: /);
+  });
+});
+
+describe("more than one sandbox of one claim", () => {
+  const first = aClaimed(claim, { name: "warm-1", uid: "uid-1" });
+  const second = aClaimed(claim, { name: "task", uid: "uid-2" });
+  const own = [first, second];
+
+  it("leaves the one that the status names; the others go", () => {
+    const seen = aLookAt(assignedTo("warm-1", {}, recorded("task")), { sandboxes: own, own });
+    expect(decided(seen)).toMatchObject({ do: "use", sandbox: "task", surplus: [first] });
+  });
+
+  it("stays until the status names one", () => {
+    const seen = aLookAt(assignedTo("warm-1"), { sandboxes: own, own });
+    expect(decided(seen)).toMatchObject({ do: "use", sandbox: "warm-1", surplus: [] });
+  });
+
+  it("stays while the one that the status names is being deleted", () => {
+    const going = { ...second, metadata: { ...second.metadata, deletionTimestamp: noon } };
+    const seen = aLookAt(aSandboxClaim({}, {}, recorded("task")), { sandboxes: [first, going], own: [first, going] });
+    expect(decided(seen)).toMatchObject({ do: "use", sandbox: "task", surplus: [] });
+  });
+});
+
+describe("a claim whose time is over", () => {
+  const marked = (sandbox?: { name: string }) => ({
+    conditions: [aCondition({ type: "Ready", reason: "ClaimExpired" })],
+    ...(sandbox && { sandbox }),
+  });
+  const expired = (lifecycle: SandboxClaimSpec["lifecycle"], status?: SandboxClaim["status"]) =>
+    aSandboxClaim({ lifecycle: { shutdownTime: noon, ...lifecycle } }, {}, status);
+
+  it.each(["Retain", "Delete", "DeleteForeground"] as const)("C82: is marked before %s is done", (shutdownPolicy) => {
+    expect(decided(aLookAt(expired({ shutdownPolicy }), { sandboxes: [bound] }))).toEqual({ do: "markExpired" });
+  });
+
+  it("C83: loses its sandbox under Retain", () => {
+    expect(decided(aLookAt(expired({}, marked()), { sandboxes: [bound] }))).toEqual({
+      do: "tearDown",
+      sandbox: "task",
+      doomed: [bound],
+    });
+  });
+
+  it("C84: loses the sandbox from a pool that its status names, and all others of its own", () => {
+    const warm = aClaimed(claim, { name: "warm-1" });
+    const seen = aLookAt(expired({}, marked({ name: "warm-1" })), { sandboxes: [warm, bound], own: [bound] });
+    expect(decided(seen)).toMatchObject({ sandbox: "warm-1", doomed: [bound, warm] });
+  });
+
+  it("C85: leaves a sandbox that it does not control, and says so", () => {
+    const stranger = aClaimed(claim, { ownerReferences: [someoneElse] });
+    expect(decided(aLookAt(expired({}, marked()), { sandboxes: [stranger] }))).toBe(
+      "ClaimExpired: Claim expired. Sandbox task is not controlled by this claim; its deletion was skipped.",
+    );
+  });
+
+  it("has nothing left to do once its sandbox is going, or gone", () => {
+    const going = aClaimed(claim, { deletionTimestamp: noon });
+    expect(decided(aLookAt(expired({}, marked()), { sandboxes: [going] }))).toMatchObject({ doomed: [] });
+    expect(decided(aLookAt(expired({}, marked())))).toEqual({ do: "tearDown", sandbox: undefined, doomed: [] });
+  });
+
+  it.each([
+    ["C86", "Delete", false],
+    ["C87", "DeleteForeground", true],
+  ] as const)("%s: goes under %s", (_id, shutdownPolicy, foreground) => {
+    expect(decided(aLookAt(expired({ shutdownPolicy }, marked())))).toEqual({ do: "deleteClaim", foreground });
+  });
+});
