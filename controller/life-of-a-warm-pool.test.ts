@@ -4,6 +4,7 @@ import { safeToEvictAnnotation, warmPoolSandboxLabel } from "../api/keys.ts";
 import type { Stored } from "../api/meta.ts";
 import { nameHash, warmPoolSelector } from "../api/names.ts";
 import { type Sandbox, sandboxType } from "../api/sandbox.ts";
+import { sandboxClaimType } from "../api/sandbox-claim.ts";
 import { sandboxTemplateType } from "../api/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../api/sandbox-warm-pool.ts";
 import { controlledBy } from "../test/support/builders.ts";
@@ -129,6 +130,22 @@ describe("a SandboxWarmPool from its creation on", () => {
     await lab.client.delete(sandboxWarmPoolType, named(pool.metadata.name));
     await vi.waitFor(async () => expect(await lab.members()).toEqual([]), waiting);
     expect(await lab.find(sandboxType, claimed?.metadata.name)).toBeDefined();
+  });
+});
+
+describe("a member that is given to a claim", () => {
+  it("falls asleep as its template says by then, though it was made before", async () => {
+    await using lab = await openWith(1, { updateStrategy: { type: "Recreate" } });
+    const [member] = await lab.members();
+    await lab.changeTemplate({ autoSuspension: { inactivityTimeoutSeconds: 60 } });
+    await lab.untilQuiet();
+    expect((await lab.members())[0]?.spec).not.toHaveProperty("autoSuspension");
+    await lab.client.create(sandboxClaimType, { metadata: named("mine"), spec: { warmPoolRef: { name: "warm" } } });
+    await vi.waitFor(async () => {
+      const claimed = await lab.client.get(sandboxType, named(member?.metadata.name ?? ""));
+      expect(claimed.metadata.ownerReferences).toMatchObject([{ kind: "SandboxClaim", name: "mine" }]);
+      expect(claimed.spec.autoSuspension).toMatchObject({ inactivityTimeoutSeconds: 60 });
+    }, waiting);
   });
 });
 

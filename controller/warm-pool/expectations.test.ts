@@ -6,109 +6,132 @@ const minute = 60_000;
 
 function open() {
   const clock = new FakeClock();
-  return { clock, expectations: new Expectations(clock) };
+  const expectations = new Expectations(clock);
+  const tryToExpect = (owner: string, count: number) =>
+    expectations.tryExpectCreations(expectations.look(owner), count);
+  return { clock, expectations, tryToExpect };
 }
 
 describe("expected creations", () => {
   it("W42: keep everybody from creating until each has been seen", () => {
-    const { expectations } = open();
-    expect(expectations.tryExpectCreations("pool", 2)).toBe(true);
-    expect(expectations.tryExpectCreations("pool", 1)).toBe(false);
+    const { expectations, tryToExpect } = open();
+    expect(tryToExpect("pool", 2)).toBe(true);
+    expect(tryToExpect("pool", 1)).toBe(false);
     expectations.lowerCreations("pool");
-    expect(expectations.pendingCreations("pool")).toBe(1);
-    expect(expectations.satisfied("pool")).toBe(false);
+    expect(expectations.look("pool").pendingCreations).toBe(1);
+    expect(expectations.look("pool").satisfied).toBe(false);
     expectations.lowerCreations("pool");
-    expect(expectations.satisfied("pool")).toBe(true);
-    expect(expectations.tryExpectCreations("pool", 1)).toBe(true);
+    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(tryToExpect("pool", 1)).toBe(true);
   });
 
   it("W44: end when the calls that were to follow are never made", () => {
-    const { expectations } = open();
-    expectations.tryExpectCreations("pool", 8);
+    const { expectations, tryToExpect } = open();
+    tryToExpect("pool", 8);
     expectations.lowerCreations("pool", 5);
     expectations.lowerCreations("pool", 3);
-    expect(expectations.tryExpectCreations("pool", 5)).toBe(true);
+    expect(tryToExpect("pool", 5)).toBe(true);
   });
 
   it("never fall below none, whoever else makes children", () => {
-    const { expectations } = open();
+    const { expectations, tryToExpect } = open();
     expectations.lowerCreations("pool");
-    expectations.tryExpectCreations("pool", 1);
+    tryToExpect("pool", 1);
     expectations.lowerCreations("pool", 7);
-    expect(expectations.pendingCreations("pool")).toBe(0);
-    expectations.tryExpectCreations("pool", 1);
-    expect(expectations.satisfied("pool")).toBe(false);
+    expect(expectations.look("pool").pendingCreations).toBe(0);
+    tryToExpect("pool", 1);
+    expect(expectations.look("pool").satisfied).toBe(false);
   });
 
   it("are of no use for nothing", () => {
-    const { expectations } = open();
-    expect(expectations.tryExpectCreations("pool", 0)).toBe(false);
-    expect(expectations.tryExpectCreations("pool", -1)).toBe(false);
-    expect(expectations.satisfied("pool")).toBe(true);
+    const { expectations, tryToExpect } = open();
+    expect(tryToExpect("pool", 0)).toBe(false);
+    expect(tryToExpect("pool", -1)).toBe(false);
+    expect(expectations.look("pool").satisfied).toBe(true);
   });
 
   it("are each owner's own", () => {
-    const { expectations } = open();
-    expectations.tryExpectCreations("pool", 1);
-    expect(expectations.tryExpectCreations("other", 1)).toBe(true);
+    const { tryToExpect } = open();
+    tryToExpect("pool", 1);
+    expect(tryToExpect("other", 1)).toBe(true);
+  });
+});
+
+describe("a pass that has looked and then waited", () => {
+  it("W43: may not create what it counted as missing before that was seen", () => {
+    const { expectations, tryToExpect } = open();
+    tryToExpect("pool", 1);
+    const look = expectations.look("pool");
+    expectations.lowerCreations("pool");
+    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(expectations.tryExpectCreations(look, 1)).toBe(false);
+  });
+
+  it("W43: may not create what another pass has created meanwhile", () => {
+    const { expectations, tryToExpect } = open();
+    const look = expectations.look("pool");
+    tryToExpect("pool", 1);
+    expectations.lowerCreations("pool");
+    expect(expectations.tryExpectCreations(look, 1)).toBe(false);
+    expect(tryToExpect("pool", 1)).toBe(true);
   });
 });
 
 describe("an expected deletion", () => {
   it("W41: is pending until it has been observed", () => {
-    const { expectations } = open();
+    const { expectations, tryToExpect } = open();
     expectations.expectDeletion("pool", "a");
     expect(expectations.isPendingDeletion("pool", "a")).toBe(true);
-    expect(expectations.tryExpectCreations("pool", 1)).toBe(false);
+    expect(tryToExpect("pool", 1)).toBe(false);
     expectations.deletionObserved("pool", "b");
-    expect(expectations.satisfied("pool")).toBe(false);
+    expect(expectations.look("pool").satisfied).toBe(false);
     expectations.deletionObserved("pool", "a");
     expect(expectations.isPendingDeletion("pool", "a")).toBe(false);
-    expect(expectations.satisfied("pool")).toBe(true);
+    expect(expectations.look("pool").satisfied).toBe(true);
   });
 
   it("W48: without a UID is none", () => {
     const { expectations } = open();
     expectations.expectDeletion("pool", "");
-    expect(expectations.satisfied("pool")).toBe(true);
+    expect(expectations.look("pool").satisfied).toBe(true);
     expect(expectations.isPendingDeletion("pool", "")).toBe(false);
   });
 
   it("does not hide that creations are expected too", () => {
-    const { expectations } = open();
-    expectations.tryExpectCreations("pool", 1);
+    const { expectations, tryToExpect } = open();
+    tryToExpect("pool", 1);
     expectations.expectDeletion("pool", "a");
     expectations.deletionObserved("pool", "a");
-    expect(expectations.satisfied("pool")).toBe(false);
+    expect(expectations.look("pool").satisfied).toBe(false);
   });
 });
 
 describe("what was expected for too long", () => {
   it("W46: counts as seen after five minutes", async () => {
-    const { clock, expectations } = open();
-    expectations.tryExpectCreations("pool", 1);
+    const { clock, expectations, tryToExpect } = open();
+    tryToExpect("pool", 1);
     expectations.expectDeletion("pool", "a");
     await clock.advance(5 * minute - 1);
-    expect(expectations.satisfied("pool")).toBe(false);
+    expect(expectations.look("pool").satisfied).toBe(false);
     await clock.advance(1);
     expect(expectations.isPendingDeletion("pool", "a")).toBe(false);
-    expect(expectations.satisfied("pool")).toBe(true);
+    expect(expectations.look("pool").satisfied).toBe(true);
   });
 
   it("W47: is waited for anew when more is expected", async () => {
-    const { clock, expectations } = open();
-    expectations.tryExpectCreations("pool", 1);
+    const { clock, expectations, tryToExpect } = open();
+    tryToExpect("pool", 1);
     await clock.advance(4 * minute);
     expectations.expectDeletion("pool", "a");
     await clock.advance(2 * minute);
-    expect(expectations.satisfied("pool")).toBe(false);
-    expect(expectations.pendingCreations("pool")).toBe(1);
+    expect(expectations.look("pool").satisfied).toBe(false);
+    expect(expectations.look("pool").pendingCreations).toBe(1);
   });
 
   it("W49: is forgotten with its owner", () => {
-    const { expectations } = open();
-    expectations.tryExpectCreations("pool", 1);
+    const { expectations, tryToExpect } = open();
+    tryToExpect("pool", 1);
     expectations.forget("pool");
-    expect(expectations.satisfied("pool")).toBe(true);
+    expect(expectations.look("pool").satisfied).toBe(true);
   });
 });

@@ -7,6 +7,16 @@ interface Expected {
   raisedMs: number;
 }
 
+/** What was known of an owner's expectations at the moment at which its store was looked at. */
+export interface Look {
+  readonly owner: string;
+  /** The store showed everything that had been asked for. */
+  readonly satisfied: boolean;
+  readonly pendingCreations: number;
+  /** How often creations had been expected until then. */
+  readonly raises: number;
+}
+
 /** An event that has not come in this long never will, or is no longer worth waiting for. */
 export const expectationLimitMs = 5 * 60_000;
 
@@ -20,23 +30,36 @@ export const expectationLimitMs = 5 * 60_000;
 export class Expectations {
   readonly #clock: Clock;
   readonly #records = new Map<string, Expected>();
+  readonly #raises = new Map<string, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Whether the store shows everything that was asked for, or has had its time to. */
-  satisfied(owner: string): boolean {
-    return this.#current(owner) === undefined;
+  /** To be called in the same step in which the store is looked at. */
+  look(owner: string): Look {
+    const record = this.#current(owner);
+    return {
+      owner,
+      satisfied: record === undefined,
+      pendingCreations: record?.pendingCreations ?? 0,
+      raises: this.#raises.get(owner) ?? 0,
+    };
   }
 
-  pendingCreations(owner: string): number {
-    return this.#current(owner)?.pendingCreations ?? 0;
+  /**
+   * Whether what was counted at that look is still all that there is to count. It does not help that everything has
+   * been seen by now: what was not seen then was not counted, nor was what somebody else has asked for since.
+   */
+  holds({ owner, satisfied, raises }: Look): boolean {
+    return satisfied && this.#current(owner) === undefined && (this.#raises.get(owner) ?? 0) === raises;
   }
 
-  /** Takes the right to create so many children, all in one step; false when something is still expected. */
-  tryExpectCreations(owner: string, count: number): boolean {
-    if (count <= 0 || !this.satisfied(owner)) return false;
+  /** Takes the right to create so many children, all in one step; false when the look does not hold any more. */
+  tryExpectCreations(look: Look, count: number): boolean {
+    if (count <= 0 || !this.holds(look)) return false;
+    const { owner } = look;
+    this.#raises.set(owner, look.raises + 1);
     this.#records.set(owner, {
       pendingCreations: count,
       pendingDeletions: new Set(),
@@ -74,6 +97,7 @@ export class Expectations {
 
   forget(owner: string): void {
     this.#records.delete(owner);
+    this.#raises.delete(owner);
   }
 
   /** The record, unless its time is over. */

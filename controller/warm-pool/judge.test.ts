@@ -23,6 +23,7 @@ const observed = (seen: Partial<Observed> = {}): Observed => ({
   pool: aPool(),
   template: known,
   labelled: [],
+  look: { owner: "uid-of-warm", satisfied: true, pendingCreations: 0, raises: 0 },
   pendingDeletions: new Set(),
   pods: new Map(),
   readinessGraceMs: 5 * minute,

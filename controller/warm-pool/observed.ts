@@ -4,6 +4,7 @@ import type { Sandbox } from "../../api/sandbox.ts";
 import type { SandboxTemplate } from "../../api/sandbox-template.ts";
 import type { SandboxWarmPool } from "../../api/sandbox-warm-pool.ts";
 import type { CurrentBlueprint } from "../blueprint/current-blueprint.ts";
+import type { Look } from "./expectations.ts";
 
 /** Everything that one look at the stores shows of one pool. */
 export interface Observed {
@@ -13,6 +14,8 @@ export interface Observed {
   readonly template: { readonly object: Stored<SandboxTemplate>; readonly blueprint: CurrentBlueprint } | undefined;
   /** Every sandbox with the pool's label, whoever controls it. */
   readonly labelled: readonly Stored<Sandbox>[];
+  /** What the store may have hidden at that moment. */
+  readonly look: Look;
   /** UIDs of those that were deleted without the store showing it yet. */
   readonly pendingDeletions: ReadonlySet<string>;
   /** The Pods that had to be asked for, by the UID of their sandbox; undefined: it is known that there is none. */

@@ -66,6 +66,7 @@ export class WarmPoolReconciler {
     const observed: Observed = {
       ...seen,
       now: clock.now(),
+      look: writers.expectations.look(uid),
       pendingDeletions: new Set(pending.map(({ metadata }) => metadata.uid)),
       pods: new Map(),
       readinessGraceMs: settings.readinessGraceMs,
@@ -76,9 +77,9 @@ export class WarmPoolReconciler {
 
   #resize(observed: Observed, census: Census, memory: PoolMemory, signal: AbortSignal): Promise<Resized> {
     const { writers, settings } = this.#options;
-    const { spec, metadata } = observed.pool;
+    const { spec } = observed.pool;
     // Those that are on their way are no loss.
-    const count = census.active.length + writers.expectations.pendingCreations(metadata.uid);
+    const count = census.active.length + observed.look.pendingCreations;
     const heldMs = memory.hold.look(count, effectivePoolReplicas(spec));
     const { maxBatch, evictable } = settings;
     const decided = decideSize({ spec, census, templateKnown: observed.template !== undefined, heldMs, maxBatch });

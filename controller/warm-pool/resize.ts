@@ -38,15 +38,14 @@ export async function resize(decided: Resize, resizing: Resizing, signal: AbortS
 
 async function create(
   count: number,
-  { observed: { pool, template }, memory, writers, evictable }: Resizing,
+  { observed: { pool, template, look }, memory, writers, evictable }: Resizing,
   signal: AbortSignal,
 ): Promise<Resized> {
   const { client, expectations } = writers;
   if (!template) return { failures: [] };
   const { granted, nextMs } = memory.bucket.take(count);
   if (granted === 0) return { failures: [], ...(nextMs !== undefined && { requeueAfterMs: nextMs }) };
-  const { uid } = pool.metadata;
-  if (!expectations.tryExpectCreations(uid, granted)) {
+  if (!expectations.tryExpectCreations(look, granted)) {
     memory.bucket.giveBack(granted);
     return { failures: [], requeueAfterMs: expectationsRecheckMs };
   }
@@ -54,18 +53,16 @@ async function create(
   const call = () => client.create(sandboxType, member, {}, signal);
   const { done, undone, error } = await slowStart(Array.from({ length: granted }), call, signal);
   memory.hold.made(done.length);
-  if (undone > 0) expectations.lowerCreations(uid, undone);
+  if (undone > 0) expectations.lowerCreations(look.owner, undone);
   return { failures: error === undefined ? [] : [error] };
 }
 
 async function remove(
   members: readonly Stored<Sandbox>[],
-  { observed: { pool }, writers }: Resizing,
+  { observed: { pool, look }, writers }: Resizing,
   signal: AbortSignal,
 ): Promise<Resized> {
-  if (!writers.expectations.satisfied(pool.metadata.uid)) {
-    return { failures: [], requeueAfterMs: expectationsRecheckMs };
-  }
+  if (!writers.expectations.holds(look)) return { failures: [], requeueAfterMs: expectationsRecheckMs };
   const { error } = await slowStart(members, (member) => removeMember(member, pool, writers, signal), signal);
   return { failures: error === undefined ? [] : [error] };
 }
