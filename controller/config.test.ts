@@ -54,7 +54,7 @@ describe("the controller's command line", () => {
     });
   });
 
-  it("says how templates and pools are looked after, once they are to be", () => {
+  it("says how templates, pools and claims are looked after, once they are to be", () => {
     expect(parseControllerConfig(["--extensions"]).extensions).toEqual({
       templateWorkers: 1,
       warmPoolWorkers: 1,
@@ -66,6 +66,9 @@ describe("the controller's command line", () => {
         notProgressingRecheckMs: 60_000,
         evictable: true,
       },
+      claimWorkers: 50,
+      claimEvents: true,
+      claimNotes: true,
     });
     const { extensions } = parseControllerConfig([
       "--extensions",
@@ -73,6 +76,8 @@ describe("the controller's command line", () => {
       "--sandbox-warm-pool-unschedulable-recheck-interval=5s",
       "--sandbox-warm-pool-max-refill-rate=0.5",
       "--enable-warm-pool-eviction=false",
+      "--disable-claim-events",
+      "--disable-claim-observability-annotations",
       // Not validated, so that it means the least there can be.
       "--sandbox-template-concurrent-workers=0",
     ]);
@@ -84,6 +89,8 @@ describe("the controller's command line", () => {
         maxRefillPerSecond: 0.5,
         evictable: false,
       },
+      claimEvents: false,
+      claimNotes: false,
     });
   });
 
@@ -154,9 +161,9 @@ describe("the controller's command line", () => {
   });
 
   it("warns of what will not happen", () => {
-    const { warnings } = parseControllerConfig(["--extensions", "--sandbox-concurrent-workers=1000"]);
+    const { warnings } = parseControllerConfig(["--enable-tracing", "--sandbox-concurrent-workers=1000"]);
     expect(warnings).toEqual([
-      "--extensions: claims are not served yet, only templates and warm pools",
+      "--enable-tracing has no effect: traces are not exported yet",
       "1052 workers in all are more than 1000",
     ]);
   });
