@@ -1,4 +1,5 @@
 import { afterAll, beforeAll } from "vitest";
+import { release } from "../../cluster/install-chart.ts";
 import { waitUntil } from "../../cluster/wait.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { describeApiServerContract } from "../contract/api-server-contract.ts";
@@ -8,8 +9,32 @@ import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under
 let cluster: ClusterUnderTest;
 beforeAll(async () => {
   cluster = await connectToCluster();
+  await holdLease();
 });
-afterAll(() => cluster[Symbol.asyncDispose]());
+afterAll(async () => {
+  await kubectlInRelease("delete", "lease", lease);
+  await cluster[Symbol.asyncDispose]();
+});
+
+const lease = "a3317529.agent-sandbox.x-k8s.io";
+const kubectlInRelease = (...args: readonly string[]) =>
+  cluster.kubectl.run([...args, `--namespace=${release.namespace}`]);
+
+/**
+ * Takes the lead and does nothing with it: our controller would write to the objects that the tests are about. Replicas that
+ * do not lead still serve the webhook, without which no object can be had in the older version.
+ */
+async function holdLease(): Promise<void> {
+  const spec = {
+    holderIdentity: "contract-tests",
+    leaseDurationSeconds: 3_600,
+    renewTime: systemClock.now().toISOString().replace("Z", "000Z"),
+  };
+  await kubectlInRelease("patch", "lease", lease, "--type=merge", `--patch=${JSON.stringify({ spec })}`);
+  // Anew, so that none is left that believes that it leads.
+  await kubectlInRelease("rollout", "restart", "deployment/agent-sandbox-controller");
+  await kubectlInRelease("rollout", "status", "deployment/agent-sandbox-controller", "--timeout=60s");
+}
 
 /** A namespace into which the cluster's controllers have put what they put into every one. */
 async function openSettledNamespace(): Promise<ContractApi> {

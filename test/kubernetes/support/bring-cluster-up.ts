@@ -1,6 +1,12 @@
+import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { bringUp } from "../../../cluster/bring-up.ts";
 import { parseClusterConfig } from "../../../cluster/config.ts";
+import { stayAlive } from "../../../cluster/stay-alive.ts";
+import { waitUntil } from "../../../cluster/wait.ts";
+import { DataDirInUse, lockDataDir } from "../../../kube/memory/data-dir-lock.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { defaultCacheDirectory } from "../../../tools/build-tool.ts";
 
@@ -14,13 +20,51 @@ declare module "vitest" {
   }
 }
 
-/** Brings the cluster up if it is not, with our chart installed. It is left running: the next run starts at once. */
-export async function setup(project: TestProject): Promise<void> {
+// Longer than one run takes.
+const turnLimitMs = 900_000;
+
+/**
+ * Brings the cluster up if it is not, with our chart installed; it is left running, so that the next run starts at once.
+ * There is one cluster on a machine, and the tests stop and start parts of it: a second run waits for its turn.
+ */
+export async function setup(project: TestProject): Promise<() => void> {
   const config = parseClusterConfig(["up"], process.env);
   const say = (line: string) => void process.stderr.write(`${line}\n`);
-  const cacheDirectory = defaultCacheDirectory(process.env);
-  const { layout, programs } = await bringUp(config, { cacheDirectory, environment: process.env, say }, systemClock);
-  project.provide("kubeconfig", layout.kubeconfig("admin"));
-  project.provide("kubectl", programs.kubectl);
-  project.provide("helm", programs.helm);
+  const turn = await takeTurn(say);
+  try {
+    const cacheDirectory = defaultCacheDirectory(process.env);
+    const { layout, programs } = await bringUp(config, { cacheDirectory, environment: process.env, say }, systemClock);
+    project.provide("kubeconfig", layout.kubeconfig("admin"));
+    project.provide("kubectl", programs.kubectl);
+    project.provide("helm", programs.helm);
+  } catch (error) {
+    turn[Symbol.dispose]();
+    throw error;
+  }
+  return () => turn[Symbol.dispose]();
+}
+
+async function takeTurn(say: (line: string) => void): Promise<Disposable> {
+  const folder = join(tmpdir(), "rouse-kubernetes-tests");
+  mkdirSync(folder, { recursive: true });
+  using _alive = stayAlive();
+  let turn: Disposable | undefined;
+  const isOurs = () => {
+    turn = tryLock(folder);
+    return turn !== undefined;
+  };
+  if (!isOurs()) say("another run has the cluster; waiting for it to end ...");
+  const complaint = () => `another run has kept the cluster for ${turnLimitMs / 60_000} minutes`;
+  if (!turn) await waitUntil(isOurs, { clock: systemClock, limitMs: turnLimitMs, complaint });
+  if (!turn) throw new Error(complaint());
+  return turn;
+}
+
+function tryLock(folder: string): Disposable | undefined {
+  try {
+    return lockDataDir(folder);
+  } catch (error) {
+    if (error instanceof DataDirInUse) return undefined;
+    throw error;
+  }
 }
