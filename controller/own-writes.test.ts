@@ -1,30 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { keyOf, type Stored } from "../api/meta.ts";
 import type { Pod } from "../api/pod.ts";
-import { ChangeFeed } from "../kube/change-feed.ts";
-import { IndexedStore } from "../kube/indexed-store.ts";
-import type { Informer } from "../kube/informer.ts";
 import { FakeClock } from "../lib/clock.ts";
-import { silentLogger } from "../lib/log.ts";
 import { aPodOf, aSandbox } from "../test/support/builders.ts";
+import { feedInformer } from "../test/support/fed-informer.ts";
 import { OwnWrites } from "./own-writes.ts";
 
 const key = "lab/nova";
 const pod = (resourceVersion: string, more: Partial<Stored<Pod>["metadata"]> = {}) =>
   aPodOf(aSandbox(), { resourceVersion, ...more });
 
-/** What an informer has, with the watch in the hands of the test. */
 function open() {
-  const store = new IndexedStore<Pod>({});
-  const feed = new ChangeFeed<Pod, never>(store, silentLogger);
-  const informer: Informer<Pod> = {
-    store,
-    onChange: (listener) => feed.onChange(listener),
-    synced: Promise.resolve(),
-    silentMs: () => 0,
-    failed: new Promise(() => {}),
-    async [Symbol.asyncDispose]() {},
-  };
+  const { informer, feed } = feedInformer<Pod>({});
   const clock = new FakeClock();
   const forgotten: string[] = [];
   const pods = new OwnWrites(informer, clock);
@@ -90,6 +77,24 @@ describe("an object that we wrote", () => {
     await clock.advance(5_000);
     expect(pods.get(key)).toBeUndefined();
     expect(forgotten).toEqual([key]);
+  });
+});
+
+describe("an object that we read from the server itself", () => {
+  it("is shown as it was read where the watch had not told of it", async () => {
+    const { pods } = open();
+    await pods.write(key, async () => pod("2"));
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("2");
+  });
+
+  it("hides nothing that the watch told meanwhile", async () => {
+    const { pods, feed } = open();
+    feed.set(pod("1"));
+    await pods.write(key, async () => {
+      feed.set(pod("2"));
+      return pod("1");
+    });
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("2");
   });
 });
 

@@ -1,13 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { ObjectMeta, Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
-import { ChangeFeed } from "../../kube/change-feed.ts";
-import { IndexedStore } from "../../kube/indexed-store.ts";
-import type { Informer } from "../../kube/informer.ts";
-import { silentLogger } from "../../lib/log.ts";
 import { noon } from "../../test/support/builders.ts";
 import { aClaimed, aCondition, aSandboxClaim, aSpare } from "../../test/support/claim-builders.ts";
 import { aPool } from "../../test/support/extension-builders.ts";
+import { feedInformer } from "../../test/support/fed-informer.ts";
 import { AdoptionQueues } from "./adoption-queue.ts";
 import { claimsToldBy, followStock } from "./sandbox-changes.ts";
 
@@ -62,16 +59,7 @@ describe("a claim", () => {
 describe("the stock of a pool", () => {
   /** What an informer tells, and what is then in the queue of `warm`, taken out of it. */
   function stockAfter(...told: readonly (Stored<Sandbox> | undefined)[]) {
-    const store = new IndexedStore<Sandbox>({});
-    const feed = new ChangeFeed<Sandbox, never>(store, silentLogger);
-    const informer: Informer<Sandbox> = {
-      store,
-      onChange: (listener) => feed.onChange(listener),
-      synced: Promise.resolve(),
-      silentMs: () => 0,
-      failed: new Promise(() => {}),
-      async [Symbol.asyncDispose]() {},
-    };
+    const { informer, feed } = feedInformer<Sandbox>({});
     const queues = new AdoptionQueues();
     const [first, ...others] = told.map((sandbox, at) => sandbox && asVersion(sandbox, String(at)));
     if (first) feed.set(first);

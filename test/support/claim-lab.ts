@@ -4,14 +4,23 @@ import { findCondition } from "../../api/conditions.ts";
 import { eventType } from "../../api/core.ts";
 import { type Condition, controllerOf, type KubeObject, type Stored } from "../../api/meta.ts";
 import type { ResourceType } from "../../api/resource-type.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { type Sandbox, type SandboxStatus, sandboxType } from "../../api/sandbox.ts";
 import { type SandboxClaim, type SandboxClaimSpec, sandboxClaimType } from "../../api/sandbox-claim.ts";
 import { type SandboxTemplate, type SandboxTemplateSpec, sandboxTemplateType } from "../../api/sandbox-template.ts";
 import { type SandboxWarmPool, type SandboxWarmPoolSpec, sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import { currentBlueprint } from "../../controller/blueprint/current-blueprint.ts";
+import { defaultLabelDomains } from "../../controller/claim/allowed-label-domains.ts";
+import { ClaimMetrics } from "../../controller/claim/claim-metrics.ts";
+import { startClaimController } from "../../controller/claim/start-claim-controller.ts";
 import { parseControllerConfig } from "../../controller/config.ts";
+import { createRuntimeMetrics } from "../../controller/runtime-metrics.ts";
+import { LifecycleMetrics } from "../../controller/sandbox/lifecycle-metrics.ts";
 import { type RunningController, startController } from "../../controller/start.ts";
+import { startExtensionInformers } from "../../controller/start-extensions.ts";
+import { startInformers } from "../../controller/start-informers.ts";
+import { makeMember } from "../../controller/warm-pool/make-member.ts";
 import { isNotFound } from "../../kube/errors.ts";
-import { systemClock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
 import { startFakeKubelet } from "./fake-kubelet.ts";
 import { type Intercept, type InterceptedCall, interceptCalls } from "./intercepted-client.ts";
@@ -34,6 +43,18 @@ export interface LabController extends RunningController {
   metrics(): Promise<string>;
 }
 
+/** The controller of claims alone: nothing refills a pool or makes Pods. */
+export interface LabClaims extends AsyncDisposable {
+  readonly calls: readonly InterceptedCall[];
+  readonly registry: Registry;
+}
+
+export interface LabClaimsOptions {
+  readonly intercept?: Intercept;
+  readonly workers?: number;
+  readonly clock?: Clock;
+}
+
 /** An API server in memory, a node, and as many controllers as a test starts, for tests about claims. */
 export interface ClaimLab extends AsyncDisposable {
   /** One that no controller uses. */
@@ -44,8 +65,12 @@ export interface ClaimLab extends AsyncDisposable {
     intercept?: Intercept;
     labelDomainsFile?: string;
   }): Promise<LabController>;
+  /** Starts to look after claims alone, as `startController` does after all kinds. */
+  startClaims(options?: LabClaimsOptions): Promise<LabClaims>;
   template(spec?: Partial<SandboxTemplateSpec>, name?: string): Promise<Stored<SandboxTemplate>>;
   pool(replicas: number, spec?: Partial<SandboxWarmPoolSpec>, name?: string): Promise<Stored<SandboxWarmPool>>;
+  /** A member of the pool `pool`, made by the test: ready and with an address unless told. */
+  spare(name: string, status?: SandboxStatus): Promise<Stored<Sandbox>>;
   /** A template and a pool of it, and waits until the pool says that so many are ready. */
   warm(replicas: number): Promise<void>;
   claim(
@@ -87,8 +112,24 @@ export async function openClaimLab(options: { readonly kubelet?: boolean } = {})
   return {
     client,
     startController: async (settings = {}) => opened.use(await startLabController(client, settings)),
+    startClaims: async (settings = {}) => opened.use(await startLabClaims(client, settings)),
     template,
     pool,
+    async spare(name, status = { conditions: [readyCondition], podIPs: ["10.1.0.5"], nodeName: "node-1" }) {
+      const [owner, blueprint] = await Promise.all([
+        client.get(sandboxWarmPoolType, { namespace, name: "pool" }),
+        client.get(sandboxTemplateType, { namespace, name: "template" }),
+      ]);
+      const made = makeMember(owner, { object: blueprint, blueprint: currentBlueprint(blueprint) }, true);
+      const { generateName: _, ...metadata } = made.metadata;
+      await client.create(sandboxType, { ...made, metadata: { ...metadata, name } });
+      return client.patch(
+        sandboxType,
+        { namespace, name },
+        { type: "merge", body: { status } },
+        { subresource: "status" },
+      );
+    },
     async warm(replicas) {
       await template();
       await pool(replicas);
@@ -125,6 +166,45 @@ export async function openClaimLab(options: { readonly kubelet?: boolean } = {})
     },
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+export const readyCondition: Condition = {
+  type: "Ready",
+  status: "True",
+  reason: "DependenciesReady",
+  message: "Pod is Ready",
+  lastTransitionTime: "2026-01-01T00:00:00Z",
+};
+
+async function startLabClaims(
+  client: ClaimLab["client"],
+  { intercept = letPass, workers = 10, clock = systemClock }: LabClaimsOptions,
+): Promise<LabClaims> {
+  await using stack = new AsyncDisposableStack();
+  const calls: InterceptedCall[] = [];
+  const recorded = interceptCalls(client, (call, proceed) => {
+    calls.push(call);
+    return intercept(call, proceed);
+  });
+  const base = { client: recorded, clock, log: silentLogger };
+  const informers = stack.use(startInformers({ ...base, trackedOnly: false }));
+  const extensions = stack.use(startExtensionInformers(base));
+  await Promise.all([informers.synced, extensions.synced]);
+  const registry = new Registry();
+  stack.use(
+    startClaimController({
+      ...base,
+      informers: { ...extensions, sandboxes: informers.sandboxes, pods: informers.pods },
+      events: undefined,
+      metrics: new ClaimMetrics(registry, new LifecycleMetrics(registry, clock)),
+      runtimeMetrics: createRuntimeMetrics(registry, clock),
+      workers,
+      labelDomains: defaultLabelDomains,
+      writesNotes: true,
+    }),
+  );
+  const started = stack.move();
+  return { calls, registry, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
 async function startLabController(
