@@ -14,14 +14,13 @@ import { memberChanges } from "../../controller/warm-pool/member-changes.ts";
 import { controllingPool, memberIndexes } from "../../controller/warm-pool/members.ts";
 import { WarmPoolReconciler, type WarmPoolReconcilerOptions } from "../../controller/warm-pool/reconciler.ts";
 import type { WarmPoolSettings } from "../../controller/warm-pool/settings.ts";
-import { ChangeFeed } from "../../kube/change-feed.ts";
 import type { Happening } from "../../kube/event-recorder.ts";
-import { IndexedStore, type Indexes } from "../../kube/indexed-store.ts";
+import type { Indexes } from "../../kube/indexed-store.ts";
 import type { Informer } from "../../kube/informer.ts";
 import { FakeClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
 import type { Outcome } from "../../lib/workers.ts";
 import { controlledBy, noon } from "./builders.ts";
+import { feedInformer } from "./fed-informer.ts";
 import { openMemoryApi } from "./memory-api.ts";
 import { type RecordingClient, recordCalls } from "./recording-client.ts";
 
@@ -204,19 +203,10 @@ function handWatched<T extends KubeObject, I extends string = never>(
   type: ResourceType<T>,
   indexes: Indexes<T, I>,
 ): HandWatched<T, I> {
-  const store = new IndexedStore<T, I>(indexes, { frozen: true });
-  const feed = new ChangeFeed<T, I>(store, silentLogger);
-  const informer: Informer<T, I> = {
-    store,
-    onChange: (listener) => feed.onChange(listener),
-    synced: Promise.resolve(),
-    silentMs: () => 0,
-    failed: new Promise(() => {}),
-    async [Symbol.asyncDispose]() {},
-  };
+  const { informer, feed } = feedInformer(indexes);
   return {
     informer,
-    async catchUp(client: Pick<RecordingClient, "list">) {
+    async catchUp(client) {
       feed.replaceAll((await client.list(type)).items);
     },
   };
