@@ -1,0 +1,134 @@
+// What the controller asks of an activator: JSON in a POST over mutual TLS, answered with 200 and JSON. Anything else is no
+// answer. Times are ages by the sender's monotonic clock, never moments: the clocks of two machines do not agree.
+
+/** Paths of the drain port. */
+export const drainPaths = {
+  observed: "/drain/v1/observed",
+  promise: "/drain/v1/promise",
+  activity: "/drain/v1/activity",
+} as const;
+
+export interface SandboxIdentity {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/**
+ * "This sandbox is Suspended in this generation." Before it answers, the activator forwards nothing more to the sandbox
+ * until it sees that generation itself, and then does as it says. Handling and counting are one synchronous step.
+ */
+export interface ObservedRequest {
+  readonly sandbox: SandboxIdentity;
+  readonly podUid: string;
+  readonly generation: number;
+}
+
+export interface ObservedAnswer {
+  /** Requests and counted connections to that Pod, those that are being dialled too. */
+  readonly inFlight: number;
+  /** Milliseconds since the last activity of the sandbox; absent when it knows of none. */
+  readonly idleForMs?: number;
+  /** It has seen a later generation. */
+  readonly superseded?: boolean;
+}
+
+/**
+ * "That Pod is sealed." The activator never forwards to it again, until it has seen it gone. What is being dialled and has not
+ * sent a byte goes back to the hold, and does not count as in flight.
+ */
+export interface PromiseRequest {
+  readonly sandbox: SandboxIdentity;
+  readonly podUid: string;
+}
+
+export interface PromiseAnswer {
+  readonly inFlight: number;
+}
+
+/** Asks what has changed since an answer; without a cursor, or with one of another epoch, for everything. */
+export interface ActivityRequest {
+  readonly epoch?: string;
+  readonly cursor?: number;
+}
+
+export interface SandboxActivity {
+  readonly sandbox: SandboxIdentity;
+  /** Requests in flight and open connections that count. */
+  readonly inFlight: number;
+  /** Milliseconds since the last activity; 0 while a request is in flight. */
+  readonly idleForMs: number;
+  /** The last wake that this activator wrote, for the event that tells of it. */
+  readonly wake?: { readonly generation: number; readonly port: number };
+}
+
+export interface ActivityAnswer {
+  /** Of one run of the process: after a restart it is another one, and cursors of the former mean nothing. */
+  readonly epoch: string;
+  readonly cursor: number;
+  /** Whether `activities` is everything that is known, and not only what has changed. */
+  readonly full: boolean;
+  readonly activities: readonly SandboxActivity[];
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const fieldsOf = (value: unknown): Fields | undefined =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+const isAge = (value: unknown): value is number => typeof value === "number" && value >= 0 && Number.isFinite(value);
+
+function parseIdentity(value: unknown): SandboxIdentity | undefined {
+  const { namespace, name, uid } = fieldsOf(value) ?? {};
+  return isText(namespace) && isText(name) && isText(uid) ? { namespace, name, uid } : undefined;
+}
+
+/** Each parser takes what `JSON.parse` made of a body, and returns undefined for what the protocol does not know. */
+export function parseObservedRequest(value: unknown): ObservedRequest | undefined {
+  const { sandbox: identity, podUid, generation } = fieldsOf(value) ?? {};
+  const sandbox = parseIdentity(identity);
+  return sandbox && isText(podUid) && isCount(generation) ? { sandbox, podUid, generation } : undefined;
+}
+
+export function parseObservedAnswer(value: unknown): ObservedAnswer | undefined {
+  const { inFlight, idleForMs, superseded } = fieldsOf(value) ?? {};
+  if (!isCount(inFlight) || (idleForMs !== undefined && !isAge(idleForMs))) return undefined;
+  return { inFlight, ...(idleForMs !== undefined && { idleForMs }), ...(superseded === true && { superseded }) };
+}
+
+export function parsePromiseRequest(value: unknown): PromiseRequest | undefined {
+  const { sandbox: identity, podUid } = fieldsOf(value) ?? {};
+  const sandbox = parseIdentity(identity);
+  return sandbox && isText(podUid) ? { sandbox, podUid } : undefined;
+}
+
+export function parsePromiseAnswer(value: unknown): PromiseAnswer | undefined {
+  const { inFlight } = fieldsOf(value) ?? {};
+  return isCount(inFlight) ? { inFlight } : undefined;
+}
+
+export function parseActivityRequest(value: unknown): ActivityRequest | undefined {
+  const fields = fieldsOf(value);
+  if (!fields) return undefined;
+  const { epoch, cursor } = fields;
+  return isText(epoch) && isCount(cursor) ? { epoch, cursor } : {};
+}
+
+export function parseActivityAnswer(value: unknown): ActivityAnswer | undefined {
+  const { epoch, cursor, full, activities: listed } = fieldsOf(value) ?? {};
+  if (!isText(epoch) || !isCount(cursor) || typeof full !== "boolean" || !Array.isArray(listed)) return undefined;
+  const activities = listed.map(parseActivity).filter((activity) => activity !== undefined);
+  // One that cannot be read may be the one that is busy.
+  return activities.length === listed.length ? { epoch, cursor, full, activities } : undefined;
+}
+
+function parseActivity(value: unknown): SandboxActivity | undefined {
+  const { sandbox: identity, inFlight, idleForMs, wake: told } = fieldsOf(value) ?? {};
+  const sandbox = parseIdentity(identity);
+  if (!sandbox || !isCount(inFlight) || !isAge(idleForMs)) return undefined;
+  const { generation, port } = fieldsOf(told) ?? {};
+  const wake = isCount(generation) && isCount(port) ? { generation, port } : undefined;
+  return { sandbox, inFlight, idleForMs, ...(wake && { wake }) };
+}

@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { sealedPodAnnotation, warmPoolSandboxLabel } from "../../api/keys.ts";
+import type { ObjectMeta } from "../../api/meta.ts";
+import type { SandboxSpec } from "../../api/sandbox.ts";
+import { formatSeal } from "../../api/suspension.ts";
+import { aSandbox, noon } from "../../test/support/builders.ts";
+import type { Use } from "./activity-view.ts";
+import { type IdleQuestion, idlenessOf, ticksOf } from "./idleness.ts";
+
+const autoSuspension = { inactivityTimeoutSeconds: 300 };
+const unused: Use = { busy: undefined, lastMs: undefined, unsettledUntilMs: Number.NEGATIVE_INFINITY };
+
+const ask = (question: Partial<IdleQuestion> & { readonly auto?: SandboxSpec["autoSuspension"] } = {}) =>
+  idlenessOf({
+    sandbox: aSandbox({ autoSuspension: { ...autoSuspension, ...question.auto } }),
+    use: unused,
+    runningSinceMs: 0,
+    notBeforeMs: Number.NEGATIVE_INFINITY,
+    now: new Date(noon),
+    nowMs: 300_000,
+    ...question,
+  });
+
+describe("a sandbox that nobody uses", () => {
+  it("is idle when inactivityTimeoutSeconds are over, and not a millisecond before", () => {
+    expect(ask({ nowMs: 299_999 })).toMatchObject({ is: "awake", why: "it was used", recheckAtMs: 300_000 });
+    expect(ask({ nowMs: 300_000 })).toEqual({ is: "idle", forMs: 300_000, lastMs: 0 });
+  });
+
+  it("counts from its last activity, or from when it began to run", () => {
+    expect(ask({ use: { ...unused, lastMs: 1 } })).toMatchObject({ is: "awake", recheckAtMs: 300_001 });
+    expect(ask({ use: { ...unused, lastMs: 1 }, runningSinceMs: 5 })).toMatchObject({ recheckAtMs: 300_005 });
+  });
+});
+
+describe("a sandbox stays awake", () => {
+  it("while it is in use", () => {
+    const use = { ...unused, busy: "1 in flight" };
+    expect(ask({ use })).toEqual({
+      is: "awake",
+      why: "1 in flight",
+      recheckAtMs: 315_000,
+      sleepsAtMs: 600_000,
+      lastMs: 300_000,
+    });
+  });
+
+  it.each([
+    {
+      why: "it is kept awake until 2026-01-01T12:00:10Z",
+      question: { auto: { keepAwakeUntil: "2026-01-01T12:00:10Z" } },
+    },
+    { why: "an activator has vanished", question: { use: { ...unused, unsettledUntilMs: 310_000 } } },
+    { why: "it is not its turn", question: { notBeforeMs: 310_000 } },
+  ])("because $why", ({ why, question }) => {
+    expect(ask(question)).toMatchObject({ is: "awake", why, recheckAtMs: 310_000 });
+  });
+
+  it("no longer than keepAwakeUntil", () => {
+    expect(ask({ auto: { keepAwakeUntil: noon } }).is).toBe("idle");
+  });
+});
+
+describe("exempt from sleeping by itself", () => {
+  const seal = formatSeal({ podName: "nova", podUid: "pod-1", cause: "Person", at: noon });
+  const cases: readonly {
+    readonly why: string;
+    readonly spec?: Partial<SandboxSpec>;
+    readonly metadata?: Partial<ObjectMeta>;
+    readonly ended?: true;
+  }[] = [
+    { why: "it never sleeps by itself", spec: { autoSuspension: { drainTimeoutSeconds: 1 } } },
+    { why: "it is being deleted", metadata: { deletionTimestamp: noon } },
+    { why: "it is suspended", spec: { operatingMode: "Suspended" } },
+    { why: "its former Pod is not gone yet", metadata: { annotations: { [sealedPodAnnotation]: seal } } },
+    { why: "it is a spare of a pool", metadata: { labels: { [warmPoolSandboxLabel]: "1234" } } },
+    { why: "it has expired", spec: { shutdownTime: noon } },
+    { why: "its Pod has ended", ended: true },
+  ];
+
+  it.each(cases)("because $why", ({ why, spec, metadata, ended }) => {
+    const finished = { type: "Finished", status: "True", reason: "", message: "", lastTransitionTime: noon } as const;
+    const status = ended && { conditions: [finished] };
+    expect(ask({ sandbox: aSandbox({ autoSuspension, ...spec }, metadata, status) })).toEqual({ is: "exempt", why });
+  });
+});
+
+describe("a time that an object tells", () => {
+  const here = { now: new Date(noon), nowMs: 1_000_000 };
+
+  it.each([
+    { time: "2026-01-01T11:59:50Z", ms: 990_000 },
+    { time: noon, ms: 1_000_000 },
+    { time: "2026-01-01T13:00:00Z", ms: 1_000_000 },
+  ])("$time is $ms in monotonic milliseconds", ({ time, ms }) => {
+    expect(ticksOf(time, here)).toBe(ms);
+  });
+});

@@ -1,0 +1,82 @@
+import { isConditionTrue } from "../../api/conditions.ts";
+import { effectiveAutoSuspension, effectiveOperatingMode } from "../../api/defaults.ts";
+import { warmPoolSandboxLabel } from "../../api/keys.ts";
+import type { Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import { sealOf } from "../../api/suspension.ts";
+import { isExpired } from "../sandbox/expiry.ts";
+import type { Use } from "./activity-view.ts";
+
+export interface IdleQuestion {
+  readonly sandbox: Stored<Sandbox>;
+  readonly use: Use;
+  /** Since when it runs: that is its first activity. */
+  readonly runningSinceMs: number;
+  /** Its turn after a disturbance, see `turnAfter`. */
+  readonly notBeforeMs: number;
+  readonly now: Date;
+  /** The same moment, and like all others without a unit of their own in monotonic milliseconds. */
+  readonly nowMs: number;
+}
+
+export type Idleness =
+  /** Only a change of the object can make it sleep by itself. */
+  | { readonly is: "exempt"; readonly why: string }
+  | {
+      readonly is: "awake";
+      readonly why: string;
+      /** When to look again, unless something is heard of it before. */
+      readonly recheckAtMs: number;
+      readonly sleepsAtMs: number;
+      readonly lastMs: number;
+    }
+  | { readonly is: "idle"; readonly forMs: number; readonly lastMs: number };
+
+type Exemption = (sandbox: Stored<Sandbox>, now: Date) => string | undefined;
+
+/** Who does not fall asleep, whatever happens. */
+const exemptions: readonly Exemption[] = [
+  ({ spec }) => (spec.autoSuspension?.inactivityTimeoutSeconds === undefined ? "it never sleeps by itself" : undefined),
+  ({ metadata }) => (metadata.deletionTimestamp ? "it is being deleted" : undefined),
+  (sandbox) => (effectiveOperatingMode(sandbox.spec) === "Suspended" ? "it is suspended" : undefined),
+  (sandbox) => (sealOf(sandbox) ? "its former Pod is not gone yet" : undefined),
+  ({ metadata }) => (metadata.labels?.[warmPoolSandboxLabel] ? "it is a spare of a pool" : undefined),
+  (sandbox, now) => (isExpired(sandbox, now) ? "it has expired" : undefined),
+  ({ status }) => (isConditionTrue(status?.conditions, "Finished") ? "its Pod has ended" : undefined),
+];
+
+/** How soon to look again at a sandbox that is in use; the end of the use is told before that, if it can be. */
+const busyRecheckMs = 15_000;
+
+/** Whether a sandbox has been idle for as long as its owner allows. Pure. */
+export function idlenessOf(question: IdleQuestion): Idleness {
+  const { sandbox, use, runningSinceMs, notBeforeMs, now, nowMs } = question;
+  for (const exemption of exemptions) {
+    const why = exemption(sandbox, now);
+    if (why !== undefined) return { is: "exempt", why };
+  }
+  const { inactivityTimeoutSeconds = 0, keepAwakeUntil } = effectiveAutoSuspension(sandbox.spec);
+  const timeoutMs = inactivityTimeoutSeconds * 1000;
+  if (use.busy !== undefined) {
+    const recheckAtMs = nowMs + Math.max(Math.min(timeoutMs, busyRecheckMs), 1);
+    return { is: "awake", why: use.busy, recheckAtMs, sleepsAtMs: nowMs + timeoutMs, lastMs: nowMs };
+  }
+  const lastMs = Math.max(use.lastMs ?? runningSinceMs, runningSinceMs);
+  const keptUntilMs = keepAwakeUntil === undefined ? nowMs : nowMs + new Date(keepAwakeUntil).getTime() - now.getTime();
+  const reasons = [
+    { why: "it was used", untilMs: lastMs + timeoutMs },
+    { why: `it is kept awake until ${keepAwakeUntil}`, untilMs: keptUntilMs },
+    { why: "an activator has vanished", untilMs: use.unsettledUntilMs },
+    { why: "it is not its turn", untilMs: notBeforeMs },
+  ];
+  const last = reasons.reduce((later, reason) => (reason.untilMs > later.untilMs ? reason : later));
+  if (last.untilMs <= nowMs) return { is: "idle", forMs: nowMs - lastMs, lastMs };
+  return { is: "awake", why: last.why, recheckAtMs: last.untilMs, sleepsAtMs: last.untilMs, lastMs };
+}
+
+/**
+ * Monotonic milliseconds of a moment in the past that an object tells, such as the start of its Pod. One in the future, by
+ * a clock that is ahead, is now.
+ */
+export const ticksOf = (time: string, { now, nowMs }: Pick<IdleQuestion, "now" | "nowMs">): number =>
+  nowMs - Math.max(now.getTime() - new Date(time).getTime(), 0);
