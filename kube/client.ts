@@ -26,6 +26,8 @@ export interface WatchOptions extends Selection {
   /** The server ends the watch after so many seconds. */
   readonly timeoutSeconds?: number;
   readonly allowBookmarks?: boolean;
+  /** Called when the server has begun to answer, however long it then has nothing to tell. */
+  readonly onOpen?: () => void;
 }
 
 export type WatchEvent<T extends KubeObject> =

@@ -47,9 +47,9 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
     },
 
     watch<T extends KubeObject>(type: ResourceType<T>, options: WatchOptions, signal: AbortSignal) {
-      const { namespace, allowBookmarks, ...rest } = options;
+      const { namespace, allowBookmarks, onOpen, ...rest } = options;
       const query = queryOf({ ...rest, watch: true, allowWatchBookmarks: allowBookmarks });
-      return parseWatch<T>(transport.stream(resourcePath(type, { namespace }) + query, signal));
+      return parseWatch<T>(transport.stream(resourcePath(type, { namespace }) + query, signal, onOpen));
     },
 
     create: (type, object, write, signal) =>

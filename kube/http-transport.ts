@@ -20,7 +20,8 @@ export interface Transport extends AsyncDisposable {
   /** The parsed answer. Limited to `callLimitMs`, waits for a busy server included. */
   call(call: Call, signal?: AbortSignal): Promise<unknown>;
   /** The bytes of an answer that goes on for as long as the server likes. */
-  stream(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /** `onOpen` is called once the server has answered that it will stream. */
+  stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array>;
 }
 
 export interface TransportOptions {
@@ -97,11 +98,12 @@ export function createTransport(connection: KubeConnection, options: TransportOp
       either.throwIfAborted();
       return read(call, await sendUntilNotBusy(call, either), either);
     },
-    async *stream(path, signal) {
+    async *stream(path, signal, onOpen) {
       signal.throwIfAborted();
       const call: Call = { method: "GET", path };
       const response = await send(streams, call, signal);
       if (response.statusCode >= 300) await read(call, response, signal);
+      onOpen?.();
       try {
         yield* response.body;
       } catch (cause) {

@@ -270,7 +270,7 @@ describe("an informer that hears nothing", () => {
     await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0));
   });
 
-  it("gives up a half-open connection before two minutes are over, and lists to be sure", async () => {
+  it("gives up a half-open connection before two minutes are over, and watches on from where it was", async () => {
     const clock = new FakeClock();
     const { pods, followed } = await open(clock);
     await using _pods = pods;
@@ -278,10 +278,24 @@ describe("an informer that hears nothing", () => {
     const halfOpen = await pods.watch(0);
     await clock.advance(silenceLimitMs - 1);
     expect(halfOpen.closed).toBe(false);
-    pods.items = [];
-    await asTimePasses(clock, () => expect(followed.told).toEqual(["+a@1", "-a@1"]));
+    await asTimePasses(clock, () => expect(pods.watchAttempts).toHaveLength(2));
     await vi.waitFor(() => expect(halfOpen.closed).toBe(true));
-    expect(followed.informer.silentMs()).toBeLessThan(120_000);
+    await vi.waitFor(() => expect(followed.informer.silentMs()).toBeLessThan(silenceLimitMs));
+    const next = await pods.watch(1);
+    expect(next.query["resourceVersion"]).toBe(halfOpen.query["resourceVersion"]);
+    next.tell("DELETED", aStored("a", "7"));
+    await vi.waitFor(() => expect(followed.told).toEqual(["+a@1", "-a@1"]));
+  });
+
+  it("never lists a kind again of which the server has nothing to tell, bookmarks included", async () => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    for (let silence = 1; silence <= 5; silence += 1) {
+      await asTimePasses(clock, () => expect(pods.watchAttempts).toHaveLength(silence + 1));
+    }
+    expect(pods.lists).toHaveLength(1);
   });
 
   it("stays on a quiet watch for as long as bookmarks come", async () => {

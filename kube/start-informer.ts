@@ -28,8 +28,9 @@ export interface InformerOptions<T extends KubeObject, I extends string> extends
 
 /**
  * A server that allows bookmarks sends one about every minute, at most 75 s apart. Longer silence is a connection
- * whose far end is gone without a word, or a server without bookmarks; either way only a new list shows that what we
- * know still holds. It stays well below the two minutes after which the activator no longer trusts an address.
+ * whose far end is gone without a word, or a kind of which the server has seen nothing since its own start: it then
+ * sends no bookmarks either. Both end in a new watch from the same version, which misses nothing and is not the work
+ * that a list is. It stays well below the two minutes after which the activator no longer trusts an address.
  */
 export const silenceLimitMs = 100_000;
 // An API server ends a watch after 30 to 60 minutes of its own accord. Ending it sooner, and not all at the same
@@ -112,6 +113,7 @@ class Reflection<T extends KubeObject, I extends string> {
       if (fruitful()) return { fruitful: true };
       return { fruitful: false, failure: new ApiUnreachable("a watch ended at once and told nothing") };
     } catch (failure) {
+      if (failure instanceof SilentWatch) return { fruitful: true };
       const result = { failure, fruitful: fruitful() };
       if (needsList(failure)) this.#version = undefined;
       return result;
@@ -133,7 +135,7 @@ class Reflection<T extends KubeObject, I extends string> {
     const timeoutSeconds = Math.round(watchSeconds.min + Math.random() * (watchSeconds.max - watchSeconds.min));
     const events = client.watch(
       type,
-      { ...this.#selection, resourceVersion, timeoutSeconds, allowBookmarks: true },
+      { ...this.#selection, resourceVersion, timeoutSeconds, allowBookmarks: true, onOpen: () => this.#heard() },
       AbortSignal.any([signal, silence.signal]),
     );
     for await (const event of events) {
@@ -179,7 +181,6 @@ class SilentWatch extends ApiUnreachable {}
 
 /** Whether the version that we have is no longer of use. A broken connection leaves it good. */
 function needsList(error: unknown): boolean {
-  if (error instanceof SilentWatch) return true;
   // Beside 410 there are answers such as "too large resource version" after a restored backup, from which no watch
   // ever recovers. A server that is overloaded recovers, and a list would only add to its load.
   return error instanceof ApiError && error.code !== 429 && error.code !== 503;
