@@ -16,7 +16,10 @@ const server = createServer((request, response) => {
 });
 server.keepAliveTimeout = 60_000;
 setTimeout(() => server.listen(8888), Number(process.env.LISTEN_AFTER_MS ?? 0));
-process.on("SIGTERM", () => server.close(() => process.exit(0)));
+process.on("SIGTERM", () => {
+  server.close(() => process.exit(0));
+  setInterval(() => server.closeIdleConnections(), 50);
+});
 `;
 
 /** What the program says. */

@@ -2,7 +2,6 @@ import { type Event, eventType, type Pod, podType } from "../../../../api/core.t
 import { type Sandbox, sandboxType } from "../../../../api/sandbox.ts";
 import { nodeBaseImage } from "../../../../cluster/images/node-base.ts";
 import { isNotFound } from "../../../../kube/errors.ts";
-import { eventually } from "../../../support/eventually.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 import { openTestNamespace } from "../../support/workload.ts";
 import { program } from "./program.ts";
@@ -51,13 +50,11 @@ export async function openSandboxes(cluster: ClusterUnderTest) {
       test.run("patch", "sandbox", name, "--type=merge", '--patch={"spec":{"operatingMode":"Suspended"}}'),
     untilAsleep: (...names: readonly string[]) =>
       test.run("wait", ...names.map((name) => `sandbox/${name}`), "--for=condition=Suspended", "--timeout=60s"),
-    /** The reasons of all events about an object, oldest first. */
+    /** The reasons of all events about an object. They are written a moment after what they tell of. */
     async eventReasons(kind: string, name: string): Promise<readonly string[]> {
       const { items } = await client.list(eventType, { namespace });
       return items.filter((event) => isAbout(event, kind, name)).map(({ reason }) => reason ?? "");
     },
-    untilHeld: (name: string, mode: string) =>
-      eventually(async () => (await sandbox(name)).spec.operatingMode === mode, 20_000),
   };
 }
 

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "../../../lib/clock.ts";
+import { eventually } from "../../support/eventually.ts";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { findActivator, type InstalledActivator } from "./support/installed-activator.ts";
+import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
+
+let cluster: ClusterUnderTest;
+let activator: InstalledActivator;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+  activator = await findActivator(cluster);
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+describe("a sandbox that cannot run", () => {
+  it("is waited for as long as it says when its image cannot be pulled, for registries come back", async () => {
+    await using test = await openSandboxes(cluster);
+    const spec = { autoResume: { timeoutSeconds: 5 } };
+    await test.apply(sandboxNamed("nowhere", { spec, container: { image: "registry.invalid/nothing:1" } }));
+    await test.untilAsleep("nowhere");
+    const answer = await activator.ask(test.at("nowhere"));
+    expect(answer).toMatchObject({ status: 503, reason: "WakeTimedOut" });
+    expect(answer.tookMs).toBeGreaterThan(3_000);
+    expect(answer.tookMs).toBeLessThan(7_000);
+    expect(await test.condition("nowhere", "Ready")).toMatchObject({ status: "False", reason: "DependenciesNotReady" });
+    await eventually(async () => (await test.eventReasons("Pod", "nowhere")).includes("Failed"));
+  });
+
+  it("is told of at once when its image's name can be no name", async () => {
+    await using test = await openSandboxes(cluster);
+    await test.apply(sandboxNamed("misnamed", { container: { image: "Not An Image" } }));
+    await test.untilAsleep("misnamed");
+    const answer = await activator.ask(test.at("misnamed"));
+    expect(answer).toMatchObject({ status: 502, reason: "ContainerFailed" });
+    expect(answer.body).toContain("InvalidImageName");
+    expect(answer.tookMs).toBeLessThan(10_000);
+    await eventually(async () => (await test.eventReasons("Pod", "misnamed")).includes("InspectFailed"));
+  });
+
+  it("is told of when its container crashes again and again", async () => {
+    await using test = await openSandboxes(cluster);
+    const container = { command: ["node", "--eval", "process.exit(3)"] };
+    await test.apply(sandboxNamed("crashing", { container }));
+    await test.untilAsleep("crashing");
+    const answer = await activator.ask(test.at("crashing"));
+    expect(answer).toMatchObject({ status: 502, reason: "ContainerFailed" });
+    expect(answer.body).toContain("CrashLoopBackOff (last exit code 3)");
+    expect(answer.tookMs).toBeLessThan(20_000);
+    expect(await test.condition("crashing", "Ready")).toMatchObject({
+      status: "False",
+      reason: "DependenciesNotReady",
+    });
+    await eventually(async () => (await test.eventReasons("Pod", "crashing")).includes("BackOff"), 20_000);
+  });
+
+  it("is told of when a quota keeps its Pod from being made, and runs once the quota allows it", async () => {
+    await using test = await openSandboxes(cluster);
+    await test.run("create", "quota", "none", "--hard=pods=0");
+    // The API server's own view of quotas may be a moment old.
+    const isKnown = () => test.run("get", "quota", "none", "--output=jsonpath={.status.hard.pods}");
+    await eventually(async () => (await isKnown()) === "0", 20_000);
+    await test.apply(sandboxNamed("poor"));
+    await test.untilAsleep("poor");
+    const answer = await activator.ask(test.at("poor"));
+    expect(answer).toMatchObject({ status: 503, reason: "QuotaExceeded" });
+    expect(answer.body).toContain("exceeded quota: none");
+    expect(await test.condition("poor", "Ready")).toMatchObject({ status: "False", reason: "ReconcilerError" });
+    await eventually(async () => (await test.eventReasons("Sandbox", "poor")).includes("SandboxPodCreateFailed"));
+
+    await test.run("delete", "quota", "none");
+    await test.run("wait", "sandbox/poor", "--for=condition=Ready", "--timeout=60s");
+    expect(await activator.askProgram(test.at("poor"))).toMatchObject({ asked: 1 });
+  });
+
+  it("gets those who wait an answer at once when it is deleted", async () => {
+    await using test = await openSandboxes(cluster);
+    const container = { env: [{ name: "LISTEN_AFTER_MS", value: "60000" }] };
+    await test.apply(sandboxNamed("leaving", { container, pod: { terminationGracePeriodSeconds: 1 } }));
+    await test.untilAsleep("leaving");
+    const waiting = activator.ask(test.at("leaving"));
+    await test.run("wait", "sandbox/leaving", "--for=condition=Ready", "--timeout=30s");
+    const startMs = systemClock.ticksMs();
+    await test.run("delete", "sandbox", "leaving", "--wait=false");
+    expect(await waiting).toMatchObject({ status: 410, reason: "SandboxDeleted" });
+    expect(systemClock.ticksMs() - startMs).toBeLessThan(3_000);
+    await test.run("wait", "sandbox/leaving", "--for=delete", "--timeout=20s");
+    await eventually(async () => (await activator.ask(test.at("leaving"))).reason === "UnknownHost");
+  });
+});
+
+it("lets a Pod that is deleted by hand finish what it carries, and sends what comes next to the one after it", async () => {
+  await using test = await openSandboxes(cluster);
+  const carried = test.at("carrying");
+  await test.apply(sandboxNamed("carrying"));
+  const { boot } = await activator.askProgram(carried);
+  const slow = activator.askProgram(carried, { path: "/?after=3000" });
+  await eventually(async () => (await activator.askProgram(carried)).asked >= 3); // so the slow one has arrived
+  await test.run("delete", "pod", "carrying", "--wait=false");
+  const next = await activator.askProgram(carried, { method: "POST" });
+  expect(next.boot).not.toBe(boot);
+  expect((await slow).boot).toBe(boot);
+  await eventually(async () => (await test.eventReasons("Sandbox", "carrying")).includes("SandboxPodCreated"));
+});
