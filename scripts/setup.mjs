@@ -16,11 +16,12 @@ const fail = (line) => {
   process.exit(1);
 };
 
-/** Everything the install depends on; when it changes, the install is done again. */
+const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+
+/** Everything the install depends on, and nothing else; when it changes, the install is done again. */
 const wanted = () => {
-  const hash = createHash("sha256");
-  for (const file of ["package.json", "package-lock.json"]) hash.update(readFileSync(join(root, file)));
-  return hash.digest("hex");
+  const hash = createHash("sha256").update(JSON.stringify({ dependencies, devDependencies }));
+  return hash.update(readFileSync(join(root, "package-lock.json"))).digest("hex");
 };
 
 const npm = (args) => {
@@ -37,7 +38,7 @@ const npm = (args) => {
 };
 
 const pinnedNode = join(modules, ".bin", process.platform === "win32" ? "node.cmd" : "node");
-const pinnedVersion = JSON.parse(readFileSync(join(root, "package.json"), "utf8")).dependencies.node;
+const pinnedVersion = dependencies.node;
 
 const pinnedNodeRuns = () => {
   if (!existsSync(pinnedNode)) return false;
