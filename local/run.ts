@@ -36,6 +36,7 @@ const domain = "sandbox.localhost";
 
 // There is nobody to lead beside it, nobody who scrapes it, and the API server in memory converts by itself.
 const controllerFlags = [
+  "--extensions",
   "--leader-elect=false",
   "--enable-webhook=false",
   "--metrics-bind-address=0",
