@@ -171,9 +171,17 @@ describe("more than one sandbox of one claim", () => {
   const second = aClaimed(claim, { name: "task", uid: "uid-2" });
   const own = [first, second];
 
-  it("leaves the one that the status names; the others go", () => {
-    const seen = aLookAt(assignedTo("warm-1", {}, recorded("task")), { sandboxes: own, own });
-    expect(decided(seen)).toMatchObject({ do: "use", sandbox: "task", surplus: [first] });
+  it("leaves the one that the status names, once that was confirmed; the others go", () => {
+    const seen = aLookAt(aSandboxClaim({}, {}, recorded("task")), { sandboxes: own, own });
+    expect(decided(seen)).toEqual({ do: "confirm", name: "task" });
+    const confirmed = new Set(["task"]);
+    expect(decided({ ...seen, confirmed })).toMatchObject({ do: "use", sandbox: "task", surplus: [first] });
+  });
+
+  it("leaves no assignment of another than the status names", () => {
+    const seen = aLookAt(assignedTo("warm-1", {}, recorded("task")), { sandboxes: [second] });
+    expect(decided(seen)).toEqual({ do: "confirm", name: "task" });
+    expect(decided({ ...seen, confirmed: new Set(["task"]) })).toEqual({ do: "unassign", name: "warm-1" });
   });
 
   it("stays until the status names one", () => {

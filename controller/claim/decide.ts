@@ -113,11 +113,18 @@ const unlessConfirmed = ({ confirmed }: Observed, name: string): Step | undefine
 
 function use(seen: Observed, sandbox: Stored<Sandbox>, launchType: LaunchType): Step {
   const { claim, own } = seen;
+  const { name, uid } = sandbox.metadata;
   const patch = boundPatch(sandbox, claim, templateOfBound(seen), launchType);
+  const only = { do: "use", sandbox, patch, surplus: [] } as const;
   // Only what is recorded and stays is certain not to be given up; until then nothing is surplus.
-  const certain = claim.status?.sandbox?.name === sandbox.metadata.name && staysUndeleted(sandbox);
-  const others = own.filter(({ metadata }) => metadata.uid !== sandbox.metadata.uid).filter(staysUndeleted);
-  return { do: "use", sandbox, patch, surplus: certain ? others : [] };
+  const certain = claim.status?.sandbox?.name === name && staysUndeleted(sandbox);
+  const surplus = own.filter(({ metadata }) => metadata.uid !== uid).filter(staysUndeleted);
+  const assignment = assignmentOf(claim);
+  const assignedInVain = assignment !== undefined && !assignment.legacy && assignment.name !== name;
+  if (!certain || (surplus.length === 0 && !assignedInVain)) return only;
+  const confirm = unlessConfirmed(seen, name);
+  if (confirm) return confirm;
+  return assignedInVain ? { do: "unassign", name: assignment.name } : { ...only, surplus };
 }
 
 const staysUndeleted = ({ metadata }: Sandbox): boolean => !metadata.deletionTimestamp;

@@ -19,6 +19,7 @@ import { type RunningController, startController } from "../../controller/start.
 import { startExtensionInformers } from "../../controller/start-extensions.ts";
 import { startInformers } from "../../controller/start-informers.ts";
 import { makeMember } from "../../controller/warm-pool/make-member.ts";
+import type { KubeClient } from "../../kube/client.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
@@ -53,6 +54,8 @@ export interface LabClaimsOptions {
   readonly intercept?: Intercept;
   readonly workers?: number;
   readonly clock?: Clock;
+  /** How long a watch takes for each of its news, in milliseconds. */
+  readonly lagMs?: number;
 }
 
 /** An API server in memory, a node, and as many controllers as a test starts, for tests about claims. */
@@ -178,11 +181,11 @@ export const readyCondition: Condition = {
 
 async function startLabClaims(
   client: ClaimLab["client"],
-  { intercept = letPass, workers = 10, clock = systemClock }: LabClaimsOptions,
+  { intercept = letPass, workers = 10, clock = systemClock, lagMs = 0 }: LabClaimsOptions,
 ): Promise<LabClaims> {
   await using stack = new AsyncDisposableStack();
   const calls: InterceptedCall[] = [];
-  const recorded = interceptCalls(client, (call, proceed) => {
+  const recorded = interceptCalls(lagMs > 0 ? behind(client, lagMs) : client, (call, proceed) => {
     calls.push(call);
     return intercept(call, proceed);
   });
@@ -206,6 +209,17 @@ async function startLabClaims(
   const started = stack.move();
   return { calls, registry, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
+
+/** A client whose watches take so long for each of their news, one after the other. */
+const behind = (client: KubeClient, lagMs: number): KubeClient => ({
+  ...client,
+  async *watch(type, options, signal) {
+    for await (const event of client.watch(type, options, signal)) {
+      await systemClock.sleep(lagMs, signal);
+      yield event;
+    }
+  },
+});
 
 async function startLabController(
   client: ClaimLab["client"],
