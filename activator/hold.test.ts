@@ -47,6 +47,16 @@ describe("a request that is held", () => {
     expect(seen).toEqual(["/polite"]);
   });
 
+  it("gives its place back when its client ends the connection in good order, like one that is killed", async () => {
+    await using world = await openActivatorWorld();
+    await world.asleep("nova");
+    const closed = connect({ port: world.activator.proxyPort, host: "127.0.0.1" });
+    closed.write("GET / HTTP/1.1\r\nHost: nova.default.sandbox.localhost\r\n\r\n");
+    await eventually(async () => (await held(world)) === 1);
+    closed.destroy();
+    await eventually(async () => (await held(world)) === 0, 1_000);
+  });
+
   it("is told when its sandbox is deleted", async () => {
     await using world = await openActivatorWorld();
     await world.asleep("nova");

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Registry } from "prom-client";
+import type { WakeTimeline } from "../api/wake-timeline.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Running } from "../lib/lifecycle.ts";
@@ -26,7 +27,6 @@ import { Slots } from "./slots.ts";
 import { BufferLoans } from "./socket/read-place.ts";
 import { Sweep } from "./sweep.ts";
 import { Waker } from "./wake/waker.ts";
-import type { WakeTimeline } from "./wake-timeline.ts";
 
 export const version: string = packageJson.version;
 

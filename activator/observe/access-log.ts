@@ -1,6 +1,6 @@
+import type { WakeTimeline } from "../../api/wake-timeline.ts";
 import type { Logger } from "../../lib/log.ts";
 import { type Ended, headerValue, pathOf, type RequestHead } from "../request.ts";
-import type { WakeTimeline } from "../wake-timeline.ts";
 
 /** Characters of a value that a client chose; log lines stay short whatever it sends. */
 const longestValue = 256;

@@ -1,3 +1,4 @@
+import type { WakeTimeline } from "../../api/wake-timeline.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Allowed } from "../authorize/authorizer.ts";
@@ -8,7 +9,6 @@ import type { Journey } from "../reach/reach.ts";
 import type { Ended, Incoming } from "../request.ts";
 import type { Target } from "../sandbox/look.ts";
 import type { Wake } from "../wake/waker.ts";
-import type { WakeTimeline } from "../wake-timeline.ts";
 import { logAccess } from "./access-log.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import type { WakeMetrics, WakeOutcome } from "./wake-metrics.ts";

@@ -195,15 +195,20 @@ export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
     this.#phase = "done";
     const { socket, target } = this.#upstream;
     const relay = this.#relay;
-    const { body } = this.#exchange;
     this.#pod.rest();
     // A write to the client may still hold what lies in the connection's own buffer.
     if (!relay?.takesMore) this.#pod.place.release();
-    if (relay?.keepsAlive && nothingFollows && body.complete && socket.writableLength === 0) {
+    if (relay && nothingFollows && this.#mayCarryAnother(relay)) {
       this.#options.pool.put(target, socket, relay.keepAlive === undefined ? undefined : keepAliveMs(relay.keepAlive));
-    } else socket.destroy(); // also what is still to come of the request is nobody's any more
+    } else socket.destroy();
     this.#settle();
     this.#exchange.finish(relay?.last ?? true);
+  }
+
+  /** What is still to come of the request is nobody's; and after an offer to upgrade, who knows what is spoken. */
+  #mayCarryAnother({ keepsAlive }: ResponseRelay): boolean {
+    const { head, body } = this.#exchange;
+    return keepsAlive && body.complete && !head.upgrade && this.#upstream.socket.writableLength === 0;
   }
 
   #switch(head: ResponseHead, early: Buffer): void {

@@ -65,7 +65,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   get closing(): boolean {
-    return this.#inputEnded || this.#host.draining;
+    return this.#host.draining || (this.#inputEnded && this.#ahead === undefined);
   }
 
   /** No request is under way, and nothing has come of one. */
@@ -223,7 +223,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     const ahead = this.#ahead;
     this.#ahead = undefined;
     if (ahead) this.#readHead(ahead, 0, ahead.length);
-    if (this.#phase === "reading" && this.closing) this.#close();
+    if (this.#inputEnded) this.ended();
+    else if (this.#host.draining) this.closeIdle();
     else if (this.#wantsMore) this.socket.resume();
   }
 

@@ -1,0 +1,82 @@
+import type { Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { eventually } from "../../../test/support/eventually.ts";
+import { dialled, hear, openBackend, openPassage } from "../../../test/support/passage.ts";
+import { type Message, WireReader } from "../proof/wire-reader.ts";
+
+const request =
+  "POST /whole HTTP/1.1\r\nHost: nova\r\nTransfer-Encoding: chunked\r\n\r\n" +
+  "5;a=b\r\nhello\r\n3\r\nyou\r\n0\r\nX-Sum: 8\r\n\r\n";
+
+const ways: readonly { readonly how: string; readonly leave: (socket: Socket) => void }[] = [
+  { how: "ends its side", leave: (socket) => void socket.end() },
+  { how: "resets the connection", leave: (socket) => void socket.resetAndDestroy() },
+  { how: "closes", leave: (socket) => void socket.destroy() },
+];
+
+/** A back-end that reads requests strictly and answers each whole one. */
+function strict(seen: Message[], answer: string) {
+  return openBackend((socket) => {
+    const reader = new WireReader("request");
+    let answered = 0;
+    socket.on("data", (bytes: Buffer) => {
+      reader.push(bytes);
+      for (; answered < reader.messages.length; answered += 1) socket.write(answer, "latin1");
+    });
+    socket.on("end", () => socket.end());
+    socket.on("close", () => seen.push(...reader.messages));
+  });
+}
+
+describe.each(ways)("a client that $how", ({ leave }) => {
+  it("at any byte of its request has asked for nothing, and leaves nothing behind", async () => {
+    const seen: Message[] = [];
+    await using backend = await strict(seen, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    await using passage = await openPassage(backend.port);
+    for (let cut = 0; cut < request.length; cut += 1) {
+      const socket = await dialled(passage.port);
+      const over = hear(socket);
+      socket.write(request.slice(0, cut), "latin1", () => leave(socket));
+      expect(await over).not.toMatch(/^HTTP\/1.1 200/);
+    }
+    await passage.empty();
+    await eventually(() => backend.open === 0);
+    expect(seen).toEqual([]);
+  });
+
+  it("at any byte of a long response leaves nothing behind, and the next client gets its own", async () => {
+    const seen: Message[] = [];
+    const body = "y".repeat(300_000);
+    await using backend = await strict(seen, `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    await using passage = await openPassage(backend.port);
+    for (let until = 1; until < body.length; until = Math.ceil(until * 2.3)) {
+      const socket = await dialled(passage.port);
+      let read = 0;
+      socket.on("data", (bytes: Buffer) => {
+        read += bytes.length;
+        if (read >= until) leave(socket.removeAllListeners("data").pause());
+      });
+      socket.write("GET / HTTP/1.1\r\nHost: nova\r\n\r\n");
+      await eventually(() => read >= until);
+      socket.destroy();
+    }
+    const last = await dialled(passage.port);
+    last.write("GET / HTTP/1.1\r\nHost: nova\r\nConnection: close\r\n\r\n");
+    expect((await hear(last)).split("\r\n\r\n")[1]).toBe(body);
+    await passage.empty();
+  });
+});
+
+describe("half a connection", () => {
+  it("is enough to be answered on, also for requests ahead of their answers", async () => {
+    const seen: Message[] = [];
+    await using backend = await strict(seen, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    await using passage = await openPassage(backend.port);
+    for (let time = 0; time < 5; time += 1) {
+      const socket = await dialled(passage.port);
+      socket.end("GET / HTTP/1.1\r\nHost: nova\r\n\r\nGET /2 HTTP/1.1\r\nHost: nova\r\n\r\n");
+      expect((await hear(socket)).match(/ok/g)).toHaveLength(2);
+    }
+    await passage.empty();
+  });
+});

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { eventually } from "../../../test/support/eventually.ts";
+import { dialled, hear, openBackend, openPassage } from "../../../test/support/passage.ts";
+import { Random } from "../proof/random.ts";
+
+// For more of them: ROUNDS in hundreds, see bench/README.md.
+const rounds = 60;
+
+describe("thousands of connections", () => {
+  it("opened and closed in every way leave nothing behind", async () => {
+    await using backend = await openBackend((socket) =>
+      socket
+        .on("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+        .on("end", () => socket.end()),
+    );
+    await using passage = await openPassage(backend.port);
+    const random = new Random(1);
+    const get = "GET / HTTP/1.1\r\nHost: nova\r\n\r\n";
+    const once = async () => {
+      const socket = await dialled(passage.port);
+      const over = hear(socket);
+      switch (random.below(6)) {
+        case 0:
+          socket.end();
+          break;
+        case 1:
+          socket.resetAndDestroy();
+          break;
+        case 2:
+          socket.write(get.slice(0, 1 + random.below(get.length - 1)), () => socket.resetAndDestroy());
+          break;
+        case 3:
+          socket.end(get);
+          break;
+        case 4:
+          socket.write(get, () => socket.destroy());
+          break;
+        default:
+          socket.write(get);
+          socket.once("data", () => socket.end());
+      }
+      await over;
+    };
+    for (let round = 0; round < rounds; round += 1) await Promise.all(Array.from({ length: 100 }, once));
+    await passage.empty();
+    expect(backend.open).toBeLessThanOrEqual(20);
+  }, 60_000);
+
+  it("are no more than the limit: those beyond are closed unread, and counted", async () => {
+    await using backend = await openBackend(() => {});
+    await using passage = await openPassage(backend.port, { maxConnections: 10 });
+    const sockets = await Promise.all(Array.from({ length: 15 }, () => dialled(passage.port)));
+    await eventually(() => passage.connections.dropped === 5);
+    expect(passage.connections.open).toBe(10);
+    for (const socket of sockets) socket.destroy();
+    await passage.empty();
+  });
+});
+
+describe("a connection on which nothing happens", () => {
+  it("is closed without a word before its first byte, and told 408 within its head", async () => {
+    await using backend = await openBackend(() => {});
+    await using passage = await openPassage(backend.port, { headersTimeoutMs: 200 });
+    const [silent, slow] = await Promise.all([dialled(passage.port), dialled(passage.port)]);
+    slow.write("GET / HTTP/1.1\r\nHo");
+    expect(await hear(silent)).toBe("");
+    expect(await hear(slow)).toMatch(/^HTTP\/1.1 408 /);
+    await passage.empty();
+  });
+
+  it("is closed when it has been idle after a response for too long", async () => {
+    await using backend = await openBackend((socket) =>
+      socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")),
+    );
+    await using passage = await openPassage(backend.port, { keepAliveTimeoutMs: 200 });
+    const socket = await dialled(passage.port);
+    socket.write("GET / HTTP/1.1\r\nHost: nova\r\n\r\n");
+    expect(await hear(socket)).toMatch(/ok$/);
+    await passage.empty();
+  });
+});

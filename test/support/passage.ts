@@ -1,0 +1,156 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { toResponse } from "../../activator/answer.ts";
+import { Pool } from "../../activator/carry/pool.ts";
+import { ActivatorError, toActivatorError } from "../../activator/errors.ts";
+import type { CarrierOptions } from "../../activator/http1/carrier/carriage.ts";
+import { createHttp1Carrier } from "../../activator/http1/carrier/carrier.ts";
+import type { Exchange } from "../../activator/http1/front/exchange.ts";
+import { type Front, type FrontOptions, startHttp1Front } from "../../activator/http1/front/front.ts";
+import { Connector } from "../../activator/reach/connector.ts";
+import { ClientGone, type Ended } from "../../activator/request.ts";
+import { BufferLoans } from "../../activator/socket/read-place.ts";
+import { Sweep } from "../../activator/sweep.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { eventually } from "./eventually.ts";
+
+/** A front and a carrier with nothing between them: every request goes to one back-end. */
+export interface Passage extends AsyncDisposable {
+  readonly port: number;
+  readonly front: Front;
+  readonly pool: Pool;
+  /** Of every request that is over. */
+  readonly ends: readonly Ended[];
+  /** Errors that clients were told, by code. */
+  readonly refusals: readonly string[];
+  /** Connections of clients that are open, and those that were closed unread. */
+  readonly connections: { readonly open: number; readonly dropped: number };
+  /** Resolves when nothing is left of what passed: no request, client, watch or buffer, but those of idle connections. */
+  empty(): Promise<void>;
+}
+
+const defaults = {
+  ...{ headersTimeoutMs: 10_000, keepAliveTimeoutMs: 60_000, maxHeaderBytes: 65_536, maxConnections: 50_000 },
+  ...{ maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0, tunnelIdleMs: 0, tunnelLifetimeMs: 0 },
+  ...{ responseStartMs: 60_000, maxIdleUpstream: 20 },
+};
+
+export type PassageOptions = Partial<typeof defaults>;
+
+export async function openPassage(backendPort: number, changed: PassageOptions = {}): Promise<Passage> {
+  await using opened = new AsyncDisposableStack();
+  const options: typeof defaults & Pick<FrontOptions, "host" | "port"> = {
+    ...{ ...defaults, ...changed },
+    ...{ host: "127.0.0.1", port: 0 },
+  };
+  const clock = systemClock;
+  const sweep = opened.use(new Sweep(clock));
+  const pool = opened.use(new Pool(options.maxIdleUpstream, clock));
+  const loans = new BufferLoans(64);
+  const connector = new Connector(5_000, (to, head) => pool.take(to, head), clock);
+  const target = { podUid: "p1", ip: "127.0.0.1", port: backendPort, probes: [], young: false };
+  const wires: CarrierOptions = { ...options, pool, clock, sweep, loans };
+  const carry = createHttp1Carrier(wires);
+  const ends: Ended[] = [];
+  const refusals: string[] = [];
+  const connections = { open: 0, dropped: 0 };
+  const how = { subject: "nova", consumesAuthorization: false, onFirstByte: () => {} };
+  let begun = 0;
+  const serve = async (exchange: Exchange) => {
+    begun += 1;
+    void exchange.ended.then((ended) => ends.push(ended));
+    try {
+      if (exchange.head.method === "CONNECT") throw new ActivatorError("MethodNotAllowed");
+      const upstream = await connector.connect(target, exchange.head, exchange.gone);
+      const byHost = exchange.head.host !== "";
+      await carry(exchange, upstream, { ...how, byHost, responseStartMs: options.responseStartMs });
+    } catch (error) {
+      if (error instanceof ClientGone) return exchange.abort();
+      const refusal = toActivatorError(error);
+      refusals.push(refusal.code);
+      if (exchange.answerable) exchange.answer(toResponse(refusal));
+      else exchange.abort();
+    }
+  };
+  const events = {
+    connected() {
+      connections.open += 1;
+    },
+    disconnected() {
+      connections.open -= 1;
+    },
+    dropped() {
+      connections.dropped += 1;
+    },
+    refused: (error: ActivatorError) => void refusals.push(error.code),
+  };
+  const front = opened.use(await startHttp1Front(options, { clock, sweep, loans, serve, events }));
+  const closing = opened.move();
+  return {
+    port: front.address.port,
+    front,
+    pool,
+    ends,
+    refusals,
+    connections,
+    empty: () =>
+      eventually(() => {
+        const isOver = front.active === 0 && connections.open === 0 && ends.length === begun;
+        return isOver && sweep.size === 0 && loans.lent <= pool.size;
+      }),
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+export interface Backend extends AsyncDisposable {
+  readonly port: number;
+  /** Connections that are open now. */
+  readonly open: number;
+}
+
+/** A back-end that does with each connection what it is told. */
+export async function openBackend(onConnection: (socket: Socket) => void): Promise<Backend> {
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    sockets.add(socket.on("error", () => {}));
+    socket.on("close", () => sockets.delete(socket));
+    onConnection(socket);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    get open() {
+      return sockets.size;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** Everything that arrives, one character for each byte; resolves when the other side has closed, in whatever way. */
+export async function say(port: number, text: string, end: "end" | "stay" = "stay"): Promise<string> {
+  const socket = await dialled(port);
+  const bytes = Buffer.from(text, "latin1");
+  if (end === "end") socket.end(bytes);
+  else socket.write(bytes);
+  return hear(socket);
+}
+
+export async function dialled(port: number): Promise<Socket> {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true }).on("error", () => {});
+  await new Promise<void>((resolve) => socket.once("connect", resolve).once("close", () => resolve()));
+  return socket;
+}
+
+export function hear(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    let heard = "";
+    socket.on("data", (bytes: Buffer) => {
+      heard += bytes.toString("latin1");
+    });
+    socket.once("end", () => socket.end()).once("close", () => resolve(heard));
+  });
+}
