@@ -25,7 +25,7 @@ export interface ObservedRequest {
 }
 
 export interface ObservedAnswer {
-  /** Requests and counted connections to that Pod, those that are being dialled too. */
+  /** Requests and counted connections to that Pod, those that are being dialled or held for the sandbox too. */
   readonly inFlight: number;
   /** Milliseconds since the last activity of the sandbox; absent when it knows of none. */
   readonly idleForMs?: number;
@@ -43,6 +43,7 @@ export interface PromiseRequest {
 }
 
 export interface PromiseAnswer {
+  /** Requests and counted connections to that Pod, without those that are held: they wait for the next one. */
   readonly inFlight: number;
 }
 
@@ -54,9 +55,9 @@ export interface ActivityRequest {
 
 export interface SandboxActivity {
   readonly sandbox: SandboxIdentity;
-  /** Requests in flight and open connections that count. */
+  /** Requests in flight or held, and open connections that count. */
   readonly inFlight: number;
-  /** Milliseconds since the last activity; 0 while a request is in flight. */
+  /** Milliseconds since the last activity; 0 while there is one in flight. */
   readonly idleForMs: number;
   /** The last wake that this activator wrote, for the event that tells of it. */
   readonly wake?: { readonly generation: number; readonly port: number };

@@ -85,6 +85,10 @@ describe("exempt from sleeping by itself", () => {
   });
 });
 
+it("never puts a sandbox back to sleep that was woken and has no Pod yet", () => {
+  expect(ask({ runningSinceMs: undefined })).toEqual({ is: "exempt", why: "it has no Pod yet" });
+});
+
 describe("a time that an object tells", () => {
   const here = { now: new Date(noon), nowMs: 1_000_000 };
 

@@ -10,8 +10,8 @@ import type { Use } from "./activity-view.ts";
 export interface IdleQuestion {
   readonly sandbox: Stored<Sandbox>;
   readonly use: Use;
-  /** Since when it runs: that is its first activity. */
-  readonly runningSinceMs: number;
+  /** Since when its Pod is there: that is its first activity. Undefined: it has none, as after a wake. */
+  readonly runningSinceMs: number | undefined;
   /** Its turn after a disturbance, see `turnAfter`. */
   readonly notBeforeMs: number;
   readonly now: Date;
@@ -20,7 +20,7 @@ export interface IdleQuestion {
 }
 
 export type Idleness =
-  /** Only a change of the object can make it sleep by itself. */
+  /** Only a change of the sandbox or of its Pod can make it sleep by itself. */
   | { readonly is: "exempt"; readonly why: string }
   | {
       readonly is: "awake";
@@ -55,6 +55,7 @@ export function idlenessOf(question: IdleQuestion): Idleness {
     const why = exemption(sandbox, now);
     if (why !== undefined) return { is: "exempt", why };
   }
+  if (runningSinceMs === undefined) return { is: "exempt", why: "it has no Pod yet" };
   const { inactivityTimeoutSeconds = 0, keepAwakeUntil } = effectiveAutoSuspension(sandbox.spec);
   const timeoutMs = inactivityTimeoutSeconds * 1000;
   if (use.busy !== undefined) {

@@ -1,12 +1,10 @@
 // What an activator does in the model. Whom it forwards to and whom it may wake are the product's own rules.
-import { effectiveOperatingMode } from "../../api/defaults.ts";
 import { mayForward } from "../../api/suspension.ts";
 import { runningPatch } from "../../controller/suspension/patches.ts";
 import type { Reply } from "../../controller/suspension/replies.ts";
 import type { Step } from "./explore.ts";
 import {
   type Activator,
-  latest,
   type ModelRound,
   type Mutation,
   patched,
@@ -26,7 +24,8 @@ const withActivator = (world: World, index: number, change: Partial<Activator>):
   return { ...world, activators: replaced(world.activators, index, { ...activator, ...change }) };
 };
 
-const listens = ({ life }: Activator): boolean => life !== "absent" && life !== "down";
+/** Whether it takes calls: from before its first list until it is killed. */
+export const listens = ({ life }: Activator): boolean => life !== "absent" && life !== "down";
 
 export function activatorSteps(world: World, index: number, mutation: Mutation | undefined): Step<World>[] {
   const activator = world.activators[index];
@@ -199,15 +198,10 @@ export function answer(
   if (asked === "observed" && mutation !== "observed only asks" && seesGeneration < generation) {
     next = withActivator(world, index, { toldGeneration: Math.max(activator.toldGeneration, generation) });
   }
-  const carried = next.requests.filter(
-    (request) =>
-      (request.at === "pod" || request.at === "dialing") && request.activator === index && request.pod === pod,
-  );
+  const inUse = next.requests.filter((request) => {
+    if (request.at === "client" || request.at === "end" || request.activator !== index) return false;
+    return request.at === "hold" ? asked === "observed" : request.pod === pod;
+  });
   const superseded = asked === "observed" && seesGeneration > generation;
-  return { reply: { is: "answered", inFlight: carried.length, idleForMs: undefined, superseded }, next };
+  return { reply: { is: "answered", inFlight: inUse.length, idleForMs: undefined, superseded }, next };
 }
-
-export const canAnswer = (activator: Activator): boolean => listens(activator);
-
-/** Whether somebody waits for a sandbox that does not run, in the newest version. */
-export const isAsleep = (world: World): boolean => effectiveOperatingMode(latest(world).sandbox.spec) === "Suspended";

@@ -9,7 +9,7 @@ import {
 import { intentPatch, runningPatch, sealPatch, unsealPatch } from "../../controller/suspension/patches.ts";
 import { type Reply, replyToRefusal } from "../../controller/suspension/replies.ts";
 import { aPodOf, aSandbox, noon } from "../support/builders.ts";
-import { answer, canAnswer } from "./activators.ts";
+import { answer, listens } from "./activators.ts";
 import type { Step } from "./explore.ts";
 import {
   type Controller,
@@ -69,7 +69,7 @@ function callSteps(world: World, index: number, round: ModelRound, { mutation, l
     const heard = (from: World, reply: Reply) =>
       withController(from, index, { round: { ...round, replies: replaced(round.replies, number, reply) } });
     const call = `controller ${index} asks activator ${number} (${round.asked}, Pod ${round.pod})`;
-    if (!canAnswer(activator)) {
+    if (!listens(activator)) {
       const reply = replyToRefusal(podOfActivator(activator.saidReady), "activator", 0);
       return [{ what: `${call}: refused, ${reply.is}`, next: heard(world, reply) }];
     }

@@ -1,5 +1,5 @@
 // The handshake of a suspension, with everybody in it: who may do what, in any order.
-import { activatorSteps, isAsleep } from "./activators.ts";
+import { activatorSteps } from "./activators.ts";
 import { controllerSteps } from "./controllers.ts";
 import type { Model, Step } from "./explore.ts";
 import {
@@ -37,7 +37,7 @@ function start(limits: Limits): World {
 /** A person writes the mode, knowing nothing. One who writes what is there already leaves no trace. */
 function personSteps(world: World): Step<World>[] {
   const { left } = world;
-  const operatingMode = isAsleep(world) ? "Running" : "Suspended";
+  const operatingMode = latest(world).suspended ? "Running" : "Suspended";
   if ((operatingMode === "Running" ? left.resumes : left.pauses) === 0) return [];
   const next = patched(world, { spec: { operatingMode } });
   if (!next) return [];
@@ -62,6 +62,6 @@ export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
     isSettled: (world) =>
       world.requests.every(({ at }) => at === "end") &&
       latest(world).sealed === 0 &&
-      (!isAsleep(world) || podIn(world.pods) === 0),
+      (!latest(world).suspended || podIn(world.pods) === 0),
   };
 }

@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { inactivityTimeoutMs, runHandshakeLab } from "../../test/support/handshake-lab.ts";
+
+describe("around the idle deadline", () => {
+  const offsets = Array.from({ length: 101 }, (_, index) => index - 50);
+
+  it("a request at any millisecond is answered once, by one execution, and is not cut", async () => {
+    const outcomes = [];
+    for (const offsetMs of offsets) {
+      const { requests, pods } = await runHandshakeLab([inactivityTimeoutMs + offsetMs]);
+      expect({ offsetMs, requests }).toEqual({ offsetMs, requests: [{ state: "answered", executions: 1 }] });
+      outcomes.push(pods);
+    }
+    // Both ways were taken: the first Pod was kept, and a second one was made.
+    expect([...new Set(outcomes)].sort()).toEqual([1, 2]);
+  }, 60_000);
+
+  it("a request in every millisecond at once is answered the same", async () => {
+    const { requests } = await runHandshakeLab(offsets.map((offsetMs) => inactivityTimeoutMs + offsetMs));
+    expect(requests).toEqual(offsets.map(() => ({ state: "answered", executions: 1 })));
+  });
+
+  it("a sandbox that nobody uses loses its Pod", async () => {
+    expect(await runHandshakeLab([])).toEqual({ requests: [], pods: 0 });
+  });
+});
