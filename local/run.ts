@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { parseActivatorConfig } from "../activator/config.ts";
 import { startActivator } from "../activator/start.ts";
-import type { WakeTimeline } from "../activator/wake-timeline.ts";
+import type { WakeTimeline } from "../api/wake-timeline.ts";
 import { parseControllerConfig } from "../controller/config.ts";
 import { startController } from "../controller/start.ts";
 import { connectionFor } from "../kube/connection.ts";

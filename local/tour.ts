@@ -1,9 +1,9 @@
-import type { WakeTimeline } from "../activator/wake-timeline.ts";
+import { describeTimeline, type WakeTimeline } from "../api/wake-timeline.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../lib/clock.ts";
 import { DemonstrationFailed, putToSleep, visit } from "./demonstration.ts";
 import { createExamples } from "./examples.ts";
-import { type Addresses, describeNextSteps, describeTimeline } from "./words.ts";
+import { type Addresses, describeNextSteps } from "./words.ts";
 
 export interface TourWorld {
   readonly client: KubeClient;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { describeNextSteps, describeTakenPort, describeTimeline } from "./words.ts";
+import { describeNextSteps, describeTakenPort } from "./words.ts";
 
 const addresses = {
   api: "https://127.0.0.1:6443",
@@ -10,20 +10,6 @@ const addresses = {
 };
 
 describe("what local mode says", () => {
-  it("lines up the timeline of a wake in milliseconds, and says where a step was not seen", () => {
-    const text = describeTimeline({ wakePatched: 2.04, podCreated: 6, portAccepted: 58.26, firstByte: undefined });
-    expect(text).toBe(
-      [
-        "  connection seen     0.0 ms",
-        "  wake patched        2.0 ms",
-        "  Pod created         6.0 ms",
-        "  port accepts       58.3 ms",
-        "  first byte               ?",
-        "",
-      ].join("\n"),
-    );
-  });
-
   it("names commands that work as they stand: the example's own address and the kubeconfig's path", () => {
     const text = describeNextSteps(addresses, true);
     expect(text).toContain("export KUBECONFIG=/home/ada/rouse/.rouse/kubeconfig");

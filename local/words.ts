@@ -1,4 +1,5 @@
 // Everything local mode says to a person, as pure functions of what happened.
+import { rows } from "../lib/rows.ts";
 
 export interface Addresses {
   readonly api: string;
@@ -8,14 +9,6 @@ export interface Addresses {
   readonly domain: string;
 }
 
-/** Milliseconds since the activator saw the connection; undefined where a step was not seen. */
-export interface Timeline {
-  readonly wakePatched: number | undefined;
-  readonly podCreated: number | undefined;
-  readonly portAccepted: number | undefined;
-  readonly firstByte: number | undefined;
-}
-
 export function describeAddresses({ api, kubeconfig, activator, metrics }: Addresses): string {
   return rows([
     ["API server", api],
@@ -23,16 +16,6 @@ export function describeAddresses({ api, kubeconfig, activator, metrics }: Addre
     ["metrics", metrics],
     ["kubeconfig", kubeconfig],
   ]).concat("\nSandboxes are plain processes of this machine here: nothing isolates them.\n");
-}
-
-export function describeTimeline({ wakePatched, podCreated, portAccepted, firstByte }: Timeline): string {
-  return rows([
-    ["connection seen", milliseconds(0)],
-    ["wake patched", milliseconds(wakePatched)],
-    ["Pod created", milliseconds(podCreated)],
-    ["port accepts", milliseconds(portAccepted)],
-    ["first byte", milliseconds(firstByte)],
-  ]);
 }
 
 export function describeNextSteps({ activator, kubeconfig, domain }: Addresses, examples: boolean): string {
@@ -51,13 +34,4 @@ export function describeNextSteps({ activator, kubeconfig, domain }: Addresses, 
 /** One line for a person about a port that somebody else has, with the flag that changes it. */
 export function describeTakenPort(port: number, what: string, flagName: string): string {
   return `port ${port} for the ${what} is taken; choose another with ${flagName} (0 means any)`;
-}
-
-function rows(pairs: readonly (readonly [string, string])[]): string {
-  const width = Math.max(...pairs.map(([name]) => name.length));
-  return `${pairs.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`).join("\n")}\n`;
-}
-
-function milliseconds(at: number | undefined): string {
-  return at === undefined ? "        ?" : `${at.toFixed(1).padStart(6)} ms`;
 }

@@ -1,0 +1,16 @@
+import { expect, it } from "vitest";
+import { describeTimeline } from "./wake-timeline.ts";
+
+it("lines up the timeline of a wake in milliseconds, and says where a step was not seen", () => {
+  const timeline = { seen: 0, wakePatched: 2.04, podCreated: 6, portAccepted: 58.26, firstByte: undefined } as const;
+  expect(describeTimeline(timeline)).toBe(
+    [
+      "  connection seen     0.0 ms",
+      "  wake patched        2.0 ms",
+      "  Pod created         6.0 ms",
+      "  port accepts       58.3 ms",
+      "  first byte               ?",
+      "",
+    ].join("\n"),
+  );
+});
