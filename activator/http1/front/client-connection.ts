@@ -17,7 +17,9 @@ export interface ConnectionHost {
   readonly loans: BufferLoans;
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
+  /** Each response is the last of its connection. */
   readonly draining: boolean;
+  readonly accepting: boolean;
   nowMs(): number;
   began(exchange: Exchange): void;
   ended(exchange: Exchange): void;
@@ -52,6 +54,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   /** What was read behind the request of the exchange. */
   #ahead: Buffer | undefined;
   #inputEnded = false;
+  #asked = false;
   #dueMs: number;
 
   constructor(socket: WireSocket, host: ConnectionHost) {
@@ -71,6 +74,11 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   /** No request is under way, and nothing has come of one. */
   get idle(): boolean {
     return this.#phase === "reading" && this.#parser.isIdle;
+  }
+
+  /** A request is on its way: the first of a new connection, or one whose head has begun. */
+  get awaited(): boolean {
+    return this.#phase === "reading" && !(this.#asked && this.#parser.isIdle);
   }
 
   nextBuffer(): Buffer {
@@ -178,6 +186,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     const request = new ClientRequest(this.#parser.head.keep(), this.#peer);
     const exchange = new Exchange(this, request, new RequestBody(request.wire), this.#host.nowMs());
     this.#exchange = exchange;
+    this.#asked = true;
     this.#phase = "exchanging";
     this.#dueMs = Number.POSITIVE_INFINITY;
     if (start < end) this.#readBody(bytes, start, end);
@@ -224,7 +233,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#ahead = undefined;
     if (ahead) this.#readHead(ahead, 0, ahead.length);
     if (this.#inputEnded) this.ended();
-    else if (this.#host.draining) this.closeIdle();
+    else if (!this.#host.accepting) this.closeIdle();
     else if (this.#wantsMore) this.socket.resume();
   }
 
@@ -252,8 +261,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.socket.resume();
   }
 
-  /** Ends a connection on which nothing is under way. */
+  /** Ends a connection that has served its client and on which nothing is under way. */
   closeIdle(): void {
-    if (this.idle) this.#close();
+    if (this.idle && !this.awaited) this.#close();
   }
 }

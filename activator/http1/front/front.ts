@@ -44,11 +44,11 @@ export interface Front extends AsyncDisposable {
   readonly address: AddressInfo;
   /** Requests that are held or carried now. */
   readonly active: number;
-  /** From now on connections are closed once their response is sent; idle ones at once. New ones are still accepted. */
+  /** From now on each response says that its connection is closed behind it. New connections are still accepted. */
   beginDrain(): void;
-  /** Accepts no more connections. */
+  /** Accepts no more connections, and closes idle ones: by now those in use have been told in a response. */
   stopAccepting(): void;
-  /** Resolves as soon as no request is under way. */
+  /** Resolves as soon as no request is under way, and no accepted connection still has its first one to send. */
   idle(): Promise<void>;
 }
 
@@ -65,6 +65,7 @@ class SocketFront implements Front, ConnectionHost {
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
   draining = false;
+  accepting = true;
   active = 0;
   readonly #options: FrontOptions;
   readonly #parts: FrontParts;
@@ -105,15 +106,16 @@ class SocketFront implements Front, ConnectionHost {
 
   beginDrain(): void {
     this.draining = true;
-    for (const connection of this.#connections) connection.closeIdle();
   }
 
   stopAccepting(): void {
+    this.accepting = false;
     this.#server.close();
+    for (const connection of this.#connections) connection.closeIdle();
   }
 
   idle(): Promise<void> {
-    if (this.active === 0) return Promise.resolve();
+    if (this.#isIdle) return Promise.resolve();
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
   }
 
@@ -134,7 +136,7 @@ class SocketFront implements Front, ConnectionHost {
 
   ended(): void {
     this.active -= 1;
-    if (this.active === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+    this.#tellIfIdle();
   }
 
   refused(error: ActivatorError): void {
@@ -145,6 +147,16 @@ class SocketFront implements Front, ConnectionHost {
     if (!this.#connections.delete(connection)) return;
     this.#parts.sweep.remove(connection);
     this.#parts.events.disconnected();
+    this.#tellIfIdle();
+  }
+
+  get #isIdle(): boolean {
+    return this.active === 0 && !this.#connections.values().some(({ awaited }) => awaited);
+  }
+
+  #tellIfIdle(): void {
+    if (this.#idleWaiters.length === 0 || !this.#isIdle) return;
+    for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
   #accept(accepted: Socket): void {

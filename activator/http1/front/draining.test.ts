@@ -1,0 +1,77 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { eventually } from "../../../test/support/eventually.ts";
+import { dialled, hear, openBackend, openPassage } from "../../../test/support/passage.ts";
+import { WireReader } from "../proof/wire-reader.ts";
+
+const request = "POST /one HTTP/1.1\r\nHost: nova\r\nContent-Length: 2\r\n\r\nhi";
+const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+function answering() {
+  return openBackend((socket) => {
+    const reader = new WireReader("request");
+    let answered = 0;
+    socket.on("data", (bytes: Buffer) => {
+      reader.push(bytes);
+      for (; answered < reader.messages.length; answered += 1) socket.write(answer, "latin1");
+    });
+    socket.on("end", () => socket.end());
+  });
+}
+
+/** A client that has been served once, and keeps its connection. */
+async function served(port: number): Promise<Socket> {
+  const socket = await dialled(port);
+  socket.write(request);
+  await once(socket, "data");
+  return socket;
+}
+
+describe("a front that drains", () => {
+  it("answers the first request of a connection that it has accepted, however late it comes", async () => {
+    await using backend = await answering();
+    await using passage = await openPassage(backend.port);
+    const socket = await dialled(passage.port);
+    await eventually(() => passage.connections.open === 1);
+    passage.front.beginDrain();
+    passage.front.stopAccepting();
+    const idle = passage.front.idle();
+    const heard = hear(socket);
+    socket.write(request.slice(0, 20));
+    socket.write(request.slice(20));
+    expect(await heard).toMatch(/^HTTP\/1.1 200 OK[\s\S]*Connection: close[\s\S]*ok$/);
+    await idle;
+  });
+
+  it("does not wait for ever for a connection that asks for nothing", async () => {
+    await using backend = await answering();
+    await using passage = await openPassage(backend.port, { headersTimeoutMs: 200 });
+    const socket = await dialled(passage.port);
+    await eventually(() => passage.connections.open === 1);
+    const over = hear(socket);
+    passage.front.stopAccepting();
+    await passage.front.idle();
+    expect(await over).toBe("");
+  });
+
+  it("answers once more on a connection that it has kept, and says that this is the last", async () => {
+    await using backend = await answering();
+    await using passage = await openPassage(backend.port);
+    const socket = await served(passage.port);
+    passage.front.beginDrain();
+    const heard = hear(socket);
+    socket.write(request);
+    expect(await heard).toMatch(/Connection: close[\s\S]*ok$/);
+  });
+
+  it("closes what is idle when it accepts no more", async () => {
+    await using backend = await answering();
+    await using passage = await openPassage(backend.port);
+    const heard = hear(await served(passage.port));
+    passage.front.beginDrain();
+    passage.front.stopAccepting();
+    await passage.front.idle();
+    expect(await heard).toBe("");
+  });
+});
