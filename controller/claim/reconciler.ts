@@ -48,8 +48,8 @@ export class ClaimReconciler {
     const status = this.#conclude(end);
     const written = await this.#writeStatus(end.claim, status, signal);
     const problem = end.is === "ended" ? end.problem : undefined;
-    // Whoever wrote at the same time has woken the claim already; the next pass tells it.
-    if (!written) return throwIfToBeRetried(problem, {});
+    // Whoever wrote at the same time wakes the claim, and the next pass tells it; a refusal may have had no cause, though.
+    if (!written) return throwIfToBeRetried(problem, { requeueAfterMs: convergeMs });
     const sandbox = end.is === "ended" ? end.sandbox : undefined;
     const newlyExpired = !problem && isMarked(status) && !isMarked(end.claim.status);
     if (newlyExpired) this.#options.events?.record(happenings.expired(end.claim));

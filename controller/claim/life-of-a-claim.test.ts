@@ -1,0 +1,344 @@
+import { describe, expect, it, vi } from "vitest";
+import { findCondition } from "../../api/conditions.ts";
+import { podType } from "../../api/core.ts";
+import {
+  assignedSandboxAnnotation,
+  claimFirstReadyAtAnnotation,
+  controllerFirstObservedAtAnnotation,
+  launchTypeLabel,
+  podNameAnnotation,
+  suspensionCauseAnnotation,
+  warmPoolSandboxLabel,
+} from "../../api/keys.ts";
+import { networkPolicyType } from "../../api/network-policy.ts";
+import { sandboxType } from "../../api/sandbox.ts";
+import { sandboxClaimType } from "../../api/sandbox-claim.ts";
+import { sandboxTemplateType } from "../../api/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import { inactivityAt } from "../../api/suspension.ts";
+import { ApiError } from "../../kube/errors.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
+import { controlledBy } from "../../test/support/builders.ts";
+import { openClaimLab } from "../../test/support/claim-lab.ts";
+import { waiting } from "../../test/support/sandbox-lab.ts";
+
+const inThePast = "2026-01-01T00:00:00Z";
+/** For whom every claim is two seconds older than it is. */
+const twoSecondsAhead: Clock = {
+  now: () => new Date(systemClock.now().getTime() + 2_000),
+  ticksMs: () => systemClock.ticksMs(),
+  after: (delayMs, task) => systemClock.after(delayMs, task),
+  sleep: (delayMs, signal) => systemClock.sleep(delayMs, signal),
+};
+
+describe("a claim on a pool that is warm", () => {
+  it("C50, C74: gets a running sandbox, whose Pod loses the pool's label, and the pool refills behind it", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.warm(2);
+    await lab.claim("task");
+    const claim = await lab.untilReady("task");
+    const name = claim.status?.sandbox?.name ?? "";
+    expect(claim.status).toMatchObject({
+      sandbox: { podIPs: ["10.1.0.5"] },
+      conditions: [{ reason: "DependenciesReady", message: "Pod is Ready", observedGeneration: 1 }],
+    });
+    await vi.waitFor(async () => {
+      expect((await lab.get(podType, name))?.metadata.labels).not.toHaveProperty([warmPoolSandboxLabel]);
+      expect((await lab.get(sandboxWarmPoolType, "pool"))?.status).toMatchObject({ readyReplicas: 2 });
+    }, waiting);
+    expect(await lab.sandboxesOf(claim)).toMatchObject([
+      { metadata: { name, labels: { [launchTypeLabel]: "warm" }, annotations: { [podNameAnnotation]: name } } },
+    ]);
+    expect(await lab.eventReasons()).toEqual(["SandboxAdopted Adoption"]);
+  });
+
+  it("C36, C39, C42: waits a moment for one that gets its address, instead of having one made", async () => {
+    await using lab = await openClaimLab({ kubelet: false });
+    await lab.template();
+    await lab.pool(1);
+    await lab.spare("warm-1", { conditions: [], podIPs: [] });
+    await using claims = await lab.startClaims();
+    await lab.claim("task");
+    await vi.waitFor(() => expect(claims.calls).toHaveLength(1), waiting);
+    expect((await lab.get(sandboxClaimType, "task"))?.status).toBeUndefined();
+    await lab.patch(sandboxType, "warm-1", { status: { podIPs: ["10.1.0.5"] } }, "status");
+    const claim = await lab.untilReady("task", { reason: "SandboxNotReady" });
+    expect(claim.status?.sandbox).toEqual({ name: "warm-1", podIPs: ["10.1.0.5"] });
+  });
+
+  it("C40: has one made when none gets an address in time", async () => {
+    await using lab = await openClaimLab({ kubelet: false });
+    await lab.template();
+    await lab.pool(1);
+    await lab.spare("warm-1", { conditions: [], podIPs: [] });
+    await using _claims = await lab.startClaims({ clock: twoSecondsAhead });
+    await lab.claim("task");
+    expect((await lab.untilReady("task", { reason: "SandboxNotReady" })).status?.sandbox?.name).toBe("task");
+  });
+});
+
+describe("a claim on a pool that is empty", () => {
+  it("C1, C41: gets a sandbox of its own name, made at once", async () => {
+    await using lab = await openClaimLab();
+    await using controller = await lab.startController();
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("task");
+    const claim = await lab.untilReady("task");
+    expect(claim.status?.sandbox).toEqual({ name: "task", podIPs: ["10.1.0.5"] });
+    expect(claim.metadata.annotations).not.toHaveProperty([assignedSandboxAnnotation]);
+    await vi.waitFor(
+      async () => expect(await lab.eventReasons()).toEqual(["SandboxProvisioned Provisioning"]),
+      waiting,
+    );
+    expect(await controller.metrics()).toContain(
+      'agent_sandbox_claim_creation_total{namespace="default",sandbox_template="template",launch_type="cold",' +
+        'warmpool_name="pool",pod_condition="not_ready",created_by="unknown"} 1',
+    );
+  });
+
+  it("C2, C3, C4: says what is missing, and is served as soon as it is there", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.claim("task");
+    await lab.untilReady("task", { reason: "WarmPoolNotFound", message: 'SandboxWarmPool "pool" not found' });
+    await lab.pool(0);
+    await lab.untilReady("task", { reason: "TemplateNotFound", message: 'SandboxTemplate "template" not found' });
+    expect(await lab.get(sandboxType, "task")).toBeUndefined();
+    await lab.template();
+    await lab.untilReady("task");
+  });
+
+  it("W7: has a name that is no host name, and gets a sandbox whose name is one", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("team.task-7");
+    const claim = await lab.untilReady("team.task-7");
+    expect(claim.status?.sandbox?.name).toMatch(/^team-task-7-[0-9a-f]{8}$/);
+  });
+
+  it("W6, X4: says so when the API server refuses its sandbox for good, and calls that no error to be retried", async () => {
+    await using lab = await openClaimLab({ kubelet: false });
+    await lab.template();
+    await lab.pool(0);
+    const invalid = new ApiError(422, {
+      apiVersion: "v1",
+      kind: "Status",
+      reason: "Invalid",
+      message: "name too long",
+    });
+    await using claims = await lab.startClaims({
+      intercept: (call, proceed) => (call.verb === "create" ? Promise.reject(invalid) : proceed()),
+    });
+    await lab.claim("task");
+    await lab.untilReady("task", { reason: "InvalidConfiguration", message: "name too long" });
+    expect(await claims.registry.metrics()).toContain(
+      'controller_runtime_reconcile_errors_total{controller="sandboxclaim"} 0',
+    );
+  });
+});
+
+describe("a bound claim", () => {
+  it("C99: passes labels that its template gets on to its sandbox, the next time that it is looked at", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.warm(1);
+    await lab.claim("task");
+    const { status } = await lab.untilReady("task");
+    const name = status?.sandbox?.name ?? "";
+    await lab.patch(sandboxTemplateType, "template", {
+      spec: { podTemplate: { metadata: { labels: { tier: "gold" } } } },
+    });
+    await vi.waitFor(async () => {
+      await lab.patch(sandboxClaimType, "task", { metadata: { annotations: { note: `${performance.now()}` } } });
+      expect((await lab.get(podType, name))?.metadata.labels).toMatchObject({ tier: "gold" });
+    }, waiting);
+  });
+
+  it("C101: gets another sandbox when somebody deletes its own", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.warm(1);
+    await lab.claim("task");
+    const first = (await lab.untilReady("task")).status?.sandbox?.name ?? "";
+    await lab.client.delete(sandboxType, { namespace: "default", name: first });
+    await vi.waitFor(async () => {
+      const claim = await lab.untilReady("task");
+      expect(claim.status?.sandbox?.name).not.toBe(first);
+      expect((await lab.sandboxesOf(claim)).map(({ metadata }) => metadata.name)).toEqual([
+        claim.status?.sandbox?.name,
+      ]);
+    }, waiting);
+  });
+
+  it("W8: stays ready while its sandbox sleeps by itself, and tells when a person suspends it", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.warm(1);
+    await lab.claim("task");
+    const { status } = await lab.untilReady("task");
+    const name = status?.sandbox?.name ?? "";
+    const { generation = 0 } = (await lab.get(sandboxType, name))?.metadata ?? {};
+    const annotations = { [suspensionCauseAnnotation]: inactivityAt(generation + 1) };
+    await lab.patch(sandboxType, name, { metadata: { annotations }, spec: { operatingMode: "Suspended" } });
+    const asleep = await lab.untilReady("task", { reason: "SandboxSuspended", status: "True" });
+    await vi.waitFor(async () => {
+      expect((await lab.get(sandboxClaimType, "task"))?.status?.sandbox).toEqual({ name });
+    }, waiting);
+    expect(asleep.status?.conditions?.[0]?.lastTransitionTime).toBe(status?.conditions?.[0]?.lastTransitionTime);
+    await lab.patch(sandboxType, name, { spec: { operatingMode: "Running" } });
+    await lab.untilReady("task", { reason: "DependenciesReady", status: "True" });
+    await lab.patch(sandboxType, name, { spec: { operatingMode: "Suspended" } });
+    await lab.untilReady("task", { reason: "SandboxSuspended", status: "False", message: "Sandbox is suspended" });
+  });
+
+  it("C10, C11: loses the network policy that an older release made for it, and no other", async () => {
+    await using lab = await openClaimLab();
+    await lab.template();
+    await lab.pool(0);
+    const [old, other] = [await lab.claim("old"), await lab.claim("other")];
+    for (const claim of [old, other]) {
+      const ownerReferences = claim === old ? [controlledBy(claim)] : [];
+      const metadata = { name: `${claim.metadata.name}-network-policy`, namespace: "default", ownerReferences };
+      await lab.client.create(networkPolicyType, { metadata, spec: { podSelector: {} } });
+    }
+    await using _controller = await lab.startController();
+    await lab.untilReady("other");
+    await vi.waitFor(
+      async () => expect(await lab.get(networkPolicyType, "old-network-policy")).toBeUndefined(),
+      waiting,
+    );
+    expect(await lab.get(networkPolicyType, "other-network-policy")).toBeDefined();
+  });
+});
+
+describe("the end of a claim", () => {
+  it("C82, C83, C84: is told first, then its sandbox goes and the claim stays", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.warm(1);
+    await lab.claim("task");
+    await lab.untilReady("task");
+    await lab.patch(sandboxClaimType, "task", { spec: { lifecycle: { shutdownTime: inThePast } } });
+    const message = "Claim expired. Sandbox cleanup initiated.";
+    await lab.untilReady("task", { reason: "ClaimExpired", status: "False", message });
+    await vi.waitFor(async () => {
+      const claim = await lab.get(sandboxClaimType, "task");
+      expect(claim?.status).not.toHaveProperty("sandbox");
+      expect(claim && (await lab.sandboxesOf(claim))).toEqual([]);
+    }, waiting);
+    await vi.waitFor(async () => {
+      expect(await lab.eventReasons()).toEqual(["SandboxAdopted Adoption", "ClaimExpired Claim Expired"]);
+    }, waiting);
+  });
+
+  it("C86: takes the claim with it under Delete", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("task", { lifecycle: { shutdownTime: inThePast, shutdownPolicy: "Delete" } });
+    await vi.waitFor(async () => expect(await lab.get(sandboxClaimType, "task")).toBeUndefined(), waiting);
+    await vi.waitFor(async () => {
+      expect(await lab.eventReasons()).toEqual(["ClaimExpired Claim Expired", "ClaimExpired Deleting"]);
+    }, waiting);
+  });
+
+  it("C90, C93: comes with the end of its Pod when it is to last no longer", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("task", { lifecycle: { ttlSecondsAfterFinished: 0 } });
+    await lab.untilReady("task");
+    await lab.patch(podType, "task", { status: { phase: "Succeeded" } }, "status");
+    const claim = await lab.untilReady("task", { reason: "ClaimExpired" });
+    expect(findCondition(claim.status?.conditions, "Finished")).toMatchObject({
+      status: "True",
+      reason: "PodSucceeded",
+    });
+    await vi.waitFor(async () => expect(await lab.get(sandboxType, "task")).toBeUndefined(), waiting);
+    const kept = await lab.get(sandboxClaimType, "task");
+    expect(kept?.status?.conditions?.map(({ type }) => type)).toEqual(["Finished", "Ready"]);
+  });
+});
+
+describe("what a claim costs (5.12)", () => {
+  const writes = (calls: readonly { verb: string; kind: string; name: string; subresource: string | undefined }[]) =>
+    calls.map(({ verb, kind, subresource }) => [verb, kind, ...(subresource ? [subresource] : [])].join(" "));
+
+  it("is four writes of a warm one, none of them a read, and nothing at rest", async () => {
+    await using lab = await openClaimLab({ kubelet: false });
+    await lab.template();
+    await lab.pool(1);
+    await lab.spare("warm-1");
+    await using claims = await lab.startClaims();
+    await lab.claim("task");
+    await vi.waitFor(() => expect(claims.calls).toHaveLength(4), waiting);
+    expect(writes(claims.calls)).toEqual([
+      "patch SandboxClaim",
+      "patch Sandbox",
+      "patch SandboxClaim status",
+      "patch SandboxClaim",
+    ]);
+    for (let look = 1; look <= 10; look += 1) {
+      await lab.patch(sandboxClaimType, "task", { metadata: { annotations: { look: `${look}` } } });
+    }
+    await lab.claim("next", { warmPoolRef: { name: "missing" } });
+    await lab.untilReady("next", { reason: "WarmPoolNotFound" });
+    expect(writes(claims.calls.filter(({ name }) => name !== "next"))).toHaveLength(4);
+  });
+
+  it("C102: is one write less of a cold one that carries no notes, and it is timed all the same", async () => {
+    await using lab = await openClaimLab();
+    await using controller = await lab.startController({ flags: ["--disable-claim-observability-annotations"] });
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("task");
+    await lab.untilReady("task");
+    await vi.waitFor(async () => {
+      const { annotations } = (await lab.get(sandboxClaimType, "task"))?.metadata ?? {};
+      expect(annotations).toHaveProperty([claimFirstReadyAtAnnotation]);
+      expect(annotations).not.toHaveProperty([controllerFirstObservedAtAnnotation]);
+    }, waiting);
+    expect(await controller.metrics()).toMatch(/agent_sandbox_claim_controller_startup_latency_ms_count\{[^}]*\} 1/);
+    const ofClaim = writes(controller.calls.filter(({ kind }) => kind === "SandboxClaim"));
+    expect(ofClaim.filter((write) => write === "patch SandboxClaim")).toHaveLength(1);
+    expect(ofClaim.length).toBeLessThanOrEqual(4);
+  });
+
+  it("C103: is no event where they are switched off", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController({ flags: ["--disable-claim-events"] });
+    await lab.warm(1);
+    await lab.claim("task");
+    await lab.untilReady("task");
+    await lab.claim("next");
+    await lab.untilReady("next");
+    expect(await lab.eventReasons()).toEqual([]);
+  });
+
+  it("C81: is nothing more when somebody writes at the same time as its status: the next pass tells it", async () => {
+    await using lab = await openClaimLab({ kubelet: false });
+    await lab.template();
+    await lab.pool(1);
+    await lab.spare("warm-1");
+    const clash = { left: 1 };
+    await using claims = await lab.startClaims({
+      intercept: async (call, proceed) => {
+        if (call.subresource === "status" && clash.left-- > 0) {
+          await lab.patch(sandboxClaimType, "task", { metadata: { annotations: { note: "mine" } } });
+        }
+        return proceed();
+      },
+    });
+    await lab.claim("task");
+    await lab.untilReady("task");
+    const text = await claims.registry.metrics();
+    expect(text).toContain('controller_runtime_reconcile_errors_total{controller="sandboxclaim"} 0');
+    expect(text).toMatch(/agent_sandbox_claim_controller_startup_latency_ms_count\{[^}]*\} 1/);
+  });
+});
