@@ -5,6 +5,7 @@ import type { ClusterConfig } from "./config.ts";
 import { productImages } from "./images/product.ts";
 import { provideImages } from "./images/provide-images.ts";
 import { installChart } from "./install-chart.ts";
+import { linkPrograms } from "./link-programs.ts";
 import { prepareMachine } from "./prepare-machine.ts";
 import { type Cluster, startCluster } from "./start-cluster.ts";
 
@@ -26,6 +27,7 @@ export async function bringUp(
     clock,
     provideImages: (inside) => provideImages(inside, images),
   });
+  linkPrograms(cluster.layout, programs);
   await installChart(cluster.layout, programs.helm, images);
   return { ...cluster, programs };
 }

@@ -24,6 +24,8 @@ export function layoutOf(directory: string) {
     /** Seen by the components as the folder below, where the controller manager makes volumes of type hostPath. */
     volumes: path("volumes"),
     images: path("images"),
+    /** What a person puts on the PATH. */
+    programs: path("bin"),
     /** Says which chart, with which images, was installed last. */
     installed: path("installed"),
   } as const;

@@ -1,10 +1,12 @@
-// Brings a one-node Kubernetes up on this machine, or ends it: `npm run cluster -- [up | down] [flags]`.
+// Brings a one-node Kubernetes up on this machine, or ends it: `npm run cluster -- [up | down] [flags]`. Up ends by
+// waking a sandbox on it.
 import { systemClock } from "../lib/clock.ts";
 import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
 import { defaultCacheDirectory } from "../tools/build-tool.ts";
 import { bringUp } from "./bring-up.ts";
 import { clusterFlags, parseClusterConfig } from "./config.ts";
 import { endCluster } from "./end-cluster.ts";
+import { tour } from "./tour.ts";
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 
@@ -23,10 +25,9 @@ async function main(args: readonly string[]): Promise<number> {
       return 0;
     }
     const cacheDirectory = defaultCacheDirectory(process.env);
-    const { layout } = await bringUp(config, { cacheDirectory, environment: process.env, say }, clock);
+    const cluster = await bringUp(config, { cacheDirectory, environment: process.env, say }, clock);
     say(`the cluster is ready (${seconds()})`);
-    say(`  export KUBECONFIG=${layout.kubeconfig("admin")}`);
-    say(`  end it with: npm run cluster -- down`);
+    await tour(cluster, clock, (text) => void process.stdout.write(text));
     return 0;
   } catch (error) {
     return explain(error);

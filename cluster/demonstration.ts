@@ -1,0 +1,85 @@
+import { join } from "node:path";
+import { request } from "undici";
+import type { WakeTimeline } from "../api/wake-timeline.ts";
+import type { Clock } from "../lib/clock.ts";
+import { release } from "./install-chart.ts";
+import type { Kubectl } from "./kubectl.ts";
+import { stayAlive } from "./stay-alive.ts";
+import { waitUntil } from "./wait.ts";
+import { findWake } from "./wake-log.ts";
+
+const examples = join(import.meta.dirname, "..", "examples");
+const inRelease = `--namespace=${release.namespace}`;
+export const helloHost = "hello.default.sandbox.localhost";
+
+/** The sandbox did not do what the demonstration shows; the cluster stays up for whoever looks into it. */
+export class DemonstrationFailed extends Error {
+  override readonly name = "DemonstrationFailed";
+}
+
+/** Where sandboxes are reached from this machine: kube-proxy carries the Service's address here too. */
+export async function activatorUrl(kubectl: Kubectl): Promise<string> {
+  const address = "--output=jsonpath={.spec.clusterIP}:{.spec.ports[0].port}";
+  return `http://${await kubectl.run(["get", "service", "sandbox-router-svc", inRelease, address])}`;
+}
+
+/** Lays the example down asleep, also when an earlier run has left it awake. */
+export async function putHelloToSleep(kubectl: Kubectl): Promise<void> {
+  await kubectl.run(["apply", "--namespace=default", "--kustomize", join(examples, "hello")]);
+  await kubectl.run(["wait", "sandbox/hello", "--namespace=default", "--for=condition=Suspended", "--timeout=60s"]);
+}
+
+const answerWithinMs = 60_000;
+const logWithinMs = 5_000;
+
+/**
+ * Sends one request to the example, as any client would. The timeline is undefined where no log has it.
+ *
+ * @throws DemonstrationFailed
+ */
+export async function wakeHello(
+  kubectl: Kubectl,
+  url: string,
+  clock: Clock,
+): Promise<{ readonly answer: string; readonly timeline: WakeTimeline | undefined }> {
+  using _alive = stayAlive();
+  const userAgent = `demonstration/${crypto.randomUUID()}`;
+  const headers = { host: helloHost, authorization: `Bearer ${await readToken(kubectl)}`, "user-agent": userAgent };
+  const answer = await ask(url, headers);
+  let timeline: WakeTimeline | undefined;
+  const isLogged = async () => {
+    timeline = findWake(await activatorLog(kubectl), userAgent);
+    return timeline !== undefined;
+  };
+  const complaint = () => "no activator has logged the wake";
+  await waitUntil(isLogged, { clock, limitMs: logWithinMs, complaint }).catch(() => {});
+  return { answer, timeline };
+}
+
+/** The text of a good answer. */
+async function ask(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
+  const advice = "see `kubectl describe sandbox hello`";
+  const signal = AbortSignal.timeout(answerWithinMs);
+  const { statusCode, body } = await request(url, { headers, signal }).catch((cause: unknown) => {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new DemonstrationFailed(`hello has not answered: ${why}; ${advice}`, { cause });
+  });
+  const text = (await body.text()).trim();
+  if (statusCode === 200) return text;
+  throw new DemonstrationFailed(`hello has answered ${statusCode}: ${text}; ${advice}`);
+}
+
+async function readToken(kubectl: Kubectl): Promise<string> {
+  const token = await kubectl.run([
+    "get",
+    "secret",
+    "sandbox-router-token",
+    inRelease,
+    "--output=jsonpath={.data.token}",
+  ]);
+  return Buffer.from(token, "base64").toString();
+}
+
+/** What all replicas have written lately; either may have carried the request. */
+const activatorLog = (kubectl: Kubectl) =>
+  kubectl.run(["logs", "--selector=app=sandbox-router", inRelease, "--since=2m", "--tail=-1", "--ignore-errors"]);
