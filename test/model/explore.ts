@@ -1,4 +1,4 @@
-// An exhaustive explorer of small models: breadth first, so that a counterexample is as short as any.
+// An exhaustive explorer of small models: breadth first, so that no counterexample is shorter than the one it tells.
 
 /** One thing that can happen next. */
 export interface Step<S> {
