@@ -11,7 +11,7 @@ export interface Use {
   readonly unsettledUntilMs: number;
 }
 
-interface Record {
+interface Reported {
   readonly inFlight: number;
   readonly lastMs: number;
 }
@@ -20,7 +20,7 @@ interface Replica {
   epoch: string | undefined;
   cursor: number;
   contactMs: number;
-  readonly records: Map<string, Record>;
+  readonly records: Map<string, Reported>;
 }
 
 /** Answers are read several times as often as that. */
