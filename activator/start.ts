@@ -21,6 +21,7 @@ import { startOpsServer, urlOf } from "./ops-server.ts";
 import { Connector } from "./reach/connector.ts";
 import { Holds } from "./reach/holds.ts";
 import { Prober } from "./reach/prober.ts";
+import { type Claims, startClaims } from "./sandbox/claims.ts";
 import { type Cluster, startCluster } from "./sandbox/cluster.ts";
 import { serve, type World } from "./serve.ts";
 import { Slots } from "./slots.ts";
@@ -68,6 +69,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   await using started = new AsyncDisposableStack();
   const authorizer = await authorizerOf(config.authorization, parts.clock);
   const cluster = started.use(startCluster(parts));
+  const claims = started.use(startClaims(parts, cluster));
   const { clock, registry } = parts;
   const wires = {
     pool: started.use(new Pool(config.maxIdleUpstream, clock)),
@@ -75,9 +77,9 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     loans: new BufferLoans(ownBuffersMax),
   };
   const requests = createRequestMetrics(registry, version);
-  const world = buildWorld(config, { ...parts, ...wires, cluster, authorizer, requests });
+  const world = buildWorld(config, { ...parts, ...wires, cluster, claims, authorizer, requests });
   const state = { draining: false };
-  const isReady = () => cluster.synced && !state.draining;
+  const isReady = () => cluster.synced && claims.settled && !state.draining;
   const ops = started.use(await startOpsServer({ address: config.ops, registry, isReady }));
   if (config.metrics) started.use(await startOpsServer({ address: config.metrics, registry, isReady }));
   const events = createConnectionMetrics(registry, requests);
@@ -88,11 +90,13 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     ),
   );
   const running = started.move();
+  const failed = Promise.race([cluster.failed, claims.failed]);
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
     proxyUrl: urlOf(front.address),
     proxyPort: front.address.port,
     opsUrl: ops.url,
-    failed: cluster.failed,
+    failed,
     async drain() {
       state.draining = true;
       await drain(front, world.holds, config, clock);
@@ -116,12 +120,13 @@ interface WorldParts extends ActivatorParts {
   readonly sweep: Sweep;
   readonly loans: BufferLoans;
   readonly cluster: Cluster;
+  readonly claims: Claims;
   readonly authorizer: Authorizer;
   readonly requests: RequestMetrics;
 }
 
 function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange> {
-  const { client, clock, log, registry, onWake, pool, sweep, loans, cluster, authorizer, requests } = parts;
+  const { client, clock, log, registry, onWake, pool, sweep, loans, cluster, claims, authorizer, requests } = parts;
   const prober = new Prober(clock);
   cluster.onPodGone((podUid) => {
     pool.forgetPod(podUid);
@@ -142,7 +147,10 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
     options: config,
     maxRequestBodyBytes: config.maxRequestBodyBytes,
     find: config,
-    lookup: (namespace, name) => cluster.sandbox(namespace, name),
+    lookup: {
+      sandbox: (namespace, name) => cluster.sandbox(namespace, name),
+      claimed: (namespace, name) => claims.sandboxOf(namespace, name),
+    },
     clock,
     cluster,
     prober,

@@ -10,10 +10,14 @@ const container = {
   image: "program",
   ports: [{ containerPort: 53, protocol: "UDP" }, { containerPort: 3000 }],
 };
-const known: Lookup = (namespace, name) =>
-  namespace === "lab" && name === "nova"
-    ? aSandbox("nova", { podTemplate: { spec: { containers: [container] } } })
-    : undefined;
+const taken = aSandbox("warm-1", {
+  podTemplate: { spec: { containers: [{ name: "main", ports: [{ containerPort: 5000 }] }] } },
+});
+const nova = aSandbox("nova", { podTemplate: { spec: { containers: [container] } } });
+const known: Lookup = {
+  sandbox: (namespace, name) => (namespace === "lab" && name === "nova" ? nova : undefined),
+  claimed: (namespace, name) => (namespace === "lab" && (name === "task" || name === "nova") ? taken : undefined),
+};
 
 function head(host: string, headers: Record<string, string> | readonly HeaderPair[] = {}): RequestHead {
   const pairs = Array.isArray(headers) ? headers : Object.entries(headers);
@@ -37,6 +41,9 @@ describe("a host", () => {
     ["NOVA.Lab.Sandbox.Localhost.", "lab/nova:3000 by host"],
     ["8080--nova--lab.sandbox.localhost", "lab/nova:8080 by host"],
     ["other.lab.sandbox.localhost", "lab/other: by host"],
+    ["task.lab.sandbox.localhost", "lab/warm-1:5000 by host"],
+    ["8080--task--lab.sandbox.localhost", "lab/warm-1:8080 by host"],
+    ["task.other.sandbox.localhost", "other/task: by host"],
     ["nova.lab.svc", "lab/nova:3000 by host"],
     ["nova.lab.svc.cluster.local:80", "lab/nova:3000 by host"],
     ["nova--lab.sandbox.localhost", "404 UnknownHost"],
@@ -67,6 +74,19 @@ describe("a host", () => {
     [{ "X-Sandbox-Port": "22" }, "400 ConflictingHeaders"],
   ])("that names a sandbox takes no other answer from headers: %o", (headers, meaning) => {
     expect(found("nova.lab.sandbox.localhost", headers)).toBe(meaning);
+  });
+
+  it.each([
+    [{ "X-Sandbox-ID": "task" }, "lab/warm-1:5000 by host"],
+    [{ "X-Sandbox-ID": "warm-1" }, "lab/warm-1:5000 by host"],
+    [{ "X-Sandbox-ID": "nova" }, "400 ConflictingHeaders"],
+  ])("of a claim agrees with its name and with its sandbox's: %o", (headers, meaning) => {
+    expect(found("task.lab.sandbox.localhost", headers)).toBe(meaning);
+  });
+
+  it("of a claim is none inside the cluster, where names are Services'", () => {
+    expect(found("task.lab.svc")).toBe("400 MissingSandboxId");
+    expect(found("task.lab.svc", { "X-Sandbox-ID": "nova", "X-Sandbox-Namespace": "lab" })).toBe("lab/nova:8888");
   });
 
   it("that names a sandbox keeps /healthz for it", () => {

@@ -22,8 +22,13 @@ export interface FindOptions extends Domains {
   readonly allowLoopbackPodIp: boolean;
 }
 
-/** The sandbox that has a name, if one has. Names of other kinds may be asked here later; a Sandbox's wins. */
-export type Lookup = (namespace: string, name: string) => Sandbox | undefined;
+/** Where names are looked up. */
+export interface Lookup {
+  /** The sandbox of this name. */
+  sandbox(namespace: string, name: string): Sandbox | undefined;
+  /** The sandbox that the claim of this name has. */
+  claimed(namespace: string, name: string): Sandbox | undefined;
+}
 
 const defaultNamespace = "default";
 /** Port of a sandbox that declares none, and of requests that name a sandbox by headers alone. */
@@ -52,11 +57,13 @@ export function find(head: RequestHead, options: FindOptions, lookup: Lookup): R
 /** Whether the host of a request names a sandbox, so that every path on it, `/healthz` too, is the sandbox's. */
 export function hostNamesSandbox(head: RequestHead, options: Domains, lookup: Lookup): boolean {
   const meaning = readHost(head.host, options);
-  if (meaning.is === "service") return lookup(meaning.namespace, meaning.name) !== undefined;
+  if (meaning.is === "service") return lookup.sandbox(meaning.namespace, meaning.name) !== undefined;
   return meaning.is === "sandbox" || meaning.is === "unknown";
 }
 
 interface NamedByHost {
+  /** As the host spells it: the name of the sandbox, or of a claim that has it. */
+  readonly label: string;
   readonly name: string;
   readonly namespace: string;
   readonly port: number | undefined;
@@ -71,19 +78,29 @@ function namedSandbox(head: RequestHead, options: FindOptions, lookup: Lookup): 
       throw new ActivatorError("UnknownHost");
     case "other":
       return undefined;
-    case "sandbox":
-      return withDeclaredPort(meaning, lookup);
-    case "service":
+    case "sandbox": {
+      // A sandbox's own name wins: nobody takes another's host by a claim of its name.
+      const { namespace, name } = meaning;
+      return named(meaning, lookup.sandbox(namespace, name) ?? lookup.claimed(namespace, name));
+    }
+    case "service": {
       // Clients in the cluster reach the activator itself by a Service name, and say by headers whom they mean.
-      return lookup(meaning.namespace, meaning.name)
-        ? withDeclaredPort({ ...meaning, port: undefined }, lookup)
-        : undefined;
+      const sandbox = lookup.sandbox(meaning.namespace, meaning.name);
+      return sandbox && named({ ...meaning, port: undefined }, sandbox);
+    }
   }
 }
 
-function withDeclaredPort({ name, namespace, port }: NamedByHost, lookup: Lookup): NamedByHost {
-  const sandbox = port === undefined ? lookup(namespace, name) : undefined;
-  return { name, namespace, port: sandbox ? firstPortOf(sandbox) : port };
+function named(
+  { name, namespace, port }: Pick<NamedByHost, "name" | "namespace" | "port">,
+  sandbox: Sandbox | undefined,
+): NamedByHost {
+  return {
+    label: name,
+    name: sandbox?.metadata.name ?? name,
+    namespace,
+    port: port ?? (sandbox && firstPortOf(sandbox)),
+  };
 }
 
 /** The port that is meant where none is named. */
@@ -94,7 +111,7 @@ export function firstPortOf(sandbox: Sandbox): number {
 
 function agrees(headers: RoutingHeaders, named: NamedByHost): boolean {
   return (
-    (headers.id ?? named.name) === named.name &&
+    (headers.id === undefined || headers.id === named.label || headers.id === named.name) &&
     (headers.namespace ?? named.namespace) === named.namespace &&
     (headers.port === undefined || named.port === undefined || headers.port === named.port)
   );
