@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { leaseType, type Pod, podType } from "../../../../api/core.ts";
+import type { Stored } from "../../../../api/meta.ts";
+import { release } from "../../../../cluster/install-chart.ts";
+import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
+
+const { namespace } = release;
+
+/** The Pods of one of the two programs that have not been told to end. */
+export async function replicasOf(
+  { client }: ClusterUnderTest,
+  app: "sandbox-router" | "agent-sandbox-controller",
+): Promise<readonly Stored<Pod>[]> {
+  const { items } = await client.list(podType, { namespace, labelSelector: `app=${app}` });
+  return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+}
+
+/** The identity in the controllers' Lease; empty while nobody leads. */
+export async function leaderIdentity({ client }: ClusterUnderTest): Promise<string> {
+  const lease = await client.get(leaseType, { namespace, name: "a3317529.agent-sandbox.x-k8s.io" });
+  return lease.spec?.holderIdentity ?? "";
+}
+
+export async function leadingReplica(cluster: ClusterUnderTest): Promise<Stored<Pod>> {
+  const leader = await leaderIdentity(cluster);
+  const replicas = await replicasOf(cluster, "agent-sandbox-controller");
+  const found = replicas.find(({ metadata }) => leader.startsWith(`${metadata.name}_`));
+  if (!found) throw new Error(`no replica of the controller is ${leader || "the leader"}`);
+  return found;
+}
+
+/** The requests that all replicas of the activator hold. */
+export async function heldRequests(cluster: ClusterUnderTest): Promise<number> {
+  const replicas = await replicasOf(cluster, "sandbox-router");
+  const counts = replicas.map(async ({ status }) => {
+    const response = await fetch(`http://${status?.podIP}:9090/metrics`);
+    return Number(/^rouse_activator_held_requests (\d+)/m.exec(await response.text())?.[1]);
+  });
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}
+
+/** `kill -9` for the program in a Pod; its kubelet starts it anew. */
+export function killProgramOf({ metadata }: Stored<Pod>): void {
+  const pids = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry));
+  const programs = pids.filter((pid) => {
+    const inPod = readProcess(pid, "cgroup").includes(`/pod${metadata.uid}/`);
+    return inPod && readProcess(pid, "cmdline").includes("main.ts");
+  });
+  if (programs.length === 0) throw new Error(`no program runs in Pod ${metadata.name}`);
+  for (const pid of programs) process.kill(Number(pid), "SIGKILL");
+}
+
+/** Empty for a process that has ended meanwhile. */
+function readProcess(pid: string, file: "cgroup" | "cmdline"): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "utf8");
+  } catch {
+    return "";
+  }
+}
