@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
 import { bringUp } from "../../../cluster/bring-up.ts";
+import type { BuiltPrograms } from "../../../cluster/components.ts";
 import { parseClusterConfig } from "../../../cluster/config.ts";
 import { stayAlive } from "../../../cluster/stay-alive.ts";
 import { waitUntil } from "../../../cluster/wait.ts";
@@ -17,6 +18,7 @@ declare module "vitest" {
     /** Paths of the programs. */
     readonly kubectl: string;
     readonly helm: string;
+    readonly programs: BuiltPrograms;
   }
 }
 
@@ -37,6 +39,7 @@ export async function setup(project: TestProject): Promise<() => void> {
     project.provide("kubeconfig", layout.kubeconfig("admin"));
     project.provide("kubectl", programs.kubectl);
     project.provide("helm", programs.helm);
+    project.provide("programs", programs);
   } catch (error) {
     turn[Symbol.dispose]();
     throw error;
