@@ -21,6 +21,7 @@ export async function bringUp(
 ): Promise<Cluster & { readonly programs: BuiltPrograms }> {
   const programs = await prepareMachine(config, builder);
   const images = productImages();
+  builder.say("starting Kubernetes, and making the images that are missing (a minute or two the first time) ...");
   const cluster = await startCluster({
     directory: config.directory,
     programs,
@@ -28,6 +29,7 @@ export async function bringUp(
     provideImages: (inside) => provideImages(inside, images),
   });
   linkPrograms(cluster.layout, programs);
+  builder.say("installing the chart ...");
   await installChart(cluster.layout, programs.helm, images);
   return { ...cluster, programs };
 }
