@@ -56,13 +56,25 @@ export interface Ended {
 
 /** The values of a header in their order; `name` in lower case. */
 export function headerValues(headers: readonly HeaderPair[], name: string): readonly string[] {
-  return headers.filter(([each]) => each.toLowerCase() === name).map(([, value]) => value);
+  let values: string[] | undefined;
+  for (const pair of headers) {
+    if (!isNamed(pair, name)) continue;
+    if (values) values.push(pair[1]);
+    else values = [pair[1]];
+  }
+  return values ?? none;
 }
 
 /** The first value of a header, trimmed; undefined where it is absent or empty. */
 export function headerValue(headers: readonly HeaderPair[], name: string): string | undefined {
-  return headerValues(headers, name)[0]?.trim() || undefined;
+  for (const pair of headers) if (isNamed(pair, name)) return pair[1].trim() || undefined;
+  return undefined;
 }
+
+const none: readonly string[] = [];
+
+// Every request is asked for a dozen headers, and has few of them: the length alone tells most names apart.
+const isNamed = ([each]: HeaderPair, name: string) => each.length === name.length && each.toLowerCase() === name;
 
 /** Path of a request target, without the query. */
 export function pathOf(target: string): string {

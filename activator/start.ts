@@ -13,6 +13,7 @@ import { type ActivatorConfig, type Authorization, ConfigError } from "./config.
 import { createHttp1Carrier } from "./http1/carrier/carrier.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
 import { type Front, startHttp1Front } from "./http1/front/front.ts";
+import { AccessLog } from "./observe/access-log.ts";
 import { createConnectionMetrics } from "./observe/connection-metrics.ts";
 import { Observer } from "./observe/observer.ts";
 import { createRequestMetrics, type RequestMetrics } from "./observe/request-metrics.ts";
@@ -77,7 +78,9 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     loans: new BufferLoans(ownBuffersMax),
   };
   const requests = createRequestMetrics(registry, version);
-  const world = buildWorld(config, { ...parts, ...wires, cluster, claims, authorizer, requests });
+  const accessLog = config.accessLog && parts.log.isLevelEnabled("info") ? accessLogOf(parts) : undefined;
+  if (accessLog) started.use(accessLog);
+  const world = buildWorld(config, { ...parts, ...wires, cluster, claims, authorizer, requests, accessLog });
   const state = { draining: false };
   const isReady = () => cluster.synced && claims.settled && !state.draining;
   const ops = started.use(await startOpsServer({ address: config.ops, registry, isReady }));
@@ -123,10 +126,14 @@ interface WorldParts extends ActivatorParts {
   readonly claims: Claims;
   readonly authorizer: Authorizer;
   readonly requests: RequestMetrics;
+  readonly accessLog: AccessLog | undefined;
 }
 
+const accessLogOf = ({ log, clock }: ActivatorParts) =>
+  new AccessLog(log.child({ logger: "sandbox-router.access" }), clock);
+
 function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange> {
-  const { client, clock, log, registry, onWake, pool, sweep, loans, cluster, claims, authorizer, requests } = parts;
+  const { client, clock, log, registry, onWake, pool, sweep, loans, cluster, claims, authorizer } = parts;
   const prober = new Prober(clock);
   cluster.onPodGone((podUid) => {
     pool.forgetPod(podUid);
@@ -135,9 +142,9 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
   const observer = new Observer({
     clock,
     log,
-    requests,
+    requests: parts.requests,
     wakes: createWakeMetrics(registry),
-    accessLog: config.accessLog ? log.child({ logger: "sandbox-router.access" }) : undefined,
+    accessLog: parts.accessLog,
     podSeenMs: (podUid) => cluster.podSeenMs(podUid),
     acceptedMs: (target) => prober.acceptedMs(target),
     knowsSandbox: (namespace, name) => cluster.sandbox(namespace, name) !== undefined,

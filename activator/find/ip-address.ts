@@ -1,4 +1,5 @@
 import { BlockList, isIP } from "node:net";
+import { LRUCache } from "lru-cache";
 
 const dialledByNobody = new BlockList();
 for (const [network, prefix] of [
@@ -31,11 +32,25 @@ export function canonicalIp(text: string): string | undefined {
   return embeddedIpv4(groups) ?? new URL(`http://[${text}]`).hostname.slice(1, -1);
 }
 
+type AddressClass = "pod" | "loopback" | "nobody";
+
+/** Of addresses that were asked about lately: every request asks, and few addresses are in use at once. */
+const classes = new LRUCache<string, AddressClass>({ max: 4_096 });
+
 /** Whether an address in canonical form may be a Pod's: unicast, and loopback only where that is asked for. */
 export function isDiallable(ip: string, allowLoopback: boolean): boolean {
+  let known = classes.get(ip);
+  if (known === undefined) {
+    known = classOf(ip);
+    classes.set(ip, known);
+  }
+  return known === "pod" || (known === "loopback" && allowLoopback);
+}
+
+function classOf(ip: string): AddressClass {
   const family = isIP(ip) === 6 ? "ipv6" : "ipv4";
-  if (dialledByNobody.check(ip, family)) return false;
-  return allowLoopback || !loopback.check(ip, family);
+  if (dialledByNobody.check(ip, family)) return "nobody";
+  return loopback.check(ip, family) ? "loopback" : "pod";
 }
 
 function groupsOf(ipv6: string): readonly number[] {

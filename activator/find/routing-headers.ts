@@ -40,10 +40,11 @@ function readPodIp(headers: readonly HeaderPair[], allowLoopback: boolean): stri
 }
 
 function readOne(headers: readonly HeaderPair[], name: string, disagree: ErrorCode): string | undefined {
-  const values = new Set(headerValues(headers, name).map((value) => value.trim()));
-  if (values.size > 1) throw new ActivatorError(disagree);
-  const [value] = values;
-  return value || undefined;
+  const [value, ...others] = headerValues(headers, name);
+  if (value === undefined) return undefined;
+  const trimmed = value.trim();
+  if (others.some((other) => other.trim() !== trimmed)) throw new ActivatorError(disagree);
+  return trimmed || undefined;
 }
 
 /** `X-Sandbox-Timeout` in milliseconds; undefined where it is absent or of no use (spec router 10.3). */

@@ -72,7 +72,7 @@ export class FieldSection {
   /** Makes this a copy of another section, with bytes of its own that start at 0. Returns how far every place moved. */
   protected copyFrom(other: FieldSection): number {
     const moved = other.start;
-    this.bytes = Buffer.allocUnsafeSlow(other.end - other.start);
+    this.bytes = Buffer.allocUnsafe(other.end - other.start);
     other.bytes.copy(this.bytes, 0, other.start, other.end);
     this.start = 0;
     this.end = other.end - moved;

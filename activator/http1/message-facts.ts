@@ -40,7 +40,15 @@ export class MessageFacts {
   }
 
   copyFrom(other: MessageFacts): void {
-    Object.assign(this, other);
+    this.host = other.host;
+    this.contentLength = other.contentLength;
+    this.isChunked = other.isChunked;
+    this.connectionOptions = other.connectionOptions;
+    this.hasUpgrade = other.hasUpgrade;
+    this.hasExpect = other.hasExpect;
+    this.hasTe = other.hasTe;
+    this.hasTrailer = other.hasTrailer;
+    this.hasKeepAlive = other.hasKeepAlive;
   }
 
   /** Takes note of a field, or says what is wrong with it. */

@@ -9,7 +9,7 @@ import type { Journey } from "../reach/reach.ts";
 import type { Ended, Incoming } from "../request.ts";
 import type { Target } from "../sandbox/look.ts";
 import type { Wake } from "../wake/waker.ts";
-import { logAccess } from "./access-log.ts";
+import type { AccessLog } from "./access-log.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 import type { WakeMetrics, WakeOutcome } from "./wake-metrics.ts";
 
@@ -18,7 +18,7 @@ export interface ObserverOptions {
   readonly requests: RequestMetrics;
   readonly wakes: WakeMetrics;
   /** Absent: no access log. */
-  readonly accessLog: Logger | undefined;
+  readonly accessLog: AccessLog | undefined;
   readonly log: Logger;
   readonly podSeenMs: (podUid: string) => number | undefined;
   readonly acceptedMs: (target: Target) => number | undefined;
@@ -126,7 +126,7 @@ export class Story implements Journey {
     requests.ended(head.method, ended.status, this.#namespace, durationMs / 1000);
     const wake = this.#timeline();
     if (wake) wakes.wakeEnded(this.#outcome(), (wake.firstByte ?? durationMs) / 1000);
-    if (accessLog) logAccess(accessLog, { head, ended, durationMs, reason: this.#reason, wake });
+    accessLog?.add({ head, ended, durationMs, reason: this.#reason, wake });
   }
 
   get #namespace(): string {

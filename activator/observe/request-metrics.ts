@@ -1,7 +1,7 @@
-import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { Counter, Gauge, type Registry } from "prom-client";
 import { activatorErrors, type ErrorCode } from "../errors.ts";
+import { RequestSeries } from "./request-series.ts";
 
-const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
 
 export type UpstreamFailure = "dial" | "timeout" | "eof" | "other";
@@ -9,20 +9,7 @@ export type UpstreamFailure = "dial" | "timeout" | "eof" | "other";
 /** The series of the ecosystem's router, by its names, and what this router refuses. */
 export function createRequestMetrics(registry: Registry, version: string) {
   const registers = [registry];
-  const labelNames = ["method", "code", "sandbox_namespace"] as const;
-  const requests = new Counter({
-    name: "sandbox_router_requests_total",
-    help: "Requests that ended, by method, status code and namespace.",
-    labelNames,
-    registers,
-  });
-  const duration = new Histogram({
-    name: "sandbox_router_request_duration_seconds",
-    help: "Time from the request's head to the end of the response; of an upgrade, its whole life.",
-    labelNames,
-    buckets: durationBuckets,
-    registers,
-  });
+  const series = new RequestSeries(registry);
   const inflight = new Gauge({
     name: "sandbox_router_inflight_requests",
     help: "Requests that are held or carried now.",
@@ -40,11 +27,16 @@ export function createRequestMetrics(registry: Registry, version: string) {
     labelNames: ["sandbox_namespace"] as const,
     registers,
   });
+  const allowed = new Map<string, number>();
   const decisions = new Counter({
     name: "sandbox_router_authz_decisions_total",
     help: "Authorization decisions.",
     labelNames: ["sandbox_namespace", "decision"] as const,
     registers,
+    collect() {
+      for (const [namespace, count] of allowed) this.inc({ sandbox_namespace: namespace, decision: "allow" }, count);
+      allowed.clear();
+    },
   });
   const refused = new Counter({
     name: "rouse_activator_refused_total",
@@ -66,15 +58,15 @@ export function createRequestMetrics(registry: Registry, version: string) {
     ended(method: string, status: number, namespace: string, seconds: number): void {
       inflight.dec();
       // Both labels come from clients, who could otherwise make as many series as they like.
-      const labels = { method: methods.has(method) ? method : "other", code: status, sandbox_namespace: namespace };
-      requests.inc(labels);
-      duration.observe(labels, seconds);
+      series.ended(methods.has(method) ? method : "other", status, namespace, seconds);
     },
     upstreamFailed: (namespace: string, reason: UpstreamFailure) =>
       upstreamErrors.inc({ sandbox_namespace: namespace, reason }),
     retried: (namespace: string) => retries.inc({ sandbox_namespace: namespace }),
-    decided: (namespace: string, decision: "allow" | "deny") =>
-      decisions.inc({ sandbox_namespace: namespace, decision }),
+    decided(namespace: string, decision: "allow" | "deny"): void {
+      if (decision === "allow") allowed.set(namespace, (allowed.get(namespace) ?? 0) + 1);
+      else decisions.inc({ sandbox_namespace: namespace, decision });
+    },
     refused: (reason: ErrorCode) => refused.inc({ reason }),
   };
 }

@@ -129,19 +129,23 @@ function lookAtAddress(question: Question, pod: Stored<Pod>, trouble: ActivatorE
   if (ip === undefined || !isDiallable(ip, question.allowLoopbackPodIp)) {
     return refused(new ActivatorError("BadAddress", { subject }));
   }
-  const startedAt = new Date(pod.status?.startTime ?? pod.metadata.creationTimestamp);
-  const young = now.getTime() - startedAt.getTime() < autoResume.timeoutSeconds * 1000;
+  const young = now.getTime() - startedMs(pod) < autoResume.timeoutSeconds * 1000;
   const target = { podUid: pod.metadata.uid, ip, port, probes: readiness.probes, young };
   return { is: "addressed", target, trouble };
 }
 
 /** The Pod's own address; of several, the one that the client asked for, if it is one of them. */
 function addressOf(pod: Pod, asked: string | undefined): string | undefined {
-  const own = [pod.status?.podIP, ...(pod.status?.podIPs ?? []).map(({ ip }) => ip)]
-    .flatMap((ip) => (ip ? [canonicalIp(ip)] : []))
-    .filter((ip) => ip !== undefined);
-  return own.find((ip) => ip === asked) ?? own[0];
+  const { podIP, podIPs = [] } = pod.status ?? {};
+  if (asked !== undefined && asked !== podIP) {
+    const own = podIPs.map(({ ip }) => canonicalIp(ip)).find((ip) => ip === asked);
+    if (own !== undefined) return own;
+  }
+  const first = podIP || podIPs.find(({ ip }) => ip)?.ip;
+  return first === undefined ? undefined : canonicalIp(first);
 }
+
+const startedMs = ({ status, metadata }: Stored<Pod>) => Date.parse(status?.startTime ?? metadata.creationTimestamp);
 
 const declares = (pod: Pod, port: number) =>
   (pod.spec?.containers ?? []).some(({ ports }) => ports?.some(({ containerPort }) => containerPort === port));

@@ -1,0 +1,99 @@
+import { hostOf, hostsMax, ports } from "./ports.ts";
+
+/** nginx as a back-end; `files` holds `64k` and `1m`. */
+export const nginxBackend = (directory: string): string => `
+worker_processes 1;
+pid ${directory}/backend.pid;
+error_log ${directory}/backend-error.log crit;
+events { worker_connections 16384; }
+http {
+  access_log off;
+  keepalive_requests 100000000;
+  sendfile on;
+  tcp_nodelay on;
+  open_file_cache max=16;
+  server {
+    listen 127.0.0.1:${ports.files} backlog=4096;
+    root ${directory};
+    location = / { default_type text/plain; return 200 "hello, world!\\n"; }
+  }
+}
+`;
+
+/** nginx as a proxy: one worker, pools of idle connections, an access log in a file. */
+export function nginxProxy(directory: string): string {
+  const hosts = Array.from({ length: hostsMax }, (_, n) => n);
+  const upstreams = hosts.map((n) => `upstream h${n} { server 127.0.0.1:${ports.files}; keepalive 20; }`).join("\n  ");
+  const names = hosts.map((n) => `${hostOf(ports.files, n)} h${n};`).join("\n    ");
+  return `
+worker_processes 1;
+pid ${directory}/proxy.pid;
+error_log ${directory}/proxy-error.log crit;
+events { worker_connections 32768; }
+http {
+  access_log ${directory}/proxy-access.log;
+  keepalive_requests 100000000;
+  tcp_nodelay on;
+  proxy_http_version 1.1;
+  proxy_set_header Connection "";
+  proxy_set_header Host $host;
+  proxy_set_header X-Forwarded-For $remote_addr;
+  proxy_set_header X-Forwarded-Host $host;
+  proxy_set_header X-Forwarded-Proto http;
+  proxy_request_buffering off;
+  client_max_body_size 0;
+  map_hash_max_size 4096;
+  map_hash_bucket_size 128;
+  ${upstreams}
+  upstream streams { server 127.0.0.1:${ports.streams}; keepalive 64; }
+  map $host $named {
+    default h0;
+    ${names}
+  }
+  server {
+    listen 127.0.0.1:${ports.proxy} backlog=4096;
+    location / { proxy_pass http://$named; }
+    location /up { proxy_pass http://streams; }
+    location /chunked { proxy_pass http://streams; }
+    location /ws {
+      proxy_pass http://streams;
+      proxy_set_header Connection "Upgrade";
+      proxy_set_header Upgrade $http_upgrade;
+    }
+  }
+}
+`;
+}
+
+/** haproxy: one thread, reused connections, an access log on standard output. */
+export function haproxy(): string {
+  const hosts = Array.from({ length: hostsMax }, (_, n) => n);
+  const backends = hosts.map((n) => `backend h${n}\n  server s 127.0.0.1:${ports.files} pool-max-conn 20`).join("\n");
+  return `
+global
+  nbthread 1
+  maxconn 40000
+  log stdout format raw local0
+  stats timeout 1s
+defaults
+  mode http
+  log global
+  option httplog
+  option forwardfor
+  http-reuse always
+  timeout client 60s
+  timeout server 60s
+  timeout connect 5s
+  timeout tunnel 1h
+frontend proxy
+  bind 127.0.0.1:${ports.proxy}
+  http-request set-header X-Forwarded-Host %[req.hdr(host)]
+  http-request set-header X-Forwarded-Proto http
+  use_backend streams if { path_beg /up /chunked /ws }
+  use_backend %[req.hdr(host),field(3,-),field(1,.),regsub(^s,h)] if { req.hdr(host) -m beg ${ports.files}-- }
+  default_backend h0
+backend streams
+  server s 127.0.0.1:${ports.streams} pool-max-conn 64
+${backends}
+`;
+}

@@ -1,0 +1,34 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/** Linux counts CPU time in steps of 10 ms. */
+const ticksPerSecond = 100;
+
+/** CPU seconds that a process and all that it started have used so far. */
+export function cpuSeconds(pid: number): number {
+  return treeOf(pid).reduce((sum, each) => {
+    const fields = statOf(each);
+    return sum + (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / ticksPerSecond;
+  }, 0);
+}
+
+/** Bytes of memory that a process has in use, shared pages included. */
+export function residentBytes(pid: number): number {
+  const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return Number(line?.[1] ?? 0) * 1024;
+}
+
+function treeOf(pid: number): readonly number[] {
+  const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
+  const children = all.map(Number).filter((each) => Number(statOf(each)[1]) === pid);
+  return [pid, ...children.flatMap(treeOf)];
+}
+
+/** The fields of /proc/PID/stat after the name: the state, the parent, ...; empty when the process is gone. */
+function statOf(pid: number): readonly string[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return text.slice(text.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return [];
+  }
+}

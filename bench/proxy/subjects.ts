@@ -1,0 +1,138 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { openSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { haproxy, nginxBackend, nginxProxy } from "./configurations.ts";
+import { ports } from "./ports.ts";
+
+/** The proxy has one core, everything else has the other. */
+export const cores = { proxy: "0", rest: "1" } as const;
+
+export interface Running extends AsyncDisposable {
+  readonly pid: number;
+}
+
+export interface Surroundings {
+  /** For configurations, logs and files. */
+  readonly directory: string;
+  /** URL of the API server that the activator watches. */
+  readonly api: string;
+}
+
+/** What is measured. Each has a core of its own, an access log in a file, and warm connections behind it. */
+export const subjects: Readonly<Record<string, (around: Surroundings) => Promise<Running>>> = {
+  rouse: startActivator,
+  nginx: ({ directory }) => startNginx(directory, "proxy", nginxProxy(directory), cores.proxy, ports.proxy),
+  haproxy: startHaproxy,
+  "node:http": ({ directory }) => startNode(directory, "node-http-proxy.ts", [], cores.proxy, ports.proxy),
+  "http-proxy": ({ directory }) =>
+    startNode(directory, "http-proxy.ts", [process.env["HTTP_PROXY_AT"] ?? "."], cores.proxy, ports.proxy),
+};
+
+/** The two back-ends, on the core of the load. */
+export async function startBackends(directory: string): Promise<AsyncDisposable> {
+  for (const [name, bytes] of [
+    ["64k", 65_536],
+    ["1m", 1_048_576],
+  ] as const) {
+    writeFileSync(join(directory, name), Buffer.alloc(bytes, name));
+  }
+  const started = new AsyncDisposableStack();
+  started.use(await startNginx(directory, "backend", nginxBackend(directory), cores.rest, ports.files));
+  started.use(await startNode(directory, "streams-backend.ts", [], cores.rest, ports.streams));
+  return started;
+}
+
+/** The API server that the activator watches; resolves with its URL. */
+export async function startWorld(): Promise<Running & { readonly url: string }> {
+  const program = join(import.meta.dirname, "world.ts");
+  const child = spawn("taskset", ["-c", cores.rest, process.execPath, program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [line] = await once(child.stdout, "data");
+  return { url: String(line).trim(), ...running(child) };
+}
+
+function startActivator({ directory, api }: Surroundings): Promise<Running> {
+  const cluster = { name: "bench", cluster: { server: api } };
+  const context = { name: "bench", context: { cluster: "bench", user: "bench" } };
+  const users = [{ name: "bench", user: {} }];
+  const kubeconfig = join(directory, "kubeconfig");
+  const config = { apiVersion: "v1", kind: "Config", clusters: [cluster], contexts: [context], users };
+  writeFileSync(kubeconfig, JSON.stringify({ ...config, "current-context": "bench" }));
+  const flags = [
+    `--kubeconfig=${kubeconfig}`,
+    `--http-bind-address=127.0.0.1:${ports.proxy}`,
+    `--health-probe-bind-address=127.0.0.1:${ports.ops}`,
+    ...["--metrics-bind-address=", "--authz-mode=allow-all", "--allow-loopback-pod-ip", "--max-idle-upstream=64"],
+    ...["--held-max-total=20000", "--held-max-per-namespace=20000", "--held-max-per-sandbox=20000"],
+    ...["--drain-settle=0s", "--shutdown-timeout=0s"],
+  ];
+  const program = join(import.meta.dirname, "..", "..", "activator", "main.ts");
+  return startNode(directory, program, flags, cores.proxy, ports.ops);
+}
+
+async function startNode(
+  directory: string,
+  program: string,
+  flags: readonly string[],
+  core: string,
+  port: number,
+): Promise<Running> {
+  const log = openSync(join(directory, "access.log"), "a");
+  const options = (process.env["PROXY_NODE_OPTIONS"] ?? "").split(" ").filter(Boolean);
+  const path = join(import.meta.dirname, program).replace(/^.*\/(?=\/)/, "");
+  const file = program.startsWith("/") ? program : path;
+  const child = spawn("taskset", ["-c", core, process.execPath, ...options, file, ...flags], {
+    stdio: ["ignore", "ignore", log],
+  });
+  return up(child, port);
+}
+
+function startNginx(directory: string, name: string, text: string, core: string, port: number): Promise<Running> {
+  const file = join(directory, `${name}.conf`);
+  writeFileSync(file, text);
+  const flags = ["-c", core, "nginx", "-c", file, "-e", join(directory, `${name}-error.log`), "-g", "daemon off;"];
+  return up(spawn("taskset", flags, { stdio: "ignore" }), port);
+}
+
+function startHaproxy({ directory }: Surroundings): Promise<Running> {
+  const file = join(directory, "haproxy.cfg");
+  writeFileSync(file, haproxy());
+  const log = openSync(join(directory, "haproxy-access.log"), "a");
+  const child = spawn("taskset", ["-c", cores.proxy, "haproxy", "-db", "-f", file], {
+    stdio: ["ignore", log, "ignore"],
+  });
+  return up(child, ports.proxy);
+}
+
+async function up(child: ChildProcess, port: number): Promise<Running> {
+  for (let waitedMs = 0; !(await accepts(port)); waitedMs += 50) {
+    if (child.exitCode !== null || waitedMs > 20_000) throw new Error(`${child.spawnargs.join(" ")} did not start`);
+    await delay(50);
+  }
+  await delay(300);
+  return running(child);
+}
+
+function running(child: ChildProcess): Running {
+  return {
+    pid: child.pid ?? 0,
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null) return;
+      const exited = once(child, "exit");
+      child.kill("SIGTERM");
+      await exited;
+    },
+  };
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1" });
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}

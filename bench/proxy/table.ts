@@ -1,0 +1,46 @@
+export interface Measurement {
+  readonly scenario: string;
+  readonly proxy: string;
+  readonly perSecond?: number;
+  /** For each second of CPU time that the proxy used. */
+  readonly perCpuSecond?: number;
+  /** Milliseconds. */
+  readonly p50?: number;
+  readonly p99?: number;
+  readonly failures: number;
+}
+
+/** Medians over the rounds, as Markdown: how many a second, how many for each CPU second, how long each took. */
+export function report(measurements: readonly Measurement[]): string {
+  const proxies = [...new Set(measurements.map(({ proxy }) => proxy))];
+  const scenarios = [...new Set(measurements.map(({ scenario }) => scenario))];
+  const rows = scenarios.flatMap((scenario) => {
+    const of = (proxy: string) => measurements.filter((each) => each.scenario === scenario && each.proxy === proxy);
+    const row = (what: string, cell: (of: readonly Measurement[]) => string) =>
+      `| ${scenario}${what} | ${proxies.map((proxy) => cell(of(proxy))).join(" | ")} |`;
+    const timed = measurements.some((each) => each.scenario === scenario && each.p50 !== undefined);
+    if (timed) {
+      return [
+        row(", p50 ms", (all) => medianOf(all, "p50").toFixed(2)),
+        row(", p99 ms", (all) => medianOf(all, "p99").toFixed(2)),
+      ];
+    }
+    return [
+      row(", per second", (all) => withFailures(all, whole(medianOf(all, "perSecond")))),
+      row(", per CPU second", (all) => whole(medianOf(all, "perCpuSecond"))),
+    ];
+  });
+  return [`| | ${proxies.join(" | ")} |`, `| --- |${proxies.map(() => " ---: |").join("")}`, ...rows, ""].join("\n");
+}
+
+const whole = (value: number) => Math.round(value).toLocaleString("en");
+
+function withFailures(measurements: readonly Measurement[], text: string): string {
+  const failures = measurements.reduce((sum, each) => sum + each.failures, 0);
+  return failures === 0 ? text : `${text} (${failures} failed)`;
+}
+
+function medianOf(measurements: readonly Measurement[], key: "perSecond" | "perCpuSecond" | "p50" | "p99"): number {
+  const values = measurements.map((each) => each[key] ?? Number.NaN).sort((a, b) => a - b);
+  return values[Math.floor(values.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,49 @@
+// A process of its own: an API server in memory with sandboxes that are awake, all at 127.0.0.1. Prints its address.
+import { type Pod, podType } from "../../api/core.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { connectionFor } from "../../kube/connection.ts";
+import { createKubeClient } from "../../kube/http-client.ts";
+import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
+import { startMemoryApiServer } from "../../kube/memory/start-memory-api-server.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { hostsMax } from "./ports.ts";
+
+const parts = { clock: systemClock, log: silentLogger, host: "127.0.0.1", port: 0, kinds: servedKinds() };
+const server = await startMemoryApiServer(parts);
+const client = createKubeClient(connectionFor({ server: server.url }), { userAgent: "rouse-bench" });
+
+for (let n = 0; n < hostsMax; n += 1) {
+  const sandbox = await client.create(sandboxType, sandboxNamed(`s${n}`));
+  const name = sandbox.metadata.name;
+  await client.create(podType, podOf(sandbox));
+  const status = {
+    phase: "Running",
+    conditions: [{ type: "Ready", status: "True" }],
+    podIP: "127.0.0.1",
+    podIPs: [{ ip: "127.0.0.1" }],
+    startTime: systemClock.now().toISOString(),
+  };
+  const patch = { type: "merge", body: { status } } as const;
+  await client.patch(podType, { namespace: "default", name }, patch, { subresource: "status" });
+}
+process.stdout.write(`${server.url}\n`);
+
+function sandboxNamed(name: string): Sandbox {
+  const podTemplate = { spec: { containers: [{ name: "main", image: "program" }] } };
+  return {
+    ...{ apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox" },
+    metadata: { name, namespace: "default" },
+    spec: { podTemplate, operatingMode: "Running" },
+  };
+}
+
+function podOf({ metadata, spec }: Sandbox & { readonly metadata: { readonly uid: string } }): Pod {
+  const { name, uid } = metadata;
+  const owner = { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name: name ?? "", uid, controller: true };
+  return {
+    ...{ apiVersion: "v1", kind: "Pod" },
+    metadata: { name: name ?? "", namespace: "default", ownerReferences: [owner] },
+    spec: spec.podTemplate.spec,
+  };
+}
