@@ -5,7 +5,7 @@ import { findDaemon } from "../../../cluster/daemon.ts";
 import { release } from "../../../cluster/install-chart.ts";
 import { insideOf } from "../../../cluster/start-component.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
-import { clusterLayout } from "./support/api-server.ts";
+import { clusterLayout } from "./support/components.ts";
 import { findActivator, type InstalledActivator } from "./support/installed-activator.ts";
 import { replicasOf } from "./support/replicas.ts";
 import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";

@@ -26,18 +26,21 @@ export interface Address {
   readonly name: string;
 }
 
-/** The activator as the chart has installed it, reached by its Service from the node, with the chart's token. */
 export type InstalledActivator = Awaited<ReturnType<typeof findActivator>>;
 
 // Longer than anything here may take: a request that is never answered fails its test by this, in words.
 const longestWaitMs = 150_000;
 
-export async function findActivator({ client }: ClusterUnderTest) {
+/**
+ * The activator as the chart has installed it, with the chart's token; from the node, by its Service or by the address of one
+ * of its Pods.
+ */
+export async function findActivator({ client }: ClusterUnderTest, podIp?: string) {
   const { namespace } = release;
   const service = await client.get(serviceType, { namespace, name: "sandbox-router-svc" });
   const secret = await client.get(secretType, { namespace, name: "sandbox-router-token" });
   const token = Buffer.from(secret.data?.["token"] ?? "", "base64").toString();
-  const host = service.spec?.clusterIP ?? "";
+  const host = podIp ?? service.spec?.clusterIP ?? "";
   const port = 8080;
   const headersFor = ({ name, namespace }: Address) => ({
     host: `${name}.${namespace}.sandbox.localhost`,

@@ -1,0 +1,72 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { systemClock } from "../../../lib/clock.ts";
+import { eventually } from "../../support/eventually.ts";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { programs, requestsOf, wordsOfRequest } from "./support/audit-log.ts";
+import { findActivator } from "./support/installed-activator.ts";
+import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
+
+const sandboxes = 200;
+const restMs = 120_000;
+
+let cluster: ClusterUnderTest;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** Every verb on every resource that a role grants, in the words of `wordsOfRequest`. */
+async function grantedBy(clusterRole: string): Promise<ReadonlySet<string>> {
+  const role = await cluster.kubectl.run(["get", "clusterrole", clusterRole, "--output=json"]);
+  const rules: readonly Rule[] = JSON.parse(role).rules;
+  const granted = rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${group ? `.${group}` : ""}`)),
+    ),
+  );
+  return new Set(granted);
+}
+
+describe("the API server's record of what our programs ask for", () => {
+  it("has the activator use all that it is granted, when it wakes one sandbox", async () => {
+    await using test = await openSandboxes(cluster);
+    await test.apply(sandboxNamed("once"));
+    await test.untilAsleep("once");
+    await (await findActivator(cluster)).askProgram(test.at("once"));
+    const used = () => new Set(requestsOf("activator").map(wordsOfRequest));
+    const granted = await grantedBy("sandbox-router");
+    await eventually(() => granted.isSubsetOf(used()));
+    expect(used()).toEqual(granted);
+  });
+
+  it.each(["activator", "controller"] as const)("has nothing that the %s was not permitted to ask for", (program) => {
+    const requests = requestsOf(program);
+    const denied = requests.filter((each) => each.annotations?.["authorization.k8s.io/decision"] === "forbid");
+    expect(requests.length).toBeGreaterThan(0);
+    expect(new Set(denied.map(wordsOfRequest))).toEqual(new Set());
+  });
+
+  it("has only watches and leases in two minutes in which nothing happens to 200 sandboxes", async () => {
+    await using test = await openSandboxes(cluster);
+    const names = Array.from({ length: sandboxes }, (_, at) => `resting-${at}`);
+    await test.apply(...names.map((name) => sandboxNamed(name)));
+    await test.run("wait", "sandbox", "--all", "--for=condition=Suspended", "--timeout=120s");
+    await delay(10_000); // the events of what has happened are written, and what other tests have deleted is gone
+    const from = systemClock.now().toISOString();
+    await delay(restMs); // the rest itself is the subject
+    const seen = Object.keys(programs).flatMap((program) => requestsOf(program as keyof typeof programs));
+    const atRest = seen.filter(({ requestReceivedTimestamp }) => requestReceivedTimestamp > from);
+    const words = new Set(atRest.map(wordsOfRequest));
+    const leases = ["get leases.coordination.k8s.io", "update leases.coordination.k8s.io"];
+    expect([...words].filter((each) => !each.startsWith("watch ") && !leases.includes(each))).toEqual([]);
+    // A watch is renewed once in several minutes, and there are a dozen.
+    expect(atRest.filter(({ verb }) => verb === "watch").length).toBeLessThan(100);
+  }, 300_000);
+});

@@ -1,0 +1,40 @@
+import { existsSync, readFileSync } from "node:fs";
+import { clusterLayout } from "./components.ts";
+
+/** One request, as kube-apiserver has written it down (`audit.k8s.io/v1`). */
+export interface AuditedRequest {
+  readonly auditID: string;
+  readonly stage: string;
+  readonly verb: string;
+  readonly userAgent?: string;
+  readonly user: { readonly username: string };
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+  };
+  readonly requestReceivedTimestamp: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export const programs = { activator: "sandbox-router", controller: "agent-sandbox-controller" } as const;
+
+/** What one of our programs has asked for since the log began; not what a test has asked for with its token. */
+export function requestsOf(program: keyof typeof programs): readonly AuditedRequest[] {
+  const { auditLog } = clusterLayout();
+  if (!existsSync(auditLog)) throw new Error(`there is no audit log at ${auditLog}`);
+  const user = `:${programs[program]}"`;
+  const lines = readFileSync(auditLog, "utf8").split("\n");
+  // Most lines are others': reading each as JSON would take longer than the tests. The last one may be half written.
+  const ours = lines.slice(0, -1).filter((line) => line.includes(user));
+  const requests = ours.map((line): AuditedRequest => JSON.parse(line));
+  return requests.filter(({ user: { username }, userAgent = "" }) => {
+    return username.endsWith(`:${programs[program]}`) && !userAgent.startsWith("undici");
+  });
+}
+
+/** `patch sandboxes/status.agents.x-k8s.io`. */
+export function wordsOfRequest({ verb, objectRef = {} }: AuditedRequest): string {
+  const { apiGroup, resource = "", subresource } = objectRef;
+  return `${verb} ${resource}${subresource ? `/${subresource}` : ""}${apiGroup ? `.${apiGroup}` : ""}`;
+}
