@@ -1,23 +1,16 @@
-import { keyOf, type Stored } from "../../api/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
+import type { Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { SandboxClaim } from "../../api/sandbox-claim.ts";
 import type { SandboxTemplate } from "../../api/sandbox-template.ts";
-import type { KubeClient } from "../../kube/client.ts";
 import { isConflict, isNotFound } from "../../kube/errors.ts";
 import { backoffDelayMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { OwnWrites } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
 import { adoptionPatch } from "./adoption-patch.ts";
 import { assignmentOf, assignPatch, type Notes, unassignPatch } from "./assignment.ts";
 import { ClaimProblem } from "./claim-problem.ts";
+import type { ClaimWrites } from "./claim-writes.ts";
 import { adoptableFrom, poolKeyOf } from "./pool-membership.ts";
-
-export interface ClaimWriters {
-  readonly client: KubeClient;
-  readonly claims: OwnWrites<SandboxClaim, "pool">;
-  readonly sandboxes: OwnWrites<Sandbox, "controllerUid">;
-}
 
 /** Somebody else has the Sandbox, or it is gone: it is not to be offered to the next claim. */
 export class CandidateLost extends ClaimProblem {
@@ -40,11 +33,11 @@ const attemptsMax = 5;
  * A claim that meets the assignment of a Sandbox that went to another drops it and looks for a new one.
  */
 export class Adopter {
-  readonly #writers: ClaimWriters;
+  readonly #writes: ClaimWrites;
   readonly #clock: Clock;
 
-  constructor(writers: ClaimWriters, clock: Clock) {
-    this.#writers = writers;
+  constructor(writes: ClaimWrites, clock: Clock) {
+    this.#writes = writes;
     this.#clock = clock;
   }
 
@@ -63,13 +56,13 @@ export class Adopter {
     let claim: Stored<SandboxClaim> | undefined = seen;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.patchClaim(claim, assignPatch(claim, name, notes), signal);
+        return await this.#writes.patchClaim(claim, assignPatch(claim, name, notes), signal);
       } catch (error) {
         if (!isConflict(error)) throw error;
         if (attempt === attemptsMax) throw conflict(name, "could not be assigned to a claim that keeps changing");
       }
       await this.#pause(signal);
-      claim = await this.freshClaim(seen, signal);
+      claim = await this.#writes.freshClaim(seen, signal);
       if (!claim || isTaken(claim, seen, name)) throw conflict(name, "is no longer wanted by the claim");
     }
   }
@@ -90,11 +83,11 @@ export class Adopter {
     let sandbox = seen;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.patchSandbox(sandbox, adoptionPatch(sandbox, claim, template), signal);
+        return await this.#writes.patchSandbox(sandbox, adoptionPatch(sandbox, claim, template), signal);
       } catch (error) {
         if (!isConflict(error) && !isNotFound(error)) throw error;
       }
-      const fresh = await this.freshSandbox(claim, name, signal);
+      const fresh = await this.#writes.freshSandbox(claim.metadata.namespace, name, signal);
       if (fresh && ownershipOf(fresh, claim) === "owned") return fresh;
       if (!fresh || adoptableFrom(fresh) !== poolKeyOf(claim)) {
         await this.#takeBack(claim, name, signal);
@@ -106,51 +99,14 @@ export class Adopter {
     }
   }
 
-  patchClaim(claim: Stored<SandboxClaim>, body: object, signal: AbortSignal): Promise<Stored<SandboxClaim>> {
-    const { client, claims } = this.#writers;
-    const { namespace, name } = claim.metadata;
-    const call = () => client.patch(sandboxClaimType, { namespace, name }, { type: "merge", body }, {}, signal);
-    return claims.write(keyOf(claim), call);
-  }
-
-  patchSandbox(sandbox: Stored<Sandbox>, body: object, signal: AbortSignal): Promise<Stored<Sandbox>> {
-    const { client, sandboxes } = this.#writers;
-    const { namespace, name } = sandbox.metadata;
-    const call = () => client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, signal);
-    return sandboxes.write(keyOf(sandbox), call);
-  }
-
-  /** The claim as the API server has it now; undefined when that very claim is gone or going. */
-  async freshClaim(seen: Stored<SandboxClaim>, signal: AbortSignal): Promise<Stored<SandboxClaim> | undefined> {
-    const { client, claims } = this.#writers;
-    const { namespace, name, uid } = seen.metadata;
-    const read = claims.write(keyOf(seen), () => client.get(sandboxClaimType, { namespace, name }, signal));
-    const claim = await read.catch(undefinedIfNotFound);
-    return claim?.metadata.uid === uid && !claim.metadata.deletionTimestamp ? claim : undefined;
-  }
-
-  /** The Sandbox of a claim's namespace as the API server has it now. */
-  async freshSandbox(
-    { metadata }: Stored<SandboxClaim>,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<Stored<Sandbox> | undefined> {
-    const { client, sandboxes } = this.#writers;
-    const { namespace } = metadata;
-    const read = () => client.get(sandboxType, { namespace, name }, signal);
-    return sandboxes
-      .write(keyOf({ metadata: { ...(namespace && { namespace }), name } }), read)
-      .catch(undefinedIfNotFound);
-  }
-
   /** Takes an assignment off, if it is still there. Failing to is no harm: the next pass meets it and drops it. */
   async #takeBack(seen: Stored<SandboxClaim>, name: string, signal: AbortSignal): Promise<void> {
     try {
       for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
-        const claim = await this.freshClaim(seen, signal);
+        const claim = await this.#writes.freshClaim(seen, signal);
         const patch = claim && unassignPatch(claim, name);
         if (!patch) return;
-        const done = await this.patchClaim(claim, patch, signal).catch(undefinedIfConflict);
+        const done = await this.#writes.patchClaim(claim, patch, signal).catch(undefinedIfConflict);
         if (done) return;
         await this.#pause(signal);
       }
@@ -177,10 +133,6 @@ const conflictText = (name: string, what: string): string =>
   `Sandbox "${name}" ${what} (conflict with another writer); the next pass retries from a converged view`;
 
 const conflict = (name: string, what: string) => new ClaimProblem("AdoptionConflict", conflictText(name, what));
-
-function undefinedIfNotFound(error: unknown): undefined {
-  if (!isNotFound(error)) throw error;
-}
 
 function undefinedIfConflict(error: unknown): undefined {
   if (!isConflict(error)) throw error;

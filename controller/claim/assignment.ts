@@ -23,14 +23,14 @@ export function assignmentOf({ metadata }: SandboxClaim): Assignment | undefined
 
 /** What is to be written on a claim besides, where it is not there yet. */
 export interface Notes {
-  /** RFC 3339; undefined: not to be written. */
+  /** RFC 3339; undefined: not to be written, or written already. */
   readonly firstObservedAt: string | undefined;
 }
 
 /** The patch that gives a Sandbox to a claim, if the claim is still what was seen. */
 export const assignPatch = (claim: Stored<SandboxClaim>, name: string, notes: Notes): object =>
   underVersion(claim, {
-    annotations: { ...missingNotes(claim, notes), [assignedSandboxAnnotation]: name },
+    annotations: { ...missingNotes(notes), [assignedSandboxAnnotation]: name },
     labels: withoutLegacyLabel(claim),
   });
 
@@ -44,22 +44,20 @@ export function unassignPatch(claim: Stored<SandboxClaim>, name: string): object
   return change && underVersion(claim, change);
 }
 
-/** The patch that writes down what is missing, and an assignment of an older release as it is written now. */
-export function notesPatch(claim: Stored<SandboxClaim>, notes: Notes): object | undefined {
+/** The patch that writes down what is missing, and, when `moves`, an assignment of an older release as it is written now. */
+export function notesPatch(claim: Stored<SandboxClaim>, notes: Notes, moves: boolean): object | undefined {
   const assignment = assignmentOf(claim);
-  const moved = assignment?.legacy ? { [assignedSandboxAnnotation]: assignment.name } : {};
-  const annotations = { ...missingNotes(claim, notes), ...moved };
+  const moved = moves && assignment?.legacy ? assignment : undefined;
+  const annotations = { ...missingNotes(notes), ...(moved && { [assignedSandboxAnnotation]: moved.name }) };
   const metadata = compactPatch({
     annotations: Object.keys(annotations).length > 0 ? annotations : undefined,
-    labels: assignment?.legacy ? withoutLegacyLabel(claim) : undefined,
+    labels: moved && withoutLegacyLabel(claim),
   });
   return metadata && { metadata };
 }
 
-function missingNotes({ metadata }: SandboxClaim, { firstObservedAt }: Notes): Readonly<Record<string, string>> {
-  const noted = metadata.annotations?.[controllerFirstObservedAtAnnotation];
-  return noted || firstObservedAt === undefined ? {} : { [controllerFirstObservedAtAnnotation]: firstObservedAt };
-}
+const missingNotes = ({ firstObservedAt }: Notes): Readonly<Record<string, string>> =>
+  firstObservedAt === undefined ? {} : { [controllerFirstObservedAtAnnotation]: firstObservedAt };
 
 const withoutLegacyLabel = ({ metadata }: SandboxClaim) =>
   metadata.labels?.[assignedSandboxLabel] === undefined ? undefined : { [assignedSandboxLabel]: null };

@@ -4,7 +4,7 @@ import type { ObjectMeta, Stored } from "../../api/meta.ts";
 import type { SandboxClaim, SandboxClaimSpec } from "../../api/sandbox-claim.ts";
 import { controlledBy, noon, someoneElse } from "../../test/support/builders.ts";
 import { aClaimed, aCondition, aLookAt, aSandboxClaim, aSpare } from "../../test/support/claim-builders.ts";
-import { aPool, relabelled } from "../../test/support/extension-builders.ts";
+import { aPool, aTemplate, relabelled, templatePodSpec } from "../../test/support/extension-builders.ts";
 import { defaultLabelDomains } from "./allowed-label-domains.ts";
 import { ClaimProblem } from "./claim-problem.ts";
 import { decide, requireTemplate, type Step } from "./decide.ts";
@@ -33,6 +33,7 @@ describe("the first of these that is there is what a claim has", () => {
   it("C6: the sandbox of its name that it controls", () => {
     expect(decided(aLookAt(claim, { sandboxes: [bound] }))).toEqual({
       do: "use",
+      byAssignment: false,
       sandbox: "task",
       patch: undefined,
       surplus: [],
@@ -59,10 +60,10 @@ describe("the first of these that is there is what a claim has", () => {
 
   it("C69: the sandbox that an older release gave it, by a label", () => {
     const legacy = aSandboxClaim({}, { labels: { [assignedSandboxLabel]: "warm-1" } });
-    expect(decided(aLookAt(legacy, { sandboxes: [aClaimed(claim, { name: "warm-1" })] }))).toMatchObject({
-      do: "use",
-      sandbox: "warm-1",
-    });
+    const taken = { sandboxes: [aClaimed(claim, { name: "warm-1" })] };
+    expect(decided(aLookAt(legacy, taken))).toMatchObject({ do: "use", sandbox: "warm-1", byAssignment: true });
+    const known = aSandboxClaim({}, legacy.metadata, recorded("warm-1"));
+    expect(decided(aLookAt(known, taken))).toMatchObject({ do: "use", sandbox: "warm-1", byAssignment: false });
     expect(decided(aLookAt(legacy, { sandboxes: [aSpare()] }))).toMatchObject({ do: "completeAdoption" });
   });
 
@@ -156,6 +157,14 @@ describe("a template or pool that is missing", () => {
   it("C2, C3: is named where a sandbox is to be made", () => {
     expect(() => requireTemplate(aLookAt(claim, { template: undefined }))).toThrow('SandboxTemplate "tpl" not found');
     expect(() => requireTemplate(aLookAt(claim, { pool: undefined }))).toThrow('SandboxWarmPool "warm" not found');
+  });
+});
+
+describe("metadata that the template contradicts", () => {
+  it("C100: is refused before a sandbox is taken for the claim", () => {
+    const podTemplate = { metadata: { annotations: { note: "template" } }, spec: templatePodSpec };
+    const contrary = aSandboxClaim({ additionalPodMetadata: { annotations: { note: "claim" } } });
+    expect(decided(aLookAt(contrary, { template: aTemplate({ podTemplate }) }))).toContain("may not be overridden");
   });
 });
 

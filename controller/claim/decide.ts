@@ -1,13 +1,14 @@
 import { effectiveClaimShutdownPolicy } from "../../api/defaults.ts";
 import type { Stored } from "../../api/meta.ts";
+import { nameHash } from "../../api/names.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
-import type { SandboxClaim } from "../../api/sandbox-claim.ts";
 import type { SandboxTemplate } from "../../api/sandbox-template.ts";
 import { describeOwner, ownershipOf } from "../ownership.ts";
 import { ownedBy } from "../sandbox/metric-labels.ts";
 import { assignmentOf } from "./assignment.ts";
 import { boundPatch, type LaunchType } from "./bound-patch.ts";
 import { ClaimProblem } from "./claim-problem.ts";
+import { claimedPodMetadata } from "./claimed-pod-metadata.ts";
 import { isExpired, isMarkedExpired } from "./expiry.ts";
 import type { Observed } from "./observed.ts";
 import { adoptableFrom, poolKeyOf } from "./pool-membership.ts";
@@ -31,6 +32,8 @@ export type Step =
   | { readonly do: "unassign"; readonly name: string }
   | {
       readonly do: "use";
+      /** It was found by the assignment, which is to be written as it is written now. */
+      readonly byAssignment: boolean;
       readonly sandbox: Stored<Sandbox>;
       readonly patch: object | undefined;
       readonly surplus: readonly Stored<Sandbox>[];
@@ -49,7 +52,7 @@ export function decide(seen: Observed, labelDomains: readonly string[]): Step {
   const { claim, now } = seen;
   if (isExpired(claim, now)) return expire(seen);
   validateMetadata(claim.spec.additionalPodMetadata ?? {}, labelDomains);
-  return recordedSandbox(seen) ?? assignedSandbox(seen) ?? namesake(seen) ?? anySandbox(claim);
+  return recordedSandbox(seen) ?? assignedSandbox(seen) ?? namesake(seen) ?? anySandbox(seen);
 }
 
 function expire({ claim, sandboxes, own }: Observed): Step {
@@ -72,7 +75,7 @@ function recordedSandbox(seen: Observed): Step | undefined {
   const sandbox = seen.sandboxes.get(name);
   if (!sandbox || ownershipOf(sandbox, seen.claim) !== "owned") return unlessConfirmed(seen, name);
   const warm = name === assignmentOf(seen.claim)?.name || name !== sandboxNameFor(seen.claim);
-  return use(seen, sandbox, warm ? "warm" : "cold");
+  return use(seen, sandbox, { launchType: warm ? "warm" : "cold", byAssignment: false });
 }
 
 /** The Sandbox that the claim was given, whether or not it knows it yet. */
@@ -81,7 +84,9 @@ function assignedSandbox(seen: Observed): Step | undefined {
   const name = assignmentOf(claim)?.name;
   if (name === undefined) return undefined;
   const sandbox = seen.sandboxes.get(name);
-  if (sandbox && ownershipOf(sandbox, claim) === "owned") return use(seen, sandbox, "warm");
+  if (sandbox && ownershipOf(sandbox, claim) === "owned") {
+    return use(seen, sandbox, { launchType: "warm", byAssignment: true });
+  }
   if (sandbox && adoptableFrom(sandbox) === poolKeyOf(claim)) return { do: "completeAdoption", sandbox };
   if (sandbox && isNobodysToGive(sandbox)) return undefined;
   return unlessConfirmed(seen, name) ?? { do: "unassign", name };
@@ -94,28 +99,38 @@ function namesake(seen: Observed): Step | undefined {
   const name = sandboxNameFor(seen.claim);
   const sandbox = seen.sandboxes.get(name);
   if (!sandbox) return undefined;
-  if (ownershipOf(sandbox, seen.claim) === "owned") return use(seen, sandbox, "cold");
+  if (ownershipOf(sandbox, seen.claim) === "owned") {
+    return use(seen, sandbox, { launchType: "cold", byAssignment: false });
+  }
   throw new Error(
     `Sandbox ${name} exists and is controlled by ${describeOwner(sandbox)}; use another claim name or delete the Sandbox`,
   );
 }
 
-/** Variables and volumes cannot be given to a Pod that runs already. */
-const anySandbox = ({ spec }: SandboxClaim): Step => {
-  const special = (spec.env ?? []).length > 0 || (spec.volumeClaimTemplates ?? []).length > 0;
-  return { do: special ? "create" : "adoptOrCreate" };
-};
+function anySandbox({ claim, template }: Observed): Step {
+  const { env = [], volumeClaimTemplates = [] } = claim.spec;
+  // Variables and volumes cannot be given to a Pod that runs already.
+  if (env.length > 0 || volumeClaimTemplates.length > 0) return { do: "create" };
+  // A contradiction is told before a sandbox is taken for the claim.
+  if (template) claimedPodMetadata(template.spec.podTemplate, claim, nameHash(template.metadata.name));
+  return { do: "adoptOrCreate" };
+}
 
 // A store may not show yet what another controller has just done for this claim. Giving up on its word would bind a
 // second Sandbox and leave the first to nobody.
 const unlessConfirmed = ({ confirmed }: Observed, name: string): Step | undefined =>
   confirmed.has(name) ? undefined : { do: "confirm", name };
 
-function use(seen: Observed, sandbox: Stored<Sandbox>, launchType: LaunchType): Step {
+interface Found {
+  readonly launchType: LaunchType;
+  readonly byAssignment: boolean;
+}
+
+function use(seen: Observed, sandbox: Stored<Sandbox>, { launchType, byAssignment }: Found): Step {
   const { claim, own } = seen;
   const { name, uid } = sandbox.metadata;
   const patch = boundPatch(sandbox, claim, templateOfBound(seen), launchType);
-  const only = { do: "use", sandbox, patch, surplus: [] } as const;
+  const only = { do: "use", byAssignment, sandbox, patch, surplus: [] } as const;
   // Only what is recorded and stays is certain not to be given up; until then nothing is surplus.
   const certain = claim.status?.sandbox?.name === name && staysUndeleted(sandbox);
   const surplus = own.filter(({ metadata }) => metadata.uid !== uid).filter(staysUndeleted);

@@ -1,16 +1,18 @@
 import { effectiveClaimShutdownPolicy } from "../../api/defaults.ts";
-import { keyFor, parseKey, type Stored } from "../../api/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
-import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
+import { controllerFirstObservedAtAnnotation } from "../../api/keys.ts";
+import { parseKey, type Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { SandboxClaim } from "../../api/sandbox-claim.ts";
+import { isAlreadyExists } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { type Adopter, CandidateLost, type ClaimWriters } from "./adopter.ts";
+import { type Adopter, CandidateLost } from "./adopter.ts";
 import type { AdoptionQueues } from "./adoption-queue.ts";
 import { type Notes, notesPatch, unassignPatch } from "./assignment.ts";
 import { type Chosen, chooseCandidate } from "./choose-candidate.ts";
 import type { ClaimMetrics } from "./claim-metrics.ts";
 import { ClaimProblem, problemOf } from "./claim-problem.ts";
+import type { ClaimWrites } from "./claim-writes.ts";
 import { decide, requireTemplate, type Step } from "./decide.ts";
 import type { FirstSights } from "./first-sights.ts";
 import * as happenings from "./happenings.ts";
@@ -21,7 +23,7 @@ import { adoptableFrom, poolKeyOf } from "./pool-membership.ts";
 
 export interface PassSurroundings {
   readonly views: ClaimViews;
-  readonly writers: ClaimWriters;
+  readonly writes: ClaimWrites;
   readonly adopter: Adopter;
   readonly queues: AdoptionQueues;
   readonly sights: FirstSights;
@@ -89,17 +91,16 @@ export class Pass {
       case "deleteClaim":
         return this.#deleteClaim(step.foreground);
       case "tearDown":
-        for (const sandbox of step.doomed) await this.#deleteSandbox(sandbox);
+        for (const sandbox of step.doomed) await this.#around.writes.deleteSandbox(sandbox, this.#signal);
         return { ...this.#endedWith(step.sandbox), expired: true };
       case "confirm":
-        this.#confirmed.set(step.name, await this.#around.adopter.freshSandbox(this.#claim, step.name, this.#signal));
-        return undefined;
+        return this.#confirm(step.name);
       case "unassign":
         return this.#unassign(step.name);
       case "use":
         return this.#use(step);
       case "completeAdoption":
-        await this.#writeNotes();
+        await this.#writeNotes({ andMoved: true });
         return this.#adopt(step.sandbox, seen);
       case "adoptOrCreate":
         return this.#adoptOrCreate(seen);
@@ -113,41 +114,35 @@ export class Pass {
   }
 
   async #deleteClaim(foreground: boolean): Promise<PassEnd> {
-    const { events, writers } = this.#around;
-    const { namespace, name, uid } = this.#claim.metadata;
+    const { events, writes } = this.#around;
     events?.record(happenings.deleting(this.#claim, effectiveClaimShutdownPolicy(this.#claim.spec.lifecycle)));
-    const options = { preconditions: { uid }, ...(foreground && { propagationPolicy: "Foreground" as const }) };
-    const call = () => writers.client.delete(sandboxClaimType, { namespace, name }, options, this.#signal);
-    await writers.claims.delete(this.#claim, call).catch(nothingIfGone);
+    await writes.deleteClaim(this.#claim, foreground ? { propagationPolicy: "Foreground" } : {}, this.#signal);
     return { is: "over" };
   }
 
-  async #deleteSandbox(sandbox: Stored<Sandbox>): Promise<void> {
-    const { client, sandboxes } = this.#around.writers;
-    const { namespace, name, uid } = sandbox.metadata;
-    const options = { preconditions: { uid } };
-    const call = () => client.delete(sandboxType, { namespace, name }, options, this.#signal);
-    await sandboxes.delete(sandbox, call).catch(nothingIfGone);
+  async #confirm(name: string): Promise<undefined> {
+    const { namespace } = this.#claim.metadata;
+    this.#confirmed.set(name, await this.#around.writes.freshSandbox(namespace, name, this.#signal));
   }
 
   async #unassign(name: string): Promise<undefined> {
     const patch = unassignPatch(this.#claim, name);
-    if (patch) this.#claim = await this.#around.adopter.patchClaim(this.#claim, patch, this.#signal);
+    if (patch) this.#claim = await this.#around.writes.patchClaim(this.#claim, patch, this.#signal);
   }
 
-  async #use({ sandbox, patch, surplus }: Extract<Step, { do: "use" }>): Promise<PassEnd> {
-    await this.#writeNotes();
-    const { adopter } = this.#around;
-    const patched = patch ? await adopter.patchSandbox(sandbox, patch, this.#signal) : sandbox;
+  async #use({ byAssignment, sandbox, patch, surplus }: Extract<Step, { do: "use" }>): Promise<PassEnd> {
+    await this.#writeNotes({ andMoved: byAssignment });
+    const patched = patch ? await this.#around.writes.patchSandbox(sandbox, patch, this.#signal) : sandbox;
     if (surplus.length > 0) await this.#deleteSurplus(sandbox, surplus);
     return this.#endedWith(patched);
   }
 
   /** Two controllers at once may have bound two. The API server itself has to say which one the claim has. */
   async #deleteSurplus(bound: Stored<Sandbox>, surplus: readonly Stored<Sandbox>[]): Promise<void> {
-    const claim = await this.#around.adopter.freshClaim(this.#claim, this.#signal);
+    const { writes } = this.#around;
+    const claim = await writes.freshClaim(this.#claim, this.#signal);
     if (claim?.status?.sandbox?.name !== bound.metadata.name) return;
-    for (const sandbox of surplus) await this.#deleteSandbox(sandbox);
+    for (const sandbox of surplus) await writes.deleteSandbox(sandbox, this.#signal);
   }
 
   async #adoptOrCreate(seen: Observed): Promise<PassEnd> {
@@ -184,27 +179,27 @@ export class Pass {
 
   async #create(seen: Observed): Promise<PassEnd> {
     await this.#writeNotes();
-    const { writers, events, metrics } = this.#around;
+    const { writes, events, metrics } = this.#around;
     const made = makeClaimedSandbox(requireTemplate(seen), this.#claim);
-    const { namespace, name = "" } = made.metadata;
-    const create = () => writers.client.create(sandboxType, made, {}, this.#signal);
-    const sandbox = await writers.sandboxes.write(keyFor(namespace, name), create).catch((error: unknown) => {
-      throw isAlreadyExists(error) ? createPending(name, error) : error;
+    const sandbox = await writes.createSandbox(made, this.#signal).catch((error: unknown) => {
+      throw isAlreadyExists(error) ? createPending(made, error) : error;
     });
-    events?.record(happenings.provisioned(this.#claim, name));
+    events?.record(happenings.provisioned(this.#claim, sandbox.metadata.name));
     const poolName = this.#claim.spec.warmPoolRef.name;
     metrics.provisioned({ claim: this.#claim, sandbox, launchType: "cold", poolName });
     return this.#endedWith(sandbox);
   }
 
-  async #writeNotes(): Promise<void> {
-    const patch = notesPatch(this.#claim, this.#notes());
-    if (patch) this.#claim = await this.#around.adopter.patchClaim(this.#claim, patch, this.#signal);
+  /** `andMoved`: an assignment by a label becomes one by an annotation. */
+  async #writeNotes({ andMoved } = { andMoved: false }): Promise<void> {
+    const patch = notesPatch(this.#claim, this.#notes(), andMoved);
+    if (patch) this.#claim = await this.#around.writes.patchClaim(this.#claim, patch, this.#signal);
   }
 
   #notes(): Notes {
     const { writesNotes, sights } = this.#around;
-    return { firstObservedAt: writesNotes ? sights.see(this.#claim).at : undefined };
+    const noted = this.#claim.metadata.annotations?.[controllerFirstObservedAtAnnotation];
+    return { firstObservedAt: writesNotes && !noted ? sights.see(this.#claim).at : undefined };
   }
 
   /** By the server's clock or by ours, whichever says more: a wrong clock must not make a claim wait for ever. */
@@ -214,9 +209,7 @@ export class Pass {
   }
 }
 
-const createPending = (name: string, cause: unknown) =>
-  new ClaimProblem("SandboxCreatePending", `Sandbox "${name}" already exists; the cache has to converge`, { cause });
-
-function nothingIfGone(error: unknown): void {
-  if (!isNotFound(error)) throw error;
-}
+const createPending = ({ metadata }: Sandbox, cause: unknown) => {
+  const text = `Sandbox "${metadata.name}" already exists; the cache has to converge`;
+  return new ClaimProblem("SandboxCreatePending", text, { cause });
+};

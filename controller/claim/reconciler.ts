@@ -3,7 +3,8 @@ import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
 import { type NetworkPolicy, networkPolicyType } from "../../api/network-policy.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
-import { type SandboxClaim, type SandboxClaimStatus, sandboxClaimType } from "../../api/sandbox-claim.ts";
+import type { SandboxClaim, SandboxClaimStatus } from "../../api/sandbox-claim.ts";
+import type { KubeClient } from "../../kube/client.ts";
 import { isConflict, isNotFound } from "../../kube/errors.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { Outcome } from "../../lib/workers.ts";
@@ -19,6 +20,7 @@ import * as happenings from "./happenings.ts";
 import { Pass, type PassEnd, type PassSurroundings } from "./pass.ts";
 
 export interface ClaimReconcilerOptions extends PassSurroundings {
+  readonly client: KubeClient;
   readonly pods: View<Pod>;
   readonly networkPolicies: View<NetworkPolicy>;
   readonly log: Logger;
@@ -70,12 +72,8 @@ export class ClaimReconciler {
   async #writeStatus(claim: Stored<SandboxClaim>, status: SandboxClaimStatus, signal: AbortSignal): Promise<boolean> {
     const body = statusPatch(claim, status);
     if (!body) return true;
-    const { client, claims } = this.#options.writers;
-    const { namespace, name } = claim.metadata;
-    const patch = { type: "merge", body } as const;
-    const call = () => client.patch(sandboxClaimType, { namespace, name }, patch, { subresource: "status" }, signal);
     try {
-      await claims.write(keyOf(claim), call);
+      await this.#options.writes.patchClaim(claim, body, signal, "status");
       return true;
     } catch (error) {
       signal.throwIfAborted();
@@ -92,12 +90,12 @@ export class ClaimReconciler {
   ): Promise<void> {
     const step = firstReadyStep(claim, status);
     if (!step) return;
-    const { adopter, clock, metrics, sights } = this.#options;
+    const { writes, clock, metrics, sights } = this.#options;
     const now = clock.now();
     if (step === "record") metrics.firstReady(claim, sandbox, sights.see(claim).at, now);
     const at = step === "record" ? withNanoseconds(now) : "unknown";
     const body = { metadata: { annotations: { [claimFirstReadyAtAnnotation]: at } } };
-    await adopter.patchClaim(claim, body, signal);
+    await writes.patchClaim(claim, body, signal);
     sights.forget(keyOf(claim), claim.metadata.uid);
   }
 
@@ -118,7 +116,7 @@ export class ClaimReconciler {
     const { namespace, name } = claim.metadata;
     const policy = this.#options.networkPolicies.get(keyFor(namespace, `${name}-network-policy`));
     if (!policy || policy.metadata.deletionTimestamp || ownershipOf(policy, claim) !== "owned") return;
-    const { client } = this.#options.writers;
+    const { client } = this.#options;
     const options = { preconditions: { uid: policy.metadata.uid } };
     await client
       .delete(networkPolicyType, { namespace, name: policy.metadata.name }, options, signal)

@@ -17,6 +17,7 @@ import { keysFrom, type Source, startKind } from "../start-kind.ts";
 import { Adopter } from "./adopter.ts";
 import { AdoptionQueues } from "./adoption-queue.ts";
 import type { ClaimMetrics } from "./claim-metrics.ts";
+import { ClaimWrites } from "./claim-writes.ts";
 import { isTimed } from "./first-ready.ts";
 import { FirstSights } from "./first-sights.ts";
 import { claimsOfPools, claimsOfTemplates } from "./pool-changes.ts";
@@ -53,30 +54,29 @@ export interface ClaimControllerOptions {
 export function startClaimController(options: ClaimControllerOptions): Running {
   const { client, informers, clock, log } = options;
   const stores = new DisposableStack();
-  const writers = {
-    client,
-    claims: stores.use(new OwnWrites(informers.sandboxClaims, clock)),
-    sandboxes: stores.use(new OwnWrites(informers.sandboxes, clock)),
-  };
+  const claims = stores.use(new OwnWrites(informers.sandboxClaims, clock));
+  const sandboxes = stores.use(new OwnWrites(informers.sandboxes, clock));
+  const writes = new ClaimWrites({ client, claims, sandboxes });
   const queues = new AdoptionQueues();
   const sights = new FirstSights(clock);
   const reconciler = new ClaimReconciler({
     ...options,
     views: {
-      ...writers,
+      claims,
+      sandboxes,
       controlledSandboxes: informers.sandboxes.store,
       pools: informers.pools.store,
       templates: informers.templates.store,
     },
-    writers,
-    adopter: new Adopter(writers, clock),
+    writes,
+    adopter: new Adopter(writes, clock),
     queues,
     sights,
     pods: informers.pods.store,
     networkPolicies: informers.networkPolicies.store,
   });
   const sighted: Source = keysFrom(informers.sandboxClaims, (claim) => {
-    const now = writers.claims.get(keyOf(claim));
+    const now = claims.get(keyOf(claim));
     if (now && isTimed(now)) sights.see(now);
     return [keyOf(claim)];
   });
@@ -89,9 +89,9 @@ export function startClaimController(options: ClaimControllerOptions): Running {
       claimsOfSandboxes(informers.sandboxes),
       claimsOfPools(informers.pools, informers.sandboxClaims, queues),
       claimsOfTemplates(informers.templates, informers.pools, informers.sandboxClaims),
-      (enqueue) => writers.claims.onForgotten((claim) => enqueue(keyOf(claim))),
+      (enqueue) => claims.onForgotten((claim) => enqueue(keyOf(claim))),
       (enqueue) =>
-        writers.sandboxes.onForgotten((sandbox) => {
+        sandboxes.onForgotten((sandbox) => {
           const claim = claimantOf(sandbox);
           if (claim !== undefined) enqueue(claim);
         }),
