@@ -1,0 +1,67 @@
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { type ClientHttp2Session, connect } from "node:http2";
+import { ports } from "../../../../cluster/network.ts";
+import { clusterLayout } from "./components.ts";
+
+/**
+ * Has etcd forget all but the present, so that no watch can go on from where it was. Two calls of `etcdserverpb.KV`: their
+ * messages are so small that they are written and read here as they are on the wire.
+ */
+export async function compactEtcd(): Promise<void> {
+  const { pki } = clusterLayout();
+  const read = (file: string) => readFileSync(pki(file));
+  const tls = { ca: read("ca.crt"), cert: read("apiserver-client.crt"), key: read("apiserver-client.key") };
+  const session = connect(`https://127.0.0.1:${ports.etcd}`, tls);
+  try {
+    await once(session, "connect");
+    const key = Buffer.from("/");
+    const range = await call(session, "Range", Buffer.from([tagOf(1, 2), key.length, ...key]));
+    const revision = varintsOf(range)[3] ?? 0n;
+    await call(session, "Compact", Buffer.from([tagOf(1, 0), ...varint(revision), tagOf(2, 0), 1]));
+  } finally {
+    session.destroy();
+  }
+}
+
+/** One unary gRPC call; its message, without the five bytes that come before it. */
+async function call(session: ClientHttp2Session, method: string, message: Buffer): Promise<Buffer> {
+  const headers = { "content-type": "application/grpc", te: "trailers" };
+  const stream = session.request({ ":method": "POST", ":path": `/etcdserverpb.KV/${method}`, ...headers });
+  let status: unknown = "unknown";
+  const note = (fields: object) => {
+    if ("grpc-status" in fields) status = fields["grpc-status"];
+  };
+  stream.on("response", note).on("trailers", note);
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  stream.end(Buffer.concat([prefix, message]));
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  if (status !== "0") throw new Error(`etcd answers ${method} with gRPC status ${status}`);
+  return Buffer.concat(chunks).subarray(5);
+}
+
+/** Protocol Buffers, "Message Structure": the number of a field and its wire type. */
+const tagOf = (field: number, wireType: number) => (field << 3) | wireType;
+
+function varint(value: bigint): readonly number[] {
+  return value < 128n ? [Number(value)] : [Number(value & 127n) | 128, ...varint(value >> 7n)];
+}
+
+/** The numbers in the header with which each response begins, by field: cluster, member, revision, term. */
+function varintsOf(response: Buffer): Readonly<Record<number, bigint>> {
+  const header = response.subarray(2, 2 + (response[1] ?? 0));
+  const values: Record<number, bigint> = {};
+  for (let at = 0; at < header.length; ) {
+    const field = (header[at++] ?? 0) >> 3;
+    let value = 0n;
+    for (let shift = 0n, more = true; more; shift += 7n) {
+      const byte = header[at++] ?? 0;
+      value |= BigInt(byte & 127) << shift;
+      more = byte > 127;
+    }
+    values[field] = value;
+  }
+  return values;
+}
