@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+
 /** What a host name says about a sandbox. */
 export type HostMeaning =
   /** A name under the domain: it names this sandbox and nothing else. */
@@ -26,8 +28,26 @@ export function parsePort(text: string): number | undefined {
   return port >= 1 && port <= 65_535 ? port : undefined;
 }
 
+/** What the hosts of late meant, for each set of domains: most requests name a host that was named before. */
+const meanings = new WeakMap<Domains, LRUCache<string, HostMeaning>>();
+const rememberedMax = 4_096;
+
 /** Reads the value of a Host header. Its port is ours, not the sandbox's. */
-export function readHost(host: string, { domain, clusterDomain }: Domains): HostMeaning {
+export function readHost(host: string, domains: Domains): HostMeaning {
+  let known = meanings.get(domains);
+  if (!known) {
+    known = new LRUCache({ max: rememberedMax });
+    meanings.set(domains, known);
+  }
+  let meaning = known.get(host);
+  if (meaning === undefined) {
+    meaning = interpret(host, domains);
+    known.set(host, meaning);
+  }
+  return meaning;
+}
+
+function interpret(host: string, { domain, clusterDomain }: Domains): HostMeaning {
   if (host === "" || /^\[[0-9a-f:.]+\](:\d*)?$/i.test(host)) return { is: "other" };
   const match = /^([a-z0-9._-]+)(:\d*)?$/i.exec(host);
   if (!match) return { is: "malformed" };

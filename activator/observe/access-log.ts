@@ -10,7 +10,7 @@ const unlogged = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /** Lines leave together, after so long or so many characters: a write for each would cost more than the request. */
 const gatherMs = 50;
-const gatherCharacters = 16_384;
+const gatherCharacters = 65_536;
 
 export interface AccessEntry {
   readonly head: RequestHead;

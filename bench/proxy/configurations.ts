@@ -5,7 +5,7 @@ export const nginxBackend = (directory: string): string => `
 worker_processes 1;
 pid ${directory}/backend.pid;
 error_log ${directory}/backend-error.log crit;
-events { worker_connections 16384; }
+events { worker_connections 8192; }
 http {
   access_log off;
   keepalive_requests 100000000;
@@ -29,7 +29,7 @@ export function nginxProxy(directory: string): string {
 worker_processes 1;
 pid ${directory}/proxy.pid;
 error_log ${directory}/proxy-error.log crit;
-events { worker_connections 32768; }
+events { worker_connections 8192; }
 http {
   access_log ${directory}/proxy-access.log;
   keepalive_requests 100000000;
@@ -72,7 +72,7 @@ export function haproxy(): string {
   return `
 global
   nbthread 1
-  maxconn 40000
+  maxconn 4000
   log stdout format raw local0
   stats timeout 1s
 defaults

@@ -1,7 +1,7 @@
 // `npm run bench:proxy`: the activator against nginx, haproxy, http-proxy and node:http, on the same two cores.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -40,6 +40,7 @@ const scenarios = [...Object.keys(loads), "WebSocket echo", "latency at 1000/s"]
 );
 
 const directory = mkdtempSync(join(tmpdir(), "rouse-proxy-"));
+chmodSync(directory, 0o755); // nginx reads files as another user
 try {
   await using _backends = await startBackends(directory);
   await using world = await startWorld();
