@@ -3,6 +3,7 @@ import type { LogLevel } from "../lib/log.ts";
 import { type BindAddress, parseBindAddress } from "./bind-address.ts";
 import { type ControllerFlagName, controllerFlags } from "./controller-flags.ts";
 import { type ExtensionsConfig, extensionsConfigOf } from "./extensions-config.ts";
+import type { ActivatorsConfig } from "./suspension/find-activators.ts";
 import type { WebhookConfig } from "./webhook/webhook-config.ts";
 
 /** What the controller is asked to do, read once from its command line. */
@@ -26,6 +27,8 @@ export interface ControllerConfig {
   readonly extensions: ExtensionsConfig | undefined;
   /** Undefined: there is none, and the definitions have to do without conversion. */
   readonly webhook: WebhookConfig | undefined;
+  /** Undefined: there are none, and nothing sleeps by itself. */
+  readonly activators: ActivatorsConfig | undefined;
   /** What was asked for and will not happen; to be logged. */
   readonly warnings: readonly string[];
 }
@@ -62,6 +65,7 @@ export function parseControllerConfig(args: readonly string[]): ControllerConfig
     sandboxEvents: !values["disable-sandbox-events"],
     extensions: extensionsConfigOf(values),
     webhook: values["enable-webhook"] ? webhookOf(values) : undefined,
+    activators: activatorsOf(values),
     warnings: warningsAbout(values, given),
   };
 }
@@ -89,6 +93,10 @@ function complaintsAbout(values: Values): readonly string[] {
   for (const name of ["webhook-cert-name", "webhook-key-name"] as const) {
     if (values[name].trim() === "") wrong.push(`--${name} must not be blank`);
   }
+  const drainPort = values["activator-drain-port"];
+  if (drainPort < 1 || drainPort > 65_535) wrong.push("--activator-drain-port must be a port");
+  // Everything in the namespace would be taken for an activator, and keep sandboxes awake.
+  if (values["activator-selector"].trim() === "") wrong.push("--activator-selector must not be blank");
   const webhookPort = values["webhook-port"];
   if (webhookPort < 0 || webhookPort > 65_535) wrong.push("--webhook-port must be a port");
   if (values["sandbox-write-behind-window"] < 0) wrong.push("--sandbox-write-behind-window must not be negative");
@@ -105,6 +113,12 @@ function complaintsAbout(values: Values): readonly string[] {
   // Plain text where encryption was asked for would be worse than not starting.
   if (values["metrics-secure-serving"]) wrong.push("--metrics-secure-serving is not supported");
   return wrong;
+}
+
+function activatorsOf(values: Values): ActivatorsConfig | undefined {
+  const namespace = values["activator-namespace"];
+  if (namespace === "") return undefined;
+  return { namespace, labelSelector: values["activator-selector"], drainPort: values["activator-drain-port"] };
 }
 
 function webhookOf(values: Values): WebhookConfig {

@@ -1,3 +1,4 @@
+import { drainPortDefault } from "../api/drain-credentials.ts";
 import { flag } from "../lib/flags.ts";
 
 const laterWork = "accepted; has no effect yet";
@@ -20,6 +21,13 @@ export const controllerFlags = {
   "sandbox-concurrent-workers": flag.integer(100, "sandboxes brought in line at the same time"),
   "sandbox-write-behind-window": flag.duration(0, "how long a change of a Pod's metadata alone may wait, at most 1s"),
   "disable-sandbox-events": flag.boolean(false, "write no events about sandboxes"),
+
+  "activator-namespace": flag.string(
+    "",
+    "namespace of the activators; empty: there are none, and nothing sleeps by itself",
+  ),
+  "activator-selector": flag.string("app=sandbox-router", "label selector of the activators' Pods"),
+  "activator-drain-port": flag.integer(drainPortDefault, "where activators answer the controller"),
 
   "sandbox-claim-concurrent-workers": flag.integer(50, "claims brought in line at the same time"),
   "sandbox-warm-pool-concurrent-workers": flag.integer(1, "pools brought in line at the same time"),

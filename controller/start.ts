@@ -17,6 +17,11 @@ import { startSandboxController } from "./sandbox/start-sandbox-controller.ts";
 import { type ExtensionInformers, startExtensionControllers, startExtensionInformers } from "./start-extensions.ts";
 import { type Informers, startInformers } from "./start-informers.ts";
 import { type Page, type PageServer, startPageServer } from "./start-page-server.ts";
+import { startDrainCertificates } from "./suspension/drain-certificates.ts";
+import { drainCalls } from "./suspension/drain-client.ts";
+import { startActivatorFinder } from "./suspension/find-activators.ts";
+import type { Activators } from "./suspension/start-suspending.ts";
+import { SuspensionMetrics } from "./suspension/suspension-metrics.ts";
 import { registerPoolSizes } from "./warm-pool/pool-sizes.ts";
 import { startWebhook } from "./webhook/start-webhook.ts";
 
@@ -29,6 +34,8 @@ export interface ControllerParts {
   readonly identity: string;
   /** Which domains a claim's labels may be in; absent: where a ConfigMap is mounted. */
   readonly labelDomainsFile?: string;
+  /** Who stands in front of the sandboxes, where that is known without looking; else the configuration says it. */
+  readonly activators?: Activators;
 }
 
 export interface RunningController extends Running {
@@ -60,20 +67,21 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const extensions = config.extensions && stack.use(startExtensionInformers({ client, clock, log }));
   registerSandboxCensus(registry, () => informers.sandboxes.store.list());
   if (extensions) registerPoolSizes(registry, () => informers.sandboxes.store.list());
+  const activators = await findActivators(stack, config, parts);
   const metrics = await servePages(stack, "metrics", config.metricsAddress, { "/metrics": metricsPage(registry) }, log);
   const health = await servePages(stack, "health", config.healthAddress, { "/healthz": ok, "/readyz": ok }, log);
   const leadership = stand(stack, config, parts);
-  const synced = Promise.all([informers.synced, extensions?.synced]).then(() => {});
+  const synced = Promise.all([informers.synced, extensions?.synced, activators?.synced]).then(() => {});
   const begin = Promise.all([synced, leadership.elected]);
   const labelDomains = config.extensions ? await readLabelDomains(parts.labelDomainsFile ?? labelDomainsFile) : [];
-  const work = stack.use(startWork(config, parts, { informers, extensions, labelDomains }, begin));
+  const work = stack.use(startWork(config, parts, { informers, extensions, activators, labelDomains }, begin));
 
   const started = stack.move();
   const failed = Promise.race([
     informers.failed,
     leadership.lost,
     work.failed,
-    ...[extensions, webhook, metrics, health].flatMap((server) => server?.failed ?? []),
+    ...[extensions, webhook, metrics, health, activators].flatMap((server) => server?.failed ?? []),
   ]);
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
@@ -90,6 +98,7 @@ export async function startController(config: ControllerConfig, parts: Controlle
 interface World {
   readonly informers: Informers;
   readonly extensions: ExtensionInformers | undefined;
+  readonly activators: Activators | undefined;
   readonly labelDomains: readonly string[];
 }
 
@@ -97,11 +106,12 @@ interface World {
 function startWork(
   config: ControllerConfig,
   { client, clock, log, registry, identity }: ControllerParts,
-  { informers, extensions, labelDomains }: World,
+  { informers, extensions, activators, labelDomains }: World,
   begin: Promise<unknown>,
 ): Running {
   const lifecycleMetrics = new LifecycleMetrics(registry, clock);
   const runtimeMetrics = createRuntimeMetrics(registry, clock);
+  const suspensionMetrics = new SuspensionMetrics(registry);
   const reportingInstance = identity.slice(0, 128);
   return startTask("the controllers", async (signal) => {
     const stopped = aborted(signal);
@@ -122,6 +132,8 @@ function startWork(
       workers: config.sandboxWorkers,
       clusterDomain: config.clusterDomain,
       writeBehindWindowMs: config.sandboxWriteBehindMs,
+      activators,
+      suspensionMetrics,
     });
     await using extended =
       config.extensions &&
@@ -139,6 +151,20 @@ function startWork(
       });
     await Promise.race([stopped, sandboxes.failed, ...(extended ? [extended.failed] : [])]);
   });
+}
+
+/** What is known of the activators, and where it comes from; undefined where there are none. */
+async function findActivators(
+  stack: AsyncDisposableStack,
+  { activators: config }: ControllerConfig,
+  { client, clock, log, activators: given }: ControllerParts,
+): Promise<(Activators & { readonly synced?: Promise<void>; readonly failed?: Promise<never> }) | undefined> {
+  if (given || !config) return given;
+  const certificates = stack.use(await startDrainCertificates({ client, clock, log, namespace: config.namespace }));
+  const finder = stack.use(startActivatorFinder({ client, clock, log, config }));
+  const failed = Promise.race([finder.failed, certificates.failed]);
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  return { finder, call: drainCalls(certificates.current, clock), synced: finder.synced, failed };
 }
 
 /** Stands for election, where there is one; else everybody leads. */

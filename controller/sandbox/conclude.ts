@@ -4,6 +4,7 @@ import type { Condition } from "../../api/meta.ts";
 import { sandboxSelector, serviceFqdn } from "../../api/names.ts";
 import type { SandboxStatus } from "../../api/sandbox.ts";
 import { ownershipOf } from "../ownership.ts";
+import type { ActivityTimes } from "../suspension/activity-times.ts";
 import { type Failure, failedIn } from "./actions.ts";
 import {
   expiredFact,
@@ -26,6 +27,8 @@ export interface Ended {
   readonly observed: Observed;
   readonly failures: readonly Failure[];
   readonly clusterDomain: string;
+  /** What the status is to say of the sandbox's use; absent: what it says already. */
+  readonly activityTimes?: ActivityTimes | undefined;
 }
 
 export interface Conclusion {
@@ -59,21 +62,22 @@ function tornDown({ observed, failures }: Ended): SandboxStatus {
   return failures.length > 0 ? status : { conditions: expired(status.conditions ?? [], observed) };
 }
 
-function describeChildren({ observed, failures, clusterDomain }: Ended): SandboxStatus {
-  const { sandbox } = observed;
+function describeChildren({ observed, failures, clusterDomain, activityTimes }: Ended): SandboxStatus {
+  const { sandbox, suspending } = observed;
   const { name, namespace = "" } = sandbox.metadata;
   const { status: before = {} } = sandbox;
+  const times = activityTimes ?? before;
   const pod = seePod(observed);
   const service = seeService(observed);
-  const seen: Seen = { sandbox, pod, service, failures };
+  const seen: Seen = { sandbox, pod, service, failures, suspending };
 
   const selector = podIsThere(pod) ? sandboxSelector(name) : before.selector;
   const keepsService = pod.is === "several" || failedIn(failures, "service");
   const serviceNow =
     service === "exists" ? { service: name, serviceFQDN: serviceFqdn(name, namespace, clusterDomain) } : {};
   return withoutAbsent({
-    lastActivityTime: before.lastActivityTime,
-    nextSuspensionTime: before.nextSuspensionTime,
+    lastActivityTime: times.lastActivityTime,
+    nextSuspensionTime: times.nextSuspensionTime,
     ...(keepsService ? { service: before.service, serviceFQDN: before.serviceFQDN } : serviceNow),
     conditions: conditionsOf(seen, observed),
     selector,

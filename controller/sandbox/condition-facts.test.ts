@@ -22,6 +22,7 @@ const seen = (parts: Partial<Seen> = {}): Seen => ({
   pod: { is: "none" },
   service: "unneeded",
   failures: [],
+  suspending: false,
   ...parts,
 });
 

@@ -2,6 +2,7 @@ import type { Fact, SandboxFact } from "../../api/conditions.ts";
 import { effectiveOperatingMode } from "../../api/defaults.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
+import { isCarriedOut } from "../../api/suspension.ts";
 import { type Failure, failedIn } from "./actions.ts";
 import { severalPods } from "./decide-pod.ts";
 import { isPodReady, podEnding, podIps, podPhase } from "./pod-state.ts";
@@ -13,6 +14,8 @@ export interface Seen {
   /** `unneeded`: the sandbox asks for none and has none. */
   readonly service: "exists" | "missing" | "unneeded";
   readonly failures: readonly Failure[];
+  /** A suspension is under way that nobody may take for carried out yet. */
+  readonly suspending: boolean;
 }
 
 export type SeenPod =
@@ -40,7 +43,7 @@ export function suspendedFact(seen: Seen): SuspendedFact {
     const message = "Refused to delete pod because it is not owned by this sandbox";
     return { type, status: "False", reason: "PodNotOwned", message };
   }
-  if (failedIn(seen.failures, "pod")) {
+  if (failedIn(seen.failures, "pod") || (seen.suspending && !isCarriedOut(seen.sandbox))) {
     const message = "Pod state is unknown. Sandbox suspension cannot be confirmed";
     return { type, status: "Unknown", reason: "PodStateUnknown", message };
   }

@@ -2,6 +2,7 @@ import { effectiveOperatingMode } from "../../api/defaults.ts";
 import { podNameAnnotation } from "../../api/keys.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Pod } from "../../api/pod.ts";
+import { mayHaveNextPod } from "../suspension/decide-suspension.ts";
 import type { Action } from "./actions.ts";
 import { adoptedBy, isAdoptable, refusalToAdopt } from "./adoption.ts";
 import { type FoundPod, findPod, recordedPodName } from "./find-pod.ts";
@@ -25,14 +26,16 @@ export const severalPods = (count: number): string =>
 export function decidePod(observed: Observed): PodDecision {
   const found = findPod(observed);
   if (found.found === "several") return { actions: [{ ...refuse(severalPods(found.count)), untilChanged: true }] };
-  return effectiveOperatingMode(observed.sandbox.spec) === "Suspended"
-    ? { actions: suspend(observed, found) }
-    : run(observed, found);
+  if (effectiveOperatingMode(observed.sandbox.spec) === "Suspended") return { actions: suspend(observed, found) };
+  if (mayHaveNextPod(observed.sandbox)) return run(observed, found);
+  // What is doomed is kept as it is until it is gone, and the next one is made after that.
+  return found.found === "owned" ? keep(observed, found.pod) : { actions: [] };
 }
 
 type OnePod = Exclude<FoundPod, { found: "several" }>;
 
 function suspend(observed: Observed, found: OnePod): readonly Action[] {
+  if (observed.suspending) return [];
   // A Pod that is not ours is nobody's to delete, and no longer the sandbox's to name.
   if (found.found !== "owned") return recordName(observed, undefined);
   const { pod } = found;

@@ -28,7 +28,10 @@ export const podIndexes = {
 };
 
 /** One look at the stores; undefined when there is no such sandbox, or it is on its way out and no longer ours. */
-export function observe(key: string, views: SandboxViews): Omit<Observed, "now" | "writeBehind"> | undefined {
+export function observe(
+  key: string,
+  views: SandboxViews,
+): Omit<Observed, "now" | "writeBehind" | "suspending"> | undefined {
   const sandbox = views.sandboxes.get(key);
   if (!sandbox || sandbox.metadata.deletionTimestamp) return undefined;
   return {

@@ -13,6 +13,8 @@ export interface Observed {
   /** The PersistentVolumeClaims that are there, by name. */
   readonly claims: ReadonlyMap<string, Stored<PersistentVolumeClaim>>;
   readonly writeBehind: WriteBehind;
+  /** Its Pod is being taken away by a handshake that is not over: nobody else does anything about that Pod. */
+  readonly suspending: boolean;
 }
 
 /** How long a change of the Pod's metadata alone may wait, so that several become one write. */

@@ -4,6 +4,8 @@ import { isNotFound } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Outcome } from "../../lib/workers.ts";
+import type { Standing, Suspender } from "../suspension/suspender.ts";
+import type { ActivityTimesKeeper } from "../suspension/use-times.ts";
 import type { Failure } from "./actions.ts";
 import { type Applied, apply, type SandboxWriters } from "./apply.ts";
 import { conclude } from "./conclude.ts";
@@ -25,6 +27,9 @@ export interface SandboxReconcilerOptions {
   readonly clusterDomain: string;
   /** How long a change of a Pod's metadata alone may wait; 0 writes it at once. */
   readonly writeBehindWindowMs: number;
+  readonly suspender: Suspender;
+  /** Absent where nothing sleeps by itself. */
+  readonly activity: ActivityTimesKeeper | undefined;
 }
 
 /** Brings one sandbox at a time in line with what its object asks for. */
@@ -39,42 +44,50 @@ export class SandboxReconciler {
 
   /** @throws AggregateError when something failed that may work the next time. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
-    const seen = this.#observe(key);
+    const standing = await this.#options.suspender.suspend(() => this.#observe(key), signal);
+    const seen = this.#observe(key, standing);
     if (!seen) return this.#forget(key);
-    const { actedOn, decision, applied } = await this.#bringInLine(seen, signal);
-    const after = this.#observe(key);
+    const { actedOn, decision, applied } = await this.#bringInLine(seen, standing, signal);
+    const after = this.#observe(key, standing);
     if (!after || after.sandbox.metadata.uid !== seen.sandbox.metadata.uid) return this.#forget(key);
 
     this.#windows.note(key, decision.putOffMs !== undefined);
     const sandbox = asActedOn(after.sandbox, actedOn);
-    const { clusterDomain } = this.#options;
+    const { clusterDomain, activity, suspender } = this.#options;
     const { status, recheckAfterMs } = conclude({
       course: decision.course,
-      observed: { ...after, sandbox },
+      observed: { ...after, sandbox, suspending: suspender.isPending({ ...after, sandbox }, standing) },
       failures: applied.failures,
       clusterDomain,
+      activityTimes: activity?.timesToWrite(sandbox),
     });
     const unwritten = await this.#write(sandbox, status, signal);
     if (unwritten.length === 0) this.#tell(sandbox, status, applied);
     throwWhatMayPass(applied.failures, unwritten);
-    return earliest(recheckAfterMs, decision.putOffMs);
+    return earliest(
+      recheckAfterMs,
+      decision.putOffMs,
+      standing.is === "underWay" ? standing.recheckAfterMs : undefined,
+    );
   }
 
-  #observe(key: string): Observed | undefined {
-    const { views, clock } = this.#options;
+  #observe(key: string, standing: Standing = { is: "none" }): Observed | undefined {
+    const { views, clock, suspender } = this.#options;
     const seen = observe(key, views);
-    return seen && { ...seen, now: clock.now(), writeBehind: this.#windows.of(key) };
+    if (!seen) return undefined;
+    const suspending = suspender.isPending(seen, standing);
+    return { ...seen, now: clock.now(), writeBehind: this.#windows.of(key), suspending };
   }
 
   /** A child that turned out to be there already makes us look and decide once more, with it in view. */
-  async #bringInLine(first: Observed, signal: AbortSignal): Promise<Round> {
+  async #bringInLine(first: Observed, standing: Standing, signal: AbortSignal): Promise<Round> {
     let seen = first;
     let podCreated = false;
     for (let round = 1; ; round += 1) {
       const decision = decide(seen);
       const applied = await apply(decision.actions, seen.sandbox, this.#options.writers, signal);
       podCreated ||= applied.podCreated;
-      const again = applied.clashed && round < roundsMax ? this.#observe(keyOf(seen.sandbox)) : undefined;
+      const again = applied.clashed && round < roundsMax ? this.#observe(keyOf(seen.sandbox), standing) : undefined;
       if (!again) return { actedOn: seen.sandbox, decision, applied: { ...applied, podCreated } };
       seen = again;
     }

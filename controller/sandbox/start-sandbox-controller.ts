@@ -13,7 +13,11 @@ import type { Logger } from "../../lib/log.ts";
 import { OwnWrites } from "../own-writes.ts";
 import type { RuntimeMetrics } from "../runtime-metrics.ts";
 import { keysFrom, startKind } from "../start-kind.ts";
+import type { IdleWatch } from "../suspension/idle-watch.ts";
+import { type Activators, startSuspending } from "../suspension/start-suspending.ts";
+import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
 import type { LifecycleMetrics } from "./lifecycle-metrics.ts";
+import { observe } from "./observe.ts";
 import { SandboxReconciler } from "./reconciler.ts";
 
 export interface SandboxInformers {
@@ -34,6 +38,9 @@ export interface SandboxControllerOptions {
   readonly workers: number;
   readonly clusterDomain: string;
   readonly writeBehindWindowMs: number;
+  /** Who stands in front of the sandboxes; undefined: nobody, and a suspension is carried out without asking. */
+  readonly activators: Activators | undefined;
+  readonly suspensionMetrics: SuspensionMetrics;
 }
 
 /** Starts to bring sandboxes in line with their objects. The informers must have synced. */
@@ -48,6 +55,12 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
     claims: stores.use(new OwnWrites(informers.claims, clock)),
   };
   const views = { ...writers, labelledPods: informers.pods.store };
+  const suspending = startSuspending({
+    ...{ client, events, clock, log: options.log, activators: options.activators, metrics: options.suspensionMetrics },
+    ...{ sandboxes: writers.sandboxes, pods: writers.pods, look: (key: string) => observe(key, views) },
+  });
+  const { suspender, idleWatch } = suspending;
+  if (idleWatch) stores.use(keepWatching(idleWatch, informers));
   const reconciler = new SandboxReconciler({
     views,
     writers,
@@ -56,6 +69,8 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
     clock,
     clusterDomain,
     writeBehindWindowMs,
+    suspender,
+    activity: idleWatch,
   });
   const kind = startKind({
     name: "sandbox",
@@ -64,6 +79,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
       keysFrom(informers.sandboxes, (sandbox) => [keyOf(sandbox)]),
       keysFrom(informers.pods, trackedOwner),
       keysFrom(informers.services, trackedOwner),
+      ...(idleWatch ? [(enqueue: (key: string) => void) => idleWatch.onTimes(enqueue)] : []),
       (enqueue) => writers.sandboxes.onForgotten((sandbox) => enqueue(keyOf(sandbox))),
       ...[writers.pods, writers.services, writers.claims].map(
         (children) => (enqueue: (key: string) => void) =>
@@ -75,13 +91,34 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
     log: options.log,
     metrics: options.runtimeMetrics,
   });
+  const failed = Promise.race([kind.failed, suspending.failed]);
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
-    failed: kind.failed,
+    failed,
     async [Symbol.asyncDispose]() {
-      await kind[Symbol.asyncDispose]();
+      await Promise.all([kind[Symbol.asyncDispose](), suspending[Symbol.asyncDispose]()]);
       stores.dispose();
     },
   };
+}
+
+/** Has the watch look at every sandbox that is there, and at each that changes or whose Pod does. */
+function keepWatching(watch: IdleWatch, { sandboxes, pods }: SandboxInformers): Disposable {
+  for (const sandbox of sandboxes.store.list()) watch.lookAt(keyOf(sandbox));
+  const subscriptions = new DisposableStack();
+  subscriptions.use(
+    sandboxes.onChange(({ key, previous, current }) => {
+      if (previous && previous.metadata.uid !== current?.metadata.uid) watch.forget(previous);
+      watch.lookAt(key);
+    }),
+  );
+  subscriptions.use(
+    pods.onChange(({ previous, current }) => {
+      const pod = current ?? previous;
+      for (const key of pod ? ownerKeys(pod) : []) watch.lookAt(key);
+    }),
+  );
+  return subscriptions;
 }
 
 /** The sandbox of a child that carries the tracking label; other children come and go unnoticed. */

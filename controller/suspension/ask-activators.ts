@@ -1,0 +1,104 @@
+import {
+  type ActivityAnswer,
+  type ActivityRequest,
+  drainPaths,
+  type ObservedRequest,
+  type PromiseRequest,
+  parseActivityAnswer,
+  parseObservedAnswer,
+  parsePromiseAnswer,
+} from "../../api/drain-protocol.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { Activator, ActivatorFinder } from "./activators.ts";
+import { type DrainCall, DrainRefused } from "./drain-client.ts";
+import type { Reply } from "./replies.ts";
+
+export interface AskActivatorsOptions {
+  readonly finder: ActivatorFinder;
+  readonly call: DrainCall;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** What one activator says of what it knows: an answer, or that there is none. */
+export type ActivityReply = ActivityAnswer | Exclude<Reply, { is: "answered" }>;
+
+/** Asks activators, and remembers for how long each has been silent. */
+export class ActivatorRounds {
+  readonly #options: AskActivatorsOptions;
+  /** Last contact, or the first attempt at one, by replica: monotonic. */
+  readonly #contactMs = new Map<string, number>();
+
+  constructor(options: AskActivatorsOptions) {
+    this.#options = options;
+  }
+
+  /** Tells every activator of a suspension by inactivity. Rejects only when they cannot be listed. */
+  observed(body: ObservedRequest, signal: AbortSignal): Promise<readonly Reply[]> {
+    return this.#everybody(drainPaths.observed, body, signal, (value) => {
+      const answer = parseObservedAnswer(value);
+      if (!answer) return undefined;
+      const { inFlight, idleForMs, superseded = false } = answer;
+      return { is: "answered", inFlight, idleForMs, superseded };
+    });
+  }
+
+  /** Has every activator forswear a sealed Pod. Rejects only when they cannot be listed. */
+  promises(body: PromiseRequest, signal: AbortSignal): Promise<readonly Reply[]> {
+    return this.#everybody(drainPaths.promise, body, signal, (value) => {
+      const answer = parsePromiseAnswer(value);
+      return answer && { is: "answered", inFlight: answer.inFlight, idleForMs: undefined, superseded: false };
+    });
+  }
+
+  /** Asks one activator for what has changed. */
+  activity(activator: Activator, body: ActivityRequest, signal: AbortSignal): Promise<ActivityReply> {
+    return this.#one<ActivityAnswer>(activator, drainPaths.activity, body, signal, parseActivityAnswer);
+  }
+
+  /** Forgets all activators but these. */
+  keep(activators: readonly Activator[]): void {
+    const there = new Set(activators.map(({ id }) => id));
+    for (const id of this.#contactMs.keys()) if (!there.has(id)) this.#contactMs.delete(id);
+  }
+
+  async #everybody(
+    path: string,
+    body: object,
+    signal: AbortSignal,
+    read: (value: unknown) => Reply | undefined,
+  ): Promise<readonly Reply[]> {
+    const activators = await this.#options.finder.list(signal);
+    return Promise.all(activators.map((activator) => this.#one<Reply>(activator, path, body, signal, read)));
+  }
+
+  async #one<A>(
+    activator: Activator,
+    path: string,
+    body: object,
+    signal: AbortSignal,
+    read: (value: unknown) => A | undefined,
+  ): Promise<A | Exclude<Reply, { is: "answered" }>> {
+    const { call, clock, log } = this.#options;
+    const { id, address } = activator;
+    const beganMs = clock.ticksMs();
+    try {
+      if (!address) throw new DrainRefused("it has no address");
+      const answer = read(await call(address, path, body, signal));
+      if (answer === undefined) throw new Error("the answer is not of the protocol");
+      // What it says is as old as the question, at most.
+      this.#contactMs.set(id, beganMs);
+      return answer;
+    } catch (err) {
+      signal.throwIfAborted();
+      const sinceMs = this.#contactMs.get(id) ?? beganMs;
+      this.#contactMs.set(id, sinceMs);
+      const silentForMs = clock.ticksMs() - sinceMs;
+      const reply = err instanceof DrainRefused ? activator.whenRefused(silentForMs) : undefined;
+      if (reply?.is === "absent") return reply;
+      log.warn({ err, activator: id, silentForMs }, "an activator cannot be reached");
+      return { is: "silent", forMs: silentForMs };
+    }
+  }
+}

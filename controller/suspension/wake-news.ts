@@ -1,0 +1,42 @@
+import type { SandboxActivity } from "../../api/drain-protocol.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { EventRecorder } from "../../kube/event-recorder.ts";
+import { woken } from "./happenings.ts";
+import type { SuspensionMetrics } from "./suspension-metrics.ts";
+
+export interface WakeNewsOptions {
+  readonly look: (key: string) => { readonly sandbox: Sandbox } | undefined;
+  readonly events: EventRecorder | undefined;
+  readonly metrics: SuspensionMetrics;
+}
+
+/** Tells of each wake once, although activators report the last one for as long as they remember it. */
+export class WakeNews {
+  readonly #options: WakeNewsOptions;
+  /** The generation that the last wake of each sandbox made, by UID. */
+  readonly #known = new Map<string, number>();
+
+  constructor(options: WakeNewsOptions) {
+    this.#options = options;
+  }
+
+  /** `isNews`: no former leader can have told of it. */
+  heard(
+    key: string,
+    sandboxUid: string,
+    { generation, port }: NonNullable<SandboxActivity["wake"]>,
+    isNews: boolean,
+  ): void {
+    const { look, events, metrics } = this.#options;
+    const sandbox = look(key)?.sandbox;
+    if (sandbox?.metadata.uid !== sandboxUid || (this.#known.get(sandboxUid) ?? 0) >= generation) return;
+    this.#known.set(sandboxUid, generation);
+    if (!isNews) return;
+    metrics.woken();
+    events?.record(woken(sandbox, port));
+  }
+
+  forget(sandboxUid: string): void {
+    this.#known.delete(sandboxUid);
+  }
+}
