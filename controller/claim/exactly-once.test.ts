@@ -60,16 +60,15 @@ function complaints(world: World): readonly string[] {
   return [...wrong, ...lost];
 }
 
+const patience = { timeout: 12_000, interval: 25 };
+
 const untilInOrder = (lab: ClaimLab, count: number): Promise<World> =>
-  vi.waitFor(
-    async () => {
-      const world = await worldOf(lab);
-      expect(world.claims).toHaveLength(count);
-      expect(complaints(world)).toEqual([]);
-      return world;
-    },
-    { timeout: 12_000, interval: 25 },
-  );
+  vi.waitFor(async () => {
+    const world = await worldOf(lab);
+    expect(world.claims).toHaveLength(count);
+    expect(complaints(world)).toEqual([]);
+    return world;
+  }, patience);
 
 /** Kills a controller with its so-many-eth write: that write is lost, or only its answer is, and nothing follows. */
 function killedAtWrite(at: number, landed: boolean): { readonly intercept: Intercept; readonly killed: Promise<void> } {
@@ -93,32 +92,36 @@ describe("a controller that is killed while it serves a claim", () => {
     pooled: pooledIn(world),
   });
 
-  // Assigned, adopted, told, timed; and for one that is made: noted, made, told.
-  it.each([
-    { kind: "takes from a pool", spares: 2, writes: 4, reason: "DependenciesReady" },
-    { kind: "makes", spares: 0, writes: 3, reason: "SandboxNotReady" },
-  ])("leaves one that it $kind to the next, whichever of its $writes writes was the last", async (given) => {
-    const { spares, writes, reason } = given;
-    for (const landed of [false, true]) {
-      for (let at = 1; at <= writes; at += 1) {
-        await using lab = await openLabWith(spares);
-        {
-          const { intercept, killed } = killedAtWrite(at, landed);
-          await using _first = await lab.startClaims({ intercept });
-          await lab.claim("task");
-          await killed;
-        }
-        await using second = await lab.startClaims();
-        await vi.waitFor(async () => expect((await worldOf(lab)).claims.map(readiness)).toEqual([reason]));
-        const world = await untilInOrder(lab, 1);
-        expect(endOf(world)).toEqual({
-          ready: [reason],
-          owned: [[spares > 0 ? "warm-0" : "task"]],
-          pooled: spares > 0 ? ["warm-1"] : [],
-        });
-        expect(second.calls.filter(isWrite).length).toBeLessThanOrEqual(writes);
-      }
+  // Assigned, adopted, told, timed; and one that is made: noted, made, told.
+  const ways = [
+    {
+      how: "takes from a pool",
+      spares: 2,
+      writes: 4,
+      end: { ready: ["DependenciesReady"], owned: [["warm-0"]], pooled: ["warm-1"] },
+    },
+    { how: "makes", spares: 0, writes: 3, end: { ready: ["SandboxNotReady"], owned: [["task"]], pooled: [] } },
+  ];
+  const deaths = ways.flatMap((way) =>
+    Array.from({ length: way.writes }, (_, before) => before + 1).flatMap((at) => [
+      { ...way, at, landed: false, last: "never came" },
+      { ...way, at, landed: true, last: "was never answered" },
+    ]),
+  );
+
+  it.each(deaths)("leaves one that it $how to the next: write $at of $writes $last", async (death) => {
+    const { spares, writes, at, landed, end } = death;
+    await using lab = await openLabWith(spares);
+    {
+      const { intercept, killed } = killedAtWrite(at, landed);
+      await using _first = await lab.startClaims({ intercept });
+      await lab.claim("task");
+      await killed;
     }
+    await using second = await lab.startClaims();
+    await vi.waitFor(async () => expect(endOf(await worldOf(lab))).toEqual(end), patience);
+    expect(complaints(await worldOf(lab))).toEqual([]);
+    expect(second.calls.filter(isWrite).length).toBeLessThanOrEqual(writes);
   });
 
   it("has no more writes than those", async () => {
@@ -126,7 +129,7 @@ describe("a controller that is killed while it serves a claim", () => {
     await using ofWarm = await warm.startClaims();
     await warm.claim("task");
     await warm.untilReady("task");
-    await vi.waitFor(() => expect(ofWarm.calls.filter(isWrite)).toHaveLength(4));
+    await vi.waitFor(() => expect(ofWarm.calls.filter(isWrite)).toHaveLength(4), patience);
     await using cold = await openLabWith(0);
     await using ofCold = await cold.startClaims();
     await cold.claim("task");
@@ -165,7 +168,7 @@ describe("a hundred workers", () => {
     await claimMany(lab, 40);
     const world = await untilInOrder(lab, 40);
     expect(pooledIn(world)).toHaveLength(10);
-    await vi.waitFor(() => expect(claims.calls).toHaveLength(40 * 4));
+    await vi.waitFor(() => expect(claims.calls).toHaveLength(40 * 4), patience);
   });
 
   it("C72: give out what there is and make the rest", async () => {

@@ -193,7 +193,12 @@ export class Pass {
   /** `andMoved`: an assignment by a label becomes one by an annotation. */
   async #writeNotes({ andMoved } = { andMoved: false }): Promise<void> {
     const patch = notesPatch(this.#claim, this.#notes(), andMoved);
-    if (patch) this.#claim = await this.#around.writes.patchClaim(this.#claim, patch, this.#signal);
+    if (!patch) return;
+    const { spec } = this.#claim;
+    const { generation = 0 } = this.#claim.metadata;
+    const patched = await this.#around.writes.patchClaim(this.#claim, patch, this.#signal);
+    // The status will speak of the wish that is acted on; a newer one wakes the claim again.
+    this.#claim = { ...patched, spec, metadata: { ...patched.metadata, generation } };
   }
 
   #notes(): Notes {
