@@ -95,7 +95,7 @@ describe("a controller that leaves", () => {
     await using traffic = startTraffic(() => activator.askProgram(test.at("warm")));
     killProgramOf(await leadingReplica(cluster));
     const { tookMs } = await activator.askProgram(test.at("held"), { method: "POST" });
-    expect(tookMs).toBeLessThan(25_000);
+    expect(tookMs).toBeLessThan(30_000); // the lease has 15 s to run out
     expect(await leaderIdentity(cluster)).not.toBe(identity);
     await traffic.stop();
     expect(traffic.failures).toEqual([]);
