@@ -48,5 +48,12 @@ function copyValue(value: unknown, seen: Map<object, unknown>): unknown {
 
 function copyParts(value: object, seen: Map<object, unknown>): unknown {
   if (Array.isArray(value)) return value.map((item) => copyValue(item, seen));
-  return copyFields(value instanceof Error ? stdSerializers.err(value) : value, seen);
+  return copyFields(value instanceof Error ? writtenOut(value) : value, seen);
+}
+
+/** An error with its causes inside it, each stack once. */
+function writtenOut(error: Error): object {
+  const written = stdSerializers.errWithCause(error);
+  // Where several were gathered helps nobody: each of them has a stack of its own.
+  return error instanceof AggregateError ? { ...written, stack: undefined } : written;
 }

@@ -33,8 +33,21 @@ describe("a log entry", () => {
   it("with an error has its message, its stack and its cause", () => {
     const { log, last } = recording();
     log.error({ err: new Error("outer", { cause: new Error("inner") }) }, "it broke");
-    expect(last()).toMatchObject({ msg: "it broke", err: { type: "Error", message: "outer: inner" } });
+    expect(last()).toMatchObject({
+      msg: "it broke",
+      err: { type: "Error", message: "outer", cause: { message: "inner" } },
+    });
     expect(last().err.stack).toContain("log.test.ts");
+  });
+
+  it("with several errors at once has the stack of each once", () => {
+    const { log, lines, last } = recording();
+    log.warn({ err: new AggregateError([new Error("first"), new Error("second")], "both failed") }, "it broke");
+    expect(last().err).toMatchObject({
+      message: "both failed",
+      aggregateErrors: [{ message: "first" }, { message: "second" }],
+    });
+    expect(lines.join("").match(/"stack"/g)).toHaveLength(2);
   });
 
   it("that is an error alone has its message", () => {
