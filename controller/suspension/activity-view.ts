@@ -20,6 +20,8 @@ interface Replica {
   epoch: string | undefined;
   cursor: number;
   contactMs: number;
+  /** Whether anything was heard of it since it was listed. */
+  known: boolean;
   readonly records: Map<string, Reported>;
 }
 
@@ -47,7 +49,7 @@ export class ActivityView {
     }
     for (const id of replicas) {
       if (this.#replicas.has(id)) continue;
-      this.#replicas.set(id, { epoch: undefined, cursor: 0, contactMs: nowMs, records: new Map() });
+      this.#replicas.set(id, { epoch: undefined, cursor: 0, contactMs: nowMs, known: false, records: new Map() });
     }
   }
 
@@ -67,6 +69,7 @@ export class ActivityView {
     replica.epoch = answer.epoch;
     replica.cursor = answer.cursor;
     replica.contactMs = nowMs;
+    replica.known = true;
     for (const { sandbox, inFlight, idleForMs } of answer.activities) {
       replica.records.set(sandbox.uid, { inFlight, lastMs: nowMs - idleForMs });
     }
@@ -81,21 +84,22 @@ export class ActivityView {
     replica.records.clear();
     replica.epoch = undefined;
     replica.contactMs = nowMs;
+    replica.known = true;
   }
 
   useOf(sandboxUid: string, nowMs: number): Use {
     let busy = this.#replicas.size === 0 ? "no activator is there to ask" : undefined;
     let lastMs = this.#departed.get(sandboxUid) ?? Number.NEGATIVE_INFINITY;
-    for (const { contactMs, records } of this.#replicas.values()) {
+    for (const { contactMs, known, records } of this.#replicas.values()) {
       const record = records.get(sandboxUid);
       const silentMs = nowMs - contactMs;
       lastMs = Math.max(lastMs, record?.lastMs ?? lastMs);
       if (silentMs >= longestSilenceMs) lastMs = Math.max(lastMs, contactMs);
-      else if (silentMs > freshMs) busy ??= "an activator cannot be reached";
+      else if (!known || silentMs > freshMs) busy ??= "an activator cannot be reached";
       else if (record && record.inFlight > 0) busy = `${record.inFlight} in flight`;
     }
-    const known = lastMs > Number.NEGATIVE_INFINITY;
-    return { busy, lastMs: known ? lastMs : undefined, unsettledUntilMs: this.#unsettledUntilMs };
+    const used = lastMs > Number.NEGATIVE_INFINITY;
+    return { busy, lastMs: used ? lastMs : undefined, unsettledUntilMs: this.#unsettledUntilMs };
   }
 
   /** The sandbox is no more. */
