@@ -1,6 +1,8 @@
 import { backoffDelayMs } from "../lib/backoff.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
+import { drainTlsFiles } from "./drain/drain-config.ts";
+import type { DrainTlsFiles } from "./drain/tls-files.ts";
 import { activatorFlags } from "./flags.ts";
 import type { SlotLimits } from "./slots.ts";
 import type { Rate } from "./wake/token-bucket.ts";
@@ -27,6 +29,8 @@ export interface ActivatorConfig {
   readonly ops: ListenAddress;
   /** Absent: metrics are served at `ops` only. */
   readonly metrics: ListenAddress | undefined;
+  /** Absent: the controller cannot ask, and what it cannot ask counts as busy. */
+  readonly drain: DrainConfig | undefined;
   readonly domain: string;
   readonly clusterDomain: string;
   readonly authorization: Authorization;
@@ -51,6 +55,11 @@ export interface ActivatorConfig {
   readonly shutdownTimeoutMs: number;
   /** What was odd but not wrong, for the log. */
   readonly warnings: readonly string[];
+}
+
+export interface DrainConfig extends ListenAddress {
+  /** Absent: plain HTTP, on a loopback address only. */
+  readonly tls: DrainTlsFiles | undefined;
 }
 
 /** The settings contradict each other; the message names all contradictions, one to a line. */
@@ -88,6 +97,7 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
     http: required("http-bind-address"),
     ops: required("health-probe-bind-address"),
     metrics: collect(() => parseListenAddress(values["metrics-bind-address"]), undefined),
+    drain: collect(() => drainConfig(values), undefined),
     clusterDomain: given.has("cluster-domain")
       ? values["cluster-domain"]
       : env["CLUSTER_DOMAIN"] || values["cluster-domain"],
@@ -153,6 +163,11 @@ function plainSettings(values: Values) {
     drainSettleMs: values["drain-settle"],
     shutdownTimeoutMs: values["shutdown-timeout"],
   };
+}
+
+function drainConfig(values: Values): DrainConfig | undefined {
+  const address = parseListenAddress(values["drain-bind-address"]);
+  return address && { ...address, tls: drainTlsFiles(values, address.host) };
 }
 
 /** The retries of the ecosystem's router as one span of time: we try more often within it. */

@@ -63,5 +63,9 @@ export const activatorFlags = {
     notNegative,
   ),
   "drain-settle": flag.duration(5_000, "how long new connections are accepted after SIGTERM", notNegative),
+  "drain-bind-address": flag.string("", "where the controller asks what is in use; empty: nowhere, and nothing sleeps"),
+  "drain-tls-cert-file": flag.string("", "certificate that is shown to the controller"),
+  "drain-tls-key-file": flag.string("", "its key"),
+  "drain-client-ca-file": flag.string("", "authority that signs the controller's certificate"),
   "log-level": flag.string("info", "debug, info, warn, error or silent", oneOf(logLevels)),
 } as const;

@@ -1,16 +1,24 @@
+import { effectiveAutoSuspension } from "../api/defaults.ts";
+import type { Activity } from "./activity/activity.ts";
+import type { OpenConnection, OpenConnectionBook } from "./activity/open-connections.ts";
 import { healthy, toResponse } from "./answer.ts";
 import type { Authorizer } from "./authorize/authorizer.ts";
-import type { Carry } from "./carry/carry.ts";
+import type { Carry, OpenListener } from "./carry/carry.ts";
 import { ActivatorError, toActivatorError } from "./errors.ts";
 import { type FindOptions, find, hostNamesSandbox, type Lookup } from "./find/find.ts";
 import type { Observer, Story } from "./observe/observer.ts";
-import { reach, type Surroundings } from "./reach/reach.ts";
+import { type Errand, reach, type Surroundings } from "./reach/reach.ts";
 import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead } from "./request.ts";
+import type { Target } from "./sandbox/look.ts";
 
 export interface World<I extends Incoming> extends Surroundings {
   readonly find: FindOptions;
   readonly lookup: Lookup;
   readonly authorizer: Authorizer;
+  readonly activity: Activity;
+  readonly openConnections: OpenConnectionBook;
+  /** Something moved on a connection to a sandbox: if it is about to sleep, it is to stay. */
+  readonly onMoved: (sandbox: { readonly namespace: string; readonly name: string; readonly port: number }) => void;
   readonly observer: Observer;
   readonly carry: Carry<I>;
   /** 0 means no limit. A body of unknown length is the carrier's to count. */
@@ -29,18 +37,47 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
     authorizer.authenticate(head); // 401
     const routed = story.routed(find(head, world.find, world.lookup)); // 400, 404
     const allowed = story.decided(() => authorizer.authorize(head, routed)); // 401, 403
-    const upstream = await reach(allowed, incoming, world, story); // what keeps a sandbox from being reached
+    const use = world.activity.useBy(head);
+    void incoming.ended.then(() => use.end());
+    const errand = { allowed, incoming, around: world, journey: story, use };
+    const upstream = await reach(errand); // what keeps a sandbox from being reached
     story.reached(upstream.target);
     await world.carry(incoming, upstream, {
       subject: routed.name,
       byHost: routed.byHost,
       consumesAuthorization: authorizer.consumesAuthorization,
       responseStartMs: Math.min(routed.timeoutMs ?? Number.POSITIVE_INFINITY, world.options.proxyTimeoutMs),
-      onFirstByte: () => story.firstByte(),
+      onFirstByte: () => {
+        use.answered();
+        story.firstByte();
+      },
+      onOpen: (connection) => open(errand, upstream.target, connection, world),
     }); // 502, 504
   } catch (error) {
     refuse(incoming, error, story);
   }
+}
+
+/** What it means that a connection stays open is the owner's choice, as it is when it opens. */
+function open<I extends Incoming>(
+  { allowed: { routed }, incoming, use }: Omit<Errand, "around">,
+  { podUid, port }: Target,
+  connection: OpenConnection,
+  { cluster, openConnections, onMoved }: World<I>,
+): OpenListener {
+  const { namespace, name } = routed;
+  const { openConnections: meaning } = effectiveAutoSuspension(cluster.sandbox(namespace, name)?.spec ?? {});
+  use.opened(meaning);
+  if (meaning === "Count") return { moved: () => {} };
+  const added = openConnections.add(podUid, connection);
+  void incoming.ended.then(() => added[Symbol.dispose]());
+  if (meaning === "Ignore" || !use.counts) return { moved: () => {} };
+  return {
+    moved() {
+      use.moved();
+      onMoved({ namespace, name, port });
+    },
+  };
 }
 
 // On a host that names a sandbox every path is the sandbox's own, or its `/healthz` could never be asked. Probes of

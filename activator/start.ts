@@ -10,6 +10,8 @@ import { type Authorizer, allowAll, staticToken } from "./authorize/authorizer.t
 import { scopedTokens, shortestKey } from "./authorize/scoped-token.ts";
 import { Pool } from "./carry/pool.ts";
 import { type ActivatorConfig, type Authorization, ConfigError } from "./config.ts";
+import { Books } from "./drain/books.ts";
+import type { DrainTls } from "./drain/drain-server.ts";
 import { createHttp1Carrier } from "./http1/carrier/carrier.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
 import { type Front, startHttp1Front } from "./http1/front/front.ts";
@@ -28,6 +30,7 @@ import { serve, type World } from "./serve.ts";
 import { Slots } from "./slots.ts";
 import { BufferLoans } from "./socket/read-place.ts";
 import { Sweep } from "./sweep.ts";
+import { Stirring } from "./wake/stirring.ts";
 import { Waker } from "./wake/waker.ts";
 
 export const version: string = packageJson.version;
@@ -40,6 +43,8 @@ export interface ActivatorParts {
   readonly registry: Registry;
   /** Told of each wake when the first byte of its response has come. */
   readonly onWake?: (timeline: WakeTimeline) => void;
+  /** Certificates of the drain port, instead of files. */
+  readonly readDrainTls?: () => Promise<DrainTls>;
 }
 
 export interface Activator extends Running {
@@ -48,6 +53,8 @@ export interface Activator extends Running {
   readonly proxyPort: number;
   /** Where `/healthz`, `/readyz` and `/metrics` are. */
   readonly opsUrl: string;
+  /** Where the controller asks; undefined: nowhere. */
+  readonly drainPort: number | undefined;
   /**
    * Leaves without breaking a promise: no longer ready, still accepting while that gets about, then finishing what is
    * under way, and only then refusing what is still held. Disposing afterwards cuts what is left.
@@ -69,7 +76,11 @@ const lastAnswersMs = 1_000;
 export async function startActivator(config: ActivatorConfig, parts: ActivatorParts): Promise<Activator> {
   await using started = new AsyncDisposableStack();
   const authorizer = await authorizerOf(config.authorization, parts.clock);
+  const books = new Books(parts);
+  // Open before the first list, and longer than all else: whoever finds it closed may take it that nothing is carried.
+  const drainServer = config.drain && started.use(await books.listen(config.drain));
   const cluster = started.use(startCluster(parts));
+  books.keepFrom(cluster);
   const claims = started.use(startClaims(parts, cluster));
   const { clock, registry } = parts;
   const wires = {
@@ -80,7 +91,11 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const requests = createRequestMetrics(registry, version);
   const accessLog = config.accessLog && parts.log.isLevelEnabled("info") ? accessLogOf(parts) : undefined;
   if (accessLog) started.use(accessLog);
-  const world = buildWorld(config, { ...parts, ...wires, cluster, claims, authorizer, requests, accessLog });
+  const waker = new Waker(parts.client, config.wakes, clock);
+  const onWoken = books.woken.bind(books);
+  const stirring = started.use(new Stirring({ ...parts, cluster, bonds: books.bonds, waker, onWoken }));
+  const middle = { cluster, claims, authorizer, requests, accessLog, books, waker, stirring };
+  const world = buildWorld(config, { ...parts, ...wires, ...middle });
   const state = { draining: false };
   const isReady = () => cluster.synced && claims.settled && !state.draining;
   const ops = started.use(await startOpsServer({ address: config.ops, registry, isReady }));
@@ -99,6 +114,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     proxyUrl: urlOf(front.address),
     proxyPort: front.address.port,
     opsUrl: ops.url,
+    drainPort: drainServer?.port,
     failed,
     async drain() {
       state.draining = true;
@@ -127,13 +143,16 @@ interface WorldParts extends ActivatorParts {
   readonly authorizer: Authorizer;
   readonly requests: RequestMetrics;
   readonly accessLog: AccessLog | undefined;
+  readonly books: Books;
+  readonly waker: Waker;
+  readonly stirring: Stirring;
 }
 
 const accessLogOf = ({ log, clock }: ActivatorParts) =>
   new AccessLog(log.child({ logger: "sandbox-router.access" }), clock);
 
 function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange> {
-  const { client, clock, log, registry, onWake, pool, sweep, loans, cluster, claims, authorizer } = parts;
+  const { clock, log, registry, books, onWake, pool, sweep, loans, cluster, claims, authorizer } = parts;
   const prober = new Prober(clock);
   cluster.onPodGone((podUid) => {
     pool.forgetPod(podUid);
@@ -163,7 +182,12 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
     prober,
     observer,
     authorizer,
-    waker: new Waker(client, config.wakes, clock),
+    waker: parts.waker,
+    activity: books.activity,
+    bonds: books.bonds,
+    openConnections: books.openConnections,
+    onWoken: (sandbox, port) => books.woken(sandbox, port),
+    onMoved: (stirred) => parts.stirring.moved(stirred),
     connector: new Connector(config.connectTimeoutMs, (target, head) => pool.take(target, head), clock),
     slots: new Slots(config.slots),
     holds: new Holds(clock),

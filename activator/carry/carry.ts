@@ -1,3 +1,4 @@
+import type { OpenConnection } from "../activity/open-connections.ts";
 import type { Upstream } from "../reach/connector.ts";
 import type { Incoming } from "../request.ts";
 
@@ -11,6 +12,13 @@ export interface CarryOptions {
   readonly responseStartMs: number;
   /** Called when the first byte of the response has come. */
   readonly onFirstByte: () => void;
+  /** Called when what is carried becomes a connection that may stay open for long; hears what moves on it. */
+  readonly onOpen?: (connection: OpenConnection) => OpenListener;
+}
+
+export interface OpenListener {
+  /** Something that counts has passed, in either direction: not the pings of a WebSocket. */
+  moved(): void;
 }
 
 /** Takes a request to a sandbox and its response back. The only part that knows what a body is. */

@@ -1,8 +1,14 @@
 import { effectiveAutoResume } from "../../api/defaults.ts";
+import type { Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { Use } from "../activity/activity.ts";
+import type { BondBook } from "../activity/bond-book.ts";
+import { isIgnored } from "../activity/ignored-requests.ts";
 import { isNavigation } from "../answer.ts";
 import type { Allowed } from "../authorize/authorizer.ts";
 import { ActivatorError } from "../errors.ts";
+import { firstPortOf } from "../find/find.ts";
 import type { Incoming } from "../request.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import { type Look, look, type Target } from "../sandbox/look.ts";
@@ -31,6 +37,9 @@ export interface Surroundings {
   readonly connector: Connector;
   readonly slots: Slots;
   readonly holds: Holds;
+  readonly bonds: BondBook;
+  /** A sandbox runs because this replica asked for it, for a connection to that port. */
+  readonly onWoken: (sandbox: Stored<Sandbox>, port: number) => void;
 }
 
 /** What happens to one request on its way, for whoever keeps its record. */
@@ -45,50 +54,57 @@ const longestSilenceMs = 120_000;
 /** A person who opens a page sees within a second that something happens. */
 const waitPageAfterMs = 1_000;
 
+/** One request that is to be brought to its sandbox. */
+export interface Errand {
+  readonly allowed: Allowed;
+  readonly incoming: Incoming;
+  readonly around: Surroundings;
+  readonly journey: Journey;
+  readonly use: Use;
+}
+
 /**
- * A connection to the sandbox, waking it if it sleeps.
+ * A connection to the sandbox, waking it if it sleeps. The request counts as sent when it resolves.
  *
  * @throws ActivatorError when there is none and none will come in time; ClientGone when nobody waits for it any more.
  */
-export async function reach(
-  allowed: Allowed,
-  incoming: Incoming,
-  around: Surroundings,
-  journey: Journey,
-): Promise<Upstream> {
-  const seen = lookNow(allowed, around, undefined);
+export async function reach(errand: Errand): Promise<Upstream> {
+  const { around, incoming, use } = errand;
+  const seen = lookNow(errand, undefined);
   if (seen.is === "refused") throw seen.error;
   if (seen.is === "addressed" && around.prober.acceptedMs(seen.target) !== undefined) {
     const { target } = seen;
     const idle = around.connector.idle(target, incoming.head);
-    const upstream = idle ?? (await tryDial(target, incoming, around, incoming.gone, journey));
-    if (upstream) return upstream;
+    if (idle) {
+      use.sentTo(target.podUid); // in the step that looked
+      return idle;
+    }
+    const dialled = await tryDial(target, errand, incoming.gone);
+    if (dialled && commit(dialled, errand)) return dialled;
   }
-  return hold(allowed, incoming, around, journey);
+  return hold(errand);
 }
 
-async function hold(allowed: Allowed, incoming: Incoming, around: Surroundings, journey: Journey): Promise<Upstream> {
+async function hold(errand: Errand): Promise<Upstream> {
+  const { allowed, around, journey } = errand;
   const { namespace, name } = allowed.routed;
   using _slot = around.slots.admit(namespace, name);
   using _counted = journey.held();
   using bell = around.cluster.listen(namespace, name);
   const uid = around.cluster.sandbox(namespace, name)?.metadata.uid;
-  const wait = new Wait(allowed, incoming, around, journey);
-  using held = beginHold(allowed, incoming, around, () => wait.waitingFor);
+  const wait = new Wait(errand);
+  using held = beginHold(errand, () => wait.waitingFor);
   for (;;) {
     held.signal.throwIfAborted();
     bell.reset();
-    const upstream = await wait.step(lookNow(allowed, around, uid), () => bell.next(), held.signal);
-    if (upstream) return upstream;
+    const upstream = await wait.step(lookNow(errand, uid), () => bell.next(), held.signal);
+    if (upstream && commit(upstream, errand)) return upstream;
   }
 }
 
-function beginHold(
-  { routed }: Allowed,
-  incoming: Incoming,
-  { holds, clock, cluster, options }: Surroundings,
-  waitingFor: () => string,
-): Hold {
+function beginHold({ allowed, incoming, around }: Errand, waitingFor: () => string): Hold {
+  const { routed } = allowed;
+  const { holds, clock, cluster, options } = around;
   const subject = routed.name;
   const autoResume = effectiveAutoResume(cluster.sandbox(routed.namespace, subject)?.spec ?? {});
   const limitMs = holdLimitMs(autoResume.timeoutSeconds * 1000, routed.timeoutMs, options.proxyTimeoutMs);
@@ -101,47 +117,62 @@ function beginHold(
   );
 }
 
-function lookNow({ routed }: Allowed, { cluster, clock, options }: Surroundings, firstUid: string | undefined): Look {
+function lookNow({ allowed, incoming, around, use }: Errand, firstUid: string | undefined): Look {
+  const { cluster, clock, bonds: book, options } = around;
+  const { routed } = allowed;
   if (cluster.silentMs() > longestSilenceMs) throw new ActivatorError("ClusterUnseen");
+  const sandbox = cluster.sandbox(routed.namespace, routed.name);
   if (!cluster.synced) return { is: "pending", on: "the first view of the cluster", recheckAfterMs: 100 };
   const { allowLoopbackPodIp, unschedulableGraceMs } = options;
-  const sandbox = cluster.sandbox(routed.namespace, routed.name);
-  const pod = sandbox && cluster.podOf(sandbox);
-  return look({ routed, sandbox, pod, firstUid, allowLoopbackPodIp, unschedulableGraceMs, now: clock.now() });
+  const seen = look({
+    ...{ routed, sandbox, firstUid, allowLoopbackPodIp, unschedulableGraceMs },
+    pod: sandbox && cluster.podOf(sandbox),
+    bonds: book.of(sandbox?.metadata.uid ?? ""),
+    ignored: isIgnored(incoming.head, sandbox?.spec.autoSuspension),
+    now: clock.now(),
+  });
+  if (sandbox && seen.is !== "refused") use.begin(sandbox);
+  return seen;
 }
 
-async function tryDial(
-  target: Target,
-  { head }: Incoming,
-  { connector, prober }: Surroundings,
-  signal: AbortSignal,
-  journey: Journey,
-): Promise<Upstream | undefined> {
+async function tryDial(target: Target, errand: Errand, signal: AbortSignal): Promise<Upstream | undefined> {
+  const { connector, prober } = errand.around;
   try {
-    return await connector.connect(target, head, signal);
+    return await connector.connect(target, errand.incoming.head, signal);
   } catch (error) {
     if (!(error instanceof DialError)) throw error;
     prober.forget(target);
-    journey.dialFailed(error);
+    errand.journey.dialFailed(error);
     return undefined;
   }
+}
+
+/**
+ * Counts the request as sent, if its Pod may still be sent to; if not, the connection is closed and the request waits on.
+ * While it dialled, that Pod may have been forsworn, and seen gone: so all is looked at anew, in the step that counts.
+ */
+function commit(upstream: Upstream, errand: Errand): boolean {
+  const { podUid } = upstream.target;
+  let mayGo = false;
+  try {
+    const seen = lookNow(errand, undefined);
+    mayGo = seen.is === "addressed" && seen.target.podUid === podUid;
+  } finally {
+    if (mayGo) errand.use.sentTo(podUid);
+    else upstream.socket.destroy();
+  }
+  return mayGo;
 }
 
 /** One request's wait: does what the last look asks for, until there is a connection or a reason why there is none. */
 class Wait {
   /** What it waits for, in words for the client. */
   waitingFor = "its state to be known";
-  readonly #subject: string;
-  readonly #incoming: Incoming;
-  readonly #around: Surroundings;
-  readonly #journey: Journey;
+  readonly #errand: Errand;
   #oldSinceMs: number | undefined;
 
-  constructor({ routed }: Allowed, incoming: Incoming, around: Surroundings, journey: Journey) {
-    this.#subject = routed.name;
-    this.#incoming = incoming;
-    this.#around = around;
-    this.#journey = journey;
+  constructor(errand: Errand) {
+    this.#errand = errand;
   }
 
   /** Resolves with a connection, or with nothing when it is time to look again. */
@@ -151,7 +182,7 @@ class Wait {
         throw seen.error;
       case "asleep":
         this.waitingFor = "the API server to take the wake";
-        this.#journey.woke(await this.#around.waker.wake(seen.sandbox, signal));
+        await this.#wake(seen.sandbox, signal);
         this.waitingFor = "the wake to be seen";
         return this.#first(signal, changed, undefined);
       case "pending":
@@ -163,6 +194,13 @@ class Wait {
     }
   }
 
+  async #wake(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<void> {
+    const { around, allowed, journey } = this.#errand;
+    const wake = await around.waker.wake(sandbox, signal);
+    journey.woke(wake);
+    if (wake.mine && wake.answer) around.onWoken(wake.answer, allowed.routed.port ?? firstPortOf(sandbox));
+  }
+
   async #reachTarget(
     target: Target,
     trouble: ActivatorError | undefined,
@@ -170,7 +208,7 @@ class Wait {
     signal: AbortSignal,
   ): Promise<Upstream | undefined> {
     if (trouble) {
-      const upstream = await tryDial(target, this.#incoming, this.#around, signal, this.#journey);
+      const upstream = await tryDial(target, this.#errand, signal);
       if (upstream) return upstream;
       throw trouble;
     }
@@ -178,18 +216,19 @@ class Wait {
   }
 
   async #connect(target: Target, signal: AbortSignal): Promise<Upstream | undefined> {
-    const { socket } = await this.#around.prober.reach(target, signal);
+    const { socket } = await this.#errand.around.prober.reach(target, signal);
     if (socket && !socket.destroyed && socket.writable) return { target, socket };
-    return tryDial(target, this.#incoming, this.#around, signal, this.#journey);
+    return tryDial(target, this.#errand, signal);
   }
 
   // A port that is closed on a Pod that had all the time to open it is more likely the wrong one.
   #patienceMs({ young }: Target): number | undefined {
     if (young) return undefined;
-    const nowMs = this.#around.clock.ticksMs();
+    const { clock, options } = this.#errand.around;
+    const nowMs = clock.ticksMs();
     this.#oldSinceMs ??= nowMs;
-    const leftMs = this.#oldSinceMs + this.#around.options.dialRetryMs - nowMs;
-    if (leftMs <= 0) throw new ActivatorError("ConnectFailed", { subject: this.#subject });
+    const leftMs = this.#oldSinceMs + options.dialRetryMs - nowMs;
+    if (leftMs <= 0) throw new ActivatorError("ConnectFailed", { subject: this.#errand.allowed.routed.name });
     return leftMs;
   }
 
@@ -208,7 +247,7 @@ class Wait {
     const working = work?.(step.signal);
     const racers: Promise<Upstream | undefined>[] = [changed().then(nothing), ended.promise];
     if (working) racers.push(working);
-    const { clock } = this.#around;
+    const { clock } = this.#errand.around;
     if (recheckAfterMs !== undefined) racers.push(clock.sleep(recheckAfterMs, step.signal).then(nothing, nothing));
     let won: Upstream | undefined;
     try {

@@ -3,7 +3,7 @@ import { controllerOf, keyFor, keyOf, type Stored } from "../../api/meta.ts";
 import { groupOf } from "../../api/resource-type.ts";
 import { agentsGroup, type Sandbox, sandboxType } from "../../api/sandbox.ts";
 import type { KubeClient } from "../../kube/client.ts";
-import type { Informer } from "../../kube/informer.ts";
+import type { Change, Informer } from "../../kube/informer.ts";
 import { startInformer } from "../../kube/start-informer.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { abortable, type Running } from "../../lib/lifecycle.ts";
@@ -17,8 +17,10 @@ export interface Cluster {
   podOf(sandbox: Stored<Sandbox>): Stored<Pod> | undefined;
   /** A bell that rings when the sandbox or a Pod of it changes, until it is disposed of. */
   listen(namespace: string, name: string): Disposable & Pick<Bell, "next" | "reset">;
-  /** Calls back with the UID of each Pod that is gone. */
-  onPodGone(listener: (podUid: string) => void): void;
+  /** Calls back with the UID of each Pod that is gone, and of the sandbox that owned it. */
+  onPodGone(listener: (podUid: string, sandboxUid: string) => void): void;
+  /** Calls back when a sandbox comes, changes or goes, before anybody who waits for that looks again. */
+  onSandboxChange(listener: (change: Change<Sandbox>) => void): void;
   /** Monotonic milliseconds when the Pod was first seen. */
   podSeenMs(podUid: string): number | undefined;
   /** Milliseconds since the API server last said anything on the quieter of the two watches. */
@@ -49,7 +51,7 @@ class WatchedCluster implements Cluster, Running {
   readonly #started: Promise<void>;
   readonly #bells = new Map<string, Set<Bell>>();
   readonly #seenMs = new Map<string, number>();
-  readonly #goneListeners: ((podUid: string) => void)[] = [];
+  readonly #goneListeners: ((podUid: string, sandboxUid: string) => void)[] = [];
   readonly #failure = Promise.withResolvers<never>();
   #pods: Informer<Pod, "owner"> | undefined;
   #synced = false;
@@ -92,8 +94,12 @@ class WatchedCluster implements Cluster, Running {
     };
   }
 
-  onPodGone(listener: (podUid: string) => void): void {
+  onPodGone(listener: (podUid: string, sandboxUid: string) => void): void {
     this.#goneListeners.push(listener);
+  }
+
+  onSandboxChange(listener: (change: Change<Sandbox>) => void): void {
+    this.#sandboxes.onChange(listener);
   }
 
   podSeenMs(podUid: string): number | undefined {
@@ -127,14 +133,14 @@ class WatchedCluster implements Cluster, Running {
     const owner = pod && controllerOf(pod);
     if (!pod || !owner || !isSandbox(owner)) return;
     const { uid } = pod.metadata;
-    if (previous && previous.metadata.uid !== current?.metadata.uid) this.#podGone(previous.metadata.uid);
+    if (previous && previous.metadata.uid !== current?.metadata.uid) this.#podGone(previous, owner.uid);
     if (current && !this.#seenMs.has(uid)) this.#seenMs.set(uid, this.#options.clock.ticksMs());
     this.#ring(keyFor(pod.metadata.namespace, owner.name));
   }
 
-  #podGone(uid: string): void {
+  #podGone({ metadata: { uid } }: Stored<Pod>, sandboxUid: string): void {
     this.#seenMs.delete(uid);
-    for (const listener of this.#goneListeners) listener(uid);
+    for (const listener of this.#goneListeners) listener(uid, sandboxUid);
   }
 
   #ring(key: string): void {

@@ -34,6 +34,7 @@ function seen({ spec = {}, meta = {}, conditions = {}, pod, question = {} }: Giv
   const found = look({
     routed: { namespace: "lab", name: "nova", port: 8888, podIp: undefined, byHost: false },
     ...{ sandbox, pod: itsPod, firstUid: undefined, now, unschedulableGraceMs: undefined, allowLoopbackPodIp: false },
+    ...{ ignored: false, bonds: { toldGeneration: 0, forsworn: new Set<string>() } },
     ...question,
   });
   if (found.is === "refused") return found.error.code;

@@ -2,6 +2,7 @@ import type { Pod } from "../../api/core.ts";
 import { effectiveAutoResume } from "../../api/defaults.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
+import { type Bonds, mayAskToRun, mayForward } from "../../api/suspension.ts";
 import { ActivatorError, type ErrorCode } from "../errors.ts";
 import { firstPortOf, type Routed } from "../find/find.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
@@ -23,6 +24,9 @@ export interface Question extends TroubleOptions {
   /** UID of the sandbox when the request first asked. */
   readonly firstUid: string | undefined;
   readonly allowLoopbackPodIp: boolean;
+  readonly bonds: Bonds;
+  /** Whether its owner said that such requests wake nothing. */
+  readonly ignored: boolean;
 }
 
 /** Where a sandbox answers, if it does. */
@@ -51,7 +55,7 @@ export function look(question: Question): Look {
   const code = refusalOf(question);
   if (code !== undefined) return refused(new ActivatorError(code, { subject: routed.name }));
   if (!sandbox) return refused(notFound(routed));
-  return sandbox.spec.operatingMode === "Suspended" ? lookAtSuspended(sandbox, routed.name) : lookAtRunning(question);
+  return sandbox.spec.operatingMode === "Suspended" ? lookAtSuspended(sandbox, question) : lookAtRunning(question);
 }
 
 const refused = (error: ActivatorError): Look => ({ is: "refused", error });
@@ -86,13 +90,11 @@ function isExpired(sandbox: Sandbox, now: Date): boolean {
   return currentCondition(sandbox, "Ready")?.reason === "SandboxExpired";
 }
 
-function lookAtSuspended(sandbox: Stored<Sandbox>, subject: string): Look {
-  if (effectiveAutoResume(sandbox.spec).trigger === "Never") {
-    return refused(new ActivatorError("WakeNotAllowed", { subject }));
+function lookAtSuspended(sandbox: Stored<Sandbox>, { routed, ignored }: Question): Look {
+  if (ignored || effectiveAutoResume(sandbox.spec).trigger === "Never") {
+    return refused(new ActivatorError("WakeNotAllowed", { subject: routed.name }));
   }
-  // Nobody undoes a suspension before it was carried out; the status says when that is, about this very spec.
-  const suspended = currentCondition(sandbox, "Suspended")?.status === "True";
-  return suspended ? { is: "asleep", sandbox } : { is: "pending", on: "its suspension to end" };
+  return mayAskToRun(sandbox) ? { is: "asleep", sandbox } : { is: "pending", on: "its suspension to end" };
 }
 
 function lookAtRunning(question: Question): Look {
@@ -101,6 +103,9 @@ function lookAtRunning(question: Question): Look {
   const stuck = sandbox && troubleOfSandbox(sandbox, subject);
   if (!pod) return stuck ? refused(stuck) : { is: "pending", on: "its Pod to be created" };
   if (pod.metadata.deletionTimestamp) return { is: "pending", on: "its former Pod to end" };
+  if (sandbox && !mayForward(sandbox, pod.metadata.uid, question.bonds)) {
+    return { is: "pending", on: "its suspension to be carried out or called off" };
+  }
   const trouble = troubleOfPod(pod, subject, question);
   if (trouble?.code === "PodEnded") return refused(trouble);
   if (!pod.status?.podIP && (pod.status?.podIPs ?? []).length === 0) {
@@ -145,7 +150,16 @@ function addressOf(pod: Pod, asked: string | undefined): string | undefined {
   return first === undefined ? undefined : canonicalIp(first);
 }
 
-const startedMs = ({ status, metadata }: Stored<Pod>) => Date.parse(status?.startTime ?? metadata.creationTimestamp);
+/** Read once for each state of a Pod: every request asks. */
+const started = new WeakMap<Stored<Pod>, number>();
+
+function startedMs(pod: Stored<Pod>): number {
+  const known = started.get(pod);
+  if (known !== undefined) return known;
+  const ms = Date.parse(pod.status?.startTime ?? pod.metadata.creationTimestamp);
+  started.set(pod, ms);
+  return ms;
+}
 
 const declares = (pod: Pod, port: number) =>
   (pod.spec?.containers ?? []).some(({ ports }) => ports?.some(({ containerPort }) => containerPort === port));

@@ -4,8 +4,8 @@ import { isBehind, type SocketReader, type WireSocket } from "./wire-socket.ts";
 
 /** Hears how a relay fares. */
 export interface RelayListener {
-  /** So many bytes were passed on. */
-  passed(length: number): void;
+  /** So many bytes were passed on; they are at the beginning of `bytes` until the end of the call. */
+  passed(length: number, bytes: Buffer): void;
   /** The socket that this side read from is closed. */
   closed(): void;
 }
@@ -38,7 +38,7 @@ export class RelaySide implements SocketReader {
       this.#source.destroy();
       return false;
     }
-    this.#listener?.passed(length);
+    this.#listener?.passed(length, bytes);
     target.write(this.#place.part(bytes, 0, length));
     this.#place.took(length);
     return !isBehind(target);

@@ -30,7 +30,7 @@ describe("a wake", () => {
     const seen = await asleep((each) => api.client.create(sandboxType, each));
     await api.client.replace(sandboxType, { ...seen, spec: { ...seen.spec, shutdownPolicy: "Delete" } });
     const waker = new Waker(api.client, rate, systemClock);
-    expect(await waker.wake(seen, never)).toEqual({ mine: true, patchedMs: undefined });
+    expect(await waker.wake(seen, never)).toEqual({ mine: true, patchedMs: undefined, answer: undefined });
     const now = await api.client.get(sandboxType, { namespace: "default", name: "nova" });
     expect(now.spec.operatingMode).toBe("Suspended");
   });

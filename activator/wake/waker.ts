@@ -13,11 +13,15 @@ export interface Wake {
   readonly mine: boolean;
   /** Monotonic milliseconds of the answer to our patch; undefined when somebody else changed the sandbox first. */
   readonly patchedMs: number | undefined;
+  /** The sandbox as that answer shows it. */
+  readonly answer: Stored<Sandbox> | undefined;
 }
+
+type Answer = Pick<Wake, "patchedMs" | "answer">;
 
 interface Flight {
   readonly resourceVersion: string;
-  readonly answered: Promise<number | undefined>;
+  readonly answered: Promise<Answer>;
   readonly stop: AbortController;
   waiters: number;
   over: boolean;
@@ -58,7 +62,7 @@ export class Waker {
     const flight = mine ? this.#start(sandbox) : running;
     flight.waiters += 1;
     try {
-      return { mine, patchedMs: await abortable(flight.answered, signal) };
+      return { mine, ...(await abortable(flight.answered, signal)) };
     } finally {
       flight.waiters -= 1;
       if (flight.waiters === 0 && !flight.over) this.#abandon(uid, flight);
@@ -94,32 +98,32 @@ export class Waker {
     return flight;
   }
 
-  async #ask(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<number | undefined> {
+  async #ask(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<Answer> {
     const subject = sandbox.metadata.name;
     const waitMs = this.#buckets.take(sandbox.metadata.namespace ?? "", longestRateWaitMs);
     if (waitMs === undefined) throw new ActivatorError("WakeRateLimited", { subject });
     if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
     for (let failures = 1; ; failures += 1) {
       try {
-        await this.#patch(sandbox, signal);
-        return this.#clock.ticksMs();
+        const answer = await this.#patch(sandbox, signal);
+        return { patchedMs: this.#clock.ticksMs(), answer };
       } catch (error) {
         signal.throwIfAborted();
-        if (isConflict(error) || isNotFound(error)) return undefined;
+        if (isConflict(error) || isNotFound(error)) return { patchedMs: undefined, answer: undefined };
         if (!mayPass(error)) throw new ActivatorError("WakeRefused", { subject, cause: error });
         await this.#clock.sleep(backoffDelayMs(failures, backoff), signal);
       }
     }
   }
 
-  async #patch({ metadata }: Stored<Sandbox>, signal: AbortSignal): Promise<void> {
+  async #patch({ metadata }: Stored<Sandbox>, signal: AbortSignal): Promise<Stored<Sandbox>> {
     const attempt = new AbortController();
     using _limit = this.#clock.after(attemptLimitMs, () => attempt.abort(new ApiUnreachable("no answer in time")));
     const { namespace, name, resourceVersion } = metadata;
     // Under the version that was seen: whoever changed the sandbox meanwhile had a reason that we do not know.
     const body = { metadata: { resourceVersion }, spec: { operatingMode: "Running" } };
     const merge = { type: "merge", body } as const;
-    await this.#client.patch(sandboxType, { namespace, name }, merge, {}, AbortSignal.any([signal, attempt.signal]));
+    return this.#client.patch(sandboxType, { namespace, name }, merge, {}, AbortSignal.any([signal, attempt.signal]));
   }
 }
 

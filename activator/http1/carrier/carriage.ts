@@ -1,5 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
-import type { CarryOptions } from "../../carry/carry.ts";
+import type { CarryOptions, OpenListener } from "../../carry/carry.ts";
 import { keepAliveMs, type Pool } from "../../carry/pool.ts";
 import { StallWatch } from "../../carry/stall-watch.ts";
 import { ActivatorError, type ErrorCode } from "../../errors.ts";
@@ -56,6 +56,7 @@ export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
   #phase: Phase = "sending";
   #relay: ResponseRelay | undefined;
   #continued = false;
+  #events: OpenListener | undefined;
   #endMs = Number.POSITIVE_INFINITY;
 
   constructor(exchange: Exchange, upstream: Upstream, how: CarryOptions, options: CarrierOptions) {
@@ -140,10 +141,13 @@ export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
     if (head.status === 101) return this.#switch(head, bytes.subarray(start, end));
     this.#begin("answering", this.#options.streamIdleMs);
     this.#relay = new ResponseRelay(head, this.#exchange, this.#pod);
+    // Ended by its client, or with its Pod: there is nothing to say in it that an event source would understand.
+    if (isEventStream(head)) this.#events = this.#how.onOpen?.({ close: () => {} });
     this.body(bytes, start, end);
   }
 
   body(bytes: Buffer, start: number, end: number): void {
+    if (start < end) this.#events?.moved();
     switch (this.#relay?.pass(bytes, start, end)) {
       case "complete":
         return this.#complete(this.#pod.framer.at === end);
@@ -212,10 +216,10 @@ export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
   }
 
   #switch(head: ResponseHead, early: Buffer): void {
-    const { tunnelIdleMs, tunnelLifetimeMs, clock, loans } = this.#options;
+    const { tunnelIdleMs, tunnelLifetimeMs, clock } = this.#options;
     this.#begin("tunnel", tunnelIdleMs);
     this.#endMs = tunnelLifetimeMs > 0 ? clock.ticksMs() + tunnelLifetimeMs : Number.POSITIVE_INFINITY;
-    startTunnel(this.#exchange, this.#pod, head, early, loans);
+    startTunnel(this.#exchange, this.#pod, { head, early }, { ...this.#options, onOpen: this.#how.onOpen });
   }
 
   #isOver(): boolean {
@@ -250,4 +254,10 @@ export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
     else this.#settled.reject(cause);
     this.#settled.resolve();
   }
+}
+
+// One of known length ends by itself; so the field is looked for in few responses.
+function isEventStream(head: ResponseHead): boolean {
+  if (head.framing === "length" || head.framing === "none") return false;
+  return /^text\/event-stream\b/i.test(head.valueOf("content-type") ?? "");
 }

@@ -1,0 +1,205 @@
+import { randomUUID } from "node:crypto";
+import type { ActivityAnswer, ActivityRequest, SandboxActivity, SandboxIdentity } from "../../api/drain-protocol.ts";
+import type { Stored } from "../../api/meta.ts";
+import type { OpenConnections, Sandbox } from "../../api/sandbox.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { RequestHead } from "../request.ts";
+import { isIgnored } from "./ignored-requests.ts";
+
+/** What is under way for one sandbox. */
+export interface Load {
+  /** Held, or being dialled: nothing was sent. */
+  readonly waiting: number;
+  /** Sent to that Pod, and not answered to the end; connections that count by being open are among them. */
+  readonly sent: number;
+  /** Milliseconds since the last activity; undefined when none is known. */
+  readonly idleForMs: number | undefined;
+}
+
+type AskedBy = Pick<RequestHead, "target" | "headers">;
+
+/** What a use needs of all activity. */
+interface ActivityOfUses {
+  recordOf(sandbox: Stored<Sandbox>): SandboxRecord;
+  changed(record: SandboxRecord): void;
+  nowMs(): number;
+}
+
+/** What is known of the use of one sandbox. */
+class SandboxRecord {
+  readonly identity: SandboxIdentity;
+  readonly sent = new Map<string, number>();
+  waiting = 0;
+  lastMs: number | undefined;
+  changedAt = 0;
+  wake: SandboxActivity["wake"];
+
+  constructor({ uid, name, namespace = "" }: Stored<Sandbox>["metadata"]) {
+    this.identity = { namespace, name, uid };
+  }
+
+  get inFlight(): number {
+    let sum = this.waiting;
+    for (const count of this.sent.values()) sum += count;
+    return sum;
+  }
+
+  addSent(podUid: string, difference: 1 | -1): void {
+    const count = (this.sent.get(podUid) ?? 0) + difference;
+    if (count === 0) this.sent.delete(podUid);
+    else this.sent.set(podUid, count);
+  }
+}
+
+/**
+ * One request's or connection's use of a sandbox.
+ *
+ *   new ──begin──▶ waiting ──sentTo──▶ sent ──opened──▶ open       (counts only by what moves, or not at all)
+ *    └────────────────┴──────────────────┴──────end──────┴──▶ over
+ */
+export class Use {
+  readonly #head: AskedBy;
+  readonly #activity: ActivityOfUses;
+  /** Undefined: it does not count. */
+  #record: SandboxRecord | undefined;
+  #phase: "new" | "waiting" | "sent" | "open" | "over" = "new";
+  #podUid = "";
+  #isAnswered = false;
+
+  constructor(head: AskedBy, activity: ActivityOfUses) {
+    this.#head = head;
+    this.#activity = activity;
+  }
+
+  get counts(): boolean {
+    return this.#record !== undefined;
+  }
+
+  /** Its sandbox is known; asked again it changes nothing. */
+  begin(sandbox: Stored<Sandbox>): void {
+    if (this.#phase !== "new") return;
+    this.#phase = "waiting";
+    if (isIgnored(this.#head, sandbox.spec.autoSuspension)) return;
+    this.#record = this.#activity.recordOf(sandbox);
+    this.#record.waiting += 1;
+    this.#changed();
+  }
+
+  /** To be called in the same synchronous step as the look that allows to send. */
+  sentTo(podUid: string): void {
+    if (this.#phase !== "waiting") return;
+    this.#phase = "sent";
+    this.#podUid = podUid;
+    if (this.#record) this.#record.waiting -= 1;
+    this.#record?.addSent(podUid, 1);
+    this.#changed();
+  }
+
+  /** The sandbox has begun to answer. */
+  answered(): void {
+    this.#isAnswered = true;
+  }
+
+  /** It goes on as a connection that may stay open for long: what that means is the owner's choice. */
+  opened(meaning: OpenConnections): void {
+    if (this.#phase !== "sent" || meaning === "Count") return;
+    this.#phase = "open";
+    this.#record?.addSent(this.#podUid, -1);
+    this.moved();
+  }
+
+  /** Something happened that counts. */
+  moved(): void {
+    if (!this.#record || this.#phase === "over") return;
+    this.#record.lastMs = this.#activity.nowMs();
+    this.#changed();
+  }
+
+  end(): void {
+    const phase = this.#phase;
+    if (phase === "over") return;
+    if (phase === "sent" && this.#isAnswered) this.moved();
+    this.#phase = "over";
+    if (phase === "waiting" && this.#record) this.#record.waiting -= 1;
+    if (phase === "sent") this.#record?.addSent(this.#podUid, -1);
+    this.#changed();
+  }
+
+  #changed(): void {
+    if (this.#record) this.#activity.changed(this.#record);
+  }
+}
+
+/** The use of sandboxes through this replica, in memory alone. */
+export class Activity {
+  readonly #clock: Clock;
+  readonly #epoch = randomUUID();
+  readonly #startedMs: number;
+  readonly #records = new Map<string, SandboxRecord>();
+  readonly #ofUses: ActivityOfUses;
+  #cursor = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#startedMs = clock.ticksMs();
+    this.#ofUses = {
+      nowMs: () => clock.ticksMs(),
+      recordOf: (sandbox) => this.#recordOf(sandbox),
+      changed: (record) => {
+        this.#cursor += 1;
+        record.changedAt = this.#cursor;
+      },
+    };
+  }
+
+  /** How many sandboxes something is known of. */
+  get size(): number {
+    return this.#records.size;
+  }
+
+  /** The use that a request will make; its maker ends it. */
+  useBy(head: AskedBy): Use {
+    return new Use(head, this.#ofUses);
+  }
+
+  /** This replica asked for it to run, for a connection to that port. */
+  woke(sandbox: Stored<Sandbox>, port: number): void {
+    const record = this.#recordOf(sandbox);
+    record.wake = { generation: sandbox.metadata.generation ?? 0, port };
+    this.#ofUses.changed(record);
+  }
+
+  /** The sandbox is no more. */
+  forget(sandboxUid: string): void {
+    this.#records.delete(sandboxUid);
+  }
+
+  loadOf(sandboxUid: string, podUid: string): Load {
+    const record = this.#records.get(sandboxUid);
+    if (!record) return { waiting: 0, sent: 0, idleForMs: undefined };
+    const { waiting, lastMs } = record;
+    const idleForMs = lastMs === undefined ? undefined : this.#clock.ticksMs() - lastMs;
+    return { waiting, sent: record.sent.get(podUid) ?? 0, idleForMs: record.inFlight > 0 ? 0 : idleForMs };
+  }
+
+  /** What has changed since an answer of this run of the process, or everything. */
+  answer({ epoch, cursor = 0 }: ActivityRequest): ActivityAnswer {
+    const full = epoch !== this.#epoch || cursor > this.#cursor;
+    const changed = [...this.#records.values()].filter(({ changedAt }) => full || changedAt > cursor);
+    return { epoch: this.#epoch, cursor: this.#cursor, full, activities: changed.map((each) => this.#report(each)) };
+  }
+
+  // Of a sandbox that never answered there is no activity to tell of: none, at least, since we started.
+  #report({ identity, inFlight, lastMs = this.#startedMs, wake }: SandboxRecord): SandboxActivity {
+    const idleForMs = inFlight > 0 ? 0 : this.#clock.ticksMs() - lastMs;
+    return { sandbox: identity, inFlight, idleForMs, ...(wake && { wake }) };
+  }
+
+  #recordOf({ metadata }: Stored<Sandbox>): SandboxRecord {
+    const known = this.#records.get(metadata.uid);
+    if (known) return known;
+    const record = new SandboxRecord(metadata);
+    this.#records.set(metadata.uid, record);
+    return record;
+  }
+}

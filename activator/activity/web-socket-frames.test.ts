@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { WebSocketFrames } from "./web-socket-frames.ts";
+
+/** A frame (RFC 6455, 5.2) with a payload of so many bytes. */
+function frame(opcode: number, length: number, masked: boolean): Buffer {
+  const mask = masked ? 0x80 : 0;
+  const header = [0x80 | opcode];
+  if (length < 126) header.push(mask | length);
+  else if (length < 65_536) header.push(mask | 126, length >> 8, length & 0xff);
+  else header.push(mask | 127, 0, 0, 0, 0, 0, (length >> 16) & 0xff, (length >> 8) & 0xff, length & 0xff);
+  return Buffer.concat([Buffer.from(header), Buffer.alloc((masked ? 4 : 0) + length, 0x81)]);
+}
+
+const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
+
+describe("the frames of a WebSocket", () => {
+  for (const [name, opcode] of Object.entries(opcodes)) {
+    it.each([0, 1, 125, 126, 65_535, 65_536])(
+      `of ${name}, %i bytes long, ${opcode < 8 ? "are" : "are no"} data`,
+      (length) => {
+        for (const masked of [true, false]) {
+          const frames = new WebSocketFrames();
+          const bytes = frame(opcode, length, masked);
+          expect(frames.sawData(bytes, bytes.length)).toBe(opcode < 8);
+          expect(frames.atBoundary).toBe(true);
+        }
+      },
+    );
+  }
+
+  it("are told apart wherever the bytes are cut", () => {
+    const bytes = Buffer.concat([
+      frame(opcodes.ping, 3, true),
+      frame(opcodes.text, 130, true),
+      frame(opcodes.pong, 0, true),
+    ]);
+    const inText = { from: 9, to: 9 + 8 + 130 };
+    for (let cut = 1; cut < bytes.length; cut += 1) {
+      const frames = new WebSocketFrames();
+      const first = frames.sawData(bytes.subarray(0, cut), cut);
+      expect(frames.atBoundary).toBe([9, inText.to].includes(cut));
+      const second = frames.sawData(bytes.subarray(cut), bytes.length - cut);
+      expect([first, second]).toEqual([cut > inText.from, cut < inText.to]);
+    }
+  });
+});

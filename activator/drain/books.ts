@@ -1,0 +1,74 @@
+import type { Registry } from "prom-client";
+import type { SandboxIdentity } from "../../api/drain-protocol.ts";
+import type { Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/log.ts";
+import { Activity } from "../activity/activity.ts";
+import { BondBook } from "../activity/bond-book.ts";
+import { OpenConnectionBook } from "../activity/open-connections.ts";
+import type { DrainConfig } from "../config.ts";
+import { createDrainMetrics } from "../observe/drain-metrics.ts";
+import type { Cluster } from "../sandbox/cluster.ts";
+import { DrainDesk } from "./drain-desk.ts";
+import { type DrainServer, type DrainTls, startDrainServer } from "./drain-server.ts";
+import { readTlsFrom } from "./tls-files.ts";
+
+type SeenCluster = Pick<Cluster, "sandbox" | "onSandboxChange" | "onPodGone">;
+
+export interface BooksParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+  /** Certificates of the drain port, instead of files. */
+  readonly readDrainTls?: () => Promise<DrainTls>;
+}
+
+/** What this replica knows of the use of sandboxes, and has promised. The controller may ask before the cluster is seen. */
+export class Books {
+  readonly activity: Activity;
+  readonly openConnections = new OpenConnectionBook();
+  readonly bonds: BondBook;
+  readonly #parts: BooksParts;
+  readonly #metrics: ReturnType<typeof createDrainMetrics>;
+  #cluster: SeenCluster | undefined;
+
+  constructor(parts: BooksParts) {
+    this.#parts = parts;
+    this.activity = new Activity(parts.clock);
+    this.#metrics = createDrainMetrics(parts.registry, { sandboxes: () => this.activity.size });
+    this.bonds = new BondBook((podUid) => this.#metrics.forswore(this.openConnections.closeAll(podUid)));
+  }
+
+  /** @throws Error when the port cannot be had or the certificates cannot be read. */
+  async listen({ tls, ...address }: DrainConfig): Promise<DrainServer> {
+    const { clock, log, readDrainTls } = this.#parts;
+    const seenGeneration = (sandbox: SandboxIdentity) => this.#seenGeneration(sandbox);
+    const desk = new DrainDesk({ activity: this.activity, bonds: this.bonds, seenGeneration });
+    const readTls = readDrainTls ?? (tls && readTlsFrom(tls));
+    return startDrainServer({ address, readTls, desk, clock, log, onCall: this.#metrics.called });
+  }
+
+  /** From now on whatever comes into view is written down, before anybody acts on it. */
+  keepFrom(cluster: SeenCluster): void {
+    this.#cluster = cluster;
+    cluster.onSandboxChange(({ previous, current }) => {
+      if (current) return this.bonds.sandboxSeen(current);
+      if (!previous) return;
+      this.bonds.sandboxGone(previous.metadata.uid);
+      this.activity.forget(previous.metadata.uid);
+    });
+    cluster.onPodGone((podUid, sandboxUid) => this.bonds.podGone(sandboxUid, podUid));
+  }
+
+  /** A sandbox runs because this replica asked for it, for a connection to that port; it is as the answer shows it. */
+  woken(sandbox: Stored<Sandbox>, port: number): void {
+    this.bonds.sandboxSeen(sandbox);
+    this.activity.woke(sandbox, port);
+  }
+
+  #seenGeneration({ namespace, name, uid }: SandboxIdentity): number {
+    const seen = this.#cluster?.sandbox(namespace, name)?.metadata;
+    return seen?.uid === uid ? (seen.generation ?? 0) : 0;
+  }
+}

@@ -1,0 +1,28 @@
+import type { DrainTlsFiles } from "./tls-files.ts";
+
+interface Values {
+  readonly "drain-tls-cert-file": string;
+  readonly "drain-tls-key-file": string;
+  readonly "drain-client-ca-file": string;
+}
+
+/**
+ * The files of the drain port; undefined: none, so that it must be on a loopback address.
+ *
+ * @throws Error when some are given and others are not, or there are none for an address that others reach.
+ */
+export function drainTlsFiles(values: Values, host: string | undefined): DrainTlsFiles | undefined {
+  const files = {
+    certificate: values["drain-tls-cert-file"],
+    key: values["drain-tls-key-file"],
+    clientAuthority: values["drain-client-ca-file"],
+  };
+  const given = Object.values(files).filter(Boolean).length;
+  if (given === 3) return files;
+  if (given > 0) {
+    throw new Error("--drain-tls-cert-file, --drain-tls-key-file and --drain-client-ca-file go together");
+  }
+  const isLoopback = host !== undefined && (host.startsWith("127.") || host === "::1" || host === "localhost");
+  if (isLoopback) return undefined;
+  throw new Error("--drain-bind-address needs certificates, unless it is a loopback address");
+}

@@ -1,0 +1,49 @@
+import type {
+  ActivityAnswer,
+  ActivityRequest,
+  ObservedAnswer,
+  ObservedRequest,
+  PromiseAnswer,
+  PromiseRequest,
+  SandboxIdentity,
+} from "../../api/drain-protocol.ts";
+import type { Activity } from "../activity/activity.ts";
+import type { BondBook } from "../activity/bond-book.ts";
+
+export interface DrainDeskParts {
+  readonly activity: Activity;
+  readonly bonds: BondBook;
+  /** The generation of that sandbox that was seen last; 0 when none was. */
+  readonly seenGeneration: (sandbox: SandboxIdentity) => number;
+}
+
+/** Answers the controller. Each answer is one synchronous step: what it binds and what it counts belong together. */
+export class DrainDesk {
+  readonly #parts: DrainDeskParts;
+
+  constructor(parts: DrainDeskParts) {
+    this.#parts = parts;
+  }
+
+  observed({ sandbox, podUid, generation }: ObservedRequest): ObservedAnswer {
+    const { activity, bonds, seenGeneration } = this.#parts;
+    const seen = seenGeneration(sandbox);
+    bonds.told(sandbox.uid, generation, seen);
+    const { waiting, sent, idleForMs } = activity.loadOf(sandbox.uid, podUid);
+    return {
+      inFlight: waiting + sent,
+      ...(idleForMs !== undefined && { idleForMs }),
+      ...(seen > generation && { superseded: true }),
+    };
+  }
+
+  promise({ sandbox, podUid }: PromiseRequest): PromiseAnswer {
+    const { activity, bonds } = this.#parts;
+    bonds.forswear(sandbox.uid, podUid);
+    return { inFlight: activity.loadOf(sandbox.uid, podUid).sent };
+  }
+
+  activity(request: ActivityRequest): ActivityAnswer {
+    return this.#parts.activity.answer(request);
+  }
+}

@@ -1,0 +1,122 @@
+import { Agent, request } from "node:https";
+import { describe, expect, it } from "vitest";
+import { drainPaths } from "../../api/drain-protocol.ts";
+import { makeAuthority, makeClientCertificate, makeServerCertificate } from "../../lib/certificates.ts";
+import { FakeClock, systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { Activity } from "../activity/activity.ts";
+import { BondBook } from "../activity/bond-book.ts";
+import { DrainDesk } from "./drain-desk.ts";
+import { type DrainServerOptions, type DrainTls, startDrainServer } from "./drain-server.ts";
+
+const sandbox = { namespace: "lab", name: "nova", uid: "u1" };
+
+async function openServer(changed: Partial<DrainServerOptions> = {}) {
+  const calls: string[] = [];
+  const bonds = new BondBook(() => {});
+  const desk = new DrainDesk({ activity: new Activity(systemClock), bonds, seenGeneration: () => 0 });
+  const server = await startDrainServer({
+    address: { host: "127.0.0.1", port: 0 },
+    readTls: undefined,
+    onCall: (call, status) => calls.push(`${call} ${status}`),
+    ...{ desk, clock: systemClock, log: silentLogger, ...changed },
+  });
+  return { ...server, port: server.port, bonds, calls };
+}
+
+describe("the drain port", () => {
+  it("answers the three questions of the protocol", async () => {
+    await using server = await openServer();
+    const ask = async (path: string, body: object) => {
+      const init = { method: "POST", body: JSON.stringify(body) };
+      return (await fetch(`http://127.0.0.1:${server.port}${path}`, init)).json();
+    };
+    expect(await ask(drainPaths.observed, { sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 0 });
+    expect(await ask(drainPaths.promise, { sandbox, podUid: "p1" })).toEqual({ inFlight: 0 });
+    expect(await ask(drainPaths.activity, {})).toMatchObject({ full: true, activities: [] });
+    expect(server.bonds.of("u1")).toMatchObject({ toldGeneration: 2 });
+    expect(server.calls).toEqual(["observed 200", "promise 200", "activity 200"]);
+  });
+
+  it.each([
+    { what: "no question", path: drainPaths.promise, init: { method: "POST", body: "{}" }, status: 400 },
+    { what: "no JSON", path: drainPaths.promise, init: { method: "POST", body: "{" }, status: 400 },
+    {
+      what: "a body beyond all bounds",
+      path: drainPaths.activity,
+      init: { method: "POST", body: " ".repeat(20_000) },
+      status: 400,
+    },
+    { what: "a GET", path: drainPaths.activity, init: { method: "GET" }, status: 405 },
+    { what: "another path", path: "/healthz", init: { method: "GET" }, status: 404 },
+  ])("refuses $what with $status", async ({ path, init, status }) => {
+    await using server = await openServer();
+    expect((await fetch(`http://127.0.0.1:${server.port}${path}`, init)).status).toBe(status);
+  });
+});
+
+const validity = { notBefore: new Date("2020-01-01T00:00:00Z"), notAfter: new Date("2090-01-01T00:00:00Z") };
+
+async function certificates() {
+  const authority = await makeAuthority("rouse-drain", validity);
+  const names = { commonName: "activator", dnsNames: ["activator"], ipAddresses: ["127.0.0.1"], validity };
+  const own = await makeServerCertificate(authority, names);
+  const caller = await makeClientCertificate(authority, { commonName: "controller", organizations: [], validity });
+  const tls: DrainTls = { ...own, clientAuthority: authority.certificate };
+  return { authority, own, caller, tls };
+}
+
+interface Caller {
+  readonly certificate?: string;
+  readonly key?: string;
+}
+
+/** The status of a question; rejects where there is no connection. */
+function askOver(port: number, ca: string, { certificate, key }: Caller): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const agent = new Agent({
+      ca,
+      servername: "activator",
+      ...(certificate && { cert: certificate }),
+      ...(key && { key }),
+    });
+    const options = { host: "127.0.0.1", port, path: drainPaths.activity, method: "POST", agent };
+    const asked = request(options, (response) => {
+      response.resume().on("end", () => resolve(response.statusCode));
+    });
+    asked.on("error", reject).end("{}");
+    asked.on("close", () => agent.destroy());
+  });
+}
+
+describe("the drain port with certificates", () => {
+  it("answers the controller, and nobody else", async () => {
+    const { authority, own, caller, tls } = await certificates();
+    await using server = await openServer({ readTls: async () => tls });
+    const stranger = await certificates();
+    const ask = (who: Caller) => askOver(server.port, authority.certificate, who);
+    expect(await ask(caller)).toBe(200);
+    await expect(ask({})).rejects.toThrow();
+    await expect(ask(stranger.caller)).rejects.toThrow();
+    // Other activators have certificates of the same authority, which are good for being asked alone.
+    await expect(ask(own)).rejects.toThrow();
+    expect(server.calls).toEqual(["activity 200"]);
+  });
+
+  it("shows renewed certificates within a minute, and keeps the former ones when those cannot be read", async () => {
+    const former = await certificates();
+    const next = await certificates();
+    const clock = new FakeClock();
+    let read = async () => former.tls;
+    await using server = await openServer({ clock, readTls: () => read() });
+    read = async () => {
+      throw new Error("half written");
+    };
+    await clock.advance(60_000);
+    expect(await askOver(server.port, former.authority.certificate, former.caller)).toBe(200);
+    read = async () => next.tls;
+    await clock.advance(60_000);
+    expect(await askOver(server.port, next.authority.certificate, next.caller)).toBe(200);
+    await expect(askOver(server.port, former.authority.certificate, former.caller)).rejects.toThrow();
+  });
+});

@@ -1,0 +1,161 @@
+import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import {
+  drainPaths,
+  parseActivityRequest,
+  parseObservedRequest,
+  parsePromiseRequest,
+} from "../../api/drain-protocol.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { startTask } from "../../lib/lifecycle.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { ListenAddress } from "../config.ts";
+import type { DrainDesk } from "./drain-desk.ts";
+
+/** Who we are to the controller, and who may call: all PEM. */
+export interface DrainTls {
+  readonly certificate: string;
+  readonly key: string;
+  /** Signs those who may call. */
+  readonly clientAuthority: string;
+}
+
+export interface DrainServerOptions {
+  readonly address: ListenAddress;
+  /** Reads the certificates as they are now; absent: plain HTTP, where everything is one machine. */
+  readonly readTls: (() => Promise<DrainTls>) | undefined;
+  readonly desk: DrainDesk;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Told of every call that was answered. */
+  readonly onCall: (call: DrainCall, status: number) => void;
+}
+
+export interface DrainServer extends AsyncDisposable {
+  readonly port: number;
+}
+
+export type DrainCall = keyof typeof drainPaths | "other";
+
+/** The longest body of a question: names, UIDs and numbers. */
+const bodyBytesMax = 16_384;
+/** Renewed certificates are there long before the former ones run out. */
+const rereadTlsMs = 60_000;
+const requestTimeoutMs = 10_000;
+
+/**
+ * Listens for the controller until it is disposed of.
+ *
+ * @throws Error when the port cannot be had or the certificates cannot be read.
+ */
+export async function startDrainServer(options: DrainServerOptions): Promise<DrainServer> {
+  const { address, readTls } = options;
+  const first = await readTls?.();
+  const timeouts = { requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs };
+  const answer = (request: IncomingMessage, response: ServerResponse) => void serve(request, response, options);
+  const server = first
+    ? createTlsServer({ ...timeouts, ...contextOf(first), requestCert: true, rejectUnauthorized: true }, answer)
+    : createPlainServer(timeouts, answer);
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ port: address.port, ...(address.host !== undefined && { host: address.host }) }, () => resolve());
+  });
+  const renewal = readTls && "setSecureContext" in server ? startRenewal(server, readTls, options) : undefined;
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      await renewal?.[Symbol.asyncDispose]();
+      await close(server);
+    },
+  };
+}
+
+const contextOf = ({ certificate, key, clientAuthority }: DrainTls) =>
+  ({ cert: certificate, key, ca: clientAuthority, minVersion: "TLSv1.3" }) as const;
+
+function startRenewal(
+  server: { setSecureContext(context: ReturnType<typeof contextOf>): void },
+  readTls: () => Promise<DrainTls>,
+  { clock, log }: DrainServerOptions,
+) {
+  return startTask("the renewal of the drain port's certificates", async (signal) => {
+    for (;;) {
+      await clock.sleep(rereadTlsMs, signal);
+      try {
+        server.setSecureContext(contextOf(await readTls()));
+      } catch (error) {
+        log.warn({ err: error }, "the certificates of the drain port cannot be read; the former ones stay");
+      }
+    }
+  });
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections();
+  await closed;
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse, options: DrainServerOptions): Promise<void> {
+  const { desk, onCall } = options;
+  const call = callOf(request.url);
+  const { status, body } = await answerTo(request, call, desk);
+  onCall(call, status);
+  if (response.destroyed) return;
+  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: object;
+}
+
+const refusal = (status: number, detail: string): Answer => ({ status, body: { detail } });
+
+function callOf(url: string | undefined): DrainCall {
+  const known: readonly (keyof typeof drainPaths)[] = ["observed", "promise", "activity"];
+  return known.find((call) => drainPaths[call] === url) ?? "other";
+}
+
+async function answerTo(request: IncomingMessage, call: DrainCall, desk: DrainDesk): Promise<Answer> {
+  if (call === "other") return refusal(404, "there is nothing here");
+  if (request.method !== "POST") return refusal(405, "questions are POSTs");
+  const value = await readJson(request);
+  const body = value === undefined ? undefined : ask(desk, call, value);
+  return body ? { status: 200, body } : refusal(400, "this is no question of the drain protocol");
+}
+
+function ask(desk: DrainDesk, call: keyof typeof drainPaths, value: unknown): object | undefined {
+  switch (call) {
+    case "observed": {
+      const question = parseObservedRequest(value);
+      return question && desk.observed(question);
+    }
+    case "promise": {
+      const question = parsePromiseRequest(value);
+      return question && desk.promise(question);
+    }
+    case "activity": {
+      const question = parseActivityRequest(value);
+      return question && desk.activity(question);
+    }
+  }
+}
+
+/** Undefined for what is too long, breaks off, or is no JSON. */
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const pieces: Buffer[] = [];
+  let length = 0;
+  try {
+    for await (const piece of request) {
+      const bytes = Buffer.from(piece);
+      length += bytes.length;
+      if (length > bodyBytesMax) return undefined;
+      pieces.push(bytes);
+    }
+    return JSON.parse(Buffer.concat(pieces).toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
