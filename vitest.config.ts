@@ -5,6 +5,8 @@ export default defineConfig({
     include: ["**/*.test.ts"],
     exclude: ["node_modules/**", "test/kubernetes/**", "test/kubectl/**"],
     pool: "forks",
+    // Most tests wait for processes and sockets, so one worker would leave half of the time unused.
+    maxWorkers: 2,
     testTimeout: 15_000,
     hookTimeout: 15_000,
   },
