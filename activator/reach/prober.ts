@@ -1,5 +1,4 @@
 import type { Clock } from "../../lib/clock.ts";
-import { abortable } from "../../lib/lifecycle.ts";
 import type { Target } from "../sandbox/look.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
 import { dial } from "./dial.ts";
@@ -16,11 +15,14 @@ export interface Reached {
 }
 
 interface Probing {
-  readonly reached: Promise<void>;
   readonly stop: AbortController;
-  waiters: number;
+  /** In the order in which they came. */
+  readonly waiters: Set<PromiseWithResolvers<void>>;
   socket: WireSocket | undefined;
 }
+
+/** Thousands may wait for one port. So many are let go in one turn of the loop, which others need meanwhile. */
+const releasedAtOnce = 64;
 
 /** Finds out when ports of Pods begin to accept, with one prober for each however many wait, and remembers it. */
 export class Prober {
@@ -50,15 +52,19 @@ export class Prober {
   async reach(target: Target, signal: AbortSignal): Promise<Reached> {
     signal.throwIfAborted();
     const probing = this.#probingOf(target);
-    probing.waiters += 1;
+    const waiter = Promise.withResolvers<void>();
+    const leave = () => waiter.reject(signal.reason);
+    probing.waiters.add(waiter);
+    signal.addEventListener("abort", leave, { once: true });
     try {
-      await abortable(probing.reached, signal);
+      await waiter.promise;
       const { socket } = probing;
       probing.socket = undefined;
       return { socket };
     } finally {
-      probing.waiters -= 1;
-      if (probing.waiters === 0) {
+      signal.removeEventListener("abort", leave);
+      probing.waiters.delete(waiter);
+      if (probing.waiters.size === 0) {
         probing.stop.abort(new Error("nobody waits for this port any more"));
         probing.socket?.destroy();
       }
@@ -70,17 +76,26 @@ export class Prober {
     const key = `${target.podUid} ${target.ip} ${target.port} ${target.probes.length}`;
     const running = this.#probing.get(key);
     if (running && !running.stop.signal.aborted) return running;
-    const stop = new AbortController();
-    const reached = this.#probe(target, stop.signal).then((socket) => {
-      probing.socket = socket;
-    });
-    const probing: Probing = { reached, stop, waiters: 0, socket: undefined };
+    const probing: Probing = { stop: new AbortController(), waiters: new Set(), socket: undefined };
     this.#probing.set(key, probing);
-    const end = () => {
-      if (this.#probing.get(key) === probing) this.#probing.delete(key);
-    };
-    reached.then(end, end);
+    void this.#run(key, target, probing);
     return probing;
+  }
+
+  async #run(key: string, target: Target, probing: Probing): Promise<void> {
+    try {
+      probing.socket = await this.#probe(target, probing.stop.signal);
+    } catch (error) {
+      for (const { reject } of probing.waiters) reject(error);
+      return;
+    } finally {
+      if (this.#probing.get(key) === probing) this.#probing.delete(key);
+    }
+    const waiters = [...probing.waiters];
+    for (let at = 0; at < waiters.length; at += releasedAtOnce) {
+      for (const { resolve } of waiters.slice(at, at + releasedAtOnce)) resolve();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   async #probe(target: Target, signal: AbortSignal): Promise<WireSocket> {

@@ -84,7 +84,7 @@ class OnReadSocket extends Socket implements WireSocket {
       ...{ allowHalfOpen, noDelay: true, writableHighWaterMark: writeAheadBytes },
       onread: {
         buffer: () => held.reader.nextBuffer(),
-        callback: (length: number, bytes: Buffer) => held.reader.take(bytes, length),
+        callback: takeRead,
       },
     };
     super(options);
@@ -126,12 +126,31 @@ function feedFromEvents(accepted: Socket): WireSocket {
   });
 }
 
-/** Tells the reader of the moment what happens, for as long as the socket lives. */
+/**
+ * Tells the reader of the moment what happens, for as long as the socket lives. Node calls all listeners, and the
+ * callback of `onread`, on the socket: functions of its own would be a good part of what a held request weighs.
+ */
 function report(socket: WireSocket): void {
-  socket.on("end", () => socket.reader.ended());
-  socket.on("drain", () => socket.reader.drained());
-  socket.on("error", () => {}); // told once, by "close", which follows
-  socket.on("close", (hadError) => socket.reader.closed(hadError));
+  socket.on("end", tellEnd).on("drain", tellDrain).on("error", ignoreError).on("close", tellClose);
+}
+
+function takeRead(this: WireSocket, length: number, bytes: Buffer): boolean {
+  return this.reader.take(bytes, length);
+}
+
+function tellEnd(this: WireSocket): void {
+  this.reader.ended();
+}
+
+function tellDrain(this: WireSocket): void {
+  this.reader.drained();
+}
+
+/** Told once, by "close", which follows. */
+function ignoreError(): void {}
+
+function tellClose(this: WireSocket, hadError: boolean): void {
+  this.reader.closed(hadError);
 }
 
 /** Reads on a connection that nobody uses: an end closes it, and so do bytes, which would be taken for an answer. */

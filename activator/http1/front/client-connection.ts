@@ -5,7 +5,8 @@ import { canonicalIp } from "../../find/ip-address.ts";
 import { type BufferLoans, ReadPlace } from "../../socket/read-place.ts";
 import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
-import { type RequestHeadLimits, RequestHeadParser } from "../request-head-parser.ts";
+import type { RequestHead } from "../request-head.ts";
+import type { RequestHeadParser } from "../request-head-parser.ts";
 import { ClientRequest } from "./client-request.ts";
 import { Exchange, type ExchangeConnection } from "./exchange.ts";
 import { errorOfRefusal } from "./refusal-error.ts";
@@ -13,13 +14,16 @@ import { RequestBody, readAheadBytesMax } from "./request-body.ts";
 
 /** What connections of one front have in common. */
 export interface ConnectionHost {
-  readonly limits: RequestHeadLimits;
+  /** Reads the heads that arrive in one piece, for all connections. */
+  readonly parser: RequestHeadParser;
   readonly loans: BufferLoans;
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
   /** Each response is the last of its connection. */
   readonly draining: boolean;
   readonly accepting: boolean;
+  /** From now on the parser is the caller's; another takes its place. */
+  giveParser(): RequestHeadParser;
   nowMs(): number;
   began(exchange: Exchange): void;
   ended(exchange: Exchange): void;
@@ -47,9 +51,10 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   readonly socket: WireSocket;
   readonly #host: ConnectionHost;
   readonly #peer: string;
-  readonly #parser: RequestHeadParser;
   readonly #place: ReadPlace;
   #phase: Phase = "reading";
+  /** Has read a part of a head. */
+  #parser: RequestHeadParser | undefined;
   #exchange: Exchange | undefined;
   /** What was read behind the request of the exchange. */
   #ahead: Buffer | undefined;
@@ -62,7 +67,6 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#host = host;
     const { remoteAddress = "" } = socket;
     this.#peer = canonicalIp(remoteAddress) ?? remoteAddress;
-    this.#parser = new RequestHeadParser(host.limits);
     this.#place = new ReadPlace(host.loans);
     this.#dueMs = host.nowMs() + host.headersTimeoutMs;
   }
@@ -73,12 +77,12 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
 
   /** No request is under way, and nothing has come of one. */
   get idle(): boolean {
-    return this.#phase === "reading" && this.#parser.isIdle;
+    return this.#phase === "reading" && this.#isBetweenHeads;
   }
 
   /** A request is on its way: the first of a new connection, or one whose head has begun. */
   get awaited(): boolean {
-    return this.#phase === "reading" && !(this.#asked && this.#parser.isIdle);
+    return this.#phase === "reading" && !(this.#asked && this.#isBetweenHeads);
   }
 
   nextBuffer(): Buffer {
@@ -95,7 +99,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#inputEnded = true;
     switch (this.#phase) {
       case "reading":
-        if (this.#parser.isIdle) this.#close();
+        if (this.#isBetweenHeads) this.#close();
         else this.#refuse(new ActivatorError("MalformedRequest", { because: "it ends in its head" }));
         break;
       case "exchanging":
@@ -126,7 +130,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   check(nowMs: number): void {
     if (nowMs < this.#dueMs) return;
     if (this.#phase === "exchanging" && this.#exchange?.responded === false) return this.#exchange.leave();
-    if (this.#phase === "reading" && !this.#parser.isIdle) this.#refuse(new ActivatorError("RequestTimedOut"));
+    if (this.#phase === "reading" && !this.#isBetweenHeads) this.#refuse(new ActivatorError("RequestTimedOut"));
     else this.socket.destroy();
   }
 
@@ -152,6 +156,10 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     return ahead;
   }
 
+  get #isBetweenHeads(): boolean {
+    return this.#parser?.isIdle ?? true;
+  }
+
   get #wantsMore(): boolean {
     if (this.#ahead && this.#ahead.length >= readAheadBytesMax) return false;
     const body = this.#exchange?.body;
@@ -169,21 +177,20 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   #readHead(bytes: Buffer, start: number, end: number): void {
-    const parser = this.#parser;
-    const wasIdle = parser.isIdle;
-    switch (parser.push(bytes, start, end)) {
-      case "more":
-        if (wasIdle) this.#dueMs = this.#host.nowMs() + this.#host.headersTimeoutMs;
-        return;
-      case "refused":
-        return this.#refuse(errorOfRefusal(parser.refusal ?? "StartLineInvalid", parser.head.method));
-      case "complete":
-        return this.#begin(bytes, parser.consumedTo, end);
+    const wasIdle = this.#isBetweenHeads;
+    const parser = this.#parser ?? this.#host.parser;
+    const step = parser.push(bytes, start, end);
+    if (step === "complete") {
+      this.#parser = undefined;
+      return this.#begin(parser.head, bytes, parser.consumedTo, end);
     }
+    this.#parser ??= this.#host.giveParser();
+    if (step === "refused") this.#refuse(errorOfRefusal(parser.refusal ?? "StartLineInvalid", parser.head.method));
+    else if (wasIdle) this.#dueMs = this.#host.nowMs() + this.#host.headersTimeoutMs;
   }
 
-  #begin(bytes: Buffer, start: number, end: number): void {
-    const request = new ClientRequest(this.#parser.head.keep(), this.#peer);
+  #begin(head: RequestHead, bytes: Buffer, start: number, end: number): void {
+    const request = new ClientRequest(head.keep(), this.#peer);
     const exchange = new Exchange(this, request, new RequestBody(request.wire), this.#host.nowMs());
     this.#exchange = exchange;
     this.#asked = true;

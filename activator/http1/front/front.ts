@@ -4,7 +4,7 @@ import type { ActivatorError } from "../../errors.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import { adoptAccepted, writeAheadBytes } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
-import { type RequestHeadLimits, requestHeadLimits } from "../request-head-parser.ts";
+import { type RequestHeadLimits, RequestHeadParser, requestHeadLimits } from "../request-head-parser.ts";
 import { ClientConnection, type ConnectionHost } from "./client-connection.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -60,13 +60,14 @@ export async function startHttp1Front(options: FrontOptions, parts: FrontParts):
 }
 
 class SocketFront implements Front, ConnectionHost {
-  readonly limits: RequestHeadLimits;
+  parser: RequestHeadParser;
   readonly loans: BufferLoans;
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
   draining = false;
   accepting = true;
   active = 0;
+  readonly #limits: RequestHeadLimits;
   readonly #options: FrontOptions;
   readonly #parts: FrontParts;
   readonly #server: Server;
@@ -74,7 +75,8 @@ class SocketFront implements Front, ConnectionHost {
   readonly #idleWaiters: (() => void)[] = [];
 
   constructor(options: FrontOptions, parts: FrontParts) {
-    this.limits = { ...requestHeadLimits, sectionBytesMax: options.maxHeaderBytes };
+    this.#limits = { ...requestHeadLimits, sectionBytesMax: options.maxHeaderBytes };
+    this.parser = new RequestHeadParser(this.#limits);
     this.loans = parts.loans;
     this.headersTimeoutMs = options.headersTimeoutMs;
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs;
@@ -123,6 +125,12 @@ class SocketFront implements Front, ConnectionHost {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const { socket } of this.#connections) socket.destroy();
     await closed;
+  }
+
+  giveParser(): RequestHeadParser {
+    const { parser } = this;
+    this.parser = new RequestHeadParser(this.#limits);
+    return parser;
   }
 
   nowMs(): number {
