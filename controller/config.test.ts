@@ -125,6 +125,15 @@ describe("the controller's command line", () => {
     );
   });
 
+  it("knows of no activators unless it is told where they are", () => {
+    expect(parseControllerConfig([]).activators).toBeUndefined();
+    const { activators } = parseControllerConfig(["--activator-namespace=here", "--activator-drain-port=99"]);
+    expect(activators).toEqual({ namespace: "here", labelSelector: "app=sandbox-router", drainPort: 99 });
+    expect(() => parseControllerConfig(["--activator-selector=", "--activator-drain-port=0"])).toThrow(
+      "--activator-drain-port must be a port\n--activator-selector must not be blank",
+    );
+  });
+
   it("has no other flags, and helps whoever asks", () => {
     expect(() => parseControllerConfig(["--nope"])).toThrow(FlagError);
     expect(() => parseControllerConfig(["--sandbox-concurrent-workers=many"])).toThrow(FlagError);

@@ -1,6 +1,11 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { sealedPodAnnotation } from "../api/keys.ts";
-import { causeOf } from "../api/suspension.ts";
+import { sandboxType } from "../api/sandbox.ts";
+import { causeOf, formatSeal } from "../api/suspension.ts";
+import { FakeClock, systemClock } from "../lib/clock.ts";
 import { openSleepLab, type SleepLab, waiting } from "../test/support/sleep-lab.ts";
 
 const autoSuspension = { inactivityTimeoutSeconds: 1 };
@@ -62,6 +67,45 @@ describe("a sandbox that nobody uses", () => {
     await vi.waitFor(async () => expect((await lab.sandbox()).status?.nextSuspensionTime).toBeDefined(), waiting);
     expect((await lab.sandbox()).metadata.generation).toBe(1);
     expect(lab.activator.questions).toEqual([]);
+  });
+});
+
+describe("a sandbox whose workload can be asked", () => {
+  it("does not fall asleep while that says that it is busy", async () => {
+    let asked = 0;
+    const workload = createServer((_, response) => {
+      asked += 1;
+      response.writeHead(503).end();
+    }).listen(0, "127.0.0.1");
+    await once(workload, "listening");
+    const { port } = workload.address() as AddressInfo;
+    await using lab = await openSleepLab();
+    await using _controller = await lab.startController();
+    await lab.create({ autoSuspension: { ...autoSuspension, busyProbe: { httpGet: { path: "/busy", port } } } });
+    await vi.waitFor(() => expect(asked).toBe(1), waiting);
+    await using _closed = { [Symbol.asyncDispose]: async () => void workload.close() };
+    expect((await lab.sandbox()).metadata.generation).toBe(1);
+    expect(lab.activator.questions).toEqual([]);
+  });
+});
+
+describe("a sandbox that is sealed where no activators are configured any longer", () => {
+  it("loses the doomed Pod all the same, once nobody can carry anything to it", async () => {
+    await using lab = await openSleepLab();
+    const clock = new FakeClock(systemClock.now());
+    await using _controller = await lab.startController({ clock, flags: ["--activator-namespace="] });
+    await lab.create({});
+    const first = await lab.untilReady();
+    const { name: podName, uid: podUid } = first.metadata;
+    const seal = formatSeal({ podName, podUid, cause: "Inactivity", at: clock.now().toISOString() });
+    const body = { metadata: { annotations: { [sealedPodAnnotation]: seal } } };
+    await lab.client.patch(sandboxType, { namespace: "default", name: "nova" }, { type: "merge", body });
+    await vi.waitFor(async () => {
+      await clock.advance(5_000);
+      expect((await lab.pod())?.metadata.uid).not.toBe(podUid);
+      expect((await lab.pod())?.metadata.uid).toBeDefined();
+    }, waiting);
+    expect((await lab.sandbox()).metadata.annotations).not.toHaveProperty(sealedPodAnnotation);
   });
 });
 

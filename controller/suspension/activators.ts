@@ -38,3 +38,18 @@ export function activatorOf(pod: Pod & { readonly metadata: { readonly uid: stri
     whenRefused: (silentForMs) => replyToRefusal(pod, container, silentForMs),
   };
 }
+
+/** Activators that are known without looking for them. Where they are, refusing says nothing of what they carry. */
+export function activatorsAt(
+  addresses: () => readonly { readonly id: string; readonly host: string; readonly port: number }[],
+): ActivatorFinder {
+  const known = () =>
+    addresses().map(
+      ({ id, host, port }): Activator => ({
+        id,
+        address: { host, port },
+        whenRefused: (silentForMs) => ({ is: "silent", forMs: silentForMs }),
+      }),
+    );
+  return { known, list: async () => known() };
+}

@@ -17,6 +17,15 @@ function viewOf(...replicas: readonly string[]): ActivityView {
 }
 
 describe("what activators report", () => {
+  it("is unknown before each has answered once, or is known not to run", () => {
+    const view = viewOf("a", "b");
+    expect(view.useOf("nova", 1).busy).toBe("an activator cannot be reached");
+    view.heard("a", told(0, 3_000), 2);
+    expect(view.useOf("nova", 2).busy).toBe("an activator cannot be reached");
+    view.absent("b", 3);
+    expect(view.useOf("nova", 3).busy).toBeUndefined();
+  });
+
   it("is merged: the latest activity counts, and one request in flight anywhere", () => {
     const view = viewOf("a", "b");
     view.heard("a", told(0, 3_000), 10_000);

@@ -25,12 +25,19 @@ export interface LabController extends AsyncDisposable {
   metrics(): Promise<string>;
 }
 
+export interface LabControllerOptions {
+  /** In place of the lab's own. */
+  readonly client?: KubeClient;
+  readonly clock?: Clock;
+  readonly flags?: readonly string[];
+}
+
 /** An API server in memory with one activator in front of the Sandbox `default/nova`; controllers come and go. */
 export interface SleepLab extends AsyncDisposable {
   readonly client: KubeClient;
   readonly activator: FakeActivator;
-  /** The activator may answer once this has resolved. `client`: what it works with in place of the lab's own. */
-  startController(options?: { readonly client?: KubeClient; readonly clock?: Clock }): Promise<LabController>;
+  /** The activator answers once this has resolved. */
+  startController(options?: LabControllerOptions): Promise<LabController>;
   create(spec: Partial<SandboxSpec>): Promise<Stored<Sandbox>>;
   change(spec: Partial<SandboxSpec>): Promise<void>;
   sandbox(): Promise<Stored<Sandbox>>;
@@ -106,7 +113,7 @@ export async function openSleepLab(): Promise<SleepLab> {
 async function startLabController(
   client: KubeClient,
   activator: FakeActivator,
-  options: { readonly client?: KubeClient; readonly clock?: Clock },
+  { flags = [], ...options }: LabControllerOptions,
 ): Promise<LabController> {
   const config = parseControllerConfig([
     "--leader-elect=false",
@@ -115,9 +122,21 @@ async function startLabController(
     "--health-probe-bind-address=0",
     `--activator-namespace=${namespace}`,
     `--activator-drain-port=${activator.port}`,
+    ...flags,
   ]);
   const parts = { client, clock: systemClock, log: silentLogger, registry: new Registry(), identity: "lab" };
   const running = await startController(config, { ...parts, ...options });
+  if (config.activators) await trust(client, activator);
+  await running.synced;
+  return {
+    running,
+    metrics: async () => (await fetch(`${running.metricsUrl}/metrics`)).text(),
+    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
+  };
+}
+
+/** Gives the activator the certificates that the controller has made. */
+async function trust(client: KubeClient, activator: FakeActivator): Promise<void> {
   const { data = {} } = await client.get(secretType, { namespace, name: drainSecretName });
   const part = (key: string) => Buffer.from(data[key] ?? "", "base64").toString("utf8");
   activator.trust({
@@ -125,10 +144,4 @@ async function startLabController(
     key: part(drainSecretKeys.activatorKey),
     authorities: part(drainSecretKeys.authorities),
   });
-  await running.synced;
-  return {
-    running,
-    metrics: async () => (await fetch(`${running.metricsUrl}/metrics`)).text(),
-    [Symbol.asyncDispose]: () => running[Symbol.asyncDispose](),
-  };
 }
