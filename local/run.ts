@@ -5,6 +5,8 @@ import { startActivator } from "../activator/start.ts";
 import type { WakeTimeline } from "../api/wake-timeline.ts";
 import { parseControllerConfig } from "../controller/config.ts";
 import { startController } from "../controller/start.ts";
+import { activatorsAt } from "../controller/suspension/activators.ts";
+import { drainCalls } from "../controller/suspension/drain-client.ts";
 import { connectionFor } from "../kube/connection.ts";
 import { createKubeClient } from "../kube/http-client.ts";
 import { servedKinds } from "../kube/memory/kinds/served-kinds.ts";
@@ -63,17 +65,22 @@ export async function runLocal(config: LocalConfig, world: LocalWorld, stop: Abo
   await using client = createKubeClient(connection, { userAgent: "rouse-local", registry });
   await using kubelet = startKubelet({ client, clock, log, dataDir: data.path, environment: world.environment });
   podLogs.bind(kubelet.podLogs);
+  // The controller is there first, and asks nobody before the activator is, too.
+  const drainAddresses: { id: string; host: string; port: number }[] = [];
   await using controller = await startController(parseControllerConfig(controllerFlags), {
     client,
     clock,
     log,
     registry,
     identity: "local",
+    activators: { finder: activatorsAt(() => drainAddresses), call: drainCalls(() => undefined, clock) },
   });
   const wakes: WakeTimeline[] = [];
   await using activator = await namingThePort(config.port, "activator", "--port", () =>
     startActivator(activatorConfig(config), { client, clock, log, registry, onWake: (wake) => void wakes.push(wake) }),
   );
+
+  if (activator.drainPort !== undefined) drainAddresses.push({ id: "local", host, port: activator.drainPort });
 
   const parts: readonly Running[] = [api, kubelet, controller, activator];
   const failed = Promise.race(parts.map((part) => part.failed));
@@ -129,6 +136,7 @@ function activatorConfig({ port }: LocalConfig) {
     "--allow-loopback-pod-ip=true",
     "--unschedulable-grace=2s",
     "--drain-settle=0s",
+    `--drain-bind-address=${host}:0`,
     "--shutdown-timeout=5s",
   ];
   return parseActivatorConfig(flags, {});

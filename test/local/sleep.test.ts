@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { eventType, podType } from "../../api/core.ts";
+import { sandboxType } from "../../api/sandbox.ts";
+import { causeOf, isCarriedOut } from "../../api/suspension.ts";
+import { ask, clientOf, LocalMode } from "../support/local-mode.ts";
+
+const hello = { namespace: "default", name: "hello" } as const;
+
+it("puts hello to sleep when nobody has used it, and wakes it for the next request", async () => {
+  await using local = new LocalMode();
+  const ready = await local.start();
+  await using client = clientOf(ready);
+  const spec = { operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 2 } };
+  await client.patch(sandboxType, hello, { type: "merge", body: { spec } });
+  const asleep = async () => {
+    const sandbox = await client.get(sandboxType, hello);
+    return isCarriedOut(sandbox) && causeOf(sandbox);
+  };
+  await expect.poll(asleep, { timeout: 20_000 }).toBe("Inactivity");
+  await expect(client.get(podType, hello)).rejects.toThrow("not found");
+
+  const answer = await ask(ready, "hello", "/");
+  expect(answer.status).toBe(200);
+  expect((await client.get(sandboxType, hello)).spec.operatingMode).toBe("Running");
+  const told = async () => {
+    const { items } = await client.list(eventType, { namespace: "default" });
+    return items.map(({ reason, note }) => `${reason}: ${note}`);
+  };
+  await expect.poll(told, { timeout: 20_000 }).toContain("SandboxWoken: connection to port 8888");
+  expect(await told()).toContainEqual(expect.stringMatching(/^SandboxIdle: idle for \d+s$/));
+  await expect.poll(asleep, { timeout: 20_000 }).toBe("Inactivity");
+}, 60_000);
