@@ -27,6 +27,8 @@ describe("the settings of the activator", () => {
     [open, { ROUTER_AUTH_TOKEN: "x" }, /contradict/],
     [["--authz-mode=scoped-token"], {}, /secret-file/],
     [[...open, "--http-bind-address=nowhere", "surprise"], {}, /surprise[\s\S]*nowhere/],
+    [[...open, "--drain-bind-address=:8443"], {}, /needs certificates/],
+    [[...open, "--drain-bind-address=127.0.0.1:0", "--drain-tls-key-file=k"], {}, /go together/],
   ])("refuse %o with %o", (args, env, message) => {
     expect(() => parseActivatorConfig(args, env)).toThrow(ConfigError);
     expect(() => parseActivatorConfig(args, env)).toThrow(message);
@@ -37,6 +39,15 @@ describe("the settings of the activator", () => {
     [{ ALLOW_UNAUTHENTICATED_ROUTER: "Yes" }, { mode: "allow-all" }],
   ])("let in whom %o says", (env, authorization) => {
     expect(parseActivatorConfig([], env).authorization).toEqual(authorization);
+  });
+
+  it("keep the drain port closed unless it is asked for, and without certificates on one machine only", () => {
+    expect(parseActivatorConfig(open).drain).toBeUndefined();
+    const loopback = parseActivatorConfig([...open, "--drain-bind-address=127.0.0.1:0"]);
+    expect(loopback.drain).toEqual({ host: "127.0.0.1", port: 0, tls: undefined });
+    const files = ["--drain-tls-cert-file=c", "--drain-tls-key-file=k", "--drain-client-ca-file=a"];
+    const everywhere = parseActivatorConfig([...open, "--drain-bind-address=:8443", ...files]);
+    expect(everywhere.drain?.tls).toEqual({ certificate: "c", key: "k", clientAuthority: "a" });
   });
 
   it("try a closed port for as long as the ecosystem's router does", () => {

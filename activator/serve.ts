@@ -63,12 +63,15 @@ function open<I extends Incoming>(
   { allowed: { routed }, incoming, use }: Omit<Errand, "around">,
   { podUid, port }: Target,
   connection: OpenConnection,
-  { cluster, openConnections, onMoved }: World<I>,
+  { cluster, bonds, openConnections, onMoved }: World<I>,
 ): OpenListener {
   const { namespace, name } = routed;
-  const { openConnections: meaning } = effectiveAutoSuspension(cluster.sandbox(namespace, name)?.spec ?? {});
+  const sandbox = cluster.sandbox(namespace, name);
+  const { openConnections: meaning } = effectiveAutoSuspension(sandbox?.spec ?? {});
   use.opened(meaning);
   if (meaning === "Count") return { moved: () => {} };
+  // Its Pod was forsworn while the sandbox made up its mind: it ends as soon as it has begun.
+  if (sandbox && bonds.of(sandbox.metadata.uid).forsworn.has(podUid)) queueMicrotask(() => connection.close());
   const added = openConnections.add(podUid, connection);
   void incoming.ended.then(() => added[Symbol.dispose]());
   if (meaning === "Ignore" || !use.counts) return { moved: () => {} };

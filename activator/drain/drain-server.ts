@@ -43,6 +43,8 @@ const bodyBytesMax = 16_384;
 /** Renewed certificates are there long before the former ones run out. */
 const rereadTlsMs = 60_000;
 const requestTimeoutMs = 10_000;
+/** Longer than between two reads of the activity, so that no question meets a connection that is being closed. */
+const keepAliveMs = 75_000;
 
 /**
  * Listens for the controller until it is disposed of.
@@ -52,7 +54,11 @@ const requestTimeoutMs = 10_000;
 export async function startDrainServer(options: DrainServerOptions): Promise<DrainServer> {
   const { address, readTls } = options;
   const first = await readTls?.();
-  const timeouts = { requestTimeout: requestTimeoutMs, headersTimeout: requestTimeoutMs };
+  const timeouts = {
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: requestTimeoutMs,
+    keepAliveTimeout: keepAliveMs,
+  };
   const answer = (request: IncomingMessage, response: ServerResponse) => void serve(request, response, options);
   const server = first
     ? createTlsServer({ ...timeouts, ...contextOf(first), requestCert: true, rejectUnauthorized: true }, answer)

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Container, Pod } from "../../api/core.ts";
+import { sealedPodAnnotation, suspensionCauseAnnotation } from "../../api/keys.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Sandbox, SandboxSpec } from "../../api/sandbox.ts";
+import { formatSeal, inactivityAt } from "../../api/suspension.ts";
 import { look, type Question } from "./look.ts";
 
 const now = new Date("2026-01-01T12:00:00Z");
@@ -43,6 +45,7 @@ function seen({ spec = {}, meta = {}, conditions = {}, pod, question = {} }: Giv
   return found.is;
 }
 
+const seal = formatSeal({ podName: "nova", podUid: "p1", cause: "Person", at: "2026-01-01T12:00:00Z" });
 const suspended = { operatingMode: "Suspended" } as const;
 const running = { phase: "Running", podIP: "10.0.0.5", podIPs: [{ ip: "10.0.0.5" }, { ip: "fd00::5" }] } as const;
 
@@ -70,6 +73,25 @@ describe("a sandbox that is suspended", () => {
     ["there is none", { question: { sandbox: undefined } }, "SandboxNotFound"],
   ])("is not woken when %s", (_, given, code) => {
     expect(seen(given)).toBe(code);
+  });
+});
+
+describe("a sandbox that falls asleep by itself", () => {
+  const by = (generation: number) => ({ annotations: { [suspensionCauseAnnotation]: inactivityAt(generation) } });
+
+  it("is woken before its suspension is carried out (design 3.1), but not by a request that its owner wants ignored", () => {
+    expect(seen({ spec: suspended, meta: by(3) })).toBe("asleep");
+    expect(seen({ spec: suspended, meta: by(3), question: { ignored: true } })).toBe("WakeNotAllowed");
+    expect(seen({ spec: suspended, meta: by(1) })).toBe("pending on its suspension to end");
+  });
+
+  it.each<[string, Given]>([
+    ["its Pod is forsworn", { question: { bonds: { toldGeneration: 0, forsworn: new Set(["p1"]) } } }],
+    ["its Pod is sealed", { meta: { annotations: { [sealedPodAnnotation]: seal } } }],
+    ["we were told that it is suspended", { question: { bonds: { toldGeneration: 4, forsworn: new Set() } } }],
+  ])("is sent nothing when %s (design 3.2 to 3.4)", (_, given) => {
+    const waiting = "pending on its suspension to be carried out or called off";
+    expect(seen({ ...given, pod: { status: running } })).toBe(waiting);
   });
 });
 

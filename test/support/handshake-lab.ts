@@ -1,5 +1,8 @@
 // One sandbox, one activator and one controller on a fake clock: the decisions are the product's, the effects are delays.
-import type { ObservedAnswer, PromiseAnswer } from "../../api/drain-protocol.ts";
+import { Activity, type Use } from "../../activator/activity/activity.ts";
+import { BondBook } from "../../activator/activity/bond-book.ts";
+import { DrainDesk } from "../../activator/drain/drain-desk.ts";
+import type { SandboxIdentity } from "../../api/drain-protocol.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import { mayAskToRun, mayForward } from "../../api/suspension.ts";
@@ -93,63 +96,56 @@ class LabApi {
   }
 }
 
+/** Its books and its answers are the product's; who holds and carries is not. */
 class LabActivator {
   readonly requests: LabRequest[] = [];
+  readonly desk: DrainDesk;
   readonly #api: LabApi;
-  readonly #forsworn = new Set<string>();
+  readonly #activity: Activity;
+  readonly #bonds = new BondBook(() => {});
+  readonly #uses = new Map<LabRequest, Use>();
   #sandbox: Stored<Sandbox>;
   #podUid: string | undefined;
-  #toldGeneration = 0;
-  #lastMs = 0;
   #askedOf = "";
 
   constructor(api: LabApi) {
     this.#api = api;
     this.#sandbox = api.sandbox;
     this.#podUid = api.podUid;
+    this.#activity = new Activity(api.clock);
+    const seenGeneration = () => this.#sandbox.metadata.generation ?? 0;
+    this.desk = new DrainDesk({ activity: this.#activity, bonds: this.#bonds, seenGeneration });
     api.watch(() => {
       const { sandbox, podUid } = api;
       api.clock.after(watchMs, () => this.#see(sandbox, podUid));
     });
   }
 
-  /** Held ones are in use of the sandbox, though of no Pod. */
-  get inUse(): number {
-    return this.requests.filter(({ state }) => state !== "answered" && state !== "cut").length;
-  }
-
-  get idleForMs(): number {
-    return this.inUse > 0 ? 0 : this.#api.clock.ticksMs() - this.#lastMs;
-  }
-
   take(): void {
-    this.requests.push({ state: "held", executions: 0 });
+    const request: LabRequest = { state: "held", executions: 0 };
+    const use = this.#activity.useBy({ target: "/", headers: [] });
+    use.begin(this.#sandbox);
+    this.#uses.set(request, use);
+    this.requests.push(request);
     this.#serve();
   }
 
-  observed(generation: number): ObservedAnswer {
-    this.#toldGeneration = Math.max(this.#toldGeneration, generation);
-    const superseded = (this.#sandbox.metadata.generation ?? 0) > generation;
-    return { inFlight: this.inUse, idleForMs: this.idleForMs, superseded };
-  }
-
-  promise(podUid: string): PromiseAnswer {
-    this.#forsworn.add(podUid);
-    for (const request of this.requests) if (request.state === "dialing") request.state = "held";
-    return { inFlight: this.requests.filter(({ state }) => state === "sent").length };
-  }
-
   #see(sandbox: Stored<Sandbox>, podUid: string | undefined): void {
+    if (this.#podUid !== undefined && this.#podUid !== podUid) this.#bonds.podGone(sandbox.metadata.uid, this.#podUid);
+    this.#bonds.sandboxSeen(sandbox);
     this.#sandbox = sandbox;
     this.#podUid = podUid;
     this.#serve();
   }
 
+  #mayForward(podUid: string): boolean {
+    return this.#podUid === podUid && mayForward(this.#sandbox, podUid, this.#bonds.of(this.#sandbox.metadata.uid));
+  }
+
   #serve(): void {
-    const bonds = { toldGeneration: this.#toldGeneration, forsworn: this.#forsworn };
     for (const request of this.requests) {
       if (request.state !== "held") continue;
-      if (this.#podUid && mayForward(this.#sandbox, this.#podUid, bonds)) void this.#carry(request, this.#podUid);
+      if (this.#podUid && this.#mayForward(this.#podUid)) void this.#carry(request, this.#podUid);
       else if (mayAskToRun(this.#sandbox)) void this.#wake();
     }
   }
@@ -165,12 +161,18 @@ class LabActivator {
     const { clock } = this.#api;
     request.state = "dialing";
     await clock.sleep(dialMs);
-    if (request.state !== "dialing") return;
+    if (!this.#mayForward(podUid)) {
+      request.state = "held";
+      return this.#serve();
+    }
+    const use = this.#uses.get(request);
+    use?.sentTo(podUid);
     request.state = "sent";
     request.executions += 1;
     await clock.sleep(requestMs);
     request.state = this.#api.podUid === podUid ? "answered" : "cut";
-    this.#lastMs = clock.ticksMs();
+    if (request.state === "answered") use?.answered();
+    use?.end();
   }
 }
 
@@ -198,14 +200,12 @@ class LabController {
 
   async #isIdle(sandbox: Stored<Sandbox>): Promise<boolean> {
     const { clock } = this.#api;
-    const { inUse: inFlight, idleForMs } = this.#activator;
+    this.#activity.listed(["a"], clock.ticksMs());
+    const answer = this.#activator.desk.activity(this.#activity.requestFor("a"));
     await clock.sleep(callMs);
     const nowMs = clock.ticksMs();
-    const { namespace = "", name, uid } = sandbox.metadata;
-    const activities = [{ sandbox: { namespace, name, uid }, inFlight, idleForMs }];
-    this.#activity.listed(["a"], nowMs);
-    this.#activity.heard("a", { epoch: "e", cursor: 0, full: true, activities }, nowMs);
-    const use = this.#activity.useOf(uid, nowMs);
+    this.#activity.heard("a", answer, nowMs);
+    const use = this.#activity.useOf(sandbox.metadata.uid, nowMs);
     const runningSinceMs = this.#api.podSinceMs;
     const question = { sandbox, use, runningSinceMs, notBeforeMs: 0, now: clock.now(), nowMs };
     return idlenessOf(question).is === "idle";
@@ -229,16 +229,22 @@ class LabController {
     }
   }
 
+  get #identity(): SandboxIdentity {
+    const { namespace = "", name, uid } = this.#api.sandbox.metadata;
+    return { namespace, name, uid };
+  }
+
   async #askObserved(podUid: string, generation: number): Promise<Round> {
     await this.#api.clock.sleep(callMs);
-    const { inFlight, idleForMs, superseded = false } = this.#activator.observed(generation);
+    const question = { sandbox: this.#identity, podUid, generation };
+    const { inFlight, idleForMs, superseded = false } = this.#activator.desk.observed(question);
     await this.#api.clock.sleep(callMs);
     return { asked: "observed", podUid, generation, replies: [{ is: "answered", inFlight, idleForMs, superseded }] };
   }
 
   async #askPromises(podUid: string): Promise<Round> {
     await this.#api.clock.sleep(callMs);
-    const { inFlight } = this.#activator.promise(podUid);
+    const { inFlight } = this.#activator.desk.promise({ sandbox: this.#identity, podUid });
     await this.#api.clock.sleep(callMs);
     return {
       asked: "promise",

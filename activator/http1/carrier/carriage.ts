@@ -1,4 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
+import { EventStreamLines } from "../../activity/event-stream-lines.ts";
 import type { CarryOptions, OpenListener } from "../../carry/carry.ts";
 import { keepAliveMs, type Pool } from "../../carry/pool.ts";
 import { StallWatch } from "../../carry/stall-watch.ts";
@@ -43,6 +44,11 @@ export interface CarrierOptions {
  */
 type Phase = "sending" | "answering" | "tunnel" | "done";
 
+interface EventStream {
+  readonly listener: OpenListener;
+  readonly lines: EventStreamLines;
+}
+
 export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
   sweepIndex = -1;
   readonly #exchange: Exchange;
@@ -56,7 +62,7 @@ export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
   #phase: Phase = "sending";
   #relay: ResponseRelay | undefined;
   #continued = false;
-  #events: OpenListener | undefined;
+  #events: EventStream | undefined;
   #endMs = Number.POSITIVE_INFINITY;
 
   constructor(exchange: Exchange, upstream: Upstream, how: CarryOptions, options: CarrierOptions) {
@@ -141,13 +147,12 @@ export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
     if (head.status === 101) return this.#switch(head, bytes.subarray(start, end));
     this.#begin("answering", this.#options.streamIdleMs);
     this.#relay = new ResponseRelay(head, this.#exchange, this.#pod);
-    // Ended by its client, or with its Pod: there is nothing to say in it that an event source would understand.
-    if (isEventStream(head)) this.#events = this.#how.onOpen?.({ close: () => {} });
+    if (isEventStream(head)) this.#events = this.#openEventStream();
     this.body(bytes, start, end);
   }
 
   body(bytes: Buffer, start: number, end: number): void {
-    if (start < end) this.#events?.moved();
+    if (this.#events?.lines.sawEvent(bytes, start, end)) this.#events.listener.moved();
     switch (this.#relay?.pass(bytes, start, end)) {
       case "complete":
         return this.#complete(this.#pod.framer.at === end);
@@ -220,6 +225,12 @@ export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
     this.#begin("tunnel", tunnelIdleMs);
     this.#endMs = tunnelLifetimeMs > 0 ? clock.ticksMs() + tunnelLifetimeMs : Number.POSITIVE_INFINITY;
     startTunnel(this.#exchange, this.#pod, { head, early }, { ...this.#options, onOpen: this.#how.onOpen });
+  }
+
+  // It ends by its client or with its Pod: we have nothing to say in it that an event source would understand.
+  #openEventStream(): EventStream | undefined {
+    const listener = this.#how.onOpen?.({ close: () => {} });
+    return listener && { listener, lines: new EventStreamLines() };
   }
 
   #isOver(): boolean {
