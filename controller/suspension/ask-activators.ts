@@ -29,6 +29,8 @@ export class ActivatorRounds {
   readonly #options: AskActivatorsOptions;
   /** Last contact, or the first attempt at one, by replica: monotonic. */
   readonly #contactMs = new Map<string, number>();
+  /** Those whose last call went unanswered. */
+  readonly #silent = new Set<string>();
 
   constructor(options: AskActivatorsOptions) {
     this.#options = options;
@@ -61,6 +63,7 @@ export class ActivatorRounds {
   keep(activators: readonly Activator[]): void {
     const there = new Set(activators.map(({ id }) => id));
     for (const id of this.#contactMs.keys()) if (!there.has(id)) this.#contactMs.delete(id);
+    for (const id of this.#silent) if (!there.has(id)) this.#silent.delete(id);
   }
 
   async #everybody(
@@ -89,6 +92,7 @@ export class ActivatorRounds {
       if (answer === undefined) throw new Error("the answer is not of the protocol");
       // What it says is as old as the question, at most.
       this.#contactMs.set(id, beganMs);
+      this.#silent.delete(id);
       return answer;
     } catch (err) {
       signal.throwIfAborted();
@@ -97,7 +101,8 @@ export class ActivatorRounds {
       const silentForMs = clock.ticksMs() - sinceMs;
       const reply = err instanceof DrainRefused ? activator.whenRefused(silentForMs) : undefined;
       if (reply?.is === "absent") return reply;
-      log.warn({ err, activator: id, silentForMs }, "an activator cannot be reached");
+      if (!this.#silent.has(id)) log.warn({ err, activator: id }, "an activator cannot be reached");
+      this.#silent.add(id);
       return { is: "silent", forMs: silentForMs };
     }
   }
