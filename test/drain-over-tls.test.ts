@@ -1,0 +1,47 @@
+import { Registry } from "prom-client";
+import { describe, expect, it } from "vitest";
+import { parseActivatorConfig } from "../activator/config.ts";
+import { startActivator } from "../activator/start.ts";
+import { secretType } from "../api/core.ts";
+import { drainSecretKeys, drainSecretName } from "../api/drain-credentials.ts";
+import { drainPaths, parseActivityAnswer, parsePromiseAnswer } from "../api/drain-protocol.ts";
+import { startDrainCertificates } from "../controller/suspension/drain-certificates.ts";
+import { drainCalls } from "../controller/suspension/drain-client.ts";
+import { systemClock } from "../lib/clock.ts";
+import { silentLogger } from "../lib/log.ts";
+import { openMemoryApi } from "./support/memory-api.ts";
+
+const namespace = "agent-sandbox-system";
+const flags = [
+  "--http-bind-address=127.0.0.1:0",
+  "--health-probe-bind-address=127.0.0.1:0",
+  "--metrics-bind-address=",
+  "--drain-bind-address=127.0.0.1:0",
+  "--authz-mode=allow-all",
+];
+
+describe("the drain protocol between the two programs", () => {
+  it("works with the certificates that the controller makes, and not without them", async () => {
+    await using api = await openMemoryApi();
+    const { client } = api;
+    const parts = { client, clock: systemClock, log: silentLogger };
+    await using certificates = await startDrainCertificates({ ...parts, namespace });
+    const readDrainTls = async () => {
+      const { data = {} } = await client.get(secretType, { namespace, name: drainSecretName });
+      const part = (key: string) => Buffer.from(data[key] ?? "", "base64").toString("utf8");
+      const { activatorCertificate, activatorKey, authorities } = drainSecretKeys;
+      return { certificate: part(activatorCertificate), key: part(activatorKey), clientAuthority: part(authorities) };
+    };
+    const config = parseActivatorConfig(flags);
+    await using activator = await startActivator(config, { ...parts, registry: new Registry(), readDrainTls });
+    const address = { host: "127.0.0.1", port: activator.drainPort ?? 0 };
+    const never = new AbortController().signal;
+    const call = drainCalls(certificates.current, systemClock);
+    const sandbox = { namespace: "lab", name: "nova", uid: "u1" };
+    expect(parseActivityAnswer(await call(address, drainPaths.activity, {}, never))).toMatchObject({ full: true });
+    const promise = await call(address, drainPaths.promise, { sandbox, podUid: "p1" }, never);
+    expect(parsePromiseAnswer(promise)).toEqual({ inFlight: 0 });
+    const inTheClear = drainCalls(() => undefined, systemClock);
+    await expect(inTheClear(address, drainPaths.activity, {}, never)).rejects.toThrow();
+  });
+});
