@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { eventType, podType } from "../../api/core.ts";
 import { sandboxType } from "../../api/sandbox.ts";
@@ -29,4 +30,23 @@ it("puts hello to sleep when nobody has used it, and wakes it for the next reque
   await expect.poll(told, { timeout: 20_000 }).toContain("SandboxWoken: connection to port 8888");
   expect(await told()).toContainEqual(expect.stringMatching(/^SandboxIdle: idle for \d+s$/));
   await expect.poll(asleep, { timeout: 20_000 }).toBe("Inactivity");
+}, 60_000);
+
+it("answers every request that comes while hello is falling asleep, and has it carried out once", async () => {
+  await using local = new LocalMode();
+  const ready = await local.start();
+  await using client = clientOf(ready);
+  const spec = { operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 1 } };
+  await client.patch(sandboxType, hello, { type: "merge", body: { spec } });
+  const visit = async () => {
+    const { status, body } = await ask(ready, "hello", "/");
+    expect(status, body).toBe(200);
+    return Number(/visit number (\d+)/.exec(body)?.[1]);
+  };
+  const before = await visit();
+  const pauses = [950, 990, 1_000, 1_005, 1_010, 1_020, 1_040, 1_080, 1_160];
+  for (const [index, pauseMs] of pauses.entries()) {
+    await delay(pauseMs);
+    expect(await visit()).toBe(before + index + 1);
+  }
 }, 60_000);
