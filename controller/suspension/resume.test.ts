@@ -54,3 +54,19 @@ describe("a controller that is killed in the middle of a suspension", () => {
     expect(await lab.pod()).toBeUndefined();
   });
 });
+
+describe("two controllers that both believe that they lead", () => {
+  it("put a sandbox to sleep together as one would, and let it be woken", async () => {
+    await using lab = await openSleepLab();
+    await using _first = await lab.startController();
+    await using _second = await lab.startController();
+    await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 1 } });
+    const before = await lab.untilReady();
+    const asleep = await lab.untilAsleep();
+    expect(causeOf(asleep)).toBe("Inactivity");
+    await lab.change({ operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 100 } });
+    const after = await lab.untilReady();
+    expect(after.metadata.uid).not.toBe(before.metadata.uid);
+    await eventually(async () => (await lab.sandbox()).metadata.annotations?.[sealedPodAnnotation] === undefined);
+  });
+});
