@@ -8,12 +8,6 @@ export interface OpenConnection {
 export class OpenConnectionBook {
   readonly #byPod = new Map<string, Set<OpenConnection>>();
 
-  get size(): number {
-    let sum = 0;
-    for (const connections of this.#byPod.values()) sum += connections.size;
-    return sum;
-  }
-
   /** Disposing takes it out: it has ended. */
   add(podUid: string, connection: OpenConnection): Disposable {
     const connections = this.#byPod.get(podUid) ?? new Set();
