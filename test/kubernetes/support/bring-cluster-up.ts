@@ -15,8 +15,6 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Path of the administrator's kubeconfig. */
     readonly kubeconfig: string;
-    /** Path of the API server's audit log. */
-    readonly auditLog: string;
     /** Paths of the programs. */
     readonly kubectl: string;
     readonly helm: string;
@@ -39,7 +37,6 @@ export async function setup(project: TestProject): Promise<() => void> {
     const cacheDirectory = defaultCacheDirectory(process.env);
     const { layout, programs } = await bringUp(config, { cacheDirectory, environment: process.env, say }, systemClock);
     project.provide("kubeconfig", layout.kubeconfig("admin"));
-    project.provide("auditLog", layout.auditLog);
     project.provide("kubectl", programs.kubectl);
     project.provide("helm", programs.helm);
     project.provide("programs", programs);
