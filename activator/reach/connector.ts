@@ -40,8 +40,10 @@ export class Connector {
   async connect(target: Target, head: RequestHead, signal: AbortSignal): Promise<Upstream> {
     const idle = this.idle(target, head);
     if (idle) return idle;
-    const socket = await this.#gate.run(`${target.podUid} ${target.port}`, () =>
-      dial(target, this.#limitMs, this.#clock, signal),
+    // Whoever waited in the queue may find that one before has let go of a connection meanwhile.
+    const socket = await this.#gate.run(
+      `${target.podUid} ${target.port}`,
+      async () => this.#takeIdle(target, head) ?? dial(target, this.#limitMs, this.#clock, signal),
     );
     return { target, socket };
   }

@@ -85,7 +85,7 @@ async function echo(seconds: number) {
 
 /** So many requests to a port that is closed; waits for a line on standard input, opens it, and waits for the answers. */
 async function held(count: number) {
-  const text = `GET / HTTP/1.1\r\nHost: ${hostOf(ports.held)}\r\nConnection: close\r\n\r\n`;
+  const text = `GET / HTTP/1.1\r\nHost: ${hostOf(ports.held)}\r\n\r\n`;
   const sockets: Socket[] = [];
   for (let at = 0; at < count; at += 100) sockets.push(...(await Promise.all(Array.from({ length: 100 }, open))));
   let [answered, good] = [0, 0];
@@ -94,8 +94,6 @@ async function held(count: number) {
     socket.on("error", () => {});
     socket.once("data", (bytes: Buffer) => {
       if (bytes.toString("latin1", 0, 12) === "HTTP/1.1 200") good += 1;
-    });
-    socket.once("close", () => {
       answered += 1;
       if (answered === count) all.resolve();
     });
@@ -103,8 +101,8 @@ async function held(count: number) {
   }
   process.stdout.write("held\n");
   await new Promise((resolve) => process.stdin.once("data", resolve));
-  const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
-  const server = createServer((socket) => socket.on("error", () => {}).once("data", () => socket.end(answer)));
+  const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+  const server = createServer((socket) => socket.on("error", () => {}).on("data", () => socket.write(answer)));
   server.listen({ port: ports.held, host: "127.0.0.1", backlog: 4_096 });
   const beganMs = performance.now();
   await all.promise;
