@@ -27,6 +27,7 @@ export function describeNextSteps({ activator, kubeconfig, domain }: Addresses, 
     "kubectl describe sandbox hello",
     `kubectl patch sandbox hello --type merge -p '{"spec":{"operatingMode":"Suspended"}}'`,
     `curl -X POST ${hello}/counter   # asleep again: this wakes it, and the counter is intact`,
+    "kubectl get sandboxes -o wide -w   # leave it alone for 30 s, and it falls asleep by itself",
   ];
   return `Try next, in another terminal:\n\n${[...own, ...(examples ? tour : [])].map((line) => `  ${line}`).join("\n")}\n`;
 }
