@@ -62,8 +62,8 @@ export interface Activator extends Running {
   drain(): Promise<void>;
 }
 
-/** So many connections at once may have a read buffer of 64 KiB of their own; those beyond copy what they read. */
-const ownBuffersMax = 1_024;
+/** So many connections at once may have a read buffer of 128 KiB of their own; those beyond copy what they read. */
+const ownBuffersMax = 512;
 
 /** What is left of a drain once held requests were refused: time to write the answers. */
 const lastAnswersMs = 1_000;

@@ -1,6 +1,7 @@
 import { commonBuffer, writeAheadBytes } from "./wire-socket.ts";
 
-const ownBytes = 65_536;
+/** Enough for a body of 64 KiB, as many are, together with its head. */
+const ownBytes = 131_072;
 /** So many small reads in a row, and the crowd has passed. */
 const smallReadsMax = 16;
 
@@ -60,7 +61,12 @@ export class ReadPlace {
    */
   part(bytes: Buffer, from: number, to: number): Buffer {
     const part = bytes.subarray(from, to);
-    return bytes === this.#own && to - from >= writeAheadBytes ? part : Buffer.from(part);
+    return this.staysInPlace(bytes, from, to) ? part : Buffer.from(part);
+  }
+
+  /** Whether a part of what was read last is no copy but lies where the next bytes of this socket go. */
+  staysInPlace(bytes: Buffer, from: number, to: number): boolean {
+    return bytes === this.#own && to - from >= writeAheadBytes;
   }
 
   /** Gives up the buffer of its own. */

@@ -28,7 +28,7 @@ export function isBehind(socket: Socket): boolean {
 }
 
 /** Where sockets read to as long as they read little: what lands here is used or copied before the call ends. */
-export const commonBuffer: Buffer = Buffer.allocUnsafeSlow(65_536);
+export const commonBuffer: Buffer = Buffer.allocUnsafeSlow(131_072);
 
 /** How an accepted socket gets its reader: by its handle, or by the events that every socket has. */
 export type Adoption = "handle" | "events";

@@ -162,8 +162,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
 
   get #wantsMore(): boolean {
     if (this.#ahead && this.#ahead.length >= readAheadBytesMax) return false;
-    const body = this.#exchange?.body;
-    return body === undefined || body.complete || body.takesMore;
+    return this.#exchange?.body.takesMore ?? true;
   }
 
   #read(bytes: Buffer, start: number, end: number): void {
@@ -214,11 +213,17 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
       this.#host.refused(error);
       return exchange.spoil(error);
     }
-    // A write may still hold what lies in a buffer of our own; what is read next goes elsewhere.
-    if (exchange.body.complete && !exchange.body.takesMore) this.#place.release();
+    if (exchange.body.lent) setImmediate(() => this.#copy(exchange));
     if (at >= end) return;
     const more = bytes.subarray(at, end);
     this.#ahead = this.#ahead ? Buffer.concat([this.#ahead, more]) : Buffer.from(more);
+  }
+
+  /** What waits to be carried must not keep its client from being read, or nobody would notice that it leaves. */
+  #copy({ body }: Exchange): void {
+    if (!body.lent) return;
+    body.copy();
+    this.readOn();
   }
 
   #flushed(last: boolean): void {

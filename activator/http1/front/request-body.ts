@@ -28,6 +28,7 @@ export class RequestBody implements BodyParts {
   #last = "";
   #sink: BodySink | undefined;
   #place: ReadPlace | undefined;
+  #lent = false;
   refusal: Refusal | undefined;
 
   constructor({ framing, contentLength }: RequestHead) {
@@ -46,9 +47,15 @@ export class RequestBody implements BodyParts {
     return this.#framer?.bodyBytes ?? 0;
   }
 
-  /** Whether more of it, or of what follows it, may be read now. */
+  /** Whether something that is kept still lies where the next bytes would go: see `copy`. */
+  get lent(): boolean {
+    return this.#lent;
+  }
+
+  /** Whether more of it, or of what follows it, may be read now. A sink that is behind may still use what was read. */
   get takesMore(): boolean {
-    return this.#sink ? this.#sink.wantsBody : this.#keptBytes < readAheadBytesMax;
+    if (this.#sink) return this.#sink.wantsBody;
+    return !this.#lent && (this.complete || this.#keptBytes < readAheadBytesMax);
   }
 
   /** Reads on; returns where it stopped: at the end of the body, or of the bytes. */
@@ -67,13 +74,22 @@ export class RequestBody implements BodyParts {
 
   part(bytes: Buffer, from: number, to: number): void {
     if (this.#sink && this.#place) return this.#sink.bodyBytes(this.#place, bytes, from, to);
-    this.#kept.push(Buffer.from(bytes.subarray(from, to)));
+    // Most requests are carried before anything else is read: what is large waits for that in its place.
+    this.#lent ||= this.#place?.staysInPlace(bytes, from, to) ?? false;
+    this.#kept.push(this.#place?.part(bytes, from, to) ?? Buffer.from(bytes.subarray(from, to)));
     this.#keptBytes += to - from;
+  }
+
+  /** Nobody has taken what was kept yet: it gets a place of its own, and its socket may read on. */
+  copy(): void {
+    for (const [at, bytes] of this.#kept.entries()) this.#kept[at] = Buffer.from(bytes);
+    this.#lent = false;
   }
 
   /** From now on everything goes to the sink, what was kept first. */
   pourInto(sink: BodySink): void {
     this.#sink = sink;
+    this.#lent = false;
     for (const bytes of this.#kept.splice(0)) sink.keptBytes(bytes);
     this.#keptBytes = 0;
     if (this.complete) sink.bodyEnded(this.#last);
