@@ -45,6 +45,11 @@ try {
   await using _backends = await startBackends(directory);
   await using world = await startWorld();
   const around = { directory, api: world.url };
+  // First of all: where a Pod has had the time to open its port and has not, nobody is held for long.
+  if (values.only === undefined || values.only.includes("held")) {
+    await using activator = await subjects["rouse"]?.(around);
+    if (activator) process.stdout.write(`${await held(activator)}\n\n`);
+  }
   const measurements: Measurement[] = [];
   for (let round = 1; round <= Number(values.rounds); round += 1) {
     for (const proxy of values.proxies.split(",")) {
@@ -60,10 +65,6 @@ try {
     }
   }
   process.stdout.write(report(measurements));
-  if (values.only === undefined || values.only.includes("held")) {
-    await using activator = await subjects["rouse"]?.(around);
-    if (activator) process.stdout.write(`\n${await held(activator)}\n`);
-  }
 } finally {
   rmSync(directory, { recursive: true, force: true });
 }

@@ -14,3 +14,7 @@ export const hostsMax = 1_000;
 
 /** The host by which the activator finds the n-th sandbox, at a port. */
 export const hostOf = (port: number, n = 0): string => `${port}--s${n}--default.sandbox.localhost`;
+
+/** The example of RFC 6455, 1.3. */
+export const webSocketKey = "dGhlIHNhbXBsZSBub25jZQ==";
+export const webSocketAccept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";

@@ -2,7 +2,7 @@
 import { connect, createServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { spreadOf } from "../statistics.ts";
-import { hostOf, ports } from "./ports.ts";
+import { hostOf, ports, webSocketKey } from "./ports.ts";
 
 const [scenario = "latency", amount = "5"] = process.argv.slice(2);
 const result =
@@ -55,9 +55,11 @@ async function latency(seconds: number) {
 
 /** 64 WebSockets' worth of connections, on each of which one message is always under way. */
 async function echo(seconds: number) {
-  const message = Buffer.alloc(128, "m");
-  const host = hostOf(ports.streams);
-  const upgrade = `GET /ws HTTP/1.1\r\nHost: ${host}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`;
+  // A masked binary frame (RFC 6455, 5.2).
+  const message = Buffer.concat([Buffer.from([0x82, 0x80 | 120, 0, 0, 0, 0]), Buffer.alloc(120, "m")]);
+  const lines = ["Connection: Upgrade", "Upgrade: websocket", `Sec-WebSocket-Key: ${webSocketKey}`];
+  const head = ["GET /ws HTTP/1.1", `Host: ${hostOf(ports.streams)}`, ...lines, "Sec-WebSocket-Version: 13"];
+  const upgrade = `${head.join("\r\n")}\r\n\r\n`;
   let [messages, over] = [0, false];
   const sockets = await Promise.all(Array.from({ length: 64 }, open));
   for (const socket of sockets) {

@@ -1,6 +1,6 @@
 // A process of its own: takes uploads, answers in chunks, and echoes what comes after an upgrade.
 import { createServer } from "node:http";
-import { ports } from "./ports.ts";
+import { ports, webSocketAccept } from "./ports.ts";
 
 const chunk = Buffer.alloc(1_024, "c");
 const chunksPerAnswer = 16;
@@ -15,7 +15,8 @@ const server = createServer({ keepAliveTimeout: 60_000, requestTimeout: 0 }, (re
 });
 server.on("upgrade", (_, socket) => {
   socket.on("error", () => socket.destroy());
-  socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+  const lines = ["Connection: Upgrade", "Upgrade: websocket", `Sec-WebSocket-Accept: ${webSocketAccept}`];
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join("\r\n")}\r\n\r\n`);
   socket.pipe(socket);
 });
 server.listen(ports.streams, "127.0.0.1", () => process.stdout.write("ready\n"));

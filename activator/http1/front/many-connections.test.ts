@@ -3,7 +3,7 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, hear, openBackend, openPassage } from "../../../test/support/passage.ts";
 import { Random } from "../proof/random.ts";
 
-// For more of them: ROUNDS in hundreds, see bench/README.md.
+/** Hundreds of connections. */
 const rounds = 60;
 
 describe("thousands of connections", () => {
