@@ -94,7 +94,7 @@ describe("a volume", () => {
     await node.client.delete(podType, inDefault("nova"));
     await node.gone("nova");
     await expect.poll(() => readdir(join(node.dataDir, "pods"))).toEqual([]);
-    expect(await readdir(join(node.dataDir, "logs"))).toEqual([]);
+    await expect.poll(() => readdir(join(node.dataDir, "logs"))).toEqual([]);
   });
 
   it("of a ConfigMap holds its files", async () => {
