@@ -1,4 +1,5 @@
 import { backoffDelayMs } from "../lib/backoff.ts";
+import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
 import { drainTlsFiles } from "./drain/drain-config.ts";
@@ -6,13 +7,6 @@ import type { DrainTlsFiles } from "./drain/tls-files.ts";
 import { activatorFlags } from "./flags.ts";
 import type { SlotLimits } from "./slots.ts";
 import type { Rate } from "./wake/token-bucket.ts";
-
-export interface ListenAddress {
-  /** Absent: every address. */
-  readonly host: string | undefined;
-  /** 0 means any. */
-  readonly port: number;
-}
 
 export type Authorization =
   | { readonly mode: "allow-all" }
@@ -25,10 +19,10 @@ export interface ActivatorConfig {
   readonly kubeconfig: string | undefined;
   readonly logLevel: LogLevel;
   readonly accessLog: boolean;
-  readonly http: ListenAddress;
-  readonly ops: ListenAddress;
+  readonly http: BindAddress;
+  readonly ops: BindAddress;
   /** Absent: metrics are served at `ops` only. */
-  readonly metrics: ListenAddress | undefined;
+  readonly metrics: BindAddress | undefined;
   /** Absent: the controller cannot ask, and what it cannot ask counts as busy. */
   readonly drain: DrainConfig | undefined;
   readonly domain: string;
@@ -57,7 +51,7 @@ export interface ActivatorConfig {
   readonly warnings: readonly string[];
 }
 
-export interface DrainConfig extends ListenAddress {
+export interface DrainConfig extends BindAddress {
   /** Absent: plain HTTP, on a loopback address only. */
   readonly tls: DrainTlsFiles | undefined;
 }
@@ -88,15 +82,15 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
       return fallback;
     }
   };
-  const anywhere: ListenAddress = { host: undefined, port: 0 };
+  const anywhere: BindAddress = { host: undefined, port: 0 };
   const required = (name: "http-bind-address" | "health-probe-bind-address") =>
-    collect(() => parseListenAddress(values[name]) ?? refuse(`--${name} must not be empty`), anywhere);
+    collect(() => parseBindAddress(values[name]) ?? refuse(`--${name} must not be empty`), anywhere);
 
   const config: ActivatorConfig = {
     ...plainSettings(values),
     http: required("http-bind-address"),
     ops: required("health-probe-bind-address"),
-    metrics: collect(() => parseListenAddress(values["metrics-bind-address"]), undefined),
+    metrics: collect(() => parseBindAddress(values["metrics-bind-address"]), undefined),
     drain: collect(() => drainConfig(values), undefined),
     clusterDomain: given.has("cluster-domain")
       ? values["cluster-domain"]
@@ -119,15 +113,6 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
   };
   if (wrong.length > 0) throw new ConfigError(wrong.join("\n"));
   return config;
-}
-
-/** Reads `:8080`, `127.0.0.1:0` or `[::1]:8080`; empty and `0` mean nowhere. */
-function parseListenAddress(text: string): ListenAddress | undefined {
-  if (text === "" || text === "0") return undefined;
-  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]*)):(\d{1,5})$/i.exec(text);
-  const port = Number(match?.[3]);
-  if (!match || port > 65_535) return refuse(`"${text}" is no address such as :8080 or 127.0.0.1:0`);
-  return { host: match[1] || match[2] || undefined, port };
 }
 
 function refuse(message: string): never {
@@ -166,7 +151,7 @@ function plainSettings(values: Values) {
 }
 
 function drainConfig(values: Values): DrainConfig | undefined {
-  const address = parseListenAddress(values["drain-bind-address"]);
+  const address = parseBindAddress(values["drain-bind-address"]);
   return address && { ...address, tls: drainTlsFiles(values, address.host) };
 }
 

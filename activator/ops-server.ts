@@ -1,14 +1,14 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
-import type { ListenAddress } from "./config.ts";
+import type { BindAddress } from "../lib/bind-address.ts";
 
 export interface OpsServer extends AsyncDisposable {
   readonly url: string;
 }
 
 export interface OpsOptions {
-  readonly address: ListenAddress;
+  readonly address: BindAddress;
   readonly registry: Registry;
   /** Whether new connections are wanted. */
   readonly isReady: () => boolean;
@@ -43,7 +43,7 @@ export async function startOpsServer({ address, registry, isReady }: OpsOptions)
   };
 }
 
-function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
+function listen(server: Server, { host, port }: BindAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen({ port, ...(host !== undefined && { host }) }, () => resolve());

@@ -1,6 +1,6 @@
+import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import type { LogLevel } from "../lib/log.ts";
-import { type BindAddress, parseBindAddress } from "./bind-address.ts";
 import { type ControllerFlagName, controllerFlags } from "./controller-flags.ts";
 import { type ExtensionsConfig, extensionsConfigOf } from "./extensions-config.ts";
 import type { ActivatorsConfig } from "./suspension/find-activators.ts";

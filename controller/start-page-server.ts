@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { BindAddress } from "../lib/bind-address.ts";
 import type { Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
-import type { BindAddress } from "./bind-address.ts";
 
 export interface Page {
   readonly contentType: string;

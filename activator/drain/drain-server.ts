@@ -7,10 +7,10 @@ import {
   parseObservedRequest,
   parsePromiseRequest,
 } from "../../api/drain-protocol.ts";
+import type { BindAddress } from "../../lib/bind-address.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { startTask } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { ListenAddress } from "../config.ts";
 import type { DrainDesk } from "./drain-desk.ts";
 
 /** Who we are to the controller, and who may call: all PEM. */
@@ -22,7 +22,7 @@ export interface DrainTls {
 }
 
 export interface DrainServerOptions {
-  readonly address: ListenAddress;
+  readonly address: BindAddress;
   /** Reads the certificates as they are now; absent: plain HTTP, where everything is one machine. */
   readonly readTls: (() => Promise<DrainTls>) | undefined;
   readonly desk: DrainDesk;

@@ -1,6 +1,7 @@
 /** Where a server listens. Without a host: on every address. */
 export interface BindAddress {
   readonly host: string | undefined;
+  /** 0 means any. */
   readonly port: number;
 }
 
