@@ -72,6 +72,29 @@ export interface ActivityAnswer {
   readonly activities: readonly SandboxActivity[];
 }
 
+/**
+ * "These ports stand for sandboxes." The activator answers once it accepts on them all, or after `listeningWaitMs` with those
+ * on which it does. It learns whose they are from the EndpointSlices alone; a port is asked for together with its sandbox
+ * so that an older view of them confirms nothing.
+ */
+export interface ListeningRequest {
+  readonly ports: readonly ListeningPort[];
+}
+
+export interface ListeningPort {
+  readonly sandboxUid: string;
+  readonly activatorPort: number;
+}
+
+export interface ListeningAnswer {
+  readonly ports: readonly ListeningPort[];
+}
+
+/** The longest an activator waits for its own view of the slices before it answers. */
+export const listeningWaitMs = 2_000;
+/** A request for more than this is refused. */
+export const listeningPortsLimit = 5_000;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 const fieldsOf = (value: unknown): Fields | undefined =>
@@ -123,6 +146,19 @@ export function parseActivityAnswer(value: unknown): ActivityAnswer | undefined 
   const activities = listed.map(parseActivity).filter((activity) => activity !== undefined);
   // One that cannot be read may be the one that is busy.
   return activities.length === listed.length ? { epoch, cursor, full, activities } : undefined;
+}
+
+/** A request and its answer have the same form. */
+export function parseListeningPorts(value: unknown): ListeningRequest | undefined {
+  const { ports: listed } = fieldsOf(value) ?? {};
+  if (!Array.isArray(listed) || listed.length > listeningPortsLimit) return undefined;
+  const ports = listed.map(parseListeningPort).filter((port) => port !== undefined);
+  return ports.length === listed.length ? { ports } : undefined;
+}
+
+function parseListeningPort(value: unknown): ListeningPort | undefined {
+  const { sandboxUid, activatorPort } = fieldsOf(value) ?? {};
+  return isText(sandboxUid) && isCount(activatorPort) ? { sandboxUid, activatorPort } : undefined;
 }
 
 function parseActivity(value: unknown): SandboxActivity | undefined {

@@ -52,6 +52,8 @@ export const safeToEvictAnnotation = "cluster-autoscaler.kubernetes.io/safe-to-e
 export const suspensionCauseAnnotation = "rouse.agents.x-k8s.io/suspension-cause";
 /** On a Sandbox: which Pod is doomed, as JSON; see `Seal`. */
 export const sealedPodAnnotation = "rouse.agents.x-k8s.io/sealed-pod";
+/** On an EndpointSlice: which ports of the activators stand for which of a sandbox, as JSON; see `TcpFront`. */
+export const tcpFrontAnnotation = "rouse.agents.x-k8s.io/tcp-front";
 
 /** On a pool that the migration from `v1alpha1` made. */
 export const migrationShadowAnnotation = "agents.x-k8s.io/migration-shadow";

@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { aSandbox } from "../test/support/builders.ts";
+import { tcpFrontAnnotation } from "./keys.ts";
+import { formatTcpFront, standsFor, type TcpFront, tcpFrontOf, usesTcpFront } from "./tcp-front.ts";
+
+const front: TcpFront = {
+  sandboxName: "nova",
+  sandboxUid: "uid-1",
+  ports: [{ name: "psql", containerPort: 5432, activatorPort: 10_000 }],
+};
+const sliceSaying = (written: string) => ({ metadata: { name: "s", annotations: { [tcpFrontAnnotation]: written } } });
+
+describe("which activator ports stand for a sandbox", () => {
+  it("is read from a slice as it was written", () => {
+    const freed = { ...front, freedAt: "2026-01-01T00:00:00Z" };
+    expect(tcpFrontOf(sliceSaying(formatTcpFront(front)))).toEqual(front);
+    expect(tcpFrontOf(sliceSaying(formatTcpFront(freed)))).toEqual(freed);
+  });
+
+  it.each([
+    { what: "is no JSON", written: "{" },
+    { what: "is null", written: "null" },
+    { what: "names no sandbox", written: JSON.stringify({ ...front, sandboxName: "" }) },
+    {
+      what: "has an impossible port",
+      written: JSON.stringify({ ...front, ports: [{ ...front.ports[0], activatorPort: 0 }] }),
+    },
+    { what: "was freed at no time", written: JSON.stringify({ ...front, freedAt: "soon" }) },
+  ])("is nothing where the annotation $what", ({ written }) => {
+    expect(tcpFrontOf(sliceSaying(written))).toBeUndefined();
+  });
+
+  it("is nothing on a slice without the annotation", () => {
+    expect(tcpFrontOf({ metadata: { name: "s" } })).toBeUndefined();
+  });
+
+  it("holds for that very sandbox, until it is freed", () => {
+    const sandbox = aSandbox({}, { name: "nova", uid: "uid-1" });
+    expect(standsFor(front, sandbox)).toBe(true);
+    expect(standsFor({ ...front, freedAt: "2026-01-01T00:00:00Z" }, sandbox)).toBe(false);
+    expect(standsFor(front, aSandbox({}, { name: "nova", uid: "uid-2" }))).toBe(false);
+  });
+});
+
+describe("whether a Service leads to the activators", () => {
+  it.each([
+    { spec: { service: true, autoResume: {} }, leads: true },
+    { spec: { service: true, autoSuspension: {} }, leads: true },
+    { spec: { service: true }, leads: false },
+    { spec: { autoResume: {} }, leads: false },
+    { spec: { service: false, autoSuspension: {} }, leads: false },
+  ])("$leads for $spec", ({ spec, leads }) => {
+    expect(usesTcpFront(spec)).toBe(leads);
+  });
+});

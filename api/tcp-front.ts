@@ -1,0 +1,107 @@
+// How a sandbox is reached by its in-cluster name, written down in an EndpointSlice: which port of the activators stands for
+// which port of the sandbox. The slices are the only record of that allocation. The controller writes them, activators read.
+import { usesAutoFields } from "./defaults.ts";
+import { tcpFrontAnnotation } from "./keys.ts";
+import type { KubeObject } from "./meta.ts";
+import type { ResourceType } from "./resource-type.ts";
+import type { Sandbox, SandboxSpec } from "./sandbox.ts";
+
+/** As far as the programs here look into it. */
+export interface EndpointSlice extends KubeObject {
+  readonly addressType: "IPv4" | "IPv6" | "FQDN";
+  readonly endpoints?: readonly Endpoint[] | null;
+  readonly ports?: readonly EndpointPort[] | null;
+}
+
+export interface Endpoint {
+  readonly addresses: readonly string[];
+  readonly conditions?: { readonly ready?: boolean; readonly serving?: boolean; readonly terminating?: boolean };
+  readonly targetRef?: {
+    readonly kind?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+    readonly uid?: string;
+  };
+}
+
+export interface EndpointPort {
+  readonly name?: string;
+  readonly port?: number;
+  readonly protocol?: string;
+}
+
+export const endpointSliceType: ResourceType<EndpointSlice> = {
+  group: "discovery.k8s.io",
+  version: "v1",
+  kind: "EndpointSlice",
+  plural: "endpointslices",
+  namespaced: true,
+};
+
+/** The label by which a proxy finds the slices of a Service; `kubernetes.io/service-name` of discovery.k8s.io. */
+export const serviceNameLabel = "kubernetes.io/service-name";
+/** The label that says who keeps a slice, so that no other controller touches it. */
+export const managedByLabel = "endpointslice.kubernetes.io/managed-by";
+/** Its value on ours, and the selector by which both programs watch them. */
+export const tcpFrontManager = "tcp-front.rouse.agents.x-k8s.io";
+
+/** Ports of activators that may stand for a port of a sandbox, both ends included; below the range of outgoing ports. */
+export const tcpFrontPorts = { first: 10_000, last: 31_999 } as const;
+
+/** What a slice says besides its ports: whose they are. JSON in `tcpFrontAnnotation`. */
+export interface TcpFront {
+  readonly sandboxName: string;
+  readonly sandboxUid: string;
+  readonly ports: readonly TcpFrontPort[];
+  /** RFC 3339. Set when nobody may use the ports any more; they are given to nobody else for a while. */
+  readonly freedAt?: string;
+}
+
+export interface TcpFrontPort {
+  /** Of the Service's port, and of the slice's. */
+  readonly name: string;
+  /** Where the sandbox listens; the Service has the same number. */
+  readonly containerPort: number;
+  /** Where the activators listen for it. */
+  readonly activatorPort: number;
+}
+
+/** One slice for each Sandbox: by its UID, so that the next of its name never shares one with its predecessor. */
+export const tcpFrontSliceName = (sandboxUid: string): string => `tcp-front-${sandboxUid}`;
+
+/** Whether a sandbox's Service leads to the activators instead of to its Pod. */
+export const usesTcpFront = (spec: Pick<SandboxSpec, "service" | "autoResume" | "autoSuspension">): boolean =>
+  spec.service === true && usesAutoFields(spec);
+
+export const formatTcpFront = (front: TcpFront): string => JSON.stringify(front);
+
+/** What a slice of ours says; undefined for one that cannot be read, which stands for nothing. */
+export function tcpFrontOf({ metadata }: Pick<EndpointSlice, "metadata">): TcpFront | undefined {
+  const written = metadata.annotations?.[tcpFrontAnnotation];
+  if (written === undefined) return undefined;
+  let value: Partial<Record<keyof TcpFront, unknown>> | null;
+  try {
+    value = JSON.parse(written);
+  } catch {
+    return undefined;
+  }
+  const { sandboxName, sandboxUid, ports, freedAt } = value ?? {};
+  if (!isText(sandboxName) || !isText(sandboxUid) || !Array.isArray(ports) || !ports.every(isTcpFrontPort))
+    return undefined;
+  if (freedAt !== undefined && !(isText(freedAt) && !Number.isNaN(Date.parse(freedAt)))) return undefined;
+  return { sandboxName, sandboxUid, ports, ...(freedAt !== undefined && { freedAt }) };
+}
+
+/** Whether a front stands for this very sandbox, and still does. */
+export const standsFor = (front: TcpFront, { metadata: { name, uid } }: Sandbox): boolean =>
+  front.freedAt === undefined && front.sandboxName === name && front.sandboxUid === uid;
+
+const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
+const isPort = (value: unknown): value is number =>
+  Number.isInteger(value) && Number(value) > 0 && Number(value) < 65_536;
+
+function isTcpFrontPort(value: unknown): value is TcpFrontPort {
+  if (typeof value !== "object" || value === null) return false;
+  const { name, containerPort, activatorPort } = value as Partial<Record<keyof TcpFrontPort, unknown>>;
+  return typeof name === "string" && isPort(containerPort) && isPort(activatorPort);
+}
