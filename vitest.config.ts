@@ -5,8 +5,8 @@ export default defineConfig({
     include: ["**/*.test.ts"],
     exclude: ["node_modules/**", "test/kubernetes/**", "test/kubectl/**"],
     pool: "forks",
-    // Most tests wait for processes and sockets, so one worker would leave half of the time unused.
-    maxWorkers: 2,
+    // Most tests wait for processes and sockets, so fewer workers than this leave processors unused.
+    maxWorkers: 4,
     testTimeout: 15_000,
     hookTimeout: 15_000,
   },
