@@ -141,8 +141,33 @@ describe("EndpointSlice", () => {
     object({ addressType: "IPv4", endpoints: [{ addresses: ["127.0.0.2"] }], ...fields });
 
   it("keeps its kind of addresses", () => {
-    expect(updateComplaints(endpointSliceKind, slice({}), slice({ addressType: "IPv6" }))).toEqual([
+    const empty = slice({ endpoints: [] });
+    expect(updateComplaints(endpointSliceKind, empty, { ...empty, addressType: "IPv6" } as KubeObject)).toEqual([
       'addressType: Invalid value: "IPv6": field is immutable',
+    ]);
+  });
+
+  it.each([
+    ["two ports of one name", { ports: [{ port: 1 }, { port: 2 }] }, 'ports[1].name: Duplicate value: ""'],
+    ["an endpoint that is nowhere", { endpoints: [{ addresses: [] }] }, "endpoints[0].addresses: Required value: must"],
+    [
+      "an address that is none",
+      { endpoints: [{ addresses: ["a"] }] },
+      'endpoints[0].addresses[0]: Invalid value: "a": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
+    ],
+    [
+      "addresses of both families",
+      { endpoints: [{ addresses: ["127.0.0.1"] }, { addresses: ["::1"] }] },
+      'endpoints[1].addresses: Invalid value: "::1": must be an IPv4 address',
+    ],
+    ["an address of any interface", { endpoints: [{ addresses: ["0.0.0.0"] }] }, "may not be unspecified"],
+  ])("is refused with %s", (_case, fields, complaint) => {
+    expect(createComplaints(endpointSliceKind, slice(fields))).toEqual([expect.stringContaining(complaint)]);
+  });
+
+  it("is refused with a port's name that is no label", () => {
+    expect(createComplaints(endpointSliceKind, slice({ ports: [{ name: "A_b", port: 1 }] }))).toEqual([
+      expect.stringMatching(/^ports\[0\]\.name: Invalid value: "A_b": a lowercase RFC 1123 label must consist of/),
     ]);
   });
 

@@ -1,26 +1,14 @@
+import { isIP, isIPv4, isIPv6 } from "node:net";
 import { bool, described, int32, listOf, mapOf, object, oneOf, text, withDefault } from "../../../../api/crd/shapes.ts";
 import type { KubeObject, StatusCause } from "../../../../api/meta.ts";
-import type { ResourceType } from "../../../../api/resource-type.ts";
+import { type EndpointPort, type EndpointSlice, endpointSliceType } from "../../../../api/tcp-front.ts";
 import type { Admission } from "../../served-kind.ts";
+import { labelName } from "../metadata/names.ts";
 import { kindSchema } from "../metadata/schema.ts";
-import { invalid, required } from "../schema/causes.ts";
+import { duplicate, invalid, required, tooMany } from "../schema/causes.ts";
 import { anything } from "../schema/shapes.ts";
 import { builtinKind } from "./builtin-kind.ts";
 import { ageColumn, column, nameColumn } from "./columns.ts";
-
-interface EndpointSlice extends KubeObject {
-  readonly addressType?: string;
-  readonly endpoints?: readonly { readonly addresses?: readonly string[] }[];
-  readonly ports?: readonly { readonly port?: number }[];
-}
-
-const endpointSliceType: ResourceType<EndpointSlice> = {
-  group: "discovery.k8s.io",
-  version: "v1",
-  kind: "EndpointSlice",
-  plural: "endpointslices",
-  namespaced: true,
-};
 
 const endpoint = object({
   "addresses*": described("Addresses of one and the same thing.", listOf(text)),
@@ -85,12 +73,68 @@ function some(texts: readonly string[], none: string): string {
 }
 
 function checkSlice(object: KubeObject, { old }: Admission): readonly StatusCause[] {
-  const { addressType, endpoints = [] } = object as EndpointSlice;
+  const { addressType, endpoints, ports } = object as EndpointSlice;
   const changed = old && (old as EndpointSlice).addressType !== addressType;
   return [
+    ...checkPorts(ports ?? []),
+    ...atMost(endpoints ?? [], 1_000, "endpoints"),
+    ...(endpoints ?? []).flatMap(({ addresses }, at) => checkAddresses(addresses, addressType, `endpoints[${at}]`)),
     ...(changed ? [invalid("addressType", addressType, "field is immutable")] : []),
-    ...endpoints.flatMap(({ addresses = [] }, index) =>
-      addresses.length === 0 ? [required(`endpoints[${index}].addresses`, "must contain at least 1 address")] : [],
-    ),
   ];
 }
+
+function checkPorts(ports: readonly EndpointPort[]): readonly StatusCause[] {
+  const names = ports.map(({ name = "" }) => name);
+  return [
+    ...atMost(ports, 20_000, "ports"),
+    ...names.flatMap((name, at) => {
+      const field = `ports[${at}].name`;
+      const complaints = name === "" ? [] : labelName(name);
+      return [
+        ...complaints.map((complaint) => invalid(field, name, complaint)),
+        ...(names.indexOf(name) < at ? [duplicate(field, name)] : []),
+      ];
+    }),
+  ];
+}
+
+function checkAddresses(
+  addresses: readonly string[],
+  addressType: EndpointSlice["addressType"],
+  endpoint: string,
+): readonly StatusCause[] {
+  const field = `${endpoint}.addresses`;
+  if (addresses.length === 0) return [required(field, "must contain at least 1 address")];
+  return [
+    ...atMost(addresses, 100, field),
+    ...(addressType === "FQDN"
+      ? []
+      : addresses.flatMap((address, at) => checkAddress(address, addressType, field, `${field}[${at}]`))),
+  ];
+}
+
+/** Unlike an API server of a cluster this one takes loopback addresses: its Pods have no others. */
+function checkAddress(
+  address: string,
+  addressType: "IPv4" | "IPv6",
+  all: string,
+  field: string,
+): readonly StatusCause[] {
+  if (isIP(address) === 0) {
+    return [invalid(field, address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")];
+  }
+  const ofType = addressType === "IPv4" ? isIPv4(address) : isIPv6(address);
+  return [
+    ...(ofType ? [] : [invalid(all, address, `must be an ${addressType} address`)]),
+    ...(unspecified.test(address) ? [invalid(field, address, `may not be unspecified (${address})`)] : []),
+    ...(linkLocal.test(address)
+      ? [invalid(field, address, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")]
+      : []),
+  ];
+}
+
+const unspecified = /^(0\.0\.0\.0|[0:]+)$/;
+const linkLocal = /^(169\.254\.|fe[89ab][0-9a-f]:)/i;
+
+const atMost = (items: readonly unknown[], max: number, field: string): readonly StatusCause[] =>
+  items.length > max ? [tooMany(field, items.length, max)] : [];
