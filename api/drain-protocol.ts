@@ -6,6 +6,7 @@ export const drainPaths = {
   observed: "/drain/v1/observed",
   promise: "/drain/v1/promise",
   activity: "/drain/v1/activity",
+  listening: "/drain/v1/listening",
 } as const;
 
 export interface SandboxIdentity {

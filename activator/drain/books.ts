@@ -1,5 +1,5 @@
 import type { Registry } from "prom-client";
-import type { SandboxIdentity } from "../../api/drain-protocol.ts";
+import type { ListeningAnswer, ListeningRequest, SandboxIdentity } from "../../api/drain-protocol.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -32,6 +32,7 @@ export class Books {
   readonly #parts: BooksParts;
   readonly #metrics: ReturnType<typeof createDrainMetrics>;
   #cluster: SeenCluster | undefined;
+  #listening: ((request: ListeningRequest) => Promise<ListeningAnswer>) | undefined;
 
   constructor(parts: BooksParts) {
     this.#parts = parts;
@@ -44,7 +45,8 @@ export class Books {
   async listen({ tls, ...address }: DrainConfig): Promise<DrainServer> {
     const { clock, log, readDrainTls } = this.#parts;
     const seenGeneration = (sandbox: SandboxIdentity) => this.#seenGeneration(sandbox);
-    const desk = new DrainDesk({ activity: this.activity, bonds: this.bonds, seenGeneration });
+    const listening = async (request: ListeningRequest) => this.#listening?.(request) ?? { ports: [] };
+    const desk = new DrainDesk({ activity: this.activity, bonds: this.bonds, seenGeneration, listening });
     const readTls = readDrainTls ?? (tls && readTlsFrom(tls));
     return startDrainServer({ address, readTls, desk, clock, log, onCall: this.#metrics.called });
   }
@@ -59,6 +61,11 @@ export class Books {
       this.activity.forget(previous.metadata.uid);
     });
     cluster.onPodGone((podUid, sandboxUid) => this.bonds.podGone(sandboxUid, podUid));
+  }
+
+  /** From now on this replica can say on which ports it stands for which sandbox. */
+  confirmBy(listening: (request: ListeningRequest) => Promise<ListeningAnswer>): void {
+    this.#listening = listening;
   }
 
   /** A sandbox runs because this replica asked for it, for a connection to that port; it is as the answer shows it. */

@@ -13,7 +13,7 @@ function given({ seen = 1 } = {}) {
   const clock = new FakeClock();
   const activity = new Activity(clock);
   const bonds = new BondBook(() => {});
-  const desk = new DrainDesk({ activity, bonds, seenGeneration: () => seen });
+  const desk = new DrainDesk({ activity, bonds, seenGeneration: () => seen, listening: async () => ({ ports: [] }) });
   const begin = () => {
     const use = activity.useBy({ target: "/", headers: [] });
     use.begin(nova);

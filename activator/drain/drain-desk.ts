@@ -1,6 +1,8 @@
 import type {
   ActivityAnswer,
   ActivityRequest,
+  ListeningAnswer,
+  ListeningRequest,
   ObservedAnswer,
   ObservedRequest,
   PromiseAnswer,
@@ -15,9 +17,13 @@ export interface DrainDeskParts {
   readonly bonds: BondBook;
   /** The generation of that sandbox that was seen last; 0 when none was. */
   readonly seenGeneration: (sandbox: SandboxIdentity) => number;
+  /** Waits for its own view of the slices, no longer than the protocol says. */
+  readonly listening: (request: ListeningRequest) => Promise<ListeningAnswer>;
 }
 
-/** Answers the controller. Each answer is one synchronous step: what it binds and what it counts belong together. */
+/**
+ * Answers the controller. An answer that binds is one synchronous step: what it binds and what it counts belong together.
+ */
 export class DrainDesk {
   readonly #parts: DrainDeskParts;
 
@@ -45,5 +51,9 @@ export class DrainDesk {
 
   activity(request: ActivityRequest): ActivityAnswer {
     return this.#parts.activity.answer(request);
+  }
+
+  listening(request: ListeningRequest): Promise<ListeningAnswer> {
+    return this.#parts.listening(request);
   }
 }

@@ -1,6 +1,6 @@
 import { Agent, request } from "node:https";
 import { describe, expect, it } from "vitest";
-import { drainPaths } from "../../api/drain-protocol.ts";
+import { drainPaths, type ListeningPort, listeningPortsLimit } from "../../api/drain-protocol.ts";
 import { makeAuthority, makeClientCertificate, makeServerCertificate } from "../../lib/certificates.ts";
 import { FakeClock, systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
@@ -14,7 +14,8 @@ const sandbox = { namespace: "lab", name: "nova", uid: "u1" };
 async function openServer(changed: Partial<DrainServerOptions> = {}) {
   const calls: string[] = [];
   const bonds = new BondBook(() => {});
-  const desk = new DrainDesk({ activity: new Activity(systemClock), bonds, seenGeneration: () => 0 });
+  const listening = async ({ ports }: { readonly ports: readonly ListeningPort[] }) => ({ ports: ports.slice(0, 1) });
+  const desk = new DrainDesk({ activity: new Activity(systemClock), bonds, seenGeneration: () => 0, listening });
   const server = await startDrainServer({
     address: { host: "127.0.0.1", port: 0 },
     readTls: undefined,
@@ -25,7 +26,7 @@ async function openServer(changed: Partial<DrainServerOptions> = {}) {
 }
 
 describe("the drain port", () => {
-  it("answers the three questions of the protocol", async () => {
+  it("answers the questions of the protocol", async () => {
     await using server = await openServer();
     const ask = async (path: string, body: object) => {
       const init = { method: "POST", body: JSON.stringify(body) };
@@ -34,8 +35,13 @@ describe("the drain port", () => {
     expect(await ask(drainPaths.observed, { sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 0 });
     expect(await ask(drainPaths.promise, { sandbox, podUid: "p1" })).toEqual({ inFlight: 0 });
     expect(await ask(drainPaths.activity, {})).toMatchObject({ full: true, activities: [] });
+    const ports = Array.from({ length: listeningPortsLimit }, (_, at) => ({
+      sandboxUid: "0".repeat(36),
+      activatorPort: 10_000 + at,
+    }));
+    expect(await ask(drainPaths.listening, { ports })).toEqual({ ports: ports.slice(0, 1) });
     expect(server.bonds.of("u1")).toMatchObject({ toldGeneration: 2 });
-    expect(server.calls).toEqual(["observed 200", "promise 200", "activity 200"]);
+    expect(server.calls).toEqual(["observed 200", "promise 200", "activity 200", "listening 200"]);
   });
 
   it.each([

@@ -3,7 +3,9 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import {
   drainPaths,
+  listeningPortsLimit,
   parseActivityRequest,
+  parseListeningPorts,
   parseObservedRequest,
   parsePromiseRequest,
 } from "../../api/drain-protocol.ts";
@@ -40,6 +42,8 @@ export type DrainCall = keyof typeof drainPaths | "other";
 
 /** The longest body of a question: names, UIDs and numbers. */
 const bodyBytesMax = 16_384;
+/** Of one that lists ports: each is two short names, a UID and a number. */
+const listeningBytesMax = listeningPortsLimit * 128;
 /** Renewed certificates are there long before the former ones run out. */
 const rereadTlsMs = 60_000;
 const requestTimeoutMs = 10_000;
@@ -120,19 +124,19 @@ interface Answer {
 const refusal = (status: number, detail: string): Answer => ({ status, body: { detail } });
 
 function callOf(url: string | undefined): DrainCall {
-  const known: readonly (keyof typeof drainPaths)[] = ["observed", "promise", "activity"];
+  const known: readonly (keyof typeof drainPaths)[] = ["observed", "promise", "activity", "listening"];
   return known.find((call) => drainPaths[call] === url) ?? "other";
 }
 
 async function answerTo(request: IncomingMessage, call: DrainCall, desk: DrainDesk): Promise<Answer> {
   if (call === "other") return refusal(404, "there is nothing here");
   if (request.method !== "POST") return refusal(405, "questions are POSTs");
-  const value = await readJson(request);
-  const body = value === undefined ? undefined : ask(desk, call, value);
+  const value = await readJson(request, call === "listening" ? listeningBytesMax : bodyBytesMax);
+  const body = value === undefined ? undefined : await ask(desk, call, value);
   return body ? { status: 200, body } : refusal(400, "this is no question of the drain protocol");
 }
 
-function ask(desk: DrainDesk, call: keyof typeof drainPaths, value: unknown): object | undefined {
+function ask(desk: DrainDesk, call: keyof typeof drainPaths, value: unknown): object | Promise<object> | undefined {
   switch (call) {
     case "observed": {
       const question = parseObservedRequest(value);
@@ -146,18 +150,22 @@ function ask(desk: DrainDesk, call: keyof typeof drainPaths, value: unknown): ob
       const question = parseActivityRequest(value);
       return question && desk.activity(question);
     }
+    case "listening": {
+      const question = parseListeningPorts(value);
+      return question && desk.listening(question);
+    }
   }
 }
 
 /** Undefined for what is too long, breaks off, or is no JSON. */
-async function readJson(request: IncomingMessage): Promise<unknown> {
+async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
   const pieces: Buffer[] = [];
   let length = 0;
   try {
     for await (const piece of request) {
       const bytes = Buffer.from(piece);
       length += bytes.length;
-      if (length > bodyBytesMax) return undefined;
+      if (length > bytesMax) return undefined;
       pieces.push(bytes);
     }
     return JSON.parse(Buffer.concat(pieces).toString("utf8"));

@@ -114,7 +114,8 @@ class LabActivator {
     this.#podUid = api.podUid;
     this.#activity = new Activity(api.clock);
     const seenGeneration = () => this.#sandbox.metadata.generation ?? 0;
-    this.desk = new DrainDesk({ activity: this.#activity, bonds: this.#bonds, seenGeneration });
+    const listening = async () => ({ ports: [] });
+    this.desk = new DrainDesk({ activity: this.#activity, bonds: this.#bonds, seenGeneration, listening });
     api.watch(() => {
       const { sandbox, podUid } = api;
       api.clock.after(watchMs, () => this.#see(sandbox, podUid));
