@@ -26,13 +26,20 @@ export interface Synthetic {
   readonly code?: ErrorCode;
 }
 
+/** Somebody who may leave before they got what they came for. */
+export interface Leaver {
+  readonly left: boolean;
+  /** Who is told when they leave: one listener, in place of the one before. */
+  onLeave(listener: (() => void) | undefined): void;
+}
+
 /** One request as the middle of the activator sees it, whatever protocol brought it. */
-export interface Incoming {
+export interface Incoming extends Leaver {
   readonly head: RequestHead;
   /** Monotonic milliseconds of the clock when the head was complete. */
   readonly seenMs: number;
-  /** Aborted with ClientGone when the client has left, or when what it sends turned out to be malformed. */
-  readonly gone: AbortSignal;
+  /** Whether the client has left, or what it sends turned out to be malformed. */
+  readonly left: boolean;
   /** Whether nothing of a response has been sent, so that `answer` still can. */
   readonly answerable: boolean;
   answer(response: Synthetic): void;

@@ -39,7 +39,7 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
     const allowed = story.decided(() => authorizer.authorize(head, routed)); // 401, 403
     const use = world.activity.useBy(head);
     void incoming.ended.then(() => use.end());
-    const errand = { allowed, incoming, around: world, journey: story, use };
+    const errand = { to: allowed.routed, waiting: incoming, around: world, journey: story, use };
     const upstream = await reach(errand); // what keeps a sandbox from being reached
     story.reached(upstream.target);
     await world.carry(incoming, upstream, {
@@ -51,7 +51,7 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
         use.answered();
         story.firstByte();
       },
-      onOpen: (connection) => open(errand, upstream.target, connection, world),
+      onOpen: (connection) => open({ to: routed, incoming, use }, upstream.target, connection, world),
     }); // 502, 504
   } catch (error) {
     refuse(incoming, error, story);
@@ -60,12 +60,11 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
 
 /** What it means that a connection stays open is the owner's choice, as it is when it opens. */
 function open<I extends Incoming>(
-  { allowed: { routed }, incoming, use }: Omit<Errand, "around">,
+  { to: { namespace, name }, incoming, use }: Pick<Errand, "to" | "use"> & { readonly incoming: I },
   { podUid, port }: Target,
   connection: OpenConnection,
   { cluster, bonds, openConnections, onMoved }: World<I>,
 ): OpenListener {
-  const { namespace, name } = routed;
   const sandbox = cluster.sandbox(namespace, name);
   const { openConnections: meaning } = effectiveAutoSuspension(sandbox?.spec ?? {});
   use.opened(meaning);
@@ -101,7 +100,7 @@ function refuseLength({ headers }: RequestHead, maxBytes: number): void {
 }
 
 function refuse(incoming: Incoming, error: unknown, story: Story): void {
-  if (error instanceof ClientGone || incoming.gone.aborted) {
+  if (error instanceof ClientGone || incoming.left) {
     story.clientLeft();
     return incoming.abort();
   }

@@ -58,7 +58,7 @@ class SandboxRecord {
  *    └────────────────┴──────────────────┴──────end──────┴──▶ over
  */
 export class Use {
-  readonly #head: AskedBy;
+  readonly #head: AskedBy | undefined;
   readonly #activity: ActivityOfUses;
   /** Undefined: it does not count. */
   #record: SandboxRecord | undefined;
@@ -66,7 +66,7 @@ export class Use {
   #podUid = "";
   #isAnswered = false;
 
-  constructor(head: AskedBy, activity: ActivityOfUses) {
+  constructor(head: AskedBy | undefined, activity: ActivityOfUses) {
     this.#head = head;
     this.#activity = activity;
   }
@@ -157,8 +157,8 @@ export class Activity {
     return this.#records.size;
   }
 
-  /** The use that a request will make; its maker ends it. */
-  useBy(head: AskedBy): Use {
+  /** The use that a request, or a connection that is no HTTP, will make; its maker ends it. */
+  useBy(head: AskedBy | undefined): Use {
     return new Use(head, this.#ofUses);
   }
 

@@ -30,21 +30,20 @@ export class Connector {
     this.#takeIdle = takeIdle;
   }
 
-  /** A connection that is there already, if one is. */
-  idle(target: Target, head: RequestHead): Upstream | undefined {
-    const socket = this.#takeIdle(target, head);
+  /** A connection that is there already, if one is; only an HTTP request can follow another on one. */
+  idle(target: Target, head: RequestHead | undefined): Upstream | undefined {
+    const socket = head && this.#takeIdle(target, head);
     return socket && { target, socket };
   }
 
   /** @throws DialError when there is no connection in time; the signal's reason once it is aborted. */
-  async connect(target: Target, head: RequestHead, signal: AbortSignal): Promise<Upstream> {
+  async connect(target: Target, head: RequestHead | undefined, signal: AbortSignal): Promise<Upstream> {
     const idle = this.idle(target, head);
     if (idle) return idle;
     // Whoever waited in the queue may find that one before has let go of a connection meanwhile.
-    const socket = await this.#gate.run(
-      `${target.podUid} ${target.port}`,
-      async () => this.#takeIdle(target, head) ?? dial(target, this.#limitMs, this.#clock, signal),
-    );
-    return { target, socket };
+    return this.#gate.run(`${target.podUid} ${target.port}`, async () => {
+      const returned = this.idle(target, head);
+      return returned ?? { target, socket: await dial(target, this.#limitMs, this.#clock, signal) };
+    });
   }
 }

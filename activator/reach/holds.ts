@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { ActivatorError } from "../errors.ts";
-import { ClientGone, type Incoming } from "../request.ts";
+import { ClientGone } from "../request.ts";
 
 /** One request that waits. Its signal is aborted with the reason that ends the wait. */
 export interface Hold extends Disposable {
@@ -17,18 +17,18 @@ export class Holds {
   }
 
   /** Begins a wait of at most `limitMs`; `onLimit` says what the client is told then. */
-  begin(incoming: Pick<Incoming, "gone">, limitMs: number, onLimit: () => ActivatorError): Hold {
+  begin({ gone }: { readonly gone: AbortSignal }, limitMs: number, onLimit: () => ActivatorError): Hold {
     const end = new AbortController();
     const leave = () => end.abort(new ClientGone("the client left"));
     const timer = this.#clock.after(limitMs, () => end.abort(onLimit()));
-    incoming.gone.addEventListener("abort", leave, { once: true });
-    if (incoming.gone.aborted) leave();
+    gone.addEventListener("abort", leave, { once: true });
+    if (gone.aborted) leave();
     this.#running.add(end);
     return {
       signal: end.signal,
       [Symbol.dispose]: () => {
         timer.cancel();
-        incoming.gone.removeEventListener("abort", leave);
+        gone.removeEventListener("abort", leave);
         this.#running.delete(end);
       },
     };

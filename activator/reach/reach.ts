@@ -6,10 +6,9 @@ import type { Use } from "../activity/activity.ts";
 import type { BondBook } from "../activity/bond-book.ts";
 import { isIgnored } from "../activity/ignored-requests.ts";
 import { isNavigation } from "../answer.ts";
-import type { Allowed } from "../authorize/authorizer.ts";
 import { ActivatorError } from "../errors.ts";
-import { firstPortOf } from "../find/find.ts";
-import type { Incoming } from "../request.ts";
+import { firstPortOf, type Routed } from "../find/find.ts";
+import { ClientGone, type Leaver, type RequestHead } from "../request.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import { type Look, look, type Target } from "../sandbox/look.ts";
 import type { Slots } from "../slots.ts";
@@ -42,7 +41,7 @@ export interface Surroundings {
   readonly onWoken: (sandbox: Stored<Sandbox>, port: number) => void;
 }
 
-/** What happens to one request on its way, for whoever keeps its record. */
+/** What happens to one errand on its way, for whoever keeps its record. */
 export interface Journey {
   held(): Disposable;
   woke(wake: Wake): void;
@@ -54,46 +53,67 @@ const longestSilenceMs = 120_000;
 /** A person who opens a page sees within a second that something happens. */
 const waitPageAfterMs = 1_000;
 
-/** One request that is to be brought to its sandbox. */
+/** Which sandbox, and which port of it; where it was named by a request, what else that said. */
+export type Destination = Pick<Routed, "namespace" | "name" | "port"> & Partial<Routed>;
+
+/** Who waits to be brought to a sandbox: a request, or a connection that is no HTTP. */
+export interface Waiting extends Leaver {
+  /** Monotonic milliseconds of the clock when it was there. */
+  readonly seenMs: number;
+  /** Without one no rule by path or user agent applies, nobody is shown a page, and the connection is always a fresh one. */
+  readonly head?: RequestHead;
+}
+
+/** Somebody who is to be brought to a sandbox, and may be. */
 export interface Errand {
-  readonly allowed: Allowed;
-  readonly incoming: Incoming;
+  readonly to: Destination;
+  readonly waiting: Waiting;
   readonly around: Surroundings;
   readonly journey: Journey;
   readonly use: Use;
 }
 
 /**
- * A connection to the sandbox, waking it if it sleeps. The request counts as sent when it resolves.
+ * A connection to the sandbox, waking it if it sleeps. What waited counts as sent when it resolves.
  *
  * @throws ActivatorError when there is none and none will come in time; ClientGone when nobody waits for it any more.
  */
 export async function reach(errand: Errand): Promise<Upstream> {
-  const { around, incoming, use } = errand;
+  const { around, waiting, use } = errand;
   const seen = lookNow(errand, undefined);
   if (seen.is === "refused") throw seen.error;
   if (seen.is === "addressed" && around.prober.acceptedMs(seen.target) !== undefined) {
     const { target } = seen;
-    const idle = around.connector.idle(target, incoming.head);
+    const idle = around.connector.idle(target, waiting.head);
     if (idle) {
       use.sentTo(target.podUid); // in the step that looked
       return idle;
     }
-    const dialled = await tryDial(target, errand, incoming.gone);
+    using end = untilLeft(waiting);
+    const dialled = await tryDial(target, errand, end.signal);
     if (dialled && commit(dialled, errand)) return dialled;
   }
   return hold(errand);
 }
 
+function untilLeft(waiting: Waiting): Disposable & { readonly signal: AbortSignal } {
+  const end = new AbortController();
+  const leave = () => end.abort(new ClientGone("the client left"));
+  if (waiting.left) leave();
+  waiting.onLeave(leave);
+  return { signal: end.signal, [Symbol.dispose]: () => waiting.onLeave(undefined) };
+}
+
 async function hold(errand: Errand): Promise<Upstream> {
-  const { allowed, around, journey } = errand;
-  const { namespace, name } = allowed.routed;
+  const { to, around, journey } = errand;
+  const { namespace, name } = to;
   using _slot = around.slots.admit(namespace, name);
   using _counted = journey.held();
   using bell = around.cluster.listen(namespace, name);
   const uid = around.cluster.sandbox(namespace, name)?.metadata.uid;
   const wait = new Wait(errand);
-  using held = beginHold(errand, () => wait.waitingFor);
+  using end = untilLeft(errand.waiting);
+  using held = beginHold(errand, end.signal, () => wait.waitingFor);
   for (;;) {
     held.signal.throwIfAborted();
     bell.reset();
@@ -102,33 +122,32 @@ async function hold(errand: Errand): Promise<Upstream> {
   }
 }
 
-function beginHold({ allowed, incoming, around }: Errand, waitingFor: () => string): Hold {
-  const { routed } = allowed;
+function beginHold({ to, waiting, around }: Errand, gone: AbortSignal, waitingFor: () => string): Hold {
   const { holds, clock, cluster, options } = around;
-  const subject = routed.name;
-  const autoResume = effectiveAutoResume(cluster.sandbox(routed.namespace, subject)?.spec ?? {});
-  const limitMs = holdLimitMs(autoResume.timeoutSeconds * 1000, routed.timeoutMs, options.proxyTimeoutMs);
-  const page = autoResume.waitPage === "Browser" && limitMs > waitPageAfterMs && isNavigation(incoming.head);
-  const leftMs = (page ? waitPageAfterMs : limitMs) - (clock.ticksMs() - incoming.seenMs);
-  return holds.begin(incoming, leftMs, () =>
+  const subject = to.name;
+  const autoResume = effectiveAutoResume(cluster.sandbox(to.namespace, subject)?.spec ?? {});
+  const limitMs = holdLimitMs(autoResume.timeoutSeconds * 1000, to.timeoutMs, options.proxyTimeoutMs);
+  const mayPage = autoResume.waitPage === "Browser" && limitMs > waitPageAfterMs;
+  const page = mayPage && waiting.head !== undefined && isNavigation(waiting.head);
+  const leftMs = (page ? waitPageAfterMs : limitMs) - (clock.ticksMs() - waiting.seenMs);
+  return holds.begin({ gone }, leftMs, () =>
     page
       ? new ActivatorError("Waking", { subject })
       : new ActivatorError("WakeTimedOut", { subject, because: `waiting for ${waitingFor()}` }),
   );
 }
 
-function lookNow({ allowed, incoming, around, use }: Errand, firstUid: string | undefined): Look {
+function lookNow({ to, waiting, around, use }: Errand, firstUid: string | undefined): Look {
   const { cluster, clock, bonds: book, options } = around;
-  const { routed } = allowed;
   if (cluster.silentMs() > longestSilenceMs) throw new ActivatorError("ClusterUnseen");
-  const sandbox = cluster.sandbox(routed.namespace, routed.name);
+  const sandbox = cluster.sandbox(to.namespace, to.name);
   if (!cluster.synced) return { is: "pending", on: "the first view of the cluster", recheckAfterMs: 100 };
   const { allowLoopbackPodIp, unschedulableGraceMs } = options;
   const seen = look({
-    ...{ routed, sandbox, firstUid, allowLoopbackPodIp, unschedulableGraceMs },
+    ...{ routed: to, sandbox, firstUid, allowLoopbackPodIp, unschedulableGraceMs },
     pod: sandbox && cluster.podOf(sandbox),
     bonds: book.of(sandbox?.metadata.uid ?? ""),
-    ignored: isIgnored(incoming.head, sandbox?.spec.autoSuspension),
+    ignored: isIgnored(waiting.head, sandbox?.spec.autoSuspension),
     now: clock.now(),
   });
   if (sandbox && seen.is !== "refused") use.begin(sandbox);
@@ -138,7 +157,7 @@ function lookNow({ allowed, incoming, around, use }: Errand, firstUid: string | 
 async function tryDial(target: Target, errand: Errand, signal: AbortSignal): Promise<Upstream | undefined> {
   const { connector, prober } = errand.around;
   try {
-    return await connector.connect(target, errand.incoming.head, signal);
+    return await connector.connect(target, errand.waiting.head, signal);
   } catch (error) {
     if (!(error instanceof DialError)) throw error;
     prober.forget(target);
@@ -195,10 +214,10 @@ class Wait {
   }
 
   async #wake(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<void> {
-    const { around, allowed, journey } = this.#errand;
+    const { around, to, journey } = this.#errand;
     const wake = await around.waker.wake(sandbox, signal);
     journey.woke(wake);
-    if (wake.mine && wake.answer) around.onWoken(wake.answer, allowed.routed.port ?? firstPortOf(sandbox));
+    if (wake.mine && wake.answer) around.onWoken(wake.answer, to.port ?? firstPortOf(sandbox));
   }
 
   async #reachTarget(
@@ -228,7 +247,7 @@ class Wait {
     const nowMs = clock.ticksMs();
     this.#oldSinceMs ??= nowMs;
     const leftMs = this.#oldSinceMs + options.dialRetryMs - nowMs;
-    if (leftMs <= 0) throw new ActivatorError("ConnectFailed", { subject: this.#errand.allowed.routed.name });
+    if (leftMs <= 0) throw new ActivatorError("ConnectFailed", { subject: this.#errand.to.name });
     return leftMs;
   }
 

@@ -17,7 +17,7 @@ import {
 
 /** Everything that is known when a request asks for a sandbox. */
 export interface Question extends TroubleOptions {
-  readonly routed: Pick<Routed, "namespace" | "name" | "port" | "podIp" | "byHost">;
+  readonly routed: Pick<Routed, "namespace" | "name" | "port"> & Partial<Pick<Routed, "podIp" | "byHost">>;
   readonly sandbox: Stored<Sandbox> | undefined;
   /** The Pod that the sandbox's UID owns. */
   readonly pod: Stored<Pod> | undefined;

@@ -61,7 +61,9 @@ export async function openPassage(backendPort: number, changed: PassageOptions =
     void exchange.ended.then((ended) => ends.push(ended));
     try {
       if (exchange.head.method === "CONNECT") throw new ActivatorError("MethodNotAllowed");
-      const upstream = await connector.connect(target, exchange.head, exchange.gone);
+      const gone = new AbortController();
+      exchange.onLeave(() => gone.abort(new ClientGone("the client left")));
+      const upstream = await connector.connect(target, exchange.head, gone.signal);
       const byHost = exchange.head.host !== "";
       await carry(exchange, upstream, { ...how, byHost, responseStartMs: options.responseStartMs });
     } catch (error) {

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import { toResponse } from "../../answer.ts";
 import type { ActivatorError } from "../../errors.ts";
-import { ClientGone, type Ended, type Incoming, type Synthetic } from "../../request.ts";
+import type { Ended, Incoming, Synthetic } from "../../request.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { ClientRequest } from "./client-request.ts";
 import type { RequestBody } from "./request-body.ts";
@@ -42,7 +42,7 @@ export class Exchange implements Incoming {
   #status = 0;
   #responded = false;
   #left = false;
-  #gone: AbortController | undefined;
+  #onLeave: (() => void) | undefined;
   readonly #end: (ended: Ended) => void;
 
   constructor(connection: ExchangeConnection, head: ClientRequest, body: RequestBody, seenMs: number) {
@@ -55,16 +55,13 @@ export class Exchange implements Incoming {
     this.#end = resolve;
   }
 
-  // Made when somebody asks: most requests are carried at once and nobody does.
-  get gone(): AbortSignal {
-    this.#gone ??= new AbortController();
-    if (this.#left) this.#gone.abort(new ClientGone("the client left"));
-    return this.#gone.signal;
-  }
-
   /** Whether the client has left, or what it sends is malformed. */
   get left(): boolean {
     return this.#left;
+  }
+
+  onLeave(listener: (() => void) | undefined): void {
+    this.#onLeave = listener;
   }
 
   get answerable(): boolean {
@@ -141,7 +138,7 @@ export class Exchange implements Incoming {
   leave(): void {
     if (this.#left) return;
     this.#left = true;
-    this.#gone?.abort(new ClientGone("the client left"));
+    this.#onLeave?.();
     this.#carrying?.clientLeft();
   }
 }
