@@ -34,6 +34,8 @@ export interface Service extends KubeObject {
     readonly selector?: Readonly<Record<string, string>>;
     readonly ports?: readonly ServicePort[];
     readonly type?: string;
+    readonly externalName?: string;
+    readonly externalIPs?: readonly string[];
   };
 }
 

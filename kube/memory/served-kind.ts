@@ -105,8 +105,11 @@ export interface ServedKind {
   ) => { readonly object: KubeObject; readonly unknownFields: readonly string[] };
   /** What is wrong with an object that was prepared, as the causes of a 422; empty when it may be stored. */
   readonly validate: (object: KubeObject, admission: Admission) => readonly StatusCause[];
-  /** Told each stored object when a server starts, before the first request: for what must not be given out twice. */
-  readonly restored?: (object: KubeObject) => void;
+  /**
+   * Told each object that is stored or removed and what was there before, and when a server starts, before the first
+   * request, what is there: for what must not be given out twice.
+   */
+  readonly committed?: ((now: KubeObject | undefined, before: KubeObject | undefined) => void) | undefined;
   /** Values for field selectors beside `metadata.name` and `metadata.namespace`. */
   readonly selectableFields: (object: KubeObject) => Readonly<Record<string, string>>;
   /** Seconds an object stays with a deletionTimestamp before its owner removes it; 0 removes it at once. */

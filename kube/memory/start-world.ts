@@ -11,6 +11,7 @@ import { startNamespaceController } from "./namespace-controller.ts";
 import { addFirstNamespaces } from "./namespaces.ts";
 import { ObjectDeletion } from "./object-deletion.ts";
 import { ObjectWrites } from "./object-writes.ts";
+import type { ServedKind } from "./served-kind.ts";
 import { Storage } from "./storage.ts";
 import { WatchHub } from "./watch-hub.ts";
 import { Watches } from "./watches.ts";
@@ -41,9 +42,7 @@ export function startWorld({ clock, log, kinds, dataDir }: WorldOptions): World 
   addFirstNamespaces(storage, clock.now());
   const { group, kind } = customResourceDefinitionType;
   if (kinds.ofGroupKind(group, kind)) showDefinitions(storage, clock.now());
-  for (const { restored, ...served } of kinds.kinds) {
-    if (restored) for (const { object } of storage.list(storedResource(served))) restored(object);
-  }
+  for (const kind of kinds.kinds) tellCommits(storage, kind);
 
   const writes = new ObjectWrites(storage, clock);
   const deletion = new ObjectDeletion(storage, clock);
@@ -64,4 +63,14 @@ export function startWorld({ clock, log, kinds, dataDir }: WorldOptions): World 
     failed,
     [Symbol.asyncDispose]: () => background.disposeAsync(),
   };
+}
+
+/** What is there now, and from now on what changes. */
+function tellCommits(storage: Storage, { committed, ...served }: ServedKind): void {
+  if (!committed) return;
+  const ours = storedResource(served);
+  for (const { object } of storage.list(ours)) committed(object, undefined);
+  storage.onCommit(({ type, resource, entry, previous }) => {
+    if (resource === ours) committed(type === "DELETED" ? undefined : entry.object, previous?.object);
+  });
 }

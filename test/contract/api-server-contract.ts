@@ -3,6 +3,7 @@ import { describeDeleting } from "./deleting.ts";
 import { describeFailures } from "./failures.ts";
 import { describePatching } from "./patching.ts";
 import { describeSelecting } from "./selecting.ts";
+import { describeServices } from "./services.ts";
 import { describeStatusAndScale } from "./status-and-scale.ts";
 import { describeWatching } from "./watching.ts";
 import { describeWriting } from "./writing.ts";
@@ -19,4 +20,5 @@ export function describeApiServerContract(where: string, open: OpenContractApi):
   describeSelecting(where, open);
   describeStatusAndScale(where, open);
   describeFailures(where, open);
+  describeServices(where, open);
 }

@@ -21,8 +21,8 @@ export interface BuiltinKind {
   readonly complete?: (object: KubeObject, admission: Admission) => KubeObject;
   /** What is wrong beyond the schema; asked only when every value has its type. */
   readonly check?: (object: KubeObject, admission: Admission) => readonly StatusCause[];
-  /** Told each object that was there when the server started. */
-  readonly restored?: (object: KubeObject) => void;
+  /** Told what is stored, and what it takes the place of; see `ServedKind`. */
+  readonly committed?: ServedKind["committed"];
   readonly selectableFields?: (object: KubeObject) => Readonly<Record<string, string>>;
   readonly graceSeconds?: (object: KubeObject, requested: number | undefined) => number;
 }
@@ -45,7 +45,7 @@ export function builtinKind(kind: BuiltinKind): ServedKind {
     hasStatus: kind.hasStatus ?? false,
     ...(kind.readOnly && { readOnly: true }),
     ...(kind.view && { view: kind.view }),
-    ...(kind.restored && { restored: kind.restored }),
+    ...(kind.committed && { committed: kind.committed }),
     columns: kind.columns,
     schema: kind.schema,
     strategicMerge: true,

@@ -1,33 +1,65 @@
+import { isIPv4 } from "node:net";
+
 /** The addresses of Services. */
 export interface ClusterIps {
   /**
-   * Gives an address that no Service has.
+   * Gives an address that no Service has or had.
    *
    * @throws Error when there is none left.
    */
   allocate(): string;
-  /** Notes that a Service has this address; `None` and addresses from elsewhere do no harm. */
-  reserve(address: string): void;
+  /** Why a Service may not have this address, which it asks for, in the words of an API server. */
+  refusal(address: string): string | undefined;
+  /** Notes that a stored Service has this address; `None` does no harm. */
+  hold(address: string): void;
+  /** Notes that the Service which had this address is gone. */
+  release(address: string): void;
 }
 
+const first = 0x7f_60_00_00;
 const size = 2 ** 20;
+const range = "127.96.0.0/12";
 
 /**
- * Addresses of the loopback range 127.96.0.0/12, one after the other. None is given a second time while the process
- * runs: who has dialled a Service that is gone must not reach another.
+ * Addresses of the loopback range 127.96.0.0/12, one after the other, beginning with number `start`. None is given a
+ * second time while the process runs: who has dialled a Service that is gone must not reach another. Whoever asks for one
+ * that was given back gets it.
  */
-export function loopbackClusterIps(): ClusterIps {
-  const taken = new Set<string>();
-  let last = 0;
+export function loopbackClusterIps(start = 1): ClusterIps {
+  const held = new Set<string>();
+  const used = new Set<string>();
+  let given = 0;
   return {
     allocate() {
-      while (last < size - 1) {
-        last += 1;
-        const address = `127.${96 + (last >> 16)}.${(last >> 8) & 255}.${last & 255}`;
-        if (!taken.has(address)) return address;
+      while (given < size) {
+        const address = toAddress((start + given) % size);
+        given += 1;
+        if (address !== firstAddress && !used.has(address)) return address;
       }
-      throw new Error("every address of 127.96.0.0/12 was given to a Service");
+      throw new Error(`every address of ${range} was given to a Service`);
     },
-    reserve: (address) => void taken.add(address),
+    refusal(address) {
+      if (held.has(address)) return "provided IP is already allocated";
+      return isInRange(address)
+        ? undefined
+        : `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${range}`;
+    },
+    hold(address) {
+      held.add(address);
+      used.add(address);
+    },
+    release: (address) => void held.delete(address),
   };
+}
+
+const toAddress = (offset: number): string =>
+  [24, 16, 8, 0].map((shift) => ((first + offset) >>> shift) & 0xff).join(".");
+
+/** That of the network itself. */
+const firstAddress = toAddress(0);
+
+function isInRange(address: string): boolean {
+  if (!isIPv4(address) || address === firstAddress) return false;
+  const number = address.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
+  return number >= first && number < first + size;
 }

@@ -1,11 +1,17 @@
+import { isIP } from "node:net";
 import type { Service, ServicePort } from "../../../../api/core.ts";
 import type { StatusCause } from "../../../../api/meta.ts";
 import { labelName } from "../metadata/names.ts";
 import { duplicate, invalid, required } from "../schema/causes.ts";
+import type { ClusterIps } from "./cluster-ips.ts";
 import { checkPortNumber } from "./ports.ts";
 
 /** What an API server says about a Service beyond the types of its fields. */
-export function checkService({ spec }: Service, old: Service | undefined): readonly StatusCause[] {
+export function checkService(
+  { spec }: Service,
+  old: Service | undefined,
+  addresses: ClusterIps,
+): readonly StatusCause[] {
   if (!spec) return [required("spec.ports")];
   const { ports = [], clusterIP, clusterIPs } = spec;
   const headless = clusterIP === "None";
@@ -13,7 +19,7 @@ export function checkService({ spec }: Service, old: Service | undefined): reado
     ...(ports.length === 0 && !headless && spec.type !== "ExternalName" ? [required("spec.ports")] : []),
     ...ports.flatMap((port, index) => checkPort(port, `spec.ports[${index}]`, ports.length > 1)),
     ...checkUnique(ports),
-    ...checkAddress(clusterIP, clusterIPs, old?.spec),
+    ...checkAddress(clusterIP, clusterIPs, old?.spec, addresses),
   ];
 }
 
@@ -50,7 +56,16 @@ function checkAddress(
   clusterIP: string | undefined,
   clusterIPs: readonly string[] | undefined,
   old: Service["spec"],
+  addresses: ClusterIps,
 ): readonly StatusCause[] {
-  if (!old?.clusterIP) return [];
-  return clusterIP === old.clusterIP ? [] : [invalid("spec.clusterIPs[0]", clusterIPs, "may not change once set")];
+  if (old?.clusterIP) {
+    return clusterIP === old.clusterIP ? [] : [invalid("spec.clusterIPs[0]", clusterIPs, "may not change once set")];
+  }
+  if (!clusterIP || clusterIP === "None") return [];
+  if (isIP(clusterIP) === 0) {
+    const rule = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+    return [invalid("spec.clusterIPs[0]", clusterIP, rule)];
+  }
+  const refusal = addresses.refusal(clusterIP);
+  return refusal ? [invalid("spec.clusterIPs", clusterIPs, `failed to allocate IP ${clusterIP}: ${refusal}`)] : [];
 }

@@ -89,23 +89,58 @@ it("the columns tell address and ports", () => {
   });
 });
 
+it.each<[string, Service["spec"], string, string]>([
+  ["the name that it stands for", { type: "ExternalName", externalName: "db.example.com" }, "<none>", "db.example.com"],
+  ["that nobody balances the load", { type: "LoadBalancer", clusterIP: "127.96.0.9" }, "127.96.0.9", "<pending>"],
+])("the columns tell %s", (_case, spec, clusterIp, externalIp) => {
+  expect(cellsOf(kind, prepared(kind, service(spec)))).toMatchObject({
+    "Cluster-IP": clusterIp,
+    "External-IP": externalIp,
+  });
+});
+
 describe("addresses", () => {
-  it("are handed out one after the other, without those that a Service has", () => {
+  const withAddress = (clusterIP: string) => service({ clusterIP, ports: [{ port: 80 }] });
+  const ipOf = (service: Service) => service.spec?.clusterIP;
+
+  it("are handed out one after the other, without those that a Service has or had", () => {
     const addresses = loopbackClusterIps();
-    addresses.reserve("127.96.0.2");
-    expect([addresses.allocate(), addresses.allocate()]).toEqual(["127.96.0.1", "127.96.0.3"]);
+    for (const address of ["127.96.0.2", "127.96.0.3"]) addresses.hold(address);
+    addresses.release("127.96.0.3");
+    expect([addresses.allocate(), addresses.allocate()]).toEqual(["127.96.0.1", "127.96.0.4"]);
   });
 
-  it("carry over from one part of the range to the next, up to the last", () => {
-    const addresses = loopbackClusterIps();
+  it("begin anywhere in the range, and go round it once", () => {
+    const addresses = loopbackClusterIps(2 ** 20 - 1);
     const given = Array.from({ length: 2 ** 20 - 1 }, () => addresses.allocate());
-    expect([given[65_535], given.at(-1)]).toEqual(["127.97.0.0", "127.111.255.255"]);
+    expect([given[0], given[1], given.at(-1)]).toEqual(["127.111.255.255", "127.96.0.1", "127.111.255.254"]);
     expect(() => addresses.allocate()).toThrow("every address of 127.96.0.0/12");
+  });
+
+  it.each<[string, string, string]>([
+    ["that another has", "127.96.0.7", "failed to allocate IP 127.96.0.7: provided IP is already allocated"],
+    [
+      "from elsewhere",
+      "127.0.0.1",
+      "failed to allocate IP 127.0.0.1: the provided IP (127.0.0.1) is not in the valid range",
+    ],
+    ["that is none", "web", "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"],
+  ])("cannot be asked for by who wants one %s", (_case, clusterIP, complaint) => {
+    const kind = serviceKind(loopbackClusterIps());
+    kind.committed?.(withAddress("127.96.0.7"), undefined);
+    expect(createComplaints(kind, withAddress(clusterIP))).toEqual([expect.stringContaining(complaint)]);
+  });
+
+  it("can be asked for again once their Service is gone", () => {
+    const kind = serviceKind(loopbackClusterIps());
+    kind.committed?.(withAddress("127.96.0.7"), undefined);
+    kind.committed?.(undefined, withAddress("127.96.0.7"));
+    expect(createComplaints(kind, withAddress("127.96.0.7"))).toEqual([]);
   });
 
   it("of Services from an earlier run are not given out again", () => {
     const again = serviceKind(loopbackClusterIps());
-    again.restored?.(service({ clusterIP: "127.96.0.1", ports: [{ port: 80 }] }));
-    expect(prepared<Service>(again, service({ ports: [{ port: 80 }] })).spec?.clusterIP).toBe("127.96.0.2");
+    again.committed?.(withAddress("127.96.0.1"), undefined);
+    expect(ipOf(prepared<Service>(again, service()))).toBe("127.96.0.2");
   });
 });

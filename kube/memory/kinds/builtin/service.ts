@@ -70,8 +70,8 @@ export function serviceKind(addresses: ClusterIps): ServedKind {
     }),
     columns,
     complete: (service, admission) => complete(service as Service, admission, addresses),
-    check: (service, { old }) => checkService(service as Service, old as Service | undefined),
-    restored: (service) => reserve(service as Service, addresses),
+    check: (service, { old }) => checkService(service as Service, old as Service | undefined, addresses),
+    committed: (now, before) => follow(now as Service | undefined, before as Service | undefined, addresses),
     selectableFields: (service) => ({
       "spec.clusterIP": (service as Service).spec?.clusterIP ?? "",
       "spec.type": (service as Service).spec?.type ?? "",
@@ -83,7 +83,7 @@ const columns = [
   nameColumn,
   column<Service>("Type", ({ spec }) => spec?.type ?? ""),
   column<Service>("Cluster-IP", ({ spec }) => orNone(spec?.clusterIP)),
-  column<Service>("External-IP", () => "<none>"),
+  column<Service>("External-IP", externalAddress),
   column<Service>("Port(s)", ({ spec }) => orNone(spec?.ports?.map(portText).join(","))),
   ageColumn,
   wideColumn<Service>("Selector", ({ spec }) => keyValues(spec?.selector)),
@@ -99,7 +99,6 @@ function complete(service: Service, { old }: Admission, addresses: ClusterIps): 
   if (spec.type === "ExternalName") return { ...service, spec: { ...spec, ...(ports && { ports }) } } as Service;
   // An update that leaves the address out means the one that was given.
   const clusterIP = spec.clusterIP || (old as Service | undefined)?.spec?.clusterIP || addresses.allocate();
-  addresses.reserve(clusterIP);
   return {
     ...service,
     spec: {
@@ -115,6 +114,16 @@ function complete(service: Service, { old }: Admission, addresses: ClusterIps): 
   } as Service;
 }
 
-function reserve({ spec }: Service, addresses: ClusterIps): void {
-  if (spec?.clusterIP) addresses.reserve(spec.clusterIP);
+function follow(now: Service | undefined, before: Service | undefined, addresses: ClusterIps): void {
+  const [address, earlier] = [now?.spec?.clusterIP, before?.spec?.clusterIP];
+  if (address === earlier) return;
+  if (earlier) addresses.release(earlier);
+  if (address) addresses.hold(address);
+}
+
+/** Nobody here has an address to give to the world: a load balancer stays to be had. */
+function externalAddress({ spec }: Service): string {
+  if (spec?.type === "ExternalName") return spec.externalName ?? "<none>";
+  if (spec?.type === "LoadBalancer") return "<pending>";
+  return orNone(spec?.externalIPs?.join(","));
 }
