@@ -1,24 +1,19 @@
-import { effectiveAutoSuspension } from "../api/defaults.ts";
 import type { Activity } from "./activity/activity.ts";
-import type { OpenConnection, OpenConnectionBook } from "./activity/open-connections.ts";
 import { healthy, toResponse } from "./answer.ts";
 import type { Authorizer } from "./authorize/authorizer.ts";
-import type { Carry, OpenListener } from "./carry/carry.ts";
+import type { Carry } from "./carry/carry.ts";
 import { ActivatorError, toActivatorError } from "./errors.ts";
 import { type FindOptions, find, hostNamesSandbox, type Lookup } from "./find/find.ts";
 import type { Observer, Story } from "./observe/observer.ts";
-import { type Errand, reach, type Surroundings } from "./reach/reach.ts";
+import { reach, type Surroundings } from "./reach/reach.ts";
 import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead } from "./request.ts";
-import type { Target } from "./sandbox/look.ts";
+import { type StaySurroundings, stayOpen } from "./stay-open.ts";
 
-export interface World<I extends Incoming> extends Surroundings {
+export interface World<I extends Incoming> extends Surroundings, StaySurroundings {
   readonly find: FindOptions;
   readonly lookup: Lookup;
   readonly authorizer: Authorizer;
   readonly activity: Activity;
-  readonly openConnections: OpenConnectionBook;
-  /** Something moved on a connection to a sandbox: if it is about to sleep, it is to stay. */
-  readonly onMoved: (sandbox: { readonly namespace: string; readonly name: string; readonly port: number }) => void;
   readonly observer: Observer;
   readonly carry: Carry<I>;
   /** 0 means no limit. A body of unknown length is the carrier's to count. */
@@ -51,35 +46,11 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
         use.answered();
         story.firstByte();
       },
-      onOpen: (connection) => open({ to: routed, incoming, use }, upstream.target, connection, world),
+      onOpen: (connection) => stayOpen(connection, { to: routed, target: upstream.target, incoming, use }, world),
     }); // 502, 504
   } catch (error) {
     refuse(incoming, error, story);
   }
-}
-
-/** What it means that a connection stays open is the owner's choice, as it is when it opens. */
-function open<I extends Incoming>(
-  { to: { namespace, name }, incoming, use }: Pick<Errand, "to" | "use"> & { readonly incoming: I },
-  { podUid, port }: Target,
-  connection: OpenConnection,
-  { cluster, bonds, openConnections, onMoved }: World<I>,
-): OpenListener {
-  const sandbox = cluster.sandbox(namespace, name);
-  const { openConnections: meaning } = effectiveAutoSuspension(sandbox?.spec ?? {});
-  use.opened(meaning);
-  if (meaning === "Count") return { moved: () => {} };
-  // Its Pod was forsworn while the sandbox made up its mind: it ends as soon as it has begun.
-  if (sandbox && bonds.of(sandbox.metadata.uid).forsworn.has(podUid)) queueMicrotask(() => connection.close());
-  const added = openConnections.add(podUid, connection);
-  void incoming.ended.then(() => added[Symbol.dispose]());
-  if (meaning === "Ignore" || !use.counts) return { moved: () => {} };
-  return {
-    moved() {
-      use.moved();
-      onMoved({ namespace, name, port });
-    },
-  };
 }
 
 // On a host that names a sandbox every path is the sandbox's own, or its `/healthz` could never be asked. Probes of

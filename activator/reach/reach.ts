@@ -54,7 +54,11 @@ const longestSilenceMs = 120_000;
 const waitPageAfterMs = 1_000;
 
 /** Which sandbox, and which port of it; where it was named by a request, what else that said. */
-export type Destination = Pick<Routed, "namespace" | "name" | "port"> & Partial<Routed>;
+export type Destination = Pick<Routed, "namespace" | "name" | "port"> &
+  Partial<Routed> & {
+    /** Of the one that is meant, where it was not named by name alone: another of that name is not it. */
+    readonly uid?: string;
+  };
 
 /** Who waits to be brought to a sandbox: a request, or a connection that is no HTTP. */
 export interface Waiting extends Leaver {
@@ -110,7 +114,7 @@ async function hold(errand: Errand): Promise<Upstream> {
   using _slot = around.slots.admit(namespace, name);
   using _counted = journey.held();
   using bell = around.cluster.listen(namespace, name);
-  const uid = around.cluster.sandbox(namespace, name)?.metadata.uid;
+  const uid = to.uid ?? around.cluster.sandbox(namespace, name)?.metadata.uid;
   const wait = new Wait(errand);
   using end = untilLeft(errand.waiting);
   using held = beginHold(errand, end.signal, () => wait.waitingFor);
@@ -144,7 +148,7 @@ function lookNow({ to, waiting, around, use }: Errand, firstUid: string | undefi
   if (!cluster.synced) return { is: "pending", on: "the first view of the cluster", recheckAfterMs: 100 };
   const { allowLoopbackPodIp, unschedulableGraceMs } = options;
   const seen = look({
-    ...{ routed: to, sandbox, firstUid, allowLoopbackPodIp, unschedulableGraceMs },
+    ...{ routed: to, sandbox, firstUid: firstUid ?? to.uid, allowLoopbackPodIp, unschedulableGraceMs },
     pod: sandbox && cluster.podOf(sandbox),
     bonds: book.of(sandbox?.metadata.uid ?? ""),
     ignored: isIgnored(waiting.head, sandbox?.spec.autoSuspension),

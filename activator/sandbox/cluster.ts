@@ -15,8 +15,12 @@ export interface Cluster {
   sandbox(namespace: string, name: string): Stored<Sandbox> | undefined;
   /** The Pod that is owned by this very Sandbox, not by another of its name; one that stays before one that goes. */
   podOf(sandbox: Stored<Sandbox>): Stored<Pod> | undefined;
+  /** Every Pod that says that it has this address, in the spelling of its status: ended ones and the host's too. */
+  podsAt(ip: string): readonly Stored<Pod>[];
   /** A bell that rings when the sandbox or a Pod of it changes, until it is disposed of. */
   listen(namespace: string, name: string): Disposable & Pick<Bell, "next" | "reset">;
+  /** A bell that rings when a Pod comes to have this address, or changes while it has it. */
+  listenAt(ip: string): Disposable & Pick<Bell, "next" | "reset">;
   /** Calls back with the UID of each Pod that is gone, and of the sandbox that owned it. */
   onPodGone(listener: (podUid: string, sandboxUid: string) => void): void;
   /** Calls back when a sandbox comes, changes or goes, before anybody who waits for that looks again. */
@@ -27,6 +31,8 @@ export interface Cluster {
   silentMs(): number;
   /** Whether both first lists have worked. */
   readonly synced: boolean;
+  /** Resolves once they have; never, if it is disposed of before. */
+  readonly firstSeen: Promise<void>;
 }
 
 export interface ClusterOptions {
@@ -38,6 +44,12 @@ export interface ClusterOptions {
 /** Starts to follow Sandboxes, and Pods once those are listed: what a Pod's sandbox says is then never older than it. */
 export function startCluster(options: ClusterOptions): Cluster & Running {
   return new WatchedCluster(options);
+}
+
+/** Every address that a Pod says it has. */
+function addressesOf({ status = {} }: Pod): readonly string[] {
+  const addresses = new Set([status.podIP, ...(status.podIPs ?? []).map(({ ip }) => ip)]);
+  return [...addresses].flatMap((ip) => ip || []);
 }
 
 const isSandbox = (reference: { readonly kind: string; readonly apiVersion: string }) =>
@@ -53,7 +65,8 @@ class WatchedCluster implements Cluster, Running {
   readonly #seenMs = new Map<string, number>();
   readonly #goneListeners: ((podUid: string, sandboxUid: string) => void)[] = [];
   readonly #failure = Promise.withResolvers<never>();
-  #pods: Informer<Pod, "owner"> | undefined;
+  readonly #firstSeen = Promise.withResolvers<void>();
+  #pods: Informer<Pod, "owner" | "ip"> | undefined;
   #synced = false;
 
   constructor(options: ClusterOptions) {
@@ -70,6 +83,10 @@ class WatchedCluster implements Cluster, Running {
     return this.#synced;
   }
 
+  get firstSeen(): Promise<void> {
+    return this.#firstSeen.promise;
+  }
+
   sandbox(namespace: string, name: string): Stored<Sandbox> | undefined {
     return this.#sandboxes.store.get(keyFor(namespace, name));
   }
@@ -79,8 +96,20 @@ class WatchedCluster implements Cluster, Running {
     return owned.find(({ metadata }) => !metadata.deletionTimestamp) ?? owned[0];
   }
 
+  podsAt(ip: string): readonly Stored<Pod>[] {
+    return this.#pods?.store.by("ip", ip) ?? [];
+  }
+
   listen(namespace: string, name: string): Disposable & Pick<Bell, "next" | "reset"> {
-    const key = keyFor(namespace, name);
+    return this.#listenFor(keyFor(namespace, name));
+  }
+
+  // No address has a slash in it, and every sandbox's key has one.
+  listenAt(ip: string): Disposable & Pick<Bell, "next" | "reset"> {
+    return this.#listenFor(ip);
+  }
+
+  #listenFor(key: string): Disposable & Pick<Bell, "next" | "reset"> {
     const bell = new Bell();
     const bells = this.#bells.get(key) ?? new Set();
     this.#bells.set(key, bells.add(bell));
@@ -119,16 +148,18 @@ class WatchedCluster implements Cluster, Running {
   async #followPods(): Promise<void> {
     await abortable(this.#sandboxes.synced, this.#stop.signal);
     const owner = (pod: Pod) => (pod.metadata.ownerReferences ?? []).filter(isSandbox).map(({ uid }) => uid);
-    const pods = startInformer({ ...this.#options, type: podType, indexes: { owner } });
+    const pods = startInformer({ ...this.#options, type: podType, indexes: { owner, ip: addressesOf } });
     this.#pods = pods;
     pods.failed.catch(this.#failure.reject);
     pods.onChange(({ previous, current }) => this.#podChanged(previous, current));
     await abortable(pods.synced, this.#stop.signal);
     this.#synced = true;
+    this.#firstSeen.resolve();
     for (const sandbox of this.#sandboxes.store.list()) this.#ring(keyOf(sandbox));
   }
 
   #podChanged(previous: Stored<Pod> | undefined, current: Stored<Pod> | undefined): void {
+    if (current && this.#bells.size > 0) for (const ip of addressesOf(current)) this.#ring(ip);
     const pod = current ?? previous;
     const owner = pod && controllerOf(pod);
     if (!pod || !owner || !isSandbox(owner)) return;
