@@ -170,10 +170,17 @@ describe("the controller's command line", () => {
   });
 
   it("warns of what will not happen", () => {
-    const { warnings } = parseControllerConfig(["--enable-tracing", "--sandbox-concurrent-workers=1000"]);
-    expect(warnings).toEqual([
-      "--enable-tracing has no effect: traces are not exported yet",
-      "1052 workers in all are more than 1000",
-    ]);
+    const { warnings } = parseControllerConfig(["--sandbox-concurrent-workers=1000"]);
+    expect(warnings).toEqual(["1052 workers in all are more than 1000"]);
+  });
+
+  it("exports traces only when asked to, to where the environment says", () => {
+    const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4317" };
+    expect(parseControllerConfig([], environment).traceCollector).toBeUndefined();
+    const { traceCollector } = parseControllerConfig(["--enable-tracing"], environment);
+    expect(traceCollector?.href).toBe("http://collector:4317/");
+    expect(() => parseControllerConfig(["--enable-tracing"], { OTEL_EXPORTER_OTLP_ENDPOINT: "http://" })).toThrow(
+      ConfigError,
+    );
   });
 });

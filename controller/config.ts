@@ -1,6 +1,7 @@
 import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import type { LogLevel } from "../lib/log.ts";
+import { collectorOf } from "../lib/tracing/start-tracing.ts";
 import { type ControllerFlagName, controllerFlags } from "./controller-flags.ts";
 import { type ExtensionsConfig, extensionsConfigOf } from "./extensions-config.ts";
 import type { ActivatorsConfig } from "./suspension/find-activators.ts";
@@ -29,6 +30,8 @@ export interface ControllerConfig {
   readonly webhook: WebhookConfig | undefined;
   /** Undefined: there are none, and nothing sleeps by itself. */
   readonly activators: ActivatorsConfig | undefined;
+  /** Where traces are exported to; undefined: there are none. */
+  readonly traceCollector: URL | undefined;
   /** What was asked for and will not happen; to be logged. */
   readonly warnings: readonly string[];
 }
@@ -38,6 +41,8 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 type Values = FlagValues<typeof controllerFlags>;
 
 /**
@@ -45,9 +50,13 @@ type Values = FlagValues<typeof controllerFlags>;
  * @throws FlagError for a flag that is not known or does not parse.
  * @throws ConfigError for values that make no sense; its message names them all.
  */
-export function parseControllerConfig(args: readonly string[]): ControllerConfig {
+export function parseControllerConfig(args: readonly string[], environment: Environment = {}): ControllerConfig {
   const { values, given, rest } = parseFlags(controllerFlags, args);
-  const wrong = [...complaintsAbout(values), ...rest.map((word) => `unexpected argument: ${word}`)];
+  const wrong = [
+    ...complaintsAbout(values),
+    ...complaintAbout("", () => traceCollectorOf(values, environment)),
+    ...rest.map((word) => `unexpected argument: ${word}`),
+  ];
   if (wrong.length > 0) throw new ConfigError(wrong.join("\n"));
   return {
     version: values.version,
@@ -66,6 +75,7 @@ export function parseControllerConfig(args: readonly string[]): ControllerConfig
     extensions: extensionsConfigOf(values),
     webhook: values["enable-webhook"] ? webhookOf(values) : undefined,
     activators: activatorsOf(values),
+    traceCollector: traceCollectorOf(values, environment),
     warnings: warningsAbout(values, given),
   };
 }
@@ -105,7 +115,7 @@ function complaintsAbout(values: Values): readonly string[] {
     wrong.push("--sandbox-warm-pool-max-refill-rate must be a number of 0 or more");
   }
   for (const name of ["metrics-bind-address", "health-probe-bind-address"] as const) {
-    wrong.push(...complaintAboutAddress(name, values[name]));
+    wrong.push(...complaintAbout(`--${name}: `, () => parseBindAddress(values[name])));
   }
   if (logLevelOf(values) === undefined) {
     wrong.push(`--zap-log-level: "${values["zap-log-level"]}" is none of debug, info, error, panic or a number`);
@@ -145,21 +155,23 @@ function webhookWarnings(values: Values, given: ReadonlySet<string>): readonly s
     .map((name) => `--${name} has no effect: the certificates are managed`);
 }
 
-function complaintAboutAddress(name: string, text: string): readonly string[] {
+function complaintAbout(what: string, read: () => unknown): readonly string[] {
   try {
-    parseBindAddress(text);
+    read();
     return [];
   } catch (error) {
-    return [`--${name}: ${error instanceof Error ? error.message : String(error)}`];
+    return [what + (error instanceof Error ? error.message : String(error))];
   }
 }
+
+const traceCollectorOf = (values: Values, environment: Environment): URL | undefined =>
+  values["enable-tracing"] ? collectorOf(environment) : undefined;
 
 function warningsAbout(values: Values, given: ReadonlySet<string>): readonly string[] {
   const workers = workerCounts.reduce((sum, name) => sum + values[name], 0);
   const limited = values["kube-api-qps"] > 0;
   return [
     ...webhookWarnings(values, given),
-    ...(values["enable-tracing"] ? ["--enable-tracing has no effect: traces are not exported yet"] : []),
     ...(limited ? ["--kube-api-qps has no effect: requests to the API server are not limited"] : []),
     ...(workers > 1_000 ? [`${workers} workers in all are more than 1000`] : []),
     ...(limited && workers > values["kube-api-burst"]

@@ -40,7 +40,7 @@ export const controllerFlags = {
   "enable-warm-pool-eviction": flag.boolean(true, "let the autoscaler evict pooled sandboxes that nobody has claimed"),
   "disable-claim-events": flag.boolean(false, "write no events about claims"),
   "disable-claim-observability-annotations": flag.boolean(false, "leave times off claims"),
-  "enable-tracing": flag.boolean(false, `export traces (${laterWork})`),
+  "enable-tracing": flag.boolean(false, "export traces by OTLP over gRPC, to OTEL_EXPORTER_OTLP_ENDPOINT"),
   "enable-pprof": flag.boolean(false, `serve a profile (${laterWork})`),
   "enable-pprof-debug": flag.boolean(false, `serve all profiles (${laterWork})`),
   "pprof-block-profile-rate": flag.integer(1_000_000, laterWork),

@@ -8,6 +8,8 @@ import { systemClock } from "../lib/clock.ts";
 import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
 import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
 import { createLogger } from "../lib/log.ts";
+import { startTracing } from "../lib/tracing/start-tracing.ts";
+import { noTracer } from "../lib/tracing/tracer.ts";
 import { version } from "./build-info.ts";
 import { type ControllerConfig, parseControllerConfig } from "./config.ts";
 import { controllerFlags } from "./controller-flags.ts";
@@ -21,7 +23,7 @@ process.exitCode = await main(process.argv.slice(2));
 /** Runs until a signal or a failure; the exit status of the process. */
 async function main(args: readonly string[]): Promise<number> {
   try {
-    const config = inPod(parseControllerConfig(args));
+    const config = inPod(parseControllerConfig(args, process.env));
     if (config.version) {
       process.stdout.write(`${program} v${version}\n`);
       return 0;
@@ -42,7 +44,11 @@ async function run(config: ControllerConfig): Promise<void> {
   const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
   await using client = createKubeClient(connection, { userAgent: `${program}/${version}`, registry });
   const identity = `${hostname()}_${randomUUID()}`;
-  await using controller = await startController(config, { client, clock: systemClock, log, registry, identity });
+  const clock = systemClock;
+  const origin = { service: program, version };
+  await using tracing = config.traceCollector && startTracing({ collector: config.traceCollector, origin, clock, log });
+  const tracer = tracing?.tracer ?? noTracer;
+  await using controller = await startController(config, { client, clock, log, registry, identity, tracer });
   log.info({ metrics: controller.metricsUrl, health: controller.healthUrl, identity }, "started");
   await Promise.race([aborted(stop.signal), controller.failed]);
   log.info("stopping");

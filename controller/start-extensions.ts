@@ -16,6 +16,7 @@ import type { ExtensionsConfig } from "./extensions-config.ts";
 import type { RuntimeMetrics } from "./runtime-metrics.ts";
 import { withoutManagedFields } from "./start-informers.ts";
 import { startTemplateController, type TemplateInformers } from "./template/start-template-controller.ts";
+import type { Traces } from "./traces.ts";
 import {
   poolIndexes,
   startWarmPoolController,
@@ -64,6 +65,7 @@ export interface ExtensionControllersOptions extends Base {
   readonly config: ExtensionsConfig;
   readonly informers: TemplateInformers & WarmPoolInformers & ClaimInformers;
   readonly runtimeMetrics: RuntimeMetrics;
+  readonly traces: Traces;
   readonly claimMetrics: ClaimMetrics;
   /** In which domains a claim may give its Pod labels. */
   readonly labelDomains: readonly string[];

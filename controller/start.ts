@@ -6,6 +6,7 @@ import type { BindAddress } from "../lib/bind-address.ts";
 import type { Clock } from "../lib/clock.ts";
 import { aborted, type Running, startTask } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
+import { noTracer, type Tracer } from "../lib/tracing/tracer.ts";
 import { registerBuildInfo } from "./build-info.ts";
 import { labelDomainsFile, readLabelDomains } from "./claim/allowed-label-domains.ts";
 import { ClaimMetrics } from "./claim/claim-metrics.ts";
@@ -22,6 +23,7 @@ import { drainCalls } from "./suspension/drain-client.ts";
 import { startActivatorFinder } from "./suspension/find-activators.ts";
 import type { Activators } from "./suspension/start-suspending.ts";
 import { SuspensionMetrics } from "./suspension/suspension-metrics.ts";
+import { Traces } from "./traces.ts";
 import { registerPoolSizes } from "./warm-pool/pool-sizes.ts";
 import { startWebhook } from "./webhook/start-webhook.ts";
 
@@ -36,6 +38,8 @@ export interface ControllerParts {
   readonly labelDomainsFile?: string;
   /** Who stands in front of the sandboxes, where that is known without looking; else the configuration says it. */
   readonly activators?: Activators;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer;
 }
 
 export interface RunningController extends Running {
@@ -105,13 +109,14 @@ interface World {
 /** Everything that only a leader does, once it may begin. */
 function startWork(
   config: ControllerConfig,
-  { client, clock, log, registry, identity }: ControllerParts,
+  { client, clock, log, registry, identity, tracer = noTracer }: ControllerParts,
   { informers, extensions, activators, labelDomains }: World,
   begin: Promise<unknown>,
 ): Running {
   const lifecycleMetrics = new LifecycleMetrics(registry, clock);
   const runtimeMetrics = createRuntimeMetrics(registry, clock);
   const suspensionMetrics = new SuspensionMetrics(registry);
+  const traces = new Traces(tracer, log);
   const reportingInstance = identity.slice(0, 128);
   return startTask("the controllers", async (signal) => {
     const stopped = aborted(signal);
@@ -127,6 +132,7 @@ function startWork(
       events,
       lifecycleMetrics,
       runtimeMetrics,
+      traces,
       clock,
       log,
       workers: config.sandboxWorkers,
@@ -145,6 +151,7 @@ function startWork(
         config: config.extensions,
         informers: { ...extensions, sandboxes: informers.sandboxes, pods: informers.pods },
         runtimeMetrics,
+        traces,
         claimMetrics: new ClaimMetrics(registry, lifecycleMetrics),
         labelDomains,
         reportingInstance,

@@ -2,6 +2,7 @@ import {
   assignedSandboxAnnotation,
   assignedSandboxLabel,
   controllerFirstObservedAtAnnotation,
+  traceContextAnnotation,
 } from "../../api/keys.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { SandboxClaim } from "../../api/sandbox-claim.ts";
@@ -25,6 +26,8 @@ export function assignmentOf({ metadata }: SandboxClaim): Assignment | undefined
 export interface Notes {
   /** RFC 3339; undefined: not to be written, or written already. */
   readonly firstObservedAt: string | undefined;
+  /** What continues the trace; undefined: not to be written, or written already. */
+  readonly traceContext: string | undefined;
 }
 
 /** The patch that gives a Sandbox to a claim, if the claim is still what was seen. */
@@ -56,8 +59,10 @@ export function notesPatch(claim: Stored<SandboxClaim>, notes: Notes, moves: boo
   return metadata && { metadata };
 }
 
-const missingNotes = ({ firstObservedAt }: Notes): Readonly<Record<string, string>> =>
-  firstObservedAt === undefined ? {} : { [controllerFirstObservedAtAnnotation]: firstObservedAt };
+const missingNotes = ({ firstObservedAt, traceContext }: Notes): Readonly<Record<string, string>> => ({
+  ...(firstObservedAt !== undefined && { [controllerFirstObservedAtAnnotation]: firstObservedAt }),
+  ...(traceContext !== undefined && { [traceContextAnnotation]: traceContext }),
+});
 
 const withoutLegacyLabel = ({ metadata }: SandboxClaim) =>
   metadata.labels?.[assignedSandboxLabel] === undefined ? undefined : { [assignedSandboxLabel]: null };

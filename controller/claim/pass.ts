@@ -1,11 +1,13 @@
 import { effectiveClaimShutdownPolicy } from "../../api/defaults.ts";
-import { controllerFirstObservedAtAnnotation } from "../../api/keys.ts";
+import { controllerFirstObservedAtAnnotation, traceContextAnnotation } from "../../api/keys.ts";
 import { parseKey, type Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import type { SandboxClaim } from "../../api/sandbox-claim.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { Span } from "../../lib/tracing/tracer.ts";
+import { contextToWrite } from "../traces.ts";
 import { type Adopter, CandidateLost } from "./adopter.ts";
 import type { AdoptionQueues } from "./adoption-queue.ts";
 import { type Notes, notesPatch, unassignPatch } from "./assignment.ts";
@@ -58,13 +60,15 @@ const candidatePollMs = 500;
 /** One look at one claim, and what is done about it: steps until one of them is the last. */
 export class Pass {
   readonly #around: PassSurroundings;
+  readonly #span: Span;
   readonly #signal: AbortSignal;
   readonly #confirmed = new Map<string, Stored<Sandbox> | undefined>();
   #claim: Stored<SandboxClaim>;
 
-  constructor(claim: Stored<SandboxClaim>, surroundings: PassSurroundings, signal: AbortSignal) {
+  constructor(claim: Stored<SandboxClaim>, surroundings: PassSurroundings, span: Span, signal: AbortSignal) {
     this.#claim = claim;
     this.#around = surroundings;
+    this.#span = span;
     this.#signal = signal;
   }
 
@@ -170,7 +174,7 @@ export class Pass {
 
   async #adopt(pooled: Stored<Sandbox>, { template }: Observed): Promise<PassEnd> {
     const { adopter, events, metrics } = this.#around;
-    const sandbox = await adopter.adopt(this.#claim, pooled, template, this.#signal);
+    const sandbox = await adopter.adopt(this.#traced(), pooled, template, this.#signal);
     events?.record(happenings.adopted(this.#claim, sandbox.metadata.name));
     const poolName = parseKey(adoptableFrom(pooled) ?? "").name;
     metrics.provisioned({ claim: this.#claim, sandbox, launchType: "warm", poolName });
@@ -180,7 +184,7 @@ export class Pass {
   async #create(seen: Observed): Promise<PassEnd> {
     await this.#writeNotes();
     const { writes, events, metrics } = this.#around;
-    const made = makeClaimedSandbox(requireTemplate(seen), this.#claim);
+    const made = makeClaimedSandbox(requireTemplate(seen), this.#traced());
     const sandbox = await writes.createSandbox(made, this.#signal).catch((error: unknown) => {
       throw isAlreadyExists(error) ? createPending(made, error) : error;
     });
@@ -204,7 +208,19 @@ export class Pass {
   #notes(): Notes {
     const { writesNotes, sights } = this.#around;
     const noted = this.#claim.metadata.annotations?.[controllerFirstObservedAtAnnotation];
-    return { firstObservedAt: writesNotes && !noted ? sights.see(this.#claim).at : undefined };
+    return {
+      firstObservedAt: writesNotes && !noted ? sights.see(this.#claim).at : undefined,
+      traceContext: writesNotes ? contextToWrite(this.#claim, this.#span) : undefined,
+    };
+  }
+
+  /** The claim, with a trace that its Sandbox continues even where nothing is noted on the claim itself. */
+  #traced(): Stored<SandboxClaim> {
+    const context = contextToWrite(this.#claim, this.#span);
+    if (context === undefined) return this.#claim;
+    const { metadata } = this.#claim;
+    const annotations = { ...metadata.annotations, [traceContextAnnotation]: context };
+    return { ...this.#claim, metadata: { ...metadata, annotations } };
   }
 
   /** By the server's clock or by ours, whichever says more: a wrong clock must not make a claim wait for ever. */

@@ -1,4 +1,4 @@
-import { claimFirstReadyAtAnnotation } from "../../api/keys.ts";
+import { claimFirstReadyAtAnnotation, createdByLabel } from "../../api/keys.ts";
 import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
 import { type NetworkPolicy, networkPolicyType } from "../../api/network-policy.ts";
 import type { Pod } from "../../api/pod.ts";
@@ -7,10 +7,12 @@ import type { SandboxClaim, SandboxClaimStatus } from "../../api/sandbox-claim.t
 import type { KubeClient } from "../../kube/client.ts";
 import { isConflict, isNotFound } from "../../kube/errors.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { Span } from "../../lib/tracing/tracer.ts";
 import type { Outcome } from "../../lib/workers.ts";
 import type { View } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
 import { recordedPodName } from "../sandbox/find-pod.ts";
+import { creatorAttribute, type Traces } from "../traces.ts";
 import type { ClaimProblem } from "./claim-problem.ts";
 import { conclude, markedExpired, readyOf, statusPatch } from "./conclude.ts";
 import { expiryOf } from "./expiry.ts";
@@ -23,6 +25,7 @@ export interface ClaimReconcilerOptions extends PassSurroundings {
   readonly client: KubeClient;
   readonly pods: View<Pod>;
   readonly networkPolicies: View<NetworkPolicy>;
+  readonly traces: Traces;
   readonly log: Logger;
 }
 
@@ -45,7 +48,13 @@ export class ClaimReconciler {
     if (!claim) this.#options.sights.forget(key);
     if (!claim || claim.metadata.deletionTimestamp) return {};
     await this.#deleteLegacyPolicy(claim, signal);
-    const end = await new Pass(claim, this.#options, signal).run();
+    return this.#options.traces.during("ReconcileSandboxClaim", claim, creatorIfAny, (span) =>
+      this.#bringInLine(claim, span, signal),
+    );
+  }
+
+  async #bringInLine(claim: Stored<SandboxClaim>, span: Span, signal: AbortSignal): Promise<Outcome> {
+    const end = await new Pass(claim, this.#options, span, signal).run();
     if (end.is === "over") return end.requeueAfterMs === undefined ? {} : { requeueAfterMs: end.requeueAfterMs };
     const status = this.#conclude(end);
     const written = await this.#writeStatus(end.claim, status, signal);
@@ -126,6 +135,9 @@ export class ClaimReconciler {
       });
   }
 }
+
+const creatorIfAny = (claim: Stored<SandboxClaim>) =>
+  claim.metadata.labels?.[createdByLabel] ? creatorAttribute(claim) : {};
 
 const isMarked = (status: SandboxClaimStatus | undefined): boolean => readyOf(status)?.reason === "ClaimExpired";
 

@@ -14,6 +14,7 @@ import type { Logger } from "../../lib/log.ts";
 import { OwnWrites } from "../own-writes.ts";
 import type { RuntimeMetrics } from "../runtime-metrics.ts";
 import { keysFrom, type Source, startKind } from "../start-kind.ts";
+import type { Traces } from "../traces.ts";
 import { Adopter } from "./adopter.ts";
 import { AdoptionQueues } from "./adoption-queue.ts";
 import type { ClaimMetrics } from "./claim-metrics.ts";
@@ -41,6 +42,7 @@ export interface ClaimControllerOptions {
   readonly events: EventRecorder | undefined;
   readonly metrics: ClaimMetrics;
   readonly runtimeMetrics: RuntimeMetrics;
+  readonly traces: Traces;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workers: number;

@@ -14,6 +14,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { isAlreadyExists, isInvalid, isNotFound } from "../../kube/errors.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { type Action, type Failure, failedIn, partOf } from "./actions.ts";
+import type { PassTrace } from "./pass-trace.ts";
 
 export interface SandboxWriters {
   readonly client: KubeClient;
@@ -33,30 +34,42 @@ export interface Applied {
 const fieldManager = "sandbox-controller";
 
 /**
- * Performs the actions in their order and returns what failed: one broken child does not stop the others. Only the
- * claims stop at their first failure, and the name of a Pod that could not be made is not recorded.
+ * Performs the actions, claims first, then the Pod, and returns what failed: one broken child does not stop the others.
+ * Only the claims stop at their first failure, and the name of a Pod that could not be made is not recorded.
  */
 export async function apply(
   actions: readonly Action[],
-  sandbox: Stored<Sandbox>,
+  { sandbox, trace }: { readonly sandbox: Stored<Sandbox>; readonly trace: PassTrace },
   writers: SandboxWriters,
   signal: AbortSignal,
 ): Promise<Applied> {
   const failures: Failure[] = [];
   const clashes: Action[] = [];
   let podCreated = false;
-  for (const action of actions) {
-    if (isPointless(action, failures, clashes)) continue;
-    try {
-      const outcome = await perform(action, sandbox, writers, signal);
-      if (outcome === "clashed") clashes.push(action);
-      else podCreated ||= action.do === "createPod";
-    } catch (cause) {
-      signal.throwIfAborted();
-      failures.push(toFailure(action, cause));
+  const performAll = async (some: readonly Action[] = []) => {
+    for (const action of some) {
+      if (isPointless(action, failures, clashes)) continue;
+      try {
+        const outcome = await perform(action, sandbox, writers, signal);
+        if (outcome === "clashed") clashes.push(action);
+        else podCreated ||= action.do === "createPod";
+      } catch (cause) {
+        signal.throwIfAborted();
+        failures.push(toFailure(action, cause));
+      }
     }
-  }
+  };
+  const { claims, pod, others } = Object.groupBy(actions, toStep);
+  await trace.claims(() => performAll(claims));
+  await trace.pod(() => performAll(pod));
+  await performAll(others);
   return { failures, podCreated, clashed: clashes.length > 0 };
+}
+
+function toStep(action: Action): "claims" | "pod" | "others" {
+  const part = partOf(action);
+  if (part === "podName") return "pod";
+  return part === "claims" || part === "pod" ? part : "others";
 }
 
 function isPointless(action: Action, failures: readonly Failure[], clashes: readonly Action[]): boolean {

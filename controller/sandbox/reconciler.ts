@@ -1,11 +1,14 @@
+import { traceContextAnnotation } from "../../api/keys.ts";
 import { keyOf, type Stored } from "../../api/meta.ts";
 import { type Sandbox, type SandboxStatus, sandboxType } from "../../api/sandbox.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { Span } from "../../lib/tracing/tracer.ts";
 import type { Outcome } from "../../lib/workers.ts";
 import type { Standing, Suspender } from "../suspension/suspender.ts";
 import type { ActivityTimesKeeper } from "../suspension/use-times.ts";
+import { contextToWrite, type Traces } from "../traces.ts";
 import type { Failure } from "./actions.ts";
 import { type Applied, apply, type SandboxWriters } from "./apply.ts";
 import { conclude } from "./conclude.ts";
@@ -13,6 +16,7 @@ import { type Decision, decide } from "./decide.ts";
 import type { LifecycleMetrics } from "./lifecycle-metrics.ts";
 import { observe, type SandboxViews } from "./observe.ts";
 import type { Observed } from "./observed.ts";
+import { sandboxAttributes, tracePass } from "./pass-trace.ts";
 import { statusPatch } from "./status-patch.ts";
 import { happeningsOf, type Passage } from "./transitions.ts";
 import { WriteBehindWindows } from "./write-behind.ts";
@@ -23,6 +27,7 @@ export interface SandboxReconcilerOptions {
   /** Absent: events are switched off. */
   readonly events: EventRecorder | undefined;
   readonly metrics: LifecycleMetrics;
+  readonly traces: Traces;
   readonly clock: Clock;
   readonly clusterDomain: string;
   /** How long a change of a Pod's metadata alone may wait; 0 writes it at once. */
@@ -44,10 +49,20 @@ export class SandboxReconciler {
 
   /** @throws AggregateError when something failed that may work the next time. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
+    const { traces, views } = this.#options;
+    const sandbox = views.sandboxes.get(key);
+    if (!sandbox) return this.#forget(key);
+    return traces.during("ReconcileSandbox", sandbox, sandboxAttributes, async (span) => {
+      await this.#writeTraceContext(sandbox, span, signal);
+      return this.#pass(key, span, signal);
+    });
+  }
+
+  async #pass(key: string, span: Span, signal: AbortSignal): Promise<Outcome> {
     const standing = await this.#options.suspender.suspend(() => this.#observe(key), signal);
     const seen = this.#observe(key, standing);
     if (!seen) return this.#forget(key);
-    const { actedOn, decision, applied } = await this.#bringInLine(seen, standing, signal);
+    const { actedOn, decision, applied } = await this.#bringInLine(seen, standing, span, signal);
     const after = this.#observe(key, standing);
     if (!after || after.sandbox.metadata.uid !== seen.sandbox.metadata.uid) return this.#forget(key);
 
@@ -80,17 +95,29 @@ export class SandboxReconciler {
   }
 
   /** A child that turned out to be there already makes us look and decide once more, with it in view. */
-  async #bringInLine(first: Observed, standing: Standing, signal: AbortSignal): Promise<Round> {
+  async #bringInLine(first: Observed, standing: Standing, span: Span, signal: AbortSignal): Promise<Round> {
+    const { writers } = this.#options;
     let seen = first;
     let podCreated = false;
     for (let round = 1; ; round += 1) {
       const decision = decide(seen);
-      const applied = await apply(decision.actions, seen.sandbox, this.#options.writers, signal);
+      const { sandbox } = seen;
+      const trace = tracePass(span, sandbox, writers.pods);
+      const applied = await apply(decision.actions, { sandbox, trace }, writers, signal);
       podCreated ||= applied.podCreated;
-      const again = applied.clashed && round < roundsMax ? this.#observe(keyOf(seen.sandbox), standing) : undefined;
-      if (!again) return { actedOn: seen.sandbox, decision, applied: { ...applied, podCreated } };
+      const again = applied.clashed && round < roundsMax ? this.#observe(keyOf(sandbox), standing) : undefined;
+      if (!again) return { actedOn: sandbox, decision, applied: { ...applied, podCreated } };
       seen = again;
     }
+  }
+
+  async #writeTraceContext(sandbox: Stored<Sandbox>, span: Span, signal: AbortSignal): Promise<void> {
+    const context = contextToWrite(sandbox, span);
+    if (context === undefined || sandbox.metadata.deletionTimestamp) return;
+    const { client, sandboxes } = this.#options.writers;
+    const { namespace, name } = sandbox.metadata;
+    const body = { type: "merge", body: { metadata: { annotations: { [traceContextAnnotation]: context } } } } as const;
+    await sandboxes.write(keyOf(sandbox), () => client.patch(sandboxType, { namespace, name }, body, {}, signal));
   }
 
   /** Writes the status if it says something new. A sandbox that is gone needs none. */

@@ -16,6 +16,7 @@ import { keysFrom, startKind } from "../start-kind.ts";
 import type { IdleWatch } from "../suspension/idle-watch.ts";
 import { type Activators, startSuspending } from "../suspension/start-suspending.ts";
 import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
+import type { Traces } from "../traces.ts";
 import type { LifecycleMetrics } from "./lifecycle-metrics.ts";
 import { observe } from "./observe.ts";
 import { SandboxReconciler } from "./reconciler.ts";
@@ -33,6 +34,7 @@ export interface SandboxControllerOptions {
   readonly events: EventRecorder | undefined;
   readonly lifecycleMetrics: LifecycleMetrics;
   readonly runtimeMetrics: RuntimeMetrics;
+  readonly traces: Traces;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workers: number;
@@ -66,6 +68,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
     writers,
     events,
     metrics,
+    traces: options.traces,
     clock,
     clusterDomain,
     writeBehindWindowMs,

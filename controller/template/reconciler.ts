@@ -6,6 +6,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
 import type { Outcome } from "../../lib/workers.ts";
 import type { OwnWrites } from "../own-writes.ts";
+import type { Traces } from "../traces.ts";
 import { type Action, decide, type Observed } from "./decide.ts";
 import { networkPolicyName } from "./make-network-policy.ts";
 
@@ -18,19 +19,26 @@ export interface TemplateWriters {
 /** Brings the label and the NetworkPolicy of one template at a time in line with it. There is no status to conclude. */
 export class TemplateReconciler {
   readonly #writers: TemplateWriters;
+  readonly #traces: Traces;
 
-  constructor(writers: TemplateWriters) {
+  constructor(writers: TemplateWriters, traces: Traces) {
     this.#writers = writers;
+    this.#traces = traces;
   }
 
   /** @throws Error when something failed, or a policy of the name is not the template's own. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
     const observed = observe(key, this.#writers);
     if (!observed) return {};
-    for (const action of decide(observed)) await perform(action, observed.template, this.#writers, signal);
-    return {};
+    const { template } = observed;
+    return this.#traces.during("ReconcileSandboxTemplate", template, noAttributes, async () => {
+      for (const action of decide(observed)) await perform(action, template, this.#writers, signal);
+      return {};
+    });
   }
 }
+
+const noAttributes = () => ({});
 
 /** Undefined when there is no such template, or it is on its way out: its policy goes with it. */
 function observe(key: string, { templates, policies }: TemplateWriters): Observed | undefined {

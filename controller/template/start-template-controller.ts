@@ -11,6 +11,7 @@ import type { Logger } from "../../lib/log.ts";
 import { OwnWrites } from "../own-writes.ts";
 import type { RuntimeMetrics } from "../runtime-metrics.ts";
 import { keysFrom, startKind } from "../start-kind.ts";
+import type { Traces } from "../traces.ts";
 import { TemplateReconciler } from "./reconciler.ts";
 
 export interface TemplateInformers {
@@ -22,6 +23,7 @@ export interface TemplateControllerOptions {
   readonly client: KubeClient;
   readonly informers: TemplateInformers;
   readonly runtimeMetrics: RuntimeMetrics;
+  readonly traces: Traces;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workers: number;
@@ -32,7 +34,7 @@ export function startTemplateController({ client, informers, clock, ...options }
   const stores = new DisposableStack();
   const templates = stores.use(new OwnWrites(informers.templates, clock));
   const policies = stores.use(new OwnWrites(informers.networkPolicies, clock));
-  const reconciler = new TemplateReconciler({ client, templates, policies });
+  const reconciler = new TemplateReconciler({ client, templates, policies }, options.traces);
   const kind = startKind({
     name: "sandboxtemplate",
     workers: options.workers,

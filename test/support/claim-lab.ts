@@ -18,11 +18,13 @@ import { LifecycleMetrics } from "../../controller/sandbox/lifecycle-metrics.ts"
 import { type RunningController, startController } from "../../controller/start.ts";
 import { startExtensionInformers } from "../../controller/start-extensions.ts";
 import { startInformers } from "../../controller/start-informers.ts";
+import { Traces } from "../../controller/traces.ts";
 import { makeMember } from "../../controller/warm-pool/make-member.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
+import { noTracer, type Tracer } from "../../lib/tracing/tracer.ts";
 import { startFakeKubelet } from "./fake-kubelet.ts";
 import { type Intercept, type InterceptedCall, interceptCalls } from "./intercepted-client.ts";
 import { openMemoryApi } from "./memory-api.ts";
@@ -67,6 +69,7 @@ export interface ClaimLab extends AsyncDisposable {
     flags?: readonly string[];
     intercept?: Intercept;
     labelDomainsFile?: string;
+    tracer?: Tracer;
   }): Promise<LabController>;
   /** Starts to look after claims alone, as `startController` does after all kinds. */
   startClaims(options?: LabClaimsOptions): Promise<LabClaims>;
@@ -201,6 +204,7 @@ async function startLabClaims(
       events: undefined,
       metrics: new ClaimMetrics(registry, new LifecycleMetrics(registry, clock)),
       runtimeMetrics: createRuntimeMetrics(registry, clock),
+      traces: new Traces(noTracer, silentLogger),
       workers,
       labelDomains: defaultLabelDomains,
       writesNotes: true,
@@ -227,7 +231,8 @@ async function startLabController(
     flags = [],
     intercept = letPass,
     labelDomainsFile = "/nonexistent",
-  }: { flags?: readonly string[]; intercept?: Intercept; labelDomainsFile?: string },
+    tracer = noTracer,
+  }: { flags?: readonly string[]; intercept?: Intercept; labelDomainsFile?: string; tracer?: Tracer },
 ): Promise<LabController> {
   const calls: InterceptedCall[] = [];
   const recorded = interceptCalls(client, (call, proceed) => {
@@ -241,6 +246,7 @@ async function startLabController(
     registry: new Registry(),
     identity: "lab",
     labelDomainsFile,
+    tracer,
   });
   await controller.synced;
   return {

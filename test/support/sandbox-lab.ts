@@ -10,6 +10,7 @@ import { type RunningController, startController } from "../../controller/start.
 import { isNotFound } from "../../kube/errors.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
+import { noTracer, type Tracer } from "../../lib/tracing/tracer.ts";
 import { startFakeKubelet } from "./fake-kubelet.ts";
 import { openMemoryApi } from "./memory-api.ts";
 import { type RecordingClient, recordCalls } from "./recording-client.ts";
@@ -42,13 +43,14 @@ export interface SandboxLab extends AsyncDisposable {
 }
 
 export async function openSandboxLab(
-  options: { readonly flags?: readonly string[]; readonly kubelet?: boolean } = {},
+  options: { readonly flags?: readonly string[]; readonly kubelet?: boolean; readonly tracer?: Tracer } = {},
 ): Promise<SandboxLab> {
   await using stack = new AsyncDisposableStack();
   const api = stack.use(await openMemoryApi());
   const client = recordCalls(api.client);
   const config = parseControllerConfig([...ofTests, ...(options.flags ?? [])]);
-  const parts = { client, clock: systemClock, log: silentLogger, registry: new Registry(), identity: "lab" };
+  const { tracer = noTracer } = options;
+  const parts = { client, clock: systemClock, log: silentLogger, registry: new Registry(), identity: "lab", tracer };
   const controller = stack.use(await startController(config, parts));
   if (options.kubelet ?? true) stack.use(startFakeKubelet(api.client));
   await controller.synced;

@@ -1,0 +1,57 @@
+import { createdByLabel, normalizedCreator, traceContextAnnotation } from "../api/keys.ts";
+import { type KubeObject, keyOf, type Stored } from "../api/meta.ts";
+import type { Logger } from "../lib/log.ts";
+import { parseTraceHeaders, type SpanContext, toTraceHeaders } from "../lib/tracing/span-context.ts";
+import { type Attributes, noTracer, type Span, type Tracer } from "../lib/tracing/tracer.ts";
+
+/** Traces what is done about objects, as continuations of the traces that their annotations name. */
+export class Traces {
+  readonly #tracer: Tracer;
+  readonly #log: Logger;
+
+  constructor(tracer: Tracer, log: Logger) {
+    this.#tracer = tracer;
+    this.#log = log;
+  }
+
+  /** Does work on an object as a span. `attributesOf` is asked only where there are traces. */
+  during<T extends KubeObject, R>(
+    name: string,
+    object: Stored<T>,
+    attributesOf: (object: Stored<T>) => Attributes,
+    work: (span: Span) => Promise<R>,
+  ): Promise<R> {
+    if (!this.#tracer.enabled) return noTracer.during({ name, parent: undefined, attributes: {} }, work);
+    const start = { name, parent: this.#parentOf(object), attributes: attributesOf(object) };
+    return this.#tracer.during(start, work);
+  }
+
+  #parentOf(object: Stored<KubeObject>): SpanContext | undefined {
+    const text = object.metadata.annotations?.[traceContextAnnotation];
+    if (!text) return undefined;
+    const context = parseContext(text);
+    if (!context) this.#log.warn({ kind: object.kind, key: keyOf(object) }, "a trace context is malformed; ignored");
+    return context;
+  }
+}
+
+function parseContext(text: string): SpanContext | undefined {
+  try {
+    const headers: unknown = JSON.parse(text);
+    return typeof headers === "object" && headers !== null ? parseTraceHeaders(headers) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What an object's annotation is to say so that others continue the trace; undefined where it says something, or there is none. */
+export function contextToWrite({ metadata }: KubeObject, { context }: Span): string | undefined {
+  if (!context || metadata.annotations?.[traceContextAnnotation]) return undefined;
+  return JSON.stringify(toTraceHeaders(context));
+}
+
+/** Who made an object, where a label says so: as a metric's label has it, for anybody may write anything there. */
+export function creatorAttribute({ metadata }: KubeObject): Attributes {
+  const creator = metadata.labels?.[createdByLabel];
+  return creator === undefined ? {} : { [createdByLabel]: normalizedCreator(creator) };
+}
