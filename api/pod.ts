@@ -19,6 +19,7 @@ export interface PodSpec {
   readonly nodeSelector?: Readonly<Record<string, string>>;
   readonly hostname?: string;
   readonly hostNetwork?: boolean;
+  readonly enableServiceLinks?: boolean;
   readonly serviceAccountName?: string;
   readonly automountServiceAccountToken?: boolean;
   readonly dnsPolicy?: string;

@@ -27,6 +27,7 @@ function environmentOf(container: Partial<Container>, objects: ReferredObjects =
     place: { podIp: "127.64.0.1", hostIp: "127.0.0.1", nodeName: "local" },
     objects,
     inherited: { PATH: "/bin" },
+    services: { DB_SERVICE_HOST: "127.96.0.1" },
     volumeDirectories: new Map([["my-data", "/volumes/1"]]),
   });
 }
@@ -38,8 +39,20 @@ const settings: ReferredObjects = {
 };
 
 describe("the environment of a container", () => {
-  it("is what is inherited and where the volumes are, when it asks for nothing", () => {
-    expect(environmentOf({})).toEqual({ PATH: "/bin", ROUSE_VOLUME_MY_DATA: "/volumes/1" });
+  it("is what is inherited, where Services and volumes are, when it asks for nothing", () => {
+    expect(environmentOf({})).toEqual({
+      PATH: "/bin",
+      DB_SERVICE_HOST: "127.96.0.1",
+      ROUSE_VOLUME_MY_DATA: "/volumes/1",
+    });
+  });
+
+  it("may name what is told of Services, and say something else instead", () => {
+    const env = [
+      { name: "URL", value: "sql://$(DB_SERVICE_HOST)" },
+      { name: "DB_SERVICE_HOST", value: "mine" },
+    ];
+    expect(environmentOf({ env })).toMatchObject({ URL: "sql://127.96.0.1", DB_SERVICE_HOST: "mine" });
   });
 
   it.each([

@@ -18,6 +18,8 @@ export interface EnvironmentRequest {
   readonly objects: ReferredObjects;
   /** What every container gets from the machine; see `inheritedEnvironment`. */
   readonly inherited: Readonly<Record<string, string>>;
+  /** What it is told of Services; see `serviceVariables`. */
+  readonly services: Readonly<Record<string, string>>;
   /** Directory of each volume by its name. */
   readonly volumeDirectories: ReadonlyMap<string, string>;
 }
@@ -43,20 +45,20 @@ export function volumeVariable(volumeName: string): string {
 }
 
 /**
- * The environment of one container: the machine's, the directories of volumes, `envFrom`, then `env` in its order, where
- * the last one of a name wins.
+ * The environment of one container: the machine's, Services, the directories of volumes, `envFrom`, then `env` in its
+ * order, where the last one of a name wins.
  *
  * @throws StartRefused with `CreateContainerConfigError` when something it refers to is not there.
  */
 export function makeEnvironment(request: EnvironmentRequest): Environment {
-  const { container, inherited, volumeDirectories } = request;
-  const environment: Record<string, string> = { ...inherited };
+  const { container, inherited, services, volumeDirectories } = request;
+  const environment: Record<string, string> = { ...inherited, ...services };
   for (const [name, directory] of volumeDirectories) environment[volumeVariable(name)] = directory;
   Object.assign(environment, importedVariables(request));
 
-  // As in the kubelet, `$(NAME)` in a value means a variable of `env` above it, and nothing of `envFrom`. The
-  // directories of volumes are ours, so they may be named too.
-  const declared = new Map<string, string>();
+  // As in the kubelet, `$(NAME)` in a value means a variable of `env` above it or one that tells of a Service, and nothing
+  // of `envFrom`. The directories of volumes are ours, so they may be named too.
+  const declared = new Map<string, string>(Object.entries(services));
   for (const [name, directory] of volumeDirectories) declared.set(volumeVariable(name), directory);
   for (const variable of container.env ?? []) {
     const value = variable.valueFrom

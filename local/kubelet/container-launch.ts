@@ -8,6 +8,7 @@ import type { NodeServices } from "./node-services.ts";
 import type { Launch } from "./process.ts";
 import { findProgram } from "./program.ts";
 import { readReferredObjects } from "./referred-objects.ts";
+import { serviceVariables } from "./service-variables.ts";
 import { StartRefused } from "./start-refusal.ts";
 
 export interface LaunchRequest {
@@ -23,11 +24,15 @@ export interface LaunchRequest {
  * @throws StartRefused when something that it needs is not there.
  */
 export async function makeLaunch(services: NodeServices, request: LaunchRequest, signal: AbortSignal): Promise<Launch> {
-  const { client, nodeName, hostIp, inherited } = services;
+  const { client, nodeName, hostIp, inherited, links } = services;
   const { pod, container, podIp, volumeDirectories } = request;
   const objects = await readReferredObjects(client, pod.metadata.namespace, environmentReferences(container), signal);
   const place = { podIp, hostIp, nodeName };
-  const environment = makeEnvironment({ pod, container, place, objects, inherited, volumeDirectories });
+  const linked = pod.spec?.enableServiceLinks === false ? [] : links.by("namespace", pod.metadata.namespace ?? "");
+  const environment = makeEnvironment({
+    ...{ pod, container, place, objects, inherited, volumeDirectories },
+    services: serviceVariables(linked),
+  });
   const argv = commandOf(container).map((word) => expand(word, (name) => environment[name]));
   const workingDirectory = await makeWorkingDirectory(services, request);
   const [word = ""] = argv;

@@ -1,4 +1,4 @@
-import type { PersistentVolumeClaim } from "../../api/core.ts";
+import type { PersistentVolumeClaim, Service } from "../../api/core.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Store } from "../../kube/informer.ts";
@@ -19,6 +19,8 @@ export interface NodeServices {
   readonly log: Logger;
   readonly events: EventRecorder;
   readonly claims: Store<PersistentVolumeClaim>;
+  /** Services, which containers are told of. */
+  readonly links: Store<Service, "namespace">;
   readonly directories: Directories;
   readonly records: ProcessRecords;
   readonly watch: EveryAddressWatch;

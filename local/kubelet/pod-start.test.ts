@@ -2,7 +2,7 @@ import { mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Container, configMapType, type PodSpec, secretType } from "../../api/core.ts";
+import { type Container, configMapType, type PodSpec, podType, secretType, serviceType } from "../../api/core.ts";
 import {
   aScript,
   conditionOf,
@@ -40,6 +40,30 @@ describe("what a container finds when it starts", () => {
     await using node = await openLocalNode({ environment });
     const printed = await outputOf(node, "console.log(Object.keys(process.env).sort().join())");
     expect(printed).toBe("HOME,PATH,POD_IP\n");
+  });
+
+  it.each([
+    [true, "127.96.0.7:6379"],
+    [false, "undefined:undefined"],
+  ])("is where the Services of its namespace are, if enableServiceLinks is %s", async (enableServiceLinks, told) => {
+    await using node = await openLocalNode();
+    const spec = { clusterIP: "127.96.0.7", ports: [{ port: 6379 }] };
+    await node.client.create(serviceType, { metadata: { namespace: "default", name: "my-redis" }, spec });
+    const elsewhere = { namespace: "kube-system", name: "other" };
+    await node.client.create(serviceType, { metadata: elsewhere, spec: { ports: [{ port: 1 }] } });
+    const script = `const { MY_REDIS_SERVICE_HOST: host, MY_REDIS_SERVICE_PORT: port, OTHER_PORT = "" } = process.env;
+      console.log(\`\${host}:\${port}\${OTHER_PORT}\`)`;
+    // The node may not know of the Service yet.
+    await expect
+      .poll(
+        async () => {
+          const printed = await outputOf(node, script, {}, { enableServiceLinks });
+          await node.client.delete(podType, { namespace: "default", name: "nova" }, { gracePeriodSeconds: 0 });
+          return printed;
+        },
+        { timeout: 10_000 },
+      )
+      .toBe(`${told}\n`);
   });
 
   it("is what ConfigMaps and Secrets say", async () => {

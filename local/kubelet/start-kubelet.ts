@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { persistentVolumeClaimType, podType } from "../../api/core.ts";
+import { persistentVolumeClaimType, podType, type Service, serviceType } from "../../api/core.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { createEventRecorder } from "../../kube/event-recorder.ts";
 import type { PodLogSource } from "../../kube/memory/pod-log-source.ts";
@@ -104,23 +104,20 @@ async function runNode(
   const { client, clock, log, nodeName = "local", environment } = options;
   const { directories } = parts;
   const inherited = inheritedEnvironment(environment);
-  await using events = createEventRecorder({
-    client,
-    clock,
-    log,
-    reportingController: "kubelet",
-    reportingInstance: nodeName,
-  });
-  await using podInformer = startInformer({ client, type: podType, indexes: {}, clock, log });
-  await using claimInformer = startInformer({ client, type: persistentVolumeClaimType, indexes: {}, clock, log });
+  const tools = { client, clock, log };
+  const teller = { reportingController: "kubelet", reportingInstance: nodeName };
+  await using events = createEventRecorder({ ...tools, ...teller });
+  await using podInformer = startInformer({ ...tools, type: podType, indexes: {} });
+  await using claimInformer = startInformer({ ...tools, type: persistentVolumeClaimType, indexes: {} });
+  const byNamespace = { namespace: ({ metadata }: Service) => [metadata.namespace ?? ""] };
+  await using serviceInformer = startInformer({ ...tools, type: serviceType, indexes: byNamespace });
   const claims = claimInformer.store;
+  const links = serviceInformer.store;
   const volumes = new Volumes({ client, claims, directories });
   using watch = new EveryAddressWatch(clock);
-  const services = { ...parts, client, clock, log, events, claims, watch, volumes, nodeName, hostIp, inherited };
+  const services = { ...parts, ...tools, events, claims, links, watch, volumes, nodeName, hostIp, inherited };
   const scheduler: Scheduler = new Scheduler({
-    client,
-    clock,
-    log,
+    ...tools,
     events,
     pods: podInformer.store,
     claims,
@@ -131,7 +128,10 @@ async function runNode(
   const pods: NodePods = new NodePods(services, scheduler);
 
   await abortable(
-    Promise.all([registerNode({ client, clock, nodeName, hostIp }, signal), claimInformer.synced, podInformer.synced]),
+    Promise.all([
+      registerNode({ client, clock, nodeName, hostIp }, signal),
+      ...[claimInformer, podInformer, serviceInformer].map(({ synced }) => synced),
+    ]),
     signal,
   );
   await removeLeftovers(directories, new Set(podInformer.store.list().map(({ metadata }) => metadata.uid)));
@@ -145,7 +145,8 @@ async function runNode(
   using _changes = podInformer.onChange((change) => pods.follow(change));
   for (const pod of podInformer.store.list()) pods.follow({ previous: undefined, current: pod });
   onSynced(pods);
-  await Promise.race([aborted(signal), podInformer.failed, claimInformer.failed, binder.failed, looking.failed]);
+  const running: readonly Running[] = [podInformer, claimInformer, serviceInformer, binder, looking];
+  await Promise.race([aborted(signal), ...running.map(({ failed }) => failed)]);
 }
 
 /** Directories of Pods that went while nobody was here to see it. */
