@@ -24,6 +24,7 @@ import { startOpsServer, urlOf } from "./ops-server.ts";
 import { Connector } from "./reach/connector.ts";
 import { Holds } from "./reach/holds.ts";
 import { Prober } from "./reach/prober.ts";
+import { Waits } from "./reach/waits.ts";
 import { type Claims, startClaims } from "./sandbox/claims.ts";
 import { type Cluster, startCluster } from "./sandbox/cluster.ts";
 import { serve, type World } from "./serve.ts";
@@ -191,6 +192,7 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
     connector: new Connector(config.connectTimeoutMs, (target, head) => pool.take(target, head), clock),
     slots: new Slots(config.slots),
     holds: new Holds(clock),
+    waits: new Waits(),
     carry: createHttp1Carrier({ ...config, pool, clock, sweep, loans }),
   };
 }

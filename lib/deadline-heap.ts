@@ -1,13 +1,13 @@
-interface Entry {
-  readonly key: string;
+interface Entry<K> {
+  readonly key: K;
   dueMs: number;
 }
 
 /** Deadlines by key, the next one first: setting, moving and taking one costs the logarithm of how many there are. */
-export class DeadlineHeap {
-  readonly #heap: Entry[] = [];
+export class DeadlineHeap<K = string> {
+  readonly #heap: Entry<K>[] = [];
   /** Where in the heap each key is. */
-  readonly #places = new Map<string, number>();
+  readonly #places = new Map<K, number>();
 
   get size(): number {
     return this.#heap.length;
@@ -18,13 +18,13 @@ export class DeadlineHeap {
     return this.#heap[0]?.dueMs;
   }
 
-  dueMsOf(key: string): number | undefined {
+  dueMsOf(key: K): number | undefined {
     const place = this.#places.get(key);
     return place === undefined ? undefined : this.#heap[place]?.dueMs;
   }
 
   /** Gives the key this deadline, in place of the one that it had. */
-  set(key: string, dueMs: number): void {
+  set(key: K, dueMs: number): void {
     const place = this.#places.get(key);
     const entry = place === undefined ? undefined : this.#heap[place];
     if (place === undefined || !entry) {
@@ -37,7 +37,7 @@ export class DeadlineHeap {
     this.#sink(this.#rise(place));
   }
 
-  delete(key: string): boolean {
+  delete(key: K): boolean {
     const place = this.#places.get(key);
     if (place === undefined) return false;
     this.#swap(place, this.#heap.length - 1);
@@ -48,7 +48,7 @@ export class DeadlineHeap {
   }
 
   /** Takes out the key that is due first, if it is due; of equal ones any. */
-  takeDue(nowMs: number): string | undefined {
+  takeDue(nowMs: number): K | undefined {
     const first = this.#heap[0];
     if (!first || first.dueMs > nowMs) return undefined;
     this.delete(first.key);

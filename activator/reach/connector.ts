@@ -2,7 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { RequestHead } from "../request.ts";
 import type { Target } from "../sandbox/look.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
-import { dial } from "./dial.ts";
+import { Dial, type DialListener, dial } from "./dial.ts";
 import { DialGate } from "./dial-gate.ts";
 
 /** A connection to a Pod on which this request has sent nothing yet. */
@@ -45,5 +45,10 @@ export class Connector {
       const returned = this.idle(target, head);
       return returned ?? { target, socket: await dial(target, this.#limitMs, this.#clock, signal) };
     });
+  }
+
+  /** Begins a connection of its own for a caller who sees to it how many there are at a time. */
+  begin(target: Target, listener: DialListener): Dial {
+    return new Dial(target, this.#limitMs, this.#clock, listener);
   }
 }

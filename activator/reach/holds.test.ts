@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../lib/clock.ts";
-import { ActivatorError } from "../errors.ts";
-import { Holds, holdLimitMs } from "./holds.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { type Held, Holds, holdLimitMs } from "./holds.ts";
 
 describe("the time that a request may be held", () => {
   it.each([
@@ -14,28 +14,53 @@ describe("the time that a request may be held", () => {
   });
 });
 
-describe("a hold", () => {
-  it("ends at its limit with the answer for the client, and leaves no timer behind", async () => {
+/** One who waits, and what they were told. */
+function waiting(holds: Holds) {
+  const told: string[] = [];
+  const held: Held = {
+    timedOut: () => void told.push("timed out"),
+    end: ({ code }) => void told.push(code),
+  };
+  return { held, told, until: (limitMs: number) => holds.begin(held, limitMs) };
+}
+
+describe("those who wait", () => {
+  it("are told at their own limit, and leave no timer behind", async () => {
     const clock = new FakeClock();
     const holds = new Holds(clock);
-    const gone = new AbortController();
-    const hold = holds.begin({ gone: gone.signal }, 1_000, () => new ActivatorError("WakeTimedOut"));
+    const [late, early, never] = [waiting(holds), waiting(holds), waiting(holds)];
+    late.until(2_000);
+    never.until(500);
+    early.until(1_000);
+    expect(clock.pending).toBe(1);
+    holds.over(never.held);
     await clock.advance(999);
-    expect(hold.signal.aborted).toBe(false);
+    expect(early.told).toEqual([]);
     await clock.advance(1);
-    expect(hold.signal.reason).toMatchObject({ code: "WakeTimedOut" });
-    hold[Symbol.dispose]();
+    expect([early.told, late.told]).toEqual([["timed out"], []]);
+    await clock.advance(1_000);
+    expect([late.told, never.told]).toEqual([["timed out"], []]);
     expect(clock.pending).toBe(0);
   });
 
-  it("ends when its client leaves, and when the replica does", () => {
-    const holds = new Holds(new FakeClock());
-    const gone = new AbortController();
-    using first = holds.begin({ gone: gone.signal }, 1_000, () => new ActivatorError("WakeTimedOut"));
-    using second = holds.begin({ gone: new AbortController().signal }, 1_000, () => new ActivatorError("WakeTimedOut"));
-    gone.abort();
-    expect(first.signal.reason).toMatchObject({ name: "ClientGone" });
+  it("leave no timer behind either when they got what they waited for", () => {
+    const clock = new FakeClock();
+    const holds = new Holds(clock);
+    const { held, until } = waiting(holds);
+    until(1_000);
+    holds.over(held);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("are all told when the replica leaves, however many, and none of them twice", async () => {
+    const clock = new FakeClock();
+    const holds = new Holds(clock);
+    const all = Array.from({ length: 1_000 }, () => waiting(holds));
+    for (const { until } of all) until(1_000);
     holds.endAll();
-    expect(second.signal.reason).toMatchObject({ code: "Draining" });
+    await clock.advance(2_000);
+    await eventually(() => all.every(({ told }) => told.length > 0));
+    expect(new Set(all.flatMap(({ told }) => told))).toEqual(new Set(["Draining"]));
+    expect(all.flatMap(({ told }) => told)).toHaveLength(all.length);
   });
 });

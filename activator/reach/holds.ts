@@ -1,42 +1,64 @@
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock, Timer } from "../../lib/clock.ts";
+import { DeadlineHeap } from "../../lib/deadline-heap.ts";
 import { ActivatorError } from "../errors.ts";
-import { ClientGone } from "../request.ts";
+import { inTurns } from "./in-turns.ts";
 
-/** One request that waits. Its signal is aborted with the reason that ends the wait. */
-export interface Hold extends Disposable {
-  readonly signal: AbortSignal;
+/** Somebody who waits. */
+export interface Held {
+  timedOut(): void;
+  end(reason: ActivatorError): void;
 }
 
-/** All requests that wait now. */
+/** All who wait now, each until a time of their own; one timer serves them all. */
 export class Holds {
   readonly #clock: Clock;
-  readonly #running = new Set<AbortController>();
+  readonly #deadlines = new DeadlineHeap<Held>();
+  #timer: Timer | undefined;
+  #timerMs = Number.POSITIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Begins a wait of at most `limitMs`; `onLimit` says what the client is told then. */
-  begin({ gone }: { readonly gone: AbortSignal }, limitMs: number, onLimit: () => ActivatorError): Hold {
-    const end = new AbortController();
-    const leave = () => end.abort(new ClientGone("the client left"));
-    const timer = this.#clock.after(limitMs, () => end.abort(onLimit()));
-    gone.addEventListener("abort", leave, { once: true });
-    if (gone.aborted) leave();
-    this.#running.add(end);
-    return {
-      signal: end.signal,
-      [Symbol.dispose]: () => {
-        timer.cancel();
-        gone.removeEventListener("abort", leave);
-        this.#running.delete(end);
-      },
-    };
+  begin(held: Held, limitMs: number): void {
+    this.#deadlines.set(held, this.#clock.ticksMs() + limitMs);
+    this.#arm();
+  }
+
+  over(held: Held): void {
+    this.#deadlines.delete(held);
+    if (this.#deadlines.size === 0) this.#disarm();
   }
 
   /** Ends every wait: this replica leaves. Nothing was sent, so another may be asked. */
   endAll(): void {
-    for (const end of this.#running) end.abort(new ActivatorError("Draining"));
+    this.#disarm();
+    void inTurns(this.#due(Number.POSITIVE_INFINITY), (held) => held.end(new ActivatorError("Draining")));
+  }
+
+  #arm(): void {
+    const { nextMs } = this.#deadlines;
+    // One that is too early looks for nothing and sets the next: most who wait are over before their time.
+    if (nextMs === undefined || nextMs >= this.#timerMs) return;
+    this.#disarm();
+    this.#timerMs = nextMs;
+    this.#timer = this.#clock.after(nextMs - this.#clock.ticksMs(), () => void this.#look());
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#timerMs = Number.POSITIVE_INFINITY;
+  }
+
+  async #look(): Promise<void> {
+    this.#disarm();
+    await inTurns(this.#due(this.#clock.ticksMs()), (held) => held.timedOut());
+    this.#arm();
+  }
+
+  *#due(nowMs: number): Iterable<Held> {
+    for (let held = this.#deadlines.takeDue(nowMs); held; held = this.#deadlines.takeDue(nowMs)) yield held;
   }
 }
 
