@@ -6,6 +6,7 @@ import { drainTlsFiles } from "./drain/drain-config.ts";
 import type { DrainTlsFiles } from "./drain/tls-files.ts";
 import { activatorFlags } from "./flags.ts";
 import type { SlotLimits } from "./slots.ts";
+import { type TcpFrontConfig, tcpFrontConfig } from "./tcp-front/tcp-front-config.ts";
 import type { Rate } from "./wake/token-bucket.ts";
 
 export type Authorization =
@@ -25,6 +26,8 @@ export interface ActivatorConfig {
   readonly metrics: BindAddress | undefined;
   /** Absent: the controller cannot ask, and what it cannot ask counts as busy. */
   readonly drain: DrainConfig | undefined;
+  /** Absent: no port of a sandbox is opened. */
+  readonly tcpFront: TcpFrontConfig | undefined;
   readonly domain: string;
   readonly clusterDomain: string;
   readonly authorization: Authorization;
@@ -92,6 +95,7 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
     ops: required("health-probe-bind-address"),
     metrics: collect(() => parseBindAddress(values["metrics-bind-address"]), undefined),
     drain: collect(() => drainConfig(values), undefined),
+    tcpFront: collect(() => tcpFrontConfig(values, env["POD_IP"], values["drain-bind-address"] !== ""), undefined),
     clusterDomain: given.has("cluster-domain")
       ? values["cluster-domain"]
       : env["CLUSTER_DOMAIN"] || values["cluster-domain"],

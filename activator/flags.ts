@@ -1,5 +1,6 @@
 import { flag } from "../lib/flags.ts";
 import { logLevels } from "../lib/log.ts";
+import { tcpFrontModes } from "./tcp-front/tcp-front-config.ts";
 
 const positive = (value: number) => (value > 0 ? undefined : "must be above 0");
 const notNegative = (value: number) => (value >= 0 ? undefined : "must not be negative");
@@ -67,5 +68,14 @@ export const activatorFlags = {
   "drain-tls-cert-file": flag.string("", "certificate that is shown to the controller"),
   "drain-tls-key-file": flag.string("", "its key"),
   "drain-client-ca-file": flag.string("", "authority that signs the controller's certificate"),
+  "tcp-front": flag.string(
+    "",
+    "on or off: open the ports of sandboxes that the controller's EndpointSlices name; empty means where the controller can ask for it",
+    oneOf(tcpFrontModes),
+  ),
+  "tcp-front-bind-address": flag.string(
+    "",
+    "the address at which they are opened, without a port; empty means every address",
+  ),
   "log-level": flag.string("info", "debug, info, warn, error or silent", oneOf(logLevels)),
 } as const;

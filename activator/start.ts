@@ -19,7 +19,7 @@ import { AccessLog } from "./observe/access-log.ts";
 import { createConnectionMetrics } from "./observe/connection-metrics.ts";
 import { Observer } from "./observe/observer.ts";
 import { createRequestMetrics, type RequestMetrics } from "./observe/request-metrics.ts";
-import { createWakeMetrics } from "./observe/wake-metrics.ts";
+import { createWakeMetrics, type WakeMetrics } from "./observe/wake-metrics.ts";
 import { startOpsServer, urlOf } from "./ops-server.ts";
 import { Connector } from "./reach/connector.ts";
 import { Holds } from "./reach/holds.ts";
@@ -31,6 +31,8 @@ import { serve, type World } from "./serve.ts";
 import { Slots } from "./slots.ts";
 import { BufferLoans } from "./socket/read-place.ts";
 import { Sweep } from "./sweep.ts";
+import { openTcpFront } from "./tcp-front/open-tcp-front.ts";
+import type { TcpFront } from "./tcp-front/tcp-front.ts";
 import { Stirring } from "./wake/stirring.ts";
 import { Waker } from "./wake/waker.ts";
 
@@ -95,7 +97,8 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const waker = new Waker(parts.client, config.wakes, clock);
   const onWoken = books.woken.bind(books);
   const stirring = started.use(new Stirring({ ...parts, cluster, bonds: books.bonds, waker, onWoken }));
-  const middle = { cluster, claims, authorizer, requests, accessLog, books, waker, stirring };
+  const wakes = createWakeMetrics(registry);
+  const middle = { cluster, claims, authorizer, requests, wakes, accessLog, books, waker, stirring };
   const world = buildWorld(config, { ...parts, ...wires, ...middle });
   const state = { draining: false };
   const isReady = () => cluster.synced && claims.settled && !state.draining;
@@ -108,8 +111,12 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
       { ...wires, clock, events, serve: (exchange) => serve(exchange, world) },
     ),
   );
+  const tcpFront =
+    config.tcpFront &&
+    started.use(openTcpFront(config.tcpFront, config, world, { ...parts, ...wires, wakes, accessLog }));
+  if (tcpFront) books.confirmBy((request) => tcpFront.confirm(request));
   const running = started.move();
-  const failed = Promise.race([cluster.failed, claims.failed]);
+  const failed = Promise.race([cluster, claims, tcpFront].flatMap((each) => each?.failed ?? []));
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
     proxyUrl: urlOf(front.address),
@@ -119,19 +126,32 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     failed,
     async drain() {
       state.draining = true;
-      await drain(front, world.holds, config, clock);
+      await drain({ front, tcpFront, holds: world.holds }, config, clock);
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
 
-async function drain(front: Front, holds: Holds, config: ActivatorConfig, clock: Clock): Promise<void> {
+interface Leaving {
+  readonly front: Front;
+  readonly tcpFront: TcpFront | undefined;
+  readonly holds: Holds;
+}
+
+async function drain({ front, tcpFront, holds }: Leaving, config: ActivatorConfig, clock: Clock): Promise<void> {
+  const { drainSettleMs, shutdownTimeoutMs } = config;
   front.beginDrain();
-  await clock.sleep(config.drainSettleMs);
+  const over = new AbortController();
+  const unlisted = tcpFront?.unlisted(over.signal).then(() => clock.sleep(drainSettleMs));
+  await clock.sleep(drainSettleMs);
   front.stopAccepting();
-  await Promise.race([front.idle(), clock.sleep(config.shutdownTimeoutMs)]);
+  const closed = unlisted?.then(() => tcpFront?.stopAccepting());
+  const idle = () => Promise.all([front.idle(), closed?.then(() => tcpFront?.idle())]);
+  await Promise.race([idle(), clock.sleep(shutdownTimeoutMs)]);
+  over.abort(new Error("the time to leave is over"));
+  tcpFront?.stopAccepting();
   holds.endAll();
-  await Promise.race([front.idle(), clock.sleep(lastAnswersMs)]);
+  await Promise.race([Promise.all([front.idle(), tcpFront?.idle()]), clock.sleep(lastAnswersMs)]);
 }
 
 /** What the middle of the activator shares with its ends. */
@@ -143,6 +163,7 @@ interface WorldParts extends ActivatorParts {
   readonly claims: Claims;
   readonly authorizer: Authorizer;
   readonly requests: RequestMetrics;
+  readonly wakes: WakeMetrics;
   readonly accessLog: AccessLog | undefined;
   readonly books: Books;
   readonly waker: Waker;
@@ -153,7 +174,7 @@ const accessLogOf = ({ log, clock }: ActivatorParts) =>
   new AccessLog(log.child({ logger: "sandbox-router.access" }), clock);
 
 function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange> {
-  const { clock, log, registry, books, onWake, pool, sweep, loans, cluster, claims, authorizer } = parts;
+  const { clock, log, books, onWake, pool, sweep, loans, cluster, claims, authorizer } = parts;
   const prober = new Prober(clock);
   cluster.onPodGone((podUid) => {
     pool.forgetPod(podUid);
@@ -163,7 +184,7 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
     clock,
     log,
     requests: parts.requests,
-    wakes: createWakeMetrics(registry),
+    wakes: parts.wakes,
     accessLog: parts.accessLog,
     podSeenMs: (podUid) => cluster.podSeenMs(podUid),
     acceptedMs: (target) => prober.acceptedMs(target),

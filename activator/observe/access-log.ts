@@ -20,6 +20,21 @@ export interface AccessEntry {
   readonly wake: WakeTimeline | undefined;
 }
 
+/** A connection to a port of a sandbox, of whatever protocol. */
+export interface ConnectionEntry {
+  readonly namespace: string;
+  readonly sandbox: string;
+  readonly port: number;
+  readonly peer: string;
+  readonly durationMs: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly outcome: string;
+  /** Why it was not carried. */
+  readonly reason: string | undefined;
+  readonly wake: WakeTimeline | undefined;
+}
+
 /**
  * Writes one line a request, with the keys of spec router 17.1 and, beside them, why it was refused and how it woke.
  * The lines are those of the logger, made by hand: its own way through formatters and redaction is for entries of any
@@ -47,19 +62,34 @@ export class AccessLog implements Disposable {
     if (unlogged.has(path) && ended.status === 200 && reason === undefined) return;
     const { headers } = head;
     const header = (name: string) => text(headerValue(headers, name) ?? "");
-    this.#lines +=
-      `{"level":"info","time":"${this.#time()}"${this.#begin},"method":${text(head.method)},"path":${text(path)}` +
-      `,"status":${ended.status},"duration_ms":${Math.round(durationMs * 1000) / 1000},"client_ip":${text(head.peer)}` +
-      `,"host":${text(head.host)},"sandbox_id":${header("x-sandbox-id")}` +
-      `,"sandbox_namespace":${header("x-sandbox-namespace")},"bytes_out":${ended.bytesOut}` +
-      `,"user_agent":${header("user-agent")}${reason === undefined ? "" : `,"reason":${text(reason)}`}` +
-      `${wake ? `,"wake":${JSON.stringify(wake)}` : ""},"msg":"request"}\n`;
-    if (this.#lines.length >= gatherCharacters) this.#flush();
-    else this.#timer ??= this.#clock.after(gatherMs, () => this.#flush());
+    this.#put(
+      `,"method":${text(head.method)},"path":${text(path)}` +
+        `,"status":${ended.status},"duration_ms":${rounded(durationMs)},"client_ip":${text(head.peer)}` +
+        `,"host":${text(head.host)},"sandbox_id":${header("x-sandbox-id")}` +
+        `,"sandbox_namespace":${header("x-sandbox-namespace")},"bytes_out":${ended.bytesOut}` +
+        `,"user_agent":${header("user-agent")}${reason === undefined ? "" : `,"reason":${text(reason)}`}` +
+        `${wake ? `,"wake":${JSON.stringify(wake)}` : ""},"msg":"request"}\n`,
+    );
+  }
+
+  addConnection(entry: ConnectionEntry): void {
+    const { namespace, sandbox, port, peer, outcome, reason, wake } = entry;
+    this.#put(
+      `,"sandbox_namespace":${text(namespace)},"sandbox_id":${text(sandbox)},"port":${port},"client_ip":${text(peer)}` +
+        `,"duration_ms":${rounded(entry.durationMs)},"bytes_in":${entry.bytesIn},"bytes_out":${entry.bytesOut}` +
+        `,"outcome":${text(outcome)}${reason === undefined ? "" : `,"reason":${text(reason)}`}${wake ? `,"wake":${JSON.stringify(wake)}` : ""}` +
+        `,"msg":"connection"}\n`,
+    );
   }
 
   [Symbol.dispose](): void {
     this.#flush();
+  }
+
+  #put(fields: string): void {
+    this.#lines += `{"level":"info","time":"${this.#time()}"${this.#begin}${fields}`;
+    if (this.#lines.length >= gatherCharacters) this.#flush();
+    else this.#timer ??= this.#clock.after(gatherMs, () => this.#flush());
   }
 
   #flush(): void {
@@ -90,4 +120,5 @@ interface LoggerInners {
   readonly [symbols.streamSym]: { write(lines: string): void };
 }
 
+const rounded = (ms: number) => Math.round(ms * 1000) / 1000;
 const text = (value: string) => JSON.stringify(value.length > longestValue ? value.slice(0, longestValue) : value);

@@ -1,0 +1,78 @@
+import type { WakeTimeline } from "../../api/wake-timeline.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { DialError } from "../reach/dial.ts";
+import type { Journey } from "../reach/reach.ts";
+import type { Target } from "../sandbox/look.ts";
+import type { Wake } from "../wake/waker.ts";
+import type { WakeMetrics, WakeOutcome } from "./wake-metrics.ts";
+
+export interface WakeRecordOptions {
+  readonly clock: Clock;
+  readonly wakes: WakeMetrics;
+  readonly podSeenMs: (podUid: string) => number | undefined;
+  readonly acceptedMs: (target: Target) => number | undefined;
+  readonly onWake: ((timeline: WakeTimeline) => void) | undefined;
+}
+
+/** What holding and waking did to one errand, whatever brought it. */
+export abstract class WakeRecord implements Journey {
+  readonly #seenMs: number;
+  readonly #options: WakeRecordOptions;
+  #wake: Wake | undefined;
+  #target: Target | undefined;
+  #acceptedMs: number | undefined;
+  #firstByteMs: number | undefined;
+
+  /** `seenMs`: monotonic milliseconds when who waits was there. */
+  constructor(seenMs: number, options: WakeRecordOptions) {
+    this.#seenMs = seenMs;
+    this.#options = options;
+  }
+
+  abstract dialFailed(error: DialError): void;
+
+  held(): Disposable {
+    const { clock, wakes } = this.#options;
+    const sinceMs = clock.ticksMs();
+    wakes.holdBegan();
+    return { [Symbol.dispose]: () => wakes.holdEnded((clock.ticksMs() - sinceMs) / 1000) };
+  }
+
+  woke(wake: Wake): void {
+    if (wake.mine && wake.patchedMs !== undefined) this.#wake = wake;
+  }
+
+  reached(target: Target): void {
+    this.#target = target;
+    this.#acceptedMs = this.#options.acceptedMs(target);
+  }
+
+  /** The first byte of a response came; of a connection that is no HTTP, the first byte could come. */
+  firstByte(): void {
+    this.#firstByteMs = this.#options.clock.ticksMs();
+    const timeline = this.timeline();
+    if (timeline) this.#options.onWake?.(timeline);
+  }
+
+  /** Counts the wake, if it was one, and tells how it went. */
+  protected wakeEnded(unanswered: WakeOutcome): WakeTimeline | undefined {
+    const { clock, wakes } = this.#options;
+    const timeline = this.timeline();
+    if (!timeline) return undefined;
+    const outcome = this.#firstByteMs === undefined ? unanswered : "answered";
+    wakes.wakeEnded(outcome, (timeline.firstByte ?? clock.ticksMs() - this.#seenMs) / 1000);
+    return timeline;
+  }
+
+  protected timeline(): WakeTimeline | undefined {
+    if (!this.#wake) return undefined;
+    const since = (ms: number | undefined) => (ms === undefined ? undefined : ms - this.#seenMs);
+    return {
+      seen: 0,
+      wakePatched: since(this.#wake.patchedMs),
+      podCreated: since(this.#target && this.#options.podSeenMs(this.#target.podUid)),
+      portAccepted: since(this.#acceptedMs),
+      firstByte: since(this.#firstByteMs),
+    };
+  }
+}
