@@ -36,6 +36,7 @@ export interface Service extends KubeObject {
     readonly type?: string;
     readonly externalName?: string;
     readonly externalIPs?: readonly string[];
+    readonly publishNotReadyAddresses?: boolean;
   };
 }
 

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { text } from "node:stream/consumers";
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { type Service, serviceType } from "../../api/core.ts";
+import { podType, type Service, serviceType } from "../../api/core.ts";
 import { type Endpoint, type EndpointSlice, endpointSliceType, serviceNameLabel } from "../../api/tcp-front.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { loopbackClusterIps } from "../../kube/memory/kinds/builtin/cluster-ips.ts";
@@ -175,4 +175,25 @@ it("says what to do about a port that it cannot have, and has it when it can", a
   taker.close();
   await expect.poll(() => ask(address, "hello"), { timeout: 5_000 }).toBe("a: hello");
   expect(told).toHaveLength(1);
+});
+
+it("leads a Service with a selector to the Pods that it selects, once they are ready", async () => {
+  await using world = await openProxyWorld();
+  const { client } = world;
+  const port = await world.program(answering("a"));
+  const pod = { namespace: "default", name: "nova" };
+  const metadata = { ...pod, labels: { app: "nova" } };
+  const containers = [{ name: "main", image: "none", ports: [{ name: "sql", containerPort: port }] }];
+  await client.create(podType, { metadata, spec: { containers, nodeName: "elsewhere" } });
+  const ports = [{ port: servicePort, targetPort: "sql" }];
+  const made = await client.create(serviceType, { metadata: web, spec: { selector: { app: "nova" }, ports } });
+  const address = made.spec?.clusterIP ?? "";
+  const tell = async (ready: "True" | "False") => {
+    const status = { podIP: "127.0.0.1", phase: "Running", conditions: [{ type: "Ready", status: ready }] };
+    await client.patch(podType, pod, { type: "merge", body: { status } }, { subresource: "status" });
+  };
+  await tell("True");
+  await expect.poll(() => ask(address, "hello")).toBe("a: hello");
+  await tell("False");
+  await expect.poll(() => ask(address, "hello")).toBe("ECONNREFUSED");
 });

@@ -1,0 +1,64 @@
+import { podType, serviceType } from "../../api/core.ts";
+import { type KubeObject, keyFor, keyOf, type Stored } from "../../api/meta.ts";
+import { type EndpointSlice, endpointSliceType, serviceNameLabel } from "../../api/tcp-front.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { startInformer } from "../../kube/start-informer.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Running } from "../../lib/lifecycle.ts";
+import type { Logger } from "../../lib/log.ts";
+import { slicesOfSelected } from "./selected-pods.ts";
+import { routesOf, type ServiceRoute } from "./service-routes.ts";
+
+export interface ServiceViewOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Where Services lead, as the API server tells it. */
+export interface ServiceView extends Running {
+  /** Resolves when every Service that was there at the start is known. */
+  readonly synced: Promise<void>;
+  /** Of the Service of this key, if there is one. */
+  routesTo(serviceKey: string): readonly ServiceRoute[];
+}
+
+const namespaceOf = ({ metadata }: KubeObject): readonly string[] => [metadata.namespace ?? ""];
+const serviceKeyOf = ({ metadata }: EndpointSlice): string =>
+  keyFor(metadata.namespace, metadata.labels?.[serviceNameLabel] ?? "");
+
+/** Watches Services and what stands behind them, and tells the key of each that may lead elsewhere from now on. */
+export function startServiceView(options: ServiceViewOptions, onChange: (serviceKey: string) => void): ServiceView {
+  const byNamespace = { namespace: namespaceOf };
+  const services = startInformer({ ...options, type: serviceType, indexes: byNamespace });
+  const pods = startInformer({ ...options, type: podType, indexes: byNamespace });
+  const slices = startInformer({
+    ...options,
+    type: endpointSliceType,
+    labelSelector: serviceNameLabel,
+    indexes: { service: (slice: Stored<EndpointSlice>) => [serviceKeyOf(slice)] },
+  });
+  services.onChange(({ key }) => onChange(key));
+  slices.onChange(({ previous, current }) => {
+    for (const slice of [previous, current]) if (slice) onChange(serviceKeyOf(slice));
+  });
+  pods.onChange(({ previous, current }) => {
+    const { namespace = "" } = (current ?? previous)?.metadata ?? {};
+    for (const service of services.store.by("namespace", namespace))
+      if (service.spec?.selector && service.spec.clusterIP !== "None") onChange(keyOf(service));
+  });
+  const informers = [services, slices, pods];
+  return {
+    synced: Promise.all(informers.map(({ synced }) => synced)).then(() => {}),
+    failed: Promise.race(informers.map(({ failed }) => failed)),
+    routesTo(serviceKey) {
+      const service = services.store.get(serviceKey);
+      if (!service) return [];
+      const selected = slicesOfSelected(service, pods.store.by("namespace", service.metadata.namespace ?? ""));
+      return routesOf(service, [...slices.store.by("service", serviceKey), ...selected]);
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(informers.map((informer) => informer[Symbol.asyncDispose]()));
+    },
+  };
+}
