@@ -1,13 +1,14 @@
 import { backoffDelayMs } from "../lib/backoff.ts";
 import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
+import type { WithExitStatus } from "../lib/explain.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
+import type { Rate } from "../lib/token-buckets.ts";
 import { drainTlsFiles } from "./drain/drain-config.ts";
 import type { DrainTlsFiles } from "./drain/tls-files.ts";
 import { activatorFlags } from "./flags.ts";
 import type { SlotLimits } from "./slots.ts";
 import { type TcpFrontConfig, tcpFrontConfig } from "./tcp-front/tcp-front-config.ts";
-import type { Rate } from "./wake/token-bucket.ts";
 
 export type Authorization =
   | { readonly mode: "allow-all" }
@@ -60,8 +61,9 @@ export interface DrainConfig extends BindAddress {
 }
 
 /** The settings contradict each other; the message names all contradictions, one to a line. */
-export class ConfigError extends Error {
+export class ConfigError extends Error implements WithExitStatus {
   override readonly name = "ConfigError";
+  readonly exitStatus = 2;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;

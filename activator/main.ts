@@ -2,10 +2,10 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import { loadConnection } from "../kube/connection.ts";
 import { createKubeClient } from "../kube/http-client.ts";
 import { systemClock } from "../lib/clock.ts";
-import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
+import { explain } from "../lib/explain.ts";
 import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
 import { createLogger } from "../lib/log.ts";
-import { type ActivatorConfig, ConfigError, parseActivatorConfig } from "./config.ts";
+import { type ActivatorConfig, parseActivatorConfig } from "./config.ts";
 import { activatorFlags } from "./flags.ts";
 import { startActivator, version } from "./start.ts";
 
@@ -21,7 +21,7 @@ async function main(args: readonly string[]): Promise<number> {
     else await run(config);
     return 0;
   } catch (error) {
-    return explain(error);
+    return explain(error, { name: program, flags: activatorFlags }, process);
   }
 }
 
@@ -39,18 +39,4 @@ async function run(config: ActivatorConfig): Promise<void> {
   log.info("draining");
   await activator.drain();
   log.info("stopping");
-}
-
-/** Says in one line why the program ends, and what its status is. */
-function explain(error: unknown): number {
-  if (error instanceof HelpRequested) {
-    process.stdout.write(usage(program, activatorFlags));
-    return 0;
-  }
-  if (error instanceof FlagError || error instanceof ConfigError) {
-    process.stderr.write(`${program}: ${error.message}\n`);
-    return 2;
-  }
-  process.stderr.write(`${program}: ${error instanceof Error ? error.message : String(error)}\n`);
-  return 1;
 }

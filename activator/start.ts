@@ -5,6 +5,7 @@ import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
+import { startPageServer, urlOf } from "../lib/page-server.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { type Authorizer, allowAll, staticToken } from "./authorize/authorizer.ts";
 import { scopedTokens, shortestKey } from "./authorize/scoped-token.ts";
@@ -20,7 +21,7 @@ import { createConnectionMetrics } from "./observe/connection-metrics.ts";
 import { Observer } from "./observe/observer.ts";
 import { createRequestMetrics, type RequestMetrics } from "./observe/request-metrics.ts";
 import { createWakeMetrics, type WakeMetrics } from "./observe/wake-metrics.ts";
-import { startOpsServer, urlOf } from "./ops-server.ts";
+import { opsPages } from "./ops-pages.ts";
 import { Connector } from "./reach/connector.ts";
 import { Holds } from "./reach/holds.ts";
 import { Prober } from "./reach/prober.ts";
@@ -102,8 +103,9 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const world = buildWorld(config, { ...parts, ...wires, ...middle });
   const state = { draining: false };
   const isReady = () => cluster.synced && claims.settled && !state.draining;
-  const ops = started.use(await startOpsServer({ address: config.ops, registry, isReady }));
-  if (config.metrics) started.use(await startOpsServer({ address: config.metrics, registry, isReady }));
+  const pages = { pages: opsPages(registry, isReady), log: parts.log };
+  const ops = started.use(await startPageServer({ name: "health", address: config.ops, ...pages }));
+  if (config.metrics) started.use(await startPageServer({ name: "metrics", address: config.metrics, ...pages }));
   const events = createConnectionMetrics(registry, requests);
   const front = started.use(
     await startHttp1Front(

@@ -1,7 +1,7 @@
 // Brings a one-node Kubernetes up on this machine, or ends it: `npm run cluster -- [up | down] [flags]`. Up ends by
 // waking a sandbox on it.
 import { systemClock } from "../lib/clock.ts";
-import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
+import { explain } from "../lib/explain.ts";
 import { defaultCacheDirectory } from "../tools/build-tool.ts";
 import { bringUp } from "./bring-up.ts";
 import { clusterFlags, parseClusterConfig } from "./config.ts";
@@ -30,20 +30,6 @@ async function main(args: readonly string[]): Promise<number> {
     await tour(cluster, clock, (text) => void process.stdout.write(text));
     return 0;
   } catch (error) {
-    return explain(error);
+    return explain(error, { name: "cluster", command: "npm run cluster -- [up | down]", flags: clusterFlags }, process);
   }
-}
-
-/** Says why nothing came of it, and what the exit status is. */
-function explain(error: unknown): number {
-  if (error instanceof HelpRequested) {
-    process.stdout.write(usage("npm run cluster -- [up | down]", clusterFlags));
-    return 0;
-  }
-  if (error instanceof FlagError) {
-    say(`${error.message}\n\n${usage("npm run cluster -- [up | down]", clusterFlags)}`);
-    return 2;
-  }
-  say(error instanceof Error ? error.message : String(error));
-  return 1;
 }

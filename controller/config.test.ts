@@ -9,7 +9,8 @@ describe("the controller's command line", () => {
       kubeconfig: undefined,
       logLevel: "info",
       clusterDomain: "cluster.local",
-      metricsAddress: { host: undefined, port: 8080 },
+      api: { rate: undefined, connections: 32 },
+      metrics: { address: { host: undefined, port: 8080 }, tls: undefined, profiles: "none" },
       healthAddress: { host: undefined, port: 8081 },
       leaderElection: { namespace: undefined },
       cachesTrackedOnly: false,
@@ -45,7 +46,7 @@ describe("the controller's command line", () => {
       leaderElection: undefined,
       sandboxWorkers: 7,
       sandboxWriteBehindMs: 250,
-      metricsAddress: undefined,
+      metrics: undefined,
       healthAddress: { host: "::1", port: 9 },
       clusterDomain: "example.org",
       sandboxEvents: false,
@@ -113,7 +114,8 @@ describe("the controller's command line", () => {
     "--metrics-bind-address=8080",
     "--health-probe-bind-address=:99999",
     "--zap-log-level=loud",
-    "--metrics-secure-serving",
+    "--tls-min-version=1.2",
+    "--tls-cipher-suites=RC4",
     "stray",
   ])("is refused with %s", (word) => {
     expect(() => parseControllerConfig([word])).toThrow(ConfigError);
@@ -153,10 +155,26 @@ describe("the controller's command line", () => {
     expect(webhook).toEqual({
       port: 0,
       service: { name: "ours", namespace: "here" },
-      certificateFiles: { directory: "/certs", certName: "a.pem", keyName: "tls.key" },
+      certificateFiles: { certificate: "/certs/a.pem", key: "/certs/tls.key" },
       extensions: true,
     });
     expect(parseControllerConfig(["--enable-webhook=false"]).webhook).toBeUndefined();
+  });
+
+  it("O15, O16: lets one file hold certificate and key under the usual names only", () => {
+    const files = (...flags: readonly string[]) =>
+      parseControllerConfig(["--manage-webhook-certs=false", "--webhook-cert-dir=/c", ...flags]).webhook
+        ?.certificateFiles;
+    expect(files()).toEqual({ certificate: "/c/tls.crt", key: "/c/tls.key", combined: "/c/cert.pem" });
+    expect(files("--webhook-cert-name=mine.crt")).toEqual({ certificate: "/c/mine.crt", key: "/c/tls.key" });
+  });
+
+  it("O7: limits what is asked of the API server only where a rate is given", () => {
+    expect(parseControllerConfig(["--kube-api-qps=-1.000000"]).api.rate).toBeUndefined();
+    expect(parseControllerConfig(["--kube-api-qps=50", "--api-connections=2"]).api).toEqual({
+      rate: { perSecond: 50, burst: 10 },
+      connections: 64,
+    });
   });
 
   it("warns of webhook flags that change nothing", () => {

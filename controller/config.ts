@@ -1,9 +1,13 @@
+import { join } from "node:path";
+import { callConnections } from "../kube/http-client.ts";
 import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import type { LogLevel } from "../lib/log.ts";
+import type { Rate } from "../lib/token-buckets.ts";
 import { collectorOf } from "../lib/tracing/start-tracing.ts";
 import { type ControllerFlagName, controllerFlags } from "./controller-flags.ts";
 import { type ExtensionsConfig, extensionsConfigOf } from "./extensions-config.ts";
+import { type MetricsConfig, metricsConfigOf } from "./metrics-config.ts";
 import type { ActivatorsConfig } from "./suspension/find-activators.ts";
 import type { WebhookConfig } from "./webhook/webhook-config.ts";
 
@@ -15,8 +19,15 @@ export interface ControllerConfig {
   readonly kubeconfig: string | undefined;
   readonly logLevel: LogLevel;
   readonly clusterDomain: string;
+  /** What may be asked of the API server. */
+  readonly api: {
+    /** Undefined: as much as it takes. */
+    readonly rate: Rate | undefined;
+    readonly connections: number;
+  };
   /** Undefined: not served. */
-  readonly metricsAddress: BindAddress | undefined;
+  readonly metrics: MetricsConfig | undefined;
+  /** Undefined: not served. */
   readonly healthAddress: BindAddress | undefined;
   /** Undefined: it works at once, without asking whether another does. */
   readonly leaderElection: { /** Undefined: the Pod's own. */ readonly namespace: string | undefined } | undefined;
@@ -63,7 +74,12 @@ export function parseControllerConfig(args: readonly string[], environment: Envi
     kubeconfig: values.kubeconfig || undefined,
     logLevel: logLevelOf(values) ?? "info",
     clusterDomain: values["cluster-domain"],
-    metricsAddress: parseBindAddress(values["metrics-bind-address"]),
+    api: {
+      rate:
+        values["kube-api-qps"] > 0 ? { perSecond: values["kube-api-qps"], burst: values["kube-api-burst"] } : undefined,
+      connections: values["api-connections"] * callConnections,
+    },
+    metrics: metricsConfigOf(values),
     healthAddress: parseBindAddress(values["health-probe-bind-address"]),
     leaderElection: values["leader-elect"]
       ? { namespace: values["leader-election-namespace"] || undefined }
@@ -117,11 +133,10 @@ function complaintsAbout(values: Values): readonly string[] {
   for (const name of ["metrics-bind-address", "health-probe-bind-address"] as const) {
     wrong.push(...complaintAbout(`--${name}: `, () => parseBindAddress(values[name])));
   }
+  if (wrong.length === 0) wrong.push(...complaintAbout("", () => metricsConfigOf(values)));
   if (logLevelOf(values) === undefined) {
     wrong.push(`--zap-log-level: "${values["zap-log-level"]}" is none of debug, info, error, panic or a number`);
   }
-  // Plain text where encryption was asked for would be worse than not starting.
-  if (values["metrics-secure-serving"]) wrong.push("--metrics-secure-serving is not supported");
   return wrong;
 }
 
@@ -132,10 +147,19 @@ function activatorsOf(values: Values): ActivatorsConfig | undefined {
 }
 
 function webhookOf(values: Values): WebhookConfig {
+  const [directory, certName, keyName] = [
+    values["webhook-cert-dir"],
+    values["webhook-cert-name"],
+    values["webhook-key-name"],
+  ];
+  // Only under the usual names may one file hold both.
+  const usual =
+    certName === controllerFlags["webhook-cert-name"].default &&
+    keyName === controllerFlags["webhook-key-name"].default;
   const certificateFiles = {
-    directory: values["webhook-cert-dir"],
-    certName: values["webhook-cert-name"],
-    keyName: values["webhook-key-name"],
+    certificate: join(directory, certName),
+    key: join(directory, keyName),
+    ...(usual && { combined: join(directory, "cert.pem") }),
   };
   return {
     port: values["webhook-port"],
@@ -172,7 +196,6 @@ function warningsAbout(values: Values, given: ReadonlySet<string>): readonly str
   const limited = values["kube-api-qps"] > 0;
   return [
     ...webhookWarnings(values, given),
-    ...(limited ? ["--kube-api-qps has no effect: requests to the API server are not limited"] : []),
     ...(workers > 1_000 ? [`${workers} workers in all are more than 1000`] : []),
     ...(limited && workers > values["kube-api-burst"]
       ? [`${workers} workers in all are more than --kube-api-burst`]

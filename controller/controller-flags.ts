@@ -1,7 +1,7 @@
 import { drainPortDefault } from "../api/drain-credentials.ts";
 import { flag } from "../lib/flags.ts";
 
-const laterWork = "accepted; has no effect yet";
+const withoutMeaning = "accepted; a program that runs on Node has no such profile";
 
 /** Every flag of the controller, by the names and with the defaults that existing manifests count on. */
 export const controllerFlags = {
@@ -13,9 +13,9 @@ export const controllerFlags = {
   "health-probe-bind-address": flag.string(":8081", "where /healthz and /readyz are served; 0 switches them off"),
   "leader-elect": flag.boolean(true, "work only while holding the lease, so that of several replicas one works"),
   "leader-election-namespace": flag.string("", "namespace of the lease; empty: the Pod's own"),
-  "kube-api-qps": flag.float(-1, `requests per second to the API server; negative: unlimited (${laterWork})`),
-  "kube-api-burst": flag.integer(10, `requests in a burst to the API server (${laterWork})`),
-  "api-connections": flag.integer(1, `connections to the API server (${laterWork})`),
+  "kube-api-qps": flag.float(-1, "requests per second to the API server; 0 or less: unlimited"),
+  "kube-api-burst": flag.integer(10, "requests in a burst to the API server, where their rate is limited"),
+  "api-connections": flag.integer(1, "connections to the API server, in lots of 32"),
   "separate-watch-connection": flag.boolean(false, "accepted; watches always have connections of their own"),
   "cache-label-selectors": flag.boolean(false, "watch only Pods and Services that carry the tracking label"),
   "sandbox-concurrent-workers": flag.integer(100, "sandboxes brought in line at the same time"),
@@ -41,14 +41,17 @@ export const controllerFlags = {
   "disable-claim-events": flag.boolean(false, "write no events about claims"),
   "disable-claim-observability-annotations": flag.boolean(false, "leave times off claims"),
   "enable-tracing": flag.boolean(false, "export traces by OTLP over gRPC, to OTEL_EXPORTER_OTLP_ENDPOINT"),
-  "enable-pprof": flag.boolean(false, `serve a profile (${laterWork})`),
-  "enable-pprof-debug": flag.boolean(false, `serve all profiles (${laterWork})`),
-  "pprof-block-profile-rate": flag.integer(1_000_000, laterWork),
-  "pprof-mutex-profile-fraction": flag.integer(10, laterWork),
-  "metrics-secure-serving": flag.boolean(false, "serve /metrics over HTTPS (not possible yet: refused)"),
-  "metrics-cert-dir": flag.string("", `directory of the certificate of /metrics (${laterWork})`),
-  "tls-min-version": flag.string("VersionTLS12", `oldest TLS version served (${laterWork})`),
-  "tls-cipher-suites": flag.string("", `TLS cipher suites served (${laterWork})`),
+  "enable-pprof": flag.boolean(false, "serve a CPU profile beside the metrics: /debug/pprof/profile"),
+  "enable-pprof-debug": flag.boolean(false, "serve profiles of memory and of waiting too: /debug/pprof/"),
+  "pprof-block-profile-rate": flag.integer(1_000_000, withoutMeaning),
+  "pprof-mutex-profile-fraction": flag.integer(10, withoutMeaning),
+  "metrics-secure-serving": flag.boolean(false, "serve /metrics over HTTPS"),
+  "metrics-cert-dir": flag.string(
+    "",
+    "where its tls.crt and tls.key are; empty: a certificate is made that nobody has signed",
+  ),
+  "tls-min-version": flag.string("VersionTLS12", "oldest TLS version of /metrics, VersionTLS10 to VersionTLS13"),
+  "tls-cipher-suites": flag.string("", "cipher suites of /metrics below TLS 1.3, as the IANA names them, by commas"),
 
   "enable-webhook": flag.boolean(true, "convert between v1alpha1 and v1beta1 for the API server"),
   "webhook-port": flag.integer(9443, "where the conversion webhook is served"),

@@ -5,7 +5,7 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import { loadConnection } from "../kube/connection.ts";
 import { createKubeClient } from "../kube/http-client.ts";
 import { systemClock } from "../lib/clock.ts";
-import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
+import { explain } from "../lib/explain.ts";
 import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
 import { createLogger } from "../lib/log.ts";
 import { startTracing } from "../lib/tracing/start-tracing.ts";
@@ -31,7 +31,7 @@ async function main(args: readonly string[]): Promise<number> {
     await run(config);
     return 0;
   } catch (error) {
-    return explain(error);
+    return explain(error, { name: program, flags: controllerFlags }, process);
   }
 }
 
@@ -42,7 +42,7 @@ async function run(config: ControllerConfig): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
-  await using client = createKubeClient(connection, { userAgent: `${program}/${version}`, registry });
+  await using client = createKubeClient(connection, { userAgent: `${program}/${version}`, registry, ...config.api });
   const identity = `${hostname()}_${randomUUID()}`;
   const clock = systemClock;
   const origin = { service: program, version };
@@ -59,21 +59,4 @@ function inPod(config: ControllerConfig): ControllerConfig {
   const { leaderElection } = config;
   if (!leaderElection || leaderElection.namespace || !existsSync(namespaceFile)) return config;
   return { ...config, leaderElection: { namespace: readFileSync(namespaceFile, "utf8").trim() } };
-}
-
-/** Says in one line why the program ends, and what its status is. */
-function explain(error: unknown): number {
-  if (error instanceof HelpRequested) {
-    process.stdout.write(usage(program, controllerFlags));
-    return 0;
-  }
-  if (error instanceof FlagError) {
-    process.stderr.write(`${error.message}\n\n${usage(program, controllerFlags)}`);
-    return 2;
-  }
-  const message = error instanceof Error ? error.message : String(error);
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
-  // Most messages say their cause already.
-  process.stderr.write(`${program}: ${message}${cause === "" || message.includes(cause) ? "" : `: ${cause}`}\n`);
-  return 1;
 }

@@ -38,6 +38,7 @@ function meterOf(
   const byController = { controller: name };
   const byQueue = { name, controller: name };
   const waitingSinceMs = new Map<string, number>();
+  const sinceS = (startMs: number) => (clock.ticksMs() - startMs) / 1_000;
   instruments.workers.set(byController, workers);
   instruments.active.set(byController, 0);
   for (const result of results) instruments.reconciles.inc({ ...byController, result }, 0);
@@ -45,8 +46,9 @@ function meterOf(
   instruments.adds.inc(byQueue, 0);
   instruments.retries.inc(byQueue, 0);
   instruments.depths.set(name, queue);
+  const begunMs = new Map<string, number>();
+  instruments.begun.set(name, () => [...begunMs.values()].map(sinceS));
 
-  const sinceS = (startMs: number) => (clock.ticksMs() - startMs) / 1_000;
   return {
     added(key) {
       instruments.adds.inc(byQueue);
@@ -58,6 +60,7 @@ function meterOf(
       if (addedMs !== undefined) instruments.waited.observe(byQueue, sinceS(addedMs));
       waitingSinceMs.delete(key);
       const startMs = clock.ticksMs();
+      begunMs.set(key, startMs);
       let result: (typeof results)[number] = "error";
       instruments.active.inc(byController);
       try {
@@ -68,6 +71,7 @@ function meterOf(
         instruments.errors.inc(byController);
         throw error;
       } finally {
+        begunMs.delete(key);
         instruments.active.dec(byController);
         instruments.reconciles.inc({ ...byController, result });
         instruments.took.observe(byController, sinceS(startMs));
@@ -94,8 +98,10 @@ function createInstruments(registry: Registry) {
       for (const [name, queue] of depths) this.set({ name, controller: name }, queue.depth);
     },
   });
+  const begun = createWorkerGauges(byQueue);
   return {
     depths,
+    begun,
     reconciles: new Counter({
       name: "controller_runtime_reconcile_total",
       help: "Reconciles, by how they ended.",
@@ -134,4 +140,25 @@ function createInstruments(registry: Registry) {
       ...byQueue,
     }),
   };
+}
+
+/** Two gauges of what workers hold now; the map says for how many seconds each of a controller's workers has been at its key. */
+function createWorkerGauges(byQueue: { readonly labelNames: string[]; readonly registers: Registry[] }) {
+  const begun = new Map<string, () => readonly number[]>();
+  const ofWorkers = (name: string, help: string, sum: (seconds: readonly number[]) => number) =>
+    new Gauge({
+      name,
+      help,
+      ...byQueue,
+      collect() {
+        for (const [controller, seconds] of begun) this.set({ name: controller, controller }, sum(seconds()));
+      },
+    });
+  ofWorkers("workqueue_unfinished_work_seconds", "How long workers have held the keys that they hold, in all.", (all) =>
+    all.reduce((total, seconds) => total + seconds, 0),
+  );
+  ofWorkers("workqueue_longest_running_processor_seconds", "How long a worker has held its key, at most.", (all) =>
+    Math.max(0, ...all),
+  );
+  return begun;
 }

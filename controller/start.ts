@@ -2,10 +2,10 @@ import { Gauge, type Registry } from "prom-client";
 import type { KubeClient } from "../kube/client.ts";
 import { createEventRecorder } from "../kube/event-recorder.ts";
 import { startLeaderElection } from "../kube/leader-election.ts";
-import type { BindAddress } from "../lib/bind-address.ts";
 import type { Clock } from "../lib/clock.ts";
 import { aborted, type Running, startTask } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
+import { type Page, startPageServer } from "../lib/page-server.ts";
 import { noTracer, type Tracer } from "../lib/tracing/tracer.ts";
 import { registerBuildInfo } from "./build-info.ts";
 import { labelDomainsFile, readLabelDomains } from "./claim/allowed-label-domains.ts";
@@ -15,9 +15,9 @@ import { createRuntimeMetrics } from "./runtime-metrics.ts";
 import { LifecycleMetrics } from "./sandbox/lifecycle-metrics.ts";
 import { registerSandboxCensus } from "./sandbox/sandbox-census.ts";
 import { startSandboxController } from "./sandbox/start-sandbox-controller.ts";
+import { serveMetrics } from "./serve-metrics.ts";
 import { type ExtensionInformers, startExtensionControllers, startExtensionInformers } from "./start-extensions.ts";
 import { type Informers, startInformers } from "./start-informers.ts";
-import { type Page, type PageServer, startPageServer } from "./start-page-server.ts";
 import { startDrainCertificates } from "./suspension/drain-certificates.ts";
 import { drainCalls } from "./suspension/drain-client.ts";
 import { startActivatorFinder } from "./suspension/find-activators.ts";
@@ -72,8 +72,11 @@ export async function startController(config: ControllerConfig, parts: Controlle
   registerSandboxCensus(registry, () => informers.sandboxes.store.list());
   if (extensions) registerPoolSizes(registry, () => informers.sandboxes.store.list());
   const activators = await findActivators(stack, config, parts);
-  const metrics = await servePages(stack, "metrics", config.metricsAddress, { "/metrics": metricsPage(registry) }, log);
-  const health = await servePages(stack, "health", config.healthAddress, { "/healthz": ok, "/readyz": ok }, log);
+  const metrics = config.metrics && stack.use(await serveMetrics(config.metrics, { registry, clock, log }));
+  const pages = { "/healthz": ok, "/readyz": ok };
+  const health =
+    config.healthAddress &&
+    stack.use(await startPageServer({ name: "health", address: config.healthAddress, pages, log }));
   const leadership = stand(stack, config, parts);
   const synced = Promise.all([informers.synced, extensions?.synced, activators?.synced]).then(() => {});
   const begin = Promise.all([synced, leadership.elected]);
@@ -198,19 +201,4 @@ function stand(
   return election;
 }
 
-async function servePages(
-  stack: AsyncDisposableStack,
-  name: string,
-  address: BindAddress | undefined,
-  pages: Readonly<Record<string, () => Promise<Page>>>,
-  log: Logger,
-): Promise<PageServer | undefined> {
-  return address && stack.use(await startPageServer({ name, address, pages, log }));
-}
-
-const metricsPage = (registry: Registry) => async (): Promise<Page> => ({
-  contentType: registry.contentType,
-  body: await registry.metrics(),
-});
-
-const ok = async (): Promise<Page> => ({ contentType: "text/plain", body: "ok" });
+const ok = (): Page => ({ contentType: "text/plain", body: "ok" });

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
-import { podType } from "../api/core.ts";
+import { leaseType, podType } from "../api/core.ts";
 import { sandboxType } from "../api/sandbox.ts";
 import { FakeClock } from "../lib/clock.ts";
 import { aFailure, answerJson, openScriptedApi } from "../test/support/scripted-api.ts";
@@ -255,7 +255,7 @@ describe("a watch", () => {
   });
 });
 
-it("requests are counted by code and method, those without an answer too", async () => {
+it("requests are counted by code, method and host, those without an answer too", async () => {
   const registry = new Registry();
   await using api = await openScriptedApi(
     ({ method }, response) =>
@@ -265,6 +265,24 @@ it("requests are counted by code and method, those without an answer too", async
   await api.client.get(podType, nova).catch(() => {});
   await api.client.create(podType, aPod).catch(() => {});
   const lines = await registry.metrics();
-  expect(lines).toContain('rest_client_requests_total{method="GET",code="404"} 1');
-  expect(lines).toContain('rest_client_requests_total{method="POST",code="<error>"} 1');
+  const host = /host="(127\.0\.0\.1:\d+)"/.exec(lines)?.[1];
+  expect(lines).toContain(`rest_client_requests_total{method="GET",code="404",host="${host}"} 1`);
+  expect(lines).toContain(`rest_client_requests_total{method="POST",code="<error>",host="${host}"} 1`);
+});
+
+it("calls are sent at the rate that is asked for, and those of a leader about its lease at once", async () => {
+  const clock = new FakeClock();
+  const rate = { perSecond: 2, burst: 1 };
+  await using api = await openScriptedApi((_, response) => answerJson(response, 200, aPod), { clock, rate });
+  await api.client.get(podType, nova);
+  const second = api.client.get(podType, nova);
+  await api.client.get(leaseType, nova);
+  expect(api.received.map(({ path }) => path.split("/").at(-2))).toEqual(["pods", "leases"]);
+  await clock.advance(500);
+  await second;
+  expect(api.received).toHaveLength(3);
+  const stop = new AbortController();
+  const third = api.client.get(podType, nova, stop.signal);
+  stop.abort(new Error("stopping"));
+  await expect(third).rejects.toThrow("stopping");
 });

@@ -2,6 +2,7 @@ import type { Registry } from "prom-client";
 import type { KubeList, KubeObject, Stored } from "../api/meta.ts";
 import { apiVersionOf, type ResourceType, resourcePath } from "../api/resource-type.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
+import type { Rate } from "../lib/token-buckets.ts";
 import type { KubeClient, ListOptions, ObjectName, Patch, WatchOptions, WriteOptions } from "./client.ts";
 import type { KubeConnection } from "./connection.ts";
 import { createTransport } from "./http-transport.ts";
@@ -13,12 +14,14 @@ export interface KubeClientOptions {
   readonly clock?: Clock;
   /** Sockets for plain calls; watches have one each beside them. */
   readonly connections?: number;
+  /** How many plain calls are sent, at most; absent: as many as there are. */
+  readonly rate?: Rate | undefined;
   /** Where `rest_client_requests_total` is counted; one client to a registry. */
   readonly registry?: Registry;
 }
 
 // Enough for a hundred workers, of which most wait for something else, without a storm of handshakes at start.
-const defaultConnections = 32;
+export const callConnections = 32;
 
 const patchContentTypes: Readonly<Record<Patch["type"], string>> = {
   merge: "application/merge-patch+json",
@@ -31,8 +34,9 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
   const transport = createTransport(connection, {
     userAgent: options.userAgent,
     clock: options.clock ?? systemClock,
-    connections: options.connections ?? defaultConnections,
-    metrics: options.registry && createRequestMetrics(options.registry),
+    connections: options.connections ?? callConnections,
+    rate: options.rate,
+    metrics: options.registry && createRequestMetrics(options.registry, new URL(connection.server).host),
   });
   // The server's word for the type of what it sends is taken here, once; nothing below this line casts.
   const ask = <R>(...args: Parameters<typeof transport.call>) => transport.call(...args) as Promise<R>;

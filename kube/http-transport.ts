@@ -2,6 +2,7 @@ import { type Dispatcher, Pool } from "undici";
 import type { Status } from "../api/meta.ts";
 import type { Clock } from "../lib/clock.ts";
 import { abortable } from "../lib/lifecycle.ts";
+import { type Rate, TokenBuckets } from "../lib/token-buckets.ts";
 import type { KubeConnection } from "./connection.ts";
 import { ApiError, ApiUnreachable } from "./errors.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
@@ -29,8 +30,12 @@ export interface TransportOptions {
   readonly clock: Clock;
   readonly connections: number;
   readonly metrics?: RequestMetrics | undefined;
+  /** Of calls; streams are few. */
+  readonly rate?: Rate | undefined;
 }
 
+const ofLease = /\/leases(?:[/?]|$)/;
+const never = new AbortController().signal;
 const callLimitMs = 30_000;
 const connectLimitMs = 10_000;
 // A page holds 500 objects of at most 1.5 MiB each, and in truth a hundredth of that; a runaway answer stops here.
@@ -78,6 +83,12 @@ export function createTransport(connection: KubeConnection, options: TransportOp
     }
   };
 
+  const permits = options.rate && new TokenBuckets(options.rate, options.clock);
+  const waitForPermit = async (signal: AbortSignal): Promise<void> => {
+    const waitMs = permits?.take("", Number.POSITIVE_INFINITY) ?? 0;
+    if (waitMs > 0) await options.clock.sleep(waitMs, signal);
+  };
+
   const sendUntilNotBusy = async (call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> => {
     for (let retries = 0; ; retries += 1) {
       const response = await send(calls, call, signal);
@@ -90,6 +101,8 @@ export function createTransport(connection: KubeConnection, options: TransportOp
 
   return {
     async call(call, signal) {
+      // Before the limit of time begins: nobody is to blame for this wait. A leader must be able to say that it lives.
+      if (!ofLease.test(call.path)) await waitForPermit(signal ?? never);
       const limit = new AbortController();
       using _timer = options.clock.after(callLimitMs, () => {
         limit.abort(new ApiUnreachable(`${nameOf(call)}: not answered within ${callLimitMs / 1000} s`));

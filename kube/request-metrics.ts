@@ -1,16 +1,16 @@
 import { Counter, type Registry } from "prom-client";
 
 /** Counts requests to the API server under the name that the ecosystem's dashboards read. */
-export function createRequestMetrics(registry: Registry) {
+export function createRequestMetrics(registry: Registry, host: string) {
   const requests = new Counter({
     name: "rest_client_requests_total",
-    help: "Requests to the API server, by HTTP status code (<error>: no answer) and method.",
-    labelNames: ["code", "method"],
+    help: "Requests to the API server, by HTTP status code (<error>: no answer), method and host.",
+    labelNames: ["code", "method", "host"],
     registers: [registry],
   });
   return {
-    answered: (method: string, code: number) => requests.inc({ method, code: String(code) }),
-    unanswered: (method: string) => requests.inc({ method, code: "<error>" }),
+    answered: (method: string, code: number) => requests.inc({ method, code: String(code), host }),
+    unanswered: (method: string) => requests.inc({ method, code: "<error>", host }),
   };
 }
 

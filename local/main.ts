@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { systemClock } from "../lib/clock.ts";
-import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
+import { explain } from "../lib/explain.ts";
 import { stopOnSignals } from "../lib/lifecycle.ts";
 import { createLogger } from "../lib/log.ts";
 import { localFlags, parseLocalConfig } from "./config.ts";
@@ -23,21 +23,7 @@ async function main(args: readonly string[]): Promise<number> {
     await runLocal(config, world, stop.signal);
     return 0;
   } catch (error) {
-    return explain(error, stop.signal);
+    if (stop.signal.aborted && error === stop.signal.reason) return 0;
+    return explain(error, { name: "rouse", command: "npm start --", flags: localFlags }, process);
   }
-}
-
-/** Says in one line why the program ends, and what its status is. */
-function explain(error: unknown, stop: AbortSignal): number {
-  if (stop.aborted && error === stop.reason) return 0;
-  if (error instanceof HelpRequested) {
-    process.stdout.write(usage("npm start --", localFlags));
-    return 0;
-  }
-  if (error instanceof FlagError) {
-    process.stderr.write(`${error.message}\n\n${usage("npm start --", localFlags)}`);
-    return 2;
-  }
-  process.stderr.write(`rouse: ${error instanceof Error ? error.message : String(error)}\n`);
-  return 1;
 }

@@ -1,12 +1,10 @@
 import { loadConnection } from "../kube/connection.ts";
 import { createKubeClient } from "../kube/http-client.ts";
 import { systemClock } from "../lib/clock.ts";
-import { FlagError, HelpRequested, usage } from "../lib/flags.ts";
+import { explain } from "../lib/explain.ts";
 import { stopOnSignals } from "../lib/lifecycle.ts";
 import { migrateFlags, parseMigrateConfig } from "./config.ts";
 import { runMigration } from "./run.ts";
-
-const program = "npm run migrate --";
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -20,19 +18,6 @@ async function main(args: readonly string[]): Promise<number> {
     const say = (line: string) => void process.stdout.write(`${line}\n`);
     return (await runMigration(config, { client, clock: systemClock, say }, stop.signal)) ? 0 : 1;
   } catch (error) {
-    return explain(error);
+    return explain(error, { name: "migrate", command: "npm run migrate --", flags: migrateFlags }, process);
   }
-}
-
-function explain(error: unknown): number {
-  if (error instanceof HelpRequested) {
-    process.stdout.write(usage(program, migrateFlags));
-    return 0;
-  }
-  if (error instanceof FlagError) {
-    process.stderr.write(`${error.message}\n\n${usage(program, migrateFlags)}`);
-    return 2;
-  }
-  process.stderr.write(`migrate: ${error instanceof Error ? error.message : String(error)}\n`);
-  return 1;
 }

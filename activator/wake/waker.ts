@@ -5,8 +5,8 @@ import { ApiError, ApiUnreachable, isConflict, isNotFound } from "../../kube/err
 import { type Backoff, backoffDelayMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { abortable } from "../../lib/lifecycle.ts";
+import { type Rate, TokenBuckets } from "../../lib/token-buckets.ts";
 import { ActivatorError } from "../errors.ts";
-import { type Rate, TokenBuckets } from "./token-bucket.ts";
 
 export interface Wake {
   /** Whether this caller's request is the one that woke. */

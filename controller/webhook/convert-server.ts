@@ -3,17 +3,17 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { convertReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
 import type { ConvertibleKind } from "../../api/conversion/convert.ts";
+import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificate-source.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { BodyBudget, BodyRefused } from "./body-budget.ts";
-import type { CertificateSource } from "./certificate-source.ts";
 import { conversionPath } from "./trusted-authorities.ts";
 
 export interface ConvertServerOptions {
   /** 0 is any that is free. */
   readonly port: number;
-  readonly certificates: Pick<CertificateSource, "current" | "onChange">;
+  readonly certificates: ShownCertificates;
   readonly kinds: readonly ConvertibleKind[];
   readonly clock: Clock;
   readonly log: Logger;
@@ -57,7 +57,7 @@ export async function startConvertServer({
   server.maxConnections = connectionsMax;
   // A client that breaks off its handshake is no news.
   server.on("tlsClientError", (err) => log.debug({ err }, "a TLS handshake with the webhook failed"));
-  const following = certificates.onChange(() => server.setSecureContext(secretsOf(certificates)));
+  const following = keepShowing(server, certificates);
   await listen(server, port);
   const failed = new Promise<never>((_, reject) => server.once("error", reject));
   failed.catch(() => {}); // whoever does not race it must not be killed by it
@@ -105,11 +105,6 @@ function parseJson(text: string): unknown {
     throw new NoConversionReview("the body is no JSON", { cause });
   }
 }
-
-const secretsOf = ({ current }: Pick<CertificateSource, "current">) => {
-  const { certificate, key } = current();
-  return { cert: certificate, key };
-};
 
 function listen(server: Server, port: number): Promise<void> {
   return new Promise((resolve, reject) => {

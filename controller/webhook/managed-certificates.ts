@@ -2,11 +2,11 @@ import { type Secret, secretType } from "../../api/core.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../../kube/errors.ts";
+import { type CertificateSource, CurrentCertificate } from "../../lib/certificate-source.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { startTask } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { type CertificateSet, certificateSecretData, readCertificateSecret } from "./certificate-secret.ts";
-import { type CertificateSource, CurrentCertificate } from "./certificate-source.ts";
 import {
   makeCertificates,
   serverHostName,
@@ -64,7 +64,7 @@ export async function startManagedCertificates(options: ManagedCertificatesOptio
   });
   return {
     failed: task.failed,
-    current: () => current.get(),
+    current: () => current.current(),
     onChange: (listener) => current.onChange(listener),
     [Symbol.asyncDispose]: () => task[Symbol.asyncDispose](),
   };

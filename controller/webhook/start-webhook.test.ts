@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
 import type { KubeClient } from "../../kube/client.ts";
+import { lookEveryMs } from "../../lib/certificate-files.ts";
 import { FakeClock, systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
 import { generatedAlpha } from "../../test/support/generated-versions.ts";
@@ -23,7 +24,6 @@ import {
 } from "../../test/support/webhook-world.ts";
 import { parseControllerConfig } from "../config.ts";
 import { startController } from "../start.ts";
-import { lookEveryMs } from "./external-certificates.ts";
 import { makeCertificates } from "./make-certificates.ts";
 import { startWebhook } from "./start-webhook.ts";
 import type { WebhookConfig } from "./webhook-config.ts";
@@ -126,7 +126,10 @@ describe("a certificate of somebody else's making", () => {
     const firstAuthority = await put();
     await using api = await openWebhookApi();
     const clock = new FakeClock();
-    const config = { ...managed, certificateFiles: { directory, certName: "tls.crt", keyName: "tls.key" } };
+    const config = {
+      ...managed,
+      certificateFiles: { certificate: join(directory, "tls.crt"), key: join(directory, "tls.key") },
+    };
     await using webhook = await startWebhook(config, { client: api.client, clock, log: silentLogger, clusterDomain });
     const call = (ca: string) => callWebhook({ port: webhook.port, ca, body: reviewOf([], core.beta) });
     expect((await call(firstAuthority)).code).toBe(200);

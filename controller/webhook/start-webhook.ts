@@ -1,11 +1,11 @@
 import { allKinds, coreKinds } from "../../api/conversion/convert.ts";
 import type { KubeClient } from "../../kube/client.ts";
+import { startCertificateFiles } from "../../lib/certificate-files.ts";
+import type { CertificateSource } from "../../lib/certificate-source.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { CertificateSource } from "./certificate-source.ts";
 import { startConvertServer } from "./convert-server.ts";
-import { startExternalCertificates } from "./external-certificates.ts";
 import { startManagedCertificates } from "./managed-certificates.ts";
 import type { WebhookConfig } from "./webhook-config.ts";
 
@@ -47,6 +47,6 @@ function startCertificates(
   parts: WebhookParts,
 ): Promise<CertificateSource> {
   return certificateFiles
-    ? startExternalCertificates(certificateFiles, parts)
+    ? startCertificateFiles(certificateFiles, { ...parts, server: "the webhook" })
     : startManagedCertificates({ ...parts, service });
 }

@@ -2,31 +2,36 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { FakeClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
-import { waiting } from "../../test/support/sandbox-lab.ts";
-import { webhookService } from "../../test/support/webhook-world.ts";
-import { lookEveryMs, NoCertificateFiles, startExternalCertificates } from "./external-certificates.ts";
-import { makeCertificates } from "./make-certificates.ts";
+import { waiting } from "../test/support/sandbox-lab.ts";
+import { lookEveryMs, NoCertificateFiles, startCertificateFiles } from "./certificate-files.ts";
+import { makeAuthority, makeServerCertificate } from "./certificates.ts";
+import { FakeClock } from "./clock.ts";
+import { silentLogger } from "./log.ts";
 
-const newPair = async () => (await makeCertificates(webhookService, "cluster.local", new Date("2026-01-01"))).server;
+const validity = { notBefore: new Date("2026-01-01"), notAfter: new Date("2027-01-01") };
+const authority = await makeAuthority("an authority", validity);
+const newPair = () =>
+  makeServerCertificate(authority, { commonName: "here", dnsNames: ["here"], ipAddresses: [], validity });
 const [first, second] = await Promise.all([newPair(), newPair()]);
 
 async function openDirectory(files: Readonly<Record<string, string>>) {
   const path = await mkdtemp(join(tmpdir(), "webhook-certs-"));
   const write = async (name: string, text: string) => writeFile(join(path, name), text);
   for (const [name, text] of Object.entries(files)) await write(name, text);
-  const usual = { directory: path, certName: "tls.crt", keyName: "tls.key" };
+  const usual = { certificate: join(path, "tls.crt"), key: join(path, "tls.key"), combined: join(path, "cert.pem") };
   return { path, usual, write, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
 }
 
-const start = (files: Parameters<typeof startExternalCertificates>[0], clock = new FakeClock()) =>
-  startExternalCertificates(files, { clock, log: silentLogger });
+const start = (files: Parameters<typeof startCertificateFiles>[0], clock = new FakeClock()) =>
+  startCertificateFiles(files, { server: "the test", clock, log: silentLogger });
 
 describe("a certificate that somebody else puts into a directory", () => {
   it("is shown from its two files, whatever they are called", async () => {
     await using directory = await openDirectory({ "a.pem": first.certificate, "b.pem": first.key });
-    await using certificates = await start({ ...directory.usual, certName: "a.pem", keyName: "b.pem" });
+    await using certificates = await start({
+      certificate: join(directory.path, "a.pem"),
+      key: join(directory.path, "b.pem"),
+    });
     expect(certificates.current()).toEqual(first);
   });
 
@@ -37,17 +42,17 @@ describe("a certificate that somebody else puts into a directory", () => {
     expect(certificates.current()).toEqual({ certificate: both, key: both });
   });
 
-  it("O16: under names of its own is not looked for elsewhere", async () => {
+  it("is not looked for in one file unless told", async () => {
     await using directory = await openDirectory({ "cert.pem": `${first.key}\n${first.certificate}` });
-    const custom = { ...directory.usual, certName: "mine.crt" };
-    await expect(start(custom)).rejects.toThrow(`${directory.path} has no file mine.crt and no file tls.key`);
+    const { certificate, key } = directory.usual;
+    await expect(start({ certificate, key })).rejects.toThrow(`no file ${certificate} and no file ${key} for the test`);
   });
 
   it("stops the start when half of it is missing, is no file, or does not fit", async () => {
     await using half = await openDirectory({ "tls.crt": first.certificate, "cert.pem": first.certificate });
-    await expect(start(half.usual)).rejects.toThrow("has no file tls.key for the webhook");
+    await expect(start(half.usual)).rejects.toThrow(`there is no file ${half.usual.key} for the test`);
     await mkdir(join(half.path, "tls.key"));
-    await expect(start(half.usual)).rejects.toThrow("has no file tls.key for the webhook");
+    await expect(start(half.usual)).rejects.toThrow(`there is no file ${half.usual.key} for the test`);
     await using unfit = await openDirectory({ "tls.crt": first.certificate, "tls.key": second.key });
     await expect(start(unfit.usual)).rejects.toThrow(NoCertificateFiles);
   });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { FakeClock } from "../../lib/clock.ts";
-import { TokenBuckets } from "./token-bucket.ts";
+import { FakeClock } from "./clock.ts";
+import { TokenBuckets } from "./token-buckets.ts";
 
 it("a key may burst, then goes at its rate, and knows in advance how long it has to wait", async () => {
   const clock = new FakeClock();

@@ -1,4 +1,4 @@
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "./clock.ts";
 
 export interface Rate {
   readonly perSecond: number;
