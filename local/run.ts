@@ -9,6 +9,7 @@ import { activatorsAt } from "../controller/suspension/activators.ts";
 import { drainCalls } from "../controller/suspension/drain-client.ts";
 import { connectionFor } from "../kube/connection.ts";
 import { createKubeClient } from "../kube/http-client.ts";
+import { loopbackClusterIps } from "../kube/memory/kinds/builtin/cluster-ips.ts";
 import { servedKinds } from "../kube/memory/kinds/served-kinds.ts";
 import { PodLogRefused, type PodLogRequest, type PodLogSource } from "../kube/memory/pod-log-source.ts";
 import { type MemoryApiServer, startMemoryApiServer } from "../kube/memory/start-memory-api-server.ts";
@@ -19,6 +20,8 @@ import type { LocalConfig } from "./config.ts";
 import { type Credentials, makeCredentials, makeKubeconfig } from "./credentials.ts";
 import { openDataDirectory, writeWhole } from "./data-directory.ts";
 import { startKubelet } from "./kubelet/start-kubelet.ts";
+import { type LoopbackPlaces, loopbackPlaces, usableLoopback } from "./loopback-places.ts";
+import { startServiceProxy } from "./proxy/start-service-proxy.ts";
 import { namingThePort } from "./taken-port.ts";
 import { tour } from "./tour.ts";
 import { type Addresses, describeAddresses } from "./words.ts";
@@ -55,12 +58,15 @@ const controllerFlags = [
 export async function runLocal(config: LocalConfig, world: LocalWorld, stop: AbortSignal): Promise<void> {
   const { clock, log, say } = world;
   using data = openDataDirectory(config.dataDir);
+  const places = loopbackPlaces(data.path);
+  // Where Services lead to the activator: it opens a port there for each port of a sandbox.
+  const front = await usableLoopback(places.activator, log);
   const credentials = await makeCredentials(clock);
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
 
   const podLogs = new LateBoundPodLogs();
-  await using api = await startApi(config, world, { directory: data.path, credentials, podLogs });
+  await using api = await startApi(config, world, { directory: data.path, places, credentials, podLogs });
   const connection = connectionFor({ server: api.url, token: credentials.token, ca: credentials.authority });
   await using client = createKubeClient(connection, { userAgent: "rouse-local", registry });
   await using kubelet = startKubelet({ client, clock, log, dataDir: data.path, environment: world.environment });
@@ -77,12 +83,19 @@ export async function runLocal(config: LocalConfig, world: LocalWorld, stop: Abo
   });
   const wakes: WakeTimeline[] = [];
   await using activator = await namingThePort(config.port, "activator", "--port", () =>
-    startActivator(activatorConfig(config), { client, clock, log, registry, onWake: (wake) => void wakes.push(wake) }),
+    startActivator(activatorConfig(config, front), {
+      client,
+      clock,
+      log,
+      registry,
+      onWake: (wake) => void wakes.push(wake),
+    }),
   );
 
-  if (activator.drainPort !== undefined) drainAddresses.push({ id: "local", host, port: activator.drainPort });
+  if (activator.drainPort !== undefined) drainAddresses.push({ id: "local", host: front, port: activator.drainPort });
 
-  const parts: readonly Running[] = [api, kubelet, controller, activator];
+  await using proxy = startServiceProxy({ client, clock, log });
+  const parts: readonly Running[] = [api, kubelet, controller, activator, proxy];
   const failed = Promise.race(parts.map((part) => part.failed));
   const addresses: Addresses = {
     api: api.url,
@@ -92,7 +105,7 @@ export async function runLocal(config: LocalConfig, world: LocalWorld, stop: Abo
     domain,
   };
   const begin = async () => {
-    await Promise.all([kubelet.synced, controller.synced]);
+    await Promise.all([kubelet, controller, proxy].map(({ synced }) => synced));
     writeWhole(addresses.kubeconfig, makeKubeconfig(api.url, credentials), 0o600);
     say(`\nRouse runs on this machine, for you alone:\n\n${describeAddresses(addresses)}`);
     await tour({ ...world, client, addresses, activatorPort: activator.proxyPort, wakes }, config.examples, stop);
@@ -106,7 +119,12 @@ export async function runLocal(config: LocalConfig, world: LocalWorld, stop: Abo
 function startApi(
   config: LocalConfig,
   { clock, log }: LocalWorld,
-  parts: { readonly directory: string; readonly credentials: Credentials; readonly podLogs: PodLogSource },
+  parts: {
+    readonly directory: string;
+    readonly places: LoopbackPlaces;
+    readonly credentials: Credentials;
+    readonly podLogs: PodLogSource;
+  },
 ): Promise<MemoryApiServer> {
   const { certificate, key } = parts.credentials.server;
   return namingThePort(config.apiPort, "API server", "--api-port", () =>
@@ -117,7 +135,7 @@ function startApi(
       port: config.apiPort,
       tls: { cert: certificate, key },
       token: parts.credentials.token,
-      kinds: servedKinds(),
+      kinds: servedKinds({ clusterIps: loopbackClusterIps(parts.places.firstService) }),
       podLogs: parts.podLogs,
       // What is thrown away at the end need not be written down.
       ...(config.dataDir !== undefined && { dataDir: join(parts.directory, "api") }),
@@ -126,7 +144,7 @@ function startApi(
 }
 
 /** The activator as a person at one machine wants it: no token on loopback, and no autoscaler that could add a node. */
-function activatorConfig({ port }: LocalConfig) {
+function activatorConfig({ port }: LocalConfig, front: string) {
   const flags = [
     `--http-bind-address=${host}:${port}`,
     "--metrics-bind-address=",
@@ -136,7 +154,8 @@ function activatorConfig({ port }: LocalConfig) {
     "--allow-loopback-pod-ip=true",
     "--unschedulable-grace=2s",
     "--drain-settle=0s",
-    `--drain-bind-address=${host}:0`,
+    `--drain-bind-address=${front}:0`,
+    `--tcp-front-bind-address=${front}`,
     "--shutdown-timeout=5s",
   ];
   return parseActivatorConfig(flags, {});
