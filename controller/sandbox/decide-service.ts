@@ -1,15 +1,16 @@
 import type { Service, ServicePort } from "../../api/core.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
+import { usesTcpFront } from "../../api/tcp-front.ts";
 import { compactPatch, mapPatch } from "../merge-patch.ts";
 import { ownershipOf } from "../ownership.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
 import type { Action } from "./actions.ts";
 import { isAdoptable, refusalToAdopt } from "./adoption.ts";
-import { makeService, takeOverService } from "./make-service.ts";
+import { isFront, makeService, type ServiceForm, takeOverService } from "./make-service.ts";
 import type { Observed } from "./observed.ts";
 import { trackingLabels } from "./pod-metadata.ts";
-import { servicePorts } from "./service-ports.ts";
+import { frontPorts, servicePorts } from "./service-ports.ts";
 
 /** The three answers to `spec.service`: wanted, unwanted, and nothing said, which keeps one that is there. */
 export function decideService(observed: Observed): readonly Action[] {
@@ -23,26 +24,45 @@ export function decideService(observed: Observed): readonly Action[] {
   }
 }
 
-function wanted({ sandbox, service }: Observed): readonly Action[] {
-  if (!service) return [{ do: "createService", service: makeService(sandbox) }];
+function wanted({ sandbox, service, hasActivators }: Observed): readonly Action[] {
+  const form: ServiceForm = hasActivators && usesTcpFront(sandbox.spec) ? "front" : "pod";
+  const create: Action = { do: "createService", service: makeService(sandbox, form) };
+  if (!service) return [create];
   switch (ownershipOf(service, sandbox)) {
     case "owned":
-      return repair(sandbox, service, portsPatch(sandbox, service));
+      return isFront(service) === (form === "front")
+        ? repair(sandbox, service, form, portsPatch(sandbox, service, form))
+        : remake(service, create);
     case "foreign":
       return [refuse(refusalToAdopt("Service", service))];
     case "unowned":
-      return takeOver(sandbox, service);
+      return takeOver(sandbox, service, form);
   }
 }
 
-function takeOver(sandbox: Stored<Sandbox>, service: Stored<Service>): readonly Action[] {
+/**
+ * The address of a Service cannot be changed. A selector that is taken off leaves its slices behind, with addresses of
+ * Pods that may be another's one day.
+ */
+function remake(service: Stored<Service>, create: Action): readonly Action[] {
+  return service.metadata.deletionTimestamp ? [] : [{ do: "deleteService", service }, create];
+}
+
+function takeOver(sandbox: Stored<Sandbox>, service: Stored<Service>, form: ServiceForm): readonly Action[] {
   if (!isAdoptable(service, sandbox)) return [refuse(refusalToAdopt("Service", service))];
-  const { clusterIP } = service.spec ?? {};
-  if (clusterIP && clusterIP !== "None") {
-    const why = `Service ${service.metadata.name} cannot be adopted: its clusterIP ${clusterIP} is immutable and a headless Service is needed`;
-    return [refuse(why)];
-  }
-  return [{ do: "replaceService", service: takeOverService(service, sandbox) }];
+  const refusal = form === "front" ? refusalOfFront(service) : refusalOfHeadless(service);
+  return [refusal ? refuse(refusal) : { do: "replaceService", service: takeOverService(service, sandbox, form) }];
+}
+
+function refusalOfHeadless({ metadata, spec: { clusterIP } = {} }: Stored<Service>): string | undefined {
+  if (!clusterIP || clusterIP === "None") return undefined;
+  return `Service ${metadata.name} cannot be adopted: its clusterIP ${clusterIP} is immutable and a headless Service is needed`;
+}
+
+function refusalOfFront(service: Stored<Service>): string | undefined {
+  if (isFront(service)) return undefined;
+  const { metadata, spec: { clusterIP = "None" } = {} } = service;
+  return `Service ${metadata.name} cannot be adopted: its clusterIP is ${clusterIP}, and one with an address and without a selector is needed`;
 }
 
 function unwanted({ sandbox, service }: Observed): readonly Action[] {
@@ -54,7 +74,7 @@ function kept({ sandbox, service }: Observed): readonly Action[] {
   if (!service) return [];
   switch (ownershipOf(service, sandbox)) {
     case "owned":
-      return repair(sandbox, service, undefined);
+      return repair(sandbox, service, "pod", undefined);
     case "foreign":
       return [refuse(refusalToAdopt("Service", service))];
     case "unowned":
@@ -62,25 +82,31 @@ function kept({ sandbox, service }: Observed): readonly Action[] {
   }
 }
 
-/** Labels of others stay; the selector is exactly ours. */
+/** Labels of others stay; the selector is exactly ours, where there is to be one. */
 function repair(
   sandbox: Stored<Sandbox>,
   service: Stored<Service>,
+  form: ServiceForm,
   ports: readonly ServicePort[] | undefined,
 ): readonly Action[] {
   const tracking = trackingLabels(sandbox);
   const { labels } = service.metadata;
   const labelsPatch = mapPatch(labels, { ...labels, ...tracking });
+  const selector = form === "pod" ? mapPatch(service.spec?.selector, tracking) : undefined;
   const patch = compactPatch({
     metadata: labelsPatch && { labels: labelsPatch },
-    spec: compactPatch({ selector: mapPatch(service.spec?.selector, tracking), ports }),
+    spec: compactPatch({ selector, ports }),
   });
   return patch ? [{ do: "patchService", service, patch }] : [];
 }
 
 /** All ports when they differ in what we give to them; what the server adds (nodePort and the like) does not count. */
-function portsPatch(sandbox: Stored<Sandbox>, service: Stored<Service>): readonly ServicePort[] | undefined {
-  const ports = servicePorts(sandbox.spec.podTemplate.spec);
+function portsPatch(
+  sandbox: Stored<Sandbox>,
+  service: Stored<Service>,
+  form: ServiceForm,
+): readonly ServicePort[] | undefined {
+  const ports = (form === "front" ? frontPorts : servicePorts)(sandbox.spec.podTemplate.spec);
   return semanticallyEqual((service.spec?.ports ?? []).map(ourPart), ports) ? undefined : ports;
 }
 

@@ -3,10 +3,17 @@ import type { Stored } from "../../api/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
 import { controllerReference, withController } from "../ownership.ts";
 import { trackingLabels } from "./pod-metadata.ts";
-import { servicePorts } from "./service-ports.ts";
+import { frontPorts, servicePorts } from "./service-ports.ts";
 
-/** The headless Service of a sandbox: its name in the cluster's DNS leads to the Pod's own address. */
-export function makeService(sandbox: Stored<Sandbox>): Service {
+/**
+ * Where a sandbox's name in the cluster's DNS leads.
+ *
+ * - `pod`: headless, to the Pod's own address;
+ * - `front`: an address of the cluster, and behind it the activators, which an EndpointSlice of ours lists.
+ */
+export type ServiceForm = "pod" | "front";
+
+export function makeService(sandbox: Stored<Sandbox>, form: ServiceForm): Service {
   const { name, namespace = "" } = sandbox.metadata;
   return {
     apiVersion: "v1",
@@ -17,12 +24,16 @@ export function makeService(sandbox: Stored<Sandbox>): Service {
       labels: trackingLabels(sandbox),
       ownerReferences: [controllerReference(sandboxType, sandbox)],
     },
-    spec: { clusterIP: "None", ...headlessSpec(sandbox) },
+    spec: { ...(form === "pod" && { clusterIP: "None" }), ...specOf(sandbox, form) },
   };
 }
 
 /** A Service that was made for the sandbox beforehand, taken over whole. */
-export function takeOverService(service: Stored<Service>, sandbox: Stored<Sandbox>): Stored<Service> {
+export function takeOverService(
+  service: Stored<Service>,
+  sandbox: Stored<Sandbox>,
+  form: ServiceForm,
+): Stored<Service> {
   const { metadata } = service;
   return {
     ...service,
@@ -31,11 +42,17 @@ export function takeOverService(service: Stored<Service>, sandbox: Stored<Sandbo
       labels: { ...metadata.labels, ...trackingLabels(sandbox) },
       ownerReferences: withController(service, controllerReference(sandboxType, sandbox)),
     },
-    spec: { ...service.spec, ...headlessSpec(sandbox) },
+    spec: { ...service.spec, ...specOf(sandbox, form) },
   };
 }
 
-const headlessSpec = (sandbox: Stored<Sandbox>) => ({
-  selector: trackingLabels(sandbox),
-  ports: servicePorts(sandbox.spec.podTemplate.spec),
-});
+function specOf(sandbox: Stored<Sandbox>, form: ServiceForm): Pick<NonNullable<Service["spec"]>, "selector" | "ports"> {
+  const { spec } = sandbox.spec.podTemplate;
+  return form === "front"
+    ? { ports: frontPorts(spec) }
+    : { selector: trackingLabels(sandbox), ports: servicePorts(spec) };
+}
+
+/** Whether a Service has an address of the cluster and no selector, so that only slices of ours say where it leads. */
+export const isFront = ({ spec }: Pick<Service, "spec">): boolean =>
+  Boolean(spec?.clusterIP) && spec?.clusterIP !== "None" && Object.keys(spec?.selector ?? {}).length === 0;

@@ -31,7 +31,7 @@ export const podIndexes = {
 export function observe(
   key: string,
   views: SandboxViews,
-): Omit<Observed, "now" | "writeBehind" | "suspending"> | undefined {
+): Omit<Observed, "now" | "writeBehind" | "hasActivators" | "suspending"> | undefined {
   const sandbox = views.sandboxes.get(key);
   if (!sandbox || sandbox.metadata.deletionTimestamp) return undefined;
   return {

@@ -13,6 +13,8 @@ export interface Observed {
   /** The PersistentVolumeClaims that are there, by name. */
   readonly claims: ReadonlyMap<string, Stored<PersistentVolumeClaim>>;
   readonly writeBehind: WriteBehind;
+  /** Whether there are activators, to which the Service of a sandbox may lead. */
+  readonly hasActivators: boolean;
   /** Its Pod is being taken away by a handshake that is not over: nobody else does anything about that Pod. */
   readonly suspending: boolean;
 }

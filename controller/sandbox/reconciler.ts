@@ -33,6 +33,7 @@ export interface SandboxReconcilerOptions {
   /** How long a change of a Pod's metadata alone may wait; 0 writes it at once. */
   readonly writeBehindWindowMs: number;
   readonly suspender: Suspender;
+  readonly hasActivators: boolean;
   /** Absent where nothing sleeps by itself. */
   readonly activity: ActivityTimesKeeper | undefined;
 }
@@ -87,11 +88,11 @@ export class SandboxReconciler {
   }
 
   #observe(key: string, standing: Standing = { is: "none" }): Observed | undefined {
-    const { views, clock, suspender } = this.#options;
+    const { views, clock, suspender, hasActivators } = this.#options;
     const seen = observe(key, views);
     if (!seen) return undefined;
     const suspending = suspender.isPending(seen, standing);
-    return { ...seen, now: clock.now(), writeBehind: this.#windows.of(key), suspending };
+    return { ...seen, now: clock.now(), writeBehind: this.#windows.of(key), hasActivators, suspending };
   }
 
   /** A child that turned out to be there already makes us look and decide once more, with it in view. */

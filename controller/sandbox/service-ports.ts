@@ -1,4 +1,5 @@
 import type { ContainerPort, PodSpec, ServicePort } from "../../api/core.ts";
+import { fallbackPort } from "../../api/default-port.ts";
 
 interface Wanted {
   readonly port: number;
@@ -17,6 +18,14 @@ export function servicePorts(spec: PodSpec): readonly ServicePort[] {
   return wanted
     .map(({ port, protocol }, at): ServicePort => ({ name: names[at] ?? "", port, protocol, targetPort: port }))
     .sort((a, b) => a.port - b.port || compareText(a.protocol ?? "", b.protocol ?? ""));
+}
+
+/** The ports of a Service that leads to the activators: they carry TCP, to what is declared or else where a sandbox listens. */
+export function frontPorts(spec: PodSpec): readonly ServicePort[] {
+  const carried = servicePorts(spec).filter(({ protocol }) => protocol === "TCP");
+  return carried.length > 0
+    ? carried
+    : servicePorts({ containers: [{ name: "", ports: [{ containerPort: fallbackPort }] }] });
 }
 
 function wantedPorts({ containers, initContainers = [] }: PodSpec): readonly Wanted[] {

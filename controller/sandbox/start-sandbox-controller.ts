@@ -73,6 +73,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
     clusterDomain,
     writeBehindWindowMs,
     suspender,
+    hasActivators: options.activators !== undefined,
     activity: idleWatch,
   });
   const kind = startKind({

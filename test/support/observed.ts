@@ -10,6 +10,7 @@ export function anObservation(seen: Partial<Observed> = {}): Observed {
     service: undefined,
     claims: new Map(),
     writeBehind: { windowMs: 0, waitedMs: undefined },
+    hasActivators: false,
     suspending: false,
     ...seen,
   };
