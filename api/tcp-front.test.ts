@@ -12,9 +12,10 @@ const sliceSaying = (written: string) => ({ metadata: { name: "s", annotations: 
 
 describe("which activator ports stand for a sandbox", () => {
   it("is read from a slice as it was written", () => {
-    const freed = { ...front, freedAt: "2026-01-01T00:00:00Z" };
-    expect(tcpFrontOf(sliceSaying(formatTcpFront(front)))).toEqual(front);
-    expect(tcpFrontOf(sliceSaying(formatTcpFront(freed)))).toEqual(freed);
+    const freedAt = "2026-01-01T00:00:00Z";
+    for (const one of [front, { ...front, freedAt }, { ...front, freedPorts: [{ activatorPort: 10_001, freedAt }] }]) {
+      expect(tcpFrontOf(sliceSaying(formatTcpFront(one)))).toEqual(one);
+    }
   });
 
   it.each([
@@ -24,6 +25,10 @@ describe("which activator ports stand for a sandbox", () => {
     {
       what: "has an impossible port",
       written: JSON.stringify({ ...front, ports: [{ ...front.ports[0], activatorPort: 0 }] }),
+    },
+    {
+      what: "has a port that was freed at no time",
+      written: JSON.stringify({ ...front, freedPorts: [{ activatorPort: 10_001 }] }),
     },
     { what: "was freed at no time", written: JSON.stringify({ ...front, freedAt: "soon" }) },
   ])("is nothing where the annotation $what", ({ written }) => {

@@ -55,6 +55,14 @@ export interface TcpFront {
   readonly ports: readonly TcpFrontPort[];
   /** RFC 3339. Set when nobody may use the ports any more; they are given to nobody else for a while. */
   readonly freedAt?: string;
+  /** Ports that stood for a port of the sandbox, and stand for nothing; they too are given to nobody else for a while. */
+  readonly freedPorts?: readonly FreedPort[];
+}
+
+export interface FreedPort {
+  readonly activatorPort: number;
+  /** RFC 3339. */
+  readonly freedAt: string;
 }
 
 export interface TcpFrontPort {
@@ -85,11 +93,18 @@ export function tcpFrontOf({ metadata }: Pick<EndpointSlice, "metadata">): TcpFr
   } catch {
     return undefined;
   }
-  const { sandboxName, sandboxUid, ports, freedAt } = value ?? {};
+  const { sandboxName, sandboxUid, ports, freedAt, freedPorts = [] } = value ?? {};
   if (!isText(sandboxName) || !isText(sandboxUid) || !Array.isArray(ports) || !ports.every(isTcpFrontPort))
     return undefined;
-  if (freedAt !== undefined && !(isText(freedAt) && !Number.isNaN(Date.parse(freedAt)))) return undefined;
-  return { sandboxName, sandboxUid, ports, ...(freedAt !== undefined && { freedAt }) };
+  if (freedAt !== undefined && !isTime(freedAt)) return undefined;
+  if (!Array.isArray(freedPorts) || !freedPorts.every(isFreedPort)) return undefined;
+  return {
+    sandboxName,
+    sandboxUid,
+    ports,
+    ...(freedAt !== undefined && { freedAt }),
+    ...(freedPorts.length > 0 && { freedPorts }),
+  };
 }
 
 /** Whether a front stands for this very sandbox, and still does. */
@@ -99,6 +114,14 @@ export const standsFor = (front: TcpFront, { metadata: { name, uid } }: Sandbox)
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
 const isPort = (value: unknown): value is number =>
   Number.isInteger(value) && Number(value) > 0 && Number(value) < 65_536;
+
+const isTime = (value: unknown): value is string => isText(value) && !Number.isNaN(Date.parse(value));
+
+function isFreedPort(value: unknown): value is FreedPort {
+  if (typeof value !== "object" || value === null) return false;
+  const { activatorPort, freedAt } = value as Partial<Record<keyof FreedPort, unknown>>;
+  return isPort(activatorPort) && isTime(freedAt);
+}
 
 function isTcpFrontPort(value: unknown): value is TcpFrontPort {
   if (typeof value !== "object" || value === null) return false;
