@@ -24,6 +24,7 @@ describe("the controller's command line", () => {
         certificateFiles: undefined,
         extensions: false,
       },
+      tcpFronts: { quarantineMs: 600_000, writesPerSecond: 200 },
       warnings: [],
     });
   });

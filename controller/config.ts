@@ -9,6 +9,7 @@ import { type ControllerFlagName, controllerFlags } from "./controller-flags.ts"
 import { type ExtensionsConfig, extensionsConfigOf } from "./extensions-config.ts";
 import { type MetricsConfig, metricsConfigOf } from "./metrics-config.ts";
 import type { ActivatorsConfig } from "./suspension/find-activators.ts";
+import type { TcpFrontSettings } from "./tcp-front/start-tcp-front-controller.ts";
 import type { WebhookConfig } from "./webhook/webhook-config.ts";
 
 /** What the controller is asked to do, read once from its command line. */
@@ -43,6 +44,7 @@ export interface ControllerConfig {
   readonly activators: ActivatorsConfig | undefined;
   /** Where traces are exported to; undefined: there are none. */
   readonly traceCollector: URL | undefined;
+  readonly tcpFronts: TcpFrontSettings;
   /** What was asked for and will not happen; to be logged. */
   readonly warnings: readonly string[];
 }
@@ -92,6 +94,10 @@ export function parseControllerConfig(args: readonly string[], environment: Envi
     webhook: values["enable-webhook"] ? webhookOf(values) : undefined,
     activators: activatorsOf(values),
     traceCollector: traceCollectorOf(values, environment),
+    tcpFronts: {
+      quarantineMs: values["tcp-front-quarantine"],
+      writesPerSecond: values["tcp-front-writes-per-second"],
+    },
     warnings: warningsAbout(values, given),
   };
 }
@@ -105,6 +111,8 @@ const positive: readonly ControllerFlagName[] = [
   "sandbox-warm-pool-max-batch-size",
   "sandbox-warm-pool-readiness-grace-period",
   "sandbox-warm-pool-unschedulable-recheck-interval",
+  "tcp-front-quarantine",
+  "tcp-front-writes-per-second",
 ];
 
 const workerCounts = [

@@ -29,6 +29,9 @@ export const controllerFlags = {
   "activator-selector": flag.string("app=sandbox-router", "label selector of the activators' Pods"),
   "activator-drain-port": flag.integer(drainPortDefault, "where activators answer the controller"),
 
+  "tcp-front-quarantine": flag.duration(600_000, "how long a port by which a sandbox was reached is given to no other"),
+  "tcp-front-writes-per-second": flag.float(200, "EndpointSlices written per second, over all sandboxes, at most"),
+
   "sandbox-claim-concurrent-workers": flag.integer(50, "claims brought in line at the same time"),
   "sandbox-warm-pool-concurrent-workers": flag.integer(1, "pools brought in line at the same time"),
   "sandbox-template-concurrent-workers": flag.integer(1, "templates brought in line at the same time"),

@@ -23,6 +23,8 @@ import { drainCalls } from "./suspension/drain-client.ts";
 import { startActivatorFinder } from "./suspension/find-activators.ts";
 import type { Activators } from "./suspension/start-suspending.ts";
 import { SuspensionMetrics } from "./suspension/suspension-metrics.ts";
+import { startTcpFrontController } from "./tcp-front/start-tcp-front-controller.ts";
+import { TcpFrontMetrics } from "./tcp-front/tcp-front-metrics.ts";
 import { Traces } from "./traces.ts";
 import { registerPoolSizes } from "./warm-pool/pool-sizes.ts";
 import { startWebhook } from "./webhook/start-webhook.ts";
@@ -67,7 +69,8 @@ export async function startController(config: ControllerConfig, parts: Controlle
   // First of all: without it the API server cannot read what is stored in the older version, nor can our own stores.
   const webhook =
     config.webhook && stack.use(await startWebhook(config.webhook, { ...parts, clusterDomain: config.clusterDomain }));
-  const informers = stack.use(startInformers({ client, clock, log, trackedOnly: config.cachesTrackedOnly }));
+  const tcpFronts = (parts.activators ?? config.activators) !== undefined;
+  const informers = stack.use(startInformers({ client, clock, log, trackedOnly: config.cachesTrackedOnly, tcpFronts }));
   const extensions = config.extensions && stack.use(startExtensionInformers({ client, clock, log }));
   registerSandboxCensus(registry, () => informers.sandboxes.store.list());
   if (extensions) registerPoolSizes(registry, () => informers.sandboxes.store.list());
@@ -120,6 +123,7 @@ function startWork(
   const runtimeMetrics = createRuntimeMetrics(registry, clock);
   const suspensionMetrics = new SuspensionMetrics(registry);
   const traces = new Traces(tracer, log);
+  const tcpFrontMetrics = new TcpFrontMetrics(registry);
   const reportingInstance = identity.slice(0, 128);
   return startTask("the controllers", async (signal) => {
     const stopped = aborted(signal);
@@ -159,7 +163,22 @@ function startWork(
         labelDomains,
         reportingInstance,
       });
-    await Promise.race([stopped, sandboxes.failed, ...(extended ? [extended.failed] : [])]);
+    await using fronts =
+      activators &&
+      informers.slices &&
+      startTcpFrontController({
+        client,
+        clock,
+        log,
+        informers: { ...informers, slices: informers.slices },
+        activators,
+        settings: config.tcpFronts,
+        events,
+        metrics: tcpFrontMetrics,
+        runtimeMetrics,
+      });
+    const parts = [sandboxes, ...(extended ? [extended] : []), ...(fronts ? [fronts] : [])];
+    await Promise.race([stopped, ...parts.map(({ failed }) => failed)]);
   });
 }
 

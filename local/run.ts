@@ -5,7 +5,7 @@ import { startActivator } from "../activator/start.ts";
 import type { WakeTimeline } from "../api/wake-timeline.ts";
 import { parseControllerConfig } from "../controller/config.ts";
 import { startController } from "../controller/start.ts";
-import { activatorsAt } from "../controller/suspension/activators.ts";
+import { KnownActivators } from "../controller/suspension/activators.ts";
 import { drainCalls } from "../controller/suspension/drain-client.ts";
 import { connectionFor } from "../kube/connection.ts";
 import { createKubeClient } from "../kube/http-client.ts";
@@ -72,14 +72,14 @@ export async function runLocal(config: LocalConfig, world: LocalWorld, stop: Abo
   await using kubelet = startKubelet({ client, clock, log, dataDir: data.path, environment: world.environment });
   podLogs.bind(kubelet.podLogs);
   // The controller is there first, and asks nobody before the activator is, too.
-  const drainAddresses: { id: string; host: string; port: number }[] = [];
+  const activators = new KnownActivators();
   await using controller = await startController(parseControllerConfig(controllerFlags), {
     client,
     clock,
     log,
     registry,
     identity: "local",
-    activators: { finder: activatorsAt(() => drainAddresses), call: drainCalls(() => undefined, clock) },
+    activators: { finder: activators, call: drainCalls(() => undefined, clock) },
   });
   const wakes: WakeTimeline[] = [];
   await using activator = await namingThePort(config.port, "activator", "--port", () =>
@@ -92,7 +92,7 @@ export async function runLocal(config: LocalConfig, world: LocalWorld, stop: Abo
     }),
   );
 
-  if (activator.drainPort !== undefined) drainAddresses.push({ id: "local", host: front, port: activator.drainPort });
+  if (activator.drainPort !== undefined) activators.are([{ id: "local", host: front, port: activator.drainPort }]);
 
   await using proxy = startServiceProxy({ client, clock, log });
   const parts: readonly Running[] = [api, kubelet, controller, activator, proxy];

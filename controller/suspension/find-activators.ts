@@ -28,6 +28,7 @@ export function startActivatorFinder({ client, clock, log, config }: FindActivat
   return {
     synced: pods.synced,
     failed: pods.failed,
+    onChange: (listener) => pods.onChange(listener),
     known: () => pods.store.list().map((pod) => activatorOf(pod, drainPort)),
     async list(signal) {
       const { items } = await client.list(podType, selection, signal);

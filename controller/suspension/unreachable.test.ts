@@ -17,7 +17,7 @@ function aRound(status = readyStatus) {
   const activators = [activatorOf(aPodOf(aSandbox(), { name: "activator" }, status), 8446)];
   const state: { failure: Error | undefined; answer: unknown } = { failure: undefined, answer: { inFlight: 0 } };
   const rounds = new ActivatorRounds({
-    finder: { list: async () => activators, known: () => activators },
+    finder: { list: async () => activators, known: () => activators, onChange: () => new DisposableStack() },
     async call() {
       if (state.failure) throw state.failure;
       return state.answer;

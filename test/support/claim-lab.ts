@@ -193,7 +193,7 @@ async function startLabClaims(
     return intercept(call, proceed);
   });
   const base = { client: recorded, clock, log: silentLogger };
-  const informers = stack.use(startInformers({ ...base, trackedOnly: false }));
+  const informers = stack.use(startInformers({ ...base, trackedOnly: false, tcpFronts: false }));
   const extensions = stack.use(startExtensionInformers(base));
   await Promise.all([informers.synced, extensions.synced]);
   const registry = new Registry();

@@ -1,0 +1,57 @@
+import { isIPv6 } from "node:net";
+import type { Endpoint, EndpointPort, EndpointSlice, TcpFrontPort } from "../../api/tcp-front.ts";
+import type { SeenActivator } from "./observed-front.ts";
+
+type Family = Exclude<EndpointSlice["addressType"], "FQDN">;
+
+export interface Listed {
+  readonly endpoints: readonly Endpoint[];
+  readonly ports: readonly EndpointPort[];
+}
+
+/** The family of addresses that the activators have: of the first that is ready, else of any. */
+export function familyOf(activators: readonly SeenActivator[]): Family | undefined {
+  const one = activators.find(({ endpoint }) => endpoint.ready) ?? activators[0];
+  return one && addressFamily(one.endpoint.address);
+}
+
+const addressFamily = (address: string): Family => (isIPv6(address) ? "IPv6" : "IPv4");
+
+/**
+ * What a slice lists: the ports of the activator that accepts on most, and all that accept on these, for a slice cannot say
+ * more of one address than of another. While none is ready, those that are not stay: all at once they are
+ * more likely cut off from the API server than from their clients.
+ */
+export function chooseEndpoints(
+  ports: readonly TcpFrontPort[],
+  activators: readonly SeenActivator[],
+  family: EndpointSlice["addressType"],
+): Listed {
+  const ofFamily = activators.filter(({ endpoint }) => addressFamily(endpoint.address) === family);
+  const listed = listing(
+    ports,
+    ofFamily.filter(({ endpoint }) => endpoint.ready),
+  );
+  return listed.endpoints.length > 0 ? listed : listing(ports, ofFamily);
+}
+
+function listing(ports: readonly TcpFrontPort[], activators: readonly SeenActivator[]): Listed {
+  const carriedBy = ({ listensOn }: SeenActivator) => ports.filter(({ activatorPort }) => listensOn.has(activatorPort));
+  const carried = activators.map(carriedBy).reduce((most, each) => (each.length > most.length ? each : most), []);
+  if (carried.length === 0) return { endpoints: [], ports: [] };
+  const able = activators.filter(({ listensOn }) => carried.every(({ activatorPort }) => listensOn.has(activatorPort)));
+  return {
+    endpoints: able.map(endpointOf).sort((a, b) => compareText(a.addresses[0], b.addresses[0])),
+    ports: carried.map(({ name, activatorPort: port }) => ({ name, port, protocol: "TCP" })),
+  };
+}
+
+function endpointOf({ endpoint: { address, pod } }: SeenActivator): Endpoint {
+  return {
+    addresses: [address],
+    conditions: { ready: true, serving: true, terminating: false },
+    ...(pod && { targetRef: { kind: "Pod", ...pod } }),
+  };
+}
+
+const compareText = (a = "", b = ""): number => (a < b ? -1 : a > b ? 1 : 0);

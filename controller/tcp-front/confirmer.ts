@@ -1,0 +1,136 @@
+import { drainPaths, listeningPortsLimit, parseListeningPorts } from "../../api/drain-protocol.ts";
+import type { EndpointSlice } from "../../api/tcp-front.ts";
+import { type Backoff, backoffDelayMs } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { type Running, startTask } from "../../lib/lifecycle.ts";
+import type { Logger } from "../../lib/log.ts";
+import type { Activator, ActivatorFinder } from "../suspension/activators.ts";
+import type { DrainCall } from "../suspension/drain-client.ts";
+import { Confirmations, type Lane } from "./confirmations.ts";
+
+export interface ConfirmerOptions {
+  readonly finder: ActivatorFinder;
+  readonly call: DrainCall;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** More, or less, is known about a sandbox of this UID. */
+  readonly onNews: (sandboxUid: string) => void;
+}
+
+/** An activator that does not listen yet may wait for its own view of the slices; one that never will is rarely asked. */
+const backoff: Backoff = { baseMs: 250, maxMs: 30_000, jitter: 0.2 };
+
+/**
+ * Asks activators whether they listen, in bulk, while something is unconfirmed; at rest it asks nobody. What is new does
+ * not wait for what an activator has left unconfirmed: two calls to each at a time, one about either.
+ */
+export class Confirmer implements Running {
+  readonly #options: ConfirmerOptions;
+  readonly #confirmations = new Confirmations();
+  /** The lanes in which somebody is being asked. */
+  readonly #busy = new Set<string>();
+  readonly #failures = new Map<string, number>();
+  readonly #asking = new Set<Promise<void>>();
+  readonly #task: Running;
+  #signal: AbortSignal | undefined;
+
+  constructor(options: ConfirmerOptions) {
+    this.#options = options;
+    this.#task = startTask("the confirmations of activators", async (signal) => {
+      this.#signal = signal;
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+      await Promise.all(this.#asking);
+    });
+    this.#confirmations.activators(options.finder.known());
+  }
+
+  get failed(): Promise<never> {
+    return this.#task.failed;
+  }
+
+  get missing(): number {
+    return this.#confirmations.missing;
+  }
+
+  /** Whoever is known to the finder by now. */
+  activatorsChanged(): void {
+    this.#confirmations.activators(this.#options.finder.known());
+    this.#askAll();
+  }
+
+  /** What slices say when this controller begins to lead. */
+  takeOver(slices: readonly EndpointSlice[]): void {
+    const activators = this.#options.finder.known();
+    for (const slice of slices) this.#confirmations.takeOver(slice, activators);
+  }
+
+  want(sandboxUid: string, ports: readonly number[]): void {
+    this.#confirmations.want(sandboxUid, ports);
+    this.#askAll();
+  }
+
+  listens(activator: string, sandboxUid: string, port: number): boolean {
+    return this.#confirmations.listens(activator, sandboxUid, port);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#task[Symbol.asyncDispose]();
+  }
+
+  #askAll(): void {
+    for (const activator of this.#options.finder.known()) {
+      for (const lane of ["unasked", "unsaid"] as const) this.#ask(activator, lane);
+    }
+  }
+
+  /** Asks until there is nothing to ask in this lane, unless somebody does already. */
+  #ask({ id }: Activator, lane: Lane): void {
+    const busy = `${lane} ${id}`;
+    const signal = this.#signal;
+    if (!signal || signal.aborted || this.#busy.has(busy) || !this.#has(id, lane)) return;
+    this.#busy.add(busy);
+    const asking = this.#converse(id, lane, signal)
+      .catch(() => {}) // it is stopping
+      .finally(() => {
+        this.#busy.delete(busy);
+        this.#asking.delete(asking);
+      });
+    this.#asking.add(asking);
+  }
+
+  #has = (id: string, lane: Lane): boolean => this.#confirmations.questions(id, lane, 1).length > 0;
+
+  async #converse(id: string, lane: Lane, signal: AbortSignal): Promise<void> {
+    const { clock, finder } = this.#options;
+    while (this.#has(id, lane)) {
+      // What a crowd of sandboxes asks in one turn of the event loop is one question.
+      const failures = this.#failures.get(id) ?? 0;
+      await clock.sleep(lane === "unsaid" ? backoffDelayMs(failures + 1, backoff) : gatherMs, signal);
+      const activator = finder.known().find((one) => one.id === id);
+      if (!activator) return;
+      await this.#askOnce(activator, lane, signal);
+      this.#ask(activator, "unsaid");
+    }
+    if (lane === "unsaid") this.#failures.delete(id);
+  }
+
+  async #askOnce(activator: Activator, lane: Lane, signal: AbortSignal): Promise<void> {
+    const { call, log, onNews } = this.#options;
+    const ports = this.#confirmations.questions(activator.id, lane, listeningPortsLimit);
+    if (ports.length === 0) return;
+    let confirmed: ReturnType<typeof parseListeningPorts>;
+    try {
+      const { address } = activator;
+      confirmed = address && parseListeningPorts(await call(address, drainPaths.listening, { ports }, signal));
+    } catch (err) {
+      signal.throwIfAborted();
+      log.debug({ err, activator: activator.id }, "an activator does not say on which ports it listens; asking again");
+    }
+    const isComplete = confirmed?.ports.length === ports.length;
+    if (lane === "unsaid")
+      this.#failures.set(activator.id, isComplete ? 0 : (this.#failures.get(activator.id) ?? 0) + 1);
+    for (const uid of this.#confirmations.answered(activator, ports, confirmed?.ports)) onNews(uid);
+  }
+}
+
+const gatherMs = 2;

@@ -1,0 +1,149 @@
+import type { Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import {
+  type EndpointSlice,
+  type FreedPort,
+  type TcpFront,
+  type TcpFrontPort,
+  tcpFrontOf,
+} from "../../api/tcp-front.ts";
+import { frontPorts } from "../sandbox/service-ports.ts";
+import { semanticallyEqual } from "../semantic-equality.ts";
+import { chooseEndpoints, familyOf } from "./choose-endpoints.ts";
+import { changed, freshSlice, type Leading, ourPart } from "./make-slice.ts";
+import type { ObservedFront } from "./observed-front.ts";
+import type { Urgency } from "./write-turns.ts";
+
+export type FrontAction =
+  | { readonly do: "create"; readonly slice: EndpointSlice; readonly front: TcpFront; readonly urgency: Urgency }
+  | {
+      readonly do: "replace";
+      readonly slice: Stored<EndpointSlice>;
+      readonly front: TcpFront;
+      readonly urgency: Urgency;
+    }
+  /** `keep`: what it says is said again by the next one. */
+  | {
+      readonly do: "delete";
+      readonly slice: Stored<EndpointSlice>;
+      readonly keep: TcpFront | undefined;
+      readonly urgency: Urgency;
+    };
+
+export interface FrontDecision {
+  readonly action?: FrontAction;
+  /** When time alone will change the decision, in milliseconds. */
+  readonly recheckAfterMs?: number;
+  /** Ports of the sandbox for which there was none of the activators' left. */
+  readonly unallocated: number;
+}
+
+const nothing: FrontDecision = { unallocated: 0 };
+
+/** What is to be done about the slice of one sandbox. */
+export function decide(observed: ObservedFront): FrontDecision {
+  const { sandbox, slice } = observed;
+  if (slice?.metadata.deletionTimestamp) return nothing;
+  if (slice && !tcpFrontOf(slice)) {
+    return { action: { do: "delete", slice, keep: undefined, urgency: "removal" }, unallocated: 0 };
+  }
+  return sandbox ? keep(sandbox, observed) : free(observed);
+}
+
+function keep(sandbox: Stored<Sandbox>, observed: ObservedFront): FrontDecision {
+  const { slice } = observed;
+  const { front, unallocated } = allocate(sandbox, observed);
+  const recheckAfterMs = nextOver(front.freedPorts ?? [], observed);
+  const later = { unallocated, ...(recheckAfterMs !== undefined && { recheckAfterMs }) };
+  const family = familyOf(observed.activators) ?? slice?.addressType ?? "IPv4";
+  if (slice && slice.addressType !== family) {
+    return { action: { do: "delete", slice, keep: front, urgency: "first" }, unallocated };
+  }
+  const leading = lead(sandbox.metadata.name, front, observed, family);
+  if (!slice) {
+    if (front.ports.length === 0) return later;
+    return {
+      action: { do: "create", slice: freshSlice(sandbox, front, family, leading), front, urgency: "first" },
+      ...later,
+    };
+  }
+  const next = changed(slice, front, leading);
+  if (semanticallyEqual(ourPart(slice), ourPart(next))) return later;
+  return { action: { do: "replace", slice: next, front, urgency: urgencyOf(slice, next, front) }, ...later };
+}
+
+const nowhere: Leading = { service: undefined, endpoints: [], ports: [] };
+
+/** The Service is named only where there is somewhere to lead, which saves a write for each new sandbox. */
+function lead(
+  service: string,
+  front: TcpFront,
+  { hasService, activators }: ObservedFront,
+  family: EndpointSlice["addressType"],
+): Leading {
+  const listed = hasService ? chooseEndpoints(front.ports, activators, family) : nowhere;
+  return listed.endpoints.length > 0 ? { service, ...listed } : nowhere;
+}
+
+/** Nobody may use it any more, or not yet again: it leads nowhere, keeps its ports for a while, and goes. */
+function free({ slice, now, quarantineMs }: ObservedFront): FrontDecision {
+  const before = slice && tcpFrontOf(slice);
+  if (!slice || !before) return nothing;
+  const freedAt = before.freedAt ?? now.toISOString();
+  const front: TcpFront = { ...before, freedAt };
+  const next = changed(slice, front, nowhere);
+  const leftMs = Date.parse(freedAt) + quarantineMs - now.getTime();
+  if (!semanticallyEqual(ourPart(slice), ourPart(next))) {
+    return {
+      action: { do: "replace", slice: next, front, urgency: "removal" },
+      recheckAfterMs: quarantineMs,
+      unallocated: 0,
+    };
+  }
+  if (leftMs <= 0) return { action: { do: "delete", slice, keep: undefined, urgency: "refresh" }, unallocated: 0 };
+  // A clock that was set back must not keep ports for ever.
+  return { recheckAfterMs: Math.min(leftMs, quarantineMs), unallocated: 0 };
+}
+
+function allocate(
+  sandbox: Stored<Sandbox>,
+  observed: ObservedFront,
+): { readonly front: TcpFront; readonly unallocated: number } {
+  const { slice, reserved, contested, freePorts, now } = observed;
+  const before = slice && tcpFrontOf(slice);
+  const had = [...(before?.ports ?? []), ...reserved].filter(({ activatorPort }) => !contested.has(activatorPort));
+  const unused = [...freePorts];
+  const wanted = frontPorts(sandbox.spec.podTemplate.spec);
+  const ports = wanted.flatMap(({ name = "", port }): readonly TcpFrontPort[] => {
+    const kept = had.find(({ containerPort }) => containerPort === port);
+    const activatorPort = kept?.activatorPort ?? unused.shift();
+    return activatorPort === undefined ? [] : [{ name, containerPort: port, activatorPort }];
+  });
+  const inUse = new Set(ports.map(({ activatorPort }) => activatorPort));
+  const freedNow = had
+    .filter(({ activatorPort }) => !inUse.has(activatorPort))
+    .map(({ activatorPort }): FreedPort => ({ activatorPort, freedAt: now.toISOString() }));
+  const resting = (before?.freedPorts ?? []).filter((freed) => leftMs(freed, observed) > 0);
+  const freedPorts = [...resting, ...freedNow];
+  const { name: sandboxName, uid: sandboxUid } = sandbox.metadata;
+  return {
+    front: { sandboxName, sandboxUid, ports, ...(freedPorts.length > 0 && { freedPorts }) },
+    unallocated: wanted.length - ports.length,
+  };
+}
+
+const leftMs = ({ freedAt }: FreedPort, { now, quarantineMs }: ObservedFront): number =>
+  Date.parse(freedAt) + quarantineMs - now.getTime();
+
+function nextOver(freed: readonly FreedPort[], observed: ObservedFront): number | undefined {
+  const left = freed.map((one) => Math.min(Math.max(leftMs(one, observed), 1), observed.quarantineMs));
+  return left.length === 0 ? undefined : Math.min(...left);
+}
+
+function urgencyOf(before: EndpointSlice, next: EndpointSlice, front: TcpFront): Urgency {
+  const addresses = ({ endpoints }: EndpointSlice) => (endpoints ?? []).flatMap((endpoint) => endpoint.addresses);
+  const listed = new Set(addresses(next));
+  if (addresses(before).length === 0 && listed.size > 0) return "first";
+  if (!semanticallyEqual(tcpFrontOf(before)?.ports, front.ports)) return "first";
+  return addresses(before).every((address) => listed.has(address)) ? "refresh" : "removal";
+}

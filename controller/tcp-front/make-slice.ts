@@ -1,0 +1,85 @@
+import { tcpFrontAnnotation } from "../../api/keys.ts";
+import type { Stored } from "../../api/meta.ts";
+import { apiVersionOf } from "../../api/resource-type.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import {
+  type EndpointSlice,
+  endpointSliceType,
+  formatTcpFront,
+  managedByLabel,
+  serviceNameLabel,
+  type TcpFront,
+  tcpFrontManager,
+  tcpFrontOf,
+  tcpFrontSliceName,
+} from "../../api/tcp-front.ts";
+import type { Listed } from "./choose-endpoints.ts";
+
+/** Where a slice leads, and in the name of which Service; without one it leads nowhere. */
+export interface Leading extends Listed {
+  readonly service: string | undefined;
+}
+
+/** It has no owner: it must outlive its sandbox. */
+export function freshSlice(
+  { metadata: { namespace = "", uid } }: Stored<Sandbox>,
+  front: TcpFront,
+  addressType: EndpointSlice["addressType"],
+  { service, endpoints, ports }: Leading,
+): EndpointSlice {
+  return {
+    apiVersion: apiVersionOf(endpointSliceType),
+    kind: endpointSliceType.kind,
+    metadata: {
+      namespace,
+      name: tcpFrontSliceName(uid),
+      labels: labelsOf(service),
+      annotations: { [tcpFrontAnnotation]: formatTcpFront(front) },
+    },
+    addressType,
+    endpoints,
+    ports,
+  };
+}
+
+/** The same slice, of the version that was seen, saying this. */
+export function changed(
+  slice: Stored<EndpointSlice>,
+  front: TcpFront,
+  { service, endpoints, ports }: Leading,
+): Stored<EndpointSlice> {
+  const { metadata } = slice;
+  const { [serviceNameLabel]: _, ...others } = metadata.labels ?? {};
+  return {
+    ...slice,
+    metadata: {
+      ...metadata,
+      labels: { ...others, ...labelsOf(service) },
+      annotations: { ...metadata.annotations, [tcpFrontAnnotation]: formatTcpFront(front) },
+    },
+    endpoints,
+    ports,
+  };
+}
+
+const labelsOf = (service: string | undefined): Readonly<Record<string, string>> => ({
+  [managedByLabel]: tcpFrontManager,
+  ...(service !== undefined && { [serviceNameLabel]: service }),
+});
+
+/** What this controller says in a slice, so that what a server or another writer adds is no difference. */
+export const ourPart = (slice: EndpointSlice): object => ({
+  front: tcpFrontOf(slice),
+  service: slice.metadata.labels?.[serviceNameLabel],
+  endpoints: (slice.endpoints ?? []).map(({ addresses, conditions, targetRef }) => ({
+    addresses,
+    conditions,
+    targetRef: targetRef && {
+      kind: targetRef.kind,
+      namespace: targetRef.namespace,
+      name: targetRef.name,
+      uid: targetRef.uid,
+    },
+  })),
+  ports: (slice.ports ?? []).map(({ name, port, protocol }) => ({ name, port, protocol })),
+});

@@ -1,0 +1,28 @@
+import type { Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { EndpointSlice, TcpFrontPort } from "../../api/tcp-front.ts";
+import type { ActivatorEndpoint } from "../suspension/activators.ts";
+
+/** Everything that one look shows of the slice of one sandbox. */
+export interface ObservedFront {
+  readonly now: Date;
+  readonly quarantineMs: number;
+  /** Undefined: there is none, or it is on its way out, or it does not use this. */
+  readonly sandbox: Stored<Sandbox> | undefined;
+  /** Whether the Service of its name is its own, and leads nowhere but to slices of ours. */
+  readonly hasService: boolean;
+  readonly slice: Stored<EndpointSlice> | undefined;
+  /** What this controller gave it, whether or not the slice says so yet. */
+  readonly reserved: readonly TcpFrontPort[];
+  /** Ports of the slice that an older one has too. */
+  readonly contested: ReadonlySet<number>;
+  /** Ports that nobody has; as many as may be needed, if there are so many. */
+  readonly freePorts: readonly number[];
+  readonly activators: readonly SeenActivator[];
+}
+
+export interface SeenActivator {
+  readonly endpoint: ActivatorEndpoint;
+  /** The ports on which it accepts for this sandbox. */
+  readonly listensOn: ReadonlySet<number>;
+}

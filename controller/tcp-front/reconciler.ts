@@ -1,0 +1,213 @@
+import type { Service } from "../../api/core.ts";
+import { keyFor, parseKey, type Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import { type EndpointSlice, endpointSliceType, tcpFrontOf, usesTcpFront } from "../../api/tcp-front.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { ApiError, isAlreadyExists, isConflict, isNotFound } from "../../kube/errors.ts";
+import type { EventRecorder } from "../../kube/event-recorder.ts";
+import type { Store } from "../../kube/informer.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Outcome } from "../../lib/workers.ts";
+import type { OwnWrites } from "../own-writes.ts";
+import { ownershipOf } from "../ownership.ts";
+import { isFront } from "../sandbox/make-service.ts";
+import { frontPorts } from "../sandbox/service-ports.ts";
+import type { ActivatorFinder } from "../suspension/activators.ts";
+import type { Confirmer } from "./confirmer.ts";
+import { decide, type FrontAction } from "./decide.ts";
+import { exhausted, notWritten } from "./happenings.ts";
+import type { ObservedFront, SeenActivator } from "./observed-front.ts";
+import type { PortLedger } from "./port-ledger.ts";
+import type { TcpFrontMetrics } from "./tcp-front-metrics.ts";
+import type { WriteTurns } from "./write-turns.ts";
+
+export interface TcpFrontReconcilerOptions {
+  readonly client: KubeClient;
+  readonly sandboxes: Pick<Store<Sandbox, "uid">, "by">;
+  readonly services: Pick<Store<Service>, "get">;
+  readonly slices: OwnWrites<EndpointSlice>;
+  readonly finder: ActivatorFinder;
+  readonly confirmer: Confirmer;
+  readonly ledger: PortLedger;
+  readonly turns: WriteTurns;
+  readonly events: EventRecorder | undefined;
+  readonly metrics: TcpFrontMetrics;
+  readonly clock: Clock;
+  readonly quarantineMs: number;
+}
+
+/** Ports come free one after the other, and nothing tells of those that were remembered only. */
+const exhaustedRecheckMs = 15_000;
+
+/** Keeps the slice of one sandbox at a time, under its key. */
+export class TcpFrontReconciler {
+  readonly #options: TcpFrontReconcilerOptions;
+
+  constructor(options: TcpFrontReconcilerOptions) {
+    this.#options = options;
+  }
+
+  /** @throws Error when the slice could not be written, and may be the next time. */
+  async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
+    const { turns, ledger, events } = this.#options;
+    const sandbox = this.#sandboxOf(key);
+    const observed = this.#observe(key, sandbox);
+    this.#listen(key, observed.slice);
+    const { action, recheckAfterMs, unallocated } = decide(observed);
+    if (unallocated > 0 && sandbox) events?.record(exhausted(sandbox, unallocated));
+    const againMs = [recheckAfterMs, unallocated > 0 ? exhaustedRecheckMs : undefined].filter((ms) => ms !== undefined);
+    const outcome: Outcome = againMs.length === 0 ? {} : { requeueAfterMs: Math.min(...againMs) };
+    if (!action) {
+      turns.drop(key);
+      ledger.release(key);
+      return outcome;
+    }
+    if (!turns.take(key, action.urgency)) return outcome;
+    const written = await this.#perform(key, action, sandbox, signal);
+    return written ? outcome : { requeueAfterMs: retryMs };
+  }
+
+  /** That very sandbox, if its Service is to lead to the activators. */
+  #sandboxOf(key: string): Stored<Sandbox> | undefined {
+    const { namespace, name } = parseKey(key);
+    const [sandbox] = this.#options.sandboxes.by("uid", name.slice(slicePrefix.length));
+    if (!sandbox || sandbox.metadata.namespace !== namespace || sandbox.metadata.deletionTimestamp) return undefined;
+    return usesTcpFront(sandbox.spec) ? sandbox : undefined;
+  }
+
+  #observe(key: string, sandbox: Stored<Sandbox> | undefined): ObservedFront {
+    const { slices, services, ledger, clock, quarantineMs } = this.#options;
+    const service = sandbox && services.get(keyFor(sandbox.metadata.namespace, sandbox.metadata.name));
+    const isOwn = sandbox && service && ownershipOf(service, sandbox) === "owned" && isFront(service);
+    return {
+      now: clock.now(),
+      quarantineMs,
+      sandbox,
+      hasService: isOwn === true && !service?.metadata.deletionTimestamp,
+      slice: slices.get(key),
+      reserved: ledger.reservedFor(key),
+      contested: ledger.contested(key),
+      freePorts: sandbox ? this.#freePorts(key, sandbox) : [],
+      activators: sandbox ? this.#activators(sandbox, slices.get(key)) : [],
+    };
+  }
+
+  /** As many as are missing: looking for them is dear when few are left. */
+  #freePorts(key: string, sandbox: Stored<Sandbox>): readonly number[] {
+    const { slices, ledger } = this.#options;
+    const slice = slices.get(key);
+    const contested = ledger.contested(key);
+    const had = [...((slice && tcpFrontOf(slice)?.ports) ?? []), ...ledger.reservedFor(key)];
+    const kept = new Set(
+      had.filter(({ activatorPort }) => !contested.has(activatorPort)).map(({ containerPort }) => containerPort),
+    );
+    return ledger.free(frontPorts(sandbox.spec.podTemplate.spec).filter(({ port }) => !kept.has(port)).length);
+  }
+
+  #activators(
+    { metadata: { uid } }: Stored<Sandbox>,
+    slice: Stored<EndpointSlice> | undefined,
+  ): readonly SeenActivator[] {
+    const { finder, confirmer } = this.#options;
+    const ports = ((slice && tcpFrontOf(slice)?.ports) ?? []).map(({ activatorPort }) => activatorPort);
+    return finder.known().flatMap(({ id, endpoint }): readonly SeenActivator[] => {
+      if (!endpoint) return [];
+      return [{ endpoint, listensOn: new Set(ports.filter((port) => confirmer.listens(id, uid, port))) }];
+    });
+  }
+
+  /** Has the activators asked about what the slice says: that is what they go by. */
+  #listen(key: string, slice: Stored<EndpointSlice> | undefined): void {
+    const front = slice && !slice.metadata.deletionTimestamp ? tcpFrontOf(slice) : undefined;
+    const ports = front && front.freedAt === undefined ? front.ports : [];
+    const uid = parseKey(key).name.slice(slicePrefix.length);
+    this.#options.confirmer.want(
+      uid,
+      ports.map(({ activatorPort }) => activatorPort),
+    );
+  }
+
+  /** Returns whether it was written; if not, somebody else was faster. */
+  async #perform(
+    key: string,
+    action: FrontAction,
+    sandbox: Stored<Sandbox> | undefined,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { ledger, slices, metrics, events } = this.#options;
+    this.#reserve(key, action);
+    try {
+      await this.#write(key, action, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      metrics.failed(action.do);
+      // Its sandbox goes too; there is nothing to reach.
+      if (isNamespaceGone(error)) return true;
+      if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return this.#lookAgain(key, signal);
+      if (sandbox && error instanceof ApiError) events?.record(notWritten(sandbox, error.message));
+      throw error;
+    }
+    metrics.written(action.do);
+    const slice = slices.get(key);
+    if (action.do !== "delete" && slice) {
+      ledger.note(slice);
+      ledger.release(key);
+      this.#listen(key, slice);
+    }
+    return true;
+  }
+
+  /** Nothing is awaited since the ports were found free. */
+  #reserve(key: string, action: FrontAction): void {
+    const { ledger } = this.#options;
+    const front = action.do === "delete" ? action.keep : action.front;
+    if (!front || front.freedAt !== undefined) return;
+    const had = new Set(ledger.portsOf(key));
+    const added = front.ports.filter(({ activatorPort }) => !had.has(activatorPort));
+    ledger.reserve(key, action.do === "delete" ? front.ports : added);
+    for (const { activatorPort } of added) ledger.gave(activatorPort);
+  }
+
+  async #write(key: string, action: FrontAction, signal: AbortSignal): Promise<void> {
+    const { client, slices } = this.#options;
+    switch (action.do) {
+      case "create":
+        await slices.write(key, () => client.create(endpointSliceType, action.slice, {}, signal));
+        return;
+      case "replace":
+        await slices.write(key, () => client.replace(endpointSliceType, action.slice, {}, signal));
+        return;
+      case "delete": {
+        const { namespace, name, uid, resourceVersion } = action.slice.metadata;
+        const preconditions = { uid, resourceVersion };
+        await slices.delete(action.slice, () =>
+          client.delete(endpointSliceType, { namespace, name }, { preconditions }, signal),
+        );
+      }
+    }
+  }
+
+  /** What is there now may be another leader's. */
+  async #lookAgain(key: string, signal: AbortSignal): Promise<boolean> {
+    const { client, slices, ledger } = this.#options;
+    const { namespace, name } = parseKey(key);
+    await slices
+      .write(key, () => client.get(endpointSliceType, { namespace, name }, signal))
+      .catch((error: unknown) => {
+        // The watch is going to say that it is gone.
+        if (!isNotFound(error)) throw error;
+      });
+    const slice = slices.get(key);
+    if (slice) ledger.note(slice);
+    return false;
+  }
+}
+
+const slicePrefix = "tcp-front-";
+const retryMs = 50;
+
+const isNamespaceGone = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  ((error.code === 403 &&
+    (error.status.details?.causes ?? []).some(({ reason }) => reason === "NamespaceTerminating")) ||
+    (isNotFound(error) && error.status.details?.kind === "namespaces"));

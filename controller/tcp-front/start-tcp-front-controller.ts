@@ -1,0 +1,147 @@
+import type { Service } from "../../api/core.ts";
+import { controllerOf, keyFor, keyOf, type Stored } from "../../api/meta.ts";
+import { groupOf } from "../../api/resource-type.ts";
+import { agentsGroup, type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { type EndpointSlice, tcpFrontSliceName, usesTcpFront } from "../../api/tcp-front.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import type { EventRecorder } from "../../kube/event-recorder.ts";
+import type { Informer } from "../../kube/informer.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Running } from "../../lib/lifecycle.ts";
+import type { Logger } from "../../lib/log.ts";
+import { OwnWrites } from "../own-writes.ts";
+import type { RuntimeMetrics } from "../runtime-metrics.ts";
+import { keysFrom, type Source, startKind } from "../start-kind.ts";
+import type { ActivatorFinder } from "../suspension/activators.ts";
+import type { Activators } from "../suspension/start-suspending.ts";
+import { Confirmer } from "./confirmer.ts";
+import { PortLedger } from "./port-ledger.ts";
+import { TcpFrontReconciler } from "./reconciler.ts";
+import type { TcpFrontMetrics } from "./tcp-front-metrics.ts";
+import { WriteTurns } from "./write-turns.ts";
+
+export interface TcpFrontSettings {
+  /** How long a freed port is given to nobody. */
+  readonly quarantineMs: number;
+  /** Over all sandboxes. */
+  readonly writesPerSecond: number;
+}
+
+export interface TcpFrontInformers {
+  readonly sandboxes: Informer<Sandbox, "uid">;
+  readonly services: Informer<Service>;
+  readonly slices: Informer<EndpointSlice>;
+}
+
+export interface TcpFrontControllerOptions {
+  readonly client: KubeClient;
+  readonly informers: TcpFrontInformers;
+  readonly activators: Activators;
+  readonly settings: TcpFrontSettings;
+  readonly events: EventRecorder | undefined;
+  readonly metrics: TcpFrontMetrics;
+  readonly runtimeMetrics: RuntimeMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** 0 to 1: where in the range of ports the first is looked for. */
+  readonly random?: () => number;
+}
+
+/** So many slices are written at a time; how many a second is a matter of their turns. */
+const workers = 8;
+
+/** Starts to keep the slices by which the names of sandboxes lead to activators. The informers must have synced. */
+export function startTcpFrontController(options: TcpFrontControllerOptions): Running {
+  const { client, informers, activators, settings, metrics, clock, log } = options;
+  const { finder, call } = activators;
+  const stack = new DisposableStack();
+  const slices = stack.use(new OwnWrites(informers.slices, clock));
+  const ledger = new PortLedger({ ...options, quarantineMs: settings.quarantineMs });
+  let enqueue: (key: string) => void = () => {};
+  const turns = stack.use(new WriteTurns(settings.writesPerSecond, clock, (key) => enqueue(key)));
+  const enqueueSandbox = (uid: string) => {
+    for (const sandbox of informers.sandboxes.store.by("uid", uid)) enqueue(sliceKey(sandbox));
+  };
+  const confirmer = new Confirmer({ finder, call, clock, log, onNews: enqueueSandbox });
+  confirmer.takeOver(informers.slices.store.list());
+  metrics.counting({ ports: () => ledger.count(), missing: () => confirmer.missing, waiting: () => turns.waiting });
+  const reconciler = new TcpFrontReconciler({
+    ...{ client, slices, finder, confirmer, ledger, turns, metrics, clock, events: options.events },
+    ...{ sandboxes: informers.sandboxes.store, services: informers.services.store },
+    quarantineMs: settings.quarantineMs,
+  });
+  const kind = startKind({
+    name: "tcpfront",
+    workers,
+    sources: [
+      (add) => {
+        enqueue = add;
+        return new DisposableStack();
+      },
+      keepLedger(informers.slices, slices, ledger),
+      keysFrom(informers.sandboxes, (sandbox) => keysOf(sandbox, slices)),
+      keysFrom(informers.services, (service) => ownerKeys(service)),
+      keysFrom(informers.slices, (slice) => [keyOf(slice)]),
+      (add) => slices.onForgotten((slice) => add(keyOf(slice))),
+      (add) =>
+        onOtherEndpoints(finder, () => {
+          confirmer.activatorsChanged();
+          for (const slice of informers.slices.store.list()) add(keyOf(slice));
+        }),
+    ],
+    reconcile: (key, signal) => reconciler.reconcile(key, signal),
+    clock,
+    log,
+    metrics: options.runtimeMetrics,
+  });
+  const failed = Promise.race([kind.failed, confirmer.failed]);
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  return {
+    failed,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([kind[Symbol.asyncDispose](), confirmer[Symbol.asyncDispose]()]);
+      stack.dispose();
+    },
+  };
+}
+
+/** Calls back when clients are to be led elsewhere: most of what changes about an activator is not about that. */
+function onOtherEndpoints(finder: ActivatorFinder, listener: () => void): Disposable {
+  const endpoints = () => JSON.stringify(finder.known().map(({ id, endpoint }) => [id, endpoint]));
+  let before = endpoints();
+  return finder.onChange(() => {
+    const now = endpoints();
+    if (now === before) return;
+    before = now;
+    listener();
+  });
+}
+
+const sliceKey = ({ metadata: { namespace, uid } }: Stored<Sandbox>): string =>
+  keyFor(namespace, tcpFrontSliceName(uid));
+
+/** Most sandboxes have no such slice, and need no look. */
+function keysOf(sandbox: Stored<Sandbox>, slices: OwnWrites<EndpointSlice>): readonly string[] {
+  const key = sliceKey(sandbox);
+  return usesTcpFront(sandbox.spec) || slices.get(key) ? [key] : [];
+}
+
+/** The slice of the sandbox that controls a Service. */
+function ownerKeys(service: Stored<Service>): readonly string[] {
+  const owner = controllerOf(service);
+  if (owner?.kind !== sandboxType.kind || groupOf(owner.apiVersion) !== agentsGroup) return [];
+  return [keyFor(service.metadata.namespace, tcpFrontSliceName(owner.uid))];
+}
+
+/** Keeps the ledger in step with the slices, and tells of those that contradict each other. */
+function keepLedger(informer: Informer<EndpointSlice>, slices: OwnWrites<EndpointSlice>, ledger: PortLedger): Source {
+  return (enqueue) => {
+    for (const slice of informer.store.list()) ledger.note(slice).forEach(enqueue);
+    return informer.onChange(({ key, current }) => {
+      // What was written last is newer than what the watch tells of it.
+      const slice = slices.get(key);
+      if (current && slice) ledger.note(slice).forEach(enqueue);
+      else if (!slice) ledger.gone(key);
+    });
+  };
+}
