@@ -4,6 +4,7 @@ import { waitUntil } from "../../cluster/wait.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { describeApiServerContract } from "../contract/api-server-contract.ts";
 import { type ContractApi, openNamespace } from "../contract/contract-api.ts";
+import { describeVersions } from "../contract/versions.ts";
 import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under-test.ts";
 
 let cluster: ClusterUnderTest;
@@ -48,3 +49,4 @@ async function openSettledNamespace(): Promise<ContractApi> {
 }
 
 describeApiServerContract("kube-apiserver", openSettledNamespace);
+describeVersions("kube-apiserver with the webhook", openSettledNamespace);
