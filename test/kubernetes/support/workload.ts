@@ -8,6 +8,8 @@ export async function openTestNamespace({ kubectl }: ClusterUnderTest) {
   return {
     namespace,
     run,
+    /** As a user does it, with what a user has written. */
+    applyManifest: (yaml: string) => kubectl.run(["--namespace", namespace, "apply", "--filename=-"], yaml),
     apply: (...objects: readonly { readonly metadata: object }[]) =>
       kubectl.apply(objects.map((object) => ({ ...object, metadata: { ...object.metadata, namespace } }))),
     [Symbol.asyncDispose]: async () => void (await kubectl.run(["delete", "namespace", namespace, "--wait=false"])),

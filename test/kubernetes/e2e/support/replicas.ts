@@ -39,15 +39,20 @@ export async function heldRequests(cluster: ClusterUnderTest): Promise<number> {
   return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
 }
 
-/** `kill -9` for the program in a Pod; its kubelet starts it anew. */
-export function killProgramOf({ metadata }: Stored<Pod>): void {
+/** The processes of the program in a Pod. */
+export function programsOf({ metadata }: Stored<Pod>): readonly number[] {
   const pids = readdirSync("/proc").filter((entry) => /^\d+$/.test(entry));
   const programs = pids.filter((pid) => {
     const inPod = readProcess(pid, "cgroup").includes(`/pod${metadata.uid}/`);
     return inPod && readProcess(pid, "cmdline").includes("main.ts");
   });
   if (programs.length === 0) throw new Error(`no program runs in Pod ${metadata.name}`);
-  for (const pid of programs) process.kill(Number(pid), "SIGKILL");
+  return programs.map(Number);
+}
+
+/** `kill -9` for the program in a Pod; its kubelet starts it anew. */
+export function killProgramOf(pod: Stored<Pod>): void {
+  for (const pid of programsOf(pod)) process.kill(pid, "SIGKILL");
 }
 
 /** Empty for a process that has ended meanwhile. */

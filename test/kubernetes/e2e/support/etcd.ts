@@ -4,21 +4,32 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import { ports } from "../../../../cluster/network.ts";
 import { clusterLayout } from "./components.ts";
 
-/**
- * Has etcd forget all but the present, so that no watch can go on from where it was. Two calls of `etcdserverpb.KV`: their
- * messages are so small that they are written and read here as they are on the wire.
- */
-export async function compactEtcd(): Promise<void> {
+// Calls of `etcdserverpb.KV`: their messages are so small that they are written and read here as they are on the wire.
+
+/** Has etcd forget all but the present, so that no watch can go on from where it was. */
+export function compactEtcd(): Promise<void> {
+  return withEtcd(async (session) => {
+    const revision = varintsOf(await rangeOf(session, "/"))[3] ?? 0n;
+    await call(session, "Compact", Buffer.from([tagOf(1, 0), ...varint(revision), tagOf(2, 0), 1]));
+  });
+}
+
+/** What etcd holds under a key, with the few bytes around it; custom resources are JSON there. */
+export function readFromEtcd(key: string): Promise<string> {
+  return withEtcd(async (session) => (await rangeOf(session, key)).toString());
+}
+
+const rangeOf = (session: ClientHttp2Session, key: string) =>
+  call(session, "Range", Buffer.from([tagOf(1, 2), ...varint(BigInt(key.length)), ...Buffer.from(key)]));
+
+async function withEtcd<T>(work: (session: ClientHttp2Session) => Promise<T>): Promise<T> {
   const { pki } = clusterLayout();
   const read = (file: string) => readFileSync(pki(file));
   const tls = { ca: read("ca.crt"), cert: read("apiserver-client.crt"), key: read("apiserver-client.key") };
   const session = connect(`https://127.0.0.1:${ports.etcd}`, tls);
   try {
     await once(session, "connect");
-    const key = Buffer.from("/");
-    const range = await call(session, "Range", Buffer.from([tagOf(1, 2), key.length, ...key]));
-    const revision = varintsOf(range)[3] ?? 0n;
-    await call(session, "Compact", Buffer.from([tagOf(1, 0), ...varint(revision), tagOf(2, 0), 1]));
+    return await work(session);
   } finally {
     session.destroy();
   }

@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { nodeBaseImage } from "../../../cluster/images/node-base.ts";
+import { systemClock } from "../../../lib/clock.ts";
+import { eventually } from "../../support/eventually.ts";
+import { findActivator } from "../e2e/support/installed-activator.ts";
+import { program } from "../e2e/support/program.ts";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { claimNamed, openPools, poolNamed, templateNamed } from "./support/pools.ts";
+
+let cluster: ClusterUnderTest;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+const inMs = (ms: number) => new Date(systemClock.now().getTime() + ms).toISOString().replace(/\.\d+Z/, "Z");
+
+describe("a claim on a real cluster", () => {
+  it("C9, C36, C50: is given a warm sandbox as it runs, and the pool refills behind it", async () => {
+    await using test = await openPools(cluster);
+    await test.apply(templateNamed("t"), poolNamed("p", 2, "t"));
+    await test.untilFull("p", 2);
+    const warm = await test.membersOf("p");
+    await test.apply(claimNamed("mine", "p"));
+    await test.untilBound("mine");
+    const { status, metadata } = await test.claim("mine");
+    const bound = warm.find((member) => member.metadata.name === status?.sandbox?.name);
+    expect(bound).toBeDefined();
+    expect(status?.sandbox?.podIPs).toEqual(bound?.status?.podIPs);
+    expect(status?.conditions?.map(({ type }) => type)).toEqual(["Ready"]);
+    const sandbox = await test.sandbox(bound?.metadata.name ?? "");
+    expect(sandbox.metadata.ownerReferences).toMatchObject([{ kind: "SandboxClaim", uid: metadata.uid }]);
+    expect(sandbox.metadata.uid).toBe(bound?.metadata.uid);
+    await test.untilFull("p", 2);
+    // The Pod is the same one, and no longer counts as one that nobody has claimed.
+    const pod = await test.podOf(sandbox.metadata.name);
+    expect(pod?.status?.containerStatuses?.[0]?.restartCount).toBe(0);
+    expect(pod?.status?.podIP).toBe(bound?.status?.podIPs?.[0]);
+    await eventually(async () => {
+      const labels = (await test.podOf(sandbox.metadata.name))?.metadata.labels ?? {};
+      return labels["agents.x-k8s.io/warm-pool-sandbox"] === undefined;
+    });
+    await eventually(async () => (await test.eventReasons("SandboxClaim", "mine")).includes("SandboxAdopted"));
+    await test.run("delete", "sandboxclaim", "mine");
+    await eventually(async () => !(await test.exists("sandbox", sandbox.metadata.name)), 20_000);
+  });
+
+  it("C1, C28, C41: is made a sandbox of its own name where there is no warm one, or one of its own kind is asked for", async () => {
+    await using test = await openPools(cluster);
+    await test.apply(
+      templateNamed("t", { envVarsInjectionPolicy: "Allowed" }),
+      poolNamed("empty", 0, "t"),
+      poolNamed("p", 1, "t"),
+    );
+    await test.untilFull("p", 1);
+    const env = [{ name: "GREETING", value: "hi" }];
+    await test.apply(claimNamed("cold", "empty"), claimNamed("own", "p", { env }));
+    await test.untilBound("cold", "own");
+    for (const name of ["cold", "own"]) expect((await test.claim(name)).status?.sandbox?.name).toBe(name);
+    expect(await test.run("exec", "own", "--", "sh", "-c", "echo $GREETING")).toBe("hi\n");
+    expect(await test.membersOf("p")).toHaveLength(1);
+    await eventually(async () => (await test.eventReasons("SandboxClaim", "cold")).includes("SandboxProvisioned"));
+  });
+
+  it("C3, C4, C19, C14: says what it lacks, and is bound as soon as that is there", async () => {
+    await using test = await openPools(cluster);
+    const reason = async (name: string) => (await test.claimCondition(name, "Ready"))?.reason;
+    await test.apply(
+      claimNamed("early", "p"),
+      claimNamed("pushy", "p", { env: [{ name: "A", value: "b" }] }),
+      claimNamed("odd", "p", { additionalPodMetadata: { labels: { mine: "yes" } } }),
+    );
+    await eventually(async () => (await reason("early")) === "WarmPoolNotFound");
+    await eventually(async () => (await reason("odd")) === "InvalidMetadata");
+    await test.apply(poolNamed("p", 0, "t"));
+    await eventually(async () => (await reason("early")) === "TemplateNotFound");
+    await test.apply(templateNamed("t"));
+    await test.untilBound("early");
+    await eventually(async () => (await reason("pushy")) === "EnvVarsInjectionRejected");
+    expect(await reason("odd")).toBe("InvalidMetadata");
+    expect((await test.sandboxes()).map(({ metadata }) => metadata.name)).toEqual(["early"]);
+  });
+
+  it("C82, C83, C86, C87: ends at its time, and takes with it what its policy says", async () => {
+    await using test = await openPools(cluster);
+    await test.apply(templateNamed("t"), poolNamed("p", 1, "t"));
+    await test.untilFull("p", 1);
+    const lifecycle = (shutdownPolicy: string) => ({ lifecycle: { shutdownTime: inMs(8_000), shutdownPolicy } });
+    const policies = ["Retain", "Delete", "DeleteForeground"];
+    await test.apply(...policies.map((policy) => claimNamed(policy.toLowerCase(), "p", lifecycle(policy))));
+    await test.untilBound("retain", "delete", "deleteforeground");
+    const bound = (await test.claim("retain")).status?.sandbox?.name ?? "";
+    for (const claim of ["delete", "deleteforeground"]) {
+      await eventually(async () => !(await test.exists("sandboxclaim", claim)), 30_000);
+    }
+    await eventually(async () => (await test.claimCondition("retain", "Ready"))?.reason === "ClaimExpired", 20_000);
+    await eventually(async () => !(await test.exists("sandbox", bound)), 20_000);
+    expect(await test.exists("sandboxclaim", "retain")).toBe(true);
+    await test.untilFull("p", 1);
+    await eventually(async () => (await test.sandboxes()).length === 1, 20_000);
+  });
+
+  it("C71, C72: gives 20 claims at once a sandbox each, the warm ones first", async () => {
+    await using test = await openPools(cluster);
+    const pool = poolNamed("p", 6, "t");
+    await test.apply(templateNamed("t"), pool);
+    await test.untilFull("p", 6);
+    const warm = new Set((await test.membersOf("p")).map(({ metadata }) => metadata.name));
+    const names = Array.from({ length: 20 }, (_, at) => `claim-${at}`);
+    await Promise.all(names.map((name) => test.create(claimNamed(name, "p"))));
+    await test.untilBound(...names);
+    const claims = await Promise.all(names.map((name) => test.claim(name)));
+    const given = claims.map(({ status }) => status?.sandbox?.name ?? "");
+    expect(new Set(given).size).toBe(20);
+    expect(warm.isSubsetOf(new Set(given))).toBe(true);
+    await test.untilFull("p", 6);
+    expect(await test.sandboxes()).toHaveLength(26);
+  }, 120_000);
+
+  it("is reached by its own name, and wakes the sandbox that it was given", async () => {
+    await using test = await openPools(cluster);
+    const activator = await findActivator(cluster);
+    const container = { image: nodeBaseImage, command: ["node", "--eval", program] };
+    const probe = { readinessProbe: { tcpSocket: { port: 8888 }, periodSeconds: 1 } };
+    await test.apply(templateNamed("t", {}, { ...container, ...probe }), poolNamed("p", 1, "t"));
+    await test.untilFull("p", 1);
+    await test.apply(claimNamed("mine", "p"));
+    await test.untilBound("mine");
+    const sandbox = (await test.claim("mine")).status?.sandbox?.name ?? "";
+    const { boot } = await activator.askProgram(test.at("mine"));
+    expect((await activator.askProgram(test.at(sandbox))).boot).toBe(boot);
+    await test.pause(sandbox);
+    await test.untilAsleep(sandbox);
+    const woken = await activator.askProgram(test.at("mine"), { method: "POST" });
+    expect(woken).toMatchObject({ pod: sandbox, asked: 1 });
+    expect(woken.boot).not.toBe(boot);
+  });
+});

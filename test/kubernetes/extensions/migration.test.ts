@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { eventually } from "../../support/eventually.ts";
+import { readFromEtcd } from "../e2e/support/etcd.ts";
+import { sandboxNamed } from "../e2e/support/sandboxes.ts";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { runMigrate } from "./support/migrate.ts";
+import { claimNamed, openPools, poolNamed, templateNamed } from "./support/pools.ts";
+
+const definitions = {
+  "sandboxes.agents.x-k8s.io": "still",
+  "sandboxtemplates.extensions.agents.x-k8s.io": "t",
+  "sandboxwarmpools.extensions.agents.x-k8s.io": "p",
+  "sandboxclaims.extensions.agents.x-k8s.io": "c",
+} as const;
+
+let cluster: ClusterUnderTest;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+/** Has the API server store what is written from now on in another version. */
+async function storeIn(version: "v1alpha1" | "v1beta1"): Promise<void> {
+  for (const name of Object.keys(definitions)) {
+    const { spec } = JSON.parse(await cluster.kubectl.run(["get", "crd", name, "--output=json"]));
+    const versions = spec.versions.map((each: { readonly name: string }) => ({
+      ...each,
+      storage: each.name === version,
+    }));
+    const patch = [{ op: "replace", path: "/spec/versions", value: versions }];
+    await cluster.kubectl.run(["patch", "crd", name, "--type=json", "--patch-file=/dev/stdin"], JSON.stringify(patch));
+  }
+}
+
+async function storedVersionOf(definition: string, namespace: string, name: string): Promise<string | undefined> {
+  const [plural, ...group] = definition.split(".");
+  const text = await readFromEtcd(`/registry/${group.join(".")}/${plural}/${namespace}/${name}`);
+  return /"apiVersion":"[^"/]+\/([^"]+)"/.exec(text)?.[1];
+}
+
+const storedVersions = (namespace: string) =>
+  Promise.all(Object.entries(definitions).map(([each, name]) => storedVersionOf(each, namespace, name)));
+
+it("U1, U2, U6: rewrites what is stored in v1alpha1, and neither a Pod nor what v1alpha1 shows of anything changes", async () => {
+  await using test = await openPools(cluster);
+  const shown = async () => {
+    const kinds = Object.keys(definitions).map((each) => each.replace(".", ".v1alpha1."));
+    const { items } = JSON.parse(await test.run("get", kinds.join(), "--output=json"));
+    return items.map(({ kind, metadata, spec, status }: Record<string, { readonly name: string }>) => {
+      return { kind, name: metadata?.name, spec, status };
+    });
+  };
+  await storeIn("v1alpha1");
+  try {
+    // The API server takes note of a changed definition a moment after it has answered.
+    await eventually(async () => {
+      await test.apply(templateNamed("t", { service: false }));
+      await test.run("annotate", "sandboxtemplate", "t", "--overwrite", `touched=${crypto.randomUUID()}`);
+      const stored = await storedVersionOf("sandboxtemplates.extensions.agents.x-k8s.io", test.namespace, "t");
+      return stored === "v1alpha1";
+    }, 20_000);
+    await test.apply(poolNamed("p", 1, "t"), sandboxNamed("still"));
+    await test.untilFull("p", 1);
+    await test.apply(claimNamed("c", "p"));
+    await test.untilBound("c");
+    await test.untilAsleep("still");
+    await test.untilFull("p", 1);
+  } finally {
+    await storeIn("v1beta1");
+  }
+  expect(await storedVersions(test.namespace)).toEqual(["v1alpha1", "v1alpha1", "v1alpha1", "v1alpha1"]);
+  const before = await shown();
+  const pods = await test.run("get", "pods", "--output=jsonpath={.items[*].metadata.uid}");
+
+  expect(await runMigrate("--phase=migrate")).toContain("everything is stored in v1beta1");
+  expect(await storedVersions(test.namespace)).toEqual(["v1beta1", "v1beta1", "v1beta1", "v1beta1"]);
+  expect(await shown()).toEqual(before);
+  expect(await test.run("get", "pods", "--output=jsonpath={.items[*].metadata.uid}")).toBe(pods);
+  for (const name of Object.keys(definitions)) {
+    const patch = '--patch={"status":{"storedVersions":["v1beta1"]}}';
+    await cluster.kubectl.run(["patch", "crd", name, "--subresource=status", "--type=merge", patch]);
+  }
+}, 120_000);

@@ -1,0 +1,94 @@
+import { X509Certificate } from "node:crypto";
+import { connect } from "node:tls";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { customResourceDefinitionType, type Secret, secretType, serviceType } from "../../../api/core.ts";
+import type { Stored } from "../../../api/meta.ts";
+import { release } from "../../../cluster/install-chart.ts";
+import { clusterDomain } from "../../../cluster/network.ts";
+import {
+  type CertificateSet,
+  certificateSecretData,
+  readCertificateSecret,
+} from "../../../controller/webhook/certificate-secret.ts";
+import { makeCertificates, withNewAuthority } from "../../../controller/webhook/make-certificates.ts";
+import { systemClock } from "../../../lib/clock.ts";
+import { sandboxNamed } from "../e2e/support/sandboxes.ts";
+import { startTraffic } from "../e2e/support/traffic.ts";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { openPools } from "./support/pools.ts";
+
+const { namespace } = release;
+const service = { namespace, name: "agent-sandbox-webhook-service" };
+const hourMs = 3_600_000;
+const ago = (ms: number) => new Date(systemClock.now().getTime() - ms);
+
+let cluster: ClusterUnderTest;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+const readSecret = (): Promise<Stored<Secret>> =>
+  cluster.client.get(secretType, { namespace, name: "agent-sandbox-webhook-certs" });
+
+/** Puts these certificates where all replicas find them, and has each replica look. */
+async function hand(set: CertificateSet): Promise<void> {
+  const secret = await readSecret();
+  await cluster.client.replace(secretType, { ...secret, data: { ...secret.data, ...certificateSecretData(set) } });
+  const rollout = (...args: readonly string[]) =>
+    cluster.kubectl.run(["rollout", ...args, "deployment/agent-sandbox-controller", `--namespace=${namespace}`]);
+  await rollout("restart");
+  await rollout("status", "--timeout=90s");
+}
+
+async function trustedAuthorities(): Promise<number> {
+  const { spec } = await cluster.client.get(customResourceDefinitionType, { name: "sandboxes.agents.x-k8s.io" });
+  const bundle = JSON.stringify(spec).match(/"caBundle":"([^"]+)"/)?.[1] ?? "";
+  return (
+    Buffer.from(bundle, "base64")
+      .toString()
+      .match(/BEGIN CERTIFICATE/g)?.length ?? 0
+  );
+}
+
+/** Until when the certificate that a replica shows is good. */
+async function shownUntil(): Promise<Date> {
+  const { spec } = await cluster.client.get(serviceType, service);
+  return new Promise((resolve, reject) => {
+    // Whoever it may be: its certificate is what is looked at.
+    const socket = connect({ host: spec?.clusterIP ?? "", port: 443, rejectUnauthorized: false }, () => {
+      const { raw } = socket.getPeerCertificate();
+      socket.destroy();
+      resolve(new X509Certificate(raw).validToDate);
+    });
+    socket.on("error", reject);
+  });
+}
+
+it("O9, O11: replaces an authority that is about to end, then the certificate, and no v1alpha1 request fails meanwhile", async () => {
+  await using test = await openPools(cluster);
+  await test.apply(sandboxNamed("asleep"));
+  await test.untilAsleep("asleep");
+  const url = `${cluster.url}/apis/agents.x-k8s.io/v1alpha1/namespaces/${test.namespace}/sandboxes/asleep`;
+  await using traffic = startTraffic(async () => {
+    const response = await cluster.fetch(url);
+    if (!response.ok) throw new Error(await response.text());
+    await response.text();
+  });
+  const before = readCertificateSecret(await readSecret());
+  // As they are after eleven months; what the replicas show now is still vouched for.
+  const old = await makeCertificates(service, clusterDomain, ago(340 * 24 * hourMs));
+  await hand({ ...old, authorities: [...old.authorities, ...before.authorities] });
+  expect(await trustedAuthorities()).toBe(before.authorities.length + 2);
+  expect(readCertificateSecret(await readSecret()).server).toEqual(old.server);
+
+  // The new authority is known for an hour: now something may be signed by it.
+  const [, ...others] = readCertificateSecret(await readSecret()).authorities;
+  await hand(await withNewAuthority({ ...old, authorities: others }, ago(hourMs)));
+  const renewed = readCertificateSecret(await readSecret());
+  expect(renewed.server).not.toEqual(old.server);
+  expect((await shownUntil()).getTime()).toBeGreaterThan(ago(-300 * 24 * hourMs).getTime());
+  await traffic.stop();
+  expect(traffic.failures).toEqual([]);
+  expect(traffic.answered).toBeGreaterThan(100);
+}, 240_000);
