@@ -54,9 +54,20 @@ async function run(config: ControllerConfig): Promise<void> {
   log.info("stopping");
 }
 
-/** In a Pod the lease lives in the Pod's own namespace, unless a flag says otherwise. */
+// kube-proxy may take a second to hear of an endpoint that has gone, and others longer; a Pod has 30 seconds to end.
+const webhookLingerMs = 5_000;
+
+/**
+ * In a Pod the lease lives in the Pod's own namespace, unless a flag says otherwise; and the webhook is behind a Service, whose
+ * users hear late of a Pod that ends.
+ */
 function inPod(config: ControllerConfig): ControllerConfig {
-  const { leaderElection } = config;
-  if (!leaderElection || leaderElection.namespace || !existsSync(namespaceFile)) return config;
-  return { ...config, leaderElection: { namespace: readFileSync(namespaceFile, "utf8").trim() } };
+  if (!existsSync(namespaceFile)) return config;
+  const { leaderElection, webhook } = config;
+  const namespace = leaderElection?.namespace || readFileSync(namespaceFile, "utf8").trim();
+  return {
+    ...config,
+    leaderElection: leaderElection && { namespace },
+    webhook: webhook && { ...webhook, lingerMs: webhookLingerMs },
+  };
 }

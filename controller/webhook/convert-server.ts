@@ -17,6 +17,8 @@ export interface ConvertServerOptions {
   readonly kinds: readonly ConvertibleKind[];
   readonly clock: Clock;
   readonly log: Logger;
+  /** How long disposal goes on answering, each time on the connection's last request. */
+  readonly lingerMs?: number | undefined;
 }
 
 export interface ConvertServer extends Running {
@@ -45,12 +47,14 @@ export async function startConvertServer({
   kinds,
   clock,
   log,
+  lingerMs = 0,
 }: ConvertServerOptions): Promise<ConvertServer> {
+  let leaving = false;
   const budget = new BodyBudget({ bytesMax: bodyBytesMax, bytesInHandMax: bodyBytesInHandMax });
   const server = createServer({ ...limits, ...secretsOf(certificates) }, async (request, response) => {
     const made = await answer(request, budget, kinds).catch((error: unknown) => refusalFor(error, log));
     // What is left of a refused body is not the next request, and a server that ends takes none.
-    if (!request.complete || !server.listening) response.setHeader("connection", "close");
+    if (!request.complete || leaving) response.setHeader("connection", "close");
     const { code, contentType, body } = made;
     response.writeHead(code, { "content-type": contentType, "content-length": Buffer.byteLength(body) }).end(body);
   });
@@ -66,6 +70,8 @@ export async function startConvertServer({
     port: (server.address() as AddressInfo).port,
     async [Symbol.asyncDispose]() {
       following[Symbol.dispose]();
+      leaving = true;
+      if (lingerMs > 0) await clock.sleep(lingerMs);
       using _deadline = clock.after(farewellMs, () => server.closeAllConnections());
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },

@@ -104,6 +104,21 @@ describe("the conversion webhook", () => {
     await expect(webhook.call({ host: "elsewhere.svc" })).rejects.toThrow("does not match certificate's altnames");
   });
 
+  it("answers for a while when it is to end, for an API server may not have heard of it", async () => {
+    await using api = await openWebhookApi();
+    const clock = new FakeClock();
+    const parts = { client: api.client, clock, log: silentLogger, clusterDomain };
+    await using webhook = await startWebhook({ ...managed, lingerMs: 5_000 }, parts);
+    const ca = secretText(await certificateSecretOf(api.client), "ca.crt");
+    const call = () => callWebhook({ port: webhook.port, ca, body: reviewOf([], core.beta) });
+    const ended = webhook[Symbol.asyncDispose]();
+    await clock.advance(4_999);
+    expect((await call()).code).toBe(200);
+    await clock.advance(1);
+    await ended;
+    await expect(call()).rejects.toThrow("ECONNREFUSED");
+  });
+
   it("cannot start on a port that is taken", async () => {
     await using api = await openWebhookApi();
     const parts = { client: api.client, clock: systemClock, log: silentLogger, clusterDomain };

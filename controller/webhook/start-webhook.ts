@@ -33,9 +33,7 @@ export async function startWebhook(config: WebhookConfig, parts: WebhookParts): 
   await using stack = new AsyncDisposableStack();
   const certificates = stack.use(await startCertificates(config, { ...parts, log }));
   const kinds = config.extensions ? allKinds : coreKinds;
-  const server = stack.use(
-    await startConvertServer({ port: config.port, certificates, kinds, clock: parts.clock, log }),
-  );
+  const server = stack.use(await startConvertServer({ ...config, certificates, kinds, clock: parts.clock, log }));
   const failed = Promise.race([certificates.failed, server.failed]);
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   const started = stack.move();
