@@ -28,7 +28,7 @@ async function storeIn(version: "v1alpha1" | "v1beta1"): Promise<void> {
       storage: each.name === version,
     }));
     const patch = [{ op: "replace", path: "/spec/versions", value: versions }];
-    await cluster.kubectl.run(["patch", "crd", name, "--type=json", "--patch-file=/dev/stdin"], JSON.stringify(patch));
+    await cluster.kubectl.run(["patch", "crd", name, "--type=json", `--patch=${JSON.stringify(patch)}`]);
   }
 }
 
