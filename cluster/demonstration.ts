@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { request } from "undici";
 import type { WakeTimeline } from "../api/wake-timeline.ts";
 import type { Clock } from "../lib/clock.ts";
+import { stayAlive } from "../lib/stay-alive.ts";
 import { release } from "./install-chart.ts";
 import type { Kubectl } from "./kubectl.ts";
-import { stayAlive } from "./stay-alive.ts";
 import { waitUntil } from "./wait.ts";
 import { findWake } from "./wake-log.ts";
 

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, rmdirSync } from "node:fs";
 import type { Clock } from "../lib/clock.ts";
+import { stayAlive } from "../lib/stay-alive.ts";
 import { removeBridge, removeProxyRules } from "./bridge.ts";
 import { killClusterProcesses, removeCgroups } from "./cgroup.ts";
 import { refuseOtherOwner, removeDirectory } from "./cluster-directory.ts";
 import { restoreKernelSettings } from "./kernel-settings.ts";
 import { layoutOf, provisionerDirectory } from "./layout.ts";
-import { stayAlive } from "./stay-alive.ts";
 
 /**
  * Ends a cluster, or what is left of one, and leaves the machine as it was: no process, mount, bridge, network

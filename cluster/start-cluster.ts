@@ -1,6 +1,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { lockDataDir } from "../kube/memory/data-dir-lock.ts";
 import type { Clock } from "../lib/clock.ts";
+import { stayAlive } from "../lib/stay-alive.ts";
 import { makeBridge } from "./bridge.ts";
 import { killClusterProcesses, makeCgroups } from "./cgroup.ts";
 import { claimDirectory } from "./cluster-directory.ts";
@@ -15,7 +16,6 @@ import { isNamespaceReady, namespaceKeeper } from "./mount-namespace.ts";
 import { nodeName } from "./network.ts";
 import { settingsFiles } from "./settings.ts";
 import { type Inside, insideOf, startComponent } from "./start-component.ts";
-import { stayAlive } from "./stay-alive.ts";
 import { waitUntil } from "./wait.ts";
 
 export interface ClusterOptions {

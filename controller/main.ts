@@ -8,6 +8,7 @@ import { systemClock } from "../lib/clock.ts";
 import { explain } from "../lib/explain.ts";
 import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
 import { createLogger } from "../lib/log.ts";
+import { stayAlive } from "../lib/stay-alive.ts";
 import { startTracing } from "../lib/tracing/start-tracing.ts";
 import { noTracer } from "../lib/tracing/tracer.ts";
 import { version } from "./build-info.ts";
@@ -17,6 +18,8 @@ import { startController } from "./start.ts";
 
 const program = "agent-sandbox-controller";
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+// kube-proxy may take a second to hear of an endpoint that has gone, and others longer; a Pod has 30 seconds to end.
+const webhookLingerMs = 5_000;
 
 process.exitCode = await main(process.argv.slice(2));
 
@@ -37,6 +40,8 @@ async function main(args: readonly string[]): Promise<number> {
 
 async function run(config: ControllerConfig): Promise<void> {
   using stop = stopOnSignals(process);
+  // Where no page is served and the API server is away or says no, nothing else would keep it waiting.
+  using _alive = stayAlive();
   const log = createLogger(program, config.logLevel);
   for (const warning of config.warnings) log.warn(warning);
   const registry = new Registry();
@@ -53,9 +58,6 @@ async function run(config: ControllerConfig): Promise<void> {
   await Promise.race([aborted(stop.signal), controller.failed]);
   log.info("stopping");
 }
-
-// kube-proxy may take a second to hear of an endpoint that has gone, and others longer; a Pod has 30 seconds to end.
-const webhookLingerMs = 5_000;
 
 /**
  * In a Pod the lease lives in the Pod's own namespace, unless a flag says otherwise; and the webhook is behind a Service, whose

@@ -12,7 +12,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   activator: ["lib", "api", "kube"],
   migrate: ["lib", "api", "kube"],
   local: ["lib", "api", "kube", "controller", "activator"],
-  bench: ["lib", "api", "kube", "controller", "activator", "local", "tools"],
+  bench: ["lib", "api", "kube", "controller", "activator", "local", "cluster", "tools"],
   scripts: ["lib", "api", "kube", "tools"],
   cluster: ["lib", "api", "kube", "tools"],
   tools: [],

@@ -4,7 +4,7 @@ import { check, fail, sleep } from "k6";
 import http from "k6/http";
 import { Trend } from "k6/metrics";
 
-const { API, TOKEN, ACTIVATOR, DOMAIN, SCENARIO, COUNT, SUMMARY } = __ENV;
+const { API, TOKEN, ACTIVATOR, ACTIVATOR_TOKEN, NAMESPACE, DOMAIN, SCENARIO, COUNT, SUMMARY } = __ENV;
 const count = Number(COUNT);
 const together = SCENARIO === "together";
 
@@ -22,7 +22,7 @@ export const options = {
   },
 };
 
-const url = (name) => `${API}/apis/agents.x-k8s.io/v1beta1/namespaces/default/sandboxes/${name}`;
+const url = (name) => `${API}/apis/agents.x-k8s.io/v1beta1/namespaces/${NAMESPACE}/sandboxes/${name}`;
 const authorization = { Authorization: `Bearer ${TOKEN}` };
 
 function suspend(name) {
@@ -31,7 +31,7 @@ function suspend(name) {
 }
 
 function waitUntilAsleep(name) {
-  for (let tries = 0; tries < 1000; tries += 1) {
+  for (let tries = 0; tries < 3000; tries += 1) {
     const { metadata, status } = http.get(url(name), { headers: authorization }).json();
     const suspended = (status?.conditions ?? []).find((condition) => condition.type === "Suspended");
     if (suspended?.status === "True" && suspended.observedGeneration === metadata.generation) return;
@@ -42,7 +42,8 @@ function waitUntilAsleep(name) {
 
 function wake(name) {
   const sentMs = Date.now();
-  const response = http.get(`${ACTIVATOR}/info`, { headers: { Host: `${name}.default.${DOMAIN}` }, timeout: "60s" });
+  const headers = { Host: `${name}.${NAMESPACE}.${DOMAIN}`, Authorization: `Bearer ${ACTIVATOR_TOKEN}` };
+  const response = http.get(`${ACTIVATOR}/info`, { headers, timeout: "60s" });
   const { blocked, connecting, sending, waiting } = response.timings;
   if (!check(response, { "woken and answered": ({ status }) => status === 200 })) return;
   // Date.now() has no fraction: half a millisecond is what it cuts off on average.

@@ -1,9 +1,6 @@
 // `npm run bench:wake`: 200 wakes one at a time, then 50 sandboxes at once, against local mode on this machine.
-import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { parse } from "yaml";
 import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
 import type { WakeTimeline } from "../../api/wake-timeline.ts";
@@ -15,15 +12,9 @@ import { defaultCacheDirectory, findOrBuild } from "../../tools/build-tool.ts";
 import { type Spread, spreadOf, spreadTable } from "../statistics.ts";
 import { startLocalProcess } from "./local-process.ts";
 import { measureWake, putToSleep } from "./our-client.ts";
+import { measureWithK6, type Scenario, scenarios, type WakeTarget } from "./with-k6.ts";
 
-const run = promisify(execFile);
 const say = (line: string) => process.stdout.write(`${line}\n`);
-
-const scenarios = [
-  { name: "one", title: "one at a time", count: 200 },
-  { name: "together", title: "woken together", count: 50 },
-] as const;
-type Scenario = (typeof scenarios)[number];
 
 const crowdNames = Array.from({ length: 50 }, (_, at) => `crowd-${at}`);
 
@@ -38,10 +29,11 @@ await using local = await startLocalProcess();
 const { server, token, ca } = readKubeconfig(local.kubeconfig);
 await using client = createKubeClient(connectionFor({ server, token, ca }), { userAgent: "rouse-bench" });
 await createCrowd(client);
+const target: WakeTarget = { ...local, api: server, apiToken: token, activatorToken: "", namespace: "default" };
 
 for (const scenario of scenarios) {
   const before = local.wakes.length;
-  const tax = k6 ? await measureWithK6(k6, scenario) : await measureOurselves(scenario);
+  const tax = k6 ? await measureWithK6(k6, scenario, target) : await measureOurselves(scenario);
   say(`### ${scenario.count} wakes, ${scenario.title}\n`);
   say(spreadTable([["wake tax", tax], ...partsOf(local.wakes.slice(before))]));
 }
@@ -70,30 +62,6 @@ async function measureOurselves({ name, count }: Scenario): Promise<Spread> {
     }
   }
   return spreadOf(taxes);
-}
-
-async function measureWithK6(program: string, { name, count }: Scenario): Promise<Spread> {
-  const directory = mkdtempSync(join(tmpdir(), "rouse-k6-"));
-  const summary = join(directory, "summary.json");
-  const environment = {
-    ...process.env,
-    API: server,
-    TOKEN: token,
-    ACTIVATOR: local.activator,
-    DOMAIN: local.domain,
-    SCENARIO: name,
-    COUNT: String(count),
-    SUMMARY: summary,
-    K6_NO_USAGE_REPORT: "true",
-  };
-  try {
-    const script = join(import.meta.dirname, "how-long-does-a-wake-take.js");
-    await run(program, ["run", "--quiet", script], { env: environment, maxBuffer: 16 << 20 });
-    const { tax } = JSON.parse(readFileSync(summary, "utf8"));
-    return { count: tax.count, p50: tax["p(50)"], p90: tax["p(90)"], p99: tax["p(99)"], max: tax.max };
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
 }
 
 /** Fifty sandboxes like `hello`, each with a volume of its own. */

@@ -2,6 +2,7 @@ import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { sandboxType } from "../../api/sandbox.ts";
 import type { KubeClient } from "../../kube/client.ts";
+import type { WakeTarget } from "./with-k6.ts";
 
 export interface Target {
   readonly activator: string;
@@ -22,11 +23,32 @@ export async function putToSleep(client: KubeClient, name: string): Promise<void
 }
 
 /** Wakes the sandbox by one request on a new connection; the wake tax in milliseconds. */
-export function measureWake({ activator, domain }: Target, name: string): Promise<number> {
-  const { hostname, port } = new URL(activator);
+export async function measureWake({ activator, domain }: Target, name: string): Promise<number> {
+  const target = { activator, domain, namespace: "default", activatorToken: "" };
+  const { firstByteMs, listeningSinceMs } = await askInfo(target, name, "rouse-bench");
+  return firstByteMs - listeningSinceMs;
+}
+
+/** What one request on a new connection sees, in milliseconds since the epoch. */
+export interface Seen {
+  readonly firstByteMs: number;
+  /** Since when the program's port has accepted, by the program itself. */
+  readonly listeningSinceMs: number;
+}
+
+export function askInfo(
+  target: Pick<WakeTarget, "activator" | "activatorToken" | "namespace" | "domain">,
+  name: string,
+  userAgent: string,
+): Promise<Seen> {
+  const { hostname, port } = new URL(target.activator);
   const agent = new Agent({ keepAlive: false });
   return new Promise((resolve, reject) => {
-    const headers = { host: `${name}.default.${domain}` };
+    const headers = {
+      host: `${name}.${target.namespace}.${target.domain}`,
+      authorization: `Bearer ${target.activatorToken}`,
+      "user-agent": userAgent,
+    };
     const outgoing = request({ hostname, port, path: "/info", headers, agent }, (response) => {
       const firstByteMs = performance.timeOrigin + performance.now();
       let body = "";
@@ -35,7 +57,7 @@ export function measureWake({ activator, domain }: Target, name: string): Promis
       });
       response.on("end", () => {
         if (response.statusCode !== 200) return reject(new Error(`answered ${response.statusCode}: ${body}`));
-        resolve(firstByteMs - JSON.parse(body).listeningSinceMs);
+        resolve({ firstByteMs, listeningSinceMs: JSON.parse(body).listeningSinceMs });
       });
     });
     outgoing.on("error", reject);

@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import { podType } from "../../api/core.ts";
+import { sandboxType } from "../../api/sandbox.ts";
+import { release } from "../../cluster/install-chart.ts";
+import { findWake } from "../../cluster/wake-log.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { spreadOf, spreadTable } from "../statistics.ts";
+import { askInfo } from "../wake/our-client.ts";
+import type { WakeTarget } from "../wake/with-k6.ts";
+import { type ContainerStarts, followContainerStarts } from "./container-starts.ts";
+import { is } from "./objects.ts";
+import type { Segment } from "./picture.ts";
+import { watchFor } from "./sightings.ts";
+import type { World } from "./world.ts";
+
+/** The moments of one wake, in the order in which they happen: milliseconds since the request was sent. */
+interface ColdWake {
+  readonly patched: number;
+  readonly podCreated: number;
+  readonly scheduled: number;
+  readonly podSandbox: number;
+  readonly container: number;
+  readonly listening: number;
+  readonly accepted: number;
+  readonly firstByte: number;
+}
+
+/** What happens up to each moment, and whose time it is. */
+const spans: readonly (readonly [string, (wake: ColdWake) => number])[] = [
+  ["wake patched (activator, API server)", ({ patched }) => patched],
+  ["Pod created (controller)", ({ podCreated, patched }) => podCreated - patched],
+  ["Pod bound (scheduler)", ({ scheduled, podCreated }) => scheduled - podCreated],
+  ["Pod's network (kubelet, containerd)", ({ podSandbox, scheduled }) => podSandbox - scheduled],
+  ["container started (kubelet, containerd)", ({ container, podSandbox }) => container - podSandbox],
+  ["port open (the program itself)", ({ listening, container }) => listening - container],
+  ["port found (activator)", ({ accepted, listening }) => accepted - listening],
+  ["first byte (activator, program)", ({ firstByte, accepted }) => firstByte - accepted],
+];
+
+export const medianSegments = (wakes: readonly ColdWake[]): readonly Segment[] =>
+  spans.map(([name, span]) => ({ name, ms: spreadOf(wakes.map(span)).p50 }));
+
+export const segmentsTable = (wakes: readonly ColdWake[]): string =>
+  spreadTable([
+    ...spans.map(([name, span]) => [name, spreadOf(wakes.map(span))] as const),
+    ["sent to first byte", spreadOf(wakes.map(({ firstByte }) => firstByte))],
+  ]);
+
+/** Wakes one sandbox again and again, and tells what the API server, the container runtime and the program saw of each. */
+export async function observeWakes(
+  world: World,
+  target: WakeTarget,
+  name: string,
+  count: number,
+): Promise<readonly ColdWake[]> {
+  using starts = await followContainerStarts(world.layout);
+  const wakes: ColdWake[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const wake = await observeWake(world, target, name, starts);
+    if (wake) wakes.push(wake);
+  }
+  if (wakes.length < count / 2) throw new Error(`only ${wakes.length} of ${count} wakes were seen from end to end`);
+  return wakes;
+}
+
+async function observeWake(
+  world: World,
+  target: WakeTarget,
+  name: string,
+  starts: ContainerStarts,
+): Promise<ColdWake | undefined> {
+  const { client } = world;
+  const { namespace } = target;
+  await putToSleep(world, namespace, name);
+  await using sandboxes = await watchFor(client, sandboxType, namespace, {
+    running: ({ spec }) => spec.operatingMode === "Running",
+  });
+  await using pods = await watchFor(client, podType, namespace, {
+    there: () => true,
+    bound: ({ spec }) => spec?.nodeName !== undefined,
+  });
+  const userAgent = `bench/${randomUUID()}`;
+  const sentTicks = systemClock.ticksMs();
+  const sentMs = performance.timeOrigin + performance.now();
+  const { listeningSinceMs, firstByteMs } = await askInfo(target, name, userAgent);
+  await Promise.all([sandboxes.untilSeen("running", 1, 5_000), pods.untilSeen("bound", 1, 5_000)]);
+  const accepted = await portAccepted(world, userAgent);
+  const scheduled = (pods.at("bound", name) ?? Number.NaN) - sentTicks;
+  const [podSandbox, container] = starts.since(sentMs).map((ms) => ms - sentMs);
+  const wake = {
+    patched: (sandboxes.at("running", name) ?? Number.NaN) - sentTicks,
+    podCreated: (pods.at("there", name) ?? Number.NaN) - sentTicks,
+    scheduled,
+    podSandbox: podSandbox ?? Number.NaN,
+    container: container ?? Number.NaN,
+    listening: listeningSinceMs - sentMs,
+    accepted,
+    firstByte: firstByteMs - sentMs,
+  };
+  return Object.values(wake).every(Number.isFinite) ? wake : undefined;
+}
+
+async function putToSleep({ client }: World, namespace: string, name: string): Promise<void> {
+  const body = { spec: { operatingMode: "Suspended" } };
+  await client.patch(sandboxType, { namespace, name }, { type: "merge", body });
+  const isAsleep = async () => is("Suspended")(await client.get(sandboxType, { namespace, name }));
+  while (!(await isAsleep())) await systemClock.sleep(20);
+}
+
+const logWithinMs = 3_000;
+
+/** When the activator found the port open, by its own log; a log that does not tell makes no figure. */
+async function portAccepted({ kubectl }: World, userAgent: string): Promise<number> {
+  const endMs = systemClock.ticksMs() + logWithinMs;
+  const args = ["logs", "--selector=app=sandbox-router", `--namespace=${release.namespace}`, "--since=1m", "--tail=-1"];
+  while (systemClock.ticksMs() < endMs) {
+    const wake = findWake(await kubectl.run(args), userAgent);
+    if (wake) return wake.portAccepted ?? Number.NaN;
+    await systemClock.sleep(100);
+  }
+  return Number.NaN;
+}

@@ -1,0 +1,35 @@
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { findDaemon } from "../../cluster/daemon.ts";
+import type { Layout } from "../../cluster/layout.ts";
+import { insideOf } from "../../cluster/start-component.ts";
+import { systemClock } from "../../lib/clock.ts";
+
+/** When containers were started, by the container runtime's own account. */
+export interface ContainerStarts extends Disposable {
+  /** In milliseconds since the epoch, in order: of a Pod the first is its sandbox, which has its network. */
+  since(epochMs: number): readonly number[];
+}
+
+/** As `ctr events` prints it: a time with nine digits, the namespace, the topic, and the event as JSON. */
+const start = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d{3})\d* \+0000 UTC \S+ \/tasks\/start /;
+
+export async function followContainerStarts(layout: Layout): Promise<ContainerStarts> {
+  const keeper = findDaemon(layout, "mount-namespace");
+  if (!keeper) throw new Error("the cluster does not run");
+  const { program, args } = insideOf(layout, keeper.pid).command({
+    program: "ctr",
+    args: ["--namespace=k8s.io", "events"],
+  });
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const times: number[] = [];
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    const [, day, time] = start.exec(line) ?? [];
+    if (day) times.push(Date.parse(`${day}T${time}Z`));
+  });
+  await systemClock.sleep(1_000); // it says nothing when it has begun to listen
+  return {
+    since: (epochMs) => times.filter((ms) => ms >= epochMs),
+    [Symbol.dispose]: () => void child.kill("SIGTERM"),
+  };
+}

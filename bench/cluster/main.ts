@@ -1,0 +1,49 @@
+// `npm run bench:cluster [-- PART...]`: wakes, sandboxes, claims and what they weigh, on a one-node cluster of this machine.
+import { parseArgs } from "node:util";
+import { bringUp } from "../../cluster/bring-up.ts";
+import { refuseOtherOwner } from "../../cluster/cluster-directory.ts";
+import { parseClusterConfig } from "../../cluster/config.ts";
+import { layoutOf } from "../../cluster/layout.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { stayAlive } from "../../lib/stay-alive.ts";
+import { defaultCacheDirectory } from "../../tools/build-tool.ts";
+import { measureClaims } from "./parts/claims.ts";
+import { measureLists } from "./parts/lists.ts";
+import { measureRest } from "./parts/rest.ts";
+import { measureSandboxes } from "./parts/sandboxes.ts";
+import { measureWakes } from "./parts/wakes.ts";
+import { openWorld, type World } from "./world.ts";
+
+/** In the order in which they are measured: what leaves much behind comes last. */
+const parts: Readonly<Record<string, (world: World) => Promise<string>>> = {
+  wakes: measureWakes,
+  sandboxes: measureSandboxes,
+  claims: measureClaims,
+  rest: measureRest,
+  lists: measureLists,
+};
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    // A tenth of everything tries the bench itself.
+    share: { type: "string", default: "1" },
+    nodes: { type: "string", default: "5" },
+  },
+});
+const unknown = positionals.filter((name) => !(name in parts));
+if (unknown.length > 0) throw new Error(`there are ${Object.keys(parts).join(", ")}, and no ${unknown.join(", ")}`);
+
+using _alive = stayAlive();
+const say = (line: string) => void process.stderr.write(`${line}\n`);
+const config = parseClusterConfig(["up"], process.env);
+await refuseOtherOwner(layoutOf(config.directory));
+const builder = { cacheDirectory: defaultCacheDirectory(process.env), environment: process.env, say };
+const cluster = await bringUp(config, builder, systemClock);
+await using world = await openWorld(cluster, builder, { share: Number(values.share), nodes: Number(values.nodes) });
+for (const [name, measure] of Object.entries(parts)) {
+  if (positionals.length > 0 && !positionals.includes(name)) continue;
+  const startMs = systemClock.ticksMs();
+  process.stdout.write(`${await measure(world)}\n`);
+  say(`${name}: ${((systemClock.ticksMs() - startMs) / 1_000).toFixed(0)} s`);
+}

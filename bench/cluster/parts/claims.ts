@@ -1,0 +1,91 @@
+import { sandboxType } from "../../../api/sandbox.ts";
+import { sandboxClaimType } from "../../../api/sandbox-claim.ts";
+import { sandboxTemplateType } from "../../../api/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../../../api/sandbox-warm-pool.ts";
+import { systemClock } from "../../../lib/clock.ts";
+import { type Spread, spreadOf, spreadTable } from "../../statistics.ts";
+import { callsTable, countCalls } from "../api-calls.ts";
+import { claimNamed, is, poolNamed, templateNamed } from "../objects.ts";
+import { watchFor } from "../sightings.ts";
+import type { World } from "../world.ts";
+
+const poolSize = 300;
+const steadyPerSecond = 20;
+const steadyClaims = 400;
+const pool = "warm";
+
+/** A pool that is filled, claimed empty at once, refills, and is then claimed from steadily. */
+export async function measureClaims(world: World): Promise<string> {
+  await using _nodes = await world.startNodes();
+  await using namespace = await world.openNamespace();
+  const size = world.count(poolSize);
+  const filledMs = await fillPool(world, namespace.name, size);
+  const atOnce = await claimAtOnce(world, namespace.name, size);
+  const refilledMs = await untilFull(world, namespace.name, size);
+  const steady = await claimSteadily(world, namespace.name, world.count(steadyClaims));
+  const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
+  return [
+    "### Claims and warm pools, on kwok nodes\n",
+    `The pool of ${size} was full ${seconds(filledMs)} after it was made, and again ${seconds(refilledMs)} after all of it was claimed.\n`,
+    `${size} claims at once were bound within ${seconds(atOnce.lastMs)}, ${(size / (atOnce.lastMs / 1_000)).toFixed(0)} per second.\n`,
+    spreadTable([
+      [`${size} claims at once, create to Ready`, atOnce.spread],
+      [`${steadyPerSecond} claims per second, create to Ready`, steady.spread],
+    ]),
+    `At ${steadyPerSecond} claims per second, with what the pool needs to refill:\n`,
+    steady.calls,
+  ].join("\n");
+}
+
+async function fillPool({ client }: World, namespace: string, size: number): Promise<number> {
+  await client.create(sandboxTemplateType, templateNamed(namespace, "t"));
+  await using sandboxes = await watchFor(client, sandboxType, namespace, { ready: is("Ready") });
+  const startMs = systemClock.ticksMs();
+  await client.create(sandboxWarmPoolType, poolNamed(namespace, pool, "t", size));
+  await sandboxes.untilSeen("ready", size);
+  return systemClock.ticksMs() - startMs;
+}
+
+async function claimAtOnce({ client }: World, namespace: string, count: number) {
+  await using claims = await watchFor(client, sandboxClaimType, namespace, { bound: is("Ready") });
+  const names = Array.from({ length: count }, (_, at) => `burst-${at}`);
+  const startMs = systemClock.ticksMs();
+  await Promise.all(names.map((name) => client.create(sandboxClaimType, claimNamed(namespace, name, pool))));
+  await claims.untilSeen("bound", count);
+  const latencies = names.map((name) => (claims.at("bound", name) ?? Number.NaN) - startMs);
+  return { lastMs: Math.max(...latencies), spread: spreadOf(latencies) };
+}
+
+/** Milliseconds until the pool says that all of its members are ready. */
+async function untilFull({ client }: World, namespace: string, size: number): Promise<number> {
+  const startMs = systemClock.ticksMs();
+  const isFull = async () => {
+    const { status } = await client.get(sandboxWarmPoolType, { namespace, name: pool });
+    return status?.readyReplicas === size;
+  };
+  while (!(await isFull())) await systemClock.sleep(50);
+  return systemClock.ticksMs() - startMs;
+}
+
+async function claimSteadily(
+  { client, layout }: World,
+  namespace: string,
+  count: number,
+): Promise<{ readonly spread: Spread; readonly calls: string }> {
+  await using claims = await watchFor(client, sandboxClaimType, namespace, { bound: is("Ready") });
+  const calls = countCalls(layout.auditLog);
+  const asked = new Map<string, number>();
+  const startMs = systemClock.ticksMs();
+  const under: Promise<unknown>[] = [];
+  for (let at = 0; at < count; at += 1) {
+    await systemClock.sleep(Math.max(0, startMs + (at * 1_000) / steadyPerSecond - systemClock.ticksMs()));
+    const name = `steady-${at}`;
+    asked.set(name, systemClock.ticksMs());
+    under.push(client.create(sandboxClaimType, claimNamed(namespace, name, pool)));
+  }
+  await Promise.all(under);
+  await claims.untilSeen("bound", count);
+  await systemClock.sleep(3_000); // the pool refills behind the last, and events are written after what they tell of
+  const latencies = [...asked].map(([name, ms]) => (claims.at("bound", name) ?? Number.NaN) - ms);
+  return { spread: spreadOf(latencies), calls: callsTable(calls(), count, "claim") };
+}

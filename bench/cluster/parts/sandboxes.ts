@@ -1,0 +1,98 @@
+import { podType } from "../../../api/core.ts";
+import { sandboxType } from "../../../api/sandbox.ts";
+import { systemClock } from "../../../lib/clock.ts";
+import { spreadOf, spreadTable } from "../../statistics.ts";
+import { callsTable, countCalls } from "../api-calls.ts";
+import { inParallel } from "../in-parallel.ts";
+import { is, isPodReady, sandboxNamed } from "../objects.ts";
+import { watchFor } from "../sightings.ts";
+import type { World } from "../world.ts";
+
+const single = 200;
+const crowd = 500;
+const writers = 32;
+
+/** One sandbox after the other, then many at once: made, put to sleep, and woken by their `operatingMode`. */
+export async function measureSandboxes(world: World): Promise<string> {
+  await using _nodes = await world.startNodes();
+  return ["### Sandboxes, on kwok nodes\n", await oneByOne(world), await manyAtOnce(world)].join("\n");
+}
+
+async function oneByOne(world: World): Promise<string> {
+  const { client } = world;
+  await using namespace = await world.openNamespace();
+  await using sandboxes = await watchFor(client, sandboxType, namespace.name, {
+    ready: is("Ready"),
+    asleep: is("Suspended"),
+  });
+  await using pods = await watchFor(client, podType, namespace.name, { there: () => true, ready: isPodReady });
+  const count = world.count(single);
+  const times: { toPod: number; toPodReady: number; toReady: number }[] = [];
+  const calls = countCalls(world.layout.auditLog);
+  for (let at = 0; at < count; at += 1) {
+    const name = `single-${at}`;
+    const startMs = systemClock.ticksMs();
+    await client.create(sandboxType, sandboxNamed(namespace.name, name));
+    await sandboxes.untilSeen("ready", at + 1);
+    await pods.untilSeen("ready", at + 1);
+    const since = (ms: number | undefined) => (ms ?? Number.NaN) - startMs;
+    times.push({
+      toPod: since(pods.at("there", name)),
+      toPodReady: since(pods.at("ready", name)),
+      toReady: since(sandboxes.at("ready", name)),
+    });
+  }
+  await systemClock.sleep(1_000); // events are written a moment after what they tell of
+  return [
+    `${count} sandboxes, one after the other:\n`,
+    spreadTable([
+      ["create to Pod", spreadOf(times.map(({ toPod }) => toPod))],
+      ["create to Pod Ready", spreadOf(times.map(({ toPodReady }) => toPodReady))],
+      ["create to Ready", spreadOf(times.map(({ toReady }) => toReady))],
+    ]),
+    callsTable(calls(), count, "sandbox"),
+  ].join("\n");
+}
+
+async function manyAtOnce(world: World): Promise<string> {
+  const { client } = world;
+  await using namespace = await world.openNamespace();
+  const count = world.count(crowd);
+  const names = Array.from({ length: count }, (_, at) => `crowd-${at}`);
+  const mode = (operatingMode: "Running" | "Suspended") =>
+    inParallel(names, writers, (name) =>
+      client.patch(
+        sandboxType,
+        { namespace: namespace.name, name },
+        { type: "merge", body: { spec: { operatingMode } } },
+      ),
+    );
+  const rows: string[] = [];
+  const measure = async (what: string, state: "ready" | "asleep", work: () => Promise<unknown>) => {
+    await using sandboxes = await watchFor(client, sandboxType, namespace.name, {
+      ready: is("Ready"),
+      asleep: is("Suspended"),
+    });
+    const startMs = systemClock.ticksMs();
+    const [askedMs] = await Promise.all([
+      work().then(() => systemClock.ticksMs() - startMs),
+      sandboxes.untilSeen(state, count),
+    ]);
+    const seconds = (systemClock.ticksMs() - startMs) / 1_000;
+    rows.push(
+      `| ${what} | ${(askedMs / 1_000).toFixed(1)} s | ${seconds.toFixed(1)} s | ${(count / seconds).toFixed(0)} |`,
+    );
+  };
+  await measure("created, to Ready", "ready", () =>
+    inParallel(names, writers, (name) => client.create(sandboxType, sandboxNamed(namespace.name, name))),
+  );
+  await measure("put to sleep, to Suspended", "asleep", () => mode("Suspended"));
+  await measure("woken, to Ready", "ready", () => mode("Running"));
+  return [
+    `${count} sandboxes at once:\n`,
+    "| | asked within | all there after | per second |",
+    "| --- | ---: | ---: | ---: |",
+    ...rows,
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,79 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { secretType } from "../../../api/core.ts";
+import { type Sandbox, sandboxType } from "../../../api/sandbox.ts";
+import { activatorUrl } from "../../../cluster/demonstration.ts";
+import { release } from "../../../cluster/install-chart.ts";
+import { readExample } from "../../../local/examples.ts";
+import { spreadTable } from "../../statistics.ts";
+import { measureWithK6, type Scenario, scenarios, type WakeTarget } from "../../wake/with-k6.ts";
+import { medianSegments, observeWakes, segmentsTable } from "../cold-wakes.ts";
+import { stackedBar } from "../picture.ts";
+import type { World } from "../world.ts";
+
+const examples = join(import.meta.dirname, "..", "..", "..", "examples");
+const picture = join(import.meta.dirname, "..", "cold-wake.svg");
+const crowd = 50;
+const observed = 50;
+
+/** What a wake costs beyond the program's own start, by k6; and where the time of a whole one goes. */
+export async function measureWakes(world: World): Promise<string> {
+  const { kubectl, client } = world;
+  await using namespace = await world.openNamespace();
+  const inNamespace = `--namespace=${namespace.name}`;
+  await kubectl.run(["apply", inNamespace, "--kustomize", join(examples, "hello")]);
+  const hello = readExample(join(examples, "hello")).find(({ kind }) => kind === "Sandbox") as Sandbox;
+  for (let at = 0; at < crowd; at += 1) {
+    await client.create(sandboxType, { ...hello, metadata: { name: `crowd-${at}`, namespace: namespace.name } });
+  }
+  const target: WakeTarget = {
+    api: world.connection.server,
+    apiToken: await tokenFor(world, namespace.name),
+    activator: await activatorUrl(kubectl),
+    activatorToken: await activatorToken(world),
+    namespace: namespace.name,
+    domain: "sandbox.localhost",
+  };
+  const sections: string[] = ["### Wakes, on a real kubelet\n"];
+  for (const scenario of scenarios.map(
+    (each): Scenario => ({ ...each, count: Math.min(world.count(each.count), each.count) }),
+  )) {
+    // The first of all binds the volume; no later one does.
+    const tax = await measureWithK6(await world.tool("k6"), scenario, target);
+    sections.push(`${scenario.count} wakes, ${scenario.title}:\n`, spreadTable([["wake tax", tax]]));
+  }
+  const wakes = await observeWakes(world, target, "hello", world.count(observed));
+  const segments = medianSegments(wakes);
+  const svg = stackedBar(`A cold wake on one node: medians of ${wakes.length}`, segments);
+  if (world.count(observed) === observed) writeFileSync(picture, svg);
+  sections.push(`Where the time of ${wakes.length} cold wakes went, one at a time:\n`, segmentsTable(wakes));
+  return sections.join("\n");
+}
+
+/** For k6, which has no certificate: it may read and change the sandboxes of this namespace. */
+async function tokenFor({ kubectl }: World, namespace: string): Promise<string> {
+  const metadata = { name: "bench", namespace };
+  const apiGroup = "rbac.authorization.k8s.io";
+  await kubectl.apply([
+    { apiVersion: "v1", kind: "ServiceAccount", metadata },
+    {
+      apiVersion: `${apiGroup}/v1`,
+      kind: "Role",
+      metadata,
+      rules: [{ apiGroups: ["agents.x-k8s.io"], resources: ["sandboxes"], verbs: ["get", "patch"] }],
+    },
+    {
+      apiVersion: `${apiGroup}/v1`,
+      kind: "RoleBinding",
+      metadata,
+      roleRef: { apiGroup, kind: "Role", name: "bench" },
+      subjects: [{ kind: "ServiceAccount", name: "bench", namespace }],
+    },
+  ]);
+  return (await kubectl.run(["create", "token", "bench", `--namespace=${namespace}`, "--duration=2h"])).trim();
+}
+
+async function activatorToken({ client }: World): Promise<string> {
+  const secret = await client.get(secretType, { namespace: release.namespace, name: "sandbox-router-token" });
+  return Buffer.from(secret.data?.["token"] ?? "", "base64").toString();
+}
