@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { InOrder } from "./support/in-order.ts";
 
 export default defineConfig({
   test: {
@@ -8,6 +9,7 @@ export default defineConfig({
     pool: "forks",
     // One node and two cores: files that run beside each other would measure each other.
     fileParallelism: false,
+    sequence: { sequencer: InOrder },
     testTimeout: 60_000,
     hookTimeout: 120_000,
   },

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { customResourceDefinitionType } from "../../../api/core.ts";
 import { eventually } from "../../support/eventually.ts";
 import { readFromEtcd } from "../e2e/support/etcd.ts";
 import { sandboxNamed } from "../e2e/support/sandboxes.ts";
@@ -28,7 +29,7 @@ async function storeIn(version: "v1alpha1" | "v1beta1"): Promise<void> {
       storage: each.name === version,
     }));
     const patch = [{ op: "replace", path: "/spec/versions", value: versions }];
-    await cluster.kubectl.run(["patch", "crd", name, "--type=json", `--patch=${JSON.stringify(patch)}`]);
+    await cluster.client.patch(customResourceDefinitionType, { name }, { type: "json", body: patch });
   }
 }
 

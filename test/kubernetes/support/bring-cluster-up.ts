@@ -5,11 +5,12 @@ import type { TestProject } from "vitest/node";
 import { bringUp } from "../../../cluster/bring-up.ts";
 import type { BuiltPrograms } from "../../../cluster/components.ts";
 import { parseClusterConfig } from "../../../cluster/config.ts";
-import { stayAlive } from "../../../cluster/stay-alive.ts";
 import { waitUntil } from "../../../cluster/wait.ts";
 import { DataDirInUse, lockDataDir } from "../../../kube/memory/data-dir-lock.ts";
 import { systemClock } from "../../../lib/clock.ts";
+import { stayAlive } from "../../../lib/stay-alive.ts";
 import { defaultCacheDirectory } from "../../../tools/build-tool.ts";
+import { keepLogs } from "./keep-logs.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -40,11 +41,15 @@ export async function setup(project: TestProject): Promise<() => void> {
     project.provide("kubectl", programs.kubectl);
     project.provide("helm", programs.helm);
     project.provide("programs", programs);
+    const logs = keepLogs(layout);
+    return () => {
+      logs[Symbol.dispose]();
+      turn[Symbol.dispose]();
+    };
   } catch (error) {
     turn[Symbol.dispose]();
     throw error;
   }
-  return () => turn[Symbol.dispose]();
 }
 
 async function takeTurn(say: (line: string) => void): Promise<Disposable> {

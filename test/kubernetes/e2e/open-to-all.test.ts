@@ -1,0 +1,42 @@
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { run } from "../../../cluster/command.ts";
+import { release } from "../../../cluster/install-chart.ts";
+import { eventually } from "../../support/eventually.ts";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { findActivator } from "./support/installed-activator.ts";
+import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
+
+const chart = join(import.meta.dirname, "..", "..", "..", "charts", "rouse");
+
+let cluster: ClusterUnderTest;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+const upgradeTo = (mode: "none" | "token") => {
+  const inRelease = [`--kubeconfig=${inject("kubeconfig")}`, `--namespace=${release.namespace}`];
+  const flags = ["--reuse-values", `--set=auth.mode=${mode}`, "--wait", "--timeout=90s"];
+  return run(inject("helm"), ["upgrade", release.name, chart, ...inRelease, ...flags]);
+};
+
+it("answers and wakes without any token with auth.mode none, and asks for one again with token", async () => {
+  await using test = await openSandboxes(cluster);
+  await test.apply(sandboxNamed("open"));
+  await test.untilAsleep("open");
+  const { ask } = await findActivator(cluster);
+  const anonymous = { headers: { authorization: "" } };
+  expect((await ask(test.at("open"), anonymous)).status).toBe(401);
+  try {
+    await upgradeTo("none");
+    // A replica of before may still be leaving.
+    await eventually(async () => (await ask(test.at("open"), anonymous)).status === 200, 30_000);
+    expect((await test.sandbox("open")).spec.operatingMode).toBe("Running");
+  } finally {
+    await upgradeTo("token");
+  }
+  await eventually(async () => (await ask(test.at("open"), anonymous)).status === 401, 30_000);
+  const closed = await findActivator(cluster);
+  expect(await closed.askProgram(test.at("open"))).toMatchObject({ pod: "open" });
+}, 240_000);

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { release } from "../../../cluster/install-chart.ts";
+import { requestsOf, wordsOfRequest } from "../e2e/support/audit-log.ts";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+
+let cluster: ClusterUnderTest;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** Every verb on every resource that a role grants, in the words of `wordsOfRequest`. */
+async function grantedBy(...role: readonly string[]): Promise<readonly string[]> {
+  const rules: readonly Rule[] = JSON.parse(await cluster.kubectl.run(["get", ...role, "--output=json"])).rules;
+  return rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${group ? `.${group}` : ""}`)),
+    ),
+  );
+}
+
+/** What nobody can see used, and why it is granted all the same. */
+const unseen: Readonly<Record<string, readonly string[]>> = {
+  // Asked by an admission plugin about whoever writes an owner reference: he must be able to delete what is to be owned, and
+  // to change what blocks the owner's deletion.
+  "the right to be an owner": [
+    "delete persistentvolumeclaims",
+    "update sandboxclaims/finalizers.extensions.agents.x-k8s.io",
+    "update sandboxes/finalizers.agents.x-k8s.io",
+    "update sandboxtemplates/finalizers.extensions.agents.x-k8s.io",
+    "update sandboxwarmpools/finalizers.extensions.agents.x-k8s.io",
+  ],
+  // Read when a create finds that somebody else was faster by less than the watch takes to tell.
+  "the look at who was faster": ["get networkpolicies.networking.k8s.io", "get persistentvolumeclaims", "get services"],
+  // Only a member that has not become ready within the grace period, which is minutes, has its Pod looked at.
+  "the look at what is stuck": ["get pods"],
+};
+
+it("has the controller use all that it is granted, in the course of these tests", async () => {
+  const used = new Set(requestsOf("controller").map(wordsOfRequest));
+  const granted = [
+    ...(await grantedBy("clusterrole", "agent-sandbox-controller")),
+    ...(await grantedBy("clusterrole", "agent-sandbox-controller-extensions")),
+    ...(await grantedBy("role", "agent-sandbox-controller", `--namespace=${release.namespace}`)),
+  ];
+  const inVain = granted.filter((right) => !used.has(right) && !Object.values(unseen).flat().includes(right));
+  expect(inVain).toEqual([]);
+});
