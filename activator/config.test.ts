@@ -54,3 +54,27 @@ describe("the settings of the activator", () => {
     expect(parseActivatorConfig(open).dialRetryMs).toBe(200 + 400 + 800);
   });
 });
+
+describe("the front of raw connections", () => {
+  const open = ["--authz-mode=allow-all"];
+  const drain = [...open, "--drain-bind-address=127.0.0.1:8446"];
+
+  it("is open where the controller can ask for it, unless it is switched off", () => {
+    expect(parseActivatorConfig(open).tcpFront).toBeUndefined();
+    expect(parseActivatorConfig(drain).tcpFront).toEqual({ host: undefined, podIp: undefined });
+    expect(parseActivatorConfig([...drain, "--tcp-front=off"]).tcpFront).toBeUndefined();
+  });
+
+  it("knows where to listen, and which address slices list", () => {
+    const config = parseActivatorConfig([...drain, "--tcp-front-bind-address=::1"], { POD_IP: "10.1.2.3" });
+    expect(config.tcpFront).toEqual({ host: "::1", podIp: "10.1.2.3" });
+  });
+
+  it.each([
+    { args: [...open, "--tcp-front=on"], env: {}, says: "--tcp-front=on needs --drain-bind-address" },
+    { args: [...drain, "--tcp-front-bind-address=127.0.0.1:80"], env: {}, says: "is no address" },
+    { args: drain, env: { POD_IP: "pod" }, says: "POD_IP" },
+  ])("refuses $says", ({ args, env, says }) => {
+    expect(() => parseActivatorConfig(args, env)).toThrow(says);
+  });
+});

@@ -35,7 +35,7 @@ export type Adoption = "handle" | "events";
 
 /** A socket to connect. Until it is given a reader it closes when anything is said on it that nobody asked for. */
 export function newSocket(): WireSocket {
-  return new OnReadSocket(undefined, true);
+  return new OnReadSocket(undefined, true, commonBuffer);
 }
 
 /**
@@ -44,14 +44,15 @@ export function newSocket(): WireSocket {
  *
  * Only sockets that one makes have the `onread` option. What an accepted one has is a handle, and a new socket around
  * that handle has all options; where a Node has other inners than we know, the reader is fed from "data" events, one
- * copy slower and otherwise the same.
+ * copy slower and otherwise the same. The first bytes go to `first`, before the reader is asked for a place.
  */
 export function adoptAccepted(
   accepted: Socket,
   readerOf: (socket: WireSocket) => SocketReader,
   by: Adoption = adoptionOf(accepted),
+  first: Buffer = commonBuffer,
 ): WireSocket {
-  const socket = by === "handle" ? wrapHandle(accepted) : feedFromEvents(accepted);
+  const socket = by === "handle" ? wrapHandle(accepted, first) : feedFromEvents(accepted);
   socket.reader = readerOf(socket);
   socket.resume();
   return socket;
@@ -77,8 +78,10 @@ function hasInners(socket: object): socket is SocketInners {
 class OnReadSocket extends Socket implements WireSocket {
   readonly #held: { reader: SocketReader };
 
-  constructor(handle: unknown, allowHalfOpen: boolean) {
-    const held: { reader: SocketReader } = { reader: nobody };
+  constructor(handle: unknown, allowHalfOpen: boolean, first: Buffer) {
+    const held: { reader: SocketReader } = {
+      reader: first === commonBuffer ? nobody : { ...nobody, nextBuffer: () => first },
+    };
     const options = {
       ...(handle !== undefined && { handle }),
       ...{ allowHalfOpen, noDelay: true, writableHighWaterMark: writeAheadBytes },
@@ -102,9 +105,9 @@ class OnReadSocket extends Socket implements WireSocket {
   }
 }
 
-function wrapHandle(accepted: Socket): WireSocket {
+function wrapHandle(accepted: Socket, first: Buffer): WireSocket {
   if (!hasInners(accepted)) throw new TypeError("this socket has no handle to take");
-  const socket = new OnReadSocket(accepted._handle, accepted.allowHalfOpen);
+  const socket = new OnReadSocket(accepted._handle, accepted.allowHalfOpen, first);
   accepted._handle = null;
   Object.assign(socket, { _server: accepted._server });
   accepted._server = null;

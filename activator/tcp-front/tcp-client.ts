@@ -1,10 +1,19 @@
+import type { Clock } from "../../lib/clock.ts";
 import type { SocketReader, WireSocket } from "../socket/wire-socket.ts";
 import { peerAddress } from "./peers.ts";
 
 /** What is read of a client that waits: enough to notice that it leaves. */
 const earlyBytesMax = 4_096;
 /** Where it is read to, for all of them: it is copied before the next is read. */
-const earlyPlace = Buffer.allocUnsafeSlow(earlyBytesMax);
+export const earlyPlace: Buffer = Buffer.allocUnsafeSlow(earlyBytesMax);
+
+/** A client that has said nothing and ends its side may wait for a greeting, or be gone: who is not served by then is gone. */
+const halfClosedGraceMs = 100;
+
+export interface TcpClientOptions {
+  readonly clock: Clock;
+  readonly onClosed: () => void;
+}
 
 /** What a client said while it waited. */
 export interface Early {
@@ -19,23 +28,24 @@ export interface Early {
  *   waiting ──handOver──▶ carried                          (who carries reads the socket from then on)
  *      └──── reset, or an end before any byte ──▶ left
  *
- * An end behind bytes may be half of a conversation, as with `echo ping | nc`: it is kept. An end behind nothing is a client that gave up.
+ * An end behind bytes may be half of a conversation, as with `echo ping | nc`, and is kept for the sandbox. An end behind
+ * nothing is soon taken for a client that gave up.
  */
 export class TcpClient implements SocketReader {
   readonly socket: WireSocket;
   readonly seenMs: number;
   readonly peer: string;
-  readonly #onClosed: () => void;
+  readonly #options: TcpClientOptions;
   #early: Buffer | undefined;
   #inputEnded = false;
   #left = false;
   #onLeave: (() => void) | undefined;
 
-  constructor(socket: WireSocket, { seenMs, onClosed }: { readonly seenMs: number; readonly onClosed: () => void }) {
+  constructor(socket: WireSocket, options: TcpClientOptions) {
     this.socket = socket;
-    this.seenMs = seenMs;
+    this.seenMs = options.clock.ticksMs();
     this.peer = peerAddress(socket.remoteAddress ?? "");
-    this.#onClosed = onClosed;
+    this.#options = options;
   }
 
   get left(): boolean {
@@ -71,7 +81,10 @@ export class TcpClient implements SocketReader {
 
   ended(): void {
     this.#inputEnded = true;
-    if (!this.#early) this.socket.destroy();
+    if (this.#early) return;
+    this.#options.clock.after(halfClosedGraceMs, () => {
+      if (this.socket.reader === this) this.socket.destroy();
+    });
   }
 
   drained(): void {}
@@ -80,6 +93,6 @@ export class TcpClient implements SocketReader {
     this.#left = true;
     this.#early = undefined;
     this.#onLeave?.();
-    this.#onClosed();
+    this.#options.onClosed();
   }
 }

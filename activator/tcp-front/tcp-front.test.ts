@@ -3,39 +3,16 @@ import { describe, expect, it } from "vitest";
 import { podType } from "../../api/core.ts";
 import { sandboxType } from "../../api/sandbox.ts";
 import { endpointSliceType, tcpFrontSliceName } from "../../api/tcp-front.ts";
-import { type ActivatorWorld, openActivatorWorld } from "../../test/support/activator-world.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { allocate, freeFrontPort, greeter, talkTo, tcpProgram } from "../../test/support/tcp-front-lab.ts";
+import { allocate, greeter, openTcpWorld, talkTo, tcpPort, tcpProgram } from "../../test/support/tcp-front-lab.ts";
 
-const containerPort = 5432;
 const nova = { namespace: "default", name: "nova" };
-
-const open = (flags: readonly string[] = []) =>
-  openActivatorWorld(["--drain-bind-address=127.0.0.1:0", "--tcp-front-bind-address=127.0.0.1", ...flags]);
-
-/** Opens a port of the activator for the sandbox, and waits until it accepts. */
-async function front({ api, activator }: ActivatorWorld, name = "nova"): Promise<number> {
-  const activatorPort = await freeFrontPort();
-  const { uid } = (await api.client.get(sandboxType, { namespace: "default", name })).metadata;
-  await allocate(api.client, { name, uid }, { activatorPort, containerPort });
-  await eventually(async () => (await confirmed(activator.drainPort, uid, activatorPort)) === 1);
-  return activatorPort;
-}
-
-async function confirmed(drainPort: number | undefined, sandboxUid: string, activatorPort: number): Promise<number> {
-  const body = JSON.stringify({ ports: [{ sandboxUid, activatorPort }] });
-  const answer = await fetch(`http://127.0.0.1:${drainPort}/drain/v1/listening`, { method: "POST", body });
-  return ((await answer.json()) as { ports: unknown[] }).ports.length;
-}
-
-const metric = async ({ registry }: ActivatorWorld, line: string) =>
-  (await registry.metrics()).split("\n").some((each) => each === line);
 
 describe("a connection to a port of a sandbox", () => {
   it("is held, wakes the sandbox, and hears its greeting (design 5)", async () => {
-    await using world = await open();
-    await world.asleep("nova", tcpProgram(containerPort, greeter("nova")));
-    const port = await front(world);
+    await using world = await openTcpWorld();
+    await world.asleep("nova", tcpProgram(greeter("nova")));
+    const port = await world.front("nova");
     using client = await talkTo(port);
     await client.until("hello from nova\n");
     client.send("select 1\n");
@@ -44,9 +21,9 @@ describe("a connection to a port of a sandbox", () => {
   });
 
   it("keeps what the client said while it was held, and an end behind it", async () => {
-    await using world = await open();
-    await world.asleep("nova", tcpProgram(containerPort, greeter("nova")));
-    const port = await front(world);
+    await using world = await openTcpWorld();
+    await world.asleep("nova", tcpProgram(greeter("nova")));
+    const port = await world.front("nova");
     using client = await talkTo(port);
     client.send("ping\n");
     client.socket.end();
@@ -55,17 +32,17 @@ describe("a connection to a port of a sandbox", () => {
   });
 
   it("is half-closed by either side without losing the other half", async () => {
-    await using world = await open();
+    await using world = await openTcpWorld();
     const served: Socket[] = [];
     let heard = "";
     await world.awake(
       "nova",
-      tcpProgram(containerPort, (socket) => {
+      tcpProgram((socket) => {
         served.push(socket);
         socket.on("data", (bytes) => (heard += bytes)).end("all I have to say");
       }),
     );
-    const port = await front(world);
+    const port = await world.front("nova");
     using client = await talkTo(port);
     expect(await client.over()).toBe("ended");
     client.send("and now ");
@@ -76,12 +53,12 @@ describe("a connection to a port of a sandbox", () => {
   });
 
   it("carries megabytes both ways with back-pressure", async () => {
-    await using world = await open();
+    await using world = await openTcpWorld();
     await world.awake(
       "nova",
-      tcpProgram(containerPort, (socket) => socket.pipe(socket)),
+      tcpProgram((socket) => socket.pipe(socket)),
     );
-    const port = await front(world);
+    const port = await world.front("nova");
     using client = await talkTo(port);
     const block = "x".repeat(65_536);
     for (let at = 0; at < 128; at += 1) client.send(block);
@@ -91,66 +68,66 @@ describe("a connection to a port of a sandbox", () => {
   });
 
   it("shares one wake with two hundred others", async () => {
-    await using world = await open();
-    await world.asleep("nova", tcpProgram(containerPort, greeter("nova")));
-    const port = await front(world);
+    await using world = await openTcpWorld();
+    await world.asleep("nova", tcpProgram(greeter("nova")));
+    const port = await world.front("nova");
     const clients = await Promise.all(Array.from({ length: 200 }, () => talkTo(port)));
     await Promise.all(clients.map((client) => client.until("hello from nova\n")));
     expect(world.kubelet.made("nova")).toBe(1);
-    expect(await metric(world, 'rouse_activator_tcp_connections{state="carried"} 200')).toBe(true);
+    expect(await world.hasMetric('rouse_activator_tcp_connections{state="carried"} 200')).toBe(true);
     for (const client of clients) client.socket.end();
     await Promise.all(clients.map((client) => client.until("bye\n")));
-    await eventually(() => metric(world, 'rouse_activator_tcp_connections_total{outcome="carried"} 200'));
-    expect(await metric(world, 'rouse_activator_tcp_connections{state="carried"} 0')).toBe(true);
+    await eventually(() => world.hasMetric('rouse_activator_tcp_connections_total{outcome="carried"} 200'));
+    expect(await world.hasMetric('rouse_activator_tcp_connections{state="carried"} 0')).toBe(true);
   });
 
   it.each([
     { why: "trigger is Never", spec: { autoResume: { trigger: "Never" as const } }, reason: "WakeNotAllowed" },
     { why: "it is not woken in time", spec: { autoResume: { timeoutSeconds: 1 } }, reason: "WakeTimedOut" },
   ])("is reset when $why", async ({ spec, reason }) => {
-    await using world = await open();
+    await using world = await openTcpWorld();
     await world.asleep("nova", undefined, spec);
-    using client = await talkTo(await front(world));
+    using client = await talkTo(await world.front("nova"));
     expect(await client.over()).toBe("reset");
-    await eventually(() => metric(world, `rouse_activator_tcp_refused_total{reason="${reason}"} 1`));
+    await eventually(() => world.hasMetric(`rouse_activator_tcp_refused_total{reason="${reason}"} 1`));
   });
 
   it("takes no more than its share of places", async () => {
-    await using world = await open(["--held-max-per-sandbox=1"]);
+    await using world = await openTcpWorld(["--held-max-per-sandbox=1"]);
     await world.asleep("nova");
-    const port = await front(world);
+    const port = await world.front("nova");
     using first = await talkTo(port);
-    await eventually(() => metric(world, "rouse_activator_held_requests 1"));
+    await eventually(() => world.hasMetric("rouse_activator_held_requests 1"));
     using second = await talkTo(port);
     expect(await second.over()).toBe("reset");
     expect(first.received).toBe("");
   });
 
   it.each(["end", "resetAndDestroy"] as const)("gives its place back when the client leaves by %s", async (leaves) => {
-    await using world = await open();
+    await using world = await openTcpWorld();
     await world.asleep("nova");
-    using client = await talkTo(await front(world));
-    await eventually(() => metric(world, "rouse_activator_held_requests 1"));
+    using client = await talkTo(await world.front("nova"));
+    await eventually(() => world.hasMetric("rouse_activator_held_requests 1"));
     client.socket[leaves]();
-    await eventually(() => metric(world, "rouse_activator_held_requests 0"));
-    expect(await metric(world, 'rouse_activator_tcp_connections_total{outcome="clientLeft"} 1')).toBe(true);
+    await eventually(() => world.hasMetric("rouse_activator_held_requests 0"));
+    expect(await world.hasMetric('rouse_activator_tcp_connections_total{outcome="clientLeft"} 1')).toBe(true);
   });
 
   it("ends when the Pod is deleted under it", async () => {
-    await using world = await open();
-    await world.awake("nova", tcpProgram(containerPort, greeter("nova")));
-    using client = await talkTo(await front(world));
+    await using world = await openTcpWorld();
+    await world.awake("nova", tcpProgram(greeter("nova")));
+    using client = await talkTo(await world.front("nova"));
     await client.until("hello");
     await world.api.client.delete(sandboxType, nova);
     await client.over();
-    await eventually(() => metric(world, 'rouse_activator_tcp_connections{state="carried"} 0'));
+    await eventually(() => world.hasMetric('rouse_activator_tcp_connections{state="carried"} 0'));
   });
 
   it("is reset after too long a silence, and after too long a life", async () => {
     for (const flag of ["--tunnel-idle-timeout=300ms", "--tunnel-lifetime=300ms"]) {
-      await using world = await open([flag]);
-      await world.awake("nova", tcpProgram(containerPort, greeter("nova")));
-      using client = await talkTo(await front(world));
+      await using world = await openTcpWorld([flag]);
+      await world.awake("nova", tcpProgram(greeter("nova")));
+      using client = await talkTo(await world.front("nova"));
       expect(await client.over()).toBe("reset");
       expect(client.received).toBe("hello from nova\n");
     }
@@ -159,20 +136,20 @@ describe("a connection to a port of a sandbox", () => {
 
 describe("a port of the activator", () => {
   it("never leads to another sandbox than its own", async () => {
-    await using world = await open();
-    await world.awake("nova", tcpProgram(containerPort, greeter("nova")));
-    await world.awake("vega", tcpProgram(containerPort, greeter("vega")));
-    const port = await front(world);
+    await using world = await openTcpWorld();
+    await world.awake("nova", tcpProgram(greeter("nova")));
+    await world.awake("vega", tcpProgram(greeter("vega")));
+    const port = await world.front("nova");
     using client = await talkTo(port);
     await client.until("hello from nova");
     const { client: api } = world.api;
     const { uid } = (await api.get(sandboxType, nova)).metadata;
     await api.delete(endpointSliceType, { namespace: "default", name: tcpFrontSliceName(uid) });
-    await eventually(() => metric(world, "rouse_activator_tcp_listeners 0"));
+    await eventually(() => world.hasMetric("rouse_activator_tcp_listeners 0"));
     await expect(talkTo(port)).rejects.toThrow("ECONNREFUSED");
     const vega = (await api.get(sandboxType, { namespace: "default", name: "vega" })).metadata;
-    await allocate(api, vega, { activatorPort: port, containerPort });
-    await eventually(async () => (await confirmed(world.activator.drainPort, vega.uid, port)) === 1);
+    await allocate(api, vega, { activatorPort: port, containerPort: tcpPort });
+    await eventually(() => world.confirms(port, vega.uid));
     using other = await talkTo(port);
     expect(await other.until("hello")).toBe("hello from vega\n");
     client.send("still there?\n"); // what was carried goes on
@@ -180,14 +157,14 @@ describe("a port of the activator", () => {
   });
 
   it("resets who comes for a sandbox that was replaced by another of its name", async () => {
-    await using world = await open();
-    await world.awake("nova", tcpProgram(containerPort, greeter("nova")));
-    const port = await front(world);
+    await using world = await openTcpWorld();
+    await world.awake("nova", tcpProgram(greeter("nova")));
+    const port = await world.front("nova");
     const { client: api } = world.api;
     const before = await api.get(sandboxType, nova);
     await api.delete(sandboxType, nova);
     await eventually(async () => (await api.list(podType, { namespace: "default" })).items.length === 0);
-    await world.asleep("nova", tcpProgram(containerPort, greeter("nova")));
+    await world.asleep("nova", tcpProgram(greeter("nova")));
     expect((await api.get(sandboxType, nova)).metadata.uid).not.toBe(before.metadata.uid);
     using client = await talkTo(port);
     expect(await client.over()).toBe("reset");

@@ -9,11 +9,11 @@ import { abortable, type Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { TcpMetrics } from "../observe/tcp-metrics.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
-import { adoptAccepted } from "../socket/wire-socket.ts";
+import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
 import { confirm } from "./confirm.ts";
 import { Listeners } from "./listeners.ts";
 import { addressesListedBy, portsNamedBy, type Standing, standingOf } from "./standings.ts";
-import { TcpClient } from "./tcp-client.ts";
+import { earlyPlace, TcpClient } from "./tcp-client.ts";
 import type { TcpFrontConfig } from "./tcp-front-config.ts";
 
 export interface TcpFrontOptions extends TcpFrontConfig {
@@ -123,15 +123,13 @@ export class TcpFront implements Running {
       accepted.resetAndDestroy();
       return;
     }
-    adoptAccepted(accepted, (socket) => {
-      const client: TcpClient = new TcpClient(socket, {
-        seenMs: clock.ticksMs(),
-        onClosed: () => this.#clients.delete(client),
-      });
+    const clientOf = (socket: WireSocket) => {
+      const client: TcpClient = new TcpClient(socket, { clock, onClosed: () => this.#clients.delete(client) });
       this.#clients.add(client);
       void this.#serve(client, standing);
       return client;
-    });
+    };
+    adoptAccepted(accepted, clientOf, adoptionOf(accepted), earlyPlace);
   }
 
   async #serve(client: TcpClient, standing: Standing): Promise<void> {

@@ -1,6 +1,8 @@
 import { connect, createServer, type Socket } from "node:net";
+import { drainPaths, parseListeningPorts } from "../../api/drain-protocol.ts";
 import { tcpFrontAnnotation } from "../../api/keys.ts";
 import type { Stored } from "../../api/meta.ts";
+import { sandboxType } from "../../api/sandbox.ts";
 import {
   type EndpointSlice,
   endpointSliceType,
@@ -13,6 +15,7 @@ import {
   tcpFrontSliceName,
 } from "../../api/tcp-front.ts";
 import type { KubeClient } from "../../kube/client.ts";
+import { type ActivatorWorld, openActivatorWorld } from "./activator-world.ts";
 import { eventually } from "./eventually.ts";
 import type { Program } from "./tiny-kubelet.ts";
 
@@ -65,9 +68,12 @@ export async function freeFrontPort(): Promise<number> {
   }
 }
 
+/** Where programs of `tcpProgram` listen. */
+export const tcpPort = 5432;
+
 /** A program that is a TCP server; what it has open is cut when it ends. */
 export const tcpProgram =
-  (port: number, onConnection: (socket: Socket) => void): Program =>
+  (onConnection: (socket: Socket) => void): Program =>
   async (podIp) => {
     const sockets = new Set<Socket>();
     const server = createServer({ allowHalfOpen: true }, (socket) => {
@@ -75,7 +81,7 @@ export const tcpProgram =
       socket.on("error", () => {}).once("close", () => sockets.delete(socket));
       onConnection(socket);
     });
-    await new Promise<void>((resolve) => server.listen(port, podIp, resolve));
+    await new Promise<void>((resolve) => server.listen(tcpPort, podIp, resolve));
     return {
       async [Symbol.asyncDispose]() {
         for (const socket of sockets) socket.destroy();
@@ -135,5 +141,42 @@ export async function talkTo(port: number, host = "127.0.0.1"): Promise<TcpTalk>
       return ending ?? "reset";
     },
     [Symbol.dispose]: () => socket.destroy(),
+  };
+}
+
+export interface TcpWorld extends ActivatorWorld {
+  /** Opens a port of the activator for the TCP port of a sandbox, and waits until it accepts. */
+  front(name: string, changed?: Partial<EndpointSlice>): Promise<number>;
+  /** Whether the activator says that it accepts on that port for that sandbox. */
+  confirms(activatorPort: number, sandboxUid: string): Promise<boolean>;
+  /** Whether the metrics have this line. */
+  hasMetric(line: string): Promise<boolean>;
+}
+
+/** An activator that may be asked, and opens ports on a loopback address. */
+export async function openTcpWorld(
+  flags: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<TcpWorld> {
+  const front = ["--drain-bind-address=127.0.0.1:0", "--tcp-front-bind-address=127.0.0.1"];
+  const world = await openActivatorWorld([...front, ...flags], env);
+  const { activator, api, registry } = world;
+  const confirms = async (activatorPort: number, sandboxUid: string) => {
+    const body = JSON.stringify({ ports: [{ sandboxUid, activatorPort }] });
+    const url = `http://127.0.0.1:${activator.drainPort}${drainPaths.listening}`;
+    const answer = await fetch(url, { method: "POST", body });
+    return parseListeningPorts(await answer.json())?.ports.length === 1;
+  };
+  return {
+    ...world,
+    confirms,
+    hasMetric: async (line) => (await registry.metrics()).split("\n").includes(line),
+    async front(name, changed) {
+      const activatorPort = await freeFrontPort();
+      const { uid } = (await api.client.get(sandboxType, { namespace: "default", name })).metadata;
+      await allocate(api.client, { name, uid }, { activatorPort, containerPort: tcpPort }, changed);
+      await eventually(() => confirms(activatorPort, uid));
+      return activatorPort;
+    },
   };
 }

@@ -1,0 +1,125 @@
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
+import { describe, expect, it } from "vitest";
+import { listeningWaitMs } from "../../api/drain-protocol.ts";
+import { FakeClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { freeFrontPort, talkTo } from "../../test/support/tcp-front-lab.ts";
+import { confirm } from "./confirm.ts";
+import { Listeners } from "./listeners.ts";
+import type { Standing } from "./standings.ts";
+
+const standing = (activatorPort: number, sandboxUid = "u1"): Standing => ({
+  ...{ activatorPort, sandboxUid, containerPort: 5432 },
+  ...{ namespace: "default", sandboxName: "nova" },
+});
+
+function given() {
+  const clock = new FakeClock();
+  const came: string[] = [];
+  const failures: string[] = [];
+  const listeners = new Listeners({
+    ...{ host: "127.0.0.1", clock, log: silentLogger },
+    onConnection(socket, { sandboxUid }) {
+      came.push(sandboxUid);
+      socket.destroy();
+    },
+    onFailure: (code) => failures.push(code),
+  });
+  return { clock, came, failures, listeners, [Symbol.dispose]: () => listeners.close() };
+}
+
+describe("the listeners", () => {
+  it("accept on a port for as long as it stands for something", async () => {
+    using world = given();
+    const port = await freeFrontPort();
+    world.listeners.want(port, standing(port));
+    await eventually(() => world.listeners.size === 1);
+    using client = await talkTo(port);
+    expect([await client.over(), world.came]).toEqual(["ended", ["u1"]]);
+    world.listeners.want(port, undefined);
+    await expect(talkTo(port)).rejects.toThrow("ECONNREFUSED");
+  });
+
+  it("give a port that changes hands to nobody in between", async () => {
+    using world = given();
+    const port = await freeFrontPort();
+    for (const uid of ["u1", "u2", "u3"]) {
+      world.listeners.want(port, standing(port, uid));
+      expect(world.listeners.accepts({ activatorPort: port, sandboxUid: uid })).toBe(false);
+      await eventually(() => world.listeners.accepts({ activatorPort: port, sandboxUid: uid }));
+      const socket = connect(port, "127.0.0.1");
+      await once(socket, "close");
+      expect(world.came.at(-1)).toBe(uid);
+    }
+  });
+
+  it("try again for a port that another program has, more and more seldom, and say so", async () => {
+    using world = given();
+    const port = await freeFrontPort();
+    const other = createServer();
+    await once(other.listen(port, "127.0.0.1"), "listening");
+    world.listeners.want(port, standing(port));
+    await eventually(() => world.failures.length === 1);
+    await world.clock.advance(250);
+    await eventually(() => world.failures.length === 2);
+    expect(world.failures).toEqual(["EADDRINUSE", "EADDRINUSE"]);
+    expect(world.listeners.size).toBe(0);
+    other.close();
+    await world.clock.advance(500);
+    await eventually(() => world.listeners.size === 1);
+    expect(world.clock.pending).toBe(0);
+  });
+
+  it("open many without keeping others waiting", async () => {
+    using world = given();
+    const ports: number[] = [];
+    while (ports.length < 300) ports.push(await freeFrontPort());
+    for (const port of ports) world.listeners.want(port, standing(port));
+    let turns = 0;
+    const turn = () => {
+      turns += 1;
+      if (world.listeners.size < ports.length) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await eventually(() => world.listeners.size === ports.length);
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  it("are closed once and for all", async () => {
+    using world = given();
+    const [first, second] = [await freeFrontPort(), await freeFrontPort()];
+    world.listeners.want(first, standing(first));
+    await eventually(() => world.listeners.size === 1);
+    world.listeners.close();
+    world.listeners.want(second, standing(second));
+    await expect(talkTo(first)).rejects.toThrow("ECONNREFUSED");
+    await expect(talkTo(second)).rejects.toThrow("ECONNREFUSED");
+  });
+});
+
+describe("a confirmation", () => {
+  it("comes as soon as all ports accept for the sandboxes that were asked about", async () => {
+    using world = given();
+    const [first, second] = [await freeFrontPort(), await freeFrontPort()];
+    const ports = [first, second].map((activatorPort) => ({ activatorPort, sandboxUid: "u1" }));
+    const confirmed = confirm({ ports }, world.listeners, world.clock);
+    world.listeners.want(first, standing(first));
+    world.listeners.want(second, standing(second));
+    expect(await confirmed).toEqual({ ports });
+    expect(world.clock.pending).toBe(0);
+  });
+
+  it("names after its time those that do, and none for another sandbox", async () => {
+    using world = given();
+    const [first, second] = [await freeFrontPort(), await freeFrontPort()];
+    world.listeners.want(first, standing(first));
+    world.listeners.want(second, standing(second, "u2"));
+    await eventually(() => world.listeners.size === 2);
+    const ports = [first, second].map((activatorPort) => ({ activatorPort, sandboxUid: "u1" }));
+    const confirmed = confirm({ ports }, world.listeners, world.clock);
+    await world.clock.advance(listeningWaitMs);
+    expect(await confirmed).toEqual({ ports: ports.slice(0, 1) });
+  });
+});

@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../lib/clock.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { talkTo } from "../../test/support/tcp-front-lab.ts";
+import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
+import { earlyPlace, TcpClient } from "./tcp-client.ts";
+
+/** A client that waits, and its other end. */
+async function given() {
+  const clock = new FakeClock();
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const accepted = once(server, "connection");
+  const talk = await talkTo((server.address() as AddressInfo).port);
+  const [raw]: Socket[] = await accepted;
+  if (!raw) throw new Error("nothing was accepted");
+  let client: TcpClient | undefined;
+  const clientOf = (socket: WireSocket) => {
+    client = new TcpClient(socket, { clock, onClosed: () => {} });
+    return client;
+  };
+  adoptAccepted(raw, clientOf, adoptionOf(raw), earlyPlace);
+  if (client === undefined) throw new Error("the socket was not adopted");
+  return {
+    ...{ client, talk, clock },
+    [Symbol.dispose]() {
+      talk.socket.destroy();
+      server.close();
+    },
+  };
+}
+
+describe("a client that waits", () => {
+  it("is read no further than a few KiB", async () => {
+    using world = await given();
+    const { socket } = world.client;
+    world.talk.socket.write(Buffer.alloc(4_000_000));
+    await eventually(() => socket.bytesRead > 0);
+    for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(socket.bytesRead).toBeLessThan(8_192);
+    expect(world.talk.socket.writableLength).toBeGreaterThan(0);
+  });
+
+  it("has left when it ends before it said anything, unless it is served at once", async () => {
+    using world = await given();
+    let told = 0;
+    world.client.onLeave(() => (told += 1));
+    world.talk.socket.end();
+    await eventually(() => world.client.socket.readableEnded);
+    await world.clock.advance(99);
+    expect(world.client.left).toBe(false);
+    await world.clock.advance(1);
+    await eventually(() => world.client.left);
+    expect(told).toBe(1);
+  });
+
+  it("has left when it is reset, whatever it said", async () => {
+    using world = await given();
+    world.talk.send("hello");
+    await eventually(() => world.client.socket.bytesRead === 5);
+    world.talk.socket.resetAndDestroy();
+    await eventually(() => world.client.left);
+  });
+
+  it("may end its side behind what it said, and still listen", async () => {
+    using world = await given();
+    world.talk.send("job");
+    world.talk.socket.end();
+    await eventually(() => world.client.socket.readableEnded);
+    expect(world.client.left).toBe(false);
+    const early = world.client.handOver(world.client);
+    expect([early.bytes.toString(), early.ended]).toEqual(["job", true]);
+  });
+});

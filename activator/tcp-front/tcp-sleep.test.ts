@@ -1,0 +1,104 @@
+import { describe, expect, it } from "vitest";
+import { podType } from "../../api/core.ts";
+import { drainPaths, type ObservedAnswer, type PromiseAnswer } from "../../api/drain-protocol.ts";
+import { suspensionCauseAnnotation } from "../../api/keys.ts";
+import { type OpenConnections, sandboxType } from "../../api/sandbox.ts";
+import { inactivityAt } from "../../api/suspension.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { greeter, openTcpWorld, type TcpWorld, talkTo, tcpProgram } from "../../test/support/tcp-front-lab.ts";
+
+const nova = { namespace: "default", name: "nova" };
+
+async function call<T>({ activator, api }: TcpWorld, path: string, ahead = 0): Promise<T> {
+  const { metadata } = await api.client.get(sandboxType, nova);
+  const { uid } = (await api.client.get(podType, nova)).metadata;
+  const generation = (metadata.generation ?? 0) + ahead;
+  const body = JSON.stringify({ sandbox: { ...nova, uid: metadata.uid }, podUid: uid, generation });
+  const answer = await fetch(`http://127.0.0.1:${activator.drainPort}${path}`, { method: "POST", body });
+  return (await answer.json()) as T;
+}
+
+const observed = (world: TcpWorld, ahead = 0) => call<ObservedAnswer>(world, drainPaths.observed, ahead);
+const promise = (world: TcpWorld) => call<PromiseAnswer>(world, drainPaths.promise);
+
+async function connected(world: TcpWorld, openConnections: OpenConnections) {
+  await world.awake("nova", tcpProgram(greeter("nova")), { autoSuspension: { openConnections } });
+  const port = await world.front("nova");
+  const client = await talkTo(port);
+  await client.until("hello from nova\n");
+  return { port, client };
+}
+
+describe("a raw connection that is open", () => {
+  it.each(["Data", "Ignore"] as const)("does not keep its Pod under %s, and ends in good order", async (meaning) => {
+    await using world = await openTcpWorld();
+    const { client } = await connected(world, meaning);
+    expect((await observed(world)).inFlight).toBe(0);
+    expect(await promise(world)).toEqual({ inFlight: 0 });
+    expect(await client.over()).toBe("ended");
+    await eventually(() => world.hasMetric('rouse_activator_tcp_connections_total{outcome="closedForSleep"} 1'));
+    expect(await world.hasMetric("rouse_activator_connections_closed_for_sleep_total 1")).toBe(true);
+  });
+
+  it("keeps its Pod by being open under Count, until it ends", async () => {
+    await using world = await openTcpWorld();
+    const { client } = await connected(world, "Count");
+    expect((await observed(world)).inFlight).toBe(1);
+    expect(await promise(world)).toEqual({ inFlight: 1 });
+    client.send("still here\n");
+    await client.until("nova: still here\n");
+    client.socket.destroy();
+    await eventually(async () => (await promise(world)).inFlight === 0);
+  });
+
+  it.each([
+    { meaning: "Data", counts: true },
+    { meaning: "Ignore", counts: false },
+  ] as const)("is used by its bytes under $meaning: $counts", async ({ meaning, counts }) => {
+    await using world = await openTcpWorld();
+    const { client } = await connected(world, meaning);
+    const idleMs = async () => (await observed(world)).idleForMs ?? 0;
+    await eventually(async () => (await idleMs()) > 200);
+    client.send("a line\n");
+    await client.until("nova: a line\n");
+    expect((await idleMs()) < 200).toBe(counts);
+  });
+
+  it("calls off a suspension by inactivity with its first byte after the deadline", async () => {
+    await using world = await openTcpWorld();
+    const { client } = await connected(world, "Data");
+    const { generation = 1 } = (await world.api.client.get(sandboxType, nova)).metadata;
+    await observed(world, 1); // told before it is written, and long before it is seen
+    const annotations = { [suspensionCauseAnnotation]: inactivityAt(generation + 1) };
+    const body = { metadata: { annotations }, spec: { operatingMode: "Suspended" } };
+    client.send("me again\n");
+    await world.api.client.patch(sandboxType, nova, { type: "merge", body });
+    await eventually(async () => (await world.sandbox("nova")).spec.operatingMode === "Running");
+    await client.until("nova: me again\n");
+  });
+});
+
+describe("a raw connection that comes during a suspension", () => {
+  it("is held, counts, and is carried to the next Pod", async () => {
+    await using world = await openTcpWorld();
+    const { port } = await connected(world, "Data");
+    expect(await promise(world)).toEqual({ inFlight: 0 });
+    using late = await talkTo(port);
+    await eventually(async () => (await observed(world)).inFlight === 1);
+    expect(await promise(world)).toEqual({ inFlight: 0 });
+    const body = { spec: { operatingMode: "Suspended" } };
+    await world.api.client.patch(sandboxType, nova, { type: "merge", body });
+    await late.until("hello from nova\n");
+    expect(world.kubelet.made("nova")).toBe(2);
+  });
+
+  it("does not keep the sandbox busy once its client has left", async () => {
+    await using world = await openTcpWorld();
+    const { port } = await connected(world, "Data");
+    await promise(world);
+    const late = await talkTo(port);
+    await eventually(async () => (await observed(world)).inFlight === 1);
+    late.socket.destroy();
+    await eventually(async () => (await observed(world)).inFlight === 0);
+  });
+});
