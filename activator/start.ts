@@ -98,7 +98,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const waker = new Waker(parts.client, config.wakes, clock);
   const onWoken = books.woken.bind(books);
   const stirring = started.use(new Stirring({ ...parts, cluster, bonds: books.bonds, waker, onWoken }));
-  const wakes = createWakeMetrics(registry);
+  const wakes = createWakeMetrics(registry, config.slots.total);
   const middle = { cluster, claims, authorizer, requests, wakes, accessLog, books, waker, stirring };
   const world = buildWorld(config, { ...parts, ...wires, ...middle });
   const state = { draining: false };

@@ -8,6 +8,7 @@ import type { Logger } from "../lib/log.ts";
 import { type Page, startPageServer } from "../lib/page-server.ts";
 import { noTracer, type Tracer } from "../lib/tracing/tracer.ts";
 import { registerBuildInfo } from "./build-info.ts";
+import { registerCertificateEnds } from "./certificate-ends.ts";
 import { labelDomainsFile, readLabelDomains } from "./claim/allowed-label-domains.ts";
 import { ClaimMetrics } from "./claim/claim-metrics.ts";
 import { ConfigError, type ControllerConfig } from "./config.ts";
@@ -18,6 +19,7 @@ import { startSandboxController } from "./sandbox/start-sandbox-controller.ts";
 import { serveMetrics } from "./serve-metrics.ts";
 import { type ExtensionInformers, startExtensionControllers, startExtensionInformers } from "./start-extensions.ts";
 import { type Informers, startInformers } from "./start-informers.ts";
+import { countDrainCalls } from "./suspension/count-drain-calls.ts";
 import { startDrainCertificates } from "./suspension/drain-certificates.ts";
 import { drainCalls } from "./suspension/drain-client.ts";
 import { startActivatorFinder } from "./suspension/find-activators.ts";
@@ -75,6 +77,7 @@ export async function startController(config: ControllerConfig, parts: Controlle
   registerSandboxCensus(registry, () => informers.sandboxes.store.list());
   if (extensions) registerPoolSizes(registry, () => informers.sandboxes.store.list());
   const activators = await findActivators(stack, config, parts);
+  registerCertificateEnds(registry, { webhook: webhook?.certificate, drain: activators?.certificate });
   const metrics = config.metrics && stack.use(await serveMetrics(config.metrics, { registry, clock, log }));
   const pages = { "/healthz": ok, "/readyz": ok };
   const health =
@@ -183,17 +186,25 @@ function startWork(
 }
 
 /** What is known of the activators, and where it comes from; undefined where there are none. */
+interface FoundActivators extends Activators {
+  readonly synced?: Promise<void>;
+  readonly failed?: Promise<never>;
+  /** Ours; PEM. */
+  readonly certificate?: () => string;
+}
+
 async function findActivators(
   stack: AsyncDisposableStack,
   { activators: config }: ControllerConfig,
-  { client, clock, log, activators: given }: ControllerParts,
-): Promise<(Activators & { readonly synced?: Promise<void>; readonly failed?: Promise<never> }) | undefined> {
+  { client, clock, log, registry, activators: given }: ControllerParts,
+): Promise<FoundActivators | undefined> {
   if (given || !config) return given;
   const certificates = stack.use(await startDrainCertificates({ client, clock, log, namespace: config.namespace }));
   const finder = stack.use(startActivatorFinder({ client, clock, log, config }));
   const failed = Promise.race([finder.failed, certificates.failed]);
   failed.catch(() => {}); // whoever does not race it must not be killed by it
-  return { finder, call: drainCalls(certificates.current, clock), synced: finder.synced, failed };
+  const call = countDrainCalls(drainCalls(certificates.current, clock), registry);
+  return { finder, call, synced: finder.synced, failed, certificate: () => certificates.current().certificate };
 }
 
 /** Stands for election, where there is one; else everybody leads. */

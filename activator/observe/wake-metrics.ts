@@ -7,7 +7,7 @@ export type WakeOutcome = (typeof wakeOutcomes)[number];
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 /** What holding and waking cost. */
-export function createWakeMetrics(registry: Registry) {
+export function createWakeMetrics(registry: Registry, heldMax: number) {
   const registers = [registry];
   const wakes = new Counter({
     name: "rouse_activator_wakes_total",
@@ -32,6 +32,11 @@ export function createWakeMetrics(registry: Registry) {
     help: "Requests that are held now.",
     registers,
   });
+  new Gauge({
+    name: "rouse_activator_held_requests_limit",
+    help: "Requests that may be held at once, at most.",
+    registers,
+  }).set(heldMax);
   for (const outcome of wakeOutcomes) wakes.inc({ outcome }, 0);
 
   return {

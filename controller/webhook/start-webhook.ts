@@ -19,6 +19,8 @@ export interface WebhookParts {
 export interface RunningWebhook extends Running {
   /** Where it really listens. */
   readonly port: number;
+  /** That it shows now; PEM. */
+  readonly certificate: () => string;
 }
 
 /**
@@ -37,7 +39,8 @@ export async function startWebhook(config: WebhookConfig, parts: WebhookParts): 
   const failed = Promise.race([certificates.failed, server.failed]);
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   const started = stack.move();
-  return { failed, port: server.port, [Symbol.asyncDispose]: () => started.disposeAsync() };
+  const certificate = () => certificates.current().certificate;
+  return { failed, port: server.port, certificate, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
 function startCertificates(

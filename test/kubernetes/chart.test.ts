@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { run } from "../../cluster/command.ts";
 import { release } from "../../cluster/install-chart.ts";
 import { renderManifests } from "../../scripts/manifests/render-manifests.ts";
@@ -41,6 +42,16 @@ describe("the chart", () => {
     ["replicaCount=none", "/replicaCount"],
     ["controller.extraArgs[0]=worker", "/controller/extraArgs/0"],
     ["activator.repicaCount=2", "/activator"],
+    ["controller.kubeApiBurst=0", "/controller/kubeApiBurst"],
+    ["controller.enableTracing=perhaps", "/controller/enableTracing"],
+    ["controller.sandboxWriteBehindWindow=5", "/controller/sandboxWriteBehindWindow"],
+    ["controller.tlsMinVersion=1.2", "/controller/tlsMinVersion"],
+    ["controller.zapLogLevel=loud", "/controller/zapLogLevel"],
+    ["controller.extraEnv[0].value=x", "/controller/extraEnv/0"],
+    ["controller.noSuchFlag=true", "/controller"],
+    ["metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval"],
+    ["metrics.prometheusRule.additionalGroups[0].name=x", "/metrics/prometheusRule/additionalGroups/0"],
+    ["podSecurityContext=none", "/podSecurityContext"],
   ])("refuses %s and says where it is wrong", async (value, path) => {
     await expect(helm("template", release.name, chart, "--set", value)).rejects.toThrow(`at '${path}'`);
   });
@@ -48,6 +59,58 @@ describe("the chart", () => {
   it("opens the sandboxes to everybody only when that is asked for", async () => {
     expect(await helm("template", release.name, chart)).not.toContain("allow-all");
     expect(await helm("template", release.name, chart, "--set=auth.mode=none")).toContain("--authz-mode=allow-all");
+  });
+
+  it("turns values into flags of the like names, numbers without an exponent, and only where they are set", async () => {
+    expect(await helm("template", release.name, chart)).not.toContain("--kube-api-qps");
+    const rendered = await helm(
+      "template",
+      release.name,
+      chart,
+      "--set=controller.pprofBlockProfileRate=1000000,controller.kubeApiQps=-1,controller.zapLogLevel=debug",
+      "--set-json=controller.sandboxWarmPoolMaxRefillRate=2.5",
+    );
+    for (const flag of [
+      "--pprof-block-profile-rate=1000000",
+      "--kube-api-qps=-1",
+      "--zap-log-level=debug",
+      "--sandbox-warm-pool-max-refill-rate=2.5",
+    ]) {
+      expect(rendered).toContain(`- "${flag}"\n`);
+    }
+  });
+
+  it("gives Prometheus something to read and rules to judge it by, once that is asked for", async () => {
+    const kinds = async (...set: readonly string[]) => {
+      const text = await helm("template", release.name, chart, ...set.map((value) => `--set=${value}`));
+      return parseAllDocuments(text).map((document): { kind?: string; spec?: { groups?: object[] } } =>
+        document.toJS(),
+      );
+    };
+    const asked = (object: { kind?: string }) => ["ServiceMonitor", "PrometheusRule"].includes(object?.kind ?? "");
+    expect((await kinds()).filter(asked)).toEqual([]);
+    const rendered = (
+      await kinds(
+        "metrics.serviceMonitor.enabled=true",
+        "metrics.prometheusRule.enabled=true",
+        "autoSuspension.enabled=true",
+        "metrics.prometheusRule.additionalGroups[0].name=ours",
+        "metrics.prometheusRule.additionalGroups[0].rules[0].alert=Ours",
+      )
+    ).filter(asked);
+    expect(rendered.map(({ kind }) => kind).sort()).toEqual(["PrometheusRule", "ServiceMonitor", "ServiceMonitor"]);
+    const { groups } = rendered.find(({ kind }) => kind === "PrometheusRule")?.spec ?? {};
+    expect(groups).toMatchObject([
+      { name: "agent-sandbox-controller.rules" },
+      { name: "sandbox-router.rules" },
+      { name: "ours" },
+    ]);
+  });
+
+  it("lets values change the security of Pods and containers, field by field", async () => {
+    const rendered = await helm("template", release.name, chart, "--set=containerSecurityContext.runAsUser=7");
+    expect(rendered.match(/runAsUser: 7/g)).toHaveLength(2);
+    expect(rendered.match(/readOnlyRootFilesystem: true/g)?.length).toBeGreaterThanOrEqual(2);
   });
 
   it("keeps the definitions, and so the users' objects, when it is uninstalled", async () => {

@@ -40,17 +40,29 @@ system:serviceaccount:{{ .Release.Namespace }}:sandbox-router
 {{ .Values.auth.existingSecret | default "sandbox-router-token" }}
 {{- end }}
 
+{{/* What no value takes off unless it names it: the restricted Pod security standard. */}}
 {{- define "rouse.podSecurity" -}}
-runAsNonRoot: true
-seccompProfile:
-  type: RuntimeDefault
+{{- $own := dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") -}}
+{{- toYaml (mergeOverwrite $own (deepCopy .Values.podSecurityContext)) -}}
 {{- end }}
 
 {{- define "rouse.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
+{{- $own := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) -}}
+{{- toYaml (mergeOverwrite $own (deepCopy .Values.containerSecurityContext)) -}}
+{{- end }}
+
+{{/* The flags of the controller that have a value of the like name, where it is set. Helm reads numbers as floats. */}}
+{{- define "rouse.controller.flags" -}}
+{{- $values := .Values.controller -}}
+{{- range $key := list "leaderElectionNamespace" "enableTracing" "enablePprof" "enablePprofDebug" "pprofBlockProfileRate" "pprofMutexProfileFraction" "kubeApiQps" "kubeApiBurst" "apiConnections" "separateWatchConnection" "cacheLabelSelectors" "sandboxConcurrentWorkers" "sandboxWriteBehindWindow" "disableSandboxEvents" "sandboxClaimConcurrentWorkers" "disableClaimEvents" "disableClaimObservabilityAnnotations" "sandboxTemplateConcurrentWorkers" "sandboxWarmPoolConcurrentWorkers" "sandboxWarmPoolMaxBatchSize" "sandboxWarmPoolReplenishDelay" "sandboxWarmPoolMaxRefillRate" "sandboxWarmPoolReadinessGracePeriod" "sandboxWarmPoolUnschedulableRecheckInterval" "enableWarmPoolEviction" "metricsSecureServing" "tlsMinVersion" "tlsCipherSuites" "zapLogLevel" -}}
+{{- if hasKey $values $key -}}
+{{- $value := get $values $key -}}
+{{- if and (kindIs "float64" $value) (eq (floor $value) $value) -}}
+{{- $value = printf "%.0f" $value -}}
+{{- end }}
+- {{ printf "--%s=%v" (kebabcase $key) $value | quote }}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{/* Where Pods go: .values has nodeSelector, tolerations and affinity, .selector is the Pods' own. */}}

@@ -1,0 +1,66 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { controllerFlags } from "../controller/controller-flags.ts";
+
+const chart = join(import.meta.dirname, "..", "charts", "rouse");
+const read = (path: string) => readFileSync(join(chart, path), "utf8");
+const kebab = (key: string) => key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+
+interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+/** The values that the chart turns into flags one by one, as its template lists them. */
+const flagValues = [
+  ...(/range \$key := list ((?:"\w+" ?)+)/.exec(read("templates/_names.tpl"))?.[1] ?? "").matchAll(/\w+/g),
+].map(([key]) => key);
+
+describe("the chart's values", () => {
+  const schema: Schema = JSON.parse(read("values.schema.json"));
+  const ofController = schema.properties?.["controller"]?.properties ?? {};
+
+  it("for flags of the controller are those of flags that it has, and their kinds are known", () => {
+    expect(flagValues.length).toBeGreaterThan(25);
+    expect(flagValues.filter((key) => !Object.hasOwn(controllerFlags, kebab(key)))).toEqual([]);
+    const others = ["leaderElect", "extensions", "clusterDomain", "extraArgs", "extraEnv"];
+    expect(Object.keys(ofController).sort()).toEqual([...others, ...flagValues].sort());
+  });
+
+  it("that it is installed with are all in its schema, and so is what its comments name", () => {
+    const missing = (values: object, { properties = {} }: Schema, at: string): readonly string[] =>
+      Object.entries(values).flatMap(([key, value]) => {
+        const known = properties[key];
+        if (!known) return [`${at}.${key}`];
+        return known.properties && typeof value === "object" && value !== null
+          ? missing(value, known, `${at}.${key}`)
+          : [];
+      });
+    const values = read("values.yaml");
+    expect(missing(parse(values), schema, "")).toEqual([]);
+    expect(flagValues.filter((key) => !values.includes(key))).toEqual([]);
+  });
+});
+
+describe("the chart's alerts", () => {
+  it("ask for metrics that there are", () => {
+    const rules = read("templates/monitoring/prometheus-rule.yaml");
+    const asked = new Set(
+      [
+        ...rules.matchAll(
+          /\b(?:rouse|agent_sandbox|controller_runtime|workqueue|leader_election|sandbox_router)_\w+(?={)/g,
+        ),
+      ].map(([name]) => name),
+    );
+    expect(asked.size).toBeGreaterThan(7);
+    const sources = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "controller", "activator"], {
+      encoding: "utf8",
+    })
+      .split("\n")
+      .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+    const text = sources.map((file) => readFileSync(file, "utf8")).join("\n");
+    expect([...asked].filter((name) => !text.includes(`"${name}"`))).toEqual([]);
+  });
+});
