@@ -28,6 +28,8 @@ export function describeNextSteps({ activator, kubeconfig, domain }: Addresses, 
     `kubectl patch sandbox hello --type merge -p '{"spec":{"operatingMode":"Suspended"}}'`,
     `curl -X POST ${hello}/counter   # asleep again: this wakes it, and the counter is intact`,
     "kubectl get sandboxes -o wide -w   # leave it alone for 30 s, and it falls asleep by itself",
+    `kubectl patch sandbox hello --type merge -p '{"spec":{"service":true}}'`,
+    "kubectl get service hello   # any TCP connection to this address wakes it, too",
   ];
   return `Try next, in another terminal:\n\n${[...own, ...(examples ? tour : [])].map((line) => `  ${line}`).join("\n")}\n`;
 }

@@ -1,0 +1,59 @@
+import { expect, it } from "vitest";
+import { configMapType, podType, secretType, serviceType } from "../../api/core.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { causeOf, isCarriedOut } from "../../api/suspension.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { type Database, databases } from "../support/databases.ts";
+import { clientOf, LocalMode } from "../support/local-mode.ts";
+
+const place = { namespace: "default", name: "database" } as const;
+
+/** Makes it, to sleep after two idle seconds. */
+async function create(client: KubeClient, { objects }: Database): Promise<void> {
+  for (const object of objects) {
+    const placed = { ...object, metadata: { ...object.metadata, namespace: "default" } };
+    if (object.kind === "Secret") await client.create(secretType, placed);
+    else if (object.kind === "ConfigMap") await client.create(configMapType, placed);
+    else {
+      const { spec, ...rest } = placed as Sandbox;
+      const autoSuspension = { inactivityTimeoutSeconds: 2 };
+      await client.create(sandboxType, { ...rest, spec: { ...spec, autoSuspension } });
+    }
+  }
+}
+
+async function addressOf(client: KubeClient): Promise<string> {
+  const find = async () => (await client.get(serviceType, place)).spec?.clusterIP;
+  await expect.poll(() => find().catch(() => undefined), { timeout: 10_000 }).toMatch(/^127\./);
+  return (await find()) ?? "";
+}
+
+async function untilAsleep(client: KubeClient): Promise<void> {
+  const cause = async () => {
+    const sandbox = await client.get(sandboxType, place);
+    return isCarriedOut(sandbox) && causeOf(sandbox);
+  };
+  await expect.poll(cause, { timeout: 30_000 }).toBe("Inactivity");
+  await expect(client.get(podType, place)).rejects.toThrow("not found");
+}
+
+it.each(databases)(
+  "$title sleeps by itself, and its own client wakes it at the address of its Service",
+  async (database) => {
+    await using local = new LocalMode();
+    const ready = await local.start("--no-example");
+    await using client = clientOf(ready);
+    await create(client, database);
+    const address = await addressOf(client);
+    // The first connection may come before anybody listens at the address.
+    await expect
+      .poll(() => database.write(address, "kept").then(() => "written", String), { timeout: 30_000 })
+      .toBe("written");
+    await untilAsleep(client);
+    expect(await database.read(address)).toBe("kept");
+    expect((await client.get(sandboxType, place)).spec.operatingMode).toBe("Running");
+    await untilAsleep(client);
+    expect(await Promise.all([1, 2, 3, 4].map(() => database.read(address)))).toEqual(["kept", "kept", "kept", "kept"]);
+  },
+  90_000,
+);

@@ -1,0 +1,118 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { connect } from "node:net";
+import { delimiter, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { promisify } from "node:util";
+import type { ConfigMap, Secret } from "../../api/core.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import { readExample } from "../../local/examples.ts";
+
+/** A server with a protocol of its own, and its own client, which knows no more of it than an address. */
+export interface Database {
+  readonly title: string;
+  /** What there has to be: the sandbox last. */
+  readonly objects: readonly (ConfigMap | Secret | Sandbox)[];
+  readonly port: number;
+  write(address: string, value: string): Promise<void>;
+  read(address: string): Promise<string>;
+}
+
+/** Says who it is before it is asked, as databases and ssh do, and keeps one value in a file of its volume. */
+const lineServer = `
+  const { createServer } = require("node:net");
+  const { readFileSync, writeFileSync } = require("node:fs");
+  const { POD_IP, ROUSE_VOLUME_DATA: directory } = process.env;
+  const file = directory + "/value";
+  createServer({ allowHalfOpen: true }, (socket) => {
+    socket.write("line database 1.0\\n");
+    let question = "";
+    socket.on("data", (chunk) => { question += chunk; }).on("error", () => {}).on("end", () => {
+      const [verb, value] = question.trim().split(" ");
+      if (verb === "write") writeFileSync(file, value);
+      socket.end(verb === "write" ? "ok\\n" : readFileSync(file, "utf8") + "\\n");
+    });
+  }).listen(7000, POD_IP);
+  process.on("SIGTERM", () => process.exit(0));
+`;
+
+/** Sends one line, ends its side, and returns what came after the greeting. */
+async function say(address: string, line: string): Promise<string> {
+  const socket = connect({ host: address, port: 7000, allowHalfOpen: true });
+  socket.end(`${line}\n`);
+  const [greeting, answer] = (await text(socket)).split("\n");
+  if (greeting !== "line database 1.0") throw new Error(`greeted with ${JSON.stringify(greeting)}`);
+  return answer ?? "";
+}
+
+const lineDatabase: Database = {
+  title: "a server with a protocol of lines",
+  port: 7000,
+  objects: [
+    {
+      metadata: { name: "database" },
+      spec: {
+        service: true,
+        volumeClaimTemplates: [
+          {
+            metadata: { name: "data" },
+            spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } } },
+          },
+        ],
+        podTemplate: {
+          spec: {
+            containers: [
+              {
+                name: "lines",
+                image: "node",
+                command: [process.execPath, "-e", lineServer],
+                env: [{ name: "POD_IP", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } }],
+                ports: [{ name: "lines", containerPort: 7000 }],
+                volumeMounts: [{ name: "data", mountPath: "/data" }],
+              },
+            ],
+          },
+        },
+      },
+    } satisfies Sandbox,
+  ],
+  async write(address, value) {
+    const answer = await say(address, `write ${value}`);
+    if (answer !== "ok") throw new Error(`answered ${JSON.stringify(answer)}`);
+  },
+  read: (address) => say(address, "read"),
+};
+
+const password = "correct-horse";
+
+async function psql(address: string, command: string): Promise<string> {
+  const where = ["--host", address, "--username", "postgres", "--no-password"];
+  const environment = { ...process.env, PGPASSWORD: password, PGCONNECT_TIMEOUT: "30" };
+  const { stdout } = await promisify(execFile)("psql", [...where, "-qtA", "-v", "ON_ERROR_STOP=1", "-c", command], {
+    env: environment,
+    timeout: 40_000,
+  });
+  return stdout.trim();
+}
+
+const postgres: Database = {
+  title: "PostgreSQL",
+  port: 5432,
+  objects: [
+    { kind: "Secret", metadata: { name: "database" }, data: { password: Buffer.from(password).toString("base64") } },
+    ...readExample(join(import.meta.dirname, "..", "..", "examples", "database")),
+  ],
+  async write(address, value) {
+    await psql(address, `create table notes (note text); insert into notes values ('${value}')`);
+  },
+  read: (address) => psql(address, "select note from notes"),
+};
+
+const isInstalled = (program: string): boolean =>
+  (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, program)));
+
+/** Those that this machine has; one of them every machine has. */
+export const databases: readonly Database[] = [
+  lineDatabase,
+  ...(["psql", "pg_isready", "initdb", "postgres"].every(isInstalled) ? [postgres] : []),
+];
