@@ -45,8 +45,8 @@ export interface Incoming extends Leaver {
   answer(response: Synthetic): void;
   /** Cuts the connection, so that the client sees that what it got is not whole. */
   abort(): void;
-  /** Resolves once, when the exchange is over, however it ended. */
-  readonly ended: Promise<Ended>;
+  /** Calls back once, when the exchange is over, however it ended; at once when it is already. */
+  onEnded(listener: (ended: Ended) => void): void;
 }
 
 /** There is nobody to answer any more. */

@@ -33,9 +33,10 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
     const routed = story.routed(find(head, world.find, world.lookup)); // 400, 404
     const allowed = story.decided(() => authorizer.authorize(head, routed)); // 401, 403
     const use = world.activity.useBy(head);
-    void incoming.ended.then(() => use.end());
+    incoming.onEnded(() => use.end());
     const errand = { to: allowed.routed, waiting: incoming, around: world, journey: story, use };
-    const upstream = await reach(errand); // what keeps a sandbox from being reached
+    const reached = reach(errand);
+    const upstream = reached instanceof Promise ? await reached : reached; // what keeps a sandbox from being reached
     story.reached(upstream.target);
     await world.carry(incoming, upstream, {
       subject: routed.name,
@@ -46,7 +47,10 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
         use.answered();
         story.firstByte();
       },
-      onOpen: (connection) => stayOpen(connection, { to: routed, target: upstream.target, incoming, use }, world),
+      onOpen(connection) {
+        const ended = new Promise((resolve) => incoming.onEnded(resolve));
+        return stayOpen(connection, { to: routed, target: upstream.target, incoming: { ended }, use }, world);
+      },
     }); // 502, 504
   } catch (error) {
     refuse(incoming, error, story);

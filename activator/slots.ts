@@ -6,10 +6,20 @@ export interface SlotLimits {
   readonly perSandbox: number;
 }
 
+/** How many places are lent for one sandbox, or for all of one namespace. */
+interface Count {
+  readonly name: string;
+  lent: number;
+}
+
+interface NamespaceCount extends Count {
+  readonly sandboxes: Map<string, Count>;
+}
+
 /** Lends places to requests that wait. Full means no, at once: a queue in front of a queue helps nobody. */
 export class Slots {
   readonly #limits: SlotLimits;
-  readonly #held = new Map<string, number>();
+  readonly #namespaces = new Map<string, NamespaceCount>();
   #total = 0;
 
   constructor(limits: SlotLimits) {
@@ -27,29 +37,42 @@ export class Slots {
    * @throws ActivatorError when the sandbox, its namespace or the replica has no place left.
    */
   admit(namespace: string, name: string): Disposable {
-    const keys = [`${namespace}/`, `${namespace}/${name}`] as const;
-    const counts = keys.map((key) => this.#held.get(key) ?? 0);
-    const [inNamespace = 0, inSandbox = 0] = counts;
+    const inNamespace = this.#namespaces.get(namespace) ?? { name: namespace, lent: 0, sandboxes: new Map() };
+    const inSandbox = inNamespace.sandboxes.get(name) ?? { name, lent: 0 };
     const { total, perNamespace, perSandbox } = this.#limits;
-    if (this.#total >= total || inNamespace >= perNamespace || inSandbox >= perSandbox) {
+    if (this.#total >= total || inNamespace.lent >= perNamespace || inSandbox.lent >= perSandbox) {
       throw new ActivatorError("HoldLimitReached");
     }
-    this.#add(keys, 1);
-    let lent = true;
-    return {
-      [Symbol.dispose]: () => {
-        if (lent) this.#add(keys, -1);
-        lent = false;
-      },
-    };
+    if (inNamespace.lent === 0) this.#namespaces.set(namespace, inNamespace);
+    if (inSandbox.lent === 0) inNamespace.sandboxes.set(name, inSandbox);
+    this.#add(inNamespace, inSandbox, 1);
+    return new Place(() => this.#giveBack(inNamespace, inSandbox));
   }
 
-  #add(keys: readonly string[], difference: 1 | -1): void {
+  #giveBack(inNamespace: NamespaceCount, inSandbox: Count): void {
+    this.#add(inNamespace, inSandbox, -1);
+    if (inSandbox.lent === 0) inNamespace.sandboxes.delete(inSandbox.name);
+    if (inNamespace.lent === 0) this.#namespaces.delete(inNamespace.name);
+  }
+
+  #add(inNamespace: Count, inSandbox: Count, difference: 1 | -1): void {
     this.#total += difference;
-    for (const key of keys) {
-      const count = (this.#held.get(key) ?? 0) + difference;
-      if (count === 0) this.#held.delete(key);
-      else this.#held.set(key, count);
-    }
+    inNamespace.lent += difference;
+    inSandbox.lent += difference;
+  }
+}
+
+/** One place, which is given back once. */
+class Place implements Disposable {
+  #giveBack: (() => void) | undefined;
+
+  constructor(giveBack: () => void) {
+    this.#giveBack = giveBack;
+  }
+
+  [Symbol.dispose](): void {
+    const giveBack = this.#giveBack;
+    this.#giveBack = undefined;
+    giveBack?.();
   }
 }

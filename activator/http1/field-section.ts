@@ -14,7 +14,7 @@ export class FieldSection {
   end = 0;
   fieldCount = 0;
   /** Four places for each field; only the first `fieldCount * 4` mean anything. */
-  readonly marks: number[] = [];
+  marks: number[] = [];
   /** True when nobody else writes to `bytes`. */
   ownsBytes = false;
 
@@ -78,7 +78,9 @@ export class FieldSection {
     this.end = other.end - moved;
     this.fieldCount = other.fieldCount;
     this.ownsBytes = true;
-    for (let i = 0; i < other.fieldCount * marksPerField; i++) this.marks.push((other.marks[i] as number) - moved);
+    // Of the very length: a list that grows by pushing keeps room for more, which a kept head never has.
+    this.marks = other.marks.slice(0, other.fieldCount * marksPerField);
+    for (let i = 0; i < this.marks.length; i++) this.marks[i] = (this.marks[i] as number) - moved;
     return moved;
   }
 }

@@ -28,7 +28,7 @@ export class Observer {
   begin(incoming: Incoming): Story {
     this.#options.requests.began();
     const story = new Story(incoming, this.#options);
-    void incoming.ended.then((ended) => story.ended(ended));
+    incoming.onEnded((ended) => story.ended(ended));
     return story;
   }
 }

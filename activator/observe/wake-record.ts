@@ -32,10 +32,7 @@ export abstract class WakeRecord implements Journey {
   abstract dialFailed(error: DialError): void;
 
   held(): Disposable {
-    const { clock, wakes } = this.#options;
-    const sinceMs = clock.ticksMs();
-    wakes.holdBegan();
-    return { [Symbol.dispose]: () => wakes.holdEnded((clock.ticksMs() - sinceMs) / 1000) };
+    return new HoldRecord(this.#options);
   }
 
   woke(wake: Wake): void {
@@ -74,5 +71,22 @@ export abstract class WakeRecord implements Journey {
       portAccepted: since(this.#acceptedMs),
       firstByte: since(this.#firstByteMs),
     };
+  }
+}
+
+/** One hold from its beginning to its end. */
+class HoldRecord implements Disposable {
+  readonly #options: Pick<WakeRecordOptions, "clock" | "wakes">;
+  readonly #sinceMs: number;
+
+  constructor(options: Pick<WakeRecordOptions, "clock" | "wakes">) {
+    this.#options = options;
+    this.#sinceMs = options.clock.ticksMs();
+    options.wakes.holdBegan();
+  }
+
+  [Symbol.dispose](): void {
+    const { clock, wakes } = this.#options;
+    wakes.holdEnded((clock.ticksMs() - this.#sinceMs) / 1000);
   }
 }

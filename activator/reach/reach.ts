@@ -76,11 +76,12 @@ export interface Errand {
 }
 
 /**
- * A connection to the sandbox, waking it if it sleeps. What waited counts as sent when it resolves.
+ * A connection to the sandbox, waking it if it sleeps. What waited counts as sent when there is one: at once, where one
+ * is idle, so that most requests wait for nothing.
  *
  * @throws ActivatorError when there is none and none will come in time; ClientGone when nobody waits for it any more.
  */
-export async function reach(errand: Errand): Promise<Upstream> {
+export function reach(errand: Errand): Upstream | Promise<Upstream> {
   const { to, around, waiting, use } = errand;
   const seen = lookNow(to, waiting.head, undefined, around);
   if (seen.is === "refused") throw seen.error;
@@ -92,10 +93,14 @@ export async function reach(errand: Errand): Promise<Upstream> {
       use.sentTo(target.podUid); // in the step that looked
       return idle;
     }
-    const dialled = await tryDial(target, errand);
-    if (dialled && commit(dialled, errand)) return dialled;
+    return dialOrWait(target, errand);
   }
   return around.waits.join(errand);
+}
+
+async function dialOrWait(target: Target, errand: Errand): Promise<Upstream> {
+  const dialled = await tryDial(target, errand);
+  return dialled && commit(dialled, errand) ? dialled : errand.around.waits.join(errand);
 }
 
 /** What a sandbox is to whoever asks for it now. Without a head no rule about requests applies. */

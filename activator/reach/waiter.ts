@@ -25,17 +25,19 @@ export class Waiter implements Held, Taker {
   readonly sinceMs: number;
   readonly reached: Promise<Upstream>;
   readonly #room: WaitingRoom;
-  readonly #lent: readonly Disposable[];
+  readonly #slot: Disposable;
+  readonly #held: Disposable;
   readonly #seesPage: boolean;
   #resolve: (upstream: Upstream) => void = () => {};
   #reject: (reason: Error) => void = () => {};
   #isOver = false;
 
-  /** `lent` is given back when it is over. */
-  constructor(errand: Errand, room: WaitingRoom, lent: readonly Disposable[]) {
+  /** Its place and its record end with it. */
+  constructor(errand: Errand, room: WaitingRoom, slot: Disposable, held: Disposable) {
     this.errand = errand;
     this.#room = room;
-    this.#lent = lent;
+    this.#slot = slot;
+    this.#held = held;
     this.reached = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -83,7 +85,8 @@ export class Waiter implements Held, Taker {
     this.#isOver = true;
     this.errand.waiting.onLeave(undefined);
     this.errand.around.holds.over(this);
-    for (const each of this.#lent) each[Symbol.dispose]();
+    this.#held[Symbol.dispose]();
+    this.#slot[Symbol.dispose]();
     this.#room.left(this);
   }
 }

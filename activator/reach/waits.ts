@@ -20,7 +20,7 @@ export class Waits {
     const slot = around.slots.admit(to.namespace, to.name);
     const uid = to.uid ?? around.cluster.sandbox(to.namespace, to.name)?.metadata.uid;
     const wait = this.#waitFor(to, uid, errand);
-    const waiter = new Waiter(errand, wait, [slot, journey.held()]);
+    const waiter = new Waiter(errand, wait, slot, journey.held());
     wait.join(waiter);
     return waiter.reached;
   }

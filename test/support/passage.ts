@@ -58,7 +58,7 @@ export async function openPassage(backendPort: number, changed: PassageOptions =
   let begun = 0;
   const serve = async (exchange: Exchange) => {
     begun += 1;
-    void exchange.ended.then((ended) => ends.push(ended));
+    exchange.onEnded((ended) => ends.push(ended));
     try {
       if (exchange.head.method === "CONNECT") throw new ActivatorError("MethodNotAllowed");
       const gone = new AbortController();

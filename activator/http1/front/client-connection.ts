@@ -199,8 +199,9 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     // Nobody else has heard of it if the bytes at hand spoilt it already.
     if (exchange.left) return;
     if (request.expectsTheImpossible) return this.#refuse(new ActivatorError("ExpectationFailed"));
+    // After whoever else waits for its end, and on a stack of its own: many requests may lie ahead of their answers.
+    exchange.onEnded(() => queueMicrotask(() => this.#over(exchange)));
     this.#host.began(exchange);
-    void exchange.ended.then(() => this.#over(exchange));
   }
 
   #readBody(bytes: Buffer, start: number, end: number): void {
@@ -233,7 +234,6 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     exchange.over();
   }
 
-  // Runs after whoever else waits for the end of the exchange: its head is theirs until then.
   #over(exchange: Exchange): void {
     this.#host.ended(exchange);
     if (this.#exchange !== exchange) return;

@@ -34,7 +34,6 @@ export class Exchange implements Incoming {
   readonly head: ClientRequest;
   readonly body: RequestBody;
   readonly seenMs: number;
-  readonly ended: Promise<Ended>;
   readonly connection: ExchangeConnection;
   /** Body bytes sent to the client so far. */
   bytesOut = 0;
@@ -43,16 +42,14 @@ export class Exchange implements Incoming {
   #responded = false;
   #left = false;
   #onLeave: (() => void) | undefined;
-  readonly #end: (ended: Ended) => void;
+  #ended: Ended | undefined;
+  readonly #onEnded: ((ended: Ended) => void)[] = [];
 
   constructor(connection: ExchangeConnection, head: ClientRequest, body: RequestBody, seenMs: number) {
     this.connection = connection;
     this.head = head;
     this.body = body;
     this.seenMs = seenMs;
-    const { promise, resolve } = Promise.withResolvers<Ended>();
-    this.ended = promise;
-    this.#end = resolve;
   }
 
   /** Whether the client has left, or what it sends is malformed. */
@@ -120,7 +117,14 @@ export class Exchange implements Incoming {
 
   /** Everything written has left, or will never leave. */
   over(): void {
-    this.#end({ status: this.#status || 499, bytesOut: this.bytesOut });
+    if (this.#ended) return;
+    this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut };
+    for (const listener of this.#onEnded.splice(0)) listener(this.#ended);
+  }
+
+  onEnded(listener: (ended: Ended) => void): void {
+    if (this.#ended) listener(this.#ended);
+    else this.#onEnded.push(listener);
   }
 
   abort(): void {
