@@ -1,3 +1,4 @@
+import type { Timer } from "../../lib/clock.ts";
 import type { RequestHead } from "../request.ts";
 import type { Target } from "../sandbox/look.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
@@ -14,11 +15,18 @@ export interface Taker {
   dialFailed(error: DialError): void;
 }
 
-/** Dials under way: few at first, for a program that has just started, and one more for each that succeeds. */
-const dialsAtFirst = 16;
+/**
+ * How many connections are made: so many at once, for a program that has just started, and twice as many after each
+ * step. Who is answered in the meantime leaves an idle connection, which costs nobody anything.
+ */
+const freshAtFirst = 64;
+const doubleAfterMs = 40;
+/** Dials under way at a time, where all goes well. */
 const dialsAtMost = 256;
 /** A dial that took so long was sent twice: the listen queue was full, and fewer at a time get through sooner. */
 const crowdedAfterMs = 250;
+/** When there was nothing to do it is looked again after so long. */
+const pauseMs = 2;
 /** What is begun or handed out in one turn of the loop, which others need meanwhile. */
 const inOneTurn = 64;
 
@@ -33,7 +41,10 @@ export class Release implements DialListener {
   /** When each dial under way began. */
   readonly #dials = new Map<Dial, number>();
   readonly #stopped = Promise.withResolvers<void>();
-  #window = dialsAtFirst;
+  readonly #beganMs: number;
+  #window = freshAtFirst;
+  #fresh = 0;
+  #pause: Timer | undefined;
   #isTurnDue = false;
   #isOver = false;
 
@@ -41,6 +52,7 @@ export class Release implements DialListener {
     this.#line = line;
     this.#target = target;
     this.#around = around;
+    this.#beganMs = around.clock.ticksMs();
   }
 
   /** Resolves when nobody waits any more, or when it is time to look again; `proof` has shown that the port accepts. */
@@ -69,6 +81,7 @@ export class Release implements DialListener {
   /** Gives up what is under way: nothing was sent on it. */
   stop(): void {
     this.#isOver = true;
+    this.#pause?.cancel();
     for (const dial of this.#dials.keys()) dial.cancel();
     this.#dials.clear();
     this.#stopped.resolve();
@@ -84,23 +97,37 @@ export class Release implements DialListener {
   }
 
   #turn(): void {
-    let left = inOneTurn;
-    // Those who were let go first may be done already, and their connections idle.
-    for (; left > 0 && !this.#isOver; left -= 1) {
-      const first = this.#line.first;
-      const idle = first && this.#around.connector.idle(this.#target, first.head);
-      if (!idle) break;
-      this.#handOut(idle);
-    }
+    const handedOut = this.#handOutIdle();
     if (this.#isOver) return;
     if (this.#line.size === 0) return this.stop();
-    const wanted = Math.min(this.#window, this.#line.size) - this.#dials.size;
+    const begun = this.#dialFresh(inOneTurn - handedOut);
+    if (handedOut + begun > 0) return this.#turnLater();
+    this.#pause?.cancel();
+    this.#pause = this.#around.clock.after(pauseMs, () => this.#turn());
+  }
+
+  /** Those who were let go first may be done already, and their connections idle. */
+  #handOutIdle(): number {
+    for (let count = 0; ; count += 1) {
+      const first = this.#line.first;
+      if (count >= inOneTurn || this.#isOver || !first) return count;
+      const idle = this.#around.connector.idle(this.#target, first.head);
+      if (!idle) return count;
+      this.#handOut(idle);
+    }
+  }
+
+  #dialFresh(most: number): number {
     const { connector, clock } = this.#around;
     const nowMs = clock.ticksMs();
-    for (let begun = 0; begun < Math.min(wanted, left); begun += 1) {
+    const allowed = freshAtFirst * 2 ** ((nowMs - this.#beganMs) / doubleAfterMs);
+    const wanted = Math.min(this.#window, this.#line.size) - this.#dials.size;
+    let begun = 0;
+    for (; begun < Math.min(wanted, most) && this.#fresh < allowed; begun += 1) {
       this.#dials.set(connector.begin(this.#target, this), nowMs);
+      this.#fresh += 1;
     }
-    if (wanted >= left) this.#turnLater();
+    return begun;
   }
 
   #handOut(upstream: Upstream): void {

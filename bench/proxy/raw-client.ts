@@ -104,9 +104,13 @@ async function held(count: number) {
   process.stdout.write("held\n");
   await new Promise((resolve) => process.stdin.once("data", resolve));
   const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-  const server = createServer((socket) => socket.on("error", () => {}).on("data", () => socket.write(answer)));
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    socket.on("error", () => {}).on("data", () => socket.write(answer));
+  });
   server.listen({ port: ports.held, host: "127.0.0.1", backlog: 4_096 });
   const beganMs = performance.now();
   await all.promise;
-  return { answered, good, releasedMs: performance.now() - beganMs };
+  return { answered, good, connections, releasedMs: performance.now() - beganMs };
 }
