@@ -12,7 +12,7 @@ describe("the controller's command line", () => {
       api: { rate: undefined, connections: 32 },
       metrics: { address: { host: undefined, port: 8080 }, tls: undefined, profiles: "none" },
       healthAddress: { host: undefined, port: 8081 },
-      leaderElection: { namespace: undefined },
+      leaderElection: { namespace: undefined, times: { leaseMs: 15_000, renewLimitMs: 10_000, retryMs: 2_000 } },
       cachesTrackedOnly: false,
       sandboxWorkers: 100,
       sandboxWriteBehindMs: 0,
@@ -54,6 +54,22 @@ describe("the controller's command line", () => {
       cachesTrackedOnly: true,
       logLevel: "debug",
     });
+  });
+
+  it("takes times of the lease only when a leader gives up before another may take over (O18)", () => {
+    const times = (lease: string, renew: string, retry: string) => [
+      `--leader-elect-lease-duration=${lease}`,
+      `--leader-elect-renew-deadline=${renew}`,
+      `--leader-elect-retry-period=${retry}`,
+    ];
+    expect(parseControllerConfig(times("60s", "40s", "10s")).leaderElection?.times).toEqual({
+      leaseMs: 60_000,
+      renewLimitMs: 40_000,
+      retryMs: 10_000,
+    });
+    expect(() => parseControllerConfig(times("10s", "10s", "2s"))).toThrow("renew-deadline must be below");
+    expect(() => parseControllerConfig(times("10s", "2s", "2s"))).toThrow("retry-period must be below");
+    expect(() => parseControllerConfig(times("1500ms", "1s", "100ms"))).toThrow("whole seconds");
   });
 
   it("says how templates, pools and claims are looked after, once they are to be", () => {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { callConnections } from "../kube/http-client.ts";
+import type { LeaseTimes } from "../kube/leader-election.ts";
 import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import type { LogLevel } from "../lib/log.ts";
@@ -11,6 +12,12 @@ import { type MetricsConfig, metricsConfigOf } from "./metrics-config.ts";
 import type { ActivatorsConfig } from "./suspension/find-activators.ts";
 import type { TcpFrontSettings } from "./tcp-front/start-tcp-front-controller.ts";
 import type { WebhookConfig } from "./webhook/webhook-config.ts";
+
+export interface LeaderElectionConfig {
+  /** Undefined: the Pod's own. */
+  readonly namespace: string | undefined;
+  readonly times: LeaseTimes;
+}
 
 /** What the controller is asked to do, read once from its command line. */
 export interface ControllerConfig {
@@ -31,7 +38,7 @@ export interface ControllerConfig {
   /** Undefined: not served. */
   readonly healthAddress: BindAddress | undefined;
   /** Undefined: it works at once, without asking whether another does. */
-  readonly leaderElection: { /** Undefined: the Pod's own. */ readonly namespace: string | undefined } | undefined;
+  readonly leaderElection: LeaderElectionConfig | undefined;
   readonly cachesTrackedOnly: boolean;
   readonly sandboxWorkers: number;
   readonly sandboxWriteBehindMs: number;
@@ -84,7 +91,7 @@ export function parseControllerConfig(args: readonly string[], environment: Envi
     metrics: metricsConfigOf(values),
     healthAddress: parseBindAddress(values["health-probe-bind-address"]),
     leaderElection: values["leader-elect"]
-      ? { namespace: values["leader-election-namespace"] || undefined }
+      ? { namespace: values["leader-election-namespace"] || undefined, times: leaseTimesOf(values) }
       : undefined,
     cachesTrackedOnly: values["cache-label-selectors"],
     sandboxWorkers: values["sandbox-concurrent-workers"],
@@ -127,6 +134,7 @@ function complaintsAbout(values: Values): readonly string[] {
   for (const name of ["webhook-cert-name", "webhook-key-name"] as const) {
     if (values[name].trim() === "") wrong.push(`--${name} must not be blank`);
   }
+  wrong.push(...complaintsAboutLease(leaseTimesOf(values)));
   const drainPort = values["activator-drain-port"];
   if (drainPort < 1 || drainPort > 65_535) wrong.push("--activator-drain-port must be a port");
   // Everything in the namespace would be taken for an activator, and keep sandboxes awake.
@@ -145,6 +153,22 @@ function complaintsAbout(values: Values): readonly string[] {
   if (logLevelOf(values) === undefined) {
     wrong.push(`--zap-log-level: "${values["zap-log-level"]}" is none of debug, info, error, panic or a number`);
   }
+  return wrong;
+}
+
+const leaseTimesOf = (values: Values): LeaseTimes => ({
+  leaseMs: values["leader-elect-lease-duration"],
+  renewLimitMs: values["leader-elect-renew-deadline"],
+  retryMs: values["leader-elect-retry-period"],
+});
+
+/** A leader that gives up later than another may take over would make two of them. */
+function complaintsAboutLease({ leaseMs, renewLimitMs, retryMs }: LeaseTimes): readonly string[] {
+  const wrong: string[] = [];
+  if (leaseMs < 1_000 || leaseMs % 1_000 !== 0) wrong.push("--leader-elect-lease-duration must be whole seconds");
+  if (renewLimitMs >= leaseMs) wrong.push("--leader-elect-renew-deadline must be below --leader-elect-lease-duration");
+  if (retryMs <= 0) wrong.push("--leader-elect-retry-period must be above 0");
+  if (retryMs >= renewLimitMs) wrong.push("--leader-elect-retry-period must be below --leader-elect-renew-deadline");
   return wrong;
 }
 

@@ -1,4 +1,5 @@
 import { drainPortDefault } from "../api/drain-credentials.ts";
+import { usualLeaseTimes } from "../kube/leader-election.ts";
 import { flag } from "../lib/flags.ts";
 
 const withoutMeaning = "accepted; a program that runs on Node has no such profile";
@@ -13,6 +14,18 @@ export const controllerFlags = {
   "health-probe-bind-address": flag.string(":8081", "where /healthz and /readyz are served; 0 switches them off"),
   "leader-elect": flag.boolean(true, "work only while holding the lease, so that of several replicas one works"),
   "leader-election-namespace": flag.string("", "namespace of the lease; empty: the Pod's own"),
+  "leader-elect-lease-duration": flag.duration(
+    usualLeaseTimes.leaseMs,
+    "a lease that was not renewed for so long is another's to take; whole seconds",
+  ),
+  "leader-elect-renew-deadline": flag.duration(
+    usualLeaseTimes.renewLimitMs,
+    "a leader that could not renew its lease for so long ends",
+  ),
+  "leader-elect-retry-period": flag.duration(
+    usualLeaseTimes.retryMs,
+    "between two attempts to take or renew the lease",
+  ),
   "kube-api-qps": flag.float(-1, "requests per second to the API server; 0 or less: unlimited"),
   "kube-api-burst": flag.integer(10, "requests in a burst to the API server, where their rate is limited"),
   "api-connections": flag.integer(1, "connections to the API server, in lots of 32"),

@@ -69,7 +69,7 @@ function inPod(config: ControllerConfig): ControllerConfig {
   const namespace = leaderElection?.namespace || readFileSync(namespaceFile, "utf8").trim();
   return {
     ...config,
-    leaderElection: leaderElection && { namespace },
+    leaderElection: leaderElection && { ...leaderElection, namespace },
     webhook: webhook && { ...webhook, lingerMs: webhookLingerMs },
   };
 }

@@ -214,11 +214,11 @@ function stand(
   { client, clock, log, registry, identity }: ControllerParts,
 ): { readonly elected: Promise<void>; readonly lost: Promise<never> } {
   if (!leaderElection) return { elected: Promise.resolve(), lost: new Promise(() => {}) };
-  const { namespace } = leaderElection;
+  const { namespace, times } = leaderElection;
   if (!namespace) {
     throw new ConfigError("not running in a Pod: give --leader-election-namespace, or --leader-elect=false");
   }
-  const election = stack.use(startLeaderElection({ client, clock, log, namespace, name: leaseName, identity }));
+  const election = stack.use(startLeaderElection({ client, clock, log, namespace, name: leaseName, identity, times }));
   new Gauge({
     name: "leader_election_master_status",
     help: "1 while this replica leads.",

@@ -25,6 +25,17 @@ export interface LeaderElectionOptions {
   readonly name: string;
   /** Unique among all candidates, also over restarts. */
   readonly identity: string;
+  /** Absent: `usualLeaseTimes`. */
+  readonly times?: LeaseTimes;
+}
+
+/** Milliseconds; each is shorter than the one before. */
+export interface LeaseTimes {
+  /** A lease that was not renewed for so long is free. Whole seconds: the Lease tells it in them. */
+  readonly leaseMs: number;
+  /** A leader that could not renew for so long gives up, before another may take over. */
+  readonly renewLimitMs: number;
+  readonly retryMs: number;
 }
 
 /** We led, and another may lead by now. */
@@ -32,10 +43,8 @@ export class LeadershipLost extends Error {
   override readonly name = "LeadershipLost";
 }
 
-// What the ecosystem's controllers use. A leader gives up five seconds before the first other may take over.
-const leaseMs = 15_000;
-const renewLimitMs = 10_000;
-const retryMs = 2_000;
+/** What the ecosystem's controllers use. */
+export const usualLeaseTimes: LeaseTimes = { leaseMs: 15_000, renewLimitMs: 10_000, retryMs: 2_000 };
 const releaseLimitMs = 2_000;
 
 /**
@@ -77,15 +86,18 @@ export function startLeaderElection(options: LeaderElectionOptions): LeaderElect
 
 class Candidate {
   readonly #options: LeaderElectionOptions;
+  readonly #times: LeaseTimes;
   #seen: Sighting | undefined;
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
+    this.#times = options.times ?? usualLeaseTimes;
   }
 
   /** When the request that made us leader began, in ticks; undefined when aborted before. */
   async acquire(signal: AbortSignal): Promise<number | undefined> {
     const { clock } = this.#options;
+    const { renewLimitMs, retryMs } = this.#times;
     while (!signal.aborted) {
       const beganMs = clock.ticksMs();
       if (await this.#attempt(renewLimitMs, signal)) return beganMs;
@@ -99,6 +111,7 @@ class Candidate {
   /** Why we may not lead any longer; undefined when aborted before. */
   async renewUntilLost(acquiredMs: number, signal: AbortSignal): Promise<LeadershipLost | undefined> {
     const { clock, identity } = this.#options;
+    const { renewLimitMs, retryMs } = this.#times;
     for (let renewedMs = acquiredMs; ; ) {
       const deadlineMs = renewedMs + renewLimitMs;
       const delayMs = Math.min(retryMs, deadlineMs - clock.ticksMs());
@@ -146,6 +159,7 @@ class Candidate {
 
   async #hold(signal: AbortSignal): Promise<boolean> {
     const { client, clock, namespace, name, identity } = this.#options;
+    const { leaseMs } = this.#times;
     const lease = await this.#look(signal);
     if (this.#seen && !isFree(this.#seen, identity, leaseMs, clock.ticksMs())) return false;
     const spec = heldBy(lease?.spec, identity, leaseMs, clock.now());
