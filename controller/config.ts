@@ -139,6 +139,7 @@ function complaintsAbout(values: Values): readonly string[] {
   if (drainPort < 1 || drainPort > 65_535) wrong.push("--activator-drain-port must be a port");
   // Everything in the namespace would be taken for an activator, and keep sandboxes awake.
   if (values["activator-selector"].trim() === "") wrong.push("--activator-selector must not be blank");
+  if (values["activator-vanish-grace"] < 0) wrong.push("--activator-vanish-grace must not be negative");
   const webhookPort = values["webhook-port"];
   if (webhookPort < 0 || webhookPort > 65_535) wrong.push("--webhook-port must be a port");
   if (values["sandbox-write-behind-window"] < 0) wrong.push("--sandbox-write-behind-window must not be negative");
@@ -175,7 +176,12 @@ function complaintsAboutLease({ leaseMs, renewLimitMs, retryMs }: LeaseTimes): r
 function activatorsOf(values: Values): ActivatorsConfig | undefined {
   const namespace = values["activator-namespace"];
   if (namespace === "") return undefined;
-  return { namespace, labelSelector: values["activator-selector"], drainPort: values["activator-drain-port"] };
+  return {
+    namespace,
+    labelSelector: values["activator-selector"],
+    drainPort: values["activator-drain-port"],
+    vanishGraceMs: values["activator-vanish-grace"],
+  };
 }
 
 function webhookOf(values: Values): WebhookConfig {

@@ -1,6 +1,7 @@
 import { drainPortDefault } from "../api/drain-credentials.ts";
 import { usualLeaseTimes } from "../kube/leader-election.ts";
 import { flag } from "../lib/flags.ts";
+import { usualVanishGraceMs } from "./suspension/activity-view.ts";
 
 const withoutMeaning = "accepted; a program that runs on Node has no such profile";
 
@@ -41,6 +42,10 @@ export const controllerFlags = {
   ),
   "activator-selector": flag.string("app=sandbox-router", "label selector of the activators' Pods"),
   "activator-drain-port": flag.integer(drainPortDefault, "where activators answer the controller"),
+  "activator-vanish-grace": flag.duration(
+    usualVanishGraceMs,
+    "how long nothing falls asleep after an activator has vanished, so that its clients can come back",
+  ),
 
   "tcp-front-quarantine": flag.duration(600_000, "how long a port by which a sandbox was reached is given to no other"),
   "tcp-front-writes-per-second": flag.float(200, "EndpointSlices written per second, over all sandboxes, at most"),

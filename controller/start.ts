@@ -204,7 +204,9 @@ async function findActivators(
   const failed = Promise.race([finder.failed, certificates.failed]);
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   const call = countDrainCalls(drainCalls(certificates.current, clock), registry);
-  return { finder, call, synced: finder.synced, failed, certificate: () => certificates.current().certificate };
+  const { vanishGraceMs } = config;
+  const certificate = () => certificates.current().certificate;
+  return { finder, call, vanishGraceMs, synced: finder.synced, failed, certificate };
 }
 
 /** Stands for election, where there is one; else everybody leads. */

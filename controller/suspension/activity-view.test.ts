@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ActivityAnswer } from "../../api/drain-protocol.ts";
-import { ActivityView, vanishedGraceMs } from "./activity-view.ts";
+import { ActivityView, usualVanishGraceMs } from "./activity-view.ts";
 
 const told = (inFlight: number, idleForMs: number, rest: Partial<ActivityAnswer> = {}): ActivityAnswer => ({
   epoch: "first",
@@ -91,7 +91,7 @@ describe("an activator that is gone", () => {
     expect(view.useOf("nova", 5_000)).toEqual({
       busy: undefined,
       lastMs: 5_000,
-      unsettledUntilMs: 5_000 + vanishedGraceMs,
+      unsettledUntilMs: 5_000 + usualVanishGraceMs,
     });
   });
 

@@ -28,7 +28,7 @@ interface Replica {
 /** Answers are read several times as often as that. */
 const freshMs = 15_000;
 /** Whoever lost a connection with its activator comes back within that, or does not come. */
-export const vanishedGraceMs = 60_000;
+export const usualVanishGraceMs = 60_000;
 
 /**
  * The activity that all activators report, merged. Every activity is dated by when its report came in, less its age: so
@@ -38,7 +38,12 @@ export class ActivityView {
   readonly #replicas = new Map<string, Replica>();
   /** Last activity that was known of sandboxes, by those who are gone. */
   readonly #departed = new Map<string, number>();
+  readonly #vanishGraceMs: number;
   #unsettledUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(vanishGraceMs = usualVanishGraceMs) {
+    this.#vanishGraceMs = vanishGraceMs;
+  }
 
   /** Takes the activators that are there now, by the UIDs of their Pods. */
   listed(replicas: readonly string[], nowMs: number): void {
@@ -110,7 +115,7 @@ export class ActivityView {
 
   /** What it knew stays; what it carried was in use until now, and may come back elsewhere. */
   #lose({ records }: Replica, nowMs: number): void {
-    this.#unsettledUntilMs = Math.max(this.#unsettledUntilMs, nowMs + vanishedGraceMs);
+    this.#unsettledUntilMs = Math.max(this.#unsettledUntilMs, nowMs + this.#vanishGraceMs);
     for (const [uid, { inFlight, lastMs }] of records) {
       const until = inFlight > 0 ? nowMs : lastMs;
       this.#departed.set(uid, Math.max(until, this.#departed.get(uid) ?? until));

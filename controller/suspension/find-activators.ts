@@ -11,6 +11,8 @@ export interface ActivatorsConfig {
   readonly namespace: string;
   readonly labelSelector: string;
   readonly drainPort: number;
+  /** After one has vanished no sandbox falls asleep for so long: its clients may come back by another. */
+  readonly vanishGraceMs: number;
 }
 
 export interface FindActivatorsOptions {

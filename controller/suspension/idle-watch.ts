@@ -10,7 +10,7 @@ import type { Observed } from "../sandbox/observed.ts";
 import type { ActivatorFinder } from "./activators.ts";
 import { readActivity } from "./activity-reader.ts";
 import type { ActivityTimes } from "./activity-times.ts";
-import { ActivityView } from "./activity-view.ts";
+import type { ActivityView } from "./activity-view.ts";
 import type { ActivatorRounds } from "./ask-activators.ts";
 import { disturbanceBetween, turnAfter } from "./disturbance.ts";
 import type { FallAsleep } from "./fall-asleep.ts";
@@ -24,6 +24,7 @@ export interface IdleWatchOptions {
   /** What the stores show of a sandbox; undefined once it is gone. */
   readonly look: (key: string) => Pick<Observed, "sandbox" | "pods"> | undefined;
   readonly finder: ActivatorFinder;
+  readonly view: ActivityView;
   readonly rounds: Pick<ActivatorRounds, "activity" | "keep">;
   readonly fallAsleep: FallAsleep;
   readonly events: EventRecorder | undefined;
@@ -41,7 +42,6 @@ const idleMax = 20;
 /** Finds out who is idle, and has them suspended. Only a leader does that. */
 export class IdleWatch implements ActivityTimesKeeper, Running {
   readonly #options: IdleWatchOptions;
-  readonly #view = new ActivityView();
   readonly #times: UseTimes;
   readonly #wakes: WakeNews;
   readonly #schedule = new IdleSchedule((key) => this.#useOf(key)?.idleness);
@@ -80,7 +80,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
 
   /** The sandbox is no more. */
   forget({ metadata }: Stored<Sandbox>): void {
-    this.#view.forget(metadata.uid);
+    this.#options.view.forget(metadata.uid);
     this.#times.forget(metadata.uid);
     this.#wakes.forget(metadata.uid);
     const key = keyFor(metadata.namespace, metadata.name);
@@ -145,8 +145,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   async #read(signal: AbortSignal): Promise<void> {
-    const { finder, rounds, clock } = this.#options;
-    const news = await readActivity({ finder, rounds, view: this.#view, clock }, signal);
+    const { finder, rounds, view, clock } = this.#options;
+    const news = await readActivity({ finder, rounds, view, clock }, signal);
     for (const activity of news) {
       const { namespace, name } = activity.sandbox;
       const key = keyFor(namespace, name);
@@ -205,7 +205,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const since = found.found === "owned" ? found.pod.metadata.creationTimestamp : undefined;
     const timeoutMs = (sandbox.spec.autoSuspension?.inactivityTimeoutSeconds ?? 0) * 1000;
     const turnMs = turnAfter(this.#disturbedMs, sandbox.metadata.uid, timeoutMs);
-    const use = this.#view.useOf(sandbox.metadata.uid, nowMs);
+    const use = this.#options.view.useOf(sandbox.metadata.uid, nowMs);
     const idleness = idlenessOf({
       sandbox,
       use,

@@ -8,6 +8,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import type { Observed } from "../sandbox/observed.ts";
 import type { ActivatorFinder } from "./activators.ts";
+import { ActivityView } from "./activity-view.ts";
 import { ActivatorRounds } from "./ask-activators.ts";
 import type { DrainCall } from "./drain-client.ts";
 import { FallAsleep } from "./fall-asleep.ts";
@@ -19,6 +20,8 @@ import type { SuspensionMetrics } from "./suspension-metrics.ts";
 export interface Activators {
   readonly finder: ActivatorFinder;
   readonly call: DrainCall;
+  /** How long nobody falls asleep after one has vanished; absent: `usualVanishGraceMs`. */
+  readonly vanishGraceMs?: number;
 }
 
 export interface SuspendingOptions {
@@ -46,7 +49,13 @@ export function startSuspending(options: SuspendingOptions): Suspending {
   const idleWatch =
     activators &&
     rounds &&
-    new IdleWatch({ ...options, finder: activators.finder, rounds, fallAsleep: new FallAsleep(options) });
+    new IdleWatch({
+      ...options,
+      finder: activators.finder,
+      view: new ActivityView(activators.vanishGraceMs),
+      rounds,
+      fallAsleep: new FallAsleep(options),
+    });
   const suspender = new Suspender({
     ...options,
     askers: rounds,

@@ -1,0 +1,121 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { podType } from "../../api/core.ts";
+import { drainPortDefault } from "../../api/drain-credentials.ts";
+import type { ContainerStatus, PodStatus } from "../../api/pod.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { nextLoopbackAddress } from "./addresses.ts";
+import type { ApiGate } from "./api-gate.ts";
+import { ChildProgram } from "./child-program.ts";
+
+export interface ReplicaOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  readonly name: string;
+  readonly gate: ApiGate;
+  readonly kubeconfig: string;
+  /** Files of the drain port, by the flag that names each. */
+  readonly drainFiles: readonly string[];
+  readonly flags: readonly string[];
+}
+
+const httpPort = 8080;
+const opsPort = 8081;
+
+/** One activator as a process of its own, with the Pod by which the controller finds it. The test bed is its kubelet. */
+export class ActivatorReplica {
+  readonly name: string;
+  readonly host = nextLoopbackAddress();
+  readonly gate: ApiGate;
+  readonly #options: ReplicaOptions;
+  #program: ChildProgram | undefined;
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.gate = options.gate;
+  }
+
+  get port(): number {
+    return httpPort;
+  }
+
+  get program(): ChildProgram {
+    if (!this.#program) throw new Error(`${this.name} was not started`);
+    return this.#program;
+  }
+
+  /** Makes its Pod and starts it; resolves once it is ready. */
+  async create(): Promise<this> {
+    const { client, namespace, name } = this.#options;
+    await client.create(podType, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { namespace, name, labels: { app: "sandbox-router" } },
+      spec: { containers: [{ name: "router", image: "rouse" }], nodeName: "bed" },
+    });
+    await this.start();
+    return this;
+  }
+
+  /** Starts its container, as the kubelet does again and again; resolves once it is ready. */
+  async start(): Promise<void> {
+    const { kubeconfig, drainFiles, flags } = this.#options;
+    this.#program = new ChildProgram("activator/main.ts", [
+      `--kubeconfig=${kubeconfig}`,
+      `--http-bind-address=${this.host}:${httpPort}`,
+      `--health-probe-bind-address=${this.host}:${opsPort}`,
+      "--metrics-bind-address=",
+      `--drain-bind-address=${this.host}:${drainPortDefault}`,
+      ...drainFiles,
+      "--authz-mode=allow-all",
+      "--allow-loopback-pod-ip",
+      "--access-log=false",
+      "--drain-settle=0s",
+      "--log-level=warn",
+      ...flags,
+    ]);
+    await this.#report({ running: {} }, false);
+    await this.#untilReady();
+    await this.#report({ running: {} }, true);
+  }
+
+  /** Its process ends with no word to anybody; the kubelet tells so a moment later, unless its node has gone with it. */
+  async kill(told = true): Promise<void> {
+    await this.program.kill();
+    if (told) await this.#report({ terminated: { exitCode: 137 } }, false);
+  }
+
+  /** It ends, and its Pod goes: it will not come back. */
+  async remove(): Promise<void> {
+    const { client, namespace, name } = this.#options;
+    await this.program.kill();
+    await client.delete(podType, { namespace, name }, { gracePeriodSeconds: 0 });
+  }
+
+  async metrics(): Promise<string> {
+    const page = await fetch(`http://${this.host}:${opsPort}/metrics`);
+    return page.text();
+  }
+
+  async #untilReady(): Promise<void> {
+    for (const { program } = this; program.runs; ) {
+      const answer = await fetch(`http://${this.host}:${opsPort}/readyz`).catch(() => undefined);
+      if (answer?.ok) return;
+      await delay(50);
+    }
+    throw new Error(`${this.name} ended:\n${this.program.lines.join("\n")}`);
+  }
+
+  async #report(state: ContainerStatus["state"] & object, ready: boolean): Promise<void> {
+    const { client, namespace, name } = this.#options;
+    const status: PodStatus = {
+      phase: "Running",
+      podIP: this.host,
+      podIPs: [{ ip: this.host }],
+      conditions: [{ type: "Ready", status: ready ? "True" : "False" }],
+      containerStatuses: [{ name: "router", ready, restartCount: 0, image: "rouse", imageID: "rouse", state }],
+    };
+    const patch = { type: "merge", body: { status } } as const;
+    await client.patch(podType, { namespace, name }, patch, { subresource: "status" });
+  }
+}

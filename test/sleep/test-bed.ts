@@ -1,0 +1,209 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { leaseType, secretType } from "../../api/core.ts";
+import { drainSecretKeys, drainSecretName } from "../../api/drain-credentials.ts";
+import type { Stored } from "../../api/meta.ts";
+import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/sandbox.ts";
+import { isCarriedOut } from "../../api/suspension.ts";
+import { startDrainCertificates } from "../../controller/suspension/drain-certificates.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { eventually } from "../support/eventually.ts";
+import { type MemoryApi, openMemoryApi } from "../support/memory-api.ts";
+import { ActivatorReplica } from "./activator-replica.ts";
+import { ApiGate } from "./api-gate.ts";
+import { ControllerReplica } from "./controller-replica.ts";
+import { type PodTimes, WorkshopNode } from "./workshop-node.ts";
+
+const system = "agent-sandbox-system";
+const leaseName = "a3317529.agent-sandbox.x-k8s.io";
+/** Where the sandboxes are. */
+export const home = "default";
+
+export interface TestBedOptions {
+  readonly controllers?: number;
+  readonly activators?: number;
+  readonly controllerFlags?: readonly string[];
+  readonly activatorFlags?: readonly string[];
+  readonly podTimes?: (podName: string) => PodTimes;
+}
+
+/** Short, so that another leads soon. */
+const leaseFlags = [
+  "--leader-elect-lease-duration=2s",
+  "--leader-elect-renew-deadline=1500ms",
+  "--leader-elect-retry-period=300ms",
+];
+
+/**
+ * Controllers and activators as processes of their own, with the flags, the certificates and the Pods that they have on a
+ * cluster; around them an API server in memory, and a node that runs sandboxes as servers.
+ */
+export class TestBed implements AsyncDisposable {
+  readonly api: MemoryApi;
+  readonly node: WorkshopNode;
+  readonly controllers: ControllerReplica[] = [];
+  readonly activators: ActivatorReplica[] = [];
+  readonly #directory: string;
+  readonly #drainFiles: readonly string[];
+  readonly #options: TestBedOptions;
+  readonly #stack: AsyncDisposableStack;
+  #made = 0;
+
+  private constructor(
+    parts: { readonly api: MemoryApi; readonly node: WorkshopNode; readonly directory: string },
+    drainFiles: readonly string[],
+    options: TestBedOptions,
+    stack: AsyncDisposableStack,
+  ) {
+    this.api = parts.api;
+    this.node = parts.node;
+    this.#directory = parts.directory;
+    this.#drainFiles = drainFiles;
+    this.#options = options;
+    this.#stack = stack;
+  }
+
+  static async open(options: TestBedOptions = {}): Promise<TestBed> {
+    await using stack = new AsyncDisposableStack();
+    const directory = mkdtempSync(join(tmpdir(), "rouse-bed-"));
+    stack.defer(() => rmSync(directory, { recursive: true, force: true }));
+    const api = stack.use(await openMemoryApi());
+    const node = stack.use(
+      new WorkshopNode({
+        client: api.client,
+        namespace: home,
+        ...(options.podTimes && { times: options.podTimes }),
+      }),
+    );
+    const drainFiles = await writeDrainFiles(api.client, directory);
+    const bed = new TestBed({ api, node, directory }, drainFiles, options, stack.move());
+    await Promise.all([
+      ...Array.from({ length: options.controllers ?? 1 }, () => bed.startController()),
+      ...Array.from({ length: options.activators ?? 1 }, () => bed.startActivator()),
+    ]).catch(async (error: unknown) => {
+      await bed[Symbol.asyncDispose]();
+      throw error;
+    });
+    return bed;
+  }
+
+  get client(): KubeClient {
+    return this.api.client;
+  }
+
+  async startController(): Promise<ControllerReplica> {
+    const { gate, kubeconfig } = await this.#gate();
+    const flags = [...leaseFlags, ...(this.#options.controllerFlags ?? [])];
+    const controller = new ControllerReplica({ namespace: system, gate, kubeconfig, flags });
+    this.#stack.defer(() => controller.stop());
+    this.controllers.push(controller);
+    await controller.program.started;
+    return controller;
+  }
+
+  async startActivator(): Promise<ActivatorReplica> {
+    const { gate, kubeconfig, name } = await this.#gate();
+    const flags = this.#options.activatorFlags ?? [];
+    const { client } = this;
+    const common = { client, namespace: system, name, gate, kubeconfig, drainFiles: this.#drainFiles, flags };
+    const activator = new ActivatorReplica(common);
+    this.#stack.defer(async () => {
+      activator.program.goOn();
+      await activator.program.kill();
+    });
+    this.activators.push(activator);
+    return activator.create();
+  }
+
+  /** The controller that holds the lease. */
+  async leader(): Promise<ControllerReplica> {
+    let found: ControllerReplica | undefined;
+    await eventually(async () => {
+      const holder = await this.#leaseHolder();
+      for (const controller of this.controllers) {
+        if (controller.program.runs && (await controller.identity().catch(() => "")) === holder) found = controller;
+      }
+      return found !== undefined;
+    }, 30_000);
+    if (!found) throw new Error("nobody leads");
+    return found;
+  }
+
+  create(name: string, spec: Partial<SandboxSpec>): Promise<Stored<Sandbox>> {
+    return this.client.create(sandboxType, {
+      apiVersion: "agents.x-k8s.io/v1beta1",
+      kind: "Sandbox",
+      metadata: { namespace: home, name },
+      spec: { podTemplate: { spec: { containers: [{ name: "main", image: "workload" }], nodeName: "bed" } }, ...spec },
+    });
+  }
+
+  sandbox(name: string): Promise<Stored<Sandbox>> {
+    return this.client.get(sandboxType, { namespace: home, name });
+  }
+
+  async change(name: string, spec: object): Promise<Stored<Sandbox>> {
+    return this.client.patch(sandboxType, { namespace: home, name }, { type: "merge", body: { spec } });
+  }
+
+  async untilAsleep(name: string, limitMs = 30_000): Promise<void> {
+    await eventually(async () => isCarriedOut(await this.sandbox(name)), limitMs);
+  }
+
+  async untilReady(name: string, limitMs = 30_000): Promise<void> {
+    await eventually(async () => {
+      const { status, metadata } = await this.sandbox(name);
+      const ready = status?.conditions?.find(({ type }) => type === "Ready");
+      return ready?.status === "True" && ready.observedGeneration === metadata.generation;
+    }, limitMs);
+  }
+
+  [Symbol.asyncDispose](): PromiseLike<void> {
+    return this.#stack.disposeAsync();
+  }
+
+  async #gate(): Promise<{ readonly gate: ApiGate; readonly kubeconfig: string; readonly name: string }> {
+    this.#made += 1;
+    const name = `program-${this.#made}`;
+    const gate = this.#stack.use(await new ApiGate(this.api.url).start());
+    const kubeconfig = join(this.#directory, `${name}.kubeconfig`);
+    const context = { name: "bed", context: { cluster: "bed", user: "bed" } };
+    const config = {
+      apiVersion: "v1",
+      kind: "Config",
+      clusters: [{ name: "bed", cluster: { server: gate.url } }],
+      users: [{ name: "bed", user: {} }],
+      contexts: [context],
+      "current-context": "bed",
+    };
+    writeFileSync(kubeconfig, JSON.stringify(config));
+    return { gate, kubeconfig, name };
+  }
+
+  async #leaseHolder(): Promise<string | undefined> {
+    const { items } = await this.client.list(leaseType, { namespace: system });
+    return items.find(({ metadata }) => metadata.name === leaseName)?.spec?.holderIdentity;
+  }
+}
+
+/** Has the certificates made, as the first controller would, and puts them where activators mount them. */
+async function writeDrainFiles(client: KubeClient, directory: string): Promise<readonly string[]> {
+  await using _made = await startDrainCertificates({
+    ...{ client, clock: systemClock, log: silentLogger, namespace: system },
+  });
+  const { data = {} } = await client.get(secretType, { namespace: system, name: drainSecretName });
+  const { activatorCertificate, activatorKey, authorities } = drainSecretKeys;
+  const files = {
+    "drain-tls-cert-file": activatorCertificate,
+    "drain-tls-key-file": activatorKey,
+    "drain-client-ca-file": authorities,
+  };
+  return Object.entries(files).map(([flag, key]) => {
+    const path = join(directory, key);
+    writeFileSync(path, Buffer.from(data[key] ?? "", "base64"));
+    return `--${flag}=${path}`;
+  });
+}

@@ -1,0 +1,43 @@
+import { request as httpRequest } from "node:http";
+import type { ActivatorReplica } from "./activator-replica.ts";
+
+export interface Visit {
+  readonly id: string;
+  readonly sandbox: string;
+  /** What is sent along; with one the request is a POST. */
+  readonly body?: string;
+  readonly afterMs?: number;
+  readonly drips?: number;
+  readonly dripEveryMs?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What a client saw: an answer, or that its connection broke. */
+export type Outcome =
+  | { readonly status: number; readonly body: string }
+  | { readonly status: "broken"; readonly body: string };
+
+/** One request to a sandbox, by a client that never repeats it. */
+export function visit({ host, port }: Pick<ActivatorReplica, "host" | "port">, asked: Visit): Promise<Outcome> {
+  const { id, sandbox, body, afterMs = 0, drips = 0, dripEveryMs = 0 } = asked;
+  const query = new URLSearchParams({ id, after: `${afterMs}`, drips: `${drips}`, every: `${dripEveryMs}` });
+  const headers = {
+    ...{ "x-sandbox-id": sandbox, ...asked.headers },
+    ...(body !== undefined && { "content-length": `${Buffer.byteLength(body)}` }),
+  };
+  const method = body === undefined ? "GET" : "POST";
+  return new Promise((resolve) => {
+    const broke = (error: Error) => resolve({ status: "broken", body: error.message });
+    const outgoing = httpRequest({ host, port, method, path: `/work?${query}`, headers, agent: false }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+      });
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: text }));
+      response.on("error", broke);
+    });
+    outgoing.on("error", broke);
+    outgoing.end(body);
+  });
+}

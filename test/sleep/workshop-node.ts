@@ -1,0 +1,116 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { podType } from "../../api/core.ts";
+import type { Stored } from "../../api/meta.ts";
+import type { Pod, PodStatus } from "../../api/pod.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { isConflict, isNotFound } from "../../kube/errors.ts";
+import { startInformer } from "../../kube/start-informer.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { nextLoopbackAddress } from "./addresses.ts";
+import { Ledger } from "./ledger.ts";
+import { Workload } from "./workload.ts";
+
+/** How long a Pod takes, in milliseconds. */
+export interface PodTimes {
+  /** From its creation until it has an address. */
+  readonly scheduleMs: number;
+  /** From then on until its port is open. */
+  readonly startMs: number;
+  /** From being told to end until it is gone. */
+  readonly endMs: number;
+}
+
+export interface WorkshopOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  /** Asked for each Pod. */
+  readonly times?: (podName: string) => PodTimes;
+}
+
+const quick: PodTimes = { scheduleMs: 5, startMs: 5, endMs: 5 };
+
+/** A node whose Pods are servers in this process: hundreds of them cost next to nothing, and all keep one ledger. */
+export class WorkshopNode implements AsyncDisposable {
+  readonly ledger = new Ledger();
+  readonly #options: WorkshopOptions;
+  readonly #running = new Map<string, Workload>();
+  readonly #begun = new Set<string>();
+  readonly #ending = new Set<string>();
+  readonly #work = new Set<Promise<void>>();
+  readonly #informer;
+
+  constructor(options: WorkshopOptions) {
+    this.#options = options;
+    const { client, namespace } = options;
+    const pods = { client, type: podType, namespace, indexes: {}, clock: systemClock, log: silentLogger };
+    this.#informer = startInformer<Pod>(pods);
+    this.#informer.onChange(({ current, previous }) => {
+      const pod = current ?? previous;
+      if (pod) this.#see(pod, current === undefined);
+    });
+  }
+
+  /** How many Pods run here. */
+  get size(): number {
+    return this.#running.size;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#informer[Symbol.asyncDispose]();
+    await Promise.all(this.#work);
+    await Promise.all([...this.#running.values()].map((workload) => workload[Symbol.asyncDispose]()));
+  }
+
+  #see(pod: Stored<Pod>, gone: boolean): void {
+    const { uid, deletionTimestamp } = pod.metadata;
+    const isOver = gone || deletionTimestamp !== undefined;
+    const book = isOver ? this.#ending : this.#begun;
+    if (book.has(uid)) return;
+    book.add(uid);
+    const cared = (isOver ? this.#end(pod) : this.#start(pod)).catch((error: unknown) => {
+      // A Pod may go at any moment, and then there is nothing left to care for.
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    });
+    this.#work.add(cared);
+    void cared.finally(() => this.#work.delete(cared));
+  }
+
+  async #start(pod: Stored<Pod>): Promise<void> {
+    const { uid, name } = pod.metadata;
+    const { scheduleMs, startMs } = this.#timesOf(name);
+    await delay(scheduleMs);
+    const podIP = nextLoopbackAddress();
+    const startTime = systemClock.now().toISOString();
+    const status: PodStatus = { phase: "Running", podIP, podIPs: [{ ip: podIP }], startTime };
+    await this.#report(pod, { ...status, conditions: [{ type: "Ready", status: "False" }] });
+    await delay(startMs);
+    if (this.#ending.has(uid)) return;
+    const workload = new Workload(uid, this.ledger);
+    this.#running.set(uid, workload);
+    await workload.listen(podIP);
+    await this.#report(pod, { ...status, conditions: [{ type: "Ready", status: "True" }] });
+  }
+
+  async #end(pod: Stored<Pod>): Promise<void> {
+    const { uid, name, namespace } = pod.metadata;
+    const workload = this.#running.get(uid);
+    this.#running.delete(uid);
+    await workload?.[Symbol.asyncDispose]();
+    await delay(this.#timesOf(name).endMs);
+    const options = { gracePeriodSeconds: 0, preconditions: { uid } };
+    await this.#options.client.delete(podType, { namespace, name }, options);
+    this.#begun.delete(uid);
+    this.#ending.delete(uid);
+  }
+
+  #timesOf(podName: string): PodTimes {
+    return this.#options.times?.(podName) ?? quick;
+  }
+
+  async #report({ metadata: { uid, name, namespace } }: Stored<Pod>, status: PodStatus): Promise<void> {
+    const body = { metadata: { uid }, status };
+    const patch = { type: "merge", body } as const;
+    await this.#options.client.patch(podType, { namespace, name }, patch, { subresource: "status" });
+  }
+}

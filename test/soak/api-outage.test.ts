@@ -1,0 +1,58 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { ApiGate } from "../sleep/api-gate.ts";
+import { answeredOnce } from "../sleep/promises.ts";
+import { TestBed } from "../sleep/test-bed.ts";
+
+const outageMs = 30_000;
+let bed: TestBed;
+beforeAll(async () => {
+  bed = await TestBed.open({ controllers: 2, activators: 2 });
+});
+afterAll(() => bed[Symbol.asyncDispose]());
+
+const everybody = () => [...bed.controllers, ...bed.activators].map(({ gate }) => gate);
+const oneActivator = () => bed.activators.slice(0, 1).map(({ gate }) => gate);
+const controllers = () => bed.controllers.map(({ gate }) => gate);
+
+describe.each([
+  { how: "refuses", cut: (gate: ApiGate) => gate.refuse() },
+  { how: "hangs", cut: (gate: ApiGate) => gate.hang() },
+])("an API server that $how for 30 s around the deadline", ({ how, cut }) => {
+  it.each([
+    { whom: "everybody", gates: everybody },
+    { whom: "the controllers", gates: controllers },
+    { whom: "one activator", gates: oneActivator },
+  ])("costs no request, when that befalls $whom, and all sleep after it", async ({ whom, gates }) => {
+    const { ledger } = bed.node;
+    const name = `${how}-${whom.replaceAll(" ", "-")}`;
+    const autoSuspension = { inactivityTimeoutSeconds: 2 };
+    const used = `${name}-used`;
+    const asleep = `${name}-asleep`;
+    await bed.create(asleep, { autoSuspension, operatingMode: "Suspended" });
+    await bed.create(used, { autoSuspension });
+    await Promise.all([bed.untilReady(used), bed.untilAsleep(asleep)]);
+    const [first, second] = bed.activators;
+    if (!first || !second) throw new Error("two activators were asked for");
+    await answeredOnce(first, ledger, { sandbox: used });
+    await delay(1_500);
+
+    const cuts = gates();
+    await Promise.all(cuts.map(cut));
+    const began = performance.now();
+    // It is awake or asleep by now, or on its way; in any case these are answered.
+    const answers: Promise<unknown>[] = [];
+    for (const by of [first, second]) {
+      answers.push(answeredOnce(by, ledger, { sandbox: used, body: "during" }));
+      answers.push(answeredOnce(by, ledger, { sandbox: asleep, body: "held" }));
+    }
+    while (performance.now() - began < outageMs) {
+      await delay(1_000);
+      answers.push(answeredOnce(first, ledger, { sandbox: used }), answeredOnce(second, ledger, { sandbox: used }));
+    }
+    await Promise.all(cuts.map((gate) => gate.open()));
+    await Promise.all(answers);
+    await Promise.all([bed.untilAsleep(used, 60_000), bed.untilAsleep(asleep, 60_000)]);
+    expect(bed.node.size).toBe(0);
+  });
+});
