@@ -174,6 +174,19 @@ describe("an open connection", () => {
     await eventually(async () => (await promise(world)).inFlight === 0);
   });
 
+  it("begins to keep its Pod, and ends to, when its owner changes openConnections while it is open", async () => {
+    await using world = await open();
+    await world.awake("nova", upgrading("raw", []), { autoSuspension: { openConnections: "Ignore" } });
+    using client = await openTunnel(world, "raw");
+    expect(await observed(world)).toMatchObject({ inFlight: 0 });
+    await change(world, { autoSuspension: { openConnections: "Count" } });
+    await eventually(async () => (await observed(world)).inFlight === 1);
+    expect(await promise(world)).toEqual({ inFlight: 1 });
+    await change(world, { autoSuspension: { openConnections: "Data" } });
+    await client.closed();
+    expect(await promise(world)).toEqual({ inFlight: 0 });
+  });
+
   it.each([
     { bytes: "\x89\x80abcd", what: "a ping", counts: false },
     { bytes: "\x81\x81abcdX", what: "a message", counts: true },
@@ -263,5 +276,19 @@ describe("a request that its sandbox's owner wants ignored", () => {
     );
     expect(await answerOf(world, monitor)).toBe("awake");
     expect(await observed(world)).toEqual({ inFlight: 0 });
+  });
+
+  it("is told apart at the promise, so that it is not cut unseen", async () => {
+    await using world = await open();
+    const finish: (() => void)[] = [];
+    const program = httpProgram((_, response) => void finish.push(() => response.end("done")));
+    await world.awake("nova", program, { autoSuspension });
+    const answer = answerOf(world, monitor);
+    await eventually(() => finish.length === 1);
+    expect(await observed(world)).toEqual({ inFlight: 0 });
+    expect(await promise(world)).toEqual({ inFlight: 0, ignored: 1 });
+    finish[0]?.();
+    expect(await answer).toBe("done");
+    await eventually(async () => (await promise(world)).ignored === undefined);
   });
 });

@@ -1,7 +1,8 @@
 import { effectiveAutoSuspension } from "../api/defaults.ts";
 import type { Use } from "./activity/activity.ts";
 import type { BondBook } from "./activity/bond-book.ts";
-import type { OpenConnection, OpenConnectionBook } from "./activity/open-connections.ts";
+import type { OpenConnection } from "./activity/open-connections.ts";
+import type { StayBook, StayingConnection } from "./activity/staying-connections.ts";
 import type { OpenListener } from "./carry/carry.ts";
 import type { Destination } from "./reach/reach.ts";
 import type { Cluster } from "./sandbox/cluster.ts";
@@ -10,7 +11,7 @@ import type { Target } from "./sandbox/look.ts";
 export interface StaySurroundings {
   readonly cluster: Cluster;
   readonly bonds: BondBook;
-  readonly openConnections: OpenConnectionBook;
+  readonly openConnections: StayBook;
   /** Something moved on a connection to a sandbox: if it is about to sleep, it is to stay. */
   readonly onMoved: (sandbox: { readonly namespace: string; readonly name: string; readonly port: number }) => void;
 }
@@ -23,23 +24,32 @@ export interface Stay {
   readonly incoming: { readonly ended: Promise<unknown> };
 }
 
-/** What it means that a connection stays open is the owner's choice, as it is when it opens. */
+/** What it means that a connection stays open is the owner's choice, at every moment. */
 export function stayOpen(
   connection: OpenConnection,
   { to: { namespace, name }, target: { podUid, port }, use, incoming }: Stay,
   { cluster, bonds, openConnections, onMoved }: StaySurroundings,
 ): OpenListener {
   const sandbox = cluster.sandbox(namespace, name);
-  const { openConnections: meaning } = effectiveAutoSuspension(sandbox?.spec ?? {});
-  use.opened(meaning);
-  if (meaning === "Count") return { moved: () => {} };
-  // Its Pod was forsworn while the sandbox made up its mind: it ends as soon as it has begun.
-  if (sandbox && bonds.of(sandbox.metadata.uid).forsworn.has(podUid)) queueMicrotask(() => connection.close());
-  const added = openConnections.add(podUid, connection);
+  const sandboxUid = sandbox?.metadata.uid ?? "";
+  let meaning = effectiveAutoSuspension(sandbox?.spec ?? {}).openConnections;
+  const entry: StayingConnection = {
+    sandboxUid,
+    podUid,
+    close: () => connection.close(),
+    mean(now) {
+      meaning = now;
+      use.opened(now);
+      // Its Pod was forsworn while the sandbox, or its owner, made up its mind: it ends as soon as it has begun.
+      const doomed = now !== "Count" && bonds.of(sandboxUid).forsworn.has(podUid);
+      if (doomed) queueMicrotask(() => connection.close());
+    },
+  };
+  const added = openConnections.add(entry, meaning);
   void incoming.ended.then(() => added[Symbol.dispose]());
-  if (meaning === "Ignore" || !use.counts) return { moved: () => {} };
   return {
     moved() {
+      if (meaning !== "Data" || !use.counts) return;
       use.moved();
       onMoved({ namespace, name, port });
     },

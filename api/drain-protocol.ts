@@ -46,6 +46,8 @@ export interface PromiseRequest {
 export interface PromiseAnswer {
   /** Requests and counted connections to that Pod, without those that are held: they wait for the next one. */
   readonly inFlight: number;
+  /** Those that do not count, by `ignoreRequests`; absent: none. */
+  readonly ignored?: number;
 }
 
 /** Asks what has changed since an answer; without a cursor, or with one of another epoch, for everything. */
@@ -61,7 +63,15 @@ export interface SandboxActivity {
   /** Milliseconds since the last activity; 0 while there is one in flight. */
   readonly idleForMs: number;
   /** The last wake that this activator wrote, for the event that tells of it. */
-  readonly wake?: { readonly generation: number; readonly port: number };
+  readonly wake?: WakeReport;
+}
+
+export interface WakeReport {
+  /** Of the sandbox, as that wake made it. */
+  readonly generation: number;
+  readonly port: number;
+  /** Milliseconds since the wake. */
+  readonly agoMs: number;
 }
 
 export interface ActivityAnswer {
@@ -130,8 +140,9 @@ export function parsePromiseRequest(value: unknown): PromiseRequest | undefined 
 }
 
 export function parsePromiseAnswer(value: unknown): PromiseAnswer | undefined {
-  const { inFlight } = fieldsOf(value) ?? {};
-  return isCount(inFlight) ? { inFlight } : undefined;
+  const { inFlight, ignored } = fieldsOf(value) ?? {};
+  if (!isCount(inFlight) || (ignored !== undefined && !isCount(ignored))) return undefined;
+  return { inFlight, ...(ignored !== undefined && { ignored }) };
 }
 
 export function parseActivityRequest(value: unknown): ActivityRequest | undefined {
@@ -166,7 +177,7 @@ function parseActivity(value: unknown): SandboxActivity | undefined {
   const { sandbox: identity, inFlight, idleForMs, wake: told } = fieldsOf(value) ?? {};
   const sandbox = parseIdentity(identity);
   if (!sandbox || !isCount(inFlight) || !isAge(idleForMs)) return undefined;
-  const { generation, port } = fieldsOf(told) ?? {};
-  const wake = isCount(generation) && isCount(port) ? { generation, port } : undefined;
+  const { generation, port, agoMs } = fieldsOf(told) ?? {};
+  const wake = isCount(generation) && isCount(port) && isAge(agoMs) ? { generation, port, agoMs } : undefined;
   return { sandbox, inFlight, idleForMs, ...(wake && { wake }) };
 }

@@ -147,7 +147,12 @@ describe("the controller's command line", () => {
   it("knows of no activators unless it is told where they are", () => {
     expect(parseControllerConfig([]).activators).toBeUndefined();
     const { activators } = parseControllerConfig(["--activator-namespace=here", "--activator-drain-port=99"]);
-    expect(activators).toEqual({ namespace: "here", labelSelector: "app=sandbox-router", drainPort: 99 });
+    expect(activators).toEqual({
+      namespace: "here",
+      labelSelector: "app=sandbox-router",
+      drainPort: 99,
+      vanishGraceMs: 60_000,
+    });
     expect(() => parseControllerConfig(["--activator-selector=", "--activator-drain-port=0"])).toThrow(
       "--activator-drain-port must be a port\n--activator-selector must not be blank",
     );

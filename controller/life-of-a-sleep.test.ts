@@ -33,7 +33,7 @@ describe("a sandbox that nobody uses", () => {
     await lab.change({ operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 100 } });
     const { generation = 0 } = (await lab.sandbox()).metadata;
     const sandbox = await identityIn(lab);
-    lab.activator.activities = [{ sandbox, inFlight: 0, idleForMs: 0, wake: { generation, port: 8888 } }];
+    lab.activator.activities = [{ sandbox, inFlight: 0, idleForMs: 0, wake: { generation, port: 8888, agoMs: 0 } }];
     expect((await lab.untilReady()).metadata.uid).not.toBe(first.metadata.uid);
     await vi.waitFor(async () => expect(await lab.told("SandboxWoken")).toEqual(["connection to port 8888"]), waiting);
     const awake = await lab.sandbox();

@@ -22,15 +22,15 @@ describe("the use of a sandbox", () => {
   it("is in flight from before the dial until its response has ended, and dates the activity by that end", async () => {
     const { clock, begin, load } = given();
     const use = begin();
-    expect(load()).toEqual({ waiting: 1, sent: 0, idleForMs: 0 });
+    expect(load()).toEqual({ waiting: 1, sent: 0, ignored: 0, idleForMs: 0 });
     use.sentTo("p1");
-    expect(load()).toEqual({ waiting: 0, sent: 1, idleForMs: 0 });
+    expect(load()).toEqual({ waiting: 0, sent: 1, ignored: 0, idleForMs: 0 });
     use.answered();
     await clock.advance(40 * 60_000);
     expect(load()).toMatchObject({ sent: 1, idleForMs: 0 });
     use.end();
     await clock.advance(3_000);
-    expect(load()).toEqual({ waiting: 0, sent: 0, idleForMs: 3_000 });
+    expect(load()).toEqual({ waiting: 0, sent: 0, ignored: 0, idleForMs: 3_000 });
   });
 
   it("is counted for the Pod that it was sent to, and no other", () => {
@@ -46,7 +46,7 @@ describe("the use of a sandbox", () => {
     await clock.advance(1_000);
     use.end();
     use.end();
-    expect(load()).toEqual({ waiting: 0, sent: 0, idleForMs: undefined });
+    expect(load()).toEqual({ waiting: 0, sent: 0, ignored: 0, idleForMs: undefined });
   });
 
   it.each([
@@ -70,13 +70,34 @@ describe("the use of a sandbox", () => {
   });
 
   it("does not count where its owner said so", () => {
-    const { activity, begin } = given({ autoSuspension: { ignoreRequests: [{ pathPrefix: "/metrics" }] } });
+    const { activity, begin, load } = given({ autoSuspension: { ignoreRequests: [{ pathPrefix: "/metrics" }] } });
     const ignored = begin({ target: "/metrics?x", headers: [] });
     expect(ignored.counts).toBe(false);
     ignored.sentTo("p1");
+    ignored.answered();
     ignored.moved();
-    expect(activity.size).toBe(0);
+    expect(load()).toEqual({ waiting: 0, sent: 0, ignored: 1, idleForMs: undefined });
+    expect(activity.answer({}).activities).toMatchObject([{ inFlight: 0 }]);
+    ignored.end();
+    expect(load()).toEqual({ waiting: 0, sent: 0, ignored: 0, idleForMs: undefined });
     expect(begin().counts).toBe(true);
+  });
+
+  it("follows its owner when what open connections mean is changed while it is open", async () => {
+    const { clock, begin, load } = given();
+    const use = begin();
+    use.sentTo("p1");
+    use.opened("Ignore");
+    await clock.advance(1_000);
+    expect(load()).toMatchObject({ sent: 0, idleForMs: 1_000 });
+    use.opened("Count");
+    expect(load()).toMatchObject({ sent: 1, idleForMs: 0 });
+    use.opened("Data");
+    await clock.advance(1_000);
+    expect(load()).toMatchObject({ sent: 0, idleForMs: 1_000 });
+    use.end();
+    use.opened("Count");
+    expect(load()).toMatchObject({ sent: 0 });
   });
 });
 
@@ -108,10 +129,11 @@ describe("the answer about activity", () => {
     expect(new Activity(new FakeClock()).answer({}).epoch).not.toBe(epoch);
   });
 
-  it("says which wake was the last, and forgets a sandbox that is no more", () => {
-    const { activity, sandbox } = given();
+  it("says which wake was the last, and forgets a sandbox that is no more", async () => {
+    const { clock, activity, sandbox } = given();
     activity.woke(sandbox, 5432);
-    const wake = { generation: sandbox.metadata.generation, port: 5432 };
+    await clock.advance(2_000);
+    const wake = { generation: sandbox.metadata.generation, port: 5432, agoMs: 2_000 };
     expect(activity.answer({}).activities).toMatchObject([{ wake }]);
     activity.forget(sandbox.metadata.uid);
     expect(activity.answer({}).activities).toEqual([]);

@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { ActivityAnswer, ActivityRequest, SandboxActivity, SandboxIdentity } from "../../api/drain-protocol.ts";
+import type {
+  ActivityAnswer,
+  ActivityRequest,
+  SandboxActivity,
+  SandboxIdentity,
+  WakeReport,
+} from "../../api/drain-protocol.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { OpenConnections, Sandbox } from "../../api/sandbox.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -12,6 +18,8 @@ export interface Load {
   readonly waiting: number;
   /** Sent to that Pod, and not answered to the end; connections that count by being open are among them. */
   readonly sent: number;
+  /** The same, of requests that neither wake nor count. */
+  readonly ignored: number;
   /** Milliseconds since the last activity; undefined when none is known. */
   readonly idleForMs: number | undefined;
 }
@@ -25,29 +33,40 @@ interface ActivityOfUses {
   nowMs(): number;
 }
 
+/** How many there are, Pod by Pod. */
+class PodCounts {
+  readonly #counts = new Map<string, number>();
+  total = 0;
+
+  of(podUid: string): number {
+    return this.#counts.get(podUid) ?? 0;
+  }
+
+  add(podUid: string, difference: 1 | -1): void {
+    this.total += difference;
+    const count = this.of(podUid) + difference;
+    if (count === 0) this.#counts.delete(podUid);
+    else this.#counts.set(podUid, count);
+  }
+}
+
 /** What is known of the use of one sandbox. */
 class SandboxRecord {
   readonly identity: SandboxIdentity;
-  readonly sent = new Map<string, number>();
+  readonly sent = new PodCounts();
+  /** What was sent and does not count: it is not cut unseen. */
+  readonly ignored = new PodCounts();
   waiting = 0;
   lastMs: number | undefined;
   changedAt = 0;
-  wake: SandboxActivity["wake"];
+  wake: (Omit<WakeReport, "agoMs"> & { readonly atMs: number }) | undefined;
 
   constructor({ uid, name, namespace = "" }: Stored<Sandbox>["metadata"]) {
     this.identity = { namespace, name, uid };
   }
 
   get inFlight(): number {
-    let sum = this.waiting;
-    for (const count of this.sent.values()) sum += count;
-    return sum;
-  }
-
-  addSent(podUid: string, difference: 1 | -1): void {
-    const count = (this.sent.get(podUid) ?? 0) + difference;
-    if (count === 0) this.sent.delete(podUid);
-    else this.sent.set(podUid, count);
+    return this.waiting + this.sent.total;
   }
 }
 
@@ -60,8 +79,9 @@ class SandboxRecord {
 export class Use {
   readonly #head: AskedBy | undefined;
   readonly #activity: ActivityOfUses;
-  /** Undefined: it does not count. */
+  /** Undefined: its sandbox is not known yet. */
   #record: SandboxRecord | undefined;
+  #isIgnored = false;
   #phase: "new" | "waiting" | "sent" | "open" | "over" = "new";
   #podUid = "";
   #isAnswered = false;
@@ -72,15 +92,16 @@ export class Use {
   }
 
   get counts(): boolean {
-    return this.#record !== undefined;
+    return this.#record !== undefined && !this.#isIgnored;
   }
 
   /** Its sandbox is known; asked again it changes nothing. */
   begin(sandbox: Stored<Sandbox>): void {
     if (this.#phase !== "new") return;
     this.#phase = "waiting";
-    if (isIgnored(this.#head, sandbox.spec.autoSuspension)) return;
+    this.#isIgnored = isIgnored(this.#head, sandbox.spec.autoSuspension);
     this.#record = this.#activity.recordOf(sandbox);
+    if (this.#isIgnored) return;
     this.#record.waiting += 1;
     this.#changed();
   }
@@ -90,8 +111,8 @@ export class Use {
     if (this.#phase !== "waiting") return;
     this.#phase = "sent";
     this.#podUid = podUid;
-    if (this.#record) this.#record.waiting -= 1;
-    this.#record?.addSent(podUid, 1);
+    if (this.counts && this.#record) this.#record.waiting -= 1;
+    this.#addSent(1);
     this.#changed();
   }
 
@@ -102,15 +123,20 @@ export class Use {
 
   /** It goes on as a connection that may stay open for long: what that means is the owner's choice. */
   opened(meaning: OpenConnections): void {
-    if (this.#phase !== "sent" || meaning === "Count") return;
-    this.#phase = "open";
-    this.#record?.addSent(this.#podUid, -1);
-    this.moved();
+    if (this.#phase === "sent" && meaning !== "Count") {
+      this.#phase = "open";
+      this.#addSent(-1);
+      this.moved();
+    } else if (this.#phase === "open" && meaning === "Count") {
+      this.#phase = "sent";
+      this.#addSent(1);
+      this.#changed();
+    }
   }
 
   /** Something happened that counts. */
   moved(): void {
-    if (!this.#record || this.#phase === "over") return;
+    if (!this.#record || this.#isIgnored || this.#phase === "over") return;
     this.#record.lastMs = this.#activity.nowMs();
     this.#changed();
   }
@@ -120,13 +146,18 @@ export class Use {
     if (phase === "over") return;
     if (phase === "sent" && this.#isAnswered) this.moved();
     this.#phase = "over";
-    if (phase === "waiting" && this.#record) this.#record.waiting -= 1;
-    if (phase === "sent") this.#record?.addSent(this.#podUid, -1);
+    if (phase === "waiting" && this.counts && this.#record) this.#record.waiting -= 1;
+    if (phase === "sent") this.#addSent(-1);
     this.#changed();
   }
 
+  #addSent(difference: 1 | -1): void {
+    const counts = this.#isIgnored ? this.#record?.ignored : this.#record?.sent;
+    counts?.add(this.#podUid, difference);
+  }
+
   #changed(): void {
-    if (this.#record) this.#activity.changed(this.#record);
+    if (this.#record && !this.#isIgnored) this.#activity.changed(this.#record);
   }
 }
 
@@ -165,7 +196,7 @@ export class Activity {
   /** This replica asked for it to run, for a connection to that port. */
   woke(sandbox: Stored<Sandbox>, port: number): void {
     const record = this.#recordOf(sandbox);
-    record.wake = { generation: sandbox.metadata.generation ?? 0, port };
+    record.wake = { generation: sandbox.metadata.generation ?? 0, port, atMs: this.#clock.ticksMs() };
     this.#ofUses.changed(record);
   }
 
@@ -176,10 +207,12 @@ export class Activity {
 
   loadOf(sandboxUid: string, podUid: string): Load {
     const record = this.#records.get(sandboxUid);
-    if (!record) return { waiting: 0, sent: 0, idleForMs: undefined };
+    if (!record) return { waiting: 0, sent: 0, ignored: 0, idleForMs: undefined };
     const { waiting, lastMs } = record;
+    const sent = record.sent.of(podUid);
+    const ignored = record.ignored.of(podUid);
     const idleForMs = lastMs === undefined ? undefined : this.#clock.ticksMs() - lastMs;
-    return { waiting, sent: record.sent.get(podUid) ?? 0, idleForMs: record.inFlight > 0 ? 0 : idleForMs };
+    return { waiting, sent, ignored, idleForMs: record.inFlight > 0 ? 0 : idleForMs };
   }
 
   /** What has changed since an answer of this run of the process, or everything. */
@@ -191,8 +224,10 @@ export class Activity {
 
   // Of a sandbox that never answered there is no activity to tell of: none, at least, since we started.
   #report({ identity, inFlight, lastMs = this.#startedMs, wake }: SandboxRecord): SandboxActivity {
-    const idleForMs = inFlight > 0 ? 0 : this.#clock.ticksMs() - lastMs;
-    return { sandbox: identity, inFlight, idleForMs, ...(wake && { wake }) };
+    const nowMs = this.#clock.ticksMs();
+    const idleForMs = inFlight > 0 ? 0 : nowMs - lastMs;
+    const told = wake && { generation: wake.generation, port: wake.port, agoMs: nowMs - wake.atMs };
+    return { sandbox: identity, inFlight, idleForMs, ...(told && { wake: told }) };
   }
 
   #recordOf({ metadata }: Stored<Sandbox>): SandboxRecord {

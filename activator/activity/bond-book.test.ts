@@ -14,7 +14,7 @@ const sealed = {
 
 function book() {
   const told: string[] = [];
-  return { bonds: new BondBook((podUid) => told.push(podUid)), told };
+  return { bonds: new BondBook((_sandboxUid, podUid) => told.push(podUid)), told };
 }
 
 const forsworn = (bonds: BondBook) => [...bonds.of(uid).forsworn];

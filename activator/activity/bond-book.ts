@@ -17,10 +17,10 @@ const unbound: Bonds = { toldGeneration: 0, forsworn: new Set() };
  */
 export class BondBook {
   readonly #entries = new Map<string, Entry>();
-  readonly #onForsworn: (podUid: string) => void;
+  readonly #onForsworn: (sandboxUid: string, podUid: string) => void;
 
   /** `onForsworn` hears of every Pod once, in the same synchronous step. */
-  constructor(onForsworn: (podUid: string) => void) {
+  constructor(onForsworn: (sandboxUid: string, podUid: string) => void) {
     this.#onForsworn = onForsworn;
   }
 
@@ -40,7 +40,7 @@ export class BondBook {
     const entry = this.#entryOf(sandboxUid);
     if (entry.gonePodUid === podUid || entry.forsworn.has(podUid)) return;
     entry.forsworn.add(podUid);
-    this.#onForsworn(podUid);
+    this.#onForsworn(sandboxUid, podUid);
   }
 
   /** A version of a sandbox came into view, by a list, a watch or the answer to a patch: a seal on it is a promise. */

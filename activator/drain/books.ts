@@ -1,4 +1,5 @@
 import type { Registry } from "prom-client";
+import { effectiveAutoSuspension } from "../../api/defaults.ts";
 import type { ListeningAnswer, ListeningRequest, SandboxIdentity } from "../../api/drain-protocol.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
@@ -6,7 +7,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
 import { Activity } from "../activity/activity.ts";
 import { BondBook } from "../activity/bond-book.ts";
-import { OpenConnectionBook } from "../activity/open-connections.ts";
+import { StayBook } from "../activity/staying-connections.ts";
 import type { DrainConfig } from "../config.ts";
 import { createDrainMetrics } from "../observe/drain-metrics.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
@@ -27,7 +28,7 @@ export interface BooksParts {
 /** What this replica knows of the use of sandboxes, and has promised. The controller may ask before the cluster is seen. */
 export class Books {
   readonly activity: Activity;
-  readonly openConnections = new OpenConnectionBook();
+  readonly openConnections = new StayBook();
   readonly bonds: BondBook;
   readonly #parts: BooksParts;
   readonly #metrics: ReturnType<typeof createDrainMetrics>;
@@ -38,7 +39,9 @@ export class Books {
     this.#parts = parts;
     this.activity = new Activity(parts.clock);
     this.#metrics = createDrainMetrics(parts.registry, { sandboxes: () => this.activity.size });
-    this.bonds = new BondBook((podUid) => this.#metrics.forswore(this.openConnections.closeAll(podUid)));
+    this.bonds = new BondBook((sandboxUid, podUid) =>
+      this.#metrics.forswore(this.openConnections.closeAll(sandboxUid, podUid)),
+    );
   }
 
   /** @throws Error when the port cannot be had or the certificates cannot be read. */
@@ -55,7 +58,7 @@ export class Books {
   keepFrom(cluster: SeenCluster): void {
     this.#cluster = cluster;
     cluster.onSandboxChange(({ previous, current }) => {
-      if (current) return this.bonds.sandboxSeen(current);
+      if (current) return this.#saw(current);
       if (!previous) return;
       this.bonds.sandboxGone(previous.metadata.uid);
       this.activity.forget(previous.metadata.uid);
@@ -72,6 +75,11 @@ export class Books {
   woken(sandbox: Stored<Sandbox>, port: number): void {
     this.bonds.sandboxSeen(sandbox);
     this.activity.woke(sandbox, port);
+  }
+
+  #saw(sandbox: Stored<Sandbox>): void {
+    this.bonds.sandboxSeen(sandbox);
+    this.openConnections.mean(sandbox.metadata.uid, effectiveAutoSuspension(sandbox.spec).openConnections);
   }
 
   #seenGeneration({ namespace, name, uid }: SandboxIdentity): number {

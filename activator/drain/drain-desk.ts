@@ -46,7 +46,8 @@ export class DrainDesk {
   promise({ sandbox, podUid }: PromiseRequest): PromiseAnswer {
     const { activity, bonds } = this.#parts;
     bonds.forswear(sandbox.uid, podUid);
-    return { inFlight: activity.loadOf(sandbox.uid, podUid).sent };
+    const { sent, ignored } = activity.loadOf(sandbox.uid, podUid);
+    return { inFlight: sent, ...(ignored > 0 && { ignored }) };
   }
 
   activity(request: ActivityRequest): ActivityAnswer {

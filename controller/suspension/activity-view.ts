@@ -92,6 +92,12 @@ export class ActivityView {
     replica.known = true;
   }
 
+  /** It has been silent for so long that it counts no more. */
+  isLost(id: string, nowMs: number): boolean {
+    const replica = this.#replicas.get(id);
+    return !replica || nowMs - replica.contactMs >= longestSilenceMs;
+  }
+
   useOf(sandboxUid: string, nowMs: number): Use {
     let busy = this.#replicas.size === 0 ? "no activator is there to ask" : undefined;
     let lastMs = this.#departed.get(sandboxUid) ?? Number.NEGATIVE_INFINITY;

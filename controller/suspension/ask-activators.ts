@@ -9,10 +9,12 @@ import {
   parsePromiseAnswer,
 } from "../../api/drain-protocol.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { abortable } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
+import { SharedRead } from "../../lib/shared-read.ts";
 import type { Activator, ActivatorFinder } from "./activators.ts";
 import { type DrainCall, DrainRefused } from "./drain-client.ts";
-import type { Reply } from "./replies.ts";
+import { longestSilenceMs, type Reply } from "./replies.ts";
 
 export interface AskActivatorsOptions {
   readonly finder: ActivatorFinder;
@@ -24,6 +26,9 @@ export interface AskActivatorsOptions {
 /** What one activator says of what it knows: an answer, or that there is none. */
 export type ActivityReply = ActivityAnswer | Exclude<Reply, { is: "answered" }>;
 
+/** One that is as good as gone is asked on, for it may come back, and nobody waits long for it. */
+const callOfTheLostMs = 500;
+
 /** Asks activators, and remembers for how long each has been silent. */
 export class ActivatorRounds {
   readonly #options: AskActivatorsOptions;
@@ -31,9 +36,13 @@ export class ActivatorRounds {
   readonly #contactMs = new Map<string, number>();
   /** Those whose last call went unanswered. */
   readonly #silent = new Set<string>();
+  /** Of all sandboxes that drain at the same time. It is not one asker's to end; the client limits it. */
+  readonly #list: SharedRead<readonly Activator[]>;
 
   constructor(options: AskActivatorsOptions) {
     this.#options = options;
+    const never = new AbortController().signal;
+    this.#list = new SharedRead(() => options.finder.list(never));
   }
 
   /** Tells every activator of a suspension by inactivity. Rejects only when they cannot be listed. */
@@ -50,7 +59,7 @@ export class ActivatorRounds {
   promises(body: PromiseRequest, signal: AbortSignal): Promise<readonly Reply[]> {
     return this.#everybody(drainPaths.promise, body, signal, (value) => {
       const answer = parsePromiseAnswer(value);
-      return answer && { is: "answered", inFlight: answer.inFlight, idleForMs: undefined, superseded: false };
+      return answer && { is: "answered", ...answer, idleForMs: undefined, superseded: false };
     });
   }
 
@@ -72,7 +81,7 @@ export class ActivatorRounds {
     signal: AbortSignal,
     read: (value: unknown) => Reply | undefined,
   ): Promise<readonly Reply[]> {
-    const activators = await this.#options.finder.list(signal);
+    const activators = await abortable(this.#list.get(), signal);
     return Promise.all(activators.map((activator) => this.#one<Reply>(activator, path, body, signal, read)));
   }
 
@@ -86,9 +95,13 @@ export class ActivatorRounds {
     const { call, clock, log } = this.#options;
     const { id, address } = activator;
     const beganMs = clock.ticksMs();
+    const limit = new AbortController();
+    const isLost = beganMs - (this.#contactMs.get(id) ?? beganMs) >= longestSilenceMs;
+    const giveUp = () => limit.abort(new Error("no answer in time"));
+    using _timer = isLost ? clock.after(callOfTheLostMs, giveUp) : undefined;
     try {
       if (!address) throw new DrainRefused("it has no address");
-      const answer = read(await call(address, path, body, signal));
+      const answer = read(await call(address, path, body, AbortSignal.any([signal, limit.signal])));
       if (answer === undefined) throw new Error("the answer is not of the protocol");
       // What it says is as old as the question, at most.
       this.#contactMs.set(id, beganMs);

@@ -160,6 +160,25 @@ describe("a sealed Pod", () => {
     expect(decide(byInactivity, { round, sealedForMs: 86_400_000 })).toMatchObject({ do: "wait", on: "1 in flight" });
   });
 
+  it("is counted again later, the longer it drains, and soon where somebody waits for the next one", () => {
+    const round = promised(answered(1));
+    const at = (sealedForMs: number, written: Written = byInactivity) => decide(written, { round, sealedForMs });
+    expect(at(0)).toMatchObject({ recheckAfterMs: 500 });
+    expect(at(20_000)).toMatchObject({ recheckAfterMs: 2_000 });
+    expect(at(3_600_000)).toMatchObject({ recheckAfterMs: 10_000 });
+    expect(at(3_600_000, { ...byInactivity, mode: "Running" })).toMatchObject({ recheckAfterMs: 1_000 });
+  });
+
+  it("waits for requests that do not count, but not for longer than drainTimeoutSeconds", () => {
+    const ignoring = { ...answered(0), ignored: 2 } as const;
+    const round = promised(ignoring, answered(0));
+    expect(decide(byInactivity, { round })).toEqual({ do: "wait", on: "2 in flight", recheckAfterMs: 500 });
+    expect(decide(byInactivity, { round, sealedForMs: 30_000 })).toEqual(deleted(2));
+    const busy = promised(ignoring, answered(1));
+    expect(decide(byInactivity, { round: busy, sealedForMs: 30_000 })).toMatchObject({ do: "wait" });
+    expect(decide(byPerson, { round: busy, sealedForMs: 30_000 })).toEqual(deleted(3));
+  });
+
   it("is sealed anew when a person pauses the sandbox, so that its drain has an end", () => {
     const paused: Written = { sealedFor: "Inactivity" };
     expect(decide(paused, { podIsFresh: true })).toEqual({ do: "seal", pod, cause: "Person" });

@@ -53,8 +53,12 @@ export type SuspensionStep =
   | { readonly do: "deletePod"; readonly podName: string; readonly podUid: string; readonly cut: number }
   | { readonly do: "unseal"; readonly podUid: string };
 
-/** How often what is in flight to a doomed Pod is counted again. */
-const recountMs = 500;
+/** How soon what is in flight to a doomed Pod is counted again: the longer that lasts already, the later. */
+function recountMs(sandbox: Sandbox, sealedForMs: number): number {
+  // Whoever is held waits for the next Pod, and that one for this to end.
+  const longestMs = effectiveOperatingMode(sandbox.spec) === "Running" ? 1_000 : 10_000;
+  return Math.min(Math.max(sealedForMs / 10, 500), longestMs);
+}
 
 /**
  * The next step of the suspension of a sandbox in front of which activators are configured. Whatever was done before is
@@ -119,11 +123,15 @@ const isPausedAnew = (sandbox: Sandbox, sealed: Seal): boolean =>
 function drain({ sandbox, round, sealedForMs }: Situation, sealed: Seal): SuspensionStep {
   const { podUid, podName } = sealed;
   if (round?.asked !== "promise" || round.podUid !== podUid) return { do: "askPromises", podUid };
-  const { inFlight, unknown } = loadOf(round.replies, sealedForMs);
-  if (inFlight === 0 && !unknown) return { do: "deletePod", podName, podUid, cut: 0 };
-  const on = inFlight > 0 ? `${inFlight} in flight` : "an activator to answer";
-  if (sealed.cause === "Inactivity") return { do: "wait", on, recheckAfterMs: recountMs };
+  const { inFlight, ignored, unknown } = loadOf(round.replies, sealedForMs);
+  const all = inFlight + ignored;
+  if (all === 0 && !unknown) return { do: "deletePod", podName, podUid, cut: 0 };
+  const againMs = recountMs(sandbox, sealedForMs);
+  const on = all > 0 ? `${all} in flight` : "an activator to answer";
   const leftMs = effectiveAutoSuspension(sandbox.spec).drainTimeoutSeconds * 1000 - sealedForMs;
-  if (leftMs <= 0) return { do: "deletePod", podName, podUid, cut: inFlight };
-  return { do: "wait", on, recheckAfterMs: Math.min(leftMs, recountMs) };
+  // What does not count may end in peace too, but does not keep a Pod for longer than a person would wait.
+  const hasEnd = sealed.cause === "Person" || (inFlight === 0 && !unknown);
+  if (!hasEnd) return { do: "wait", on, recheckAfterMs: againMs };
+  if (leftMs <= 0) return { do: "deletePod", podName, podUid, cut: all };
+  return { do: "wait", on, recheckAfterMs: Math.min(leftMs, againMs) };
 }

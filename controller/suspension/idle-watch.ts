@@ -1,3 +1,4 @@
+import type { SandboxActivity } from "../../api/drain-protocol.ts";
 import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import { ApiUnreachable } from "../../kube/errors.ts";
@@ -8,7 +9,7 @@ import type { Logger } from "../../lib/log.ts";
 import { findPod } from "../sandbox/find-pod.ts";
 import type { Observed } from "../sandbox/observed.ts";
 import type { ActivatorFinder } from "./activators.ts";
-import { readActivity } from "./activity-reader.ts";
+import { ActivityReader } from "./activity-reader.ts";
 import type { ActivityTimes } from "./activity-times.ts";
 import type { ActivityView } from "./activity-view.ts";
 import type { ActivatorRounds } from "./ask-activators.ts";
@@ -36,12 +37,15 @@ export interface IdleWatchOptions {
 const readEveryMs = 5_000;
 /** Whoever's suspension was called off, or failed, is left alone for so long. */
 const calmMs = 10_000;
+/** How soon those are looked at again who would sleep if an activator answered. */
+const hungAgainMs = 1_000;
 /** So many are suspended at a time. */
 const idleMax = 20;
 
 /** Finds out who is idle, and has them suspended. Only a leader does that. */
 export class IdleWatch implements ActivityTimesKeeper, Running {
   readonly #options: IdleWatchOptions;
+  readonly #reader: ActivityReader;
   readonly #times: UseTimes;
   readonly #wakes: WakeNews;
   readonly #schedule = new IdleSchedule((key) => this.#useOf(key)?.idleness);
@@ -58,6 +62,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   constructor(options: IdleWatchOptions) {
     this.#options = options;
     this.#disturbedMs = options.clock.ticksMs();
+    this.#reader = new ActivityReader({ ...options, onNews: (news) => this.#take(news) });
     this.#times = new UseTimes(options.clock);
     this.#wakes = new WakeNews(options);
     this.#task = startTask("the watch over idle sandboxes", (signal) => this.#run(signal));
@@ -145,15 +150,16 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   async #read(signal: AbortSignal): Promise<void> {
-    const { finder, rounds, view, clock } = this.#options;
-    const news = await readActivity({ finder, rounds, view, clock }, signal);
-    for (const activity of news) {
-      const { namespace, name } = activity.sandbox;
-      const key = keyFor(namespace, name);
-      this.#schedule.lookAt(key, clock.ticksMs());
-      if (activity.wake) this.#wakes.heard(key, activity.sandbox.uid, activity.wake, this.#hasRead);
-    }
+    await this.#reader.read(signal);
     this.#hasRead = true;
+  }
+
+  #take(news: readonly SandboxActivity[]): void {
+    for (const { sandbox, wake } of news) {
+      const key = keyFor(sandbox.namespace, sandbox.name);
+      this.lookAt(key);
+      if (wake) this.#wakes.heard(key, sandbox.uid, wake);
+    }
   }
 
   async #suspendIdle(signal: AbortSignal): Promise<void> {
@@ -162,7 +168,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     if (idle.length === 0) return;
     // What was used since the last reading is still in use.
     await this.#read(signal);
-    await Promise.all(idle.map((key) => this.#suspend(key, signal)));
+    if (this.#reader.isCurrent) await Promise.all(idle.map((key) => this.#suspend(key, signal)));
+    else for (const key of idle) this.#schedule.lookAt(key, clock.ticksMs() + hungAgainMs);
   }
 
   async #suspend(key: string, signal: AbortSignal): Promise<void> {

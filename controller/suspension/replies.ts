@@ -6,6 +6,8 @@ export type Reply =
   | {
       readonly is: "answered";
       readonly inFlight: number;
+      /** Requests that do not count; absent: none. */
+      readonly ignored?: number;
       /** Milliseconds since the last activity that it knows of; undefined when it knows of none. */
       readonly idleForMs: number | undefined;
       /** It has seen a later generation than the one that it was told of. */
@@ -48,13 +50,18 @@ export function reasonToStayAwake(replies: readonly Reply[], neededIdleMs: numbe
 
 export interface Load {
   readonly inFlight: number;
+  /** Requests that do not count. */
+  readonly ignored: number;
   /** Somebody may carry something, and could not be asked. */
   readonly unknown: boolean;
 }
 
 /** What is still carried to a sealed Pod, `sealedForMs` after the seal. */
 export function loadOf(replies: readonly Reply[], sealedForMs: number): Load {
-  const inFlight = replies.reduce((sum, reply) => sum + (reply.is === "answered" ? reply.inFlight : 0), 0);
+  const sum = (of: (reply: Extract<Reply, { is: "answered" }>) => number) =>
+    replies.reduce((total, reply) => total + (reply.is === "answered" ? of(reply) : 0), 0);
+  const inFlight = sum((reply) => reply.inFlight);
+  const ignored = sum((reply) => reply.ignored ?? 0);
   const nobodyThere = replies.length === 0 && sealedForMs < longestSilenceMs;
-  return { inFlight, unknown: nobodyThere || replies.some(isMute) };
+  return { inFlight, ignored, unknown: nobodyThere || replies.some(isMute) };
 }

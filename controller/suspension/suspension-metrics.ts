@@ -24,7 +24,7 @@ export class SuspensionMetrics {
     });
     this.#cut = new Counter({
       name: "rouse_suspension_cut_requests_total",
-      help: "Requests that were in flight when the drain of a person's suspension was over.",
+      help: "Requests that were in flight when the time to drain was over.",
       registers,
     });
     this.#wakes = new Counter({

@@ -1,4 +1,4 @@
-import type { SandboxActivity } from "../../api/drain-protocol.ts";
+import type { WakeReport } from "../../api/drain-protocol.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
 import { woken } from "./happenings.ts";
@@ -10,7 +10,13 @@ export interface WakeNewsOptions {
   readonly metrics: SuspensionMetrics;
 }
 
-/** Tells of each wake once, although activators report the last one for as long as they remember it. */
+/** Whoever led before has surely told of what is older than that. */
+const newsMs = 60_000;
+
+/**
+ * Tells of each wake once, although activators report the last one for as long as they remember it. A wake just before
+ * another controller took over may be told by both, rather than by neither.
+ */
 export class WakeNews {
   readonly #options: WakeNewsOptions;
   /** The generation that the last wake of each sandbox made, by UID. */
@@ -20,18 +26,12 @@ export class WakeNews {
     this.#options = options;
   }
 
-  /** `isNews`: no former leader can have told of it. */
-  heard(
-    key: string,
-    sandboxUid: string,
-    { generation, port }: NonNullable<SandboxActivity["wake"]>,
-    isNews: boolean,
-  ): void {
+  heard(key: string, sandboxUid: string, { generation, port, agoMs }: WakeReport): void {
     const { look, events, metrics } = this.#options;
     const sandbox = look(key)?.sandbox;
     if (sandbox?.metadata.uid !== sandboxUid || (this.#known.get(sandboxUid) ?? 0) >= generation) return;
     this.#known.set(sandboxUid, generation);
-    if (!isNews) return;
+    if (agoMs > newsMs) return;
     metrics.woken();
     events?.record(woken(sandbox, port));
   }
