@@ -1,6 +1,5 @@
 import type { KubeObject, Stored } from "../api/meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
-import { type Backoff, backoffDelayMs } from "../lib/backoff.ts";
 import type { Clock, Timer } from "../lib/clock.ts";
 import { startTask } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
@@ -10,6 +9,7 @@ import { ApiError, ApiUnreachable } from "./errors.ts";
 import { IndexedStore, type Indexes } from "./indexed-store.ts";
 import type { Informer } from "./informer.ts";
 import { listEverything } from "./list-everything.ts";
+import { RetryPauses } from "./retry-pauses.ts";
 
 export interface InformerOptions<T extends KubeObject, I extends string> extends Selection {
   readonly client: KubeClient;
@@ -36,8 +36,6 @@ export const silenceLimitMs = 100_000;
 // An API server ends a watch after 30 to 60 minutes of its own accord. Ending it sooner, and not all at the same
 // moment, lets the watches spread over its replicas again after one was restarted.
 const watchSeconds = { min: 300, max: 600 };
-// Held requests wait for the first list after an outage, so the ceiling is seconds; there is one of us per kind.
-const backoff: Backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.5 };
 // A watch that ended sooner than this and told nothing is a failure, whatever it looked like.
 const shortWatchMs = 5_000;
 
@@ -84,13 +82,25 @@ class Reflection<T extends KubeObject, I extends string> {
 
   async follow(signal: AbortSignal): Promise<void> {
     const { clock, log, type } = this.#options;
-    for (let failures = 0; !signal.aborted; ) {
+    const pauses = new RetryPauses(clock);
+    let relisted = false;
+    while (!signal.aborted) {
+      const watched = this.#version !== undefined;
       const { failure, fruitful } = await this.#step(signal);
-      if (fruitful) failures = 0;
+      if (fruitful) {
+        pauses.succeeded();
+        relisted = false;
+      }
       if (signal.aborted || failure === undefined) continue;
-      failures += 1;
-      log.warn({ err: failure, kind: type.kind, failures }, "the API server could not be followed; trying again");
-      await clock.sleep(backoffDelayMs(failures, backoff), signal).catch(() => {});
+      const pauseMs = pauses.failed();
+      log.warn(
+        { err: failure, kind: type.kind, failures: pauses.failures },
+        "the API server could not be followed; trying again",
+      );
+      // A server that forgot our version is there and well: the list that it asks for need not wait, but for the next one.
+      const mayList = watched && this.#version === undefined && !relisted;
+      if (mayList) relisted = true;
+      else await clock.sleep(pauseMs, signal).catch(() => {});
     }
   }
 
