@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { delimiter, join } from "node:path";
@@ -111,8 +111,12 @@ const postgres: Database = {
 const isInstalled = (program: string): boolean =>
   (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, program)));
 
-/** Those that this machine has; one of them every machine has. */
+/** PostgreSQL refuses to run as root, who can be somebody else only where the system has user namespaces. */
+const canBeAnotherUser = (): boolean =>
+  process.getuid?.() !== 0 || spawnSync("unshare", ["--user", "true"]).status === 0;
+
+/** Those that this machine can run; one of them every machine can. */
 export const databases: readonly Database[] = [
   lineDatabase,
-  ...(["psql", "pg_isready", "initdb", "postgres"].every(isInstalled) ? [postgres] : []),
+  ...(["psql", "pg_isready", "initdb", "postgres"].every(isInstalled) && canBeAnotherUser() ? [postgres] : []),
 ];
