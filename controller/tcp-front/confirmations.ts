@@ -25,11 +25,13 @@ export class Confirmations {
   /** By activator. */
   readonly #words = new Map<string, Word>();
 
-  /** These are the activators now. Another run of one is asked about everything. */
-  activators(activators: readonly Activator[]): void {
+  /** These are the activators now. Another run of one is asked about everything; those are returned. */
+  activators(activators: readonly Activator[]): readonly string[] {
     const there = new Map(activators.flatMap(({ id, endpoint }) => (endpoint ? [[id, endpoint.run] as const] : [])));
     for (const [id, { run }] of this.#words) if (there.get(id) !== run) this.#words.delete(id);
-    for (const [id, run] of there) if (!this.#words.has(id)) this.#words.set(id, this.#newWord(run));
+    const fresh = [...there].filter(([id]) => !this.#words.has(id));
+    for (const [id, run] of fresh) this.#words.set(id, this.#newWord(run));
+    return fresh.map(([id]) => id);
   }
 
   /** These ports stand for the sandbox from now on, and no others. */

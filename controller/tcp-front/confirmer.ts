@@ -54,7 +54,7 @@ export class Confirmer implements Running {
 
   /** Whoever is known to the finder by now. */
   activatorsChanged(): void {
-    this.#confirmations.activators(this.#options.finder.known());
+    for (const id of this.#confirmations.activators(this.#options.finder.known())) this.#failures.delete(id);
     this.#askAll();
   }
 

@@ -59,7 +59,8 @@ export class TcpFrontReconciler {
     const outcome: Outcome = againMs.length === 0 ? {} : { requeueAfterMs: Math.min(...againMs) };
     if (!action) {
       turns.drop(key);
-      ledger.release(key);
+      // One that is on its way out may be about to come back with the same ports.
+      if (!observed.slice?.metadata.deletionTimestamp) ledger.release(key);
       return outcome;
     }
     if (!turns.take(key, action.urgency)) return outcome;

@@ -1,0 +1,137 @@
+import { Registry } from "prom-client";
+import { describe, expect, it, vi } from "vitest";
+import { eventType, namespaceType } from "../../api/core.ts";
+import { tcpFrontAnnotation } from "../../api/keys.ts";
+import { sandboxType } from "../../api/sandbox.ts";
+import {
+  type EndpointSlice,
+  endpointSliceType,
+  formatTcpFront,
+  managedByLabel,
+  tcpFrontManager,
+  tcpFrontPorts,
+  tcpFrontSliceName,
+} from "../../api/tcp-front.ts";
+import { ApiError } from "../../kube/errors.ts";
+import { openFrontLab, podWith, portsOf, waiting } from "../../test/support/front-lab.ts";
+import { interceptCalls } from "../../test/support/intercepted-client.ts";
+
+describe("a sandbox for which no port is left", () => {
+  it("is reached by the ports that it got, and tells of the others in an event", async () => {
+    await using lab = await openFrontLab();
+    const { first, last } = tcpFrontPorts;
+    // One port is free, and there is no room for all the others in one annotation.
+    for (let from = first + 1; from <= last; from += slicePorts) {
+      const count = Math.min(slicePorts, last - from + 1);
+      await lab.client.create(endpointSliceType, resting(Array.from({ length: count }, (_, at) => from + at)));
+    }
+    const registry = new Registry();
+    await using _controller = await lab.startController({ registry, flags: ["--disable-sandbox-events=false"] });
+    const sandbox = await lab.create({ podTemplate: podWith(22, 5432) });
+    const served = await lab.untilLeadingTo(sandbox, "10.0.0.1");
+    expect(portsOf(served)).toEqual([first]);
+    await vi.waitFor(async () => {
+      const { items } = await lab.client.list(eventType, { namespace: "default" });
+      expect(items.map(({ reason }) => reason)).toContain("TcpFrontPortsExhausted");
+    }, waiting);
+    const metrics = await registry.metrics();
+    expect(metrics).toContain("rouse_tcp_front_allocated_ports 1\n");
+    expect(metrics).toContain(`rouse_tcp_front_quarantined_ports ${last - first}\n`);
+  });
+});
+
+const slicePorts = 2_500;
+
+/** The slice of a sandbox that is gone. */
+function resting(activatorPorts: readonly number[]): EndpointSlice {
+  const sandboxUid = `gone-${activatorPorts[0]}`;
+  const freedAt = new Date().toISOString();
+  const ports = activatorPorts.map((activatorPort) => ({ name: "p", containerPort: 1, activatorPort }));
+  return {
+    metadata: {
+      namespace: "default",
+      name: tcpFrontSliceName(sandboxUid),
+      labels: { [managedByLabel]: tcpFrontManager },
+      annotations: { [tcpFrontAnnotation]: formatTcpFront({ sandboxName: "gone", sandboxUid, ports, freedAt }) },
+    },
+    addressType: "IPv4",
+    endpoints: [],
+  };
+}
+
+describe("a slice that cannot be written", () => {
+  it("is told of in an event, and tried again", async () => {
+    await using lab = await openFrontLab();
+    let refusals = 0;
+    const client = interceptCalls(lab.client, async ({ verb, kind }, proceed) => {
+      if (kind !== "EndpointSlice" || verb !== "create" || refusals >= 3) return proceed();
+      refusals += 1;
+      throw new ApiError(403, { apiVersion: "v1", kind: "Status", reason: "Forbidden", message: "not yours" });
+    });
+    const registry = new Registry();
+    const flags = ["--disable-sandbox-events=false"];
+    await using _controller = await lab.startController({ client, registry, flags });
+    const sandbox = await lab.create();
+    await lab.untilLeadingTo(sandbox, "10.0.0.1");
+    await vi.waitFor(async () => {
+      const { items } = await lab.client.list(eventType, { namespace: "default" });
+      const note = "the EndpointSlice of its Service could not be written: not yours";
+      expect(items.map((event) => event.note)).toContain(note);
+    }, waiting);
+    expect(await registry.metrics()).toContain(
+      'rouse_tcp_front_slice_writes_total{verb="create",outcome="failed"} 3\n',
+    );
+  });
+});
+
+describe("a namespace that is deleted", () => {
+  it("takes its records along, and the ports rest all the same", async () => {
+    await using lab = await openFrontLab();
+    const namespace = "team";
+    await lab.client.create(namespaceType, { metadata: { name: namespace } });
+    await using _controller = await lab.startController();
+    const made = await lab.client.create(sandboxType, {
+      metadata: { namespace, name: "nova" },
+      spec: { service: true, autoResume: {}, podTemplate: podWith(5432) },
+    });
+    const ports = await vi.waitFor(async () => {
+      const [slice] = await lab.slices();
+      expect(slice?.endpoints?.length).toBe(1);
+      return portsOf(slice);
+    }, waiting);
+    await lab.client.delete(namespaceType, { name: namespace });
+    await vi.waitFor(async () => expect(await lab.slices()).toEqual([]), waiting);
+    const next = await lab.create();
+    expect(portsOf(await lab.untilLeadingTo(next, "10.0.0.1"))).not.toEqual(ports);
+    expect(made.metadata.uid).not.toBe(next.metadata.uid);
+  });
+});
+
+describe("a slice in the name of the controller that says nothing", () => {
+  it("is deleted, and its sandbox gets another", async () => {
+    await using lab = await openFrontLab();
+    await using _controller = await lab.startController();
+    const sandbox = await lab.create();
+    const { metadata } = await lab.untilLeadingTo(sandbox, "10.0.0.1");
+    const body = { metadata: { annotations: { [tcpFrontAnnotation]: "{" } } };
+    await lab.client.patch(endpointSliceType, metadata, { type: "merge", body });
+    await vi.waitFor(async () => {
+      const slice = await lab.slice(sandbox);
+      expect(slice?.metadata.uid).not.toBe(metadata.uid);
+      expect(slice?.endpoints?.length).toBe(1);
+    }, waiting);
+  });
+});
+
+describe("activators with addresses of another family", () => {
+  it("get a slice of that family, with the same ports", async () => {
+    await using lab = await openFrontLab();
+    await using _controller = await lab.startController();
+    const sandbox = await lab.create();
+    const before = await lab.untilLeadingTo(sandbox, "10.0.0.1");
+    lab.activators.are({ address: "fd00::1" });
+    const after = await lab.untilLeadingTo(sandbox, "fd00::1");
+    expect(after.addressType).toBe("IPv6");
+    expect(portsOf(after)).toEqual(portsOf(before));
+  });
+});
