@@ -1,15 +1,19 @@
 import type { ListeningPort } from "../../api/drain-protocol.ts";
-import { type EndpointSlice, tcpFrontOf } from "../../api/tcp-front.ts";
+import type { EndpointSlice } from "../../api/tcp-front.ts";
 import type { Activator } from "../suspension/activators.ts";
+import { frontOf } from "./front-of.ts";
+
+/** By port and sandbox: two may want one port, until one of them gets another. */
+type Pairs = Map<string, ListeningPort>;
 
 /** What one run of an activator's process has said, and what it is still to be asked. */
 interface Word {
   readonly run: string;
-  /** By its port: for which sandbox it accepts there. */
-  readonly listens: Map<number, string>;
-  readonly unasked: Map<number, string>;
+  /** It accepts there for that sandbox. */
+  readonly listens: Pairs;
+  readonly unasked: Pairs;
   /** It was asked about these, and did not confirm them. */
-  readonly unsaid: Map<number, string>;
+  readonly unsaid: Pairs;
 }
 
 /** Which of the two an activator is to be asked about: what is new, or what it has left unconfirmed before. */
@@ -42,15 +46,16 @@ export class Confirmations {
     if (ports.length > 0) this.#wanted.set(sandboxUid, ports);
     else this.#wanted.delete(sandboxUid);
     for (const word of this.#words.values()) {
-      for (const port of dropped) forget(word, port, sandboxUid);
-      for (const port of added) if (word.listens.get(port) !== sandboxUid) word.unasked.set(port, sandboxUid);
+      for (const activatorPort of dropped) forget(word, { activatorPort, sandboxUid });
+      for (const activatorPort of added) put(word.unasked, { activatorPort, sandboxUid });
     }
   }
 
   /** Believes what a slice of a former leader lists, and has it asked again. */
-  takeOver({ endpoints, ports, metadata }: EndpointSlice, activators: readonly Activator[]): void {
-    const front = tcpFrontOf({ metadata });
+  takeOver(slice: EndpointSlice, activators: readonly Activator[]): void {
+    const front = frontOf(slice);
     if (!front || front.freedAt !== undefined) return;
+    const { endpoints, ports } = slice;
     const listed = new Set((ports ?? []).map(({ port }) => port));
     const pods = new Set((endpoints ?? []).map(({ targetRef }) => targetRef?.uid));
     this.want(
@@ -61,19 +66,18 @@ export class Confirmations {
       const word = this.#words.get(id);
       if (!word || !endpoint?.pod || !pods.has(endpoint.pod.uid)) continue;
       for (const { activatorPort } of front.ports) {
-        if (listed.has(activatorPort)) word.listens.set(activatorPort, front.sandboxUid);
+        if (listed.has(activatorPort)) put(word.listens, { activatorPort, sandboxUid: front.sandboxUid });
       }
     }
   }
 
-  listens(activator: string, sandboxUid: string, port: number): boolean {
-    return this.#words.get(activator)?.listens.get(port) === sandboxUid;
+  listens(activator: string, pair: ListeningPort): boolean {
+    return this.#words.get(activator)?.listens.has(nameOf(pair)) === true;
   }
 
   /** What an activator is to be asked next, at most so much; empty: nothing. */
   questions(activator: string, lane: Lane, max: number): readonly ListeningPort[] {
-    const asked = this.#words.get(activator)?.[lane].entries().take(max) ?? [];
-    return [...asked].map(([activatorPort, sandboxUid]) => ({ activatorPort, sandboxUid }));
+    return [...(this.#words.get(activator)?.[lane].values().take(max) ?? [])];
   }
 
   /**
@@ -88,15 +92,15 @@ export class Confirmations {
     const word = this.#words.get(id);
     const changed = new Set<string>();
     if (!word || word.run !== endpoint?.run) return changed;
-    const said = new Map((confirmed ?? []).map(({ activatorPort, sandboxUid }) => [activatorPort, sandboxUid]));
-    for (const { activatorPort: port, sandboxUid } of asked) {
-      const before = word.listens.get(port) === sandboxUid;
-      const now = confirmed ? said.get(port) === sandboxUid : before;
-      forget(word, port, sandboxUid);
-      if (!this.#wanted.get(sandboxUid)?.includes(port)) continue;
-      if (now) word.listens.set(port, sandboxUid);
-      if (!now || !confirmed) word.unsaid.set(port, sandboxUid);
-      if (before !== now) changed.add(sandboxUid);
+    const said = confirmed && new Set(confirmed.map(nameOf));
+    for (const pair of asked) {
+      const before = word.listens.has(nameOf(pair));
+      const now = said ? said.has(nameOf(pair)) : before;
+      forget(word, pair);
+      if (!this.#wanted.get(pair.sandboxUid)?.includes(pair.activatorPort)) continue;
+      if (now) put(word.listens, pair);
+      if (!now || !said) put(word.unsaid, pair);
+      if (before !== now) changed.add(pair.sandboxUid);
     }
     return changed;
   }
@@ -107,11 +111,18 @@ export class Confirmations {
   }
 
   #newWord(run: string): Word {
-    const all = [...this.#wanted].flatMap(([uid, ports]) => ports.map((port) => [port, uid] as const));
-    return { run, listens: new Map(), unasked: new Map(all), unsaid: new Map() };
+    const word: Word = { run, listens: new Map(), unasked: new Map(), unsaid: new Map() };
+    for (const [sandboxUid, ports] of this.#wanted) {
+      for (const activatorPort of ports) put(word.unasked, { activatorPort, sandboxUid });
+    }
+    return word;
   }
 }
 
-function forget({ listens, unasked, unsaid }: Word, port: number, sandboxUid: string): void {
-  for (const map of [listens, unasked, unsaid]) if (map.get(port) === sandboxUid) map.delete(port);
+const nameOf = ({ activatorPort, sandboxUid }: ListeningPort): string => `${activatorPort} ${sandboxUid}`;
+
+const put = (pairs: Pairs, pair: ListeningPort): void => void pairs.set(nameOf(pair), pair);
+
+function forget({ listens, unasked, unsaid }: Word, pair: ListeningPort): void {
+  for (const pairs of [listens, unasked, unsaid]) pairs.delete(nameOf(pair));
 }

@@ -1,4 +1,4 @@
-import { drainPaths, listeningPortsLimit, parseListeningPorts } from "../../api/drain-protocol.ts";
+import { drainPaths, type ListeningPort, listeningPortsLimit, parseListeningPorts } from "../../api/drain-protocol.ts";
 import type { EndpointSlice } from "../../api/tcp-front.ts";
 import { type Backoff, backoffDelayMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -69,8 +69,8 @@ export class Confirmer implements Running {
     this.#askAll();
   }
 
-  listens(activator: string, sandboxUid: string, port: number): boolean {
-    return this.#confirmations.listens(activator, sandboxUid, port);
+  listens(activator: string, pair: ListeningPort): boolean {
+    return this.#confirmations.listens(activator, pair);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,15 +1,10 @@
 import type { Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
-import {
-  type EndpointSlice,
-  type FreedPort,
-  type TcpFront,
-  type TcpFrontPort,
-  tcpFrontOf,
-} from "../../api/tcp-front.ts";
+import type { EndpointSlice, FreedPort, TcpFront, TcpFrontPort } from "../../api/tcp-front.ts";
 import { frontPorts } from "../sandbox/service-ports.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
 import { chooseEndpoints, familyOf } from "./choose-endpoints.ts";
+import { frontOf } from "./front-of.ts";
 import { changed, freshSlice, type Leading, ourPart } from "./make-slice.ts";
 import type { ObservedFront } from "./observed-front.ts";
 import type { Urgency } from "./write-turns.ts";
@@ -44,7 +39,7 @@ const nothing: FrontDecision = { unallocated: 0 };
 export function decide(observed: ObservedFront): FrontDecision {
   const { sandbox, slice } = observed;
   if (slice?.metadata.deletionTimestamp) return nothing;
-  if (slice && !tcpFrontOf(slice)) {
+  if (slice && !frontOf(slice)) {
     return { action: { do: "delete", slice, keep: undefined, urgency: "removal" }, unallocated: 0 };
   }
   return sandbox ? keep(sandbox, observed) : free(observed);
@@ -87,7 +82,7 @@ function lead(
 
 /** Nobody may use it any more, or not yet again: it leads nowhere, keeps its ports for a while, and goes. */
 function free({ slice, now, quarantineMs }: ObservedFront): FrontDecision {
-  const before = slice && tcpFrontOf(slice);
+  const before = slice && frontOf(slice);
   if (!slice || !before) return nothing;
   const freedAt = before.freedAt ?? now.toISOString();
   const front: TcpFront = { ...before, freedAt };
@@ -110,7 +105,7 @@ function allocate(
   observed: ObservedFront,
 ): { readonly front: TcpFront; readonly unallocated: number } {
   const { slice, reserved, contested, freePorts, now } = observed;
-  const before = slice && tcpFrontOf(slice);
+  const before = slice && frontOf(slice);
   const had = [...(before?.ports ?? []), ...reserved].filter(({ activatorPort }) => !contested.has(activatorPort));
   const unused = [...freePorts];
   const wanted = frontPorts(sandbox.spec.podTemplate.spec);
@@ -144,6 +139,6 @@ function urgencyOf(before: EndpointSlice, next: EndpointSlice, front: TcpFront):
   const addresses = ({ endpoints }: EndpointSlice) => (endpoints ?? []).flatMap((endpoint) => endpoint.addresses);
   const listed = new Set(addresses(next));
   if (addresses(before).length === 0 && listed.size > 0) return "first";
-  if (!semanticallyEqual(tcpFrontOf(before)?.ports, front.ports)) return "first";
+  if (!semanticallyEqual(frontOf(before)?.ports, front.ports)) return "first";
   return addresses(before).every((address) => listed.has(address)) ? "refresh" : "removal";
 }

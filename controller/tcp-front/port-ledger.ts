@@ -1,6 +1,7 @@
 import { keyOf, type Stored } from "../../api/meta.ts";
-import { type EndpointSlice, type TcpFrontPort, tcpFrontOf, tcpFrontPorts } from "../../api/tcp-front.ts";
+import { type EndpointSlice, type TcpFrontPort, tcpFrontPorts } from "../../api/tcp-front.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { frontOf } from "./front-of.ts";
 
 export interface PortLedgerOptions {
   readonly clock: Clock;
@@ -115,7 +116,7 @@ export class PortLedger {
     const nowMs = this.#clock.ticksMs();
     let quarantined = this.#vanishedUntilMs.values().reduce((sum, untilMs) => sum + Number(untilMs > nowMs), 0);
     for (const { slice, ports } of this.#entries.values()) {
-      const front = tcpFrontOf(slice);
+      const front = frontOf(slice);
       const inUse = front && front.freedAt === undefined ? front.ports.length : 0;
       allocated += inUse;
       quarantined += ports.size - inUse;
@@ -156,7 +157,7 @@ export class PortLedger {
 
 /** Without what was freed before that moment. */
 function restingAfter({ slice, ports }: Entry, freedBeforeMs: number): readonly number[] {
-  const front = tcpFrontOf(slice);
+  const front = frontOf(slice);
   if (front?.freedAt !== undefined && Date.parse(front.freedAt) <= freedBeforeMs) return [];
   const over = (front?.freedPorts ?? []).filter(({ freedAt }) => Date.parse(freedAt) <= freedBeforeMs);
   const rested = new Set(over.map(({ activatorPort }) => activatorPort));
@@ -165,7 +166,7 @@ function restingAfter({ slice, ports }: Entry, freedBeforeMs: number): readonly 
 
 /** What a slice keeps from others. One that cannot be read keeps what it lists: somebody may be led there. */
 function portsOf(slice: Stored<EndpointSlice>): ReadonlySet<number> {
-  const front = tcpFrontOf(slice);
+  const front = frontOf(slice);
   if (!front) return new Set((slice.ports ?? []).flatMap(({ port }) => port ?? []));
   return new Set([...front.ports, ...(front.freedPorts ?? [])].map(({ activatorPort }) => activatorPort));
 }

@@ -1,7 +1,7 @@
 import type { Service } from "../../api/core.ts";
 import { keyFor, parseKey, type Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
-import { type EndpointSlice, endpointSliceType, tcpFrontOf, usesTcpFront } from "../../api/tcp-front.ts";
+import { type EndpointSlice, endpointSliceType, usesTcpFront } from "../../api/tcp-front.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
@@ -15,6 +15,7 @@ import { frontPorts } from "../sandbox/service-ports.ts";
 import type { ActivatorFinder } from "../suspension/activators.ts";
 import type { Confirmer } from "./confirmer.ts";
 import { decide, type FrontAction } from "./decide.ts";
+import { frontOf } from "./front-of.ts";
 import { exhausted, notWritten } from "./happenings.ts";
 import type { ObservedFront, SeenActivator } from "./observed-front.ts";
 import type { PortLedger } from "./port-ledger.ts";
@@ -98,7 +99,7 @@ export class TcpFrontReconciler {
     const { slices, ledger } = this.#options;
     const slice = slices.get(key);
     const contested = ledger.contested(key);
-    const had = [...((slice && tcpFrontOf(slice)?.ports) ?? []), ...ledger.reservedFor(key)];
+    const had = [...((slice && frontOf(slice)?.ports) ?? []), ...ledger.reservedFor(key)];
     const kept = new Set(
       had.filter(({ activatorPort }) => !contested.has(activatorPort)).map(({ containerPort }) => containerPort),
     );
@@ -106,20 +107,25 @@ export class TcpFrontReconciler {
   }
 
   #activators(
-    { metadata: { uid } }: Stored<Sandbox>,
+    { metadata: { uid: sandboxUid } }: Stored<Sandbox>,
     slice: Stored<EndpointSlice> | undefined,
   ): readonly SeenActivator[] {
     const { finder, confirmer } = this.#options;
-    const ports = ((slice && tcpFrontOf(slice)?.ports) ?? []).map(({ activatorPort }) => activatorPort);
+    const ports = ((slice && frontOf(slice)?.ports) ?? []).map(({ activatorPort }) => activatorPort);
     return finder.known().flatMap(({ id, endpoint }): readonly SeenActivator[] => {
       if (!endpoint) return [];
-      return [{ endpoint, listensOn: new Set(ports.filter((port) => confirmer.listens(id, uid, port))) }];
+      return [
+        {
+          endpoint,
+          listensOn: new Set(ports.filter((activatorPort) => confirmer.listens(id, { activatorPort, sandboxUid }))),
+        },
+      ];
     });
   }
 
   /** Has the activators asked about what the slice says: that is what they go by. */
   #listen(key: string, slice: Stored<EndpointSlice> | undefined): void {
-    const front = slice && !slice.metadata.deletionTimestamp ? tcpFrontOf(slice) : undefined;
+    const front = slice && !slice.metadata.deletionTimestamp ? frontOf(slice) : undefined;
     const ports = front && front.freedAt === undefined ? front.ports : [];
     const uid = parseKey(key).name.slice(slicePrefix.length);
     this.#options.confirmer.want(

@@ -7,6 +7,11 @@ import type { Clock, Timer } from "../../lib/clock.ts";
 export const urgencies = ["first", "removal", "refresh"] as const;
 export type Urgency = (typeof urgencies)[number];
 
+/** As many as come in a second may come at once. */
+const burstMs = 1_000;
+/** Turns that come within so long come together. */
+const gatherMs = 20;
+
 /**
  * Gives leave to write, so many times a second over all keys; whoever gets none is told when its turn has come, and looks
  * again at what there is to write by then. So ten thousand slices that change at once become one write each, of
@@ -26,7 +31,7 @@ export class WriteTurns implements Disposable {
   #busyUntilMs: number;
   #timer: Timer | undefined;
 
-  /** `perSecond` is above 0; as many may come in a burst. */
+  /** `perSecond` is above 0. */
   constructor(perSecond: number, clock: Clock, onTurn: (key: string) => void) {
     this.#everyMs = 1_000 / perSecond;
     this.#clock = clock;
@@ -56,8 +61,12 @@ export class WriteTurns implements Disposable {
   /** There is nothing to write about this key. */
   drop(key: string): void {
     this.#leave(key);
+    if (!this.#granted.delete(key)) return;
     // What it was given for nothing goes to the next.
-    if (this.#granted.delete(key)) this.#busyUntilMs -= this.#everyMs;
+    this.#busyUntilMs -= this.#everyMs;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#wait();
   }
 
   [Symbol.dispose](): void {
@@ -70,7 +79,7 @@ export class WriteTurns implements Disposable {
   }
 
   #mayGive(): boolean {
-    return this.#busyUntilMs < this.#clock.ticksMs() + 1_000;
+    return this.#busyUntilMs + this.#everyMs <= this.#clock.ticksMs() + burstMs;
   }
 
   #give(): void {
@@ -79,8 +88,8 @@ export class WriteTurns implements Disposable {
 
   #wait(): void {
     if (this.#timer || this.waiting === 0) return;
-    const inMs = Math.max(this.#busyUntilMs - 1_000 - this.#clock.ticksMs(), 0);
-    this.#timer = this.#clock.after(Math.ceil(inMs) + 1, () => {
+    const inMs = this.#busyUntilMs + this.#everyMs - burstMs - this.#clock.ticksMs();
+    this.#timer = this.#clock.after(Math.max(Math.ceil(inMs), gatherMs), () => {
       this.#timer = undefined;
       this.#turn();
       this.#wait();

@@ -1,0 +1,108 @@
+import { describe, expect, it } from "vitest";
+import { listeningPortsLimit } from "../../api/drain-protocol.ts";
+import { FakeClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { ScriptedActivators } from "../../test/support/front-lab.ts";
+import { Confirmer } from "./confirmer.ts";
+
+function aConfirmer(call?: ScriptedActivators["call"]) {
+  const clock = new FakeClock();
+  const activators = new ScriptedActivators();
+  activators.are({ address: "10.0.0.1" });
+  const news: string[] = [];
+  const onNews = (uid: string) => void news.push(uid);
+  const confirmer = new Confirmer({
+    ...{ finder: activators, call: call ?? activators.call, clock, log: silentLogger, onNews },
+  });
+  const asked = () => activators.asked.map(({ ports }) => ports.map(({ activatorPort }) => activatorPort));
+  return { clock, activators, news, confirmer, asked };
+}
+
+const first = "uid-of-10.0.0.1";
+
+describe("asking activators whether they listen", () => {
+  it("is one question for all that is asked at once, and none when all is said", async () => {
+    const { clock, confirmer, news, asked } = aConfirmer();
+    await using _ = confirmer;
+    confirmer.want("a", [10_000, 10_001]);
+    confirmer.want("b", [10_002]);
+    expect(confirmer.missing).toBe(3);
+    await clock.advance(60_000);
+    expect(asked()).toEqual([[10_000, 10_001, 10_002]]);
+    expect(news).toEqual(["a", "b"]);
+    expect(confirmer.missing).toBe(0);
+    expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_001 })).toBe(true);
+    expect(confirmer.listens(first, { sandboxUid: "b", activatorPort: 10_001 })).toBe(false);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("is done again, ever more rarely, about what was not confirmed, and nothing new waits for that", async () => {
+    const { clock, activators, confirmer, asked } = aConfirmer();
+    await using _ = confirmer;
+    activators.accepts = (_host, { activatorPort }) => activatorPort !== 10_000;
+    confirmer.want("a", [10_000]);
+    await clock.advance(60_000);
+    const often = asked().length;
+    expect(often).toBeGreaterThan(5);
+    expect(often).toBeLessThan(12);
+    confirmer.want("b", [10_001]);
+    await clock.advance(10);
+    expect(confirmer.listens(first, { sandboxUid: "b", activatorPort: 10_001 })).toBe(true);
+    activators.accepts = () => true;
+    await clock.advance(30_000);
+    expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(true);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("asks no more at once than an activator answers", async () => {
+    const { clock, confirmer, asked } = aConfirmer();
+    await using _ = confirmer;
+    for (let at = 0; at < listeningPortsLimit + 10; at += 1) confirmer.want(`uid-${at}`, [10_000 + at]);
+    await clock.advance(1_000);
+    expect(asked().map(({ length }) => length)).toEqual([listeningPortsLimit, 10]);
+  });
+
+  it("survives activators that do not answer, or answer something else", async () => {
+    const answers: (() => unknown)[] = [() => Promise.reject(new Error("reset")), () => ({ ports: "all" })];
+    const { clock, confirmer } = aConfirmer(async (_address, _path, body) => (answers.shift() ?? (() => body))());
+    await using _ = confirmer;
+    confirmer.want("a", [10_000]);
+    await clock.advance(2_000);
+    expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(true);
+  });
+
+  it("begins anew with another run of an activator, and forgets what nobody wants", async () => {
+    const { clock, activators, confirmer, asked } = aConfirmer();
+    await using _ = confirmer;
+    confirmer.want("a", [10_000]);
+    await clock.advance(10);
+    activators.are({ address: "10.0.0.1", run: 2 });
+    confirmer.activatorsChanged();
+    expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(false);
+    await clock.advance(10);
+    expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(true);
+    confirmer.want("a", []);
+    expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(false);
+    expect(asked().length).toBe(2);
+  });
+
+  it("asks about both sandboxes that were given one port", async () => {
+    const { clock, activators, confirmer } = aConfirmer();
+    await using _ = confirmer;
+    activators.accepts = (_host, { sandboxUid }) => sandboxUid === "a";
+    confirmer.want("a", [10_000]);
+    confirmer.want("b", [10_000]);
+    await clock.advance(1_000);
+    expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(true);
+    expect(confirmer.listens(first, { sandboxUid: "b", activatorPort: 10_000 })).toBe(false);
+  });
+
+  it("does not ask on when it is stopped", async () => {
+    const { clock, activators, confirmer } = aConfirmer();
+    activators.accepts = () => false;
+    confirmer.want("a", [10_000]);
+    await clock.advance(10);
+    await confirmer[Symbol.asyncDispose]();
+    expect(clock.pending).toBe(0);
+  });
+});

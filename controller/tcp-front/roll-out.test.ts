@@ -1,0 +1,110 @@
+import { Registry } from "prom-client";
+import { describe, expect, it } from "vitest";
+import type { Service } from "../../api/core.ts";
+import type { KubeObject, Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import { type EndpointSlice, tcpFrontPorts } from "../../api/tcp-front.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { FakeClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { aSandbox, aServiceOf } from "../../test/support/builders.ts";
+import { feedInformer } from "../../test/support/fed-informer.ts";
+import { ScriptedActivators } from "../../test/support/front-lab.ts";
+import { createRuntimeMetrics } from "../runtime-metrics.ts";
+import { chooseEndpoints } from "./choose-endpoints.ts";
+import { freshSlice } from "./make-slice.ts";
+import { startTcpFrontController } from "./start-tcp-front-controller.ts";
+import { TcpFrontMetrics } from "./tcp-front-metrics.ts";
+
+const writesPerSecond = 200;
+
+const never = async (): Promise<never> => {
+  throw new Error("nobody asks for this");
+};
+
+/** So many sandboxes whose slices are as a former leader left them; what is written is seen at once. */
+function aWorldOf(count: number) {
+  const clock = new FakeClock();
+  const activators = new ScriptedActivators();
+  activators.are({ address: "10.0.0.1" });
+  const sandboxes = feedInformer<Sandbox, "uid">({ uid: ({ metadata }) => [metadata.uid] });
+  const services = feedInformer<Service>({});
+  const slices = feedInformer<EndpointSlice>({});
+  const written: Stored<EndpointSlice>[] = [];
+  const add = (at: number) => {
+    const sandbox = aSandbox({ service: true, autoResume: {} }, { name: `nova-${at}` });
+    const { selector: _, ...spec } = aServiceOf(sandbox).spec ?? {};
+    sandboxes.feed.set(sandbox);
+    services.feed.set({ ...aServiceOf(sandbox), spec: { ...spec, clusterIP: "10.1.0.1" } });
+    return sandbox;
+  };
+  for (let at = 0; at < count; at += 1) slices.feed.set(asLeft(add(at), tcpFrontPorts.first + at, activators));
+  const write = async <T extends KubeObject>(_type: unknown, object: T): Promise<Stored<T>> => {
+    const { metadata } = object;
+    const resourceVersion = String(100 + written.length);
+    const stored = { uid: `uid-of-${metadata.name}`, creationTimestamp: clock.now().toISOString(), ...metadata };
+    const result = { ...object, metadata: { ...stored, resourceVersion } } as unknown as Stored<T>;
+    written.push(result as unknown as Stored<EndpointSlice>);
+    slices.feed.set(result as unknown as Stored<EndpointSlice>);
+    return result;
+  };
+  const client: KubeClient = {
+    ...{ create: write, replace: write, get: never, list: never, patch: never, delete: never },
+    async *watch() {},
+  };
+  const registry = new Registry();
+  const controller = startTcpFrontController({
+    ...{ client, clock, log: silentLogger, events: undefined },
+    informers: { sandboxes: sandboxes.informer, services: services.informer, slices: slices.informer },
+    activators: { finder: activators, call: activators.call },
+    settings: { quarantineMs: 600_000, writesPerSecond },
+    metrics: new TcpFrontMetrics(registry),
+    runtimeMetrics: createRuntimeMetrics(registry, clock),
+  });
+  return { clock, activators, written, add, slices, controller };
+}
+
+function asLeft(
+  sandbox: Stored<Sandbox>,
+  activatorPort: number,
+  activators: ScriptedActivators,
+): Stored<EndpointSlice> {
+  const { name, uid } = sandbox.metadata;
+  const ports = [{ name: "p-8888-tcp", containerPort: 8888, activatorPort }];
+  const seen = activators.known().flatMap(({ endpoint }) => {
+    return endpoint ? [{ endpoint, listensOn: new Set([activatorPort]) }] : [];
+  });
+  const slice = freshSlice(sandbox, { sandboxName: name, sandboxUid: uid, ports }, "IPv4", {
+    service: name,
+    ...chooseEndpoints(ports, seen, "IPv4"),
+  });
+  const { name: sliceName = "" } = slice.metadata;
+  const stored = { name: sliceName, uid: `uid-of-${sliceName}`, resourceVersion: "1" };
+  return { ...slice, metadata: { ...slice.metadata, ...stored, creationTimestamp: "2026-01-01T12:00:00Z" } };
+}
+
+describe("ten thousand sandboxes", () => {
+  const count = 10_000;
+
+  it("cost no write when a leader begins, and follow a roll-out of activators one by one, new ones first", async () => {
+    const { clock, activators, written, add, slices, controller } = aWorldOf(count);
+    await using _ = controller;
+    await clock.advance(60_000);
+    expect(written.length).toBe(0);
+    // All confirmed again in bulk, by few calls.
+    expect(activators.asked.length).toBeLessThan(10);
+
+    activators.are({ address: "10.0.0.2" });
+    await clock.advance(1_000);
+    expect(written.length).toBeLessThanOrEqual(2 * writesPerSecond);
+    const fresh = add(count);
+    await clock.advance(1_000);
+    expect(slices.informer.store.get(`lab/tcp-front-${fresh.metadata.uid}`)?.endpoints?.length).toBe(1);
+    expect(written.length).toBeLessThanOrEqual(3 * writesPerSecond);
+    await clock.advance((count / writesPerSecond) * 1_000 + 1_000);
+    // Those that came before anything was confirmed lead nowhere first.
+    expect(written.length).toBeLessThan(count + 2 * writesPerSecond);
+    const leading = slices.informer.store.list().flatMap(({ endpoints }) => endpoints ?? []);
+    expect(new Set(leading.flatMap(({ addresses }) => addresses))).toEqual(new Set(["10.0.0.2"]));
+  }, 60_000);
+});

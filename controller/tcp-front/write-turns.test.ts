@@ -1,0 +1,62 @@
+import { expect, it } from "vitest";
+import { FakeClock } from "../../lib/clock.ts";
+import { WriteTurns } from "./write-turns.ts";
+
+/** Ten a second, of which the first ten were taken. */
+function busyTurns() {
+  const clock = new FakeClock();
+  const called: string[] = [];
+  const turns = new WriteTurns(10, clock, (key) => called.push(key));
+  for (let at = 0; at < 10; at += 1) expect(turns.take(`early-${at}`, "first")).toBe(true);
+  return { clock, called, turns };
+}
+
+it("gives leave to as many as come in a second, and then to one after the other", async () => {
+  const { clock, called, turns } = busyTurns();
+  for (const key of ["a", "b", "c"]) expect(turns.take(key, "refresh")).toBe(false);
+  await clock.advance(150);
+  expect(called).toEqual(["a"]);
+  await clock.advance(100);
+  expect(called).toEqual(["a", "b"]);
+  expect(turns.take("a", "refresh")).toBe(true);
+  expect(turns.take("a", "refresh")).toBe(false);
+  expect(turns.waiting).toBe(2);
+});
+
+it("calls who leads nowhere before who leads to an activator that is gone, and both before the rest", async () => {
+  const { clock, called, turns } = busyTurns();
+  turns.take("refresh", "refresh");
+  turns.take("removal", "removal");
+  turns.take("first", "first");
+  await clock.advance(1_000);
+  expect(called).toEqual(["first", "removal", "refresh"]);
+});
+
+it("lets whoever comes again keep its place, and moves it when it has become urgent", async () => {
+  const { clock, called, turns } = busyTurns();
+  turns.take("a", "refresh");
+  turns.take("b", "refresh");
+  turns.take("c", "refresh");
+  turns.take("a", "refresh");
+  turns.take("c", "first");
+  await clock.advance(1_000);
+  expect(called).toEqual(["c", "a", "b"]);
+});
+
+it("gives the turn of one that has nothing to write any more to the next", async () => {
+  const { clock, called, turns } = busyTurns();
+  for (const key of ["a", "b", "c"]) turns.take(key, "refresh");
+  turns.drop("b");
+  await clock.advance(110);
+  turns.drop("a");
+  await clock.advance(20);
+  expect(called).toEqual(["a", "c"]);
+});
+
+it("runs no timer while nobody waits", async () => {
+  const { clock, turns } = busyTurns();
+  expect(clock.pending).toBe(0);
+  turns.take("a", "refresh");
+  await clock.advance(1_000);
+  expect(clock.pending).toBe(0);
+});
