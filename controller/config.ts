@@ -5,7 +5,7 @@ import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import type { LogLevel } from "../lib/log.ts";
 import type { Rate } from "../lib/token-buckets.ts";
-import { collectorOf } from "../lib/tracing/start-tracing.ts";
+import { collectorOf } from "../lib/tracing/collector-address.ts";
 import { type ControllerFlagName, controllerFlags } from "./controller-flags.ts";
 import { type ExtensionsConfig, extensionsConfigOf } from "./extensions-config.ts";
 import { type MetricsConfig, metricsConfigOf } from "./metrics-config.ts";

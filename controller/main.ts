@@ -7,9 +7,9 @@ import { createKubeClient } from "../kube/http-client.ts";
 import { systemClock } from "../lib/clock.ts";
 import { explain } from "../lib/explain.ts";
 import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
-import { createLogger } from "../lib/log.ts";
+import { createLogger, type Logger } from "../lib/log.ts";
 import { stayAlive } from "../lib/stay-alive.ts";
-import { startTracing } from "../lib/tracing/start-tracing.ts";
+import type { Tracing } from "../lib/tracing/start-tracing.ts";
 import { noTracer } from "../lib/tracing/tracer.ts";
 import { version } from "./build-info.ts";
 import { type ControllerConfig, parseControllerConfig } from "./config.ts";
@@ -50,13 +50,19 @@ async function run(config: ControllerConfig): Promise<void> {
   await using client = createKubeClient(connection, { userAgent: `${program}/${version}`, registry, ...config.api });
   const identity = `${hostname()}_${randomUUID()}`;
   const clock = systemClock;
-  const origin = { service: program, version };
-  await using tracing = config.traceCollector && startTracing({ collector: config.traceCollector, origin, clock, log });
+  await using tracing = await tracingTo(config.traceCollector, log);
   const tracer = tracing?.tracer ?? noTracer;
   await using controller = await startController(config, { client, clock, log, registry, identity, tracer });
   log.info({ metrics: controller.metricsUrl, health: controller.healthUrl, identity }, "started");
   await Promise.race([aborted(stop.signal), controller.failed]);
   log.info("stopping");
+}
+
+/** What it takes to export traces is 11 MB of memory, so it is loaded only where it is asked for. */
+async function tracingTo(collector: URL | undefined, log: Logger): Promise<Tracing | undefined> {
+  if (!collector) return undefined;
+  const { startTracing } = await import("../lib/tracing/start-tracing.ts");
+  return startTracing({ collector, origin: { service: program, version }, clock: systemClock, log });
 }
 
 /**

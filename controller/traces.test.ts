@@ -2,43 +2,36 @@ import { describe, expect, it, vi } from "vitest";
 import { createdByLabel, traceContextAnnotation } from "../api/keys.ts";
 import { sandboxType } from "../api/sandbox.ts";
 import { sandboxClaimType } from "../api/sandbox-claim.ts";
-import { FakeClock } from "../lib/clock.ts";
-import { createTracer, type FinishedSpan } from "../lib/tracing/tracer.ts";
 import { openClaimLab } from "../test/support/claim-lab.ts";
+import { recordingTracer } from "../test/support/recording-tracer.ts";
 import { openSandboxLab, waiting } from "../test/support/sandbox-lab.ts";
 
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const spanId = "00f067aa0ba902b7";
 const context = JSON.stringify({ traceparent: `00-${traceId}-${spanId}-01` });
 
-function aTracer() {
-  const spans: FinishedSpan[] = [];
-  const tracer = createTracer({ clock: new FakeClock(), onFinished: (span) => void spans.push(span) });
-  return { tracer, spans, named: (name: string) => spans.filter((span) => span.name === name) };
-}
-
 const writtenContext = (annotations: Readonly<Record<string, string>> | undefined): { traceparent: string } =>
   JSON.parse(annotations?.[traceContextAnnotation] ?? "{}");
 
 describe("the trace of a Sandbox", () => {
   it("S109: is written on it when it has none, once, and later passes continue it", async () => {
-    const { tracer, spans, named } = aTracer();
+    const { tracer, spans, named } = recordingTracer();
     await using lab = await openSandboxLab({ tracer });
     await lab.create();
     const sandbox = await lab.untilCondition("Ready", { status: "True" });
     await lab.untilQuiet();
     const { traceparent } = writtenContext(sandbox.metadata.annotations);
     const [first, ...later] = named("ReconcileSandbox");
-    expect(traceparent).toBe(`00-${first?.context.traceId}-${first?.context.spanId}-01`);
+    expect(traceparent).toBe(`00-${first?.traceId}-${first?.spanId}-01`);
     expect(first?.parentSpanId).toBeUndefined();
-    expect(new Set(later.map(({ parentSpanId }) => parentSpanId))).toEqual(new Set([first?.context.spanId]));
-    expect(new Set(spans.map((span) => span.context.traceId)).size).toBe(1);
+    expect(new Set(later.map(({ parentSpanId }) => parentSpanId))).toEqual(new Set([first?.spanId]));
+    expect(new Set(spans.map((span) => span.traceId)).size).toBe(1);
     const writes = lab.client.calls.filter(({ verb, kind }) => verb === "patch" && kind === "Sandbox");
     expect(writes.filter(({ subresource }) => subresource === undefined)).toHaveLength(2); // it, and the Pod's name
   });
 
   it("tells of the Pod's and the volumes' part, and which Pod was seen", async () => {
-    const { tracer, named } = aTracer();
+    const { tracer, named } = recordingTracer();
     await using lab = await openSandboxLab({ tracer });
     await lab.create();
     await lab.untilCondition("Ready", { status: "True" });
@@ -46,7 +39,7 @@ describe("the trace of a Sandbox", () => {
     const passes = named("ReconcileSandbox");
     expect(passes[0]?.attributes).toEqual({ "sandbox.name": "nova", "sandbox.namespace": "default" });
     for (const part of ["reconcilePod", "reconcilePVCs"]) {
-      const parents = passes.map((pass) => pass.context.spanId);
+      const parents = passes.map((pass) => pass.spanId);
       expect(named(part).every(({ parentSpanId = "" }) => parents.includes(parentSpanId))).toBe(true);
       expect(named(part).length).toBeGreaterThan(0);
     }
@@ -62,7 +55,7 @@ describe("the trace of a Sandbox", () => {
   });
 
   it("S110: names a creator that is not known as unknown", async () => {
-    const { tracer, named } = aTracer();
+    const { tracer, named } = recordingTracer();
     await using lab = await openSandboxLab({ tracer });
     await lab.create({}, { labels: { [createdByLabel]: "somebody.else" } });
     await lab.untilCondition("Ready", { status: "True" });
@@ -70,16 +63,16 @@ describe("the trace of a Sandbox", () => {
   });
 
   it("continues the one that its annotation names, and leaves the annotation", async () => {
-    const { tracer, named } = aTracer();
+    const { tracer, named } = recordingTracer();
     await using lab = await openSandboxLab({ tracer });
     await lab.create({}, { annotations: { [traceContextAnnotation]: context } });
     const sandbox = await lab.untilCondition("Ready", { status: "True" });
-    expect(named("ReconcileSandbox")[0]).toMatchObject({ context: { traceId }, parentSpanId: spanId });
+    expect(named("ReconcileSandbox")[0]).toMatchObject({ traceId, parentSpanId: spanId });
     expect(sandbox.metadata.annotations?.[traceContextAnnotation]).toBe(context);
   });
 
   it("begins anew where the annotation is malformed, which is left as it is", async () => {
-    const { tracer, named } = aTracer();
+    const { tracer, named } = recordingTracer();
     await using lab = await openSandboxLab({ tracer });
     await lab.create({}, { annotations: { [traceContextAnnotation]: "no JSON" } });
     const sandbox = await lab.untilCondition("Ready", { status: "True" });
@@ -97,7 +90,7 @@ describe("the trace of a Sandbox", () => {
 
 describe("the trace of a claim", () => {
   it("C12: leads on to the Sandbox that is made for it, and template and claim have spans", async () => {
-    const { tracer, named } = aTracer();
+    const { tracer, named } = recordingTracer();
     await using lab = await openClaimLab();
     await using _controller = await lab.startController({ tracer });
     await lab.template();
@@ -109,14 +102,14 @@ describe("the trace of a claim", () => {
     expect(writtenContext((await lab.get(sandboxType, "task"))?.metadata.annotations)).toEqual({ traceparent });
     const [first] = named("ReconcileSandboxClaim");
     expect(first?.attributes).toEqual({ [createdByLabel]: "go-client" });
-    expect(traceparent).toContain(first?.context.traceId);
+    expect(traceparent).toContain(first?.traceId);
     await vi.waitFor(() => expect(named("ReconcileSandboxTemplate").length).toBeGreaterThan(0), waiting);
-    const ofSandbox = named("ReconcileSandbox").map((span) => span.context.traceId);
-    expect(new Set(ofSandbox)).toEqual(new Set([first?.context.traceId]));
+    const ofSandbox = named("ReconcileSandbox").map((span) => span.traceId);
+    expect(new Set(ofSandbox)).toEqual(new Set([first?.traceId]));
   });
 
   it("leads on to the Sandbox too where nothing is noted on the claim", async () => {
-    const { tracer, named } = aTracer();
+    const { tracer, named } = recordingTracer();
     await using lab = await openClaimLab();
     await using _controller = await lab.startController({
       tracer,
@@ -130,9 +123,7 @@ describe("the trace of a claim", () => {
       traceContextAnnotation,
     ]);
     const { traceparent } = writtenContext((await lab.get(sandboxType, "task"))?.metadata.annotations);
-    const ids = named("ReconcileSandboxClaim").map(
-      ({ context: { traceId: id, spanId: span } }) => `00-${id}-${span}-01`,
-    );
+    const ids = named("ReconcileSandboxClaim").map((span) => `00-${span.traceId}-${span.spanId}-01`);
     expect(ids).toContain(traceparent);
   });
 });

@@ -1,8 +1,7 @@
 import { createdByLabel, normalizedCreator, traceContextAnnotation } from "../api/keys.ts";
 import { type KubeObject, keyOf, type Stored } from "../api/meta.ts";
 import type { Logger } from "../lib/log.ts";
-import { parseTraceHeaders, type SpanContext, toTraceHeaders } from "../lib/tracing/span-context.ts";
-import { type Attributes, noTracer, type Span, type Tracer } from "../lib/tracing/tracer.ts";
+import { type Attributes, noTracer, type Span, type SpanStart, type Tracer } from "../lib/tracing/tracer.ts";
 
 /** Traces what is done about objects, as continuations of the traces that their annotations name. */
 export class Traces {
@@ -26,28 +25,29 @@ export class Traces {
     return this.#tracer.during(start, work);
   }
 
-  #parentOf(object: Stored<KubeObject>): SpanContext | undefined {
+  #parentOf(object: Stored<KubeObject>): SpanStart["parent"] {
     const text = object.metadata.annotations?.[traceContextAnnotation];
     if (!text) return undefined;
-    const context = parseContext(text);
-    if (!context) this.#log.warn({ kind: object.kind, key: keyOf(object) }, "a trace context is malformed; ignored");
-    return context;
+    const headers = parseHeaders(text);
+    const parent = headers && this.#tracer.parentIn(headers);
+    if (!parent) this.#log.warn({ kind: object.kind, key: keyOf(object) }, "a trace context is malformed; ignored");
+    return parent;
   }
 }
 
-function parseContext(text: string): SpanContext | undefined {
+function parseHeaders(text: string): object | undefined {
   try {
     const headers: unknown = JSON.parse(text);
-    return typeof headers === "object" && headers !== null ? parseTraceHeaders(headers) : undefined;
+    return typeof headers === "object" && headers !== null ? headers : undefined;
   } catch {
     return undefined;
   }
 }
 
 /** What an object's annotation is to say so that others continue the trace; undefined where it says something, or there is none. */
-export function contextToWrite({ metadata }: KubeObject, { context }: Span): string | undefined {
-  if (!context || metadata.annotations?.[traceContextAnnotation]) return undefined;
-  return JSON.stringify(toTraceHeaders(context));
+export function contextToWrite({ metadata }: KubeObject, { headers }: Span): string | undefined {
+  if (!headers || metadata.annotations?.[traceContextAnnotation]) return undefined;
+  return JSON.stringify(headers);
 }
 
 /** Who made an object, where a label says so: as a metric's label has it, for anybody may write anything there. */

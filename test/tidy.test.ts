@@ -24,11 +24,20 @@ interface Ban {
   readonly allowedIn: readonly string[];
 }
 
+const tracingFiles = ["tracer", "create-tracer", "patient-exporter", "start-tracing"].map(
+  (name) => `lib/tracing/${name}.ts`,
+);
+
 const bans: readonly Ban[] = [
   { found: /\bDate\.now\(|\bnew Date\(\)/, use: "the Clock you were given", allowedIn: ["lib/clock.ts"] },
   { found: /\bset(Timeout|Interval)\(/, use: "clock.after or clock.sleep", allowedIn: ["lib/clock.ts"] },
   { found: /\bprocess\.env\b/, use: "the parsed configuration", allowedIn: ["main.ts"] },
   { found: /\bconsole\./, use: "the logger", allowedIn: [] },
+  {
+    found: /["'](@opentelemetry|@grpc)\//,
+    use: "a Tracer; what it takes to export traces is loaded with lib/tracing/start-tracing.ts, when it is needed",
+    allowedIn: tracingFiles,
+  },
   { found: /@ts-ignore|@ts-expect-error|\bas any[),;.\]]/, use: "a type that is true", allowedIn: [] },
   { found: /\b(it|test|describe)\.(skip|todo|only|fails)\b/, use: "a test that runs", allowedIn: [] },
 ];
@@ -72,7 +81,7 @@ describe("the repository", () => {
     expect(sources.flatMap(upwardImports)).toEqual([]);
   });
 
-  it("knows the time, the environment and the terminal only through their one door", () => {
+  it("knows the time, the environment, the terminal and the export of traces only through their one door", () => {
     expect(programs.flatMap(banned)).toEqual([]);
   });
 

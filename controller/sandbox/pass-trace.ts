@@ -26,7 +26,7 @@ export function tracePass(span: Span, sandbox: Stored<Sandbox>, pods: View<Pod>)
     claims: (work) => span.during("reconcilePVCs", work),
     pod: (work) =>
       span.during("reconcilePod", async (child) => {
-        if (!child.context) return work();
+        if (!child.headers) return work();
         const before = look();
         await work();
         const pod = look();

@@ -1,65 +1,60 @@
+import { execFile } from "node:child_process";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
 import { describe, expect, it, vi } from "vitest";
 import { openTraceCollector } from "../../test/support/trace-collector.ts";
-import { FakeClock, systemClock } from "../clock.ts";
-import { silentLogger } from "../log.ts";
-import { collectorOf, startTracing } from "./start-tracing.ts";
-import { noTracer, type Tracer } from "./tracer.ts";
+import { FakeClock } from "../clock.ts";
+import { createLogger, silentLogger } from "../log.ts";
+import { startTracing } from "./start-tracing.ts";
+import type { Tracer } from "./tracer.ts";
 
 const waiting = { timeout: 5_000, interval: 5 };
 const origin = { service: "tested", version: "1.2.3" };
+const batch = 512;
 const start = (name: string) => ({ name, parent: undefined, attributes: {} });
-const aSpan = (tracer: Tracer, name = "work") => tracer.during(start(name), async () => {});
 
-function tracingTo(collector: URL, clock = new FakeClock()) {
-  return { clock, tracing: startTracing({ collector, origin, clock, log: silentLogger }) };
+function tracingTo(collector: URL, log = silentLogger) {
+  const clock = new FakeClock();
+  return { clock, tracing: startTracing({ collector, origin, clock, log }) };
+}
+
+/** So many spans; whole batches of them are sent at once. */
+async function record(tracer: Tracer, count: number, name = "work"): Promise<void> {
+  for (let at = 0; at < count; at += 1) await tracer.during(start(name), async () => {});
 }
 
 describe("tracing", () => {
-  it("sends spans to a collector in batches, with their parts, events, attributes and failures", async () => {
+  it("sends spans to a collector, with their parts, events, attributes, times and failures", async () => {
     await using collector = await openTraceCollector();
     const { clock, tracing } = tracingTo(collector.url);
-    await using running = tracing;
-    const parent = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7", sampled: true };
-    const work = running.tracer.during({ name: "whole", parent, attributes: { "a.name": "ü" } }, async (span) => {
+    const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const spanId = "00f067aa0ba902b7";
+    const parent = tracing.tracer.parentIn({ traceparent: `00-${traceId}-${spanId}-01` });
+    const work = tracing.tracer.during({ name: "whole", parent, attributes: { "a.name": "ü" } }, async (span) => {
       span.event("seen", { what: "x".repeat(200) });
       await clock.sleep(2_000);
       await span.during("part", () => Promise.reject(new Error("broken")));
     });
     work.catch(() => {});
+    const beganNs = BigInt(clock.now().getTime()) * 1_000_000n;
     await clock.advance(2_000);
     await expect(work).rejects.toThrow("broken");
-    await clock.advance(5_000);
-    await vi.waitFor(() => expect(collector.spans).toHaveLength(2), waiting);
+    await tracing[Symbol.asyncDispose]();
     const [part, whole] = collector.spans;
-    expect(whole).toMatchObject({ service: "tested", name: "whole", traceId: parent.traceId });
-    expect(whole).toMatchObject({ parentSpanId: parent.spanId, attributes: { "a.name": "ü" }, failure: "broken" });
+    expect(whole).toMatchObject({ service: "tested", name: "whole", traceId, parentSpanId: spanId, startNs: beganNs });
+    expect(whole).toMatchObject({ attributes: { "a.name": "ü" }, failure: "broken" });
     expect(whole?.events).toEqual([{ name: "seen", attributes: { what: "x".repeat(200) } }]);
     expect((whole?.endNs ?? 0n) - (whole?.startNs ?? 0n)).toBe(2_000_000_000n);
-    expect(part).toMatchObject({ name: "part", traceId: parent.traceId, parentSpanId: whole?.spanId });
-    expect(collector.calls).toBe(1);
+    expect(part).toMatchObject({ name: "part", traceId, parentSpanId: whole?.spanId, failure: "broken" });
+    expect([collector.calls, collector.spans.length]).toEqual([1, 2]);
   });
 
-  it("records nothing of a trace that its maker does not want recorded, but hands it on", async () => {
-    await using collector = await openTraceCollector();
-    const { clock, tracing } = tracingTo(collector.url);
-    await using running = tracing;
-    const parent = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", spanId: "00f067aa0ba902b7", sampled: false };
-    const context = await running.tracer.during({ ...start("quiet"), parent }, async (span) => span.context);
-    expect(context).toMatchObject({ traceId: parent.traceId, sampled: false });
-    await aSpan(running.tracer, "loud");
-    await clock.advance(5_000);
-    await vi.waitFor(() => expect(collector.spans.map(({ name }) => name)).toEqual(["loud"]), waiting);
-  });
-
-  it("costs nothing where it is off: no context, no record", async () => {
-    expect(await noTracer.during(start("work"), async (span) => span.context)).toBeUndefined();
-    expect(noTracer.enabled).toBe(false);
-  });
-
-  it("sends what waits when it ends", async () => {
+  it("sends a batch as soon as it is full, and the rest when it ends", async () => {
     await using collector = await openTraceCollector();
     const { tracing } = tracingTo(collector.url);
-    for (let at = 0; at < 600; at += 1) await aSpan(tracing.tracer);
+    await record(tracing.tracer, 600);
+    await vi.waitFor(() => expect(collector.spans).toHaveLength(batch), waiting);
     await tracing[Symbol.asyncDispose]();
     expect([collector.calls, collector.spans.length]).toEqual([2, 600]);
   });
@@ -74,62 +69,111 @@ describe("tracing", () => {
         await clock.advance(1_000);
         expect(collector.calls).toBe(calls);
       }, waiting);
-    await aSpan(running.tracer, "poison");
+    await record(running.tracer, batch, "poison");
     await until(1);
     await until(2);
-    await aSpan(running.tracer, "fine");
+    await record(running.tracer, batch, "fine");
     await until(3);
-    await vi.waitFor(() => expect(collector.spans.map(({ name }) => name)).toEqual(["fine"]), waiting);
+    await vi.waitFor(() => expect(collector.spans).toHaveLength(batch), waiting);
+    expect(new Set(collector.spans.map(({ name }) => name))).toEqual(new Set(["fine"]));
   });
 
-  it("keeps a limited number of spans while nobody takes them", async () => {
+  it("keeps a limited number of spans while nobody takes them: a batch in hand, four that wait; and tells it", async () => {
+    const lines: string[] = [];
+    const log = createLogger("tested", "info", { write: (line) => void lines.push(line) });
     let away = true;
     await using collector = await openTraceCollector(() => (away ? 14 : 0));
-    const { clock, tracing } = tracingTo(collector.url);
+    const { clock, tracing } = tracingTo(collector.url, log);
     await using running = tracing;
-    for (let at = 0; at < 3_000; at += 1) await aSpan(running.tracer);
-    await clock.advance(5_000);
+    await record(running.tracer, 4_000);
     await vi.waitFor(() => expect(collector.calls).toBe(1), waiting);
     away = false;
     await vi.waitFor(async () => {
       await clock.advance(1_000);
-      expect(collector.spans).toHaveLength(2_048);
+      expect(collector.spans).toHaveLength(5 * batch);
     }, waiting);
+    await record(running.tracer, 1);
+    expect(lines.map(messageOf)).toEqual([
+      "traces cannot be exported; trying again",
+      "traces are exported again",
+      "warning of a package for traces",
+    ]);
+    expect(lines.at(-1)).toContain("Dropped 1440 spans");
   });
 
-  it("lets nobody wait for a collector that takes calls and never answers: neither the work nor the end", async () => {
-    await using collector = await openTraceCollector(() => undefined);
-    const tracing = startTracing({ collector: collector.url, origin, clock: systemClock, log: silentLogger });
-    await aSpan(tracing.tracer);
-    const beganMs = systemClock.ticksMs();
-    await tracing[Symbol.asyncDispose]();
-    expect(systemClock.ticksMs() - beganMs).toBeLessThan(4_500);
-  });
-
-  it("ends at once where no collector listens", async () => {
-    const collector = await openTraceCollector();
-    await collector[Symbol.asyncDispose]();
-    const tracing = startTracing({ collector: collector.url, origin, clock: systemClock, log: silentLogger });
-    await aSpan(tracing.tracer);
-    const beganMs = systemClock.ticksMs();
-    await tracing[Symbol.asyncDispose]();
-    expect(systemClock.ticksMs() - beganMs).toBeLessThan(1_000);
-  });
-});
-
-describe("where the collector is", () => {
-  const at = (OTEL_EXPORTER_OTLP_ENDPOINT?: string, OTEL_EXPORTER_OTLP_INSECURE?: string) =>
-    collectorOf({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_INSECURE }).href;
-
-  it("is said by the environment, and else on this machine", () => {
-    expect(at("http://collector.observability:4317")).toBe("http://collector.observability:4317/");
-    expect(at("https://collector:4317", "true")).toBe("https://collector:4317/");
-    expect(at("collector:4317", "true")).toBe("http://collector:4317/");
-    expect(at("collector:4317")).toBe("https://collector:4317/");
-    expect(at()).toBe("https://localhost:4317/");
-  });
-
-  it.each(["ftp://collector", "http://", "not an address"])("is refused when it is no address: %s", (text) => {
-    expect(() => at(text)).toThrow("is not the address of a collector");
+  it("gives up a batch that nobody takes for a minute", async () => {
+    await using collector = await openTraceCollector((call) => (call < 6 ? 14 : 0));
+    const { clock, tracing } = tracingTo(collector.url);
+    await using running = tracing;
+    await record(running.tracer, batch, "old");
+    await vi.waitFor(() => expect(collector.calls).toBe(1), waiting);
+    await record(running.tracer, batch, "new");
+    await vi.waitFor(async () => {
+      await clock.advance(1_000);
+      expect(collector.spans.map(({ name }) => name)).toContain("new");
+    }, waiting);
+    expect(collector.spans.map(({ name }) => name)).not.toContain("old");
   });
 });
+
+describe.concurrent("a collector that cannot be reached delays neither the work nor the end of a process", () => {
+  it.each([
+    ["takes calls and never answers", () => openTraceCollector(() => undefined)],
+    ["takes connections and says nothing", openMuteServer],
+    ["does not listen", openClosedCollector],
+  ])(
+    "when it %s",
+    async (_, open) => {
+      await using collector = await open();
+      const arguments_ = ["--input-type=module-typescript", "--eval", program, collector.url.href];
+      const { stdout, stderr } = await run(process.execPath, arguments_, { cwd: repository, timeout: 20_000 });
+      const { workMs, endMs } = JSON.parse(stdout);
+      expect(workMs).toBeLessThan(2_000);
+      expect(endMs).toBeLessThan(4_000);
+      expect(stderr.trim().split("\n").map(messageOf)).toEqual(["traces cannot be exported; trying again"]);
+    },
+    30_000,
+  );
+});
+
+const run = promisify(execFile);
+const repository = join(import.meta.dirname, "../..");
+const messageOf = (line: string): unknown => JSON.parse(line).msg;
+
+/** Works more than can wait to be sent, ends, and says how long each took. */
+const program = `
+  import { systemClock } from "./lib/clock.ts";
+  import { createLogger } from "./lib/log.ts";
+  import { startTracing } from "./lib/tracing/start-tracing.ts";
+
+  const options = { origin: { service: "tested", version: "1" }, clock: systemClock, log: createLogger("tested") };
+  const tracing = startTracing({ collector: new URL(process.argv.at(-1)), ...options });
+  const beganMs = systemClock.ticksMs();
+  const start = { name: "work", parent: undefined, attributes: {} };
+  for (let at = 0; at < 3_000; at += 1) await tracing.tracer.during(start, async () => {});
+  const workedMs = systemClock.ticksMs();
+  process.on("exit", () => {
+    const times = { workMs: workedMs - beganMs, endMs: systemClock.ticksMs() - workedMs };
+    process.stdout.write(JSON.stringify(times));
+  });
+  await tracing[Symbol.asyncDispose]();`;
+
+async function openMuteServer() {
+  const sockets = new Set<{ destroy(): void }>();
+  const server = createServer((socket) => void sockets.add(socket.on("error", () => {})));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  return {
+    url: new URL(`http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`),
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+async function openClosedCollector() {
+  const collector = await openTraceCollector();
+  await collector[Symbol.asyncDispose]();
+  return collector;
+}

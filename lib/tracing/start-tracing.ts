@@ -1,63 +1,72 @@
+import { setLogger } from "@grpc/grpc-js";
+import { DiagLogLevel, diag } from "@opentelemetry/api";
+import { setGlobalErrorHandler } from "@opentelemetry/core";
+import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-grpc";
+import { resourceFromAttributes } from "@opentelemetry/resources";
+import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import type { Clock } from "../clock.ts";
-import type { Running } from "../lifecycle.ts";
 import type { Logger } from "../log.ts";
-import { createGrpcCaller, GrpcFailure } from "./grpc-call.ts";
-import { encodeTraces, type Origin } from "./otlp-message.ts";
-import { startSpanExporter } from "./span-exporter.ts";
-import { createTracer, type Tracer } from "./tracer.ts";
+import { createTracer } from "./create-tracer.ts";
+import { PatientExporter, patienceMs } from "./patient-exporter.ts";
+import type { Tracer } from "./tracer.ts";
 
 export interface TracingOptions {
-  /** Where the collector listens for OTLP over gRPC. */
+  /** Where the collector listens for OTLP over gRPC; `http:` is without encryption. */
   readonly collector: URL;
-  readonly origin: Origin;
+  readonly origin: {
+    /** `service.name`. */
+    readonly service: string;
+    readonly version: string;
+  };
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-export interface Tracing extends Running {
+export interface Tracing extends AsyncDisposable {
   readonly tracer: Tracer;
 }
 
-const exportPath = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+/** How long one call to the collector may take: the end of a process waits for one, and has three seconds. */
+const callLimitMs = 2_500;
 
-// Cancelled, deadline exceeded, resource exhausted, aborted, out of range, unavailable, data loss (OTLP specification).
-const passing: ReadonlySet<number> = new Set([1, 4, 8, 10, 11, 14, 15]);
-
-/** Starts to export traces to a collector, which need not be there. */
+/**
+ * Starts to export traces to a collector, which need not be there: nobody ever waits for it. Spans go in batches; what
+ * cannot be sent waits, and beyond a limit the newest are dropped. Disposal tries to send what is left, for less than
+ * three seconds.
+ *
+ * This file loads OpenTelemetry's packages, so it is imported when it is needed and not before.
+ */
 export function startTracing({ collector, origin, clock, log }: TracingOptions): Tracing {
-  const caller = createGrpcCaller(collector, `${origin.service}/${origin.version}`);
-  const exporter = startSpanExporter({
-    send: (spans, signal) => caller.call(exportPath, encodeTraces(origin, spans), signal),
-    isFinal: (failure) => failure instanceof GrpcFailure && !passing.has(failure.status),
-    clock,
-    log,
+  listen(log);
+  const { service, version } = origin;
+  const calls = new OTLPTraceExporter({
+    url: collector.href,
+    timeoutMillis: callLimitMs,
+    userAgent: `${service}/${version}`,
+  });
+  const exporter = new PatientExporter({ exporter: calls, clock, log });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({ "service.name": service, "service.version": version }),
+    // The other limits are those of the OpenTelemetry specification: batches of 512 every five seconds, 2,048 may wait.
+    spanProcessors: [new BatchSpanProcessor({ exporter, exportTimeoutMillis: patienceMs + 2 * callLimitMs })],
   });
   return {
-    tracer: createTracer({ clock, onFinished: (span) => exporter.add(span) }),
-    failed: exporter.failed,
+    tracer: createTracer(provider.getTracer(service, version), clock),
     async [Symbol.asyncDispose]() {
-      await exporter[Symbol.asyncDispose]();
-      caller[Symbol.dispose]();
+      exporter.hurry();
+      // It fails when something could not be sent, which has been told, and then leaves the connection open.
+      await provider.shutdown().catch(() => {});
+      await exporter.shutdown();
     },
   };
 }
 
-// Where collectors listen on the same machine (OTLP specification).
-const collectorDefault = "localhost:4317";
-
-/**
- * Where `OTEL_EXPORTER_OTLP_ENDPOINT` says that the collector is. With a scheme, `http:` is without encryption; without
- * one, `OTEL_EXPORTER_OTLP_INSECURE` says it.
- *
- * @throws Error when it is no address.
- */
-export function collectorOf(environment: Readonly<Record<string, string | undefined>>): URL {
-  const text = environment["OTEL_EXPORTER_OTLP_ENDPOINT"]?.trim() || collectorDefault;
-  const insecure = environment["OTEL_EXPORTER_OTLP_INSECURE"]?.trim().toLowerCase() === "true";
-  const address = text.includes("://") ? text : `${insecure ? "http" : "https"}://${text}`;
-  const url = URL.canParse(address) ? new URL(address) : undefined;
-  if (!url || url.hostname === "" || !/^https?:$/.test(url.protocol)) {
-    throw new Error(`OTEL_EXPORTER_OTLP_ENDPOINT: "${text}" is not the address of a collector`);
-  }
-  return url;
+/** What the packages have to say goes to our log, and what the exporter tells anyway is not told twice. */
+function listen(log: Logger): void {
+  const warn = (...said: readonly unknown[]) => log.warn({ said: said.map(String) }, "warning of a package for traces");
+  const nothing = () => {};
+  setGlobalErrorHandler(nothing);
+  setLogger({ error: warn, info: nothing, debug: nothing });
+  const logger = { error: warn, warn, info: nothing, debug: nothing, verbose: nothing };
+  diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }

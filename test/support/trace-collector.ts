@@ -1,5 +1,5 @@
-import { createServer } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData } from "@grpc/grpc-js";
+import protobuf from "protobufjs";
 
 /** A span as a collector received it; ids are hexadecimal. */
 export interface ReceivedSpan {
@@ -26,103 +26,120 @@ export interface TraceCollector extends AsyncDisposable {
 /** What a collector does with one export: the gRPC status that it answers with; undefined: it never answers. */
 export type Answer = (call: number) => number | undefined;
 
+const asItIs = (bytes: Buffer): Buffer => bytes;
+const traceService = {
+  export: {
+    path: "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: asItIs,
+    requestDeserialize: asItIs,
+    responseSerialize: asItIs,
+    responseDeserialize: asItIs,
+  },
+};
+
 /** A collector that takes traces by OTLP over gRPC, without encryption, and keeps them. */
 export async function openTraceCollector(answer: Answer = () => 0): Promise<TraceCollector> {
   const spans: ReceivedSpan[] = [];
   let calls = 0;
-  const server = createServer();
-  const sessions = new Set<{ destroy(): void }>();
-  server.on("session", (session) => {
-    sessions.add(session);
-    session.on("error", () => {}).on("close", () => sessions.delete(session));
+  const server = new Server();
+  server.addService(traceService, {
+    export(call: ServerUnaryCall<Buffer, Buffer>, respond: sendUnaryData<Buffer>) {
+      const status = answer(++calls);
+      if (status === undefined) return;
+      if (status !== 0) return respond({ code: status });
+      spans.push(...readExport(call.request));
+      respond(null, Buffer.alloc(0));
+    },
   });
-  server.on("stream", async (stream, headers) => {
-    stream.on("error", () => {});
-    const chunks: Buffer[] = [];
-    for await (const chunk of stream) chunks.push(chunk);
-    const status = answer(++calls);
-    if (status === undefined) return;
-    const known = headers[":path"] === "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
-    if (status !== 0 || !known) {
-      stream.respond(
-        { "content-type": "application/grpc", "grpc-status": String(known ? status : 12) },
-        { endStream: true },
-      );
-      return;
-    }
-    spans.push(...readExport(Buffer.concat(chunks)));
-    stream.respond({ "content-type": "application/grpc" }, { waitForTrailers: true });
-    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-    stream.end(Buffer.alloc(5));
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) =>
+      error ? reject(error) : resolve(bound),
+    );
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
-    url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    url: new URL(`http://127.0.0.1:${port}`),
     spans,
     get calls() {
       return calls;
     },
     async [Symbol.asyncDispose]() {
-      for (const session of sessions) session.destroy();
-      await new Promise<void>((resolve) => server.close(() => resolve()));
+      server.forceShutdown();
     },
   };
 }
 
-type Fields = ReadonlyMap<number, readonly (Buffer | bigint)[]>;
-
-/** The fields of a message of protocol buffers, by their numbers. */
-function readFields(bytes: Buffer): Fields {
-  const fields = new Map<number, (Buffer | bigint)[]>();
-  let at = 0;
-  const varint = (): bigint => {
-    let value = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = bytes.readUInt8(at++);
-      value |= BigInt(byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-  };
-  const take = (length: number): Buffer => {
-    at += length;
-    return bytes.subarray(at - length, at);
-  };
-  while (at < bytes.length) {
-    const tag = Number(varint());
-    const read = { 0: varint, 1: () => take(8).readBigUInt64LE(), 2: () => take(Number(varint())) }[tag & 7];
-    if (!read) throw new Error(`wire type ${tag & 7}`);
-    fields.set(tag >> 3, [...(fields.get(tag >> 3) ?? []), read()]);
+// What is read of opentelemetry-proto 1: `collector/trace/v1/trace_service.proto` and `trace/v1/trace.proto`.
+const { root } = protobuf.parse(`
+  syntax = "proto3";
+  message Export { repeated ResourceSpans resource_spans = 1; }
+  message ResourceSpans { Resource resource = 1; repeated ScopeSpans scope_spans = 2; }
+  message Resource { repeated KeyValue attributes = 1; }
+  message ScopeSpans { repeated Span spans = 2; }
+  message Span {
+    bytes trace_id = 1;
+    bytes span_id = 2;
+    bytes parent_span_id = 4;
+    string name = 5;
+    fixed64 start_time_unix_nano = 7;
+    fixed64 end_time_unix_nano = 8;
+    repeated KeyValue attributes = 9;
+    repeated Event events = 11;
+    Status status = 15;
   }
-  return fields;
+  message Event { string name = 2; repeated KeyValue attributes = 3; }
+  message KeyValue { string key = 1; AnyValue value = 2; }
+  message AnyValue { string string_value = 1; }
+  message Status { string message = 2; }
+`);
+const exportType = root.lookupType("Export");
+
+type Pairs = readonly { readonly key: string; readonly value: { readonly stringValue: string } }[];
+
+interface Export {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: Pairs };
+    readonly scopeSpans: readonly { readonly spans: readonly Span[] }[];
+  }[];
 }
 
-const all = (fields: Fields, number: number): readonly Fields[] =>
-  (fields.get(number) ?? []).map((value) => readFields(value as Buffer));
-const bytesOf = (fields: Fields, number: number): Buffer => (fields.get(number)?.[0] as Buffer) ?? Buffer.alloc(0);
-const textOf = (fields: Fields, number: number): string => bytesOf(fields, number).toString();
-const attributesOf = (fields: Fields, number: number): Readonly<Record<string, string>> =>
-  Object.fromEntries(all(fields, number).map((pair) => [textOf(pair, 1), textOf(readFields(bytesOf(pair, 2)), 1)]));
+interface Span {
+  readonly traceId: Buffer;
+  readonly spanId: Buffer;
+  readonly parentSpanId: Buffer;
+  readonly name: string;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: Pairs;
+  readonly events: readonly { readonly name: string; readonly attributes: Pairs }[];
+  readonly status: { readonly message: string } | null;
+}
 
-function readExport(framed: Buffer): readonly ReceivedSpan[] {
-  const message = framed.subarray(5, 5 + framed.readUInt32BE(1));
-  return all(readFields(message), 1).flatMap((resourceSpans) => {
-    const service = attributesOf(readFields(bytesOf(resourceSpans, 1)), 1)["service.name"] ?? "";
-    return all(resourceSpans, 2).flatMap((scopeSpans) => all(scopeSpans, 2).map((span) => readSpan(span, service)));
+function readExport(bytes: Buffer): readonly ReceivedSpan[] {
+  const message = exportType.toObject(exportType.decode(bytes), {
+    longs: String,
+    defaults: true,
+    arrays: true,
+  }) as Export;
+  return message.resourceSpans.flatMap(({ resource, scopeSpans }) => {
+    const service = recordOf(resource.attributes)["service.name"] ?? "";
+    return scopeSpans.flatMap(({ spans }) => spans.map((span) => received(span, service)));
   });
 }
 
-function readSpan(span: Fields, service: string): ReceivedSpan {
-  const status = all(span, 15)[0];
-  return {
-    service,
-    traceId: bytesOf(span, 1).toString("hex"),
-    spanId: bytesOf(span, 2).toString("hex"),
-    parentSpanId: bytesOf(span, 4).toString("hex"),
-    name: textOf(span, 5),
-    startNs: span.get(7)?.[0] as bigint,
-    endNs: span.get(8)?.[0] as bigint,
-    attributes: attributesOf(span, 9),
-    events: all(span, 11).map((event) => ({ name: textOf(event, 2), attributes: attributesOf(event, 3) })),
-    failure: status && textOf(status, 2),
-  };
-}
+const received = (span: Span, service: string): ReceivedSpan => ({
+  service,
+  traceId: span.traceId.toString("hex"),
+  spanId: span.spanId.toString("hex"),
+  parentSpanId: span.parentSpanId.toString("hex"),
+  name: span.name,
+  startNs: BigInt(span.startTimeUnixNano),
+  endNs: BigInt(span.endTimeUnixNano),
+  attributes: recordOf(span.attributes),
+  events: span.events.map(({ name, attributes }) => ({ name, attributes: recordOf(attributes) })),
+  failure: span.status?.message || undefined,
+});
+
+const recordOf = (pairs: Pairs): Readonly<Record<string, string>> =>
+  Object.fromEntries(pairs.map(({ key, value }) => [key, value.stringValue]));

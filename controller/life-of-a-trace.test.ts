@@ -1,0 +1,89 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it, vi } from "vitest";
+import { podNameAnnotation, traceContextAnnotation } from "../api/keys.ts";
+import { sandboxType } from "../api/sandbox.ts";
+import { aSandbox } from "../test/support/builders.ts";
+import { type MemoryApi, openMemoryApi } from "../test/support/memory-api.ts";
+import { openTraceCollector } from "../test/support/trace-collector.ts";
+
+const waiting = { timeout: 10_000, interval: 20 };
+const main = fileURLToPath(new URL("main.ts", import.meta.url));
+const nova = { namespace: "default", name: "nova" };
+
+/** Told to Node before the program: it says of every file that it is loaded. */
+const tellLoaded = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from "node:module";
+  registerHooks({
+    load(url, context, next) {
+      process.stdout.write("loaded " + url + "\\n");
+      return next(url, context);
+    },
+  });`)}`;
+
+/** Lets the controller as a program make a Pod and end; the packages that it loaded. */
+async function packagesLoaded(api: MemoryApi, flags: readonly string[], environment: Record<string, string>) {
+  await using folder = await kubeconfigFor(api);
+  const quiet = ["--enable-webhook=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"];
+  const args = ["--import", tellLoaded, main, ...quiet, "--leader-elect=false", ...flags];
+  const program = spawn(process.execPath, args, { env: { KUBECONFIG: folder.kubeconfig, ...environment } });
+  let said = "";
+  program.stdout.on("data", (chunk) => {
+    said += chunk;
+  });
+  program.stderr.resume();
+  const ended = once(program, "exit");
+  try {
+    await api.client.create(sandboxType, { ...aSandbox(), metadata: nova });
+    await vi.waitFor(async () => {
+      const { metadata } = await api.client.get(sandboxType, nova);
+      expect(metadata.annotations).toHaveProperty([podNameAnnotation]);
+    }, waiting);
+    program.kill();
+    expect(await ended).toEqual([0, null]);
+  } finally {
+    program.kill("SIGKILL");
+  }
+  return new Set([...said.matchAll(/^loaded .*\/node_modules\/((?:@[^/]+\/)?[^/]+)/gm)].map(([, name]) => name));
+}
+
+async function kubeconfigFor({ url }: MemoryApi) {
+  const folder = await mkdtemp(join(tmpdir(), "life-of-a-trace-"));
+  const kubeconfig = join(folder, "kubeconfig");
+  const clusters = [{ name: "a", cluster: { server: url } }];
+  const contexts = [{ name: "a", context: { cluster: "a", user: "a" } }];
+  const users = [{ name: "a", user: {} }];
+  await writeFile(kubeconfig, JSON.stringify({ clusters, contexts, users, "current-context": "a" }));
+  return { kubeconfig, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+}
+
+describe("the controller as a program", () => {
+  it("sends its traces to the collector that the environment names, where it is told to", async () => {
+    await using collector = await openTraceCollector();
+    await using api = await openMemoryApi();
+    const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url.href };
+    const packages = await packagesLoaded(api, ["--enable-tracing"], environment);
+    expect(packages).toContain("@opentelemetry/sdk-trace");
+    const [first] = collector.spans.filter(({ name }) => name === "ReconcileSandbox");
+    expect(first).toMatchObject({ service: "agent-sandbox-controller" });
+    const { metadata } = await api.client.get(sandboxType, nova);
+    expect(metadata.annotations?.[traceContextAnnotation]).toContain(first?.traceId);
+  });
+
+  it("loads nothing of what it takes to trace, and writes nothing, where it is not", async () => {
+    await using collector = await openTraceCollector();
+    await using api = await openMemoryApi();
+    const packages = await packagesLoaded(api, [], { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url.href });
+    expect(packages).toContain("pino");
+    // `prom-client` depends on OpenTelemetry's interface, which does nothing by itself.
+    const ofTracing = [...packages].filter((name) => /^@(opentelemetry|grpc)\/(?!api$)/.test(name ?? ""));
+    expect(ofTracing).toEqual([]);
+    expect(collector.calls).toBe(0);
+    const { metadata } = await api.client.get(sandboxType, nova);
+    expect(metadata.annotations).not.toHaveProperty([traceContextAnnotation]);
+  });
+});
