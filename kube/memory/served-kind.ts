@@ -1,16 +1,19 @@
 import type { KubeObject, StatusCause } from "../../api/meta.ts";
 import type { ResourceType } from "../../api/resource-type.ts";
 
-/** An OpenAPI v3 schema as custom resource definitions carry it; also what `explain` reads. */
-export interface JsonSchema {
+/**
+ * An OpenAPI v3 schema as any custom resource definition may carry it; also what `explain` reads. `JsonSchema` is the part
+ * that our own definitions are written in.
+ */
+export interface OpenApiSchema {
   readonly type?: string;
   readonly format?: string;
   readonly description?: string;
   readonly default?: unknown;
   readonly nullable?: boolean;
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly additionalProperties?: JsonSchema | boolean;
-  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, OpenApiSchema>>;
+  readonly additionalProperties?: OpenApiSchema | boolean;
+  readonly items?: OpenApiSchema;
   readonly required?: readonly string[];
   readonly enum?: readonly unknown[];
   readonly pattern?: string;
@@ -23,17 +26,17 @@ export interface JsonSchema {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly minProperties?: number;
-  readonly anyOf?: readonly JsonSchema[];
+  readonly anyOf?: readonly OpenApiSchema[];
   readonly "x-kubernetes-int-or-string"?: boolean;
   readonly "x-kubernetes-preserve-unknown-fields"?: boolean;
   readonly "x-kubernetes-list-type"?: "atomic" | "set" | "map";
   readonly "x-kubernetes-list-map-keys"?: readonly string[];
   readonly "x-kubernetes-map-type"?: "atomic" | "granular";
-  readonly "x-kubernetes-validations"?: readonly ValidationRule[];
+  readonly "x-kubernetes-validations"?: readonly SchemaRule[];
 }
 
 /** A rule in the Common Expression Language; one that names `oldSelf` is about updates only. */
-export interface ValidationRule {
+export interface SchemaRule {
   readonly rule: string;
   readonly message?: string;
   /** `oldSelf` is an optional value, and the rule is run on creation too. */
@@ -95,7 +98,7 @@ export interface ServedKind {
     readonly labelSelectorPath?: string;
   };
   readonly columns: readonly Column[];
-  readonly schema: JsonSchema;
+  readonly schema: OpenApiSchema;
   /** Built-in kinds take strategic merge patches; custom ones refuse them with 415. */
   readonly strategicMerge: boolean;
   /** Drops what the schema does not know and fills in defaults; `unknownFields` are the paths that it dropped. */

@@ -1,6 +1,6 @@
 import type { Definition, DefinitionVersion, PrinterColumn } from "../../../api/crd/definition.ts";
 import type { KubeObject } from "../../../api/meta.ts";
-import type { Column, JsonSchema, ServedKind } from "../served-kind.ts";
+import type { Column, OpenApiSchema, ServedKind } from "../served-kind.ts";
 import { ageSince } from "./age.ts";
 import { ageColumn, nameColumn } from "./builtin/columns.ts";
 import { compileJsonPath } from "./json-path.ts";
@@ -53,7 +53,7 @@ export function customKind({ spec }: Definition, versionName: string): CustomKin
 }
 
 /** Definitions leave the metadata out; the server knows what stands in it. */
-function withMetadata(schema: JsonSchema): JsonSchema {
+function withMetadata(schema: OpenApiSchema): OpenApiSchema {
   return { ...schema, properties: { ...schema.properties, metadata: objectMetaSchema } };
 }
 

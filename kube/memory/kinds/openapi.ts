@@ -1,5 +1,5 @@
 import { resourcePath } from "../../../api/resource-type.ts";
-import type { JsonSchema, ServedKind } from "../served-kind.ts";
+import type { OpenApiSchema, ServedKind } from "../served-kind.ts";
 import { groupVersionPath, serverVersion } from "./discovery.ts";
 
 /**
@@ -52,7 +52,7 @@ function reference(name: keyof typeof sharedSchemas, description: string | undef
 }
 
 /** A schema as clients read it. */
-function published(schema: JsonSchema): object {
+function published(schema: OpenApiSchema): object {
   if (schema["x-kubernetes-int-or-string"]) {
     const isQuantity = schema.pattern !== undefined;
     const name = isQuantity

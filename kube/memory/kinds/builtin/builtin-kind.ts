@@ -1,6 +1,6 @@
 import type { KubeObject, StatusCause } from "../../../../api/meta.ts";
 import type { ResourceType } from "../../../../api/resource-type.ts";
-import type { Admission, Column, JsonSchema, ServedKind, View } from "../../served-kind.ts";
+import type { Admission, Column, OpenApiSchema, ServedKind, View } from "../../served-kind.ts";
 import type { NameRule } from "../metadata/names.ts";
 import { invalid } from "../schema/causes.ts";
 import { compileSchema } from "../schema/compile.ts";
@@ -8,7 +8,7 @@ import { compileSchema } from "../schema/compile.ts";
 /** What makes one built-in kind different from the others. */
 export interface BuiltinKind {
   readonly type: ResourceType;
-  readonly schema: JsonSchema;
+  readonly schema: OpenApiSchema;
   readonly columns: readonly Column[];
   readonly shortNames?: readonly string[];
   readonly categories?: readonly string[];

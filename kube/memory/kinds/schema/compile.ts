@@ -1,5 +1,5 @@
 import type { StatusCause } from "../../../../api/meta.ts";
-import type { JsonSchema } from "../../served-kind.ts";
+import type { OpenApiSchema } from "../../served-kind.ts";
 import { compileDefaults } from "./default.ts";
 import { compilePrune } from "./prune.ts";
 import { compileRules } from "./rules.ts";
@@ -24,7 +24,7 @@ const rulesLeftOut: StatusCause = {
     "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
 };
 
-export function compileSchema(schema: JsonSchema, options: ValidateOptions = { listTypes: true }): CompiledSchema {
+export function compileSchema(schema: OpenApiSchema, options: ValidateOptions = { listTypes: true }): CompiledSchema {
   const prune = compilePrune(schema);
   const applyDefaults = compileDefaults(schema);
   const validate = compileValidate(schema, options);

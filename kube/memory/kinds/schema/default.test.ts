@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import type { JsonSchema } from "../../served-kind.ts";
+import type { OpenApiSchema } from "../../served-kind.ts";
 import { compileDefaults } from "./default.ts";
 
-const mode: JsonSchema = { type: "string", default: "Running" };
+const mode: OpenApiSchema = { type: "string", default: "Running" };
 
-const schema: JsonSchema = {
+const schema: OpenApiSchema = {
   type: "object",
   properties: {
     mode,
@@ -37,12 +37,12 @@ it("takes a null for a missing value, unless the schema allows nulls", () => {
 });
 
 it("defaults what a default brings", () => {
-  const nested: JsonSchema = { type: "object", default: {}, properties: { mode } };
+  const nested: OpenApiSchema = { type: "object", default: {}, properties: { mode } };
   expect(compileDefaults({ type: "object", properties: { nested } })({})).toEqual({ nested: { mode: "Running" } });
 });
 
 it("never hands out the same default object twice", () => {
-  const nested: JsonSchema = { type: "object", default: { a: 1 } };
+  const nested: OpenApiSchema = { type: "object", default: { a: 1 } };
   const fill = compileDefaults({ type: "object", properties: { nested } });
   const [first, second] = [fill({}), fill({})] as { nested: object }[];
   expect(first?.nested).not.toBe(second?.nested);

@@ -1,5 +1,5 @@
 import { isJsonObject, setField } from "../../json-values.ts";
-import type { JsonSchema } from "../../served-kind.ts";
+import type { OpenApiSchema } from "../../served-kind.ts";
 
 /** Returns the value with defaults filled in; the same value when there was nothing to fill. */
 export type ApplyDefaults = (value: unknown) => unknown;
@@ -8,17 +8,17 @@ export type ApplyDefaults = (value: unknown) => unknown;
  * Defaulting of a structural schema, as an API server does it: a default is set where its key is missing in an object
  * that is there, and is itself defaulted below. A null where the schema allows none counts as missing and is dropped.
  */
-export function compileDefaults(schema: JsonSchema): ApplyDefaults {
+export function compileDefaults(schema: OpenApiSchema): ApplyDefaults {
   return compile(schema) ?? ((value) => value);
 }
 
 interface Property {
   readonly key: string;
-  readonly schema: JsonSchema;
+  readonly schema: OpenApiSchema;
   readonly below: ApplyDefaults | undefined;
 }
 
-function compile(schema: JsonSchema): ApplyDefaults | undefined {
+function compile(schema: OpenApiSchema): ApplyDefaults | undefined {
   if (schema.items) return compileList(schema.items);
   const properties = Object.entries(schema.properties ?? {}).map(
     ([key, child]): Property => ({ key, schema: child, below: compile(child) }),
@@ -28,7 +28,7 @@ function compile(schema: JsonSchema): ApplyDefaults | undefined {
   return (value) => (isJsonObject(value) ? defaultProperties(value, properties) : value);
 }
 
-function compileList(items: JsonSchema): ApplyDefaults | undefined {
+function compileList(items: OpenApiSchema): ApplyDefaults | undefined {
   const below = compile(items);
   if (!below) return undefined;
   return (value) => {
@@ -38,7 +38,7 @@ function compileList(items: JsonSchema): ApplyDefaults | undefined {
   };
 }
 
-function compileMap(values: JsonSchema): ApplyDefaults {
+function compileMap(values: OpenApiSchema): ApplyDefaults {
   const below = compile(values);
   return (value) => {
     if (!isJsonObject(value)) return value;
@@ -73,6 +73,6 @@ function defaultProperties(
   return changed ?? value;
 }
 
-function freshDefault({ default: value }: JsonSchema): unknown {
+function freshDefault({ default: value }: OpenApiSchema): unknown {
   return typeof value === "object" ? structuredClone(value) : value;
 }

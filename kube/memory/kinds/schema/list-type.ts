@@ -1,10 +1,10 @@
 import { isJsonObject } from "../../json-values.ts";
-import type { JsonSchema } from "../../served-kind.ts";
+import type { OpenApiSchema } from "../../served-kind.ts";
 import { duplicate } from "./causes.ts";
-import type { Validate } from "./validate.ts";
+import type { Validate } from "./check.ts";
 
 /** Lists of type set hold no value twice, lists of type map no combination of their keys. */
-export function compileListType(schema: JsonSchema): readonly Validate[] {
+export function compileListType(schema: OpenApiSchema): readonly Validate[] {
   switch (schema["x-kubernetes-list-type"]) {
     case "set":
       return [refuseDuplicates((item) => item)];
@@ -15,7 +15,7 @@ export function compileListType(schema: JsonSchema): readonly Validate[] {
   }
 }
 
-function mapKeys(keys: readonly string[], items: JsonSchema | undefined): (item: unknown) => unknown {
+function mapKeys(keys: readonly string[], items: OpenApiSchema | undefined): (item: unknown) => unknown {
   return (item) => {
     if (!isJsonObject(item)) return item;
     return Object.fromEntries(keys.map((key) => [key, item[key] ?? items?.properties?.[key]?.default]));

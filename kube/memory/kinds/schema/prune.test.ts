@@ -1,16 +1,16 @@
 import { expect, it } from "vitest";
-import type { JsonSchema } from "../../served-kind.ts";
+import type { OpenApiSchema } from "../../served-kind.ts";
 import { compilePrune } from "./prune.ts";
 
-const text: JsonSchema = { type: "string" };
+const text: OpenApiSchema = { type: "string" };
 
-function prune(schema: JsonSchema, value: unknown) {
+function prune(schema: OpenApiSchema, value: unknown) {
   const dropped: string[] = [];
   return { value: compilePrune(schema)(value, "", dropped), dropped };
 }
 
 it("drops what the schema does not know and says where it stood", () => {
-  const schema: JsonSchema = {
+  const schema: OpenApiSchema = {
     type: "object",
     properties: { name: text, ports: { type: "array", items: { type: "object", properties: { port: text } } } },
   };
@@ -26,12 +26,12 @@ it("keeps the very same object when there is nothing to drop", () => {
 });
 
 it("keeps every key of a map, and prunes its values", () => {
-  const schema: JsonSchema = { type: "object", additionalProperties: { type: "object", properties: { a: text } } };
+  const schema: OpenApiSchema = { type: "object", additionalProperties: { type: "object", properties: { a: text } } };
   expect(prune(schema, { x: { a: "1", b: "2" } })).toEqual({ value: { x: { a: "1" } }, dropped: ["x.b"] });
 });
 
 it("keeps unknown fields where the schema says so, and prunes the known ones below", () => {
-  const schema: JsonSchema = {
+  const schema: OpenApiSchema = {
     type: "object",
     "x-kubernetes-preserve-unknown-fields": true,
     properties: { known: { type: "object", properties: { a: text } } },

@@ -1,5 +1,5 @@
 import { isJsonObject, setField } from "../../json-values.ts";
-import type { JsonSchema } from "../../served-kind.ts";
+import type { OpenApiSchema } from "../../served-kind.ts";
 
 /** Returns the value without what the schema does not know; the same value when nothing had to go. */
 export type Prune = (value: unknown, path: string, dropped: string[]) => unknown;
@@ -10,7 +10,7 @@ const keep: Prune = (value) => value;
  * Pruning of a structural schema: keys that stand neither in `properties` nor under `additionalProperties` are
  * dropped, below `x-kubernetes-preserve-unknown-fields` none is. Values of the wrong type are left for validation.
  */
-export function compilePrune(schema: JsonSchema): Prune {
+export function compilePrune(schema: OpenApiSchema): Prune {
   const objects = compileObject(schema);
   const items = schema.items ? compilePrune(schema.items) : keep;
   if (objects === keep && items === keep) return keep;
@@ -20,7 +20,7 @@ export function compilePrune(schema: JsonSchema): Prune {
   };
 }
 
-function compileObject(schema: JsonSchema): Prune {
+function compileObject(schema: OpenApiSchema): Prune {
   const open = schema["x-kubernetes-preserve-unknown-fields"] === true || schema.additionalProperties === true;
   const known = new Map(Object.entries(schema.properties ?? {}).map(([key, child]) => [key, compilePrune(child)]));
   const others =

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import type { JsonSchema, ValidationRule } from "../../served-kind.ts";
+import type { OpenApiSchema, SchemaRule } from "../../served-kind.ts";
 import { compileSchema } from "./compile.ts";
 
-function compile(...rules: readonly ValidationRule[]) {
-  const spec: JsonSchema = {
+function compile(...rules: readonly SchemaRule[]) {
+  const spec: OpenApiSchema = {
     type: "object",
     properties: { size: { type: "integer" }, names: { type: "array", items: { type: "string" } } },
     "x-kubernetes-validations": rules,
@@ -11,7 +11,7 @@ function compile(...rules: readonly ValidationRule[]) {
   return compileSchema({ type: "object", required: ["spec"], properties: { spec } });
 }
 
-const immutable: ValidationRule = {
+const immutable: SchemaRule = {
   rule: "has(self.names) == has(oldSelf.names) && (!has(self.names) || self.names == oldSelf.names)",
   message: "names is immutable",
 };

@@ -2,7 +2,7 @@ import { CelScalar, celEnv, celMethod, isCelError, listType, parse, plan } from 
 import { strings } from "@bufbuild/cel/ext";
 import type { StatusCause } from "../../../../api/meta.ts";
 import { isJsonObject } from "../../json-values.ts";
-import type { JsonSchema, ValidationRule } from "../../served-kind.ts";
+import type { OpenApiSchema, SchemaRule } from "../../served-kind.ts";
 import { invalid, invalidWithoutValue } from "./causes.ts";
 
 /** Adds the rules that an object breaks to `causes`; `old` is the value at the same place before the update. */
@@ -22,7 +22,7 @@ const optionals = [
 const environment = celEnv({ funcs: [...strings, ...optionals] });
 
 /** The `x-kubernetes-validations` of a schema and of all below it; undefined when there are none. */
-export function compileRules(schema: JsonSchema): CheckRules | undefined {
+export function compileRules(schema: OpenApiSchema): CheckRules | undefined {
   const checks = [
     ...(schema["x-kubernetes-validations"] ?? []).map((rule) => compileRule(rule)),
     compileProperties(schema),
@@ -36,7 +36,7 @@ export function compileRules(schema: JsonSchema): CheckRules | undefined {
   };
 }
 
-function compileRule({ rule, message, optionalOldSelf = false }: ValidationRule): CheckRules {
+function compileRule({ rule, message, optionalOldSelf = false }: SchemaRule): CheckRules {
   const evaluate = plan(environment, parse(rule));
   const isTransition = !optionalOldSelf && /\boldSelf\b/.test(rule);
   const detail = message ?? `failed rule: ${rule}`;
@@ -54,7 +54,7 @@ function compileRule({ rule, message, optionalOldSelf = false }: ValidationRule)
   };
 }
 
-function compileProperties(schema: JsonSchema): CheckRules | undefined {
+function compileProperties(schema: OpenApiSchema): CheckRules | undefined {
   const checks = Object.entries(schema.properties ?? {}).flatMap(([key, child]) => {
     const check = compileRules(child);
     return check ? [{ key, check }] : [];
@@ -71,7 +71,7 @@ function compileProperties(schema: JsonSchema): CheckRules | undefined {
   };
 }
 
-function compileItems(schema: JsonSchema): CheckRules | undefined {
+function compileItems(schema: OpenApiSchema): CheckRules | undefined {
   const check = schema.items ? compileRules(schema.items) : undefined;
   if (!check) return undefined;
   const keys = schema["x-kubernetes-list-type"] === "map" ? schema["x-kubernetes-list-map-keys"] : undefined;

@@ -1,13 +1,13 @@
-import type { JsonSchema } from "../../served-kind.ts";
+import type { OpenApiSchema } from "../../served-kind.ts";
 import { invalid, tooLong, typeInvalid } from "./causes.ts";
-import type { Validate } from "./validate.ts";
+import type { Validate } from "./check.ts";
 
 /** The checks of strings and numbers that a schema asks for. */
-export function compileScalar(schema: JsonSchema): readonly Validate[] {
+export function compileScalar(schema: OpenApiSchema): readonly Validate[] {
   return [...compileLength(schema), ...compilePattern(schema), ...compileFormat(schema), ...compileRange(schema)];
 }
 
-function compileLength({ minLength, maxLength }: JsonSchema): readonly Validate[] {
+function compileLength({ minLength, maxLength }: OpenApiSchema): readonly Validate[] {
   if (minLength === undefined && maxLength === undefined) return [];
   return [
     (value, path, causes) => {
@@ -21,7 +21,7 @@ function compileLength({ minLength, maxLength }: JsonSchema): readonly Validate[
   ];
 }
 
-function compilePattern({ pattern }: JsonSchema): readonly Validate[] {
+function compilePattern({ pattern }: OpenApiSchema): readonly Validate[] {
   if (pattern === undefined) return [];
   const expression = new RegExp(pattern);
   return [
@@ -43,7 +43,7 @@ const stringFormats: Readonly<Record<string, (text: string) => boolean>> = {
 
 const integerLimits: Readonly<Record<string, number>> = { int32: 2 ** 31, int64: 2 ** 63 };
 
-function compileFormat({ format, type }: JsonSchema): readonly Validate[] {
+function compileFormat({ format, type }: OpenApiSchema): readonly Validate[] {
   if (format === undefined) return [];
   const isValid = type === "string" ? stringFormats[format] : undefined;
   if (isValid) {
@@ -64,7 +64,7 @@ function compileFormat({ format, type }: JsonSchema): readonly Validate[] {
   ];
 }
 
-function compileRange(schema: JsonSchema): readonly Validate[] {
+function compileRange(schema: OpenApiSchema): readonly Validate[] {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
   if (minimum === undefined && maximum === undefined) return [];
   return [

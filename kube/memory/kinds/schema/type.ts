@@ -1,4 +1,4 @@
-import type { JsonSchema } from "../../served-kind.ts";
+import type { OpenApiSchema } from "../../served-kind.ts";
 
 export interface TypeComplaint {
   readonly wanted: string;
@@ -6,7 +6,7 @@ export interface TypeComplaint {
 }
 
 /** What an API server says about a value of the wrong type; undefined when the type is right. */
-export function typeComplaint(schema: JsonSchema, value: unknown): TypeComplaint | undefined {
+export function typeComplaint(schema: OpenApiSchema, value: unknown): TypeComplaint | undefined {
   const wanted = schema["x-kubernetes-int-or-string"] ? "integer,string" : schema.type;
   if (wanted === undefined) return undefined;
   if (value === null) return schema.nullable ? undefined : { wanted, actual: "null" };

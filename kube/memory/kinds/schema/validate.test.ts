@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import type { JsonSchema } from "../../served-kind.ts";
+import type { OpenApiSchema } from "../../served-kind.ts";
 import { compileSchema } from "./compile.ts";
 
 /** What an API server says about `spec.field`, as `kubectl` prints it. */
-function complaints(field: JsonSchema, value: unknown): readonly string[] {
-  const schema: JsonSchema = {
+function complaints(field: OpenApiSchema, value: unknown): readonly string[] {
+  const schema: OpenApiSchema = {
     type: "object",
     properties: { spec: { type: "object", properties: { field } } },
   };
@@ -13,7 +13,7 @@ function complaints(field: JsonSchema, value: unknown): readonly string[] {
 }
 
 describe("types", () => {
-  it.each<[string, JsonSchema, unknown, string]>([
+  it.each<[string, OpenApiSchema, unknown, string]>([
     [
       "text for a truth value",
       { type: "boolean" },
@@ -72,7 +72,7 @@ describe("types", () => {
     expect(complaints(schema, value)).toEqual([`FieldValueTypeInvalid spec.field: ${message}`]);
   });
 
-  it.each<[string, JsonSchema, unknown]>([
+  it.each<[string, OpenApiSchema, unknown]>([
     ["an integer for a number", { type: "number" }, 1],
     ["a number and text for int-or-string", { "x-kubernetes-int-or-string": true }, "80"],
     ["a time with microseconds", { type: "string", format: "date-time" }, "2026-01-02T03:04:05.123456Z"],
@@ -84,7 +84,7 @@ describe("types", () => {
 });
 
 describe("values", () => {
-  it.each<[string, JsonSchema, unknown, string]>([
+  it.each<[string, OpenApiSchema, unknown, string]>([
     [
       "an unknown word",
       { type: "string", enum: ["Running", "Suspended"] },
@@ -150,7 +150,7 @@ describe("values", () => {
   });
 
   it("tells items of a list map apart by their keys, defaults included", () => {
-    const ports: JsonSchema = {
+    const ports: OpenApiSchema = {
       type: "array",
       "x-kubernetes-list-type": "map",
       "x-kubernetes-list-map-keys": ["port", "protocol"],
@@ -162,7 +162,10 @@ describe("values", () => {
   });
 
   it("names items and map values by their path", () => {
-    const schema: JsonSchema = { type: "array", items: { type: "object", additionalProperties: { type: "string" } } };
+    const schema: OpenApiSchema = {
+      type: "array",
+      items: { type: "object", additionalProperties: { type: "string" } },
+    };
     expect(complaints(schema, [{}, { a: 1 }])).toEqual([
       'FieldValueTypeInvalid spec.field[1].a: Invalid value: "integer": spec.field[1].a in body must be of type string: "integer"',
     ]);

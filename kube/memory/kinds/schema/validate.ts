@@ -1,13 +1,10 @@
-import type { StatusCause } from "../../../../api/meta.ts";
 import { isJsonObject, sameJson } from "../../json-values.ts";
-import type { JsonSchema } from "../../served-kind.ts";
+import type { OpenApiSchema } from "../../served-kind.ts";
 import { invalid, notSupported, required, tooMany, typeInvalid } from "./causes.ts";
+import type { Validate } from "./check.ts";
 import { compileListType } from "./list-type.ts";
 import { compileScalar } from "./scalar.ts";
 import { typeComplaint } from "./type.ts";
-
-/** Adds what is wrong with a value at a path to `causes`. */
-export type Validate = (value: unknown, path: string, causes: StatusCause[]) => void;
 
 export interface ValidateOptions {
   /** Whether lists of type set and map refuse duplicates. Built-in kinds decide that field by field. */
@@ -18,7 +15,7 @@ export interface ValidateOptions {
  * Compiles everything of a schema that looks at one value at a time; rules are compiled apart from it. The texts are
  * those that an API server gives for custom resources.
  */
-export function compileValidate(schema: JsonSchema, options: ValidateOptions): Validate {
+export function compileValidate(schema: OpenApiSchema, options: ValidateOptions): Validate {
   const below = [
     ...compileObject(schema, options),
     ...compileList(schema, options),
@@ -42,7 +39,7 @@ export function compileValidate(schema: JsonSchema, options: ValidateOptions): V
   };
 }
 
-function compileEnum({ enum: allowed }: JsonSchema): readonly Validate[] {
+function compileEnum({ enum: allowed }: OpenApiSchema): readonly Validate[] {
   if (!allowed) return [];
   return [
     (value, path, causes) => {
@@ -51,7 +48,7 @@ function compileEnum({ enum: allowed }: JsonSchema): readonly Validate[] {
   ];
 }
 
-function compileObject(schema: JsonSchema, options: ValidateOptions): readonly Validate[] {
+function compileObject(schema: OpenApiSchema, options: ValidateOptions): readonly Validate[] {
   const properties = new Map(
     Object.entries(schema.properties ?? {}).map(([key, child]) => [key, compileValidate(child, options)]),
   );
@@ -72,7 +69,7 @@ function compileObject(schema: JsonSchema, options: ValidateOptions): readonly V
   ];
 }
 
-function compileList(schema: JsonSchema, options: ValidateOptions): readonly Validate[] {
+function compileList(schema: OpenApiSchema, options: ValidateOptions): readonly Validate[] {
   const { minItems, maxItems } = schema;
   const checks: Validate[] = [];
   if (maxItems !== undefined || minItems !== undefined) {
