@@ -5,8 +5,6 @@ export type ConversionFailure =
   | "UnknownVersion"
   /** Not an object of the kind, whatever its version. */
   | "MalformedObject"
-  /** The annotation that keeps the object as it was written does not parse. */
-  | "UnreadableState"
   /** The annotation that stands for `volumeClaimTemplatesPolicy` holds none of its values. */
   | "InvalidPolicy";
 

@@ -4,6 +4,7 @@ import {
   aBetaSandbox,
   anAlphaClaim,
   anAlphaSandbox,
+  anAlphaTemplate,
   core,
   extensions,
 } from "../../test/support/versions.ts";
@@ -41,12 +42,21 @@ describe("a conversion review", () => {
   });
 
   it("fails as a whole, with a reason, when one object cannot be converted", () => {
-    const state = { "api.agents.x-k8s.io/v1alpha1-sandboxclaim-state": "{" };
-    const broken = { ...aBetaClaim("p"), metadata: { name: "broken", annotations: state } };
-    const { response } = convertReview(reviewOf([aBetaClaim("p"), broken], extensions.alpha), allKinds);
+    const annotations = { "api.agents.x-k8s.io/v1beta1-volume-claim-templates-policy": "bogus" };
+    const broken = { ...anAlphaTemplate(), metadata: { name: "broken", annotations } };
+    const { response } = convertReview(reviewOf([anAlphaClaim(), broken], extensions.beta), allKinds);
     expect(response.convertedObjects).toEqual([]);
     expect(response.uid).toBe("u-1");
-    expect(response.result).toEqual({ status: "Failed", message: expect.stringContaining("SandboxClaim broken") });
+    expect(response.result).toEqual({ status: "Failed", message: expect.stringContaining("SandboxTemplate broken") });
+  });
+
+  it("does not fail for everybody because one object's v1alpha1 original cannot be read, and tells which", () => {
+    const state = { "api.agents.x-k8s.io/v1alpha1-sandboxclaim-state": "{" };
+    const broken = { ...aBetaClaim("p"), metadata: { name: "broken", annotations: state } };
+    const ignored: string[] = [];
+    const review = reviewOf([aBetaClaim("p"), broken], extensions.alpha);
+    expect(convertReview(review, allKinds, ignored).response.convertedObjects).toHaveLength(2);
+    expect(ignored).toEqual([expect.stringMatching(/^SandboxClaim broken: annotation .* cannot be read/)]);
   });
 
   it("fails for kinds that are not switched on", () => {

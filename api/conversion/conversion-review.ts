@@ -51,13 +51,17 @@ export function parseConversionReview(value: unknown): ConversionReview {
 const isReviewVersion = (version: unknown): version is string =>
   version === "apiextensions.k8s.io/v1" || version === "apiextensions.k8s.io/v1beta1";
 
-/** Converts all objects of a review, or says why one of them cannot be: then the server gets none of them. */
+/**
+ * Converts all objects of a review, or says why one of them cannot be: then the server gets none of them. What could not
+ * be read, and was taken for absent, is added to `ignored`.
+ */
 export function convertReview(
   { apiVersion, kind, request: { uid, desiredAPIVersion, objects } }: ConversionReview,
   kinds: readonly ConvertibleKind[],
+  ignored: string[] = [],
 ): ConversionAnswer {
   try {
-    const convertedObjects = objects.map((object) => convert(object, desiredAPIVersion, kinds));
+    const convertedObjects = objects.map((object) => convert(object, desiredAPIVersion, kinds, ignored));
     return { apiVersion, kind, response: { uid, convertedObjects, result: { status: "Success" } } };
   } catch (error) {
     if (!(error instanceof ConversionError)) throw error;

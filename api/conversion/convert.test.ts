@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { aBetaSandbox, anAlphaClaim, anAlphaSandbox, core, extensions } from "../../test/support/versions.ts";
+import {
+  aBetaSandbox,
+  anAlphaClaim,
+  anAlphaSandbox,
+  anAlphaTemplate,
+  core,
+  extensions,
+} from "../../test/support/versions.ts";
 import { ConversionError } from "./conversion-error.ts";
 import { convert, coreKinds } from "./convert.ts";
 
@@ -57,12 +64,10 @@ describe("convert", () => {
   });
 
   it("names the object that it cannot convert", () => {
-    const sandbox = aBetaSandbox();
-    const annotations = { "api.agents.x-k8s.io/v1alpha1-sandbox-state": "{" };
-    const broken = { ...sandbox, metadata: { ...sandbox.metadata, annotations } };
-    expect(failureOf(() => convert(broken, core.alpha))).toBe(
-      "UnreadableState: Sandbox lab/nova: annotation api.agents.x-k8s.io/v1alpha1-sandbox-state cannot be read: it is not the JSON of an object",
-    );
+    const template = anAlphaTemplate();
+    const annotations = { "api.agents.x-k8s.io/v1beta1-volume-claim-templates-policy": "bogus" };
+    const broken = { ...template, metadata: { namespace: "lab", name: "tpl", annotations } };
+    expect(failureOf(() => convert(broken, extensions.beta))).toContain("InvalidPolicy: SandboxTemplate lab/tpl: ");
   });
 
   it("knows only the kinds that are switched on", () => {

@@ -12,7 +12,8 @@ export interface ConvertibleKind {
   readonly group: string;
   readonly kind: string;
   readonly toV1beta1: (object: KubeObject) => KubeObject;
-  readonly toV1alpha1: (object: KubeObject) => KubeObject;
+  /** What could not be read, and was taken for absent, is added to `ignored`. */
+  readonly toV1alpha1: (object: KubeObject, ignored: string[]) => KubeObject;
 }
 
 /** The kind that is there even where the extensions are not. */
@@ -29,7 +30,8 @@ export const allKinds: readonly ConvertibleKind[] = [
 
 /**
  * An object in another version of its kind. Neither the object nor anything in it is changed; the result shares with it
- * what is the same in both. An object that already has the version is returned as it is.
+ * what is the same in both. An object that already has the version is returned as it is. What could not be read, and was
+ * taken for absent, is added to `ignored`, by the object's name.
  *
  * @throws ConversionError that says what is wrong with the object, by its name.
  */
@@ -37,6 +39,7 @@ export function convert(
   object: unknown,
   toApiVersion: string,
   kinds: readonly ConvertibleKind[] = allKinds,
+  ignored: string[] = [],
 ): KubeObject {
   if (!isObject(object)) throw new ConversionError("MalformedObject", "this is no object of the Kubernetes API");
   const { apiVersion = "" } = object;
@@ -45,8 +48,11 @@ export function convert(
   const convertFrom = conversionTo(kind, apiVersion, toApiVersion);
   if (apiVersion === toApiVersion) return object;
   refuseMalformed(object);
+  const ignoredHere: string[] = [];
   try {
-    return { ...convertFrom(object), apiVersion: toApiVersion };
+    const converted = { ...convertFrom(object, ignoredHere), apiVersion: toApiVersion };
+    ignored.push(...ignoredHere.map((what) => `${about(object)}: ${what}`));
+    return converted;
   } catch (error) {
     throw error instanceof ConversionError
       ? new ConversionError(error.failure, `${about(object)}: ${error.message}`)

@@ -2,7 +2,7 @@ import { v1alpha1StateAnnotations } from "../keys.ts";
 import { migrationPoolName, migrationPoolPrefix } from "../names.ts";
 import type { SandboxClaimSpec, SandboxClaimStatus } from "../sandbox-claim.ts";
 import { type Fields, isFields } from "./fields.ts";
-import { readState, unreadable, withoutState, withState } from "./state.ts";
+import { readState, type State, UnreadableState, withoutState, withState } from "./state.ts";
 import type { SandboxClaimSpecV1alpha1, SandboxClaimV1alpha1, Spoken } from "./v1alpha1.ts";
 
 type SpokenClaim = Spoken<SandboxClaimSpec, SandboxClaimStatus>;
@@ -20,14 +20,13 @@ export function claimToV1beta1(source: SandboxClaimV1alpha1): SpokenClaim {
 
 /**
  * A claim whose pool is still the one that its `v1alpha1` original stood for gets back what was written there.
- *
- * @throws ConversionError when the state annotation cannot be read.
+ * A state that cannot be read counts as none, and is added to `ignored`.
  */
-export function claimToV1alpha1(source: SpokenClaim): SandboxClaimV1alpha1 {
+export function claimToV1alpha1(source: SpokenClaim, ignored: string[]): SandboxClaimV1alpha1 {
   const { spec, ...object } = source;
   const { warmPoolRef, volumeClaimTemplates: _notInThisVersion, ...shared } = spec ?? {};
   const pool = warmPoolRef?.name ?? "";
-  const written = readPoolFields(source);
+  const written = readState(source, stateKey, poolFieldsIn, ignored);
   const fields = written ? poolFieldsSince(written, pool, source) : poolFieldsFrom(pool);
   return withoutState({ ...object, spec: { ...shared, ...fields } }, stateKey);
 }
@@ -67,10 +66,7 @@ function poolFieldsSince(written: PoolFields, pool: string, { status }: SpokenCl
   return unchanged ? written : { ...written, warmpool: pool };
 }
 
-function readPoolFields(source: SpokenClaim): PoolFields | undefined {
-  const state = readState(source, stateKey);
-  if (!state) return undefined;
-  const { sandboxTemplateRef, warmpool } = state.spec;
+function poolFieldsIn({ spec: { sandboxTemplateRef, warmpool } }: State): PoolFields {
   return {
     ...(sandboxTemplateRef !== undefined && { sandboxTemplateRef: templateRefIn(sandboxTemplateRef) }),
     ...(warmpool !== undefined && warmpool !== null && { warmpool: warmpoolIn(warmpool) }),
@@ -79,12 +75,12 @@ function readPoolFields(source: SpokenClaim): PoolFields | undefined {
 
 function templateRefIn(value: unknown): { readonly name: string } {
   if (isFields(value) && hasName(value)) return value;
-  throw unreadable(stateKey, "its sandboxTemplateRef has no name");
+  throw new UnreadableState("its sandboxTemplateRef has no name");
 }
 
 const hasName = (value: Fields): value is { readonly name: string } => typeof value["name"] === "string";
 
 function warmpoolIn(value: unknown): string {
   if (typeof value === "string") return value;
-  throw unreadable(stateKey, "its warmpool is not a text");
+  throw new UnreadableState("its warmpool is not a text");
 }

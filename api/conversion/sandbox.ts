@@ -1,7 +1,7 @@
 import { v1alpha1StateAnnotations } from "../keys.ts";
 import type { SandboxSpec, SandboxStatus } from "../sandbox.ts";
 import { filled } from "./fields.ts";
-import { readState, unreadable, withoutState, withState } from "./state.ts";
+import { readState, type State, UnreadableState, withoutState, withState } from "./state.ts";
 import type { SandboxV1alpha1, Spoken } from "./v1alpha1.ts";
 
 type SpokenSandbox = Spoken<SandboxSpec, SandboxStatus>;
@@ -21,12 +21,12 @@ export function sandboxToV1beta1(source: SandboxV1alpha1): SpokenSandbox {
   return withState(converted, source, stateKey);
 }
 
-/** @throws ConversionError when the state annotation cannot be read. */
-export function sandboxToV1alpha1(source: SpokenSandbox): SandboxV1alpha1 {
+/** A state that cannot be read counts as none, and is added to `ignored`. */
+export function sandboxToV1alpha1(source: SpokenSandbox, ignored: string[]): SandboxV1alpha1 {
   const { spec, status, ...object } = source;
   const { operatingMode, ...shared } = spec ?? {};
   const { nodeName: _node, ...sharedStatus } = status ?? {};
-  const written = readReplicas(source);
+  const written = readState(source, stateKey, replicasIn, ignored);
   const replicas = operatingMode === "Running" && written ? asWritten(written.asked) : replicasOf(operatingMode);
   const observed = written ? written.observed : replicasOf(operatingMode);
   const converted: SandboxV1alpha1 = {
@@ -47,13 +47,13 @@ interface WrittenReplicas {
   readonly observed: number | undefined;
 }
 
-function readReplicas(source: SpokenSandbox): WrittenReplicas | undefined {
-  const state = readState(source, stateKey);
-  return state && { asked: numberIn(state.spec["replicas"]), observed: numberIn(state.status["replicas"]) };
-}
+const replicasIn = ({ spec, status }: State): WrittenReplicas => ({
+  asked: numberIn(spec["replicas"]),
+  observed: numberIn(status["replicas"]),
+});
 
 function numberIn(replicas: unknown): number | undefined {
   if (replicas === undefined || replicas === null) return undefined;
   if (typeof replicas === "number") return replicas;
-  throw unreadable(stateKey, "its replicas are not a number");
+  throw new UnreadableState("its replicas are not a number");
 }

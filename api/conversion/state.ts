@@ -1,6 +1,5 @@
 import type { KubeObject } from "../meta.ts";
 import { annotationOf, withAnnotations } from "./annotations.ts";
-import { ConversionError } from "./conversion-error.ts";
 import { type Fields, isFields } from "./fields.ts";
 
 /**
@@ -14,26 +13,47 @@ export function withState<T extends KubeObject>(converted: T, original: KubeObje
 export const withoutState = <T extends KubeObject>(object: T, key: string): T =>
   withAnnotations(object, { [key]: undefined });
 
-/**
- * The spec and status that an object was last written with through `v1alpha1`; undefined if it never was.
- *
- * @throws ConversionError when the annotation is not the JSON of an object.
- */
-export function readState(
-  object: KubeObject,
-  key: string,
-): { readonly spec: Fields; readonly status: Fields } | undefined {
-  const text = annotationOf(object, key);
-  if (text === undefined) return undefined;
-  const state = parseJson(text);
-  if (!isFields(state)) throw unreadable(key, "it is not the JSON of an object");
-  const { spec = {}, status = {} } = state;
-  if (!isFields(spec) || !isFields(status)) throw unreadable(key, "its spec or status is not an object");
-  return { spec, status };
+/** What an object was last written with through `v1alpha1`. */
+export interface State {
+  readonly spec: Fields;
+  readonly status: Fields;
 }
 
-export const unreadable = (key: string, why: string): ConversionError =>
-  new ConversionError("UnreadableState", `annotation ${key} cannot be read: ${why}`);
+/**
+ * What `read` finds in the state of an object; undefined if it never was written through `v1alpha1`.
+ *
+ * Anybody may write the annotation. One that cannot be read counts as none and is added to `ignored`: a failure would be
+ * one of every list that the object is in, and so of everybody who reads `v1alpha1`.
+ */
+export function readState<T>(
+  object: KubeObject,
+  key: string,
+  read: (state: State) => T,
+  ignored: string[],
+): T | undefined {
+  const text = annotationOf(object, key);
+  if (text === undefined) return undefined;
+  try {
+    return read(parseState(text));
+  } catch (error) {
+    if (!(error instanceof UnreadableState)) throw error;
+    ignored.push(`annotation ${key} cannot be read: ${error.message}`);
+    return undefined;
+  }
+}
+
+/** A state is not what a conversion writes; the message says how. */
+export class UnreadableState extends Error {
+  override readonly name = "UnreadableState";
+}
+
+function parseState(text: string): State {
+  const state = parseJson(text);
+  if (!isFields(state)) throw new UnreadableState("it is not the JSON of an object");
+  const { spec = {}, status = {} } = state;
+  if (!isFields(spec) || !isFields(status)) throw new UnreadableState("its spec or status is not an object");
+  return { spec, status };
+}
 
 function parseJson(text: string): unknown {
   try {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { Registry } from "prom-client";
 import { convertReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
 import type { ConvertibleKind } from "../../api/conversion/convert.ts";
 import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificate-source.ts";
@@ -8,6 +9,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { BodyBudget, BodyRefused } from "./body-budget.ts";
+import { IgnoredStates } from "./ignored-states.ts";
 import { conversionPath } from "./trusted-authorities.ts";
 
 export interface ConvertServerOptions {
@@ -19,6 +21,8 @@ export interface ConvertServerOptions {
   readonly log: Logger;
   /** How long disposal goes on answering, each time on the connection's last request. */
   readonly lingerMs?: number | undefined;
+  /** Where it is counted what could not be read. */
+  readonly registry?: Registry | undefined;
 }
 
 export interface ConvertServer extends Running {
@@ -48,11 +52,13 @@ export async function startConvertServer({
   clock,
   log,
   lingerMs = 0,
+  registry,
 }: ConvertServerOptions): Promise<ConvertServer> {
   let leaving = false;
   const budget = new BodyBudget({ bytesMax: bodyBytesMax, bytesInHandMax: bodyBytesInHandMax });
+  const states = new IgnoredStates({ registry, clock, log });
   const server = createServer({ ...limits, ...secretsOf(certificates) }, async (request, response) => {
-    const made = await answer(request, budget, kinds).catch((error: unknown) => refusalFor(error, log));
+    const made = await answer(request, { budget, kinds, states }).catch((error: unknown) => refusalFor(error, log));
     // What is left of a refused body is not the next request, and a server that ends takes none.
     if (!request.complete || leaving) response.setHeader("connection", "close");
     const { code, contentType, body } = made;
@@ -84,16 +90,20 @@ interface Answer {
   readonly body: string;
 }
 
-async function answer(
-  request: IncomingMessage,
-  budget: BodyBudget,
-  kinds: readonly ConvertibleKind[],
-): Promise<Answer> {
+interface Desk {
+  readonly budget: BodyBudget;
+  readonly kinds: readonly ConvertibleKind[];
+  readonly states: IgnoredStates;
+}
+
+async function answer(request: IncomingMessage, { budget, kinds, states }: Desk): Promise<Answer> {
   const [path] = (request.url ?? "").split("?", 1);
   if (path !== conversionPath) return { code: 404, contentType: "text/plain", body: "not found\n" };
   if (request.method !== "POST") return { code: 405, contentType: "text/plain", body: "POST only\n" };
   using body = await budget.read(request);
-  const answered = convertReview(parseConversionReview(parseJson(body.text)), kinds);
+  const ignored: string[] = [];
+  const answered = convertReview(parseConversionReview(parseJson(body.text)), kinds, ignored);
+  states.tell(ignored);
   return { code: 200, contentType: "application/json", body: JSON.stringify(answered) };
 }
 

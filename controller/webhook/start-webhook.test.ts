@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
+import { v1alpha1StateAnnotations } from "../../api/keys.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { lookEveryMs } from "../../lib/certificate-files.ts";
 import { FakeClock, systemClock } from "../../lib/clock.ts";
@@ -33,10 +34,12 @@ const managed: WebhookConfig = { port: 0, service: webhookService, certificateFi
 
 async function openWebhook(changes: Partial<WebhookConfig> = {}) {
   const api = await openWebhookApi();
-  const parts = { client: api.client, clock: systemClock, log: silentLogger, clusterDomain };
+  const registry = new Registry();
+  const parts = { client: api.client, clock: systemClock, log: silentLogger, clusterDomain, registry };
   const webhook = await startWebhook({ ...managed, ...changes }, parts);
   const ca = secretText(await certificateSecretOf(api.client), "ca.crt");
   return {
+    registry,
     call: (call: Partial<WebhookCall> = {}) => callWebhook({ port: webhook.port, ca, ...call }),
     async [Symbol.asyncDispose]() {
       await webhook[Symbol.asyncDispose]();
@@ -62,6 +65,19 @@ describe("the conversion webhook", () => {
     });
     const downwards = await webhook.call({ body: reviewOf(answer.response.convertedObjects, core.alpha) });
     expect(JSON.parse(downwards.text).response.convertedObjects).toEqual([anAlphaSandbox({ replicas: 0 })]);
+  });
+
+  it("converts a list in which one object's v1alpha1 original cannot be read, and counts that", async () => {
+    await using webhook = await openWebhook();
+    const good = aBetaSandbox();
+    const annotations = { [v1alpha1StateAnnotations.Sandbox]: "{" };
+    const broken = { ...good, metadata: { ...good.metadata, name: "broken", annotations } };
+    const { text } = await webhook.call({ body: reviewOf([good, broken], core.alpha) });
+    expect(JSON.parse(text).response).toMatchObject({
+      result: { status: "Success" },
+      convertedObjects: [{ spec: { replicas: 1 } }, { spec: { replicas: 1 } }],
+    });
+    expect(await webhook.registry.metrics()).toContain("rouse_conversion_ignored_states_total 1");
   });
 
   it("converts a list of 5 000 in one call", async () => {

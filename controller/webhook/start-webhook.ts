@@ -1,3 +1,4 @@
+import type { Registry } from "prom-client";
 import { allKinds, coreKinds } from "../../api/conversion/convert.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { startCertificateFiles } from "../../lib/certificate-files.ts";
@@ -14,6 +15,7 @@ export interface WebhookParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly clusterDomain: string;
+  readonly registry?: Registry;
 }
 
 export interface RunningWebhook extends Running {
@@ -35,7 +37,7 @@ export async function startWebhook(config: WebhookConfig, parts: WebhookParts): 
   await using stack = new AsyncDisposableStack();
   const certificates = stack.use(await startCertificates(config, { ...parts, log }));
   const kinds = config.extensions ? allKinds : coreKinds;
-  const server = stack.use(await startConvertServer({ ...config, certificates, kinds, clock: parts.clock, log }));
+  const server = stack.use(await startConvertServer({ ...config, ...parts, certificates, kinds, log }));
   const failed = Promise.race([certificates.failed, server.failed]);
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   const started = stack.move();

@@ -53,6 +53,16 @@ function describeReadingAndWriting(where: string, open: OpenContractApi): void {
       expect(list.items).toEqual([made.object]);
     });
 
+    it("lists an object whose v1alpha1 original cannot be read with all others", async () => {
+      await using api = await open();
+      await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
+      const broken = aSandbox("b");
+      const annotations = { [stateKey]: "{" };
+      await api.call("POST", sandboxesOf(api), { body: { ...broken, metadata: { ...broken.metadata, annotations } } });
+      const listed = await api.call("GET", olderSandboxesOf(api));
+      expect([listed.code, listed.list.items.map(({ metadata }) => metadata.name)]).toEqual([200, ["a", "b"]]);
+    });
+
     it("writes its own defaults, prunes by its own schema, and is valid by its own rules", async () => {
       await using api = await open();
       const claim = await api.call("POST", olderClaimsOf(api), { body: anOlderClaim("c") });
