@@ -28,6 +28,8 @@ export class ActivatorReplica {
   readonly gate: ApiGate;
   readonly #options: ReplicaOptions;
   #program: ChildProgram | undefined;
+  /** How often its process was killed. */
+  deaths = 0;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -81,6 +83,7 @@ export class ActivatorReplica {
 
   /** Its process ends with no word to anybody; the kubelet tells so a moment later, unless its node has gone with it. */
   async kill(told = true): Promise<void> {
+    this.deaths += 1;
     await this.program.kill();
     if (told) await this.#report({ terminated: { exitCode: 137 } }, false);
   }
@@ -88,6 +91,7 @@ export class ActivatorReplica {
   /** It ends, and its Pod goes: it will not come back. */
   async remove(): Promise<void> {
     const { client, namespace, name } = this.#options;
+    this.deaths += 1;
     await this.program.kill();
     await client.delete(podType, { namespace, name }, { gracePeriodSeconds: 0 });
   }

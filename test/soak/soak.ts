@@ -1,0 +1,59 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { TestBed } from "../sleep/test-bed.ts";
+import { seededRandom } from "../support/seeded-random.ts";
+import { compareUsage, expectFinalStates, expectNothingHeld, usageOf } from "./audit.ts";
+import { Findings } from "./findings.ts";
+import { makeMischief } from "./mischief.ts";
+import { populate } from "./population.ts";
+import { makeTraffic } from "./traffic.ts";
+
+export interface SoakOptions {
+  readonly seed: number;
+  readonly sandboxes: number;
+  readonly clients: number;
+  /** With faults; then half as long without, to see whether anything grows. */
+  readonly forMs: number;
+  readonly faultEveryMs: number;
+  readonly say: (text: string) => void;
+}
+
+const tellEveryMs = 30_000;
+
+/** Random traffic to sandboxes that fall asleep all the time, while random things break; returns what was wrong. */
+export async function soak(options: SoakOptions): Promise<readonly string[]> {
+  const { seed, say } = options;
+  const random = seededRandom(seed);
+  const findings = new Findings(say);
+  const inhabitants = populate(options.sandboxes);
+  await using bed = await TestBed.open({
+    controllers: 2,
+    activators: 3,
+    controllerFlags: ["--activator-vanish-grace=2s"],
+    activatorFlags: ["--wakes-per-second=200", "--wakes-burst=400"],
+    podTimes: () => ({ scheduleMs: random.below(20), startMs: random.below(100), endMs: random.below(50) }),
+  });
+  await Promise.all(inhabitants.map(({ name, spec }) => bed.create(name, spec)));
+  say(`${inhabitants.length} sandboxes, seed ${seed}`);
+  const teller = setInterval(() => say(findings.summary()), tellEveryMs);
+  const phase = async (forMs: number, everyMs: number | undefined) => {
+    const over = new AbortController();
+    const timer = setTimeout(() => over.abort(), forMs);
+    const common = { bed, random, findings, signal: over.signal };
+    const mischief = everyMs === undefined ? undefined : makeMischief({ ...common, everyMs });
+    await Promise.all([makeTraffic({ ...common, inhabitants, clients: options.clients }), mischief]);
+    clearTimeout(timer);
+    await expectFinalStates(bed, inhabitants, findings);
+    await expectNothingHeld(bed, findings);
+  };
+  try {
+    await phase(options.forMs, options.faultEveryMs);
+    const before = usageOf(bed);
+    await phase(options.forMs / 2, undefined);
+    await delay(1_000);
+    compareUsage(before, usageOf(bed), findings);
+  } finally {
+    clearInterval(teller);
+  }
+  say(findings.summary());
+  return findings.wrong;
+}

@@ -1,0 +1,136 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { WebSocket } from "ws";
+import type { ActivatorReplica } from "../sleep/activator-replica.ts";
+import type { TestBed } from "../sleep/test-bed.ts";
+import { type Outcome, type Visit, visit } from "../sleep/visitor.ts";
+import type { SeededRandom } from "../support/seeded-random.ts";
+import type { Findings } from "./findings.ts";
+import type { Inhabitant } from "./population.ts";
+
+export interface TrafficOptions {
+  readonly bed: TestBed;
+  readonly inhabitants: readonly Inhabitant[];
+  readonly random: SeededRandom;
+  readonly findings: Findings;
+  readonly clients: number;
+  readonly signal: AbortSignal;
+}
+
+const longestBody = 64 * 1024;
+
+/** Clients that ask at random, never repeat anything, and check every answer; resolves when all have ended. */
+export async function makeTraffic(options: TrafficOptions): Promise<void> {
+  const clients = Array.from({ length: options.clients }, (_, index) => new Client(index, options));
+  await Promise.all(clients.map((client) => client.run()));
+}
+
+class Client {
+  readonly #index: number;
+  readonly #options: TrafficOptions;
+  #asked = 0;
+
+  constructor(index: number, options: TrafficOptions) {
+    this.#index = index;
+    this.#options = options;
+  }
+
+  async run(): Promise<void> {
+    const { random, signal, inhabitants, bed } = this.#options;
+    while (!signal.aborted) {
+      const inhabitant = random.oneOf(inhabitants);
+      // One that is dead just now would only refuse.
+      const by = random.oneOf(bed.activators.filter(({ program }) => program.runs));
+      const choice = random.below(100);
+      if (choice < 3 && inhabitant.mayBePaused) await this.#pause(inhabitant);
+      else if (choice < 8 && inhabitant.kind !== "neverWoken") await this.#talk(by, inhabitant);
+      else await this.#ask(by, inhabitant);
+      await delay(random.below(400));
+    }
+  }
+
+  async #pause({ name }: Inhabitant): Promise<void> {
+    const { bed, findings } = this.#options;
+    await bed.change(name, { operatingMode: "Suspended" });
+    findings.count("pauses by a person");
+  }
+
+  async #ask(by: ActivatorReplica, inhabitant: Inhabitant): Promise<void> {
+    const { bed, findings } = this.#options;
+    const { deaths } = by;
+    const asked = this.#visit(inhabitant);
+    const outcome = await visit(by, asked);
+    const executions = bed.node.ledger.of(asked.id);
+    bed.node.ledger.forget(asked.id);
+    const survived = by.deaths === deaths;
+    const complaint = survived ? this.#complaint(asked, inhabitant, outcome, executions) : undefined;
+    findings.count(survived ? `answers ${outcome.status}` : "requests by a replica that was killed");
+    if (executions.length > 1) findings.complain(`${asked.id} was carried out ${executions.length} times`);
+    if (complaint) findings.complain(`${asked.id} to ${asked.sandbox}: ${complaint}`);
+  }
+
+  #visit({ name: sandbox }: Inhabitant): Visit {
+    const { random } = this.#options;
+    this.#asked += 1;
+    const id = `${this.#index}-${this.#asked}`;
+    const pace = random.below(10);
+    const afterMs = pace < 7 ? 0 : random.below(pace < 9 ? 50 : 1_500);
+    const drips = random.below(20) === 0 ? { drips: 5, dripEveryMs: 100 } : {};
+    const body = random.below(2) === 0 ? { body: "x".repeat(random.below(longestBody)) } : {};
+    return { id, sandbox, afterMs, ...drips, ...body };
+  }
+
+  #complaint(
+    { id, body = "" }: Visit,
+    { kind }: Inhabitant,
+    outcome: Outcome,
+    executions: readonly { readonly end: string; readonly podUid: string }[],
+  ): string | undefined {
+    if (outcome.status === 409 && kind === "neverWoken") {
+      return executions.length === 0 ? undefined : "refused, and carried out all the same";
+    }
+    if (outcome.status !== 200) {
+      return `${outcome.status} ${outcome.body} (carried out ${executions.length} times: ${executions[0]?.end})`;
+    }
+    const answer = JSON.parse(outcome.body);
+    const [execution] = executions;
+    const right = answer.id === id && answer.bytes === body.length && answer.podUid === execution?.podUid;
+    return right ? undefined : `the answer is another's: ${outcome.body.trim()}`;
+  }
+
+  /** Opens a WebSocket, says something at random, and expects an echo or an honest end. */
+  async #talk(by: ActivatorReplica, { name, kind }: Inhabitant): Promise<void> {
+    const { random, findings } = this.#options;
+    const { deaths } = by;
+    const socket = new WebSocket(`ws://${by.host}:${by.port}/`, { headers: { "x-sandbox-id": name } });
+    const opened = await new Promise<boolean>((resolve) => {
+      socket.once("open", () => resolve(true));
+      socket.once("error", () => resolve(false));
+    });
+    if (!opened) {
+      if (by.deaths === deaths) findings.complain(`a WebSocket to ${name} was not opened`);
+      return;
+    }
+    findings.count("WebSockets");
+    let said = 0;
+    let echoed = 0;
+    let closed = false;
+    socket.on("message", () => {
+      echoed += 1;
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => {
+      closed = true;
+    });
+    for (let round = random.below(4); round >= 0 && !closed; round -= 1) {
+      said += 1;
+      socket.send("hello");
+      await delay(100 + random.below(1_500));
+    }
+    // Where it counts by being open nobody but a person may have closed it; elsewhere a close says what was lost.
+    if (!closed && echoed < said) await delay(10_000);
+    if (!closed && echoed < said && by.deaths === deaths) {
+      findings.complain(`a WebSocket to ${name} (${kind}) swallowed ${said - echoed} of ${said} messages`);
+    }
+    socket.terminate();
+  }
+}
