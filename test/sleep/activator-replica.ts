@@ -30,6 +30,8 @@ export class ActivatorReplica {
   #program: ChildProgram | undefined;
   /** How often its process was killed. */
   deaths = 0;
+  /** Whether clients would be sent to it. */
+  ready = false;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -79,11 +81,13 @@ export class ActivatorReplica {
     await this.#report({ running: {} }, false);
     await this.#untilReady();
     await this.#report({ running: {} }, true);
+    this.ready = true;
   }
 
   /** Its process ends with no word to anybody; the kubelet tells so a moment later, unless its node has gone with it. */
   async kill(told = true): Promise<void> {
     this.deaths += 1;
+    this.ready = false;
     await this.program.kill();
     if (told) await this.#report({ terminated: { exitCode: 137 } }, false);
   }
@@ -92,6 +96,7 @@ export class ActivatorReplica {
   async remove(): Promise<void> {
     const { client, namespace, name } = this.#options;
     this.deaths += 1;
+    this.ready = false;
     await this.program.kill();
     await client.delete(podType, { namespace, name }, { gracePeriodSeconds: 0 });
   }

@@ -25,6 +25,8 @@ const isListOfActivators = ({ method, path }: GateCall) =>
 const follows = (one: typeof isIntent) => (call: GateCall, sandbox: string, before: readonly GateCall[]) =>
   isListOfActivators(call) && before.some((earlier) => one(earlier, sandbox));
 
+export const sealWritten: Phase = { about: "with the seal written", stage: "answered", is: isSeal };
+
 /** Every moment at which the suspension of a sandbox can be found half done. */
 export const phases: readonly Phase[] = [
   { about: "with the intent on its way", stage: "asked", is: isIntent },
@@ -32,7 +34,7 @@ export const phases: readonly Phase[] = [
   { about: "before the activators are told", stage: "asked", is: follows(isIntent) },
   { about: "while the activators are told", stage: "answered", is: follows(isIntent) },
   { about: "with the seal on its way", stage: "asked", is: isSeal },
-  { about: "with the seal written", stage: "answered", is: isSeal },
+  sealWritten,
   { about: "before the activators promise", stage: "asked", is: follows(isSeal) },
   { about: "while the activators promise", stage: "answered", is: follows(isSeal) },
   { about: "with the delete on its way", stage: "asked", is: isDelete },

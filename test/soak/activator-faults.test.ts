@@ -3,6 +3,7 @@ import { WebSocket } from "ws";
 import type { ActivatorReplica } from "../sleep/activator-replica.ts";
 import { phases } from "../sleep/phases.ts";
 import { account, answeredOnce } from "../sleep/promises.ts";
+import { strike } from "../sleep/strike.ts";
 import { TestBed } from "../sleep/test-bed.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -71,22 +72,11 @@ const during = phases.filter(({ about }) =>
 
 it.each(during)(
   "an activator that is killed $about does not keep the sandbox from sleeping, or a request from its answer",
-  async ({ about, stage, is }) => {
-    const sandbox = `asked-${about.replaceAll(" ", "-")}`;
-    const struck = Promise.withResolvers<void>();
-    let isOver = false;
-    const before: { method: string; path: string; body: string }[] = [];
-    const keeper = async (call: (typeof before)[number], at: string) => {
-      const found = !isOver && at === stage && is(call, sandbox, before);
-      before.push(call);
-      if (!found) return;
-      isOver = true;
-      await replica(2).kill();
-      struck.resolve();
-    };
-    for (const controller of bed.controllers) controller.gate.keeper = keeper;
+  async (phase) => {
+    const sandbox = `asked-${phase.about.replaceAll(" ", "-")}`;
+    const struck = strike(bed, phase, sandbox, () => replica(2).kill());
     await bed.create(sandbox, { autoSuspension });
-    await struck.promise;
+    await struck;
     await answeredOnce(replica(1), bed.node.ledger, { sandbox, body: "now" });
     await bed.untilAsleep(sandbox, 60_000);
     await replica(2).start();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sealedPodAnnotation } from "../../api/keys.ts";
-import type { GateCall } from "../sleep/api-gate.ts";
 import type { ControllerReplica } from "../sleep/controller-replica.ts";
-import { type Phase, phases } from "../sleep/phases.ts";
+import { phases } from "../sleep/phases.ts";
 import { answeredOnce } from "../sleep/promises.ts";
+import { strike } from "../sleep/strike.ts";
 import { TestBed } from "../sleep/test-bed.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -12,28 +12,6 @@ beforeAll(async () => {
   bed = await TestBed.open({ controllers: 2, activators: 2 });
 });
 afterAll(() => bed[Symbol.asyncDispose]());
-
-/** Has the leader meet a fault at that moment of the suspension of a sandbox; resolves with the leader once it has. */
-function strike(
-  { stage, is }: Phase,
-  sandbox: string,
-  fault: (leader: ControllerReplica) => Promise<void>,
-): Promise<void> {
-  const struck = Promise.withResolvers<void>();
-  let isOver = false;
-  for (const controller of bed.controllers) {
-    const before: GateCall[] = [];
-    controller.gate.keeper = async (call, at) => {
-      const found = !isOver && at === stage && is(call, sandbox, before);
-      before.push(call);
-      if (!found) return;
-      isOver = true;
-      struck.resolve();
-      await fault(controller);
-    };
-  }
-  return struck.promise;
-}
 
 async function untilLedBy(other: (leader: ControllerReplica) => boolean): Promise<void> {
   await eventually(async () => other(await bed.leader()), 30_000);
@@ -61,7 +39,7 @@ describe.each([{ requests: 0 }, { requests: 2 }])("with $requests requests at th
 
   it.each(phases)("a controller that is killed $about loses nothing", async (phase) => {
     const name = aName();
-    const struck = strike(phase, name, async (leader) => leader.program.kill());
+    const struck = strike(bed, phase, name, async (leader) => leader.program.kill());
     await bed.create(name, { autoSuspension: { inactivityTimeoutSeconds: 1 } });
     await struck;
     await ask(name);
@@ -71,7 +49,7 @@ describe.each([{ requests: 0 }, { requests: 2 }])("with $requests requests at th
   it.each(phases)("a controller that is stopped past its lease $about, and goes on, loses nothing", async (phase) => {
     const name = aName();
     const answers = Promise.withResolvers<unknown>();
-    const struck = strike(phase, name, async (leader) => {
+    const struck = strike(bed, phase, name, async (leader) => {
       leader.program.pause();
       answers.resolve(ask(name));
       // Meanwhile the other one takes over; what this one has sent arrives after that.

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import { flag, parseFlags, usage } from "../../lib/flags.ts";
 import { soak } from "./soak.ts";
 import { sweep } from "./sweep.ts";
@@ -29,7 +30,11 @@ async function main(): Promise<number> {
   let failed = chosen.length === 0;
   for (const stage of chosen) {
     say(`== ${stage}`);
-    failed = !(await run(stage, values)) || failed;
+    const passed = await run(stage, values).catch((error: unknown) => {
+      say(inspect(error, { depth: 4 }));
+      return false;
+    });
+    failed = !passed || failed;
   }
   say(failed ? `FAILED (seed ${values.seed})` : "nothing was lost, repeated or left behind");
   return failed ? 1 : 0;

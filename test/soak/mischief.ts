@@ -93,6 +93,6 @@ export async function makeMischief({ bed, random, findings, signal, everyMs }: M
     if (signal.aborted) return;
     const fault = random.oneOf(faults);
     findings.count(fault.what);
-    await fault.happen(bed, random);
+    await fault.happen(bed, random).catch((error: unknown) => findings.complain(`${fault.what}: ${String(error)}`));
   }
 }

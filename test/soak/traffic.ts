@@ -38,8 +38,9 @@ class Client {
     const { random, signal, inhabitants, bed } = this.#options;
     while (!signal.aborted) {
       const inhabitant = random.oneOf(inhabitants);
-      // One that is dead just now would only refuse.
-      const by = random.oneOf(bed.activators.filter(({ program }) => program.runs));
+      const ready = bed.activators.filter((activator) => activator.ready);
+      if (ready.length === 0) throw new Error("no activator is ready: traffic has nowhere to go");
+      const by = random.oneOf(ready);
       const choice = random.below(100);
       if (choice < 3 && inhabitant.mayBePaused) await this.#pause(inhabitant);
       else if (choice < 8 && inhabitant.kind !== "neverWoken") await this.#talk(by, inhabitant);

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { sealedPodAnnotation } from "../../api/keys.ts";
+import { sandboxClaimType } from "../../api/sandbox-claim.ts";
+import { sandboxTemplateType } from "../../api/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import { eventually } from "../support/eventually.ts";
+import { sealWritten } from "./phases.ts";
+import { account, answeredOnce } from "./promises.ts";
+import { strike } from "./strike.ts";
+import { home, TestBed } from "./test-bed.ts";
+
+const autoSuspension = { inactivityTimeoutSeconds: 1 };
+
+let bed: TestBed;
+beforeAll(async () => {
+  bed = await TestBed.open({
+    controllers: 2,
+    activators: 2,
+    controllerFlags: ["--activator-vanish-grace=500ms"],
+    podTimes: (name) => ({ scheduleMs: 5, startMs: name.startsWith("slow") ? 1_000 : 5, endMs: 5 }),
+  });
+}, 60_000);
+afterAll(() => bed[Symbol.asyncDispose](), 30_000);
+
+const limit = { timeout: 60_000 };
+const metadata = (name: string) => ({ namespace: home, name });
+
+it(
+  "a claim stays Ready while its sandbox sleeps by inactivity, and a connection to the claim wakes it",
+  limit,
+  async () => {
+    const { client } = bed;
+    const podTemplate = { spec: { containers: [{ name: "main", image: "workload" }], nodeName: "bed" } };
+    await client.create(sandboxTemplateType, { metadata: metadata("tpl"), spec: { podTemplate, autoSuspension } });
+    const pool = { replicas: 1, sandboxTemplateRef: { name: "tpl" } };
+    await client.create(sandboxWarmPoolType, { metadata: metadata("pool"), spec: pool });
+    const spec = { warmPoolRef: { name: "pool" } };
+    await client.create(sandboxClaimType, { metadata: metadata("mine"), spec });
+    const claimed = async () => {
+      const { status } = await client.get(sandboxClaimType, metadata("mine"));
+      const ready = status?.conditions?.find(({ type }) => type === "Ready");
+      return { sandbox: status?.sandbox?.name ?? "", ready: ready?.status, reason: ready?.reason };
+    };
+    await eventually(async () => (await claimed()).ready === "True");
+    const { sandbox } = await claimed();
+    await bed.untilAsleep(sandbox);
+    await eventually(async () => (await claimed()).reason === "SandboxSuspended");
+    expect(await claimed()).toEqual({ sandbox, ready: "True", reason: "SandboxSuspended" });
+    const [first] = bed.activators;
+    if (first) await answeredOnce(first, bed.node.ledger, { sandbox: "mine", body: "wake" });
+    expect((await bed.sandbox(sandbox)).spec.operatingMode).toBe("Running");
+    await eventually(async () => (await claimed()).reason !== "SandboxSuspended" && (await claimed()).ready === "True");
+  },
+);
+
+it(
+  "a controller that is killed with the seal written loses nothing: another one carries the suspension out",
+  limit,
+  async () => {
+    const name = "sealed";
+    const struck = strike(bed, sealWritten, name, async (leader) => leader.program.kill());
+    await bed.create(name, { autoSuspension });
+    await struck;
+    await Promise.all(bed.activators.map((by) => answeredOnce(by, bed.node.ledger, { sandbox: name, body: "now" })));
+    await bed.untilAsleep(name);
+    expect((await bed.sandbox(name)).metadata.annotations).not.toHaveProperty(sealedPodAnnotation);
+  },
+);
+
+it("an activator that is killed while it holds costs nobody who waits elsewhere", limit, async () => {
+  const sandbox = "slow";
+  const { ledger } = bed.node;
+  const [first, second] = bed.activators;
+  if (!first || !second) throw new Error("two activators were asked for");
+  await bed.create(sandbox, { autoSuspension, operatingMode: "Suspended" });
+  await bed.untilAsleep(sandbox);
+  const doomed = [1, 2, 3].map(() => account(first, ledger, { sandbox, body: "a" }));
+  const spared = [1, 2, 3].map(() => answeredOnce(second, ledger, { sandbox, body: "b" }));
+  await eventually(async () => (await bed.sandbox(sandbox)).spec.operatingMode === "Running");
+  await first.kill();
+  await Promise.all(spared);
+  for (const { executions } of await Promise.all(doomed)) expect(executions.length).toBeLessThanOrEqual(1);
+  await bed.untilAsleep(sandbox);
+});
