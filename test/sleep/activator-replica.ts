@@ -70,6 +70,7 @@ export class ActivatorReplica {
       `--health-probe-bind-address=${this.host}:${opsPort}`,
       "--metrics-bind-address=",
       `--drain-bind-address=${this.host}:${drainPortDefault}`,
+      `--tcp-front-bind-address=${this.host}`,
       ...drainFiles,
       "--authz-mode=allow-all",
       "--allow-loopback-pod-ip",
