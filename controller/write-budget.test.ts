@@ -1,0 +1,85 @@
+import { expect, it, vi } from "vitest";
+import { sandboxWarmPoolType } from "../api/sandbox-warm-pool.ts";
+import { systemClock } from "../lib/clock.ts";
+import { type ClaimLab, type LabController, openClaimLab } from "../test/support/claim-lab.ts";
+import type { InterceptedCall } from "../test/support/intercepted-client.ts";
+import { waiting } from "../test/support/sandbox-lab.ts";
+
+// What spec controllers 5.12 allows for each operation, counted over all controllers of the process.
+
+interface Written {
+  readonly lab: ClaimLab;
+  readonly controller: LabController;
+}
+
+/** Waits until the controller has been quiet for a while, and returns what it wrote since `from` as short texts. */
+async function writesSince({ controller }: Written, from: number): Promise<readonly string[]> {
+  for (let seen = -1; seen !== controller.calls.length; ) {
+    seen = controller.calls.length;
+    await systemClock.sleep(150);
+  }
+  return controller.calls
+    .slice(from)
+    .filter(({ verb }) => verb !== "get")
+    .map(inShort);
+}
+
+const inShort = ({ verb, kind, subresource }: InterceptedCall): string =>
+  [verb, kind, ...(subresource ? [subresource] : [])].join(" ");
+
+function counted(writes: readonly string[]): Readonly<Record<string, number>> {
+  const groups = Object.entries(Object.groupBy(writes, (write) => write));
+  return Object.fromEntries(groups.map(([write, all = []]) => [write, all.length]));
+}
+
+async function openFull(replicas: number) {
+  const lab = await openClaimLab();
+  const controller = await lab.startController();
+  await lab.template();
+  await lab.pool(replicas);
+  await vi.waitFor(async () => {
+    const pool = await lab.get(sandboxWarmPoolType, "pool");
+    expect(pool?.status?.readyReplicas).toBe(replicas);
+  }, waiting);
+  return { lab, controller, [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose]() };
+}
+
+it("(5.12) a member of a pool costs two creations, its Pod's name and a few statuses, and nothing once it runs", async () => {
+  const members = 10;
+  await using full = await openFull(members);
+  const { "patch Sandbox status": statuses = 0, ...writes } = counted(await writesSince(full, 0));
+  expect(writes).toMatchObject({ "create Sandbox": members, "create Pod": members, "patch Sandbox": members });
+  // Each is told Pending and Ready, and how often in between depends on when its Pod's statuses come.
+  expect(statuses).toBeGreaterThanOrEqual(members);
+  expect(statuses).toBeLessThanOrEqual(3 * members);
+  expect(writes["patch SandboxWarmPool status"]).toBeLessThanOrEqual(2 * members + 1);
+  expect(writes["create Event"]).toBe(2 * members); // SandboxPodCreated, SandboxReady
+  const others = ["create Sandbox", "create Pod", "patch Sandbox", "patch SandboxWarmPool status", "create Event"];
+  // The template's label and its NetworkPolicy, once for all.
+  expect(Object.keys(writes).filter((write) => !others.includes(write))).toEqual([
+    "patch SandboxTemplate",
+    "create NetworkPolicy",
+  ]);
+});
+
+it("(5.12) a claim of a warm sandbox costs six writes and an event, of which three are its own", async () => {
+  await using full = await openFull(1);
+  await writesSince(full, 0);
+  const from = full.controller.calls.length;
+  await full.lab.claim("task");
+  const claim = await full.lab.untilReady("task");
+  const adopted = claim.status?.sandbox?.name ?? "";
+  await writesSince(full, from);
+  const ofClaim = full.controller.calls
+    .slice(from)
+    .filter(({ verb, name }) => verb !== "get" && (name === "task" || name === adopted || name.startsWith("task.")));
+  const writes = counted(ofClaim.map(inShort));
+  expect(writes).toEqual({
+    "patch SandboxClaim": 2, // assigned, with what was noted; timed
+    "patch SandboxClaim status": 1,
+    "patch Sandbox": 1,
+    "patch Sandbox status": 1, // the generation that the adoption made
+    "patch Pod": 1,
+    "create Event": 1,
+  });
+});
