@@ -51,6 +51,12 @@ it("U1, U2, U6: rewrites what is stored in v1alpha1, and neither a Pod nor what 
       return { kind, name: metadata?.name, spec, status };
     });
   };
+  // The older version has no observedGeneration, so it is not there while that is what is stored.
+  const untilReady = () =>
+    eventually(
+      async () => (await test.pool("p")).status?.readyReplicas === 1 && (await test.membersOf("p")).length === 1,
+      30_000,
+    );
   await storeIn("v1alpha1");
   try {
     // The API server takes note of a changed definition a moment after it has answered.
@@ -61,11 +67,11 @@ it("U1, U2, U6: rewrites what is stored in v1alpha1, and neither a Pod nor what 
       return stored === "v1alpha1";
     }, 20_000);
     await test.apply(poolNamed("p", 1, "t"), sandboxNamed("still"));
-    await test.untilFull("p", 1);
+    await untilReady();
     await test.apply(claimNamed("c", "p"));
     await test.untilBound("c");
     await test.untilAsleep("still");
-    await test.untilFull("p", 1);
+    await untilReady();
   } finally {
     await storeIn("v1beta1");
   }
