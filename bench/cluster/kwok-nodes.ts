@@ -1,8 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, writeFileSync } from "node:fs";
 import type { Kubectl } from "../../cluster/kubectl.ts";
 import type { Layout } from "../../cluster/layout.ts";
+import { waitUntil } from "../../cluster/wait.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { kwokStages } from "./kwok-stages.ts";
 
 /** Where a Pod goes that is to run on a node that only seems to be there. */
 export const onKwok = {
@@ -13,6 +16,7 @@ export const onKwok = {
 // Of the range for benchmarks, and beside those of the cluster's Pods and Services.
 const podRange = "198.19.128.0/18";
 const podsEach = 4_000;
+const settleLimitMs = 60_000;
 
 const nodeNamed = (name: string) => ({
   apiVersion: "v1",
@@ -23,10 +27,6 @@ const nodeNamed = (name: string) => ({
     annotations: { "kwok.x-k8s.io/node": "fake", "node.alpha.kubernetes.io/ttl": "0" },
   },
   spec: { taints: [{ key: "kwok.x-k8s.io/node", value: "fake", effect: "NoSchedule" }] },
-  status: {
-    allocatable: { cpu: "10000", memory: "10Ti", pods: String(podsEach) },
-    capacity: { cpu: "10000", memory: "10Ti", pods: String(podsEach) },
-  },
 });
 
 /**
@@ -38,9 +38,22 @@ export async function startKwokNodes(
   count: number,
   { kubectl, layout }: { readonly kubectl: Kubectl; readonly layout: Layout },
 ): Promise<AsyncDisposable> {
+  const stages = layout.settings("kwok.yaml");
+  writeFileSync(
+    stages,
+    kwokStages(podsEach)
+      .map((each) => JSON.stringify(each))
+      .join("\n---\n"),
+  );
   const log = openSync(layout.log("kwok"), "a");
-  const flags = ["--manage-nodes-with-label-selector=type=kwok", `--cidr=${podRange}`, "--node-ip=198.19.0.1"];
-  const child = spawn(program, [`--kubeconfig=${layout.kubeconfig("admin")}`, ...flags], {
+  const flags = [
+    "--v=WARN",
+    "--manage-nodes-with-label-selector=type=kwok",
+    `--cidr=${podRange}`,
+    "--node-ip=198.19.0.1",
+    "--node-lease-duration-seconds=40",
+  ];
+  const child = spawn(program, [`--config=${stages}`, `--kubeconfig=${layout.kubeconfig("admin")}`, ...flags], {
     stdio: ["ignore", log, log],
     env: {},
   });
@@ -55,6 +68,11 @@ export async function startKwokNodes(
   try {
     await kubectl.apply(names.map(nodeNamed));
     await kubectl.run(["wait", ...names.map((name) => `node/${name}`), "--for=condition=Ready", "--timeout=60s"]);
+    // Until the node controller has seen that too, it takes the nodes' Pods for not ready.
+    const taints = ["get", "node", ...names, "--output=jsonpath={.items[*].spec.taints[*].key}"];
+    const isSettled = async () => !(await kubectl.run(taints)).includes("not-ready");
+    const complaint = () => "kwok's nodes keep their taint";
+    await waitUntil(isSettled, { clock: systemClock, limitMs: settleLimitMs, complaint });
   } catch (error) {
     await stop();
     throw error;

@@ -38,11 +38,14 @@ export async function watchFor<T extends KubeObject, State extends string>(
   const following = (async () => {
     const options = { namespace, resourceVersion: metadata.resourceVersion ?? "0" };
     for await (const event of client.watch(type, options, stop.signal)) {
+      if (event.type === "ERROR") throw new Error(`the watch of ${type.plural} says ${event.object.message}`);
       if (event.type === "ADDED" || event.type === "MODIFIED") note(event.object);
     }
+    throw new Error(`the watch of ${type.plural} has ended`);
   })().catch((error: unknown) => {
     if (!stop.signal.aborted) throw error;
   });
+  following.catch(() => {}); // whoever waits is told
 
   return {
     at: (state, name) => of(state).get(name),
@@ -60,7 +63,7 @@ export async function watchFor<T extends KubeObject, State extends string>(
     },
     async [Symbol.asyncDispose]() {
       stop.abort();
-      await following;
+      await Promise.allSettled([following]);
     },
   };
 }
