@@ -56,6 +56,11 @@ describe("an activator port", () => {
     const freed = slice({ sandboxUid: "u1", freedAt: "2026-01-01T10:05:00Z" });
     expect(standingOf(10_001, [freed])).toBeUndefined();
     expect(standingOf(10_001, [freed, slice({ sandboxUid: "u2" }, "10:06:00")])).toBeUndefined();
+    const freedPorts = [{ activatorPort: 10_001, freedAt: "2026-01-01T10:05:00Z" }];
+    const undeclared = slice({ sandboxUid: "u1", ports: [port(10_002)], freedPorts });
+    expect(portsNamedBy(undeclared)).toEqual([10_002, 10_001]);
+    expect(standingOf(10_001, [undeclared, slice({ sandboxUid: "u2" }, "10:06:00")])).toBeUndefined();
+    expect(standingOf(10_002, [undeclared])?.sandboxUid).toBe("u1");
   });
 });
 
@@ -70,10 +75,13 @@ describe("the ports that a slice names", () => {
     expect(portsNamedBy(slice({ sandboxUid: "u1", ports }))).toEqual([10_000, 31_999]);
   });
 
-  it.each(["", "{", "[]", "null", JSON.stringify({ sandboxName: "nova" })])("are none where it says %j", (text) => {
-    expect(portsNamedBy(written(text))).toEqual([]);
-    expect(standingOf(10_001, [written(text)])).toBeUndefined();
-  });
+  it.each(["", "{", "[]", "null", JSON.stringify({ sandboxName: "nova" })])(
+    "are those that it lists where nobody can read what it says (%j), and stand for nothing",
+    (text) => {
+      expect(portsNamedBy(written(text))).toEqual([10_001]);
+      expect(standingOf(10_001, [written(text), slice({ sandboxUid: "u2" }, "10:06:00")])).toBeUndefined();
+    },
+  );
 
   it("are read anew when the slice changes", () => {
     const front = { sandboxName: "nova", sandboxUid: "u1", ports: [port(10_007)] };

@@ -11,16 +11,22 @@ export interface Standing {
   readonly containerPort: number;
 }
 
-/** The activator ports that a slice names, for whoever looks up who names a port. */
+/**
+ * The activator ports about which a slice says something, for whoever looks up who names a port: in use, freed, or, where its
+ * annotation cannot be read, listed, for somebody may be led there.
+ */
 export function portsNamedBy(slice: Stored<EndpointSlice>): readonly number[] {
-  const ports = frontOf(slice)?.ports ?? [];
-  return [...new Set(ports.map(({ activatorPort }) => activatorPort))].filter(isOurs);
+  const front = frontOf(slice);
+  const ports = front
+    ? [...front.ports, ...(front.freedPorts ?? [])].map(({ activatorPort }) => activatorPort)
+    : (slice.ports ?? []).flatMap(({ port }) => port ?? []);
+  return [...new Set(ports)].filter(isOurs);
 }
 
 /**
  * What a port stands for, of all slices that name it; undefined: nothing, and nobody listens there. Of several the oldest
- * counts, by creation and then by UID. One that is freed counts as well, and stands for nothing: a client may still hold an
- * address that once led to its sandbox.
+ * counts, by creation and then by UID. One that has freed it counts as well, and stands for nothing: a client may still hold
+ * an address that once led to its sandbox.
  */
 export function standingOf(activatorPort: number, naming: readonly Stored<EndpointSlice>[]): Standing | undefined {
   const [slice] = [...naming].sort(byAge);

@@ -1,0 +1,159 @@
+// `npm run bench:tcp`: what ports of sandboxes and connections that wait on them weigh, and how fast those are let go.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { drainPaths, listeningPortsLimit, parseListeningPorts } from "../../api/drain-protocol.ts";
+import { connectionFor } from "../../kube/connection.ts";
+import { createKubeClient } from "../../kube/http-client.ts";
+import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
+import { startMemoryApiServer } from "../../kube/memory/start-memory-api-server.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { residentBytes } from "../proxy/process-cost.ts";
+import { spreadOf, spreadTable } from "../statistics.ts";
+import { containerPort, makeSandboxes, makeSlices, type Pair } from "./world.ts";
+
+const { values } = parseArgs({
+  options: {
+    sandboxes: { type: "string", default: "10000" },
+    connections: { type: "string", default: "10000" },
+    /** Over so many of the sandboxes. */
+    over: { type: "string", default: "100" },
+  },
+});
+const [sandboxes, connections, over] = [values.sandboxes, values.connections, values.over].map(Number) as [
+  number,
+  number,
+  number,
+];
+const opsPort = 19_101;
+const drainPort = 19_102;
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+const fixed = (value: number) => value.toFixed(1);
+
+const directory = mkdtempSync(join(tmpdir(), "rouse-tcp-"));
+try {
+  await run();
+} finally {
+  rmSync(directory, { recursive: true, force: true });
+}
+
+async function run(): Promise<void> {
+  const parts = { clock: systemClock, log: silentLogger, host: "127.0.0.1", port: 0, kinds: servedKinds() };
+  await using api = await startMemoryApiServer(parts);
+  await using client = createKubeClient(connectionFor({ server: api.url }), { userAgent: "rouse-bench" });
+  const uids = await makeSandboxes(client, sandboxes);
+  await using activator = await startActivator(api.url);
+  await settled(activator.pid);
+  const withoutListeners = residentBytes(activator.pid);
+  const pairs = await makeSlices(client, uids);
+  const { pair: listenerBytes, seconds } = await confirmAll(pairs, activator.pid, withoutListeners);
+  say(`${pairs.length} ports: ${fixed(listenerBytes / 1024)} KiB each, the last ${fixed(seconds)} s after its slice.`);
+  await holdAndRelease(pairs.slice(0, over), activator.pid);
+  say(`The activator's loop stood still for at most ${await metric("nodejs_eventloop_lag_max_seconds")} s.`);
+}
+
+async function confirmAll(pairs: readonly Pair[], pid: number, beforeBytes: number) {
+  const beganMs = systemClock.ticksMs();
+  for (let from = 0; from < pairs.length; from += listeningPortsLimit) {
+    const ports = pairs.slice(from, from + listeningPortsLimit);
+    while ((await ask(ports)) < ports.length) await delay(20);
+  }
+  const seconds = (systemClock.ticksMs() - beganMs) / 1000;
+  await settled(pid);
+  return { pair: (residentBytes(pid) - beforeBytes) / pairs.length, seconds };
+}
+
+async function ask(ports: readonly Pair[]): Promise<number> {
+  const url = `http://127.0.0.1:${drainPort}${drainPaths.listening}`;
+  const answer = await fetch(url, { method: "POST", body: JSON.stringify({ ports }) });
+  return parseListeningPorts(await answer.json())?.ports.length ?? 0;
+}
+
+/** All wait for ports that do not accept; from the moment these do, each is to hear its greeting. */
+async function holdAndRelease(pairs: readonly Pair[], pid: number): Promise<void> {
+  const beforeBytes = residentBytes(pid);
+  const clients: Promise<number>[] = [];
+  const sockets: Socket[] = [];
+  for (let n = 0; n < connections; n += 1) {
+    const socket = connect(pairs[n % pairs.length]?.activatorPort ?? 0, "127.0.0.1");
+    sockets.push(socket);
+    const failed = once(socket, "close").then(() => Number.NaN);
+    clients.push(
+      Promise.race([once(socket, "data").then(() => systemClock.ticksMs()), failed.catch(() => Number.NaN)]),
+    );
+    socket.on("error", () => {});
+    if (n % 256 === 0) await delay(5);
+  }
+  while (Number(await metric("rouse_activator_held_requests")) < connections) await delay(50);
+  await settled(pid);
+  const heldBytes = (residentBytes(pid) - beforeBytes) / connections;
+  const server = createServer((socket) => void socket.on("error", () => {}).write("hello\n"));
+  await once(server.listen({ port: containerPort, host: "127.0.0.1", backlog: 4_096 }), "listening");
+  const openMs = systemClock.ticksMs();
+  const greetedMs = await Promise.all(clients);
+  const taxes = greetedMs.filter((ms) => !Number.isNaN(ms)).map((ms) => ms - openMs);
+  say(`${connections} connections to ${pairs.length} sandboxes: ${fixed(heldBytes / 1024)} KiB each while they wait;`);
+  say(`${taxes.length} of them were carried, after the port had opened:\n`);
+  say(spreadTable([["from open port to first byte", spreadOf(taxes)]]));
+  for (const socket of sockets) socket.destroy();
+  server.close();
+}
+
+/** Waits until the process no longer grows or shrinks by much. */
+async function settled(pid: number): Promise<void> {
+  for (let beforeBytes = 0; Math.abs(residentBytes(pid) - beforeBytes) > 524_288; await delay(1_500)) {
+    beforeBytes = residentBytes(pid);
+  }
+}
+
+async function metric(name: string): Promise<string> {
+  const text = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
+  return (
+    text
+      .split("\n")
+      .find((line) => line.startsWith(`${name} `))
+      ?.slice(name.length + 1) ?? "?"
+  );
+}
+
+async function startActivator(server: string): Promise<AsyncDisposable & { readonly pid: number }> {
+  const context = { name: "bench", context: { cluster: "bench", user: "bench" } };
+  const kubeconfig = join(directory, "kubeconfig");
+  const named = { clusters: [{ name: "bench", cluster: { server } }], users: [{ name: "bench", user: {} }] };
+  const config = { apiVersion: "v1", kind: "Config", ...named, contexts: [context], "current-context": "bench" };
+  writeFileSync(kubeconfig, JSON.stringify(config));
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [
+      join(import.meta.dirname, "..", "..", "activator", "main.ts"),
+      ...[`--kubeconfig=${kubeconfig}`, "--http-bind-address=127.0.0.1:0", "--metrics-bind-address="],
+      ...[`--health-probe-bind-address=127.0.0.1:${opsPort}`, "--authz-mode=allow-all", "--allow-loopback-pod-ip"],
+      ...[`--drain-bind-address=127.0.0.1:${drainPort}`, "--tcp-front-bind-address=127.0.0.1", "--log-level=error"],
+      ...["--held-max-total=50000", "--held-max-per-namespace=50000", "--held-max-per-sandbox=50000"],
+    ],
+    { stdio: ["ignore", "ignore", "inherit"] },
+  );
+  const isReady = () =>
+    fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) {
+    if (child.exitCode !== null) throw new Error("the activator did not start");
+    await delay(100);
+  }
+  return {
+    pid: child.pid ?? 0,
+    async [Symbol.asyncDispose]() {
+      const gone = once(child, "exit");
+      child.kill("SIGKILL");
+      await gone;
+    },
+  };
+}
