@@ -33,6 +33,8 @@ const [sandboxes, connections, over] = [values.sandboxes, values.connections, va
 ];
 const opsPort = 19_101;
 const drainPort = 19_102;
+/** Not where everybody else on this machine listens. */
+const frontHost = "127.88.0.1";
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const fixed = (value: number) => value.toFixed(1);
 
@@ -52,27 +54,32 @@ async function run(): Promise<void> {
   await settled(activator.pid);
   const withoutListeners = residentBytes(activator.pid);
   const pairs = await makeSlices(client, uids);
-  const { pair: listenerBytes, seconds } = await confirmAll(pairs, activator.pid, withoutListeners);
-  say(`${pairs.length} ports: ${fixed(listenerBytes / 1024)} KiB each, the last ${fixed(seconds)} s after its slice.`);
-  await holdAndRelease(pairs.slice(0, over), activator.pid);
+  const beganMs = systemClock.ticksMs();
+  const confirmed = await confirmAll(pairs);
+  const seconds = (systemClock.ticksMs() - beganMs) / 1000;
+  await settled(activator.pid);
+  const bytes = (residentBytes(activator.pid) - withoutListeners) / confirmed.length;
+  say(`${confirmed.length} ports: ${fixed(bytes / 1024)} KiB each, the last ${fixed(seconds)} s after the last slice.`);
+  await holdAndRelease(confirmed.slice(0, over), activator.pid);
   say(`The activator's loop stood still for at most ${await metric("nodejs_eventloop_lag_max_seconds")} s.`);
 }
 
-async function confirmAll(pairs: readonly Pair[], pid: number, beforeBytes: number) {
-  const beganMs = systemClock.ticksMs();
+/** Those that are accepted on. A few may belong to other programs that listen on every address. */
+async function confirmAll(pairs: readonly Pair[]): Promise<readonly Pair[]> {
+  const confirmed: Pair[] = [];
   for (let from = 0; from < pairs.length; from += listeningPortsLimit) {
     const ports = pairs.slice(from, from + listeningPortsLimit);
-    while ((await ask(ports)) < ports.length) await delay(20);
+    let answered = await ask(ports);
+    while (answered.length < ports.length * 0.99) answered = await ask(ports);
+    confirmed.push(...answered);
   }
-  const seconds = (systemClock.ticksMs() - beganMs) / 1000;
-  await settled(pid);
-  return { pair: (residentBytes(pid) - beforeBytes) / pairs.length, seconds };
+  return confirmed;
 }
 
-async function ask(ports: readonly Pair[]): Promise<number> {
+async function ask(ports: readonly Pair[]): Promise<readonly Pair[]> {
   const url = `http://127.0.0.1:${drainPort}${drainPaths.listening}`;
   const answer = await fetch(url, { method: "POST", body: JSON.stringify({ ports }) });
-  return parseListeningPorts(await answer.json())?.ports.length ?? 0;
+  return parseListeningPorts(await answer.json())?.ports ?? [];
 }
 
 /** All wait for ports that do not accept; from the moment these do, each is to hear its greeting. */
@@ -81,7 +88,7 @@ async function holdAndRelease(pairs: readonly Pair[], pid: number): Promise<void
   const clients: Promise<number>[] = [];
   const sockets: Socket[] = [];
   for (let n = 0; n < connections; n += 1) {
-    const socket = connect(pairs[n % pairs.length]?.activatorPort ?? 0, "127.0.0.1");
+    const socket = connect(pairs[n % pairs.length]?.activatorPort ?? 0, frontHost);
     sockets.push(socket);
     const failed = once(socket, "close").then(() => Number.NaN);
     clients.push(
@@ -134,7 +141,7 @@ async function startActivator(server: string): Promise<AsyncDisposable & { reado
       join(import.meta.dirname, "..", "..", "activator", "main.ts"),
       ...[`--kubeconfig=${kubeconfig}`, "--http-bind-address=127.0.0.1:0", "--metrics-bind-address="],
       ...[`--health-probe-bind-address=127.0.0.1:${opsPort}`, "--authz-mode=allow-all", "--allow-loopback-pod-ip"],
-      ...[`--drain-bind-address=127.0.0.1:${drainPort}`, "--tcp-front-bind-address=127.0.0.1", "--log-level=error"],
+      ...[`--drain-bind-address=127.0.0.1:${drainPort}`, `--tcp-front-bind-address=${frontHost}`, "--log-level=error"],
       ...["--held-max-total=50000", "--held-max-per-namespace=50000", "--held-max-per-sandbox=50000"],
     ],
     { stdio: ["ignore", "ignore", "inherit"] },
