@@ -65,14 +65,18 @@ http {
 `;
 }
 
-/** haproxy: one thread, reused connections, an access log on standard output. */
+/**
+ * haproxy: one thread, reused connections, an access log on standard output. It would want descriptors for a connection
+ * behind each one before it, which it never makes here.
+ */
 export function haproxy(): string {
   const hosts = Array.from({ length: hostsMax }, (_, n) => n);
   const backends = hosts.map((n) => `backend h${n}\n  server s 127.0.0.1:${ports.files} pool-max-conn 20`).join("\n");
   return `
 global
   nbthread 1
-  maxconn 4000
+  maxconn 15000
+  no strict-limits
   log stdout format raw local0
   stats timeout 1s
 defaults
@@ -84,14 +88,18 @@ defaults
   timeout client 60s
   timeout server 60s
   timeout connect 5s
+  timeout queue 60s
   timeout tunnel 1h
 frontend proxy
   bind 127.0.0.1:${ports.proxy}
   http-request set-header X-Forwarded-Host %[req.hdr(host)]
   http-request set-header X-Forwarded-Proto http
   use_backend streams if { path_beg /up /chunked /ws }
+  use_backend held if { path_beg /held }
   use_backend %[req.hdr(host),field(3,-),field(1,.),regsub(^s,h)] if { req.hdr(host) -m beg ${ports.files}-- }
   default_backend h0
+backend held
+  server s 127.0.0.1:${ports.held} maxconn 256
 backend streams
   server s 127.0.0.1:${ports.streams} pool-max-conn 64
 ${backends}

@@ -3,7 +3,7 @@ import { Agent, createServer, type IncomingMessage, type ServerResponse } from "
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { ports } from "./ports.ts";
+import { portOf, ports } from "./ports.ts";
 
 interface HttpProxy {
   web(request: IncomingMessage, response: ServerResponse, options: { readonly target: string }): void;
@@ -21,7 +21,7 @@ const { createProxyServer }: { createProxyServer(options: object): HttpProxy } =
 
 const proxy = createProxyServer({ agent: new Agent({ keepAlive: true, maxSockets: 256 }), xfwd: true });
 proxy.on("error", (_, __, response) => void response.destroy());
-const targetOf = (path = "/") => `http://127.0.0.1:${/^\/(?:up|chunked|ws)/.test(path) ? ports.streams : ports.files}`;
+const targetOf = (path = "/") => `http://127.0.0.1:${portOf(path)}`;
 
 const server = createServer((request, response) => proxy.web(request, response, { target: targetOf(request.url) }));
 server.on("upgrade", (request, socket, head) => proxy.ws(request, socket, head, { target: targetOf(request.url) }));

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { hostOf, hostsMax, ports } from "./ports.ts";
+import { hostOf, hostsMax, portOf, ports } from "./ports.ts";
 import { cores } from "./subjects.ts";
 
 const run = promisify(execFile);
@@ -28,7 +28,7 @@ export interface LoadResult {
 export async function runLoad(load: Load, seconds: number, directory: string): Promise<LoadResult> {
   const script = join(directory, "load.lua");
   writeFileSync(script, scriptOf(load));
-  const port = /^\/(?:up|chunked)/.test(load.path) ? ports.streams : ports.files;
+  const port = portOf(load.path);
   const url = `http://127.0.0.1:${ports.proxy}${load.path}`;
   const flags = ["-t1", `-c${load.connections}`, `-d${seconds}`, "-s", script, "-H", `Host: ${hostOf(port)}`, url];
   const { stdout } = await run("taskset", ["-c", cores.rest, "wrk", ...flags]);

@@ -1,9 +1,8 @@
 // A process of its own: the plainest proxy that node:http allows, with a keep-alive agent.
 import { Agent, createServer, request } from "node:http";
-import { ports } from "./ports.ts";
+import { portOf, ports } from "./ports.ts";
 
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });
-const portOf = (path: string) => (/^\/(?:up|chunked|ws)/.test(path) ? ports.streams : ports.files);
 
 const server = createServer((incoming, response) => {
   const path = incoming.url ?? "/";

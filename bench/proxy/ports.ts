@@ -1,14 +1,20 @@
 /** Where everything listens; fixed, so that the configuration of every proxy can be read and tried by hand. */
 export const ports = {
   /** nginx as a back-end: small answers and files. */
-  files: 19_001,
+  files: 29_001,
   /** Our own back-end: uploads, chunks and WebSockets. */
-  streams: 19_002,
-  /** Nothing listens here until held requests are released. */
-  held: 19_003,
-  proxy: 19_100,
-  ops: 19_101,
+  streams: 29_002,
+  /** Nothing listens here, or nothing is answered, until held requests are released. */
+  held: 29_003,
+  proxy: 29_100,
+  ops: 29_101,
 } as const;
+
+/** Which back-end a path is for, where the host does not say it. */
+export function portOf(path: string): number {
+  if (path.startsWith("/held")) return ports.held;
+  return /^\/(?:up|chunked|ws)/.test(path) ? ports.streams : ports.files;
+}
 
 export const hostsMax = 1_000;
 

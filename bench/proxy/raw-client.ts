@@ -1,16 +1,17 @@
-// A process of its own, on the core of the load: `latency SECONDS` or `echo SECONDS` or `held COUNT`; prints JSON.
-import { connect, createServer, type Socket } from "node:net";
+// A process of its own, on the core of the load: `latency SECONDS`, `echo SECONDS` or `held COUNT closed|silent`; prints JSON.
+import { connect, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { spreadOf } from "../statistics.ts";
+import { HeldBackend } from "./held-backend.ts";
 import { hostOf, ports, webSocketKey } from "./ports.ts";
 
-const [scenario = "latency", amount = "5"] = process.argv.slice(2);
+const [scenario = "latency", amount = "5", port = "closed"] = process.argv.slice(2);
 const result =
   scenario === "latency"
     ? await latency(Number(amount))
     : scenario === "echo"
       ? await echo(Number(amount))
-      : await held(Number(amount));
+      : await held(Number(amount), port === "silent");
 process.stdout.write(`${JSON.stringify(result)}\n`);
 process.exit(0);
 
@@ -85,9 +86,14 @@ async function echo(seconds: number) {
   return { messages, seconds: tookSeconds };
 }
 
-/** So many requests to a port that is closed; waits for a line on standard input, opens it, and waits for the answers. */
-async function held(count: number) {
-  const text = `GET / HTTP/1.1\r\nHost: ${hostOf(ports.held)}\r\n\r\n`;
+/**
+ * So many requests to a port that is closed, or that says nothing; waits for a line on standard input, has the port
+ * answer, and waits for all answers.
+ */
+async function held(count: number, silent: boolean) {
+  const text = `GET /held HTTP/1.1\r\nHost: ${hostOf(ports.held)}\r\n\r\n`;
+  const backend = new HeldBackend();
+  if (silent) await backend.listen();
   const sockets: Socket[] = [];
   for (let at = 0; at < count; at += 100) sockets.push(...(await Promise.all(Array.from({ length: 100 }, open))));
   let [answered, good] = [0, 0];
@@ -103,14 +109,9 @@ async function held(count: number) {
   }
   process.stdout.write("held\n");
   await new Promise((resolve) => process.stdin.once("data", resolve));
-  const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-  let connections = 0;
-  const server = createServer((socket) => {
-    connections += 1;
-    socket.on("error", () => {}).on("data", () => socket.write(answer));
-  });
-  server.listen({ port: ports.held, host: "127.0.0.1", backlog: 4_096 });
   const beganMs = performance.now();
+  if (!silent) void backend.listen();
+  backend.answer();
   await all.promise;
-  return { answered, good, connections, releasedMs: performance.now() - beganMs };
+  return { answered, good, connections: backend.connections, releasedMs: performance.now() - beganMs };
 }

@@ -7,8 +7,14 @@ export interface Measurement {
   /** Milliseconds. */
   readonly p50?: number;
   readonly p99?: number;
+  /** Of held requests: what each weighs, how long until all were answered, how long the loop did nothing else. */
+  readonly kibibytesEach?: number;
+  readonly releasedMs?: number;
+  readonly blockedMs?: number;
   readonly failures: number;
 }
+
+type Figure = "perSecond" | "perCpuSecond" | "p50" | "p99" | "kibibytesEach" | "releasedMs" | "blockedMs";
 
 /** Medians over the rounds, as Markdown: how many a second, how many for each CPU second, how long each took. */
 export function report(measurements: readonly Measurement[]): string {
@@ -18,11 +24,18 @@ export function report(measurements: readonly Measurement[]): string {
     const of = (proxy: string) => measurements.filter((each) => each.scenario === scenario && each.proxy === proxy);
     const row = (what: string, cell: (of: readonly Measurement[]) => string) =>
       `| ${scenario}${what} | ${proxies.map((proxy) => cell(of(proxy))).join(" | ")} |`;
-    const timed = measurements.some((each) => each.scenario === scenario && each.p50 !== undefined);
-    if (timed) {
+    const has = (key: Figure) => measurements.some((each) => each.scenario === scenario && each[key] !== undefined);
+    if (has("kibibytesEach")) {
       return [
-        row(", p50 ms", (all) => medianOf(all, "p50").toFixed(2)),
-        row(", p99 ms", (all) => medianOf(all, "p99").toFixed(2)),
+        row(", KiB each", (all) => fixed(medianOf(all, "kibibytesEach"), 1)),
+        row(", released within ms", (all) => withFailures(all, fixed(medianOf(all, "releasedMs"), 0))),
+        row(", loop blocked for ms", (all) => fixed(medianOf(all, "blockedMs"), 0)),
+      ];
+    }
+    if (has("p50")) {
+      return [
+        row(", p50 ms", (all) => withFailures(all, fixed(medianOf(all, "p50"), 2))),
+        row(", p99 ms", (all) => fixed(medianOf(all, "p99"), 2)),
       ];
     }
     return [
@@ -33,6 +46,9 @@ export function report(measurements: readonly Measurement[]): string {
   return [`| | ${proxies.join(" | ")} |`, `| --- |${proxies.map(() => " ---: |").join("")}`, ...rows, ""].join("\n");
 }
 
+/** A proxy that tells no such figure has a dash. */
+const fixed = (value: number, digits: number) => (Number.isNaN(value) ? "–" : value.toFixed(digits));
+
 const whole = (value: number) => Math.round(value).toLocaleString("en");
 
 function withFailures(measurements: readonly Measurement[], text: string): string {
@@ -40,7 +56,7 @@ function withFailures(measurements: readonly Measurement[], text: string): strin
   return failures === 0 ? text : `${text} (${failures} failed)`;
 }
 
-function medianOf(measurements: readonly Measurement[], key: "perSecond" | "perCpuSecond" | "p50" | "p99"): number {
+function medianOf(measurements: readonly Measurement[], key: Figure): number {
   const values = measurements.map((each) => each[key] ?? Number.NaN).sort((a, b) => a - b);
   return values[Math.floor(values.length / 2)] ?? Number.NaN;
 }

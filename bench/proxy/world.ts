@@ -34,7 +34,8 @@ function sandboxNamed(name: string): Sandbox {
   return {
     ...{ apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox" },
     metadata: { name, namespace: "default" },
-    spec: { podTemplate, operatingMode: "Running" },
+    // While its Pod is that young a closed port may still open, and whoever asks for it is held.
+    spec: { podTemplate, operatingMode: "Running", autoResume: { timeoutSeconds: 3_600 } },
   };
 }
 
