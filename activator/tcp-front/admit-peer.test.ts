@@ -11,7 +11,7 @@ import { startCluster } from "../sandbox/cluster.ts";
 import { refusalOf } from "./admit-peer.ts";
 
 const peer = "10.1.2.3";
-const stays = { peer, onLeave: () => {} };
+const stays = { peer, left: false, onLeave: () => {} };
 
 async function given(spec: Partial<SandboxSpec> = {}) {
   await using opened = new AsyncDisposableStack();
@@ -83,7 +83,7 @@ describe("a Pod that connects", () => {
   it("and leaves is waited for no longer", async () => {
     await using world = await given();
     let leave: (() => void) | undefined;
-    const asked = world.ask({}, { peer, onLeave: (listener?: () => void) => (leave = listener) });
+    const asked = world.ask({}, { ...stays, onLeave: (listener?: () => void) => (leave = listener) });
     leave?.();
     expect(await asked).toBe("NoPod");
     expect(world.clock.pending).toBe(0);

@@ -7,7 +7,7 @@ import type { Standing } from "./standings.ts";
 import type { TcpClient } from "./tcp-client.ts";
 
 /** Who asks to come in. */
-export type Caller = Pick<TcpClient, "peer" | "onLeave">;
+export type Caller = Pick<TcpClient, "peer" | "left" | "onLeave">;
 
 export interface Doorkeeper {
   readonly cluster: Pick<Cluster, "sandbox" | "podsAt" | "listen" | "listenAt">;
@@ -59,7 +59,7 @@ async function waitForPeer(
     ofPeer.reset();
     ofSandbox.reset();
     const refusal = look(client.peer, standing, doorkeeper);
-    if (refusal === undefined || over.signal.aborted) return refusal;
+    if (refusal === undefined || over.signal.aborted || client.left) return refusal;
     await Promise.race([ofPeer.next(), ofSandbox.next(), ended]);
   }
 }

@@ -1,14 +1,64 @@
+import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
 import { endpointSliceType, tcpFrontSliceName } from "../../api/tcp-front.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { greeter, openTcpWorld, talkTo, tcpProgram } from "../../test/support/tcp-front-lab.ts";
+import {
+  allocate,
+  freeFrontPort,
+  greeter,
+  openTcpWorld,
+  talkTo,
+  tcpPort,
+  tcpProgram,
+} from "../../test/support/tcp-front-lab.ts";
+import { parseActivatorConfig } from "../config.ts";
+import { startActivator } from "../start.ts";
 
 const endpoints = [{ addresses: ["127.0.0.1"] }];
+/** An API server that does not list this kind before it is let. */
+function withheld(client: KubeClient, plural: string) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const list: KubeClient["list"] = async (type, ...more) => {
+    if (type.plural === plural) await promise;
+    return client.list(type, ...more);
+  };
+  return { client: Object.assign(Object.create(client), { list }) as KubeClient, let: resolve };
+}
+
 const bye = async (port: number) => {
   using client = await talkTo(port);
   client.socket.end();
   return await client.until("bye\n");
 };
+
+describe("a replica that starts", () => {
+  it.each(["sandboxes", "pods", "endpointslices"])("listens to nobody before it has seen all %s", async (plural) => {
+    await using world = await openTcpWorld();
+    await world.awake("nova", tcpProgram(greeter("nova")));
+    const activatorPort = await freeFrontPort();
+    const { uid = "" } = (await world.sandbox("nova")).metadata;
+    const flags = [
+      "--http-bind-address=127.0.0.1:0",
+      "--health-probe-bind-address=127.0.0.1:0",
+      "--authz-mode=allow-all",
+    ];
+    const here = ["--drain-bind-address=127.0.0.1:0", "--tcp-front-bind-address=127.88.1.1", "--metrics-bind-address="];
+    const config = parseActivatorConfig([...flags, ...here, "--allow-loopback-pod-ip"]);
+    const { client, let: see } = withheld(world.api.client, plural);
+    const registry = new Registry();
+    await using _second = await startActivator(config, { client, registry, clock: systemClock, log: silentLogger });
+    await allocate(world.api.client, { name: "nova", uid }, { activatorPort, containerPort: tcpPort });
+    await eventually(() => world.confirms(activatorPort, uid));
+    await expect(talkTo(activatorPort, "127.88.1.1")).rejects.toThrow("ECONNREFUSED");
+    see();
+    await eventually(async () => (await registry.metrics()).includes("rouse_activator_tcp_listeners 1"));
+    using guest = await talkTo(activatorPort, "127.88.1.1");
+    await guest.until("hello from nova");
+  });
+});
 
 describe("a replica that leaves", () => {
   it("accepts for as long as a slice lists it, and goes once what it carries has ended", async () => {
