@@ -180,8 +180,10 @@ describe("a sandbox that stops to be woken by connections", () => {
     expect(frontOf(again)).not.toHaveProperty("freedAt");
     expect((await lab.service())?.spec?.clusterIP).not.toBe("None");
   });
+});
 
-  it("leads nowhere in the name of a Service that is somebody else's", async () => {
+describe("a Service of the sandbox's name that is somebody else's", () => {
+  it("is led nowhere by us", async () => {
     await using lab = await openFrontLab();
     await using _controller = await lab.startController();
     const sandbox = await lab.create({ service: false });
