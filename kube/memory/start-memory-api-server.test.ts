@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { configMapType, eventType, namespaceType, podType } from "../../api/core.ts";
+import { configMapType, eventType, namespaceType, podType, serviceType } from "../../api/core.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { PodLogRefused, type PodLogSource } from "./pod-log-source.ts";
@@ -75,6 +75,22 @@ describe("the API server in memory", () => {
       body: { data: { color: "red" } },
     });
     expect(Number(changed.metadata.resourceVersion)).toBeGreaterThan(Number(version));
+  });
+
+  it("gives the address of a Service to no other after a restart", async () => {
+    using dir = temporaryDir();
+    const web = { namespace: "default", name: "web" };
+    const spec = { ports: [{ port: 80 }] };
+    let clusterIP = "";
+    {
+      await using api = await openMemoryApi({ dataDir: dir.path });
+      clusterIP = (await api.client.create(serviceType, { metadata: web, spec })).spec?.clusterIP ?? "";
+    }
+    await using api = await openMemoryApi({ dataDir: dir.path });
+    const other = { ...web, name: "other" };
+    const asking = api.client.create(serviceType, { metadata: other, spec: { ...spec, clusterIP } });
+    await expect(asking).rejects.toThrow("provided IP is already allocated");
+    expect((await api.client.create(serviceType, { metadata: other, spec })).spec?.clusterIP).not.toBe(clusterIP);
   });
 
   it("finishes after a restart what it had begun to delete", async () => {
