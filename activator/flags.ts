@@ -51,7 +51,11 @@ export const activatorFlags = {
   "headers-timeout": flag.duration(10_000, "longest time a request head may take to arrive", positive),
   "keep-alive-timeout": flag.duration(120_000, "how long idle connections of clients are kept", positive),
   "max-header-bytes": flag.integer(65_536, "longest request or response head", positive),
-  "max-connections": flag.integer(50_000, "connections of clients at once; those beyond are closed unread", positive),
+  "max-connections": flag.integer(
+    50_000,
+    "connections of clients at once, and as many to ports of sandboxes; those beyond are closed unread",
+    positive,
+  ),
   "max-idle-upstream": flag.integer(20, "idle connections kept for each port of a sandbox; 0 means none", notNegative),
   "held-max-total": flag.integer(10_000, "requests that may wait at once", positive),
   "held-max-per-namespace": flag.integer(5_000, "requests that may wait for sandboxes of one namespace", positive),

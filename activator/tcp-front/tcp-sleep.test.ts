@@ -78,6 +78,39 @@ describe("a raw connection that is open", () => {
   });
 });
 
+describe("a byte on a quiet connection while its sandbox goes to sleep", () => {
+  it("is answered, or finds the connection ended: it is never lost in silence", async () => {
+    await using world = await openTcpWorld();
+    const { port } = await connected(world, "Data");
+    const { uid = "" } = (await world.sandbox("nova")).metadata;
+    const unheard: string[] = [];
+    for (let round = 0; round < 12; round += 1) {
+      const talks = await Promise.all(Array.from({ length: 5 }, () => talkTo(port)));
+      await Promise.all(talks.map((talk) => talk.until("hello from nova\n")));
+      const [pod] = (await world.api.client.list(podType, { namespace: "default" })).items;
+      const body = JSON.stringify({ sandbox: { ...nova, uid }, podUid: pod?.metadata.uid });
+      const url = `http://127.0.0.1:${world.activator.drainPort}${drainPaths.promise}`;
+      const promised = fetch(url, { method: "POST", body });
+      for (const talk of talks) {
+        for (let turn = 0; turn < round % 8; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        talk.send("a byte\n");
+      }
+      await promised;
+      // At the promise, whatever was said before. What was answered was answered whole.
+      for (const talk of talks) {
+        await talk.over();
+        if (!/^hello from nova\n(nova: a byte\n)?$/.test(talk.received)) unheard.push(talk.received);
+      }
+      await world.api.client.patch(sandboxType, nova, {
+        type: "merge",
+        body: { spec: { operatingMode: "Suspended" } },
+      });
+    }
+    expect(unheard).toEqual([]);
+    await eventually(() => world.hasMetric('rouse_activator_tcp_connections{state="carried"} 0'));
+  });
+});
+
 describe("a raw connection that comes during a suspension", () => {
   it("is held, counts, and is carried to the next Pod", async () => {
     await using world = await openTcpWorld();
