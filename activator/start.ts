@@ -96,9 +96,12 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const accessLog = config.accessLog && parts.log.isLevelEnabled("info") ? accessLogOf(parts) : undefined;
   if (accessLog) started.use(accessLog);
   const waker = new Waker(parts.client, config.wakes, clock);
-  const onWoken = books.woken.bind(books);
-  const stirring = started.use(new Stirring({ ...parts, cluster, bonds: books.bonds, waker, onWoken }));
   const wakes = createWakeMetrics(registry, config.slots.total);
+  const onWoken: Books["woken"] = (...wake) => {
+    wakes.stirred();
+    books.woken(...wake);
+  };
+  const stirring = started.use(new Stirring({ ...parts, cluster, bonds: books.bonds, waker, onWoken }));
   const middle = { cluster, claims, authorizer, requests, wakes, accessLog, books, waker, stirring };
   const world = buildWorld(config, { ...parts, ...wires, ...middle });
   const state = { draining: false };

@@ -35,6 +35,7 @@ export class Observer {
 
 /** What happened to one request. */
 export class Story extends WakeRecord {
+  protected readonly trigger = "request";
   readonly #incoming: Incoming;
   readonly #options: ObserverOptions;
   #routed: Routed | undefined;

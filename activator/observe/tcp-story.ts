@@ -21,6 +21,7 @@ export interface TcpStoryOptions extends WakeRecordOptions {
 
 /** What happened to one connection to a port of a sandbox. It decides nothing. */
 export class TcpStory extends WakeRecord {
+  protected readonly trigger = "connection";
   readonly #client: TcpClient;
   readonly #standing: Standing;
   readonly #options: TcpStoryOptions;

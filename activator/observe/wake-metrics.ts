@@ -4,6 +4,10 @@ export const wakeOutcomes = ["answered", "refused", "clientLeft"] as const;
 /** How the request that woke a sandbox ended. */
 export type WakeOutcome = (typeof wakeOutcomes)[number];
 
+export const wakeTriggers = ["request", "connection", "movement"] as const;
+/** What woke it: a request, a raw connection, or something that moved on one that was open already. */
+export type WakeTrigger = (typeof wakeTriggers)[number];
+
 const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 
 /** What holding and waking cost. */
@@ -11,8 +15,8 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
   const registers = [registry];
   const wakes = new Counter({
     name: "rouse_activator_wakes_total",
-    help: "Sandboxes that a request here woke, by how that request ended.",
-    labelNames: ["outcome"] as const,
+    help: "Sandboxes that were woken here, by what did it and by how that ended.",
+    labelNames: ["trigger", "outcome"] as const,
     registers,
   });
   const latency = new Histogram({
@@ -37,7 +41,7 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
     help: "Requests that may be held at once, at most.",
     registers,
   }).set(heldMax);
-  for (const outcome of wakeOutcomes) wakes.inc({ outcome }, 0);
+  for (const trigger of wakeTriggers) for (const outcome of wakeOutcomes) wakes.inc({ trigger, outcome }, 0);
 
   return {
     holdBegan: () => held.inc(),
@@ -45,8 +49,10 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
       held.dec();
       holdTime.observe(seconds);
     },
-    wakeEnded(outcome: WakeOutcome, seconds: number): void {
-      wakes.inc({ outcome });
+    /** By something that moved on an open connection: there is nobody who waits for an answer. */
+    stirred: () => wakes.inc({ trigger: "movement", outcome: "answered" }),
+    wakeEnded(trigger: WakeTrigger, outcome: WakeOutcome, seconds: number): void {
+      wakes.inc({ trigger, outcome });
       if (outcome === "answered") latency.observe(seconds);
     },
   };

@@ -4,7 +4,7 @@ import type { DialError } from "../reach/dial.ts";
 import type { Journey } from "../reach/reach.ts";
 import type { Target } from "../sandbox/look.ts";
 import type { Wake } from "../wake/waker.ts";
-import type { WakeMetrics, WakeOutcome } from "./wake-metrics.ts";
+import type { WakeMetrics, WakeOutcome, WakeTrigger } from "./wake-metrics.ts";
 
 export interface WakeRecordOptions {
   readonly clock: Clock;
@@ -29,6 +29,7 @@ export abstract class WakeRecord implements Journey {
     this.#options = options;
   }
 
+  protected abstract readonly trigger: WakeTrigger;
   abstract dialFailed(error: DialError): void;
 
   held(): Disposable {
@@ -57,7 +58,7 @@ export abstract class WakeRecord implements Journey {
     const timeline = this.timeline();
     if (!timeline) return undefined;
     const outcome = this.#firstByteMs === undefined ? unanswered : "answered";
-    wakes.wakeEnded(outcome, (timeline.firstByte ?? clock.ticksMs() - this.#seenMs) / 1000);
+    wakes.wakeEnded(this.trigger, outcome, (timeline.firstByte ?? clock.ticksMs() - this.#seenMs) / 1000);
     return timeline;
   }
 

@@ -5,6 +5,7 @@ import { type Condition, keyOf } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { launchType, lifecycleLabels, ownedBy, templateName } from "./metric-labels.ts";
+import { SleepTimeMetrics } from "./sleep-time-metrics.ts";
 import { becameUnready, type Passage, turnedTrue } from "./transitions.ts";
 
 type Change = "suspend" | "resume";
@@ -28,10 +29,12 @@ export class LifecycleMetrics {
   readonly #underWay = new Map<string, Begun>();
   /** Sandboxes that we have known from their first pass on and that have not been Ready yet. */
   readonly #newborn = new Set<string>();
+  readonly #sleepTimes: SleepTimeMetrics;
 
   constructor(registry: Registry, clock: Clock) {
     this.#clock = clock;
     this.#instruments = createInstruments(registry);
+    this.#sleepTimes = new SleepTimeMetrics(registry, clock);
   }
 
   passed(passage: Passage): void {
@@ -45,6 +48,7 @@ export class LifecycleMetrics {
       expired.inc({ ...labels, shutdown_policy: effectiveShutdownPolicy(passage.sandbox.spec) });
     }
     this.#firstReady(passage);
+    this.#sleepTimes.passed(passage);
   }
 
   /** The sandbox is gone: nothing of it is under way any longer. */

@@ -1,5 +1,5 @@
 import { isConditionTrue } from "../../api/conditions.ts";
-import type { Stored } from "../../api/meta.ts";
+import type { KubeObject, Stored } from "../../api/meta.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { Running } from "../../lib/lifecycle.ts";
 import { type Reply, replyToRefusal } from "./replies.ts";
@@ -12,6 +12,8 @@ export interface Activator {
   readonly address: { readonly host: string; readonly port: number } | undefined;
   /** Where clients of sandboxes reach it; undefined where nobody new may be sent to it. */
   readonly endpoint: ActivatorEndpoint | undefined;
+  /** What an event about it is about; absent where there is no such object. */
+  readonly pod?: KubeObject;
   /** What a refused connection means when nothing was heard of it for so many milliseconds. */
   readonly whenRefused: (silentForMs: number) => Reply;
 }
@@ -49,6 +51,8 @@ export function activatorOf(pod: Stored<Pod>, port: number): Activator {
   const ended = phase === "Succeeded" || phase === "Failed";
   return {
     id: pod.metadata.uid,
+    // Items of a list do not say what they are.
+    pod: { ...pod, apiVersion: "v1", kind: "Pod" },
     address: host && !ended ? { host, port } : undefined,
     endpoint: host && !ended ? endpointOf(pod, host) : undefined,
     whenRefused: (silentForMs) => replyToRefusal(pod, container, silentForMs),

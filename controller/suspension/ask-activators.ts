@@ -8,19 +8,24 @@ import {
   parseObservedAnswer,
   parsePromiseAnswer,
 } from "../../api/drain-protocol.ts";
+import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { abortable } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { SharedRead } from "../../lib/shared-read.ts";
 import type { Activator, ActivatorFinder } from "./activators.ts";
 import { type DrainCall, DrainRefused } from "./drain-client.ts";
+import { unreachable } from "./happenings.ts";
 import { longestSilenceMs, type Reply } from "./replies.ts";
+import type { SuspensionMetrics } from "./suspension-metrics.ts";
 
 export interface AskActivatorsOptions {
   readonly finder: ActivatorFinder;
   readonly call: DrainCall;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly events: EventRecorder | undefined;
+  readonly metrics: Pick<SuspensionMetrics, "unreachable">;
 }
 
 /** What one activator says of what it knows: an answer, or that there is none. */
@@ -72,7 +77,20 @@ export class ActivatorRounds {
   keep(activators: readonly Activator[]): void {
     const there = new Set(activators.map(({ id }) => id));
     for (const id of this.#contactMs.keys()) if (!there.has(id)) this.#contactMs.delete(id);
-    for (const id of this.#silent) if (!there.has(id)) this.#silent.delete(id);
+    for (const id of this.#silent) if (!there.has(id)) this.#answers(id);
+  }
+
+  #answers(id: string): void {
+    if (this.#silent.delete(id)) this.#options.metrics.unreachable(this.#silent.size);
+  }
+
+  #isSilent({ id, pod }: Activator, err: unknown): void {
+    const { log, events, metrics } = this.#options;
+    if (this.#silent.has(id)) return;
+    this.#silent.add(id);
+    metrics.unreachable(this.#silent.size);
+    log.warn({ err, activator: id }, "an activator cannot be reached");
+    if (pod) events?.record(unreachable(pod));
   }
 
   async #everybody(
@@ -92,7 +110,7 @@ export class ActivatorRounds {
     signal: AbortSignal,
     read: (value: unknown) => A | undefined,
   ): Promise<A | Exclude<Reply, { is: "answered" }>> {
-    const { call, clock, log } = this.#options;
+    const { call, clock } = this.#options;
     const { id, address } = activator;
     const beganMs = clock.ticksMs();
     const limit = new AbortController();
@@ -105,7 +123,7 @@ export class ActivatorRounds {
       if (answer === undefined) throw new Error("the answer is not of the protocol");
       // What it says is as old as the question, at most.
       this.#contactMs.set(id, beganMs);
-      this.#silent.delete(id);
+      this.#answers(id);
       return answer;
     } catch (err) {
       signal.throwIfAborted();
@@ -113,9 +131,11 @@ export class ActivatorRounds {
       this.#contactMs.set(id, sinceMs);
       const silentForMs = clock.ticksMs() - sinceMs;
       const reply = err instanceof DrainRefused ? activator.whenRefused(silentForMs) : undefined;
-      if (reply?.is === "absent") return reply;
-      if (!this.#silent.has(id)) log.warn({ err, activator: id }, "an activator cannot be reached");
-      this.#silent.add(id);
+      if (reply?.is === "absent") {
+        this.#answers(id);
+        return reply;
+      }
+      this.#isSilent(activator, err);
       return { is: "silent", forMs: silentForMs };
     }
   }

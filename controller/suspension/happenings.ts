@@ -1,5 +1,7 @@
+import type { KubeObject } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import type { Happening } from "../../kube/event-recorder.ts";
+import { longestSilenceMs } from "./replies.ts";
 
 const action = "Suspending";
 
@@ -34,6 +36,15 @@ export const woken = (regarding: Sandbox, port: number): Happening => ({
   reason: "SandboxWoken",
   action: "Waking",
   note: `connection to port ${port}`,
+});
+
+/** Told of the Pod of an activator. */
+export const unreachable = (regarding: KubeObject): Happening => ({
+  regarding,
+  type: "Warning",
+  reason: "ActivatorUnreachable",
+  action,
+  note: `does not answer the controller: no sandbox falls asleep for at most ${goDuration(longestSilenceMs)}`,
 });
 
 /** Whole seconds as the ecosystem's tools write them: `45s`, `5m0s`, `2h0m0s`. */

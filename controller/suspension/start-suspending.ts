@@ -44,8 +44,8 @@ export interface Suspending extends Running {
 
 /** Starts to watch who is idle, where that can be known, and returns who carries suspensions out. */
 export function startSuspending(options: SuspendingOptions): Suspending {
-  const { activators, clock, log } = options;
-  const rounds = activators && new ActivatorRounds({ ...activators, clock, log });
+  const { activators, clock, log, events, metrics } = options;
+  const rounds = activators && new ActivatorRounds({ ...activators, clock, log, events, metrics });
   const idleWatch =
     activators &&
     rounds &&

@@ -168,14 +168,14 @@ export class Suspender {
       case "seal":
         if (await this.#patch(sandbox, sealPatch(sandbox, step.pod, step.cause, clock.now()), signal)) {
           metrics.sealed(step.cause);
-        }
+        } else metrics.overtaken();
         return;
       case "writeRunning":
         if (await this.#patch(sandbox, runningPatch(sandbox), signal)) {
           metrics.calledOff();
           events?.record(calledOff(sandbox, step.why));
           onCalledOff(keyOf(sandbox));
-        }
+        } else metrics.overtaken();
         return;
       case "unseal":
         if (await this.#patch(sandbox, unsealPatch(sandbox), signal)) this.#sealAges.forget(step.podUid);
@@ -183,7 +183,9 @@ export class Suspender {
       case "deletePod": {
         const pod = pods.find(({ metadata }) => metadata.uid === step.podUid);
         if (!pod || !(await this.#deletePod(pod, signal))) return;
-        metrics.carriedOut(step.cut);
+        const seal = sealOf(sandbox);
+        const sealedForMs = seal ? this.#sealAges.ageMs(seal, clock.now(), clock.ticksMs()) : 0;
+        metrics.carriedOut(seal?.cause ?? "Person", sealedForMs, step.cut);
         const { drainTimeoutSeconds } = effectiveAutoSuspension(sandbox.spec);
         if (step.cut > 0) events?.record(workCut(sandbox, step.cut, drainTimeoutSeconds));
       }

@@ -16,6 +16,8 @@ function aRound(status = readyStatus) {
   const clock = new FakeClock();
   const activators = [activatorOf(aPodOf(aSandbox(), { name: "activator" }, status), 8446)];
   const state: { failure: Error | undefined; answer: unknown } = { failure: undefined, answer: { inFlight: 0 } };
+  const told: string[] = [];
+  const unreachable: number[] = [];
   const rounds = new ActivatorRounds({
     finder: { list: async () => activators, known: () => activators, onChange: () => new DisposableStack() },
     async call() {
@@ -24,8 +26,10 @@ function aRound(status = readyStatus) {
     },
     clock,
     log: silentLogger,
+    events: { record: ({ note }) => void told.push(note), [Symbol.asyncDispose]: async () => {} },
+    metrics: { unreachable: (count) => void unreachable.push(count) },
   });
-  return { clock, rounds, state };
+  return { clock, rounds, state, told, unreachable };
 }
 
 describe("an activator that does not answer", () => {
@@ -37,6 +41,17 @@ describe("an activator that does not answer", () => {
     expect(await rounds.promises(about, signal)).toEqual([{ is: "silent", forMs: 10_000 }]);
     state.failure = undefined;
     expect(await rounds.promises(about, signal)).toMatchObject([{ is: "answered", inFlight: 0 }]);
+  });
+
+  it("is counted, and told once in an event about its Pod, until it answers again", async () => {
+    const { rounds, state, told, unreachable } = aRound();
+    state.failure = new Error("reset");
+    await rounds.promises(about, signal);
+    await rounds.promises(about, signal);
+    state.failure = undefined;
+    await rounds.promises(about, signal);
+    expect(told).toEqual(["does not answer the controller: no sandbox falls asleep for at most 5m0s"]);
+    expect(unreachable).toEqual([1, 0]);
   });
 
   it("has been silent since it was first asked when it never answered", async () => {

@@ -6,6 +6,8 @@ export interface ControllerReplicaOptions {
   readonly gate: ApiGate;
   readonly kubeconfig: string;
   readonly flags: readonly string[];
+  /** Hears its last words when it has ended by itself. */
+  readonly onEnd?: (lastWords: string) => void;
 }
 
 /** One controller as a process of its own. The test bed starts it again when it has ended, as the kubelet would. */
@@ -55,7 +57,11 @@ export class ControllerReplica {
       ...flags,
     ]);
     void program.exited.then(() => {
-      if (!this.#stopped) this.#program = this.#start();
+      if (this.#stopped) return;
+      const lastWords = program.lines.at(-1) ?? "";
+      // One that was killed says nothing; its log is of JSON.
+      if (!lastWords.startsWith("{")) this.#options.onEnd?.(lastWords);
+      this.#program = this.#start();
     });
     return program;
   }

@@ -24,17 +24,21 @@ export const home = "default";
 
 export interface TestBedOptions {
   readonly controllers?: number;
+  /** Of the controllers; 2 unless told. A process that has much to do in too little time loses its lease. */
+  readonly leaseSeconds?: number;
   readonly activators?: number;
   readonly controllerFlags?: readonly string[];
   readonly activatorFlags?: readonly string[];
+  /** Hears the last words of controllers that end by themselves. */
+  readonly onControllerEnd?: (lastWords: string) => void;
   readonly podTimes?: (podName: string) => PodTimes;
 }
 
 /** Short, so that another leads soon. */
-const leaseFlags = [
-  "--leader-elect-lease-duration=2s",
-  "--leader-elect-renew-deadline=1500ms",
-  "--leader-elect-retry-period=300ms",
+const leaseFlags = (seconds: number) => [
+  `--leader-elect-lease-duration=${seconds}s`,
+  `--leader-elect-renew-deadline=${seconds * 750}ms`,
+  `--leader-elect-retry-period=${seconds * 100}ms`,
 ];
 
 /**
@@ -96,8 +100,11 @@ export class TestBed implements AsyncDisposable {
 
   async startController(): Promise<ControllerReplica> {
     const { gate, kubeconfig } = await this.#gate();
-    const flags = [...leaseFlags, ...(this.#options.controllerFlags ?? [])];
-    const controller = new ControllerReplica({ namespace: system, gate, kubeconfig, flags });
+    const flags = [...leaseFlags(this.#options.leaseSeconds ?? 2), ...(this.#options.controllerFlags ?? [])];
+    const controller = new ControllerReplica({
+      ...{ namespace: system, gate, kubeconfig, flags },
+      ...(this.#options.onControllerEnd && { onEnd: this.#options.onControllerEnd }),
+    });
     this.#stack.defer(() => controller.stop());
     this.controllers.push(controller);
     await controller.program.started;

@@ -18,8 +18,8 @@ interface Fault {
   readonly happen: (bed: TestBed, random: SeededRandom) => Promise<void>;
 }
 
-/** Longer than the lease of a test bed's controllers. */
-const pastLeaseMs = 3_500;
+export const soakLeaseSeconds = 6;
+const pastLeaseMs = (soakLeaseSeconds + 1) * 1_000;
 const outageMs = 8_000;
 
 const faults: readonly Fault[] = [

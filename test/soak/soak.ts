@@ -3,7 +3,7 @@ import { TestBed } from "../sleep/test-bed.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { compareUsage, expectFinalStates, expectNothingHeld, usageOf } from "./audit.ts";
 import { Findings } from "./findings.ts";
-import { makeMischief } from "./mischief.ts";
+import { makeMischief, soakLeaseSeconds } from "./mischief.ts";
 import { populate } from "./population.ts";
 import { makeTraffic } from "./traffic.ts";
 
@@ -28,6 +28,8 @@ export async function soak(options: SoakOptions): Promise<readonly string[]> {
   await using bed = await TestBed.open({
     controllers: 2,
     activators: 3,
+    leaseSeconds: soakLeaseSeconds,
+    onControllerEnd: (lastWords) => findings.count(`ends: ${lastWords}`),
     controllerFlags: ["--activator-vanish-grace=2s"],
     activatorFlags: ["--wakes-per-second=200", "--wakes-burst=400"],
     podTimes: () => ({ scheduleMs: random.below(20), startMs: random.below(100), endMs: random.below(50) }),
