@@ -46,7 +46,7 @@ describe("asking activators whether they listen", () => {
     expect(often).toBeGreaterThan(5);
     expect(often).toBeLessThan(12);
     confirmer.want("b", [10_001]);
-    await clock.advance(10);
+    await clock.advance(50);
     expect(confirmer.listens(first, { sandboxUid: "b", activatorPort: 10_001 })).toBe(true);
     activators.accepts = () => true;
     await clock.advance(30_000);
@@ -75,11 +75,11 @@ describe("asking activators whether they listen", () => {
     const { clock, activators, confirmer, asked } = aConfirmer();
     await using _ = confirmer;
     confirmer.want("a", [10_000]);
-    await clock.advance(10);
+    await clock.advance(50);
     activators.are({ address: "10.0.0.1", run: 2 });
     confirmer.activatorsChanged();
     expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(false);
-    await clock.advance(10);
+    await clock.advance(50);
     expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(true);
     confirmer.want("a", []);
     expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(false);
@@ -101,7 +101,7 @@ describe("asking activators whether they listen", () => {
     const { clock, activators, confirmer } = aConfirmer();
     activators.accepts = () => false;
     confirmer.want("a", [10_000]);
-    await clock.advance(10);
+    await clock.advance(50);
     await confirmer[Symbol.asyncDispose]();
     expect(clock.pending).toBe(0);
   });

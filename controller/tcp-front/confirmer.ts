@@ -17,6 +17,8 @@ export interface ConfirmerOptions {
   readonly onNews: (sandboxUid: string) => void;
 }
 
+/** What a crowd of sandboxes asks within so long is one question. */
+const gatherMs = 20;
 /** An activator that does not listen yet may wait for its own view of the slices; one that never will is rarely asked. */
 const backoff: Backoff = { baseMs: 250, maxMs: 30_000, jitter: 0.2 };
 
@@ -103,7 +105,6 @@ export class Confirmer implements Running {
   async #converse(id: string, lane: Lane, signal: AbortSignal): Promise<void> {
     const { clock, finder } = this.#options;
     while (this.#has(id, lane)) {
-      // What a crowd of sandboxes asks in one turn of the event loop is one question.
       const failures = this.#failures.get(id) ?? 0;
       await clock.sleep(lane === "unsaid" ? backoffDelayMs(failures + 1, backoff) : gatherMs, signal);
       const activator = finder.known().find((one) => one.id === id);
@@ -132,5 +133,3 @@ export class Confirmer implements Running {
     for (const uid of this.#confirmations.answered(activator, ports, confirmed?.ports)) onNews(uid);
   }
 }
-
-const gatherMs = 2;
