@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ConfigError, parseActivatorConfig } from "./config.ts";
+import { parseActivatorConfig } from "./config.ts";
+import { ConfigError } from "./config-error.ts";
 
 const open = ["--authz-mode=allow-all"];
 
@@ -76,5 +77,85 @@ describe("the front of raw connections", () => {
     { args: drain, env: { POD_IP: "pod" }, says: "POD_IP" },
   ])("refuses $says", ({ args, env, says }) => {
     expect(() => parseActivatorConfig(args, env)).toThrow(says);
+  });
+});
+
+describe("the configuration file of the activator", () => {
+  const read = (text: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) =>
+    parseActivatorConfig([...open, "--config=/etc/router.yaml", ...args], env, (path) => {
+      if (path === "/etc/router.yaml") return text;
+      throw new Error(`no such file: ${path}`);
+    });
+
+  it("has flags by their names; flags win over it, and it over the environment (router 19.2)", () => {
+    const text = "proxy-timeout: 20s\naccess-log: false\nheld-max-total: 7\ncluster-domain: file.local\n";
+    const env = { PROXY_TIMEOUT_SECONDS: "1", CLUSTER_DOMAIN: "env.local" };
+    const config = read(text, ["--cluster-domain=flag.local"], env);
+    expect(config).toMatchObject({ proxyTimeoutMs: 20_000, accessLog: false, clusterDomain: "flag.local" });
+    expect(config.slots.total).toBe(7);
+    expect(read("").proxyTimeoutMs).toBe(900_000);
+  });
+
+  it("may be named by the environment", () => {
+    const env = { SANDBOX_ROUTER_CONFIG: "/elsewhere.yaml" };
+    const config = parseActivatorConfig(open, env, (path) => (path === "/elsewhere.yaml" ? "domain: x.y" : ""));
+    expect(config.domain).toBe("x.y");
+  });
+
+  it.each([
+    ["proxy-timout: 20s", /unknown config key: proxy-timout/],
+    ["config: other.yaml", /unknown config key: config/],
+    ["authz-mode: [allow-all]", /authz-mode must be a scalar/],
+    ["domain: {a: b}", /domain must be a scalar/],
+    ["- domain", /must be a map/],
+    ["a: b: c", /is no YAML/],
+  ])("is refused with %s", (text, message) => {
+    expect(() => read(text)).toThrow(ConfigError);
+    expect(() => read(text)).toThrow(message);
+  });
+
+  it("must be there when it is named", () => {
+    expect(() => parseActivatorConfig([...open, "--config=/nowhere"])).toThrow(
+      /the config file cannot be read: .*\/nowhere/,
+    );
+  });
+});
+
+describe("the listeners of the activator", () => {
+  const https = ["--https-bind-address=:8443", "--tls-cert-file=/c/tls.crt", "--tls-key-file=/c/tls.key"];
+
+  it("are plain unless told, and may be both or TLS alone (router 14)", () => {
+    expect(parseActivatorConfig(open)).toMatchObject({ http: { port: 8080 }, https: undefined });
+    expect(parseActivatorConfig([...open, ...https])).toMatchObject({
+      http: { port: 8080 },
+      https: { port: 8443, files: { certificate: "/c/tls.crt", key: "/c/tls.key" }, clients: "off" },
+    });
+    expect(parseActivatorConfig([...open, ...https, "--http-bind-address="]).http).toBeUndefined();
+    const mutual = ["--mtls-mode=required", "--tls-client-ca-file=/c/ca.crt"];
+    expect(parseActivatorConfig([...open, ...https, ...mutual]).https).toMatchObject({
+      clients: "required",
+      clientAuthorityFile: "/c/ca.crt",
+    });
+  });
+
+  it.each([
+    [["--http-bind-address="], /--http-bind-address or --https-bind-address must be given/],
+    [["--https-bind-address=:8443"], /needs --tls-cert-file and --tls-key-file/],
+    [["--mtls-mode=required", "--tls-client-ca-file=x"], /needs --https-bind-address/],
+    [[...https, "--mtls-mode=optional"], /needs --tls-client-ca-file/],
+  ])("are refused with %j", (flags, message) => {
+    expect(() => parseActivatorConfig([...open, ...flags])).toThrow(message);
+  });
+
+  it("log as the ecosystem's flags say, unless our own is given", () => {
+    expect(parseActivatorConfig([...open, "--zap-devel", "--zap-encoder=console"]).logLevel).toBe("debug");
+    expect(parseActivatorConfig([...open, "--zap-log-level=error"]).logLevel).toBe("error");
+    expect(parseActivatorConfig([...open, "--zap-log-level=error", "--log-level=silent"]).logLevel).toBe("silent");
+    expect(() => parseActivatorConfig([...open, "--zap-log-level=loud"])).toThrow(ConfigError);
+  });
+
+  it("wait for the head of a response as long as for all, unless told", () => {
+    expect(parseActivatorConfig(open).responseHeaderTimeoutMs).toBe(Number.POSITIVE_INFINITY);
+    expect(parseActivatorConfig([...open, "--response-header-timeout=30s"]).responseHeaderTimeoutMs).toBe(30_000);
   });
 });

@@ -1,12 +1,16 @@
+import { readFileSync } from "node:fs";
 import { backoffDelayMs } from "../lib/backoff.ts";
 import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
-import type { WithExitStatus } from "../lib/explain.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
 import type { Rate } from "../lib/token-buckets.ts";
+import { zapLogLevel } from "../lib/zap-flags.ts";
+import { ConfigError } from "./config-error.ts";
+import { flagsInFile } from "./config-file.ts";
 import { drainTlsFiles } from "./drain/drain-config.ts";
 import type { DrainTlsFiles } from "./drain/tls-files.ts";
 import { activatorFlags } from "./flags.ts";
+import { type HttpsConfig, httpsConfigOf } from "./https-config.ts";
 import type { SlotLimits } from "./slots.ts";
 import { type TcpFrontConfig, tcpFrontConfig } from "./tcp-front/tcp-front-config.ts";
 
@@ -21,7 +25,10 @@ export interface ActivatorConfig {
   readonly kubeconfig: string | undefined;
   readonly logLevel: LogLevel;
   readonly accessLog: boolean;
-  readonly http: BindAddress;
+  /** Absent: without encryption they are not reached. */
+  readonly http: BindAddress | undefined;
+  /** Absent: nor are they over TLS. One of the two is there. */
+  readonly https: HttpsConfig | undefined;
   readonly ops: BindAddress;
   /** Absent: metrics are served at `ops` only. */
   readonly metrics: BindAddress | undefined;
@@ -44,6 +51,8 @@ export interface ActivatorConfig {
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
   readonly proxyTimeoutMs: number;
+  /** Until a response begins, besides. */
+  readonly responseHeaderTimeoutMs: number;
   readonly connectTimeoutMs: number;
   readonly streamIdleMs: number;
   readonly totalMs: number;
@@ -60,22 +69,20 @@ export interface DrainConfig extends BindAddress {
   readonly tls: DrainTlsFiles | undefined;
 }
 
-/** The settings contradict each other; the message names all contradictions, one to a line. */
-export class ConfigError extends Error implements WithExitStatus {
-  override readonly name = "ConfigError";
-  readonly exitStatus = 2;
-}
-
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads flags and environment; a flag wins over the environment, and that over the default. There is no configuration
- * file yet.
+ * Reads flags, the configuration file and the environment: each wins over the next, and that over the default. The file
+ * is the one that `--config` names, or `SANDBOX_ROUTER_CONFIG`.
  *
  * @throws HelpRequested, FlagError for flags that do not parse, ConfigError for settings that contradict each other.
  */
-export function parseActivatorConfig(args: readonly string[], env: Environment = {}): ActivatorConfig {
-  const { values, given, rest } = parseFlags(activatorFlags, args);
+export function parseActivatorConfig(
+  args: readonly string[],
+  env: Environment = {},
+  readText: (path: string) => string = (path) => readFileSync(path, "utf8"),
+): ActivatorConfig {
+  const { values, given, rest } = parseFlags(activatorFlags, [...fileFlags(args, env, readText), ...args]);
   const wrong = rest.map((word) => `unexpected argument: ${word}`);
   const warnings: string[] = [];
   const number = numbersOf(env, given, warnings);
@@ -88,14 +95,23 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
     }
   };
   const anywhere: BindAddress = { host: undefined, port: 0 };
-  const required = (name: "http-bind-address" | "health-probe-bind-address") =>
-    collect(() => parseBindAddress(values[name]) ?? refuse(`--${name} must not be empty`), anywhere);
+  const address = (name: "http-bind-address" | "metrics-bind-address" | "health-probe-bind-address") =>
+    collect(() => parseBindAddress(values[name]), undefined);
+  const https = collect(() => httpsConfigOf(values), undefined);
+  const http = address("http-bind-address");
+  if (!http && values["https-bind-address"] === "" && values["http-bind-address"] === "") {
+    wrong.push("--http-bind-address or --https-bind-address must be given");
+  }
 
   const config: ActivatorConfig = {
     ...plainSettings(values),
-    http: required("http-bind-address"),
-    ops: required("health-probe-bind-address"),
-    metrics: collect(() => parseBindAddress(values["metrics-bind-address"]), undefined),
+    logLevel: collect(() => logLevelOf(values, given), "info"),
+    http,
+    https,
+    ops:
+      address("health-probe-bind-address") ??
+      collect(() => refuse("--health-probe-bind-address must not be empty"), anywhere),
+    metrics: address("metrics-bind-address"),
     drain: collect(() => drainConfig(values), undefined),
     tcpFront: collect(() => tcpFrontConfig(values, env["POD_IP"], values["drain-bind-address"] !== ""), undefined),
     clusterDomain: given.has("cluster-domain")
@@ -121,6 +137,17 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
   return config;
 }
 
+function fileFlags(args: readonly string[], env: Environment, readText: (path: string) => string): readonly string[] {
+  const path = parseFlags(activatorFlags, args).values.config || env["SANDBOX_ROUTER_CONFIG"];
+  if (!path) return [];
+  try {
+    return flagsInFile(readText(path), path, (name) => Object.hasOwn(activatorFlags, name));
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    throw new ConfigError(`the config file cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
 function refuse(message: string): never {
   throw new ConfigError(message);
 }
@@ -131,7 +158,6 @@ function plainSettings(values: Values) {
   return {
     version: values.version,
     kubeconfig: values.kubeconfig || undefined,
-    logLevel: logLevels.find((level) => level === values["log-level"]) ?? "info",
     accessLog: values["access-log"],
     domain: values.domain.toLowerCase().replace(/^\.|\.$/g, ""),
     allowLoopbackPodIp: values["allow-loopback-pod-ip"],
@@ -147,6 +173,7 @@ function plainSettings(values: Values) {
     unschedulableGraceMs: values["unschedulable-grace"] || undefined,
     dialRetryMs: dialRetryMs(values),
     headersTimeoutMs: values["headers-timeout"],
+    responseHeaderTimeoutMs: values["response-header-timeout"] || Number.POSITIVE_INFINITY,
     keepAliveTimeoutMs: values["keep-alive-timeout"],
     connectTimeoutMs: values["connect-timeout"],
     streamIdleMs: values["stream-idle-timeout"],
@@ -154,6 +181,12 @@ function plainSettings(values: Values) {
     drainSettleMs: values["drain-settle"],
     shutdownTimeoutMs: values["shutdown-timeout"],
   };
+}
+
+/** Ours, and where it is not given the one of the ecosystem's logger. */
+function logLevelOf(values: Values, given: ReadonlySet<string>): LogLevel {
+  const zap = zapLogLevel(values);
+  return given.has("log-level") ? (logLevels.find((level) => level === values["log-level"]) ?? "info") : zap;
 }
 
 function drainConfig(values: Values): DrainConfig | undefined {

@@ -1,5 +1,7 @@
 import { flag } from "../lib/flags.ts";
 import { logLevels } from "../lib/log.ts";
+import { zapFlags } from "../lib/zap-flags.ts";
+import { clientCertificates } from "./https-config.ts";
 import { tcpFrontModes } from "./tcp-front/tcp-front-config.ts";
 
 const positive = (value: number) => (value > 0 ? undefined : "must be above 0");
@@ -15,6 +17,16 @@ const withoutMeaning = "accepted, for manifests of other routers use it; has no 
 /** Every setting of the activator. Names and meanings up to `access-log` are the ecosystem's (spec router 19.1). */
 export const activatorFlags = {
   "http-bind-address": flag.string(":8080", "where sandboxes are reached"),
+  "https-bind-address": flag.string("", "where sandboxes are reached over TLS; empty means nowhere"),
+  "tls-cert-file": flag.string("", "certificate that is shown there; a new one is shown soon after it is there"),
+  "tls-key-file": flag.string("", "its key"),
+  "tls-client-ca-file": flag.string("", "authority that signs the certificates of clients"),
+  "mtls-mode": flag.string(
+    "off",
+    "whether clients show a certificate: off, optional or required",
+    oneOf(clientCertificates),
+  ),
+  config: flag.string("", "path of a YAML file with settings, by the names of these flags"),
   "metrics-bind-address": flag.string(":9090", "where metrics are served; empty means nowhere"),
   "health-probe-bind-address": flag.string(":8081", "where health, readiness and metrics are served"),
   "cluster-domain": flag.string("cluster.local", "domain of the cluster's DNS", (v) =>
@@ -24,6 +36,11 @@ export const activatorFlags = {
     900_000,
     "longest time a request is held, and that a sandbox may take to begin its response; X-Sandbox-Timeout shortens it",
     positive,
+  ),
+  "response-header-timeout": flag.duration(
+    0,
+    "longest time that a sandbox may take to begin its response; 0: as long as --proxy-timeout says",
+    notNegative,
   ),
   "shutdown-timeout": flag.duration(30_000, "how long requests under way may take after SIGTERM", notNegative),
   "max-request-body-bytes": flag.integer(0, "longest request body; 0 means no limit", notNegative),
@@ -81,5 +98,8 @@ export const activatorFlags = {
     "",
     "the address at which they are opened, without a port; empty means every address",
   ),
-  "log-level": flag.string("info", "debug, info, warn, error or silent", oneOf(logLevels)),
+  "log-level": flag.string("info", "debug, info, warn, error or silent; wins over --zap-log-level", oneOf(logLevels)),
+  "enable-tracing": flag.boolean(false, withoutMeaning),
+  "enable-otel-metrics": flag.boolean(false, withoutMeaning),
+  ...zapFlags,
 } as const;

@@ -18,6 +18,8 @@ export interface World<I extends Incoming> extends Surroundings, StaySurrounding
   readonly carry: Carry<I>;
   /** 0 means no limit. A body of unknown length is the carrier's to count. */
   readonly maxRequestBodyBytes: number;
+  /** Until a response begins, beside the limits of the request. */
+  readonly responseHeaderTimeoutMs: number;
 }
 
 /** The life of a request: each line is a step, and names how it can end here. */
@@ -42,7 +44,11 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
       subject: routed.name,
       byHost: routed.byHost,
       consumesAuthorization: authorizer.consumesAuthorization,
-      responseStartMs: Math.min(routed.timeoutMs ?? Number.POSITIVE_INFINITY, world.options.proxyTimeoutMs),
+      responseStartMs: Math.min(
+        routed.timeoutMs ?? Number.POSITIVE_INFINITY,
+        world.options.proxyTimeoutMs,
+        world.responseHeaderTimeoutMs,
+      ),
       onFirstByte: () => {
         use.answered();
         story.firstByte();

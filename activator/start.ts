@@ -10,12 +10,13 @@ import packageJson from "../package.json" with { type: "json" };
 import { type Authorizer, allowAll, staticToken } from "./authorize/authorizer.ts";
 import { scopedTokens, shortestKey } from "./authorize/scoped-token.ts";
 import { Pool } from "./carry/pool.ts";
-import { type ActivatorConfig, type Authorization, ConfigError } from "./config.ts";
+import type { ActivatorConfig, Authorization } from "./config.ts";
+import { ConfigError } from "./config-error.ts";
 import { Books } from "./drain/books.ts";
 import type { DrainTls } from "./drain/drain-server.ts";
 import { createHttp1Carrier } from "./http1/carrier/carrier.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
-import { type Front, startHttp1Front } from "./http1/front/front.ts";
+import type { Front } from "./http1/front/front.ts";
 import { AccessLog } from "./observe/access-log.ts";
 import { createConnectionMetrics } from "./observe/connection-metrics.ts";
 import { Observer } from "./observe/observer.ts";
@@ -31,6 +32,7 @@ import { type Cluster, startCluster } from "./sandbox/cluster.ts";
 import { serve, type World } from "./serve.ts";
 import { Slots } from "./slots.ts";
 import { BufferLoans } from "./socket/read-place.ts";
+import { startFronts } from "./start-fronts.ts";
 import { Sweep } from "./sweep.ts";
 import { openTcpFront } from "./tcp-front/open-tcp-front.ts";
 import type { TcpFront } from "./tcp-front/tcp-front.ts";
@@ -55,6 +57,8 @@ export interface Activator extends Running {
   /** Where sandboxes are reached. */
   readonly proxyUrl: string;
   readonly proxyPort: number;
+  /** Where they are reached over TLS; undefined: nowhere. */
+  readonly tlsPort: number | undefined;
   /** Where `/healthz`, `/readyz` and `/metrics` are. */
   readonly opsUrl: string;
   /** Where the controller asks; undefined: nowhere. */
@@ -75,7 +79,7 @@ const lastAnswersMs = 1_000;
 /**
  * Starts to serve. It listens at once and holds requests until the cluster is known; `/readyz` says when that is.
  *
- * @throws Error when a port cannot be had; ConfigError when the key of scoped tokens cannot be used.
+ * @throws Error when a port or a certificate cannot be had; ConfigError when the key of scoped tokens cannot be used.
  */
 export async function startActivator(config: ActivatorConfig, parts: ActivatorParts): Promise<Activator> {
   await using started = new AsyncDisposableStack();
@@ -111,21 +115,19 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   if (config.metrics) started.use(await startPageServer({ name: "metrics", address: config.metrics, ...pages }));
   const events = createConnectionMetrics(registry, requests);
   const front = started.use(
-    await startHttp1Front(
-      { ...config, ...config.http },
-      { ...wires, clock, events, serve: (exchange) => serve(exchange, world) },
-    ),
+    await startFronts(config, { ...parts, ...wires, events, serve: (exchange) => serve(exchange, world) }),
   );
   const tcpFront =
     config.tcpFront &&
     started.use(openTcpFront(config.tcpFront, config, world, { ...parts, ...wires, wakes, accessLog }));
   if (tcpFront) books.confirmBy((request) => tcpFront.confirm(request));
   const running = started.move();
-  const failed = Promise.race([cluster, claims, tcpFront].flatMap((each) => each?.failed ?? []));
+  const failed = Promise.race([cluster, claims, tcpFront, front].flatMap((each) => each?.failed ?? []));
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
-    proxyUrl: urlOf(front.address),
+    proxyUrl: urlOf(front.address, config.http ? "http" : "https"),
     proxyPort: front.address.port,
+    tlsPort: front.tlsPort,
     opsUrl: ops.url,
     drainPort: drainServer?.port,
     failed,
@@ -199,6 +201,7 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
   return {
     options: config,
     maxRequestBodyBytes: config.maxRequestBodyBytes,
+    responseHeaderTimeoutMs: config.responseHeaderTimeoutMs,
     find: config,
     lookup: {
       sandbox: (namespace, name) => cluster.sandbox(namespace, name),

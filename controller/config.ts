@@ -6,6 +6,7 @@ import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import type { LogLevel } from "../lib/log.ts";
 import type { Rate } from "../lib/token-buckets.ts";
 import { collectorOf } from "../lib/tracing/collector-address.ts";
+import { zapLogLevel } from "../lib/zap-flags.ts";
 import { type ControllerFlagName, controllerFlags } from "./controller-flags.ts";
 import { type ExtensionsConfig, extensionsConfigOf } from "./extensions-config.ts";
 import { type MetricsConfig, metricsConfigOf } from "./metrics-config.ts";
@@ -81,7 +82,7 @@ export function parseControllerConfig(args: readonly string[], environment: Envi
   return {
     version: values.version,
     kubeconfig: values.kubeconfig || undefined,
-    logLevel: logLevelOf(values) ?? "info",
+    logLevel: zapLogLevel(values),
     clusterDomain: values["cluster-domain"],
     api: {
       rate:
@@ -151,9 +152,7 @@ function complaintsAbout(values: Values): readonly string[] {
     wrong.push(...complaintAbout(`--${name}: `, () => parseBindAddress(values[name])));
   }
   if (wrong.length === 0) wrong.push(...complaintAbout("", () => metricsConfigOf(values)));
-  if (logLevelOf(values) === undefined) {
-    wrong.push(`--zap-log-level: "${values["zap-log-level"]}" is none of debug, info, error, panic or a number`);
-  }
+  wrong.push(...complaintAbout("", () => zapLogLevel(values)));
   return wrong;
 }
 
@@ -239,22 +238,4 @@ function warningsAbout(values: Values, given: ReadonlySet<string>): readonly str
       ? [`${workers} workers in all are more than --kube-api-burst`]
       : []),
   ];
-}
-
-function logLevelOf(values: Values): LogLevel | undefined {
-  const text = values["zap-log-level"];
-  if (/^-?\d+$/.test(text)) return Number(text) > 0 || values["zap-devel"] ? "debug" : "info";
-  switch (text) {
-    case "debug":
-      return "debug";
-    case "info":
-      return values["zap-devel"] ? "debug" : "info";
-    case "warn":
-      return "warn";
-    case "error":
-    case "panic":
-      return "error";
-    default:
-      return undefined;
-  }
 }

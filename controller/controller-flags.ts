@@ -1,6 +1,7 @@
 import { drainPortDefault } from "../api/drain-credentials.ts";
 import { usualLeaseTimes } from "../kube/leader-election.ts";
 import { flag } from "../lib/flags.ts";
+import { zapFlags } from "../lib/zap-flags.ts";
 import { usualVanishGraceMs } from "./suspension/activity-view.ts";
 
 const withoutMeaning = "accepted; a program that runs on Node has no such profile";
@@ -89,11 +90,7 @@ export const controllerFlags = {
   "webhook-cert-name": flag.string("tls.crt", "the certificate's file in that directory"),
   "webhook-key-name": flag.string("tls.key", "the key's file in that directory"),
 
-  "zap-devel": flag.boolean(false, "log from debug level on"),
-  "zap-encoder": flag.string("json", "accepted; the log is always JSON"),
-  "zap-log-level": flag.string("info", "debug, info, error, panic or a number (0 is info, above is debug)"),
-  "zap-stacktrace-level": flag.string("", "accepted; errors always carry their stack"),
-  "zap-time-encoding": flag.string("", "accepted; times are always RFC 3339"),
+  ...zapFlags,
 };
 
 export type ControllerFlagName = keyof typeof controllerFlags;

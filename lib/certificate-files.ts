@@ -24,6 +24,8 @@ export interface CertificateFilesOptions {
   readonly server: string;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Told of each change of the files, by whether they can be used. */
+  readonly onReload?: (outcome: "success" | "failure") => void;
 }
 
 // Kubernetes swaps the directory of a mounted Secret by a symbolic link, which watching the files would not notice.
@@ -37,7 +39,7 @@ export const lookEveryMs = 10_000;
  */
 export async function startCertificateFiles(
   files: CertificateFiles,
-  { server, clock, log }: CertificateFilesOptions,
+  { server, clock, log, onReload }: CertificateFilesOptions,
 ): Promise<CertificateSource> {
   const certificate = new CurrentCertificate(await readCertificateFiles(files, server));
   const task = startTask(`the look at the certificate files of ${server}`, async (signal) => {
@@ -45,8 +47,11 @@ export async function startCertificateFiles(
       await clock.sleep(lookEveryMs, signal);
       try {
         const found = await readCertificateFiles(files, server);
-        if (certificate.set(found)) log.info({ server }, "a new certificate is shown");
+        if (!certificate.set(found)) continue;
+        log.info({ server }, "a new certificate is shown");
+        onReload?.("success");
       } catch (err) {
+        onReload?.("failure");
         log.warn({ err, server }, "certificate files cannot be used; going on with those from before");
       }
     }

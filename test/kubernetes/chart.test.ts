@@ -107,6 +107,14 @@ describe("the chart", () => {
     ]);
   });
 
+  it("serves sandboxes over TLS once it is told where the certificate is", async () => {
+    expect(await helm("template", release.name, chart)).not.toContain("8443");
+    const rendered = await helm("template", release.name, chart, "--set=activator.tls.existingSecret=router-tls");
+    for (const part of ["--https-bind-address=:8443", "secretName: router-tls", "targetPort: https", "- port: https"]) {
+      expect(rendered).toContain(part);
+    }
+  });
+
   it("lets values change the security of Pods and containers, field by field", async () => {
     const rendered = await helm("template", release.name, chart, "--set=containerSecurityContext.runAsUser=7");
     expect(rendered.match(/runAsUser: 7/g)).toHaveLength(2);

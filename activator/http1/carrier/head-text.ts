@@ -19,13 +19,13 @@ export function requestText(
   request: ClientRequest,
   { byHost, consumesAuthorization, authority }: RequestRules,
 ): string {
-  const { wire, method, target, host, upgrade, peer } = request;
+  const { wire, method, target, host, upgrade, peer, scheme } = request;
   const chunked = wire.facts.isChunked;
   const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked };
   const lines = keptLines(wire, wire.facts, (name) => keepsRequestHeader(name, rules));
   return (
     `${method} ${target} HTTP/1.1\r\nHost: ${byHost ? host : authority}\r\n${lines}` +
-    `X-Forwarded-For: ${peer}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: http\r\n` +
+    `X-Forwarded-For: ${peer}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: ${scheme}\r\n` +
     `${wire.facts.hasTe ? teOf(wire) : ""}${framingOf(request)}${upgrade ? upgradeOf(wire) : "Connection: keep-alive\r\n"}\r\n`
   );
 }

@@ -189,7 +189,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   #begin(head: RequestHead, bytes: Buffer, start: number, end: number): void {
-    const request = new ClientRequest(head.keep(), this.#peer);
+    const request = new ClientRequest(head.keep(), this.#peer, "encrypted" in this.socket ? "https" : "http");
     const exchange = new Exchange(this, request, new RequestBody(request.wire), this.#host.nowMs());
     this.#exchange = exchange;
     this.#asked = true;

@@ -5,6 +5,7 @@ import type { RequestHead as WireHead } from "../request-head.ts";
 export class ClientRequest implements RequestHead {
   readonly wire: WireHead;
   readonly peer: string;
+  readonly scheme: "http" | "https";
   readonly method: string;
   readonly target: string;
   readonly host: string;
@@ -12,9 +13,10 @@ export class ClientRequest implements RequestHead {
   #headers: readonly HeaderPair[] | undefined;
 
   /** `wire` must have bytes of its own. */
-  constructor(wire: WireHead, peer: string) {
+  constructor(wire: WireHead, peer: string, scheme: "http" | "https") {
     this.wire = wire;
     this.peer = peer;
+    this.scheme = scheme;
     this.method = wire.method;
     this.target = wire.path;
     this.host = wire.form === "absolute" ? wire.text(wire.authorityStart, wire.authorityEnd) : wire.host;

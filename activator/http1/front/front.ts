@@ -1,8 +1,10 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { createServer as createTlsServer, type TLSSocket } from "node:tls";
+import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/certificate-source.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { ActivatorError } from "../../errors.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
-import { adoptAccepted, writeAheadBytes } from "../../socket/wire-socket.ts";
+import { type Adoption, adoptAccepted, type WireSocket, writeAheadBytes } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
 import { type RequestHeadLimits, RequestHeadParser, requestHeadLimits } from "../request-head-parser.ts";
 import { ClientConnection, type ConnectionHost } from "./client-connection.ts";
@@ -19,6 +21,16 @@ export interface FrontOptions {
   readonly maxHeaderBytes: number;
   /** What is above it is closed at once, before it is read. */
   readonly maxConnections: number;
+  /** Absent: without encryption. */
+  readonly tls?: FrontTls;
+}
+
+export interface FrontTls {
+  readonly certificates: ShownCertificates;
+  /** Whether clients show a certificate. `optional`: one that is shown must be good. */
+  readonly clients: "off" | "optional" | "required";
+  /** Of the certificates of clients; PEM. */
+  readonly clientAuthority: string | undefined;
 }
 
 export interface FrontParts {
@@ -82,10 +94,39 @@ class SocketFront implements Front, ConnectionHost {
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs;
     this.#options = options;
     this.#parts = parts;
-    const sockets = { allowHalfOpen: true, pauseOnConnect: true, noDelay: true, highWaterMark: writeAheadBytes };
-    this.#server = createServer(sockets, (accepted) => this.#accept(accepted));
+    this.#server = options.tls ? this.#createTlsServer(options.tls) : this.#createPlainServer();
     this.#server.maxConnections = options.maxConnections;
     this.#server.on("drop", () => parts.events.dropped());
+  }
+
+  #createPlainServer(): Server {
+    const sockets = { ...socketOptions, allowHalfOpen: true, pauseOnConnect: true };
+    return createServer(sockets, (accepted) => this.#accept(accepted));
+  }
+
+  #createTlsServer({ certificates, clients, clientAuthority }: FrontTls): Server {
+    const settings = {
+      minVersion: "TLSv1.2",
+      requestCert: clients !== "off",
+      rejectUnauthorized: clients === "required",
+      ...(clientAuthority !== undefined && { ca: clientAuthority }),
+    } as const;
+    const { headersTimeoutMs } = this.#options;
+    const tls = {
+      ...settings,
+      ...secretsOf(certificates),
+      ALPNProtocols: ["http/1.1"],
+      handshakeTimeout: headersTimeoutMs,
+    };
+    // Not half-open, as in Node's own server: a client that leaves within its handshake would stay for ever.
+    const server = createTlsServer({ ...socketOptions, ...tls }, (accepted) => {
+      if (clients === "optional" && !accepted.authorized && hasCertificate(accepted)) return void accepted.destroy();
+      this.#accept(accepted, "events");
+    });
+    // A client that breaks off its handshake is no news.
+    server.on("tlsClientError", () => {});
+    const following = keepShowing(server, certificates, settings);
+    return server.once("close", () => following[Symbol.dispose]());
   }
 
   get address(): AddressInfo {
@@ -167,16 +208,22 @@ class SocketFront implements Front, ConnectionHost {
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
-  #accept(accepted: Socket): void {
+  /** What is encrypted has a handle too, but not one that hands out what was sent. */
+  #accept(accepted: Socket, by?: Adoption): void {
     this.#parts.events.connected();
-    adoptAccepted(accepted, (socket) => {
+    const toReader = (socket: WireSocket) => {
       const connection = new ClientConnection(socket, this);
       this.#connections.add(connection);
       this.#parts.sweep.add(connection);
       return connection;
-    });
+    };
+    adoptAccepted(accepted, toReader, by);
   }
 }
+
+const socketOptions = { noDelay: true, highWaterMark: writeAheadBytes } as const;
+
+const hasCertificate = (socket: TLSSocket): boolean => Object.keys(socket.getPeerCertificate()).length > 0;
 
 /** Crowds arrive at once when a sandbox that many use is woken; the kernel has its own, often lower, limit. */
 const backlog = 4_096;

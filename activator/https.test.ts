@@ -1,0 +1,171 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { IncomingMessage, Server } from "node:http";
+import { request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect, type TLSSocket } from "node:tls";
+import { afterAll, describe, expect, it } from "vitest";
+import WebSocket, { WebSocketServer } from "ws";
+import { CurrentCertificate } from "../lib/certificate-source.ts";
+import {
+  type CertificatePair,
+  makeAuthority,
+  makeClientCertificate,
+  makeServerCertificate,
+} from "../lib/certificates.ts";
+import { systemClock } from "../lib/clock.ts";
+import { httpProgram, openActivatorWorld } from "../test/support/activator-world.ts";
+import { startHttp1Front } from "./http1/front/front.ts";
+import { BufferLoans } from "./socket/read-place.ts";
+import { Sweep } from "./sweep.ts";
+
+const validity = { notBefore: new Date("2026-01-01"), notAfter: new Date("2099-01-01") };
+const authority = await makeAuthority("of the tests", validity);
+const stranger = await makeAuthority("a stranger", validity);
+const host = "nova.default.sandbox.localhost";
+const makeServer = () =>
+  makeServerCertificate(authority, { commonName: "here", dnsNames: [host], ipAddresses: ["127.0.0.1"], validity });
+const client = await makeClientCertificate(authority, { commonName: "me", organizations: [], validity });
+const other = await makeClientCertificate(stranger, { commonName: "me", organizations: [], validity });
+
+const directory = await mkdtemp(join(tmpdir(), "activator-certs-"));
+afterAll(() => rm(directory, { recursive: true }));
+const path = (name: string) => join(directory, name);
+async function put({ certificate, key }: CertificatePair): Promise<void> {
+  await writeFile(path("tls.crt"), certificate);
+  await writeFile(path("tls.key"), key);
+}
+await put(await makeServer());
+await writeFile(path("ca.crt"), authority.certificate);
+
+const flags = [
+  "--https-bind-address=127.0.0.1:0",
+  `--tls-cert-file=${path("tls.crt")}`,
+  `--tls-key-file=${path("tls.key")}`,
+];
+const mutual = (mode: string) => [...flags, `--mtls-mode=${mode}`, `--tls-client-ca-file=${path("ca.crt")}`];
+
+type World = Awaited<ReturnType<typeof openActivatorWorld>>;
+const where = ({ activator }: World) => ({ host: "127.0.0.1", port: activator.tlsPort, servername: host });
+
+/** Asks a sandbox for `/`, over TLS; rejects when the connection does. */
+function ask(world: World, certificate?: CertificatePair): Promise<{ status: number | undefined; body: string }> {
+  const shown = certificate && { cert: certificate.certificate, key: certificate.key };
+  return new Promise((resolve, reject) => {
+    const options = { ...where(world), ...shown, ca: authority.certificate, headers: { host }, agent: false };
+    const asked = request(options, async (response: IncomingMessage) => {
+      let body = "";
+      for await (const chunk of response) body += chunk;
+      resolve({ status: response.statusCode, body });
+    });
+    asked.on("error", reject).end();
+  });
+}
+
+/** The serial number of the certificate that is shown at a port. */
+const shownAt = (port: number): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket: TLSSocket = connect({ port, servername: host, ca: authority.certificate }, () => {
+      resolve(socket.getPeerCertificate().serialNumber);
+      socket.destroy();
+    }).on("error", reject);
+  });
+
+describe("the activator over TLS", () => {
+  it("holds, wakes and carries as it does without, and tells the sandbox that the client came encrypted", async () => {
+    await using world = await openActivatorWorld(flags);
+    await world.asleep(
+      "nova",
+      httpProgram(({ headers }, answer) => answer.end(`${headers["x-forwarded-proto"]}`)),
+    );
+    expect(await ask(world)).toEqual({ status: 200, body: "https" });
+    const plain = await fetch(world.activator.proxyUrl, { headers: { "X-Sandbox-ID": "nova" } });
+    expect(await plain.text()).toBe("http");
+  });
+
+  it("carries large bodies both ways, byte for byte", async () => {
+    await using world = await openActivatorWorld(flags);
+    await world.awake(
+      "nova",
+      httpProgram((incoming, answer) => void incoming.pipe(answer)),
+    );
+    const sent = Buffer.alloc(3_000_001, "abcdefg");
+    const body = await new Promise<Buffer>((resolve, reject) => {
+      const options = { ...where(world), ca: authority.certificate, headers: { host }, method: "POST" };
+      request(options, async (response) => resolve(Buffer.concat(await Array.fromAsync(response))))
+        .on("error", reject)
+        .end(sent);
+    });
+    expect(body.equals(sent)).toBe(true);
+  });
+
+  it("carries WebSockets", async () => {
+    await using world = await openActivatorWorld(flags);
+    const echo = (server: Server) =>
+      new WebSocketServer({ server }).on("connection", (socket) =>
+        socket.on("message", (text) => socket.send(`${text}!`)),
+      );
+    await world.awake(
+      "nova",
+      httpProgram((_, answer) => answer.end(), echo),
+    );
+    const socket = new WebSocket(`wss://127.0.0.1:${world.activator.tlsPort}/`, {
+      ...{ ca: authority.certificate, servername: host },
+      headers: { host },
+    });
+    const answered = new Promise((resolve, reject) => socket.once("message", resolve).once("error", reject));
+    socket.once("open", () => socket.send("hello"));
+    expect(String(await answered)).toBe("hello!");
+    socket.terminate();
+  });
+
+  it("shows a new certificate to those who connect after it has come", async () => {
+    const certificates = new CurrentCertificate(await makeServer());
+    const options = { host: "127.0.0.1", port: 0, headersTimeoutMs: 5_000, keepAliveTimeoutMs: 5_000 };
+    const tls = { certificates, clients: "off", clientAuthority: undefined } as const;
+    const sweep = new Sweep(systemClock);
+    await using front = await startHttp1Front(
+      { ...options, maxHeaderBytes: 16_384, maxConnections: 10, tls },
+      {
+        ...{ clock: systemClock, sweep, loans: new BufferLoans(1), serve: async () => {} },
+        events: { connected() {}, disconnected() {}, dropped() {}, refused() {} },
+      },
+    );
+    const before = await shownAt(front.address.port);
+    certificates.set(await makeServer());
+    expect(await shownAt(front.address.port)).not.toBe(before);
+    sweep[Symbol.dispose]();
+  });
+
+  it("refuses clients without a certificate where one is required, and takes those with a good one", async () => {
+    await using world = await openActivatorWorld(mutual("required"));
+    await world.awake(
+      "nova",
+      httpProgram((_, answer) => answer.end("fine")),
+    );
+    await expect(ask(world)).rejects.toThrow();
+    await expect(ask(world, other)).rejects.toThrow();
+    expect(await ask(world, client)).toEqual({ status: 200, body: "fine" });
+  });
+
+  it("takes clients without a certificate where it is optional, and none with a bad one", async () => {
+    await using world = await openActivatorWorld(mutual("optional"));
+    await world.awake(
+      "nova",
+      httpProgram((_, answer) => answer.end("fine")),
+    );
+    expect((await ask(world)).status).toBe(200);
+    expect((await ask(world, client)).status).toBe(200);
+    await expect(ask(world, other)).rejects.toThrow();
+  });
+
+  it("may be the only way in", async () => {
+    await using world = await openActivatorWorld([...flags, "--http-bind-address="]);
+    expect(world.activator.proxyUrl).toMatch(/^https:/);
+    await world.awake(
+      "nova",
+      httpProgram((_, answer) => answer.end("fine")),
+    );
+    expect((await ask(world)).body).toBe("fine");
+  });
+});

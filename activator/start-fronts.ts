@@ -1,0 +1,77 @@
+import { readFile } from "node:fs/promises";
+import { Counter, type Registry } from "prom-client";
+import { startCertificateFiles } from "../lib/certificate-files.ts";
+import type { Running } from "../lib/lifecycle.ts";
+import type { Logger } from "../lib/log.ts";
+import type { ActivatorConfig } from "./config.ts";
+import { type Front, type FrontParts, type FrontTls, startHttp1Front } from "./http1/front/front.ts";
+import type { HttpsConfig } from "./https-config.ts";
+
+export interface FrontsParts extends FrontParts {
+  readonly registry: Registry;
+  readonly log: Logger;
+}
+
+/** All fronts for HTTP as one. Its address is that of plain HTTP, where there is that. */
+export interface Fronts extends Front, Running {
+  /** Undefined: nothing is served over TLS. */
+  readonly tlsPort: number | undefined;
+}
+
+/**
+ * Starts to listen for HTTP, HTTPS or both.
+ *
+ * @throws NoCertificateFiles when there is no certificate, Error when a port cannot be had.
+ */
+export async function startFronts(config: ActivatorConfig, parts: FrontsParts): Promise<Fronts> {
+  await using stack = new AsyncDisposableStack();
+  const plain = config.http && stack.use(await startHttp1Front({ ...config, ...config.http }, parts));
+  const tls = config.https && stack.use(await startTlsFront(config, config.https, parts));
+  const fronts = [plain, tls?.front].filter((front) => front !== undefined);
+  const [first] = fronts;
+  if (!first) throw new Error("there is no address to listen on");
+  const started = stack.move();
+  return {
+    address: first.address,
+    tlsPort: tls?.front.address.port,
+    failed: tls?.failed ?? new Promise<never>(() => {}),
+    get active() {
+      return fronts.reduce((sum, front) => sum + front.active, 0);
+    },
+    beginDrain: () => fronts.forEach((front) => void front.beginDrain()),
+    stopAccepting: () => fronts.forEach((front) => void front.stopAccepting()),
+    idle: async () => void (await Promise.all(fronts.map((front) => front.idle()))),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+}
+
+async function startTlsFront(
+  config: ActivatorConfig,
+  { files, clients, clientAuthorityFile, ...address }: HttpsConfig,
+  parts: FrontsParts,
+): Promise<{ readonly front: Front } & Running> {
+  await using stack = new AsyncDisposableStack();
+  const reloads = createReloadCounter(parts.registry);
+  const certificates = stack.use(
+    await startCertificateFiles(files, {
+      ...{ server: "the HTTPS listener", clock: parts.clock, log: parts.log },
+      onReload: (outcome) => reloads.inc({ outcome }),
+    }),
+  );
+  const clientAuthority = clientAuthorityFile === undefined ? undefined : await readFile(clientAuthorityFile, "utf8");
+  const tls: FrontTls = { certificates, clients, clientAuthority };
+  const front = stack.use(await startHttp1Front({ ...config, ...address, tls }, parts));
+  const started = stack.move();
+  return { front, failed: certificates.failed, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+function createReloadCounter(registry: Registry) {
+  const reloads = new Counter({
+    name: "sandbox_router_cert_reloads_total",
+    help: "Looks at new certificate files, by whether they could be used.",
+    labelNames: ["outcome"] as const,
+    registers: [registry],
+  });
+  for (const outcome of ["success", "failure"] as const) reloads.inc({ outcome }, 0);
+  return reloads;
+}
