@@ -1,6 +1,8 @@
-// `npm run bench:wake`: 200 wakes one at a time, then 50 sandboxes at once, against local mode on this machine.
+// `npm run bench:wake`: 200 wakes one at a time, then 50 sandboxes at once, against local mode on this machine. With
+// `-- --by=name` by the address of each sandbox's Service, which is raw TCP for the activator, and not by host name.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { parse } from "yaml";
 import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
 import type { WakeTimeline } from "../../api/wake-timeline.ts";
@@ -10,6 +12,7 @@ import { createKubeClient } from "../../kube/http-client.ts";
 import { readExample } from "../../local/examples.ts";
 import { defaultCacheDirectory, findOrBuild } from "../../tools/build-tool.ts";
 import { type Spread, spreadOf, spreadTable } from "../statistics.ts";
+import { addressByName } from "./by-name.ts";
 import { startLocalProcess } from "./local-process.ts";
 import { measureWake, putToSleep } from "./our-client.ts";
 import { measureWithK6, type Scenario, scenarios, type WakeTarget } from "./with-k6.ts";
@@ -18,17 +21,29 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 
 const crowdNames = Array.from({ length: 50 }, (_, at) => `crowd-${at}`);
 
-const k6 = await findOrBuild("k6", {
-  cacheDirectory: defaultCacheDirectory(process.env),
-  environment: process.env,
-  say,
-});
-say(k6 ? "The client is k6.\n" : "The client is our own: there is no Go here to build k6 with.\n");
+const { values } = parseArgs({ options: { by: { type: "string", default: "host" } } });
+const byName = values.by === "name";
+
+const k6 = byName
+  ? undefined
+  : await findOrBuild("k6", {
+      cacheDirectory: defaultCacheDirectory(process.env),
+      environment: process.env,
+      say,
+    });
+say(
+  k6
+    ? "The client is k6.\n"
+    : "The client is our own: k6 knows one address, or there is no Go here to build it with.\n",
+);
 
 await using local = await startLocalProcess();
 const { server, token, ca } = readKubeconfig(local.kubeconfig);
 await using client = createKubeClient(connectionFor({ server, token, ca }), { userAgent: "rouse-bench" });
 await createCrowd(client);
+const addresses = new Map<string, string>();
+if (byName) for (const name of ["hello", ...crowdNames]) addresses.set(name, await addressByName(client, name));
+const at = (name: string) => ({ ...local, activator: addresses.get(name) ?? local.activator });
 const target: WakeTarget = { ...local, api: server, apiToken: token, activatorToken: "", namespace: "default" };
 
 for (const scenario of scenarios) {
@@ -54,11 +69,11 @@ async function measureOurselves({ name, count }: Scenario): Promise<Spread> {
   const taxes: number[] = [];
   if (name === "together") {
     await Promise.all(crowdNames.map((crowd) => putToSleep(client, crowd)));
-    taxes.push(...(await Promise.all(crowdNames.map((crowd) => measureWake(local, crowd)))));
+    taxes.push(...(await Promise.all(crowdNames.map((crowd) => measureWake(at(crowd), crowd)))));
   } else {
     for (let round = 0; round < count; round += 1) {
       await putToSleep(client, "hello");
-      taxes.push(await measureWake(local, "hello"));
+      taxes.push(await measureWake(at("hello"), "hello"));
     }
   }
   return spreadOf(taxes);
