@@ -31,7 +31,9 @@ import { type Claims, startClaims } from "./sandbox/claims.ts";
 import { type Cluster, startCluster } from "./sandbox/cluster.ts";
 import { serve, type World } from "./serve.ts";
 import { Slots } from "./slots.ts";
+import { socketsMax } from "./socket/descriptors.ts";
 import { BufferLoans } from "./socket/read-place.ts";
+import { openSockets } from "./socket/wire-socket.ts";
 import { startFronts } from "./start-fronts.ts";
 import { Sweep } from "./sweep.ts";
 import { openTcpFront } from "./tcp-front/open-tcp-front.ts";
@@ -115,7 +117,10 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   if (config.metrics) started.use(await startPageServer({ name: "metrics", address: config.metrics, ...pages }));
   const events = createConnectionMetrics(registry, requests);
   const front = started.use(
-    await startFronts(config, { ...parts, ...wires, events, serve: (exchange) => serve(exchange, world) }),
+    await startFronts(config, {
+      ...{ ...parts, ...wires, events, hasRoom: roomForSockets() },
+      serve: (exchange) => serve(exchange, world),
+    }),
   );
   const tcpFront =
     config.tcpFront &&
@@ -137,6 +142,11 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+function roomForSockets(): () => boolean {
+  const max = socketsMax() ?? Number.POSITIVE_INFINITY;
+  return () => openSockets() < max;
 }
 
 interface Leaving {

@@ -10,6 +10,11 @@ export interface SocketReader {
   ended(): void;
   /** What was written has left, after so much waited that the writer should have stopped. */
   drained(): void;
+  /**
+   * Nothing more can be written. True: what was received before that is still wanted, and the reader sees to it that the
+   * socket is destroyed in the end, for its end may not be told any more. Absent: nothing is wanted.
+   */
+  writeFailed?(): boolean;
   /** Nothing more will happen. */
   closed(hadError: boolean): void;
 }
@@ -29,6 +34,12 @@ export function isBehind(socket: Socket): boolean {
 
 /** Where sockets read to as long as they read little: what lands here is used or copied before the call ends. */
 export const commonBuffer: Buffer = Buffer.allocUnsafeSlow(131_072);
+
+/** Descriptors are the process's, and so is their number. */
+let open = 0;
+
+/** How many of these sockets are open in this process, accepted and dialled ones together. */
+export const openSockets = (): number => open;
 
 /** How an accepted socket gets its reader: by its handle, or by the events that every socket has. */
 export type Adoption = "handle" | "events";
@@ -103,7 +114,16 @@ class OnReadSocket extends Socket implements WireSocket {
   set reader(reader: SocketReader) {
     this.#held.reader = reader;
   }
+
+  /** Node destroys a socket whose write failed; what the other side said before it hung up would be lost with it. */
+  override destroy(error?: Error): this {
+    if (isWriteError(error) && this.reader.writeFailed?.()) return this;
+    return super.destroy(error);
+  }
 }
+
+const isWriteError = (error: Error | undefined) =>
+  error !== undefined && "syscall" in error && error.syscall === "write";
 
 function wrapHandle(accepted: Socket, first: Buffer): WireSocket {
   if (!hasInners(accepted)) throw new TypeError("this socket has no handle to take");
@@ -134,6 +154,7 @@ function feedFromEvents(accepted: Socket): WireSocket {
  * callback of `onread`, on the socket: functions of its own would be a good part of what a held request weighs.
  */
 function report(socket: WireSocket): void {
+  open += 1;
   socket.on("end", tellEnd).on("drain", tellDrain).on("error", ignoreError).on("close", tellClose);
 }
 
@@ -153,6 +174,7 @@ function tellDrain(this: WireSocket): void {
 function ignoreError(): void {}
 
 function tellClose(this: WireSocket, hadError: boolean): void {
+  open -= 1;
   this.reader.closed(hadError);
 }
 

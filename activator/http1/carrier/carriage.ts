@@ -64,6 +64,7 @@ export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
   #continued = false;
   #events: EventStream | undefined;
   #endMs = Number.POSITIVE_INFINITY;
+  #bytesRead = -1;
 
   constructor(exchange: Exchange, upstream: Upstream, how: CarryOptions, options: CarrierOptions) {
     this.#exchange = exchange;
@@ -176,15 +177,32 @@ export class Carriage implements ResponseTaker, BodySink, Carrying, Watched {
     this.#exchange.connection.readOn();
   }
 
+  /** It may have answered before it hung up. */
+  podTakesNoMore(): boolean {
+    this.#exchange.connection.readOn();
+    this.#upstream.socket.resume();
+    return this.#phase !== "done";
+  }
+
   podClosed(): void {
     this.#fail(this.#error("ResponseLost", new Error("the connection was closed before a whole response")));
   }
 
   check(nowMs: number): void {
     const { socket } = this.#upstream;
+    if (socket.errored && this.wantsResponse && !this.#hasReadOn(socket.bytesRead)) {
+      return this.#fail(this.#error("ResponseLost", socket.errored));
+    }
     const client = this.#exchange.connection.socket;
     const progress = socket.bytesRead + socket.bytesWritten + client.bytesWritten;
     if (nowMs >= this.#endMs || this.#stall.isStalled(progress, nowMs)) this.#fail(this.#error("SandboxSlow"));
+  }
+
+  /** Whether more of an answer has come since the last look, on a connection that cannot tell of its end. */
+  #hasReadOn(bytesRead: number): boolean {
+    const before = this.#bytesRead;
+    this.#bytesRead = bytesRead;
+    return bytesRead !== before;
   }
 
   #continue(): void {

@@ -17,6 +17,8 @@ export interface ResponseTaker {
   podEnded(): void;
   /** What was written to the sandbox has left. */
   podDrained(): void;
+  /** Nothing more can be sent to the sandbox; true: its answer is waited for nevertheless. */
+  podTakesNoMore(): boolean;
   podClosed(): void;
   /** Whether it can take more now. */
   readonly wantsResponse: boolean;
@@ -75,6 +77,10 @@ export class PodConnection implements SocketReader {
 
   drained(): void {
     this.#taker?.podDrained();
+  }
+
+  writeFailed(): boolean {
+    return this.#taker?.podTakesNoMore() ?? false;
   }
 
   closed(): void {

@@ -40,13 +40,15 @@ export interface FrontParts {
   /** Takes a request; never rejects. */
   readonly serve: (exchange: Exchange) => Promise<void>;
   readonly events: FrontEvents;
+  /** Whether the process may have one more socket; absent: it always may. */
+  readonly hasRoom?: () => boolean;
 }
 
 /** What happens at the front, for whoever counts it. */
 export interface FrontEvents {
   connected(): void;
   disconnected(): void;
-  /** There were too many connections. */
+  /** There were too many connections, or sockets of the whole process. */
   dropped(): void;
   /** What came was no request. */
   refused(error: ActivatorError): void;
@@ -210,6 +212,11 @@ class SocketFront implements Front, ConnectionHost {
 
   /** What is encrypted has a handle too, but not one that hands out what was sent. */
   #accept(accepted: Socket, by?: Adoption): void {
+    if (this.#parts.hasRoom?.() === false) {
+      this.#parts.events.dropped();
+      accepted.destroy();
+      return;
+    }
     this.#parts.events.connected();
     const toReader = (socket: WireSocket) => {
       const connection = new ClientConnection(socket, this);

@@ -1,0 +1,23 @@
+import { describe, expect, it } from "vitest";
+import { socketsMax } from "./descriptors.ts";
+
+const limits = (soft: string) => `Limit                     Soft Limit           Hard Limit           Units     
+Max processes             128290               128290               processes 
+Max open files            ${soft.padEnd(20)} 1048576              files     
+Max locked memory         8388608              8388608              bytes     
+`;
+
+describe("the number of sockets that there may be", () => {
+  it.each([
+    ["20000", 18_000],
+    ["300", 236],
+    ["10", 1],
+    ["unlimited", undefined],
+  ])("is, of %s descriptors, %s", (soft, max) => {
+    expect(socketsMax(limits(soft))).toBe(max);
+  });
+
+  it("is not known where the system does not say", () => {
+    expect(socketsMax("")).toBeUndefined();
+  });
+});
