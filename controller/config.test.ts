@@ -113,29 +113,29 @@ describe("the controller's command line", () => {
   });
 
   it.each([
-    "--kube-api-burst=0",
-    "--api-connections=0",
-    "--sandbox-concurrent-workers=0",
-    "--sandbox-claim-concurrent-workers=-1",
-    "--sandbox-warm-pool-concurrent-workers=0",
-    "--sandbox-warm-pool-max-batch-size=0",
-    "--sandbox-warm-pool-max-refill-rate=NaN",
-    "--sandbox-warm-pool-max-refill-rate=+Inf",
-    "--sandbox-warm-pool-max-refill-rate=-1",
-    "--sandbox-warm-pool-readiness-grace-period=0s",
-    "--sandbox-warm-pool-unschedulable-recheck-interval=0s",
-    "--sandbox-write-behind-window=-1s",
-    "--webhook-cert-name= ",
-    "--webhook-key-name=",
-    "--webhook-port=65536",
-    "--metrics-bind-address=8080",
-    "--health-probe-bind-address=:99999",
-    "--zap-log-level=loud",
-    "--tls-min-version=1.2",
-    "--tls-cipher-suites=RC4",
-    "stray",
-  ])("is refused with %s", (word) => {
-    expect(() => parseControllerConfig([word])).toThrow(ConfigError);
+    ["O1: ", "--kube-api-burst=0"],
+    ["", "--api-connections=0"],
+    ["O5: ", "--sandbox-concurrent-workers=0"],
+    ["O5: ", "--sandbox-claim-concurrent-workers=-1"],
+    ["O5: ", "--sandbox-warm-pool-concurrent-workers=0"],
+    ["", "--sandbox-warm-pool-max-batch-size=0"],
+    ["O2: ", "--sandbox-warm-pool-max-refill-rate=NaN"],
+    ["O2: ", "--sandbox-warm-pool-max-refill-rate=+Inf"],
+    ["O2: ", "--sandbox-warm-pool-max-refill-rate=-1"],
+    ["O4: ", "--sandbox-warm-pool-readiness-grace-period=0s"],
+    ["O4: ", "--sandbox-warm-pool-unschedulable-recheck-interval=0s"],
+    ["O3: ", "--sandbox-write-behind-window=-1s"],
+    ["O6: ", "--webhook-cert-name= "],
+    ["O6: ", "--webhook-key-name="],
+    ["", "--webhook-port=65536"],
+    ["", "--metrics-bind-address=8080"],
+    ["", "--health-probe-bind-address=:99999"],
+    ["", "--zap-log-level=loud"],
+    ["", "--tls-min-version=1.2"],
+    ["", "--tls-cipher-suites=RC4"],
+    ["", "stray"],
+  ])("%sis refused with %s", (_, flag) => {
+    expect(() => parseControllerConfig([flag])).toThrow(ConfigError);
   });
 
   it("is told all that is wrong with it at once", () => {

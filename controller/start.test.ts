@@ -5,9 +5,13 @@ import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
 import { leaseType } from "../api/core.ts";
 import { sandboxType } from "../api/sandbox.ts";
+import { sandboxClaimType } from "../api/sandbox-claim.ts";
+import { sandboxTemplateType } from "../api/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../api/sandbox-warm-pool.ts";
 import { systemClock } from "../lib/clock.ts";
 import { silentLogger } from "../lib/log.ts";
 import { aSandbox } from "../test/support/builders.ts";
+import { openExtensionsLab } from "../test/support/extensions-lab.ts";
 import { openMemoryApi } from "../test/support/memory-api.ts";
 import { openSandboxLab, waiting } from "../test/support/sandbox-lab.ts";
 import { parseControllerConfig } from "./config.ts";
@@ -25,6 +29,36 @@ function start(client: Awaited<ReturnType<typeof openMemoryApi>>["client"], flag
   return startController(parseControllerConfig([...pages, ...flags]), parts);
 }
 
+/** Of spec controllers 7.1 and controllers-1.0 6, but for what a process says of itself. */
+const families = [
+  "agent_sandbox_claim_startup_latency_ms",
+  "agent_sandbox_claim_controller_startup_latency_ms",
+  "agent_sandbox_client_claim_startup_latency_ms",
+  "agent_sandbox_creation_latency_ms",
+  "agent_sandbox_claim_creation_total",
+  "agent_sandboxes",
+  "agent_sandbox_build_info",
+  "agent_sandbox_suspend_total",
+  "agent_sandbox_resume_total",
+  "agent_sandbox_suspend_latency_ms",
+  "agent_sandbox_resume_latency_ms",
+  "agent_sandbox_finished_total",
+  "agent_sandbox_expired_total",
+  "agent_sandbox_warmpool_size",
+  "controller_runtime_reconcile_total",
+  "controller_runtime_reconcile_errors_total",
+  "controller_runtime_reconcile_time_seconds",
+  "controller_runtime_active_workers",
+  "controller_runtime_max_concurrent_reconciles",
+  "workqueue_depth",
+  "workqueue_adds_total",
+  "workqueue_retries_total",
+  "workqueue_queue_duration_seconds",
+  "workqueue_work_duration_seconds",
+  "workqueue_unfinished_work_seconds",
+  "workqueue_longest_running_processor_seconds",
+];
+
 describe("the controller's pages", () => {
   it("say that it lives, and serve the families that dashboards read", async () => {
     await using lab = await openSandboxLab();
@@ -40,6 +74,15 @@ describe("the controller's pages", () => {
     expect((await fetch(`${lab.controller.metricsUrl}/metrics`, { method: "POST" })).status).toBe(405);
   });
 
+  it("O20: have all families of the ecosystem's controller", async () => {
+    await using lab = await openExtensionsLab();
+    await lab.createTemplate();
+    await lab.createPool({ replicas: 1 });
+    await lab.untilPool({ readyReplicas: 1 });
+    const served = new Set((await lab.metrics()).matchAll(/^# TYPE (\w+) /gm).map(([, name]) => name));
+    expect(families.filter((family) => !served.has(family))).toEqual([]);
+  });
+
   it("can be switched off", async () => {
     await using lab = await openSandboxLab({ flags: ["--metrics-bind-address=0", "--health-probe-bind-address=0"] });
     expect(lab.controller).toMatchObject({ metricsUrl: undefined, healthUrl: undefined });
@@ -52,6 +95,22 @@ describe("the controller's pages", () => {
     const flags = ["--leader-elect=false", `--metrics-bind-address=${taken}`];
     await expect(start(api.client, flags)).rejects.toThrow(`cannot serve metrics on ${taken}: listen EADDRINUSE`);
   });
+});
+
+it("O21: without its extensions the controller leaves templates, pools and claims alone", async () => {
+  await using lab = await openSandboxLab();
+  const metadata = (name: string) => ({ namespace: "default", name });
+  const podTemplate = { spec: { containers: [{ name: "main", image: "busybox" }] } };
+  await lab.client.create(sandboxTemplateType, { metadata: metadata("tpl"), spec: { podTemplate } });
+  const pool = { sandboxTemplateRef: { name: "tpl" }, replicas: 1 };
+  await lab.client.create(sandboxWarmPoolType, { metadata: metadata("warm"), spec: pool });
+  await lab.client.create(sandboxClaimType, { metadata: metadata("task"), spec: { warmPoolRef: { name: "warm" } } });
+  await lab.create();
+  await lab.untilCondition("Ready", { status: "True" });
+  await lab.untilQuiet();
+  const sandboxes = await lab.client.list(sandboxType, { namespace: "default" });
+  expect(sandboxes.items.map(({ metadata: { name } }) => name)).toEqual(["nova"]);
+  expect(await lab.find(sandboxClaimType, "task")).not.toHaveProperty("status");
 });
 
 describe("of two controllers", () => {

@@ -8,9 +8,10 @@ describe("the domains that labels may be in", () => {
   it.each([
     ["one.example,two.example", ["one.example", "two.example"]],
     [" One.Example \n\n,two.example\n", ["one.example", "two.example"]],
+    ["Example.com, foo.io\n", ["example.com", "foo.io"]],
     ["", defaultLabelDomains],
     [" ,\n", defaultLabelDomains],
-  ])("C18: read from %o are %o", (text, domains) => {
+  ])("C18, O19: read from %o are %o", (text, domains) => {
     expect(parseLabelDomains(text)).toEqual(domains);
   });
 

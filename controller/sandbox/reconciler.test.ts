@@ -77,7 +77,7 @@ describe("a Sandbox at rest", () => {
 });
 
 describe("a child that is there before the stores show it", () => {
-  it("S39: is fetched and adopted when it was made for the Sandbox", async () => {
+  it("S39, O24: is fetched and adopted when it was made for the Sandbox, also where only tracked Pods are watched", async () => {
     await using lab = await openSandboxLab({ flags: ["--cache-label-selectors"] });
     const spare = await makePod(lab, { name: "nova", labels: { [adoptableLabel]: "true" } });
     await lab.create();
