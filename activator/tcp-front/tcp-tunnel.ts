@@ -24,6 +24,8 @@ export interface TunnelOptions {
   readonly tunnelLifetimeMs: number;
 }
 
+/** An hour's silence may be noticed a minute late: ten thousand quiet connections must not be looked at ten times a second. */
+const looksInIdleTime = 60;
 /** How long both sides may take to end theirs, after we have ended ours. */
 const closeGraceMs = 1_000;
 /** A side that vanished without a word is noticed after so long, and some seconds of probes. */
@@ -55,6 +57,7 @@ class TcpTunnel implements Watched, OpenConnection {
   #ending: TunnelEnding = "carried";
   #open = 2;
   #endMs = Number.POSITIVE_INFINITY;
+  #lookMs = 0;
 
   constructor(client: WireSocket, pod: WireSocket, options: TunnelOptions) {
     this.#client = client;
@@ -111,6 +114,9 @@ class TcpTunnel implements Watched, OpenConnection {
   }
 
   check(nowMs: number): void {
+    if (nowMs < this.#lookMs) return;
+    const { tunnelIdleMs } = this.#options;
+    this.#lookMs = Math.min(this.#endMs, tunnelIdleMs > 0 ? nowMs + tunnelIdleMs / looksInIdleTime : this.#endMs);
     const progress = this.#client.bytesRead + this.#client.bytesWritten + this.#pod.bytesRead + this.#pod.bytesWritten;
     if (nowMs < this.#endMs && !this.#stall.isStalled(progress, nowMs)) return;
     this.#options.sweep.remove(this);
