@@ -96,7 +96,8 @@ export class TcpFront implements Running {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.stopAccepting();
-    for (const { socket } of this.#clients) socket.destroy();
+    // Cut, not ended: an end would look like the whole.
+    for (const { socket } of this.#clients) socket.resetAndDestroy();
     await this.#slices[Symbol.asyncDispose]();
   }
 
