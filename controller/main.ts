@@ -52,7 +52,15 @@ async function run(config: ControllerConfig): Promise<void> {
   const clock = systemClock;
   await using tracing = await tracingTo(config.traceCollector, log);
   const tracer = tracing?.tracer ?? noTracer;
-  await using controller = await startController(config, { client, clock, log, registry, identity, tracer });
+  await using controller = await startController(config, {
+    client,
+    urgentClient: client.urgent,
+    clock,
+    log,
+    registry,
+    identity,
+    tracer,
+  });
   log.info({ metrics: controller.metricsUrl, health: controller.healthUrl, identity }, "started");
   await Promise.race([aborted(stop.signal), controller.failed]);
   log.info("stopping");

@@ -62,6 +62,8 @@ export function startExtensionInformers(options: Base): ExtensionInformers {
 }
 
 export interface ExtensionControllersOptions extends Base {
+  /** For what a claim waits for. */
+  readonly urgentClient: KubeClient;
   readonly config: ExtensionsConfig;
   readonly informers: TemplateInformers & WarmPoolInformers & ClaimInformers;
   readonly runtimeMetrics: RuntimeMetrics;
@@ -91,6 +93,7 @@ export function startExtensionControllers(options: ExtensionControllersOptions):
   const claims = stack.use(
     startClaimController({
       ...options,
+      client: options.urgentClient,
       events: config.claimEvents ? recorder("sandboxclaim-controller") : undefined,
       metrics: options.claimMetrics,
       workers: config.claimWorkers,

@@ -33,6 +33,8 @@ import { startWebhook } from "./webhook/start-webhook.ts";
 
 export interface ControllerParts {
   readonly client: KubeClient;
+  /** For what a claim waits for; absent: the same. */
+  readonly urgentClient?: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
@@ -118,7 +120,7 @@ interface World {
 /** Everything that only a leader does, once it may begin. */
 function startWork(
   config: ControllerConfig,
-  { client, clock, log, registry, identity, tracer = noTracer }: ControllerParts,
+  { client, urgentClient, clock, log, registry, identity, tracer = noTracer }: ControllerParts,
   { informers, extensions, activators, labelDomains }: World,
   begin: Promise<unknown>,
 ): Running {
@@ -156,6 +158,7 @@ function startWork(
       extensions &&
       startExtensionControllers({
         client,
+        urgentClient: urgentClient ?? client,
         clock,
         log,
         config: config.extensions,
