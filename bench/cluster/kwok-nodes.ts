@@ -1,8 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { closeSync, openSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { ensureDaemon, stopDaemon } from "../../cluster/daemon.ts";
 import type { Kubectl } from "../../cluster/kubectl.ts";
 import type { Layout } from "../../cluster/layout.ts";
+import { network } from "../../cluster/network.ts";
 import { waitUntil } from "../../cluster/wait.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { kwokStages } from "./kwok-stages.ts";
@@ -38,32 +38,26 @@ export async function startKwokNodes(
   count: number,
   { kubectl, layout }: { readonly kubectl: Kubectl; readonly layout: Layout },
 ): Promise<AsyncDisposable> {
-  const stages = layout.settings("kwok.yaml");
-  writeFileSync(
-    stages,
-    kwokStages(podsEach)
-      .map((each) => JSON.stringify(each))
-      .join("\n---\n"),
-  );
-  const log = openSync(layout.log("kwok"), "a");
-  const flags = [
+  const file = layout.settings("kwok.yaml");
+  const settings = kwokStages(podsEach)
+    .map((each) => JSON.stringify(each))
+    .join("\n---\n");
+  writeFileSync(file, settings);
+  const args = [
+    `--config=${file}`,
+    `--kubeconfig=${layout.kubeconfig("admin")}`,
     "--v=WARN",
     "--manage-nodes-with-label-selector=type=kwok",
     `--cidr=${podRange}`,
-    "--node-ip=198.19.0.1",
+    `--node-ip=${network.node}`,
     "--node-lease-duration-seconds=40",
   ];
-  const child = spawn(program, [`--config=${stages}`, `--kubeconfig=${layout.kubeconfig("admin")}`, ...flags], {
-    stdio: ["ignore", log, log],
-    env: {},
-  });
-  closeSync(log);
-  const ended = once(child, "exit");
+  // As a part of the cluster: it goes with it, whatever becomes of this process.
+  await ensureDaemon("kwok", { program, args }, { layout, clock: systemClock, settings });
   const names = Array.from({ length: count }, (_, at) => `kwok-${at}`);
   const stop = async () => {
-    await kubectl.run(["delete", "node", ...names, "--ignore-not-found"]);
-    child.kill("SIGTERM");
-    await ended;
+    await kubectl.run(["delete", "node", "--selector=type=kwok", "--ignore-not-found"]);
+    await stopDaemon(layout, "kwok", systemClock);
   };
   try {
     await kubectl.apply(names.map(nodeNamed));
