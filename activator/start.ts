@@ -3,7 +3,7 @@ import type { Registry } from "prom-client";
 import type { WakeTimeline } from "../api/wake-timeline.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Running } from "../lib/lifecycle.ts";
+import { firstFailure, type Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import { startPageServer, urlOf } from "../lib/page-server.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -127,8 +127,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     started.use(openTcpFront(config.tcpFront, config, world, { ...parts, ...wires, wakes, accessLog }));
   if (tcpFront) books.confirmBy((request) => tcpFront.confirm(request));
   const running = started.move();
-  const failed = Promise.race([cluster, claims, tcpFront, front].flatMap((each) => each?.failed ?? []));
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  const failed = firstFailure(cluster, claims, tcpFront, front);
   return {
     proxyUrl: urlOf(front.address, config.http ? "http" : "https"),
     proxyPort: front.address.port,

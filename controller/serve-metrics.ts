@@ -3,7 +3,7 @@ import { startCertificateFiles } from "../lib/certificate-files.ts";
 import { CurrentCertificate, type ShownCertificates } from "../lib/certificate-source.ts";
 import { makeAuthority, makeServerCertificate } from "../lib/certificates.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Running } from "../lib/lifecycle.ts";
+import { firstFailure, type Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import { type PageServer, type PageTls, startPageServer } from "../lib/page-server.ts";
 import type { MetricsConfig, MetricsTls } from "./metrics-config.ts";
@@ -34,8 +34,7 @@ export async function serveMetrics(config: MetricsConfig, parts: MetricsParts): 
   const pages = { ...profiles, "/metrics": metrics };
   const server = keep(await startPageServer({ name: "metrics", address: config.address, pages, log, tls }));
   const started = stack.move();
-  const failed = Promise.race(running.map((one) => one.failed));
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  const failed = firstFailure(...running);
   return { url: server.url, failed, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 

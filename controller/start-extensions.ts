@@ -7,7 +7,7 @@ import { createEventRecorder } from "../kube/event-recorder.ts";
 import type { Informer } from "../kube/informer.ts";
 import { startInformer } from "../kube/start-informer.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Running } from "../lib/lifecycle.ts";
+import { firstFailure, type Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import type { ClaimMetrics } from "./claim/claim-metrics.ts";
 import { claimIndexes } from "./claim/pool-changes.ts";
@@ -48,8 +48,7 @@ export function startExtensionInformers(options: Base): ExtensionInformers {
   );
   const networkPolicies = stack.use(startInformer<NetworkPolicy>({ ...base, type: networkPolicyType }));
   const all = [templates, pools, sandboxClaims, networkPolicies];
-  const failed = Promise.race(all.map((informer) => informer.failed));
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  const failed = firstFailure(...all);
   return {
     templates,
     pools,
@@ -100,7 +99,6 @@ export function startExtensionControllers(options: ExtensionControllersOptions):
       writesNotes: config.claimNotes,
     }),
   );
-  const failed = Promise.race([templates.failed, pools.failed, claims.failed]);
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  const failed = firstFailure(templates, pools, claims);
   return { failed, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }

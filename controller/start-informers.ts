@@ -14,7 +14,7 @@ import type { KubeClient } from "../kube/client.ts";
 import type { Informer } from "../kube/informer.ts";
 import { startInformer } from "../kube/start-informer.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Running } from "../lib/lifecycle.ts";
+import { firstFailure, type Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import { controllerIndexes } from "./claim/observe.ts";
 import { podIndexes } from "./sandbox/observe.ts";
@@ -54,8 +54,7 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
     ? stack.use(startInformer<EndpointSlice>({ ...base, type: endpointSliceType, labelSelector: ourSlices }))
     : undefined;
   const all = [sandboxes, pods, services, claims, ...(slices ? [slices] : [])];
-  const failed = Promise.race(all.map((informer) => informer.failed));
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  const failed = firstFailure(...all);
   return {
     sandboxes,
     pods,

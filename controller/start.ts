@@ -3,7 +3,7 @@ import type { KubeClient } from "../kube/client.ts";
 import { createEventRecorder } from "../kube/event-recorder.ts";
 import { startLeaderElection } from "../kube/leader-election.ts";
 import type { Clock } from "../lib/clock.ts";
-import { aborted, type Running, startTask } from "../lib/lifecycle.ts";
+import { aborted, firstFailure, type Running, startTask } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import { type Page, startPageServer } from "../lib/page-server.ts";
 import { noTracer, type Tracer } from "../lib/tracing/tracer.ts";
@@ -92,13 +92,16 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const work = stack.use(startWork(config, parts, { informers, extensions, activators, labelDomains }, begin));
 
   const started = stack.move();
-  const failed = Promise.race([
-    informers.failed,
-    leadership.lost,
-    work.failed,
-    ...[extensions, webhook, metrics, health, activators].flatMap((server) => server?.failed ?? []),
-  ]);
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  const failed = firstFailure(
+    informers,
+    { failed: leadership.lost },
+    work,
+    extensions,
+    webhook,
+    metrics,
+    health,
+    activators,
+  );
   return {
     failed,
     synced,
@@ -204,8 +207,7 @@ async function findActivators(
   if (given || !config) return given;
   const certificates = stack.use(await startDrainCertificates({ client, clock, log, namespace: config.namespace }));
   const finder = stack.use(startActivatorFinder({ client, clock, log, config }));
-  const failed = Promise.race([finder.failed, certificates.failed]);
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  const failed = firstFailure(finder, certificates);
   const call = countDrainCalls(drainCalls(certificates.current, clock), registry);
   const { vanishGraceMs } = config;
   const certificate = () => certificates.current().certificate;

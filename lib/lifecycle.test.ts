@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
-import { abortable, aborted, startTask, stopOnSignals } from "./lifecycle.ts";
+import { abortable, aborted, firstFailure, startTask, stopOnSignals } from "./lifecycle.ts";
 
 describe("a task", () => {
   it("is told to stop when it is disposed of, and disposal waits for it", async () => {
@@ -123,4 +123,12 @@ describe("a process under stopOnSignals", () => {
     }
     expect(process.listenerCount("SIGTERM")).toBe(before);
   });
+});
+
+it("of several parts, some of which may be absent, the first failure is told", async () => {
+  const broken = startTask("the broken one", async () => {
+    throw new Error("broken");
+  });
+  await using fine = startTask("the fine one", aborted);
+  await expect(firstFailure(undefined, fine, {}, broken)).rejects.toThrow("the broken one failed");
 });

@@ -4,6 +4,13 @@ export interface Running extends AsyncDisposable {
   readonly failed: Promise<never>;
 }
 
+/** Rejects with the first of them, if one does; what is absent never fails. Nobody has to listen to it. */
+export function firstFailure(...parts: readonly (Partial<Pick<Running, "failed">> | undefined)[]): Promise<never> {
+  const failed = Promise.race(parts.flatMap((part) => part?.failed ?? []));
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  return failed;
+}
+
 /** Resolves once the signal is aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {

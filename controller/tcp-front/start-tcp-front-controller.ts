@@ -7,7 +7,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Informer } from "../../kube/informer.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Running } from "../../lib/lifecycle.ts";
+import { firstFailure, type Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { OwnWrites } from "../own-writes.ts";
 import type { RuntimeMetrics } from "../runtime-metrics.ts";
@@ -94,8 +94,7 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
     log,
     metrics: options.runtimeMetrics,
   });
-  const failed = Promise.race([kind.failed, confirmer.failed]);
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  const failed = firstFailure(kind, confirmer);
   return {
     failed,
     async [Symbol.asyncDispose]() {

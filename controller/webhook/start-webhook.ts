@@ -4,7 +4,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { startCertificateFiles } from "../../lib/certificate-files.ts";
 import type { CertificateSource } from "../../lib/certificate-source.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Running } from "../../lib/lifecycle.ts";
+import { firstFailure, type Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { startConvertServer } from "./convert-server.ts";
 import { startManagedCertificates } from "./managed-certificates.ts";
@@ -38,8 +38,7 @@ export async function startWebhook(config: WebhookConfig, parts: WebhookParts): 
   const certificates = stack.use(await startCertificates(config, { ...parts, log }));
   const kinds = config.extensions ? allKinds : coreKinds;
   const server = stack.use(await startConvertServer({ ...config, ...parts, certificates, kinds, log }));
-  const failed = Promise.race([certificates.failed, server.failed]);
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  const failed = firstFailure(certificates, server);
   const started = stack.move();
   const certificate = () => certificates.current().certificate;
   return { failed, port: server.port, certificate, [Symbol.asyncDispose]: () => started.disposeAsync() };

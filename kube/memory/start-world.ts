@@ -1,6 +1,6 @@
 import { customResourceDefinitionType } from "../../api/core.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Running } from "../../lib/lifecycle.ts";
+import { firstFailure, type Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { DataDir } from "./data-dir.ts";
 import { startEventExpiry } from "./event-expiry.ts";
@@ -47,14 +47,11 @@ export function startWorld({ clock, log, kinds, dataDir }: WorldOptions): World 
   const writes = new ObjectWrites(storage, clock);
   const deletion = new ObjectDeletion(storage, clock);
   const background = new AsyncDisposableStack();
-  const failed = Promise.race(
-    [
-      startGarbageCollector({ storage, kinds, deletion, clock, log }),
-      startNamespaceController({ storage, kinds, deletion, clock, log }),
-      startEventExpiry(storage, clock),
-    ].map((running) => background.use(running).failed),
+  const failed = firstFailure(
+    background.use(startGarbageCollector({ storage, kinds, deletion, clock, log })),
+    background.use(startNamespaceController({ storage, kinds, deletion, clock, log })),
+    background.use(startEventExpiry(storage, clock)),
   );
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
     storage,
     writes,
