@@ -47,7 +47,9 @@ async function run(config: ControllerConfig): Promise<void> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
-  await using client = createKubeClient(connection, { userAgent: `${program}/${version}`, registry, ...config.api });
+  const userAgent = `${program}/${version}`;
+  await using client = createKubeClient(connection, { userAgent, registry, ...config.api });
+  await using leaseClient = createKubeClient(connection, { userAgent, connections: 1 });
   const identity = `${hostname()}_${randomUUID()}`;
   const clock = systemClock;
   await using tracing = await tracingTo(config.traceCollector, log);
@@ -55,6 +57,7 @@ async function run(config: ControllerConfig): Promise<void> {
   await using controller = await startController(config, {
     client,
     urgentClient: client.urgent,
+    leaseClient,
     clock,
     log,
     registry,

@@ -12,6 +12,7 @@ import { systemClock } from "../lib/clock.ts";
 import { silentLogger } from "../lib/log.ts";
 import { aSandbox } from "../test/support/builders.ts";
 import { openExtensionsLab } from "../test/support/extensions-lab.ts";
+import { interceptCalls } from "../test/support/intercepted-client.ts";
 import { openMemoryApi } from "../test/support/memory-api.ts";
 import { openSandboxLab, waiting } from "../test/support/sandbox-lab.ts";
 import { parseControllerConfig } from "./config.ts";
@@ -135,6 +136,19 @@ describe("of two controllers", () => {
     await vi.waitFor(async () => {
       const seen = await api.client.get(sandboxType, { namespace: "default", name: metadata.name });
       expect(seen.status?.conditions).toContainEqual(expect.objectContaining({ type: "Suspended", status: "True" }));
+    }, waiting);
+  });
+
+  it("the one with the lease renews it by a way of its own, whatever its other calls wait for", async () => {
+    await using api = await openMemoryApi();
+    const client = interceptCalls(api.client, (call, proceed) =>
+      call.kind === "Lease" ? new Promise(() => {}) : proceed(),
+    );
+    const flags = [...pages, `--leader-election-namespace=${lease.namespace}`];
+    const parts = { client, clock: systemClock, log: silentLogger, registry: new Registry(), identity: "first" };
+    await using _first = await startController(parseControllerConfig(flags), { ...parts, leaseClient: api.client });
+    await vi.waitFor(async () => {
+      expect((await api.client.get(leaseType, lease)).spec?.holderIdentity).toBe("first");
     }, waiting);
   });
 

@@ -35,6 +35,11 @@ export interface ControllerParts {
   readonly client: KubeClient;
   /** For what a claim waits for; absent: the same. */
   readonly urgentClient?: KubeClient;
+  /**
+   * For the lease alone, so that its renewal does not wait behind the calls of a busy controller, nor for their rate; absent:
+   * the same.
+   */
+  readonly leaseClient?: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
@@ -218,7 +223,7 @@ async function findActivators(
 function stand(
   stack: AsyncDisposableStack,
   { leaderElection }: ControllerConfig,
-  { client, clock, log, registry, identity }: ControllerParts,
+  { client: shared, leaseClient: client = shared, clock, log, registry, identity }: ControllerParts,
 ): { readonly elected: Promise<void>; readonly lost: Promise<never> } {
   if (!leaderElection) return { elected: Promise.resolve(), lost: new Promise(() => {}) };
   const { namespace, times } = leaderElection;

@@ -18,7 +18,8 @@ interface Fault {
   readonly happen: (bed: TestBed, random: SeededRandom) => Promise<void>;
 }
 
-export const soakLeaseSeconds = 6;
+/** Two hundred sandboxes at the start of a leader take the processors for a while. */
+export const soakLeaseSeconds = 10;
 const pastLeaseMs = (soakLeaseSeconds + 1) * 1_000;
 const outageMs = 8_000;
 
