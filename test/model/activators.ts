@@ -5,12 +5,15 @@ import type { Reply } from "../../controller/suspension/replies.ts";
 import type { Step } from "./explore.ts";
 import {
   type Activator,
+  latest,
   type ModelRound,
   type Mutation,
   patched,
   podIn,
   podUid,
+  type Request,
   replaced,
+  type Tunnel,
   type Version,
   versionAt,
   type World,
@@ -84,6 +87,18 @@ function deathSteps(world: World, index: number, activator: Activator): Step<Wor
   ];
 }
 
+/** What has come to it is delivered, and asks for `Running` as soon as the suspension is in view. */
+function tunnelSteps(world: World, index: number, number: number, tunnel: Tunnel, view: Version): Step<World>[] {
+  const stirs = tunnel.byte === "none" ? [] : wake(world, index, view);
+  if (world.left.bytes === 0) return stirs;
+  const byte = tunnel.asked === latest(world).generation ? "after" : "before";
+  const left = { ...world.left, bytes: world.left.bytes - 1 };
+  const requests = replaced(world.requests, number, { ...tunnel, byte });
+  const what = `activator ${index} passes a byte of tunnel ${number} on to Pod ${tunnel.pod}`;
+  const lost = podIn(world.pods) === tunnel.pod ? undefined : "a byte goes to a Pod that is gone";
+  return [...stirs, { what, next: { ...world, left, requests }, ...(lost && { broken: lost }) }];
+}
+
 function watchSteps(
   world: World,
   index: number,
@@ -119,19 +134,20 @@ function seeing(world: World, index: number, sees: number, mutation: Mutation | 
     sees,
     toldGeneration: generation >= activator.toldGeneration ? 0 : activator.toldGeneration,
   });
-  return forgets ? seen : forswearing(seen, index, sealed);
+  return forgets ? seen : forswearing(seen, index, sealed, mutation);
 }
 
 /** It will never again forward to that Pod. What has not sent a byte goes back to the hold. */
-function forswearing(world: World, index: number, pod: number): World {
+function forswearing(world: World, index: number, pod: number, mutation: Mutation | undefined): World {
   const activator = world.activators[index];
   // A Pod that it has seen go needs no promise.
   if (!activator || pod === 0 || activator.seesPods >= 2 * pod) return world;
-  const requests = world.requests.map((request) =>
-    request.at === "dialing" && request.activator === index && request.pod === pod
-      ? ({ at: "hold", activator: index } as const)
-      : request,
-  );
+  const requests = world.requests.map((request) => {
+    if (request.at !== "dialing" && request.at !== "tunnel") return request;
+    if (request.activator !== index || request.pod !== pod) return request;
+    if (request.at === "dialing") return { at: "hold", activator: index } as const;
+    return mutation === "a tunnel that is left open" ? request : ({ at: "end" } as const);
+  });
   return withActivator({ ...world, requests }, index, { forsworn: activator.forsworn | bit(pod) });
 }
 
@@ -145,6 +161,7 @@ function requestSteps(world: World, index: number, activator: Activator): Step<W
     });
     if (request.at === "client") return [moved("takes", { at: "hold", activator: index })];
     if (request.at === "end" || request.activator !== index) return [];
+    if (request.at === "tunnel") return tunnelSteps(world, index, number, request, view);
     if (request.at === "pod") return [moved("has the answer to", { at: "end" })];
     if (request.at === "dialing") {
       const gone = podIn(world.pods) === request.pod ? undefined : "the address of a Pod that is gone is dialled";
@@ -194,14 +211,25 @@ export function answer(
   if (!activator || !listens(activator)) throw new Error(`activator ${index} cannot answer`);
   const seesGeneration = activator.life === "serving" ? versionAt(world.versions, activator.sees).generation : 0;
   let next = world;
-  if (asked === "promise" && mutation !== "no promises") next = forswearing(world, index, pod);
+  if (asked === "promise" && mutation !== "no promises") next = forswearing(world, index, pod, mutation);
   if (asked === "observed" && mutation !== "observed only asks" && seesGeneration < generation) {
     next = withActivator(world, index, { toldGeneration: Math.max(activator.toldGeneration, generation) });
   }
+  const seenUse = asked === "observed" && mutation !== "a byte that is not told of" && hasMoved(next, index, pod);
+  if (asked === "observed") next = { ...next, requests: next.requests.map(askedAbout(index, pod, generation)) };
   const inUse = next.requests.filter((request) => {
-    if (request.at === "client" || request.at === "end" || request.activator !== index) return false;
+    if (request.at === "client" || request.at === "end" || request.at === "tunnel") return false;
+    if (request.activator !== index) return false;
     return request.at === "hold" ? asked === "observed" : request.pod === pod;
   });
   const superseded = asked === "observed" && seesGeneration > generation;
-  return { reply: { is: "answered", inFlight: inUse.length, idleForMs: undefined, superseded }, next };
+  return { reply: { is: "answered", inFlight: inUse.length, idleForMs: seenUse ? 0 : undefined, superseded }, next };
 }
+
+const hasMoved = ({ requests }: World, index: number, pod: number): boolean =>
+  requests.some((each) => each.at === "tunnel" && each.activator === index && each.pod === pod && each.byte !== "none");
+
+const askedAbout = (index: number, pod: number, generation: number) => (request: Request) =>
+  request.at === "tunnel" && request.activator === index && request.pod === pod
+    ? { ...request, asked: generation }
+    : request;

@@ -4,6 +4,8 @@ import type { Limits } from "./world.ts";
 
 const one: Limits = {
   requests: 1,
+  tunnels: 0,
+  bytes: 0,
   sleeps: 1,
   pauses: 0,
   resumes: 0,
@@ -35,6 +37,10 @@ export const small: readonly Configuration[] = [
     limits: { ...one, requests: 2, pauses: 1, resumes: 1, drainEnds: true, lossy: true },
   },
   {
+    about: "it sleeps under a quiet tunnel on which a byte comes, a request comes, and answers get lost",
+    limits: { ...one, tunnels: 1, bytes: 1, lossy: true },
+  },
+  {
     about: "a person pauses it while a second activator starts, and one is killed",
     limits: { ...one, sleeps: 0, pauses: 1, kills: 1, activators: twoActivators },
   },
@@ -49,6 +55,18 @@ export const small: readonly Configuration[] = [
 ];
 
 export const large: readonly Configuration[] = [
+  {
+    about: "it sleeps under a quiet tunnel on which bytes come, a request comes, and an activator is killed",
+    limits: { ...one, tunnels: 1, bytes: 2, kills: 1, activators: twoActivators },
+  },
+  {
+    about: "it sleeps under a quiet tunnel on which bytes come, a request comes, and a person pauses it",
+    limits: { ...one, tunnels: 1, bytes: 2, pauses: 1, lossy: true },
+  },
+  {
+    about: "it sleeps twice under two quiet tunnels on which bytes come, and two controllers lead",
+    limits: { ...one, sleeps: 2, tunnels: 2, bytes: 2, controllers: 2 },
+  },
   {
     about: "it sleeps, a person pauses it, and two controllers lead",
     limits: { ...one, pauses: 1, controllers: 2 },
@@ -69,4 +87,5 @@ export const large: readonly Configuration[] = [
 
 /** Where each of the rules is needed. */
 export const whereMutationsShow: Limits = { ...one, activators: twoActivators };
+export const whereTunnelsShow: Limits = { ...one, requests: 0, tunnels: 1, bytes: 1 };
 export const whereTrustShows: Limits = { ...one, pauses: 1, controllers: 2 };

@@ -96,7 +96,11 @@ function intentSteps(world: World, index: number, { sees, seesPods }: Controller
   const next = patched(world, intentPatch(sandbox));
   if (!next) return [];
   const left = { ...world.left, sleeps: world.left.sleeps - 1 };
-  const seen = withController({ ...next, left }, index, { sees: next.versions.length - 1 });
+  // It was idle for long enough: whatever moved before that counts no more.
+  const requests = next.requests.map((request) =>
+    request.at === "tunnel" ? ({ ...request, asked: 0, byte: "none" } as const) : request,
+  );
+  const seen = withController({ ...next, left, requests }, index, { sees: next.versions.length - 1 });
   return [{ what: `controller ${index} writes Suspended, by inactivity`, next: seen }];
 }
 
@@ -200,8 +204,12 @@ function perform(
   }
 }
 
+/** A byte that came after its activator had spoken is not unheard: the wake, or the close of the tunnel, follows. */
 const isCarrying = ({ requests }: World, pod: number): boolean =>
-  requests.some((request) => (request.at === "pod" || request.at === "dialing") && request.pod === pod);
+  requests.some((request) => {
+    if (request.at === "tunnel") return request.pod === pod && request.byte === "before";
+    return (request.at === "pod" || request.at === "dialing") && request.pod === pod;
+  });
 
 const ask = (world: World, index: number, { asked, pod, generation }: Omit<ModelRound, "replies">): Step<World> => {
   const replies = world.activators.map(({ life }) => (life === "absent" ? "unlisted" : undefined));
@@ -215,9 +223,11 @@ const ask = (world: World, index: number, { asked, pod, generation }: Omit<Model
 /** Under the UID as precondition. What a person's drain cuts when its time is over is cut on purpose. */
 function deletePod(world: World, index: number, pod: number, cut: number, sealedForMs: number): Step<World>[] {
   if (podIn(world.pods) !== pod) return [];
-  const sent = world.requests.filter((request) => request.at === "pod" && request.pod === pod);
+  const sent = world.requests.filter(
+    (request) => (request.at === "pod" || request.at === "tunnel") && request.pod === pod,
+  );
   const overdue = sealedForMs > 0;
-  const broken = sent.length > 0 && !overdue ? "a Pod is deleted under a request" : undefined;
+  const broken = overdue ? undefined : deletedUnder(sent);
   const requests = world.requests.map((request) => (sent.includes(request) ? ({ at: "end" } as const) : request));
   const paused = world.paused === pod ? 0 : world.paused;
   const gone = { ...world, pods: world.pods + 1, paused, requests };
@@ -228,6 +238,11 @@ function deletePod(world: World, index: number, pod: number, cut: number, sealed
       ...(broken && { broken }),
     },
   ];
+}
+
+function deletedUnder(sent: World["requests"]): string | undefined {
+  if (sent.some(({ at }) => at === "pod")) return "a Pod is deleted under a request";
+  return sent.length > 0 ? "a Pod is deleted under a tunnel whose client was not told" : undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { small, whereMutationsShow, whereTrustShows } from "./configurations.ts";
+import { small, whereMutationsShow, whereTrustShows, whereTunnelsShow } from "./configurations.ts";
 import { explore } from "./explore.ts";
 import { handshake } from "./handshake.ts";
 
@@ -28,6 +28,14 @@ describe("each rule of the handshake is needed", () => {
     const { counterexample } = explore(handshake(whereMutationsShow, mutation), statesMax);
     expect(counterexample?.why).toBe(why);
     expect(counterexample?.trace, counterexample?.trace.join("\n")).toHaveLength(steps);
+  });
+
+  it.each([
+    { mutation: "a tunnel that is left open", why: "a Pod is deleted under a tunnel whose client was not told" },
+    { mutation: "a byte that is not told of", why: dooms },
+  ] as const)("$mutation: $why", limit, ({ mutation, why }) => {
+    const { counterexample } = explore(handshake(whereTunnelsShow, mutation), statesMax);
+    expect(counterexample?.why).toBe(why);
   });
 
   it("a store that is trusted to say that a Pod is gone: a pause is undone before it happened", limit, () => {

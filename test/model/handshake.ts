@@ -18,7 +18,7 @@ const absent: Activator = { life: "absent", saidReady: false, sees: 0, seesPods:
 const repeat = <T>(count: number, value: T): readonly T[] => Array.from({ length: count }, () => value);
 
 function start(limits: Limits): World {
-  const { sleeps, pauses, resumes, kills, strays } = limits;
+  const { sleeps, pauses, resumes, kills, strays, bytes } = limits;
   const { early, late } = limits.activators;
   return {
     versions: [firstVersion()],
@@ -28,8 +28,11 @@ function start(limits: Limits): World {
       ...repeat(early, { ...absent, life: "serving", saidReady: true, seesPods: 1 } as const),
       ...repeat(late, absent),
     ],
-    requests: repeat(limits.requests, { at: "client" } as const),
-    left: { sleeps, pauses, resumes, kills, strays },
+    requests: [
+      ...repeat(limits.requests, { at: "client" } as const),
+      ...repeat(limits.tunnels, { at: "tunnel", activator: 0, pod: 1, asked: 0, byte: "none" } as const),
+    ],
+    left: { sleeps, pauses, resumes, kills, strays, bytes },
     paused: 0,
   };
 }
@@ -60,7 +63,7 @@ export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
       ...personSteps(world),
     ],
     isSettled: (world) =>
-      world.requests.every(({ at }) => at === "end") &&
+      world.requests.every(({ at }) => at === "end" || at === "tunnel") &&
       latest(world).sealed === 0 &&
       (!latest(world).suspended || podIn(world.pods) === 0),
   };

@@ -14,10 +14,16 @@ export type Mutation =
   | "no promises"
   | "Pods listed before Sandboxes"
   | "a seal that is forgotten when it is taken off"
-  | "a store that is trusted";
+  | "a store that is trusted"
+  | "a tunnel that is left open"
+  | "a byte that is not told of";
 
 export interface Limits {
   readonly requests: number;
+  /** Connections that are open to Pod 1 from the start, and do not keep it by being open. */
+  readonly tunnels: number;
+  /** How many bytes may come on them. */
+  readonly bytes: number;
   /** How often the sandbox may be put to sleep by inactivity. */
   readonly sleeps: number;
   /** How often a person may suspend it. */
@@ -91,7 +97,18 @@ export type Request =
   | { readonly at: "client" }
   | { readonly at: "hold"; readonly activator: number }
   | { readonly at: "dialing" | "pod"; readonly activator: number; readonly pod: number }
+  | Tunnel
   | { readonly at: "end" };
+
+export interface Tunnel {
+  readonly at: "tunnel";
+  readonly activator: number;
+  readonly pod: number;
+  /** The generation of the suspension for which its activator has said how idle it is; 0: none. */
+  readonly asked: number;
+  /** Whether a byte came since the last intent: `before` or `after` its activator was asked. */
+  readonly byte: "none" | "before" | "after";
+}
 
 export interface World {
   readonly versions: readonly Version[];
@@ -99,7 +116,7 @@ export interface World {
   readonly controllers: readonly Controller[];
   readonly activators: readonly Activator[];
   readonly requests: readonly Request[];
-  readonly left: Pick<Limits, "sleeps" | "pauses" | "resumes" | "kills" | "strays">;
+  readonly left: Pick<Limits, "sleeps" | "pauses" | "resumes" | "kills" | "strays" | "bytes">;
   /** The Pod that a person has suspended and that is neither doomed nor gone since; 0: none. */
   readonly paused: number;
 }
@@ -182,6 +199,8 @@ function codeOfRequest(request: Request): string {
       return "e";
     case "hold":
       return `h${request.activator}`;
+    case "tunnel":
+      return `t${request.activator}${request.pod}${request.asked}${request.byte}`;
     case "dialing":
     case "pod":
       return `${request.at[0]}${request.activator}${request.pod}`;
@@ -191,7 +210,7 @@ function codeOfRequest(request: Request): string {
 function codeOfReply(reply: Reply | "unlisted" | undefined): string {
   if (reply === undefined) return "?";
   if (reply === "unlisted") return "u";
-  return reply.is === "answered" ? `${reply.inFlight}${reply.superseded ? "s" : ""}` : reply.is;
+  return reply.is === "answered" ? `${reply.inFlight}${reply.superseded ? "s" : ""}${reply.idleForMs ?? ""}` : reply.is;
 }
 
 const codeOfRound = (round: ModelRound | undefined): string =>
@@ -216,7 +235,7 @@ export function encode(world: World): string {
   }
   let history = "";
   for (let index = oldest; index <= newest; index += 1) history += `${world.versions[index]?.content}.`;
-  const { sleeps, pauses, resumes, kills, strays } = world.left;
+  const { sleeps, pauses, resumes, kills, strays, bytes } = world.left;
   const requests = world.requests.map(codeOfRequest).sort().join("");
-  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${kills}${strays}|${world.paused}`;
+  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${kills}${strays}${bytes}|${world.paused}`;
 }
