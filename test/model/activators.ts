@@ -231,5 +231,5 @@ const hasMoved = ({ requests }: World, index: number, pod: number): boolean =>
 
 const askedAbout = (index: number, pod: number, generation: number) => (request: Request) =>
   request.at === "tunnel" && request.activator === index && request.pod === pod
-    ? { ...request, asked: generation }
+    ? { ...request, asked: Math.max(request.asked, generation) }
     : request;
