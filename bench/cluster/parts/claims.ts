@@ -3,8 +3,10 @@ import { sandboxClaimType } from "../../../api/sandbox-claim.ts";
 import { sandboxTemplateType } from "../../../api/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../../../api/sandbox-warm-pool.ts";
 import { systemClock } from "../../../lib/clock.ts";
+import { cpuSeconds } from "../../proxy/process-cost.ts";
 import { type Spread, spreadOf, spreadTable } from "../../statistics.ts";
 import { callsTable, countCalls } from "../api-calls.ts";
+import { leadingController } from "../installed-programs.ts";
 import { claimNamed, is, poolNamed, templateNamed } from "../objects.ts";
 import { watchFor } from "../sightings.ts";
 import type { World } from "../world.ts";
@@ -22,7 +24,10 @@ export async function measureClaims(world: World): Promise<string> {
   const filledMs = await fillPool(world, namespace.name, size);
   const atOnce = await claimAtOnce(world, namespace.name, size);
   const refilledMs = await untilFull(world, namespace.name, size);
+  const { pid } = await leadingController(world.client);
+  const before = cpuSeconds(pid);
   const steady = await claimSteadily(world, namespace.name, world.count(steadyClaims));
+  const cpuMs = ((cpuSeconds(pid) - before) * 1_000) / world.count(steadyClaims);
   const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
   return [
     "### Claims and warm pools, on kwok nodes\n",
@@ -34,6 +39,7 @@ export async function measureClaims(world: World): Promise<string> {
     ]),
     `At ${steadyPerSecond} claims per second, with what the pool needs to refill:\n`,
     steady.calls,
+    `That took the controller ${cpuMs.toFixed(1)} ms of CPU time for each claim.\n`,
   ].join("\n");
 }
 
