@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
 
 /** Calls by what they were, such as `patch sandboxes/status`. */
 export type Calls = ReadonlyMap<string, number>;
@@ -12,12 +12,14 @@ const isWork = (words: string) => !words.startsWith("watch ") && !words.includes
 
 /**
  * Counts what the controller asks of the API server from now on, by the API server's own record; watches and the lease apart.
- * The record must not be rotated meanwhile.
+ *
+ * @throws when the record was rotated meanwhile.
  */
 export function countCalls(auditLog: string): () => Calls {
   const file = openSync(auditLog, "r");
   const from = fstatSync(file).size;
   return () => {
+    if (statSync(auditLog).ino !== fstatSync(file).ino) throw new Error(`${auditLog} was rotated; begin anew`);
     const buffer = Buffer.alloc(Math.max(0, fstatSync(file).size - from));
     readSync(file, buffer, 0, buffer.length, from);
     closeSync(file);

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { clusterLayout } from "./components.ts";
 
 /** One request, as kube-apiserver has written it down (`audit.k8s.io/v1`). */
@@ -24,9 +24,11 @@ export function requestsOf(program: keyof typeof programs): readonly AuditedRequ
   const { auditLog } = clusterLayout();
   if (!existsSync(auditLog)) throw new Error(`there is no audit log at ${auditLog}`);
   const user = `:${programs[program]}"`;
-  const lines = readFileSync(auditLog, "utf8").split("\n");
-  // Most lines are others': reading each as JSON would take longer than the tests. The last one may be half written.
-  const ours = lines.slice(0, -1).filter((line) => line.includes(user));
+  // What was full is kept beside it, with its time in its name. The last line may be half written.
+  const files = [...globSync(auditLog.replace(/\.log$/, "-*.log")).sort(), auditLog];
+  const lines = files.flatMap((file) => readFileSync(file, "utf8").split("\n").slice(0, -1));
+  // Most lines are others': reading each as JSON would take longer than the tests.
+  const ours = lines.filter((line) => line.includes(user));
   const requests = ours.map((line): AuditedRequest => JSON.parse(line));
   return requests.filter(({ user: { username }, userAgent = "" }) => {
     return username.endsWith(`:${programs[program]}`) && !userAgent.startsWith("undici");
