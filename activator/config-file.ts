@@ -1,15 +1,25 @@
-import { parse } from "yaml";
+import { readFile } from "node:fs/promises";
+import { parseFlags } from "../lib/flags.ts";
 import { ConfigError } from "./config-error.ts";
+import { activatorFlags } from "./flags.ts";
 
 /**
- * The settings of a configuration file, as flags: a YAML map from names of flags to single values.
+ * What the configuration file says, as flags to be put before those of the command line, which win. The file is the one
+ * that `--config` names, or `SANDBOX_ROUTER_CONFIG`: a YAML map from names of flags to single values.
  *
- * @throws ConfigError when it is something else, or names a flag that there is not.
+ * @throws HelpRequested, FlagError for flags that do not parse, ConfigError for a file that cannot be read or is something else.
  */
-export function flagsInFile(text: string, path: string, isFlag: (name: string) => boolean): readonly string[] {
-  const settings = parseMap(text, path);
+export async function fileFlags(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<readonly string[]> {
+  const path = parseFlags(activatorFlags, args).values.config || env["SANDBOX_ROUTER_CONFIG"];
+  if (!path) return [];
+  const settings = await readSettings(path);
   return Object.entries(settings).map(([name, value]) => {
-    if (!isFlag(name) || name === "config") throw new ConfigError(`${path}: unknown config key: ${name}`);
+    if (!Object.hasOwn(activatorFlags, name) || name === "config") {
+      throw new ConfigError(`${path}: unknown config key: ${name}`);
+    }
     if (typeof value === "object" && value !== null) {
       throw new ConfigError(`${path}: ${name} must be a scalar, not a list or a map`);
     }
@@ -17,15 +27,17 @@ export function flagsInFile(text: string, path: string, isFlag: (name: string) =
   });
 }
 
-function parseMap(text: string, path: string): object {
+async function readSettings(path: string): Promise<object> {
+  // Few have a file, and the parser takes longer to load than all else that reads settings.
+  const { parse } = await import("yaml");
   let value: unknown;
   try {
-    value = parse(text);
+    value = parse(await readFile(path, "utf8"));
   } catch (cause) {
-    throw new ConfigError(`${path} is no YAML: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new ConfigError(`the config file ${path} cannot be read: ${why}`, { cause });
   }
   if (value === null) return {};
-  if (typeof value !== "object" || Array.isArray(value))
-    throw new ConfigError(`${path} must be a map from flags to values`);
-  return value as object;
+  if (typeof value === "object" && !Array.isArray(value)) return value;
+  throw new ConfigError(`${path} must be a map from flags to values`);
 }

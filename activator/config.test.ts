@@ -80,47 +80,6 @@ describe("the front of raw connections", () => {
   });
 });
 
-describe("the configuration file of the activator", () => {
-  const read = (text: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) =>
-    parseActivatorConfig([...open, "--config=/etc/router.yaml", ...args], env, (path) => {
-      if (path === "/etc/router.yaml") return text;
-      throw new Error(`no such file: ${path}`);
-    });
-
-  it("has flags by their names; flags win over it, and it over the environment (router 19.2)", () => {
-    const text = "proxy-timeout: 20s\naccess-log: false\nheld-max-total: 7\ncluster-domain: file.local\n";
-    const env = { PROXY_TIMEOUT_SECONDS: "1", CLUSTER_DOMAIN: "env.local" };
-    const config = read(text, ["--cluster-domain=flag.local"], env);
-    expect(config).toMatchObject({ proxyTimeoutMs: 20_000, accessLog: false, clusterDomain: "flag.local" });
-    expect(config.slots.total).toBe(7);
-    expect(read("").proxyTimeoutMs).toBe(900_000);
-  });
-
-  it("may be named by the environment", () => {
-    const env = { SANDBOX_ROUTER_CONFIG: "/elsewhere.yaml" };
-    const config = parseActivatorConfig(open, env, (path) => (path === "/elsewhere.yaml" ? "domain: x.y" : ""));
-    expect(config.domain).toBe("x.y");
-  });
-
-  it.each([
-    ["proxy-timout: 20s", /unknown config key: proxy-timout/],
-    ["config: other.yaml", /unknown config key: config/],
-    ["authz-mode: [allow-all]", /authz-mode must be a scalar/],
-    ["domain: {a: b}", /domain must be a scalar/],
-    ["- domain", /must be a map/],
-    ["a: b: c", /is no YAML/],
-  ])("is refused with %s", (text, message) => {
-    expect(() => read(text)).toThrow(ConfigError);
-    expect(() => read(text)).toThrow(message);
-  });
-
-  it("must be there when it is named", () => {
-    expect(() => parseActivatorConfig([...open, "--config=/nowhere"])).toThrow(
-      /the config file cannot be read: .*\/nowhere/,
-    );
-  });
-});
-
 describe("the listeners of the activator", () => {
   const https = ["--https-bind-address=:8443", "--tls-cert-file=/c/tls.crt", "--tls-key-file=/c/tls.key"];
 

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { backoffDelayMs } from "../lib/backoff.ts";
 import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
@@ -6,7 +5,6 @@ import { type LogLevel, logLevels } from "../lib/log.ts";
 import type { Rate } from "../lib/token-buckets.ts";
 import { zapLogLevel } from "../lib/zap-flags.ts";
 import { ConfigError } from "./config-error.ts";
-import { flagsInFile } from "./config-file.ts";
 import { drainTlsFiles } from "./drain/drain-config.ts";
 import type { DrainTlsFiles } from "./drain/tls-files.ts";
 import { activatorFlags } from "./flags.ts";
@@ -72,17 +70,13 @@ export interface DrainConfig extends BindAddress {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads flags, the configuration file and the environment: each wins over the next, and that over the default. The file
- * is the one that `--config` names, or `SANDBOX_ROUTER_CONFIG`.
+ * Reads flags and environment; a flag wins over the environment, and that over the default. What a configuration file says
+ * stands among the flags, before those of the command line.
  *
  * @throws HelpRequested, FlagError for flags that do not parse, ConfigError for settings that contradict each other.
  */
-export function parseActivatorConfig(
-  args: readonly string[],
-  env: Environment = {},
-  readText: (path: string) => string = (path) => readFileSync(path, "utf8"),
-): ActivatorConfig {
-  const { values, given, rest } = parseFlags(activatorFlags, [...fileFlags(args, env, readText), ...args]);
+export function parseActivatorConfig(args: readonly string[], env: Environment = {}): ActivatorConfig {
+  const { values, given, rest } = parseFlags(activatorFlags, args);
   const wrong = rest.map((word) => `unexpected argument: ${word}`);
   const warnings: string[] = [];
   const number = numbersOf(env, given, warnings);
@@ -135,17 +129,6 @@ export function parseActivatorConfig(
   };
   if (wrong.length > 0) throw new ConfigError(wrong.join("\n"));
   return config;
-}
-
-function fileFlags(args: readonly string[], env: Environment, readText: (path: string) => string): readonly string[] {
-  const path = parseFlags(activatorFlags, args).values.config || env["SANDBOX_ROUTER_CONFIG"];
-  if (!path) return [];
-  try {
-    return flagsInFile(readText(path), path, (name) => Object.hasOwn(activatorFlags, name));
-  } catch (error) {
-    if (error instanceof ConfigError) throw error;
-    throw new ConfigError(`the config file cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-  }
 }
 
 function refuse(message: string): never {

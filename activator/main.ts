@@ -6,6 +6,7 @@ import { explain } from "../lib/explain.ts";
 import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
 import { createLogger } from "../lib/log.ts";
 import { type ActivatorConfig, parseActivatorConfig } from "./config.ts";
+import { fileFlags } from "./config-file.ts";
 import { activatorFlags } from "./flags.ts";
 import { startActivator, version } from "./start.ts";
 
@@ -16,7 +17,7 @@ process.exitCode = await main(process.argv.slice(2));
 /** Runs until a signal or a failure; the exit status of the process. */
 async function main(args: readonly string[]): Promise<number> {
   try {
-    const config = parseActivatorConfig(args, process.env);
+    const config = parseActivatorConfig([...(await fileFlags(args, process.env)), ...args], process.env);
     if (config.version) process.stdout.write(`${program} v${version}\n`);
     else await run(config);
     return 0;
