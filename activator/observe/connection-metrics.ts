@@ -6,10 +6,14 @@ import type { RequestMetrics } from "./request-metrics.ts";
 /** Counts the connections of clients, and what came on them that was no request. */
 export function createConnectionMetrics(registry: Registry, requests: RequestMetrics): FrontEvents {
   const registers = [registry];
-  const open = new Gauge({
+  let open = 0;
+  new Gauge({
     name: "rouse_activator_connections",
     help: "Connections of clients that are open now.",
     registers,
+    collect() {
+      this.set(open);
+    },
   });
   const dropped = new Counter({
     name: "rouse_activator_connections_dropped_total",
@@ -17,8 +21,12 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
     registers,
   });
   return {
-    connected: () => open.inc(),
-    disconnected: () => open.dec(),
+    connected() {
+      open += 1;
+    },
+    disconnected() {
+      open -= 1;
+    },
     dropped: () => dropped.inc(),
     refused: (error: ActivatorError) => requests.refused(error.code),
   };

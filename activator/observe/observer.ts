@@ -39,6 +39,8 @@ export class Story extends WakeRecord {
   readonly #incoming: Incoming;
   readonly #options: ObserverOptions;
   #routed: Routed | undefined;
+  /** Once it is known to have that sandbox. */
+  #knownNamespace: string | undefined;
   #reason: string | undefined;
 
   constructor(incoming: Incoming, options: ObserverOptions) {
@@ -94,7 +96,10 @@ export class Story extends WakeRecord {
   }
 
   get #namespace(): string {
-    const { namespace, name } = this.#routed ?? { namespace: "", name: "" };
-    return this.#options.knowsSandbox(namespace, name) ? namespace : "-";
+    if (this.#knownNamespace !== undefined || !this.#routed) return this.#knownNamespace ?? "-";
+    const { namespace, name } = this.#routed;
+    if (!this.#options.knowsSandbox(namespace, name)) return "-";
+    this.#knownNamespace = namespace;
+    return namespace;
   }
 }
