@@ -11,6 +11,8 @@ if [ ! -d "$data" ]; then
   # Under another name until it is complete: a start that was cut short begins anew.
   rm -rf "$data.new"
   printf '%s\n' "$PASSWORD" | initdb --pgdata="$data.new" --username=postgres --auth=scram-sha-256 --pwfile=/dev/stdin --no-instructions
+  # Connections come from the activators; whoever has the password may use them.
+  echo 'host all all all scram-sha-256' >>"$data.new/pg_hba.conf"
   mv "$data.new" "$data"
 fi
 exec postgres -D "$data" -h "$POD_IP" -k ''
