@@ -63,4 +63,11 @@ describe("the chart's alerts", () => {
     const text = sources.map((file) => readFileSync(file, "utf8")).join("\n");
     expect([...asked].filter((name) => !text.includes(`"${name}"`))).toEqual([]);
   });
+
+  it("are explained to whoever is woken by them, each by its name", () => {
+    const rules = read("templates/monitoring/prometheus-rule.yaml");
+    const told = readFileSync(join(chart, "..", "..", "docs", "operating.md"), "utf8");
+    const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
+    expect([...told.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)).toEqual(alerts);
+  });
 });
