@@ -118,6 +118,17 @@ export class FakeClock extends AnyClock {
     this.#wallMs += byMs;
   }
 
+  /** Lets time pass while nothing runs, as when the process is stopped; what fell due meanwhile runs after that. */
+  async pause(forMs: number): Promise<void> {
+    this.#moveTo(this.#ticksMs + forMs);
+    const dueMs = this.#ticksMs;
+    for (let next = this.#nextDue(dueMs); next; next = this.#nextDue(dueMs)) {
+      this.#alarms.delete(next);
+      next.task();
+      await settle();
+    }
+  }
+
   #moveTo(ticksMs: number): void {
     this.#wallMs += ticksMs - this.#ticksMs;
     this.#ticksMs = ticksMs;

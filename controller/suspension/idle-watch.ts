@@ -16,7 +16,8 @@ import type { ActivatorRounds } from "./ask-activators.ts";
 import { disturbanceBetween, turnAfter } from "./disturbance.ts";
 import type { FallAsleep } from "./fall-asleep.ts";
 import { IdleSchedule } from "./idle-schedule.ts";
-import { idlenessOf, ticksOf } from "./idleness.ts";
+import { idlenessOf } from "./idleness.ts";
+import { PodStarts } from "./pod-starts.ts";
 import type { SuspensionMetrics } from "./suspension-metrics.ts";
 import { type ActivityTimesKeeper, type KnownUse, UseTimes } from "./use-times.ts";
 import { WakeNews } from "./wake-news.ts";
@@ -48,6 +49,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   readonly #reader: ActivityReader;
   readonly #times: UseTimes;
   readonly #wakes: WakeNews;
+  readonly #podStarts = new PodStarts();
   readonly #schedule = new IdleSchedule((key) => this.#useOf(key)?.idleness);
   /** Those whose suspension was called off, and until when they are left alone. */
   readonly #calmUntilMs = new Map<string, number>();
@@ -88,6 +90,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#options.view.forget(metadata.uid);
     this.#times.forget(metadata.uid);
     this.#wakes.forget(metadata.uid);
+    this.#podStarts.forget(metadata.uid);
     const key = keyFor(metadata.namespace, metadata.name);
     this.#calmUntilMs.delete(key);
     this.#stirred.delete(key);
@@ -209,14 +212,14 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const nowMs = clock.ticksMs();
     const at = { now: clock.now(), nowMs };
     const found = findPod(seen);
-    const since = found.found === "owned" ? found.pod.metadata.creationTimestamp : undefined;
     const timeoutMs = (sandbox.spec.autoSuspension?.inactivityTimeoutSeconds ?? 0) * 1000;
     const turnMs = turnAfter(this.#disturbedMs, sandbox.metadata.uid, timeoutMs);
     const use = this.#options.view.useOf(sandbox.metadata.uid, nowMs);
     const idleness = idlenessOf({
       sandbox,
       use,
-      runningSinceMs: since === undefined ? undefined : ticksOf(since, at),
+      runningSinceMs:
+        found.found === "owned" ? this.#podStarts.sinceMs(sandbox.metadata.uid, found.pod, at) : undefined,
       notBeforeMs: Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs),
       ...at,
     });

@@ -1,0 +1,107 @@
+import { Registry } from "prom-client";
+import { describe, expect, it } from "vitest";
+import type { ActivityAnswer } from "../../api/drain-protocol.ts";
+import { keyFor, type Stored } from "../../api/meta.ts";
+import type { Sandbox } from "../../api/sandbox.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { ApiUnreachable } from "../../kube/errors.ts";
+import { FakeClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { aPodOf, aSandbox } from "../../test/support/builders.ts";
+import { feedInformer } from "../../test/support/fed-informer.ts";
+import { interceptCalls } from "../../test/support/intercepted-client.ts";
+import { OwnWrites } from "../own-writes.ts";
+import { KnownActivators } from "./activators.ts";
+import { ActivityView } from "./activity-view.ts";
+import { FallAsleep } from "./fall-asleep.ts";
+import { IdleWatch } from "./idle-watch.ts";
+import { SuspensionMetrics } from "./suspension-metrics.ts";
+
+const startMs = Date.parse("2026-01-01T12:00:00Z");
+const timeoutSeconds = 60;
+const crowd = 100;
+
+const elsewhere = () => Promise.reject(new Error("not a part of this test"));
+const nobody: KubeClient = {
+  ...{ get: elsewhere, list: elsewhere, create: elsewhere, replace: elsewhere, patch: elsewhere, delete: elsewhere },
+  watch: () => {
+    throw new Error("not a part of this test");
+  },
+};
+
+/** A hundred sandboxes that nobody has used since each was made, in the minute before; and one activator that says so. */
+function aCrowd() {
+  const clock = new FakeClock(new Date(startMs));
+  const sandboxes = new Map<string, Stored<Sandbox>>();
+  const asleepAtMs: number[] = [];
+  const state = { apiIsAway: false };
+  for (let index = 0; index < crowd; index += 1) {
+    const creationTimestamp = new Date(startMs - (index * timeoutSeconds * 1_000) / crowd).toISOString();
+    const metadata = { name: `nova-${index}`, uid: `uid-${index}`, creationTimestamp };
+    const sandbox = aSandbox({ autoSuspension: { inactivityTimeoutSeconds: timeoutSeconds } }, metadata);
+    sandboxes.set(keyFor("lab", metadata.name), sandbox);
+  }
+  const client = interceptCalls(nobody, async ({ name }) => {
+    if (state.apiIsAway) throw new ApiUnreachable("refused");
+    const sandbox = sandboxes.get(keyFor("lab", name));
+    if (!sandbox) throw new Error(`there is no ${name}`);
+    asleepAtMs.push(clock.ticksMs());
+    const asleep: Stored<Sandbox> = { ...sandbox, spec: { ...sandbox.spec, operatingMode: "Suspended" } };
+    sandboxes.set(keyFor("lab", name), asleep);
+    return asleep;
+  });
+  const finder = new KnownActivators();
+  finder.are([{ id: "one", host: "127.0.0.1", port: 1 }]);
+  const answer: ActivityAnswer = { epoch: "first", cursor: 0, full: false, activities: [] };
+  const common = { client, clock, log: silentLogger, events: undefined };
+  const { informer } = feedInformer<Sandbox>({});
+  const watch = new IdleWatch({
+    ...common,
+    look: (key) => {
+      const sandbox = sandboxes.get(key);
+      return sandbox && { sandbox, pods: [aPodOf(sandbox, { creationTimestamp: sandbox.metadata.creationTimestamp })] };
+    },
+    finder,
+    rounds: { activity: async () => answer, keep: () => {} },
+    view: new ActivityView(),
+    fallAsleep: new FallAsleep({ ...common, sandboxes: new OwnWrites(informer, clock) }),
+    metrics: new SuspensionMetrics(new Registry()),
+  });
+  for (const key of sandboxes.keys()) watch.lookAt(key);
+  return { clock, watch, asleepAtMs, state };
+}
+
+const pass = async (clock: FakeClock, seconds: number) => {
+  for (let second = 0; second < seconds; second += 1) await clock.advance(1_000);
+};
+
+/** The most that went to sleep within any ten seconds. */
+const atOnce = (moments: readonly number[]): number =>
+  Math.max(...moments.map((from) => moments.filter((at) => at >= from && at < from + 10_000).length));
+
+describe("a hundred sandboxes that are idle", () => {
+  it.each([
+    { what: "the clock is set forth by an hour", disturb: async (clock: FakeClock) => clock.jumpWall(3_600_000) },
+    { what: "the clock is set back by an hour", disturb: async (clock: FakeClock) => clock.jumpWall(-3_600_000) },
+    { what: "the process is stopped for a minute", disturb: async (clock: FakeClock) => clock.pause(60_000) },
+  ])("do not go to sleep as a crowd when $what", async ({ disturb }) => {
+    const { clock, watch, asleepAtMs } = aCrowd();
+    await using _watch = watch;
+    await pass(clock, 20);
+    await disturb(clock);
+    await pass(clock, 2 * timeoutSeconds + 30);
+    expect(asleepAtMs).toHaveLength(crowd);
+    expect(atOnce(asleepAtMs)).toBeLessThan(crowd / 2);
+  });
+
+  it("do not go as a crowd when the API server was away around their deadline", async () => {
+    const { clock, watch, asleepAtMs, state } = aCrowd();
+    await using _watch = watch;
+    state.apiIsAway = true;
+    await pass(clock, 90);
+    state.apiIsAway = false;
+    await pass(clock, 2 * timeoutSeconds + 60);
+    expect(asleepAtMs).toHaveLength(crowd);
+    expect(atOnce(asleepAtMs)).toBeLessThan(crowd / 2);
+  });
+});
