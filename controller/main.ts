@@ -56,7 +56,6 @@ async function run(config: ControllerConfig): Promise<void> {
   const tracer = tracing?.tracer ?? noTracer;
   await using controller = await startController(config, {
     client,
-    urgentClient: client.urgent,
     leaseClient,
     clock,
     log,

@@ -61,8 +61,6 @@ export function startExtensionInformers(options: Base): ExtensionInformers {
 }
 
 export interface ExtensionControllersOptions extends Base {
-  /** For what a claim waits for. */
-  readonly urgentClient: KubeClient;
   readonly config: ExtensionsConfig;
   readonly informers: TemplateInformers & WarmPoolInformers & ClaimInformers;
   readonly runtimeMetrics: RuntimeMetrics;
@@ -92,7 +90,6 @@ export function startExtensionControllers(options: ExtensionControllersOptions):
   const claims = stack.use(
     startClaimController({
       ...options,
-      client: options.urgentClient,
       events: config.claimEvents ? recorder("sandboxclaim-controller") : undefined,
       metrics: options.claimMetrics,
       workers: config.claimWorkers,

@@ -33,8 +33,6 @@ import { startWebhook } from "./webhook/start-webhook.ts";
 
 export interface ControllerParts {
   readonly client: KubeClient;
-  /** For what a claim waits for; absent: the same. */
-  readonly urgentClient?: KubeClient;
   /**
    * For the lease alone, so that its renewal does not wait behind the calls of a busy controller, nor for their rate; absent:
    * the same.
@@ -128,7 +126,7 @@ interface World {
 /** Everything that only a leader does, once it may begin. */
 function startWork(
   config: ControllerConfig,
-  { client, urgentClient, clock, log, registry, identity, tracer = noTracer }: ControllerParts,
+  { client, clock, log, registry, identity, tracer = noTracer }: ControllerParts,
   { informers, extensions, activators, labelDomains }: World,
   begin: Promise<unknown>,
 ): Running {
@@ -166,7 +164,6 @@ function startWork(
       extensions &&
       startExtensionControllers({
         client,
-        urgentClient: urgentClient ?? client,
         clock,
         log,
         config: config.extensions,

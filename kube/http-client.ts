@@ -3,10 +3,9 @@ import type { KubeList, KubeObject, Stored } from "../api/meta.ts";
 import { apiVersionOf, type ResourceType, resourcePath } from "../api/resource-type.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import type { Rate } from "../lib/token-buckets.ts";
-import type { Lane } from "./call-lanes.ts";
 import type { KubeClient, ListOptions, ObjectName, Patch, WatchOptions, WriteOptions } from "./client.ts";
 import type { KubeConnection } from "./connection.ts";
-import { type Call, createTransport, type Transport } from "./http-transport.ts";
+import { createTransport } from "./http-transport.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 import { parseWatch } from "./watch-lines.ts";
 
@@ -30,13 +29,8 @@ const patchContentTypes: Readonly<Record<Patch["type"], string>> = {
   strategic: "application/strategic-merge-patch+json",
 };
 
-export interface HttpKubeClient extends KubeClient, AsyncDisposable {
-  /** The same client for calls whose answers somebody waits for: they go first, see `CallLanes`. */
-  readonly urgent: KubeClient;
-}
-
 /** A client over HTTP. Disposing of it breaks off what is still under way. */
-export function createKubeClient(connection: KubeConnection, options: KubeClientOptions): HttpKubeClient {
+export function createKubeClient(connection: KubeConnection, options: KubeClientOptions): KubeClient & AsyncDisposable {
   const transport = createTransport(connection, {
     userAgent: options.userAgent,
     clock: options.clock ?? systemClock,
@@ -44,16 +38,8 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
     rate: options.rate,
     metrics: options.registry && createRequestMetrics(options.registry, new URL(connection.server).host),
   });
-  return {
-    ...clientOver(transport, "ordinary"),
-    urgent: clientOver(transport, "urgent"),
-    [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
-  };
-}
-
-function clientOver(transport: Transport, lane: Lane): KubeClient {
   // The server's word for the type of what it sends is taken here, once; nothing below this line casts.
-  const ask = <R>(call: Call, signal?: AbortSignal) => transport.call(call, lane, signal) as Promise<R>;
+  const ask = <R>(...args: Parameters<typeof transport.call>) => transport.call(...args) as Promise<R>;
 
   return {
     get: (type, name, signal) => ask({ method: "GET", path: resourcePath(type, name) }, signal),
@@ -97,6 +83,8 @@ function clientOver(transport: Transport, lane: Lane): KubeClient {
       const body = { apiVersion: "v1", kind: "DeleteOptions", ...deleteOptions };
       await ask({ method: "DELETE", path: resourcePath(type, name), body }, signal);
     },
+
+    [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
   };
 }
 

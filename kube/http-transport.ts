@@ -3,7 +3,6 @@ import type { Status } from "../api/meta.ts";
 import type { Clock } from "../lib/clock.ts";
 import { abortable } from "../lib/lifecycle.ts";
 import { type Rate, TokenBuckets } from "../lib/token-buckets.ts";
-import { CallLanes, type Lane } from "./call-lanes.ts";
 import type { KubeConnection } from "./connection.ts";
 import { ApiError, ApiUnreachable } from "./errors.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
@@ -19,8 +18,8 @@ export interface Call {
 
 /** Requests and answers as JSON; what a failure is called is decided here and nowhere else. */
 export interface Transport extends AsyncDisposable {
-  /** The parsed answer. Limited to `callLimitMs`, waits for a busy server and for other calls included. */
-  call(call: Call, lane: Lane, signal?: AbortSignal): Promise<unknown>;
+  /** The parsed answer. Limited to `callLimitMs`, waits for a busy server included. */
+  call(call: Call, signal?: AbortSignal): Promise<unknown>;
   /** The bytes of an answer that goes on for as long as the server likes. */
   /** `onOpen` is called once the server has answered that it will stream. */
   stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array>;
@@ -90,32 +89,27 @@ export function createTransport(connection: KubeConnection, options: TransportOp
     if (waitMs > 0) await options.clock.sleep(waitMs, signal);
   };
 
-  const lanes = new CallLanes(options.connections);
-  const attempt = async (call: Call, lane: Lane, signal: AbortSignal, isLast: boolean): Promise<Attempt> => {
-    using _pass = await lanes.enter(lane, signal);
-    const response = await send(calls, call, signal);
-    const busyMs = isLast ? undefined : busyWaitMs(call, response);
-    if (busyMs === undefined) return { answer: await read(call, response, signal) };
-    await response.body.dump();
-    return { busyMs };
+  const sendUntilNotBusy = async (call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> => {
+    for (let retries = 0; ; retries += 1) {
+      const response = await send(calls, call, signal);
+      const waitMs = retries < busyRetriesMax ? busyWaitMs(call, response) : undefined;
+      if (waitMs === undefined) return response;
+      await response.body.dump();
+      await options.clock.sleep(waitMs, signal);
+    }
   };
 
   return {
-    async call(call, lane, signal) {
+    async call(call, signal) {
       // Before the limit of time begins: nobody is to blame for this wait. A leader must be able to say that it lives.
-      const isOfLease = ofLease.test(call.path);
-      if (!isOfLease) await waitForPermit(signal ?? never);
+      if (!ofLease.test(call.path)) await waitForPermit(signal ?? never);
       const limit = new AbortController();
       using _timer = options.clock.after(callLimitMs, () => {
         limit.abort(new ApiUnreachable(`${nameOf(call)}: not answered within ${callLimitMs / 1000} s`));
       });
       const either = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
       either.throwIfAborted();
-      for (let retries = 0; ; retries += 1) {
-        const { busyMs, answer } = await attempt(call, isOfLease ? "urgent" : lane, either, retries === busyRetriesMax);
-        if (busyMs === undefined) return answer;
-        await options.clock.sleep(busyMs, either);
-      }
+      return read(call, await sendUntilNotBusy(call, either), either);
     },
     async *stream(path, signal, onOpen) {
       signal.throwIfAborted();
@@ -134,11 +128,6 @@ export function createTransport(connection: KubeConnection, options: TransportOp
     },
   };
 }
-
-/** What came of one attempt: the answer, or for how long the server asks to be left alone. */
-type Attempt =
-  | { readonly busyMs?: undefined; readonly answer: unknown }
-  | { readonly busyMs: number; readonly answer?: undefined };
 
 /** How long the server asked us to stay away, when asking again is harmless and does not take for ever. */
 function busyWaitMs(call: Call, { statusCode, headers }: Dispatcher.ResponseData): number | undefined {
