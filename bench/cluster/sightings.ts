@@ -36,12 +36,15 @@ export async function watchFor<T extends KubeObject, State extends string>(
     wake();
   };
   const following = (async () => {
-    const options = { namespace, resourceVersion: metadata.resourceVersion ?? "0" };
-    for await (const event of client.watch(type, options, stop.signal)) {
-      if (event.type === "ERROR") throw new Error(`the watch of ${type.plural} says ${event.object.message}`);
-      if (event.type === "ADDED" || event.type === "MODIFIED") note(event.object);
+    let resourceVersion = metadata.resourceVersion ?? "0";
+    // A server that is short of time ends watches, and expects to be asked for the rest.
+    while (!stop.signal.aborted) {
+      for await (const event of client.watch(type, { namespace, resourceVersion }, stop.signal)) {
+        if (event.type === "ERROR") throw new Error(`the watch of ${type.plural} says ${event.object.message}`);
+        resourceVersion = event.object.metadata.resourceVersion ?? resourceVersion;
+        if (event.type === "ADDED" || event.type === "MODIFIED") note(event.object);
+      }
     }
-    throw new Error(`the watch of ${type.plural} has ended`);
   })().catch((error: unknown) => {
     if (!stop.signal.aborted) throw error;
   });
