@@ -1,10 +1,12 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import type { IncomingMessage, Server } from "node:http";
 import { request } from "node:https";
+import { connect as connectPlain } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, vi } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
 import { CurrentCertificate } from "../lib/certificate-source.ts";
 import {
@@ -15,7 +17,7 @@ import {
 } from "../lib/certificates.ts";
 import { systemClock } from "../lib/clock.ts";
 import { httpProgram, openActivatorWorld } from "../test/support/activator-world.ts";
-import { startHttp1Front } from "./http1/front/front.ts";
+import { type Front, startHttp1Front } from "./http1/front/front.ts";
 import { BufferLoans } from "./socket/read-place.ts";
 import { Sweep } from "./sweep.ts";
 
@@ -71,6 +73,19 @@ const shownAt = (port: number): Promise<string> =>
     }).on("error", reject);
   });
 
+/** A front alone, which never answers. */
+async function openFront(certificates: CurrentCertificate): Promise<Front> {
+  const options = { host: "127.0.0.1", port: 0, headersTimeoutMs: 5_000, keepAliveTimeoutMs: 5_000 };
+  const tls = { certificates, clients: "off", clientAuthority: undefined } as const;
+  return startHttp1Front(
+    { ...options, maxHeaderBytes: 16_384, maxConnections: 10, tls },
+    {
+      ...{ clock: systemClock, sweep: new Sweep(systemClock), loans: new BufferLoans(1), serve: async () => {} },
+      events: { connected() {}, disconnected() {}, dropped() {}, refused() {} },
+    },
+  );
+}
+
 describe("the activator over TLS", () => {
   it("holds, wakes and carries as it does without, and tells the sandbox that the client came encrypted", async () => {
     await using world = await openActivatorWorld(flags);
@@ -121,20 +136,24 @@ describe("the activator over TLS", () => {
 
   it("shows a new certificate to those who connect after it has come", async () => {
     const certificates = new CurrentCertificate(await makeServer());
-    const options = { host: "127.0.0.1", port: 0, headersTimeoutMs: 5_000, keepAliveTimeoutMs: 5_000 };
-    const tls = { certificates, clients: "off", clientAuthority: undefined } as const;
-    const sweep = new Sweep(systemClock);
-    await using front = await startHttp1Front(
-      { ...options, maxHeaderBytes: 16_384, maxConnections: 10, tls },
-      {
-        ...{ clock: systemClock, sweep, loans: new BufferLoans(1), serve: async () => {} },
-        events: { connected() {}, disconnected() {}, dropped() {}, refused() {} },
-      },
-    );
+    await using front = await openFront(certificates);
     const before = await shownAt(front.address.port);
     certificates.set(await makeServer());
     expect(await shownAt(front.address.port)).not.toBe(before);
-    sweep[Symbol.dispose]();
+  });
+
+  it("does not leave while a client is in its handshake, and cuts it when it ends", async () => {
+    const front = await openFront(new CurrentCertificate(await makeServer()));
+    const slow = connectPlain(front.address.port);
+    const closed = new Promise((resolve) => slow.once("close", resolve));
+    await new Promise((resolve) => slow.once("connect", resolve));
+    const isIdle = () => Promise.race([front.idle().then(() => true), setImmediate(false)]);
+    await vi.waitFor(async () => expect(await isIdle()).toBe(false), { interval: 5 });
+    front.stopAccepting();
+    expect(await isIdle()).toBe(false);
+    const idle = front.idle();
+    await front[Symbol.asyncDispose]();
+    await Promise.all([closed, idle]);
   });
 
   it("refuses clients without a certificate where one is required, and takes those with a good one", async () => {

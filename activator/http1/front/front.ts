@@ -86,6 +86,8 @@ class SocketFront implements Front, ConnectionHost {
   readonly #parts: FrontParts;
   readonly #server: Server;
   readonly #connections = new Set<ClientConnection>();
+  /** Accepted, and not encrypted yet; by the client's address and port, which its encrypted socket has too. */
+  readonly #handshaking = new Map<string, Socket>();
   readonly #idleWaiters: (() => void)[] = [];
 
   constructor(options: FrontOptions, parts: FrontParts) {
@@ -122,13 +124,24 @@ class SocketFront implements Front, ConnectionHost {
     };
     // Not half-open, as in Node's own server: a client that leaves within its handshake would stay for ever.
     const server = createTlsServer({ ...socketOptions, ...tls }, (accepted) => {
+      this.#handshaking.delete(peerOf(accepted));
       if (clients === "optional" && !accepted.authorized && hasCertificate(accepted)) return void accepted.destroy();
       this.#accept(accepted, "events");
     });
     // A client that breaks off its handshake is no news.
     server.on("tlsClientError", () => {});
+    server.on("connection", (raw) => this.#beginHandshake(raw));
     const following = keepShowing(server, certificates, settings);
     return server.once("close", () => following[Symbol.dispose]());
+  }
+
+  #beginHandshake(raw: Socket): void {
+    const peer = peerOf(raw);
+    this.#handshaking.set(peer, raw);
+    raw.once("close", () => {
+      if (this.#handshaking.get(peer) === raw) this.#handshaking.delete(peer);
+      this.#tellIfIdle();
+    });
   }
 
   get address(): AddressInfo {
@@ -167,6 +180,7 @@ class SocketFront implements Front, ConnectionHost {
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const { socket } of this.#connections) socket.destroy();
+    for (const socket of this.#handshaking.values()) socket.destroy();
     await closed;
   }
 
@@ -202,7 +216,9 @@ class SocketFront implements Front, ConnectionHost {
   }
 
   get #isIdle(): boolean {
-    return this.active === 0 && !this.#connections.values().some(({ awaited }) => awaited);
+    return (
+      this.active === 0 && this.#handshaking.size === 0 && !this.#connections.values().some(({ awaited }) => awaited)
+    );
   }
 
   #tellIfIdle(): void {
@@ -229,6 +245,8 @@ class SocketFront implements Front, ConnectionHost {
 }
 
 const socketOptions = { noDelay: true, highWaterMark: writeAheadBytes } as const;
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 const hasCertificate = (socket: TLSSocket): boolean => Object.keys(socket.getPeerCertificate()).length > 0;
 
