@@ -80,6 +80,13 @@ describe("the chart", () => {
     }
   });
 
+  it("says nothing of activators to the controller, and opens no port for it, once nothing shall sleep by itself", async () => {
+    const rendered = await helm("template", release.name, chart, "--set=autoSuspension.enabled=false");
+    for (const part of ["activator-namespace", "drain", "endpointslices", "31999", "POD_IP"]) {
+      expect(rendered).not.toContain(part);
+    }
+  });
+
   it("gives Prometheus something to read and rules to judge it by, once that is asked for", async () => {
     const kinds = async (...set: readonly string[]) => {
       const text = await helm("template", release.name, chart, ...set.map((value) => `--set=${value}`));
@@ -93,7 +100,6 @@ describe("the chart", () => {
       await kinds(
         "metrics.serviceMonitor.enabled=true",
         "metrics.prometheusRule.enabled=true",
-        "autoSuspension.enabled=true",
         "metrics.prometheusRule.additionalGroups[0].name=ours",
         "metrics.prometheusRule.additionalGroups[0].rules[0].alert=Ours",
       )
