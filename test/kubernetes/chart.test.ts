@@ -82,7 +82,7 @@ describe("the chart", () => {
 
   it("says nothing of activators to the controller, and opens no port for it, once nothing shall sleep by itself", async () => {
     const rendered = await helm("template", release.name, chart, "--set=autoSuspension.enabled=false");
-    for (const part of ["activator-namespace", "drain", "endpointslices", "31999", "POD_IP"]) {
+    for (const part of ["activator-namespace", "/etc/rouse/drain", "endpointslices", "31999", "POD_IP"]) {
       expect(rendered).not.toContain(part);
     }
   });

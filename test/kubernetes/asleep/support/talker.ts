@@ -1,0 +1,115 @@
+import { nodeBaseImage } from "../../../../cluster/images/node-base.ts";
+import type { openSandboxes } from "../../e2e/support/sandboxes.ts";
+
+/** Where the program of a talking sandbox listens. */
+export const talkPort = 7000;
+
+/**
+ * What speaks first, as many protocols want it, sends back what it hears, and says farewell once its client has ended its
+ * side. Its answer to a stopped process is to end at once: whoever is still talking is cut.
+ */
+const talker = `
+const boot = crypto.randomUUID();
+require("node:net").createServer({ allowHalfOpen: true }, (socket) => {
+  let heard = 0;
+  socket.write("hello from " + boot + "\\n");
+  socket.on("data", (bytes) => { heard += bytes.length; socket.write(bytes); });
+  socket.on("end", () => socket.end("\\nheard " + heard + "\\n"));
+  socket.on("error", () => {});
+}).listen(${talkPort});
+process.on("SIGTERM", () => process.exit(0));
+`;
+
+/**
+ * Visits a talker, once or again and again for \`lastMs\`: waits for its greeting, says something, a little at a time for
+ * \`talkMs\`, ends its side and listens to the end. Writes what came of each visit as a line of JSON.
+ */
+const visitor = `
+const { connect } = require("node:net");
+const { host, port, talkMs = 0, lastMs = 0, everyMs = 100 } = JSON.parse(process.argv[1]);
+const beganMs = performance.now();
+const sinceMs = () => Math.round(performance.now() - beganMs);
+const visit = () => {
+  const atMs = sinceMs();
+  const socket = connect({ host, port, allowHalfOpen: true }).setEncoding("utf8");
+  let said = "", heard = "", failure = "", talking;
+  const say = (text) => { said += text; socket.write(text); };
+  socket.on("error", ({ code }) => { failure = code; });
+  socket.on("data", (text) => {
+    heard += text;
+    if (talking) return;
+    const untilMs = sinceMs() + talkMs;
+    talking = setInterval(() => {
+      say(".");
+      if (sinceMs() < untilMs) return;
+      clearInterval(talking);
+      socket.end();
+    }, 50);
+  });
+  socket.on("end", () => socket.end());
+  socket.on("close", () => {
+    clearInterval(talking);
+    const [, boot = "", echo = "", count = ""] = /^hello from (\\S+)\\n([^]*)\\nheard (\\d+)\\n$/.exec(heard) ?? [];
+    const whole = said !== "" && echo === said && Number(count) === said.length;
+    console.log(JSON.stringify({ atMs, tookMs: sinceMs() - atMs, boot, whole, failure }));
+  });
+};
+visit();
+if (lastMs > 0) {
+  const timer = setInterval(() => (sinceMs() < lastMs ? visit() : clearInterval(timer)), everyMs);
+}
+`;
+
+export interface Visit {
+  /** When it began, and for how long it lasted. */
+  readonly atMs: number;
+  readonly tookMs: number;
+  /** Who greeted: another one in each process. Empty when nobody did, or not to the end. */
+  readonly boot: string;
+  /** Everything that was said came back, in both directions, and both sides ended in good order. */
+  readonly whole: boolean;
+  /** The code of the error that the visitor saw. */
+  readonly failure: string;
+}
+
+interface Route {
+  readonly talkMs?: number;
+  readonly lastMs?: number;
+  readonly everyMs?: number;
+}
+
+type Sandboxes = Awaited<ReturnType<typeof openSandboxes>>;
+
+/** The container of a talking sandbox, and the port by which it is reached. */
+export const talkingContainer = {
+  command: ["node", "--eval", talker],
+  ports: [{ name: "talk", containerPort: talkPort }],
+};
+
+/** A Pod in the namespace, from which sandboxes are visited by their names. */
+export async function openVisitor({ apply, run }: Pick<Sandboxes, "apply" | "run">) {
+  const container = { name: "main", image: nodeBaseImage, command: ["node", "--eval", "setInterval(() => {}, 1000)"] };
+  const spec = { terminationGracePeriodSeconds: 0, containers: [container] };
+  await apply({ apiVersion: "v1", kind: "Pod", metadata: { name: "visitor" }, spec } as { metadata: object });
+  await run("wait", "pod/visitor", "--for=condition=Ready", "--timeout=30s");
+  return {
+    /** What came of the visits, in the order of their beginnings. */
+    async visit(host: string, route: Route = {}): Promise<readonly Visit[]> {
+      const told = JSON.stringify({ host, port: talkPort, ...route });
+      const lines = (await run("exec", "visitor", "--", "node", "--eval", visitor, told)).trim().split("\n");
+      return lines.map((line): Visit => JSON.parse(line)).sort((a, b) => a.atMs - b.atMs);
+    },
+  };
+}
+
+/** One visit; it has to be whole. */
+export async function visitOnce(
+  visitor: Awaited<ReturnType<typeof openVisitor>>,
+  host: string,
+  route?: Route,
+): Promise<Visit> {
+  const [visit, ...others] = await visitor.visit(host, route);
+  if (!visit || others.length > 0) throw new Error("it was to be one visit");
+  if (!visit.whole) throw new Error(`${host} was not reached as it should be: ${JSON.stringify(visit)}`);
+  return visit;
+}
