@@ -37,7 +37,14 @@ const unseen: Readonly<Record<string, readonly string[]>> = {
     "update sandboxwarmpools/finalizers.extensions.agents.x-k8s.io",
   ],
   // Read when a create finds that somebody else was faster by less than the watch takes to tell.
-  "the look at who was faster": ["get networkpolicies.networking.k8s.io", "get persistentvolumeclaims", "get services"],
+  "the look at who was faster": [
+    "get endpointslices.discovery.k8s.io",
+    "get networkpolicies.networking.k8s.io",
+    "get persistentvolumeclaims",
+    "get services",
+  ],
+  // The ports of a sandbox that is gone rest for ten minutes.
+  "the end of a rest": ["delete endpointslices.discovery.k8s.io"],
   // Only a member that has not become ready within the grace period, which is minutes, has its Pod looked at.
   "the look at what is stuck": ["get pods"],
 };
