@@ -52,12 +52,13 @@ it("an activator that is killed while it holds costs nobody who waits elsewhere"
 it("an activator that is killed while it carries lets nobody else's request be cut, and the sandbox sleeps after it", async () => {
   const sandbox = "carried";
   await bed.create(sandbox, { autoSuspension });
-  await bed.untilReady(sandbox);
+  await answeredOnce(replica(1), bed.node.ledger, { sandbox });
+  const before = bed.node.ledger.size;
   const doomed = Promise.all(
     many.map(() => account(replica(0), bed.node.ledger, { sandbox, afterMs: 3_000, body: "a" })),
   );
   const spared = many.map(() => answeredOnce(replica(1), bed.node.ledger, { sandbox, afterMs: 8_000, body: "b" }));
-  await eventually(() => bed.node.ledger.size > 0);
+  await eventually(() => bed.node.ledger.size === before + 2 * many.length);
   const killed = replica(0).kill();
   // The grace and the time-out are both over long before these are answered.
   await Promise.all([killed, ...spared]);
@@ -87,7 +88,7 @@ it.each(during)(
 it("a connection that counts keeps its sandbox awake, whatever becomes of the other activators", async () => {
   const sandbox = "counted";
   await bed.create(sandbox, { autoSuspension: { ...autoSuspension, openConnections: "Count" } });
-  await bed.untilReady(sandbox);
+  await answeredOnce(replica(1), bed.node.ledger, { sandbox });
   const { host, port } = replica(1);
   const headers = { "x-sandbox-id": sandbox };
   const socket = new WebSocket(`ws://${host}:${port}/`, { headers });
@@ -112,7 +113,7 @@ it("an activator that hangs keeps sandboxes awake and delays nobody, and a perso
   const sandbox = "hung";
   const drained = { ...autoSuspension, drainTimeoutSeconds: 2 };
   await bed.create(sandbox, { autoSuspension: drained });
-  await bed.untilReady(sandbox);
+  await answeredOnce(replica(1), bed.node.ledger, { sandbox });
   await answeredOnce(replica(0), bed.node.ledger, { sandbox });
   replica(0).program.pause();
   const { generation } = (await bed.sandbox(sandbox)).metadata;

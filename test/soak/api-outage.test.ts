@@ -31,7 +31,7 @@ describe.each([
     const asleep = `${name}-asleep`;
     await bed.create(asleep, { autoSuspension, operatingMode: "Suspended" });
     await bed.create(used, { autoSuspension });
-    await Promise.all([bed.untilReady(used), bed.untilAsleep(asleep)]);
+    await bed.untilAsleep(asleep);
     const [first, second] = bed.activators;
     if (!first || !second) throw new Error("two activators were asked for");
     await answeredOnce(first, ledger, { sandbox: used });

@@ -43,7 +43,7 @@ async function tryOne(bed: TestBed, { name, offsetMs, body }: Case, findings: Fi
   const [first, second] = bed.activators;
   if (!first || !second) throw new Error("two activators were asked for");
   await bed.create(name, { autoSuspension: { inactivityTimeoutSeconds: timeoutMs / 1_000 } });
-  await bed.untilReady(name);
+  // Held until its Pod is there, however long that takes.
   const before: Visit = { id: `${name}-before`, sandbox: name };
   const warm = await visit(first, before);
   const lastUsedMs = performance.now();
