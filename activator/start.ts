@@ -116,16 +116,17 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const ops = started.use(await startPageServer({ name: "health", address: config.ops, ...pages }));
   if (config.metrics) started.use(await startPageServer({ name: "metrics", address: config.metrics, ...pages }));
   const events = createConnectionMetrics(registry, requests);
+  const hasRoom = roomForSockets();
+  const tcpFront =
+    config.tcpFront &&
+    started.use(openTcpFront(config.tcpFront, config, world, { ...parts, ...wires, wakes, accessLog, hasRoom }));
+  if (tcpFront) books.confirmBy((request) => tcpFront.confirm(request));
   const front = started.use(
     await startFronts(config, {
-      ...{ ...parts, ...wires, events, hasRoom: roomForSockets() },
+      ...{ ...parts, ...wires, events, hasRoom: () => hasRoom(tcpFront?.listening ?? 0) },
       serve: (exchange) => serve(exchange, world),
     }),
   );
-  const tcpFront =
-    config.tcpFront &&
-    started.use(openTcpFront(config.tcpFront, config, world, { ...parts, ...wires, wakes, accessLog }));
-  if (tcpFront) books.confirmBy((request) => tcpFront.confirm(request));
   const running = started.move();
   const failed = firstFailure(cluster, claims, tcpFront, front);
   return {
@@ -143,9 +144,10 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   };
 }
 
-function roomForSockets(): () => boolean {
+/** Whether there may be another socket besides so many that listen. */
+function roomForSockets(): (besides: number) => boolean {
   const max = socketsMax() ?? Number.POSITIVE_INFINITY;
-  return () => openSockets() < max;
+  return (besides) => openSockets() + besides < max;
 }
 
 interface Leaving {

@@ -42,6 +42,7 @@ export class Listeners {
   #turn: NodeJS.Immediate | undefined;
   #news: NodeJS.Immediate | undefined;
   #closed = false;
+  #accepting = 0;
 
   constructor(options: ListenersOptions) {
     this.#options = options;
@@ -49,7 +50,7 @@ export class Listeners {
 
   /** How many ports accept connections. */
   get size(): number {
-    return this.#open.values().reduce((sum, { accepting }) => sum + Number(accepting), 0);
+    return this.#accepting;
   }
 
   /** What a port is to stand for from now on; undefined: nothing. What it accepted before goes on. */
@@ -114,6 +115,7 @@ export class Listeners {
     const { activatorPort } = listener.standing;
     if (this.#open.get(activatorPort) !== listener) return;
     listener.accepting = true;
+    this.#accepting += 1;
     this.#failures.delete(activatorPort);
     if (this.#waiters.size > 0) this.#news ??= setImmediate(() => this.#tell());
   }
@@ -144,6 +146,7 @@ export class Listeners {
     if (!listener) return;
     this.#open.delete(port);
     listener.retry?.cancel();
+    if (listener.accepting) this.#accepting -= 1;
     listener.accepting = false;
     listener.server.close();
   }

@@ -34,6 +34,7 @@ interface Parts {
   readonly loans: BufferLoans;
   readonly wakes: WakeMetrics;
   readonly accessLog: AccessLog | undefined;
+  readonly hasRoom: (besides: number) => boolean;
   readonly onWake?: (timeline: WakeTimeline) => void;
 }
 

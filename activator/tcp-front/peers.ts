@@ -4,7 +4,14 @@ import type { Stored } from "../../api/meta.ts";
 import type { AutoResume } from "../../api/sandbox.ts";
 
 /** Why a connection was not let in, in the words of metrics and logs. */
-export const peerRefusals = ["Loopback", "NoPod", "OtherNamespace", "NoSandbox", "TooManyConnections"] as const;
+export const peerRefusals = [
+  "Loopback",
+  "NoPod",
+  "OtherNamespace",
+  "NoSandbox",
+  "TooManyConnections",
+  "NoDescriptors",
+] as const;
 export type PeerRefusal = (typeof peerRefusals)[number];
 
 export interface PeerQuestion {
@@ -34,7 +41,8 @@ export function refusalOfPeer({
 }
 
 /** Whether a later view of Pods may say otherwise: the watch may lag behind a Pod that has just begun. */
-export const mayChange = (refusal: PeerRefusal): boolean => refusal !== "Loopback" && refusal !== "TooManyConnections";
+export const mayChange = (refusal: PeerRefusal): boolean =>
+  refusal === "NoPod" || refusal === "OtherNamespace" || refusal === "NoSandbox";
 
 /**
  * The other end's address as Pods write theirs. An IPv4 address on a socket of both families is unwrapped; no other

@@ -27,6 +27,8 @@ export interface TcpFrontParts {
   readonly log: Logger;
   readonly cluster: Pick<Cluster, "firstSeen">;
   readonly metrics: TcpMetrics;
+  /** Whether the process may open another socket besides so many that listen. */
+  readonly hasRoom: (besides: number) => boolean;
   /** Takes a connection; never rejects. */
   readonly serve: (client: TcpClient, standing: Standing) => Promise<void>;
 }
@@ -118,9 +120,10 @@ export class TcpFront implements Running {
   }
 
   #accept(accepted: Socket, standing: Standing): void {
-    const { clock, metrics } = this.#parts;
-    if (this.#active >= this.#options.maxConnections) {
-      metrics.refused("TooManyConnections");
+    const { clock, metrics, hasRoom } = this.#parts;
+    const isFull = this.#active >= this.#options.maxConnections;
+    if (isFull || !hasRoom(this.listening)) {
+      metrics.refused(isFull ? "TooManyConnections" : "NoDescriptors");
       accepted.resetAndDestroy();
       return;
     }
