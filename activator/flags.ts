@@ -1,7 +1,6 @@
 import { flag } from "../lib/flags.ts";
 import { logLevels } from "../lib/log.ts";
 import { zapFlags } from "../lib/zap-flags.ts";
-import { clientCertificates } from "./https-config.ts";
 import { tcpFrontModes } from "./tcp-front/tcp-front-config.ts";
 
 const positive = (value: number) => (value > 0 ? undefined : "must be above 0");
@@ -11,6 +10,9 @@ const oneOf = (words: readonly string[]) => (value: string) =>
 
 /** Modes of `--authz-mode`; empty: what the environment says. */
 export const authzModes = ["", "allow-all", "static-token", "scoped-token"] as const;
+
+/** Modes of `--mtls-mode`. */
+export const clientCertificates = ["off", "optional", "required"] as const;
 
 const withoutMeaning = "accepted, for manifests of other routers use it; has no effect here";
 

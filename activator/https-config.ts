@@ -2,9 +2,8 @@ import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
 import type { CertificateFiles } from "../lib/certificate-files.ts";
 import type { FlagValues } from "../lib/flags.ts";
 import { ConfigError } from "./config-error.ts";
-import type { activatorFlags } from "./flags.ts";
+import { type activatorFlags, clientCertificates } from "./flags.ts";
 
-export const clientCertificates = ["off", "optional", "required"] as const;
 /** Whether clients show a certificate. `optional`: one that is shown must be good. */
 export type ClientCertificates = (typeof clientCertificates)[number];
 

@@ -5,7 +5,8 @@ import type { Carry } from "./carry/carry.ts";
 import { ActivatorError, toActivatorError } from "./errors.ts";
 import { type FindOptions, find, hostNamesSandbox, type Lookup } from "./find/find.ts";
 import type { Observer, Story } from "./observe/observer.ts";
-import { reach, type Surroundings } from "./reach/reach.ts";
+import type { Surroundings } from "./reach/errand.ts";
+import { reach } from "./reach/reach.ts";
 import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead } from "./request.ts";
 import { type StaySurroundings, stayOpen } from "./stay-open.ts";
 

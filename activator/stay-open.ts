@@ -4,7 +4,7 @@ import type { BondBook } from "./activity/bond-book.ts";
 import type { OpenConnection } from "./activity/open-connections.ts";
 import type { StayBook, StayingConnection } from "./activity/staying-connections.ts";
 import type { OpenListener } from "./carry/carry.ts";
-import type { Destination } from "./reach/reach.ts";
+import type { Destination } from "./reach/errand.ts";
 import type { Cluster } from "./sandbox/cluster.ts";
 import type { Target } from "./sandbox/look.ts";
 

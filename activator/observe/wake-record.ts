@@ -1,7 +1,7 @@
 import type { WakeTimeline } from "../../api/wake-timeline.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { DialError } from "../reach/dial.ts";
-import type { Journey } from "../reach/reach.ts";
+import type { Journey } from "../reach/errand.ts";
 import type { Target } from "../sandbox/look.ts";
 import type { Wake } from "../wake/waker.ts";
 import type { WakeMetrics, WakeOutcome, WakeTrigger } from "./wake-metrics.ts";

@@ -4,8 +4,8 @@ import type { Target } from "../sandbox/look.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
 import type { Upstream } from "./connector.ts";
 import type { Dial, DialError, DialListener } from "./dial.ts";
+import type { Surroundings } from "./errand.ts";
 import type { Line } from "./line.ts";
-import type { Surroundings } from "./reach.ts";
 
 /** One of those who are let go. */
 export interface Taker {

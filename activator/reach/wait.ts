@@ -7,10 +7,10 @@ import { firstPortOf } from "../find/find.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import type { Look, Target } from "../sandbox/look.ts";
 import { DialError } from "./dial.ts";
+import { beginUse, type Destination, lookNow, type Surroundings } from "./errand.ts";
 import { inTurns } from "./in-turns.ts";
 import { Line } from "./line.ts";
 import type { Reached } from "./prober.ts";
-import { beginUse, type Destination, lookNow, type Surroundings } from "./reach.ts";
 import { Release } from "./release.ts";
 import type { Waiter, WaitingRoom } from "./waiter.ts";
 

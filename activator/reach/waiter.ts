@@ -4,8 +4,8 @@ import { ActivatorError } from "../errors.ts";
 import { ClientGone, type RequestHead } from "../request.ts";
 import type { Upstream } from "./connector.ts";
 import type { DialError } from "./dial.ts";
+import { commit, type Errand } from "./errand.ts";
 import { type Held, holdLimitMs } from "./holds.ts";
-import { commit, type Errand } from "./reach.ts";
 import type { Taker } from "./release.ts";
 
 /** A person who opens a page sees within a second that something happens. */

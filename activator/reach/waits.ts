@@ -1,6 +1,6 @@
 import { ClientGone } from "../request.ts";
 import type { Upstream } from "./connector.ts";
-import type { Destination, Errand } from "./reach.ts";
+import type { Destination, Errand } from "./errand.ts";
 import { Wait } from "./wait.ts";
 import { Waiter } from "./waiter.ts";
 

@@ -9,7 +9,7 @@ import type { AccessLog } from "../observe/access-log.ts";
 import { OncePerMinute } from "../observe/once-per-minute.ts";
 import { createTcpMetrics } from "../observe/tcp-metrics.ts";
 import type { WakeMetrics } from "../observe/wake-metrics.ts";
-import type { Surroundings } from "../reach/reach.ts";
+import type { Surroundings } from "../reach/errand.ts";
 import type { BufferLoans } from "../socket/read-place.ts";
 import type { StaySurroundings } from "../stay-open.ts";
 import type { Sweep } from "../sweep.ts";
