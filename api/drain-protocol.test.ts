@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   parseActivityAnswer,
   parseActivityRequest,
+  parseListeningPorts,
   parseObservedAnswer,
   parseObservedRequest,
   parsePromiseAnswer,
@@ -9,7 +10,7 @@ import {
 } from "./drain-protocol.ts";
 
 const sandbox = { namespace: "lab", name: "nova", uid: "sandbox-1" };
-const activity = { sandbox, inFlight: 2, idleForMs: 0, wake: { generation: 3, port: 8888 } };
+const activity = { sandbox, inFlight: 2, idleForMs: 0, wake: { generation: 3, port: 8888, agoMs: 12.5 } };
 const answer = { epoch: "e", cursor: 4, full: true, activities: [activity] };
 
 describe("a message of the drain protocol", () => {
@@ -19,6 +20,7 @@ describe("a message of the drain protocol", () => {
     { parse: parseObservedAnswer, message: { inFlight: 1 } },
     { parse: parsePromiseRequest, message: { sandbox, podUid: "pod-1" } },
     { parse: parsePromiseAnswer, message: { inFlight: 0 } },
+    { parse: parseListeningPorts, message: { ports: [{ sandboxUid: "sandbox-1", activatorPort: 10_000 }] } },
     { parse: parseActivityRequest, message: { epoch: "e", cursor: 4 } },
     { parse: parseActivityRequest, message: {} },
     { parse: parseActivityAnswer, message: answer },
