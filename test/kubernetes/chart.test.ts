@@ -122,9 +122,10 @@ describe("the chart", () => {
   });
 
   it("lets values change the security of Pods and containers, field by field", async () => {
-    const rendered = await helm("template", release.name, chart, "--set=containerSecurityContext.runAsUser=7");
+    const set = "--set=containerSecurityContext.runAsUser=7";
+    const rendered = await helm("template", release.name, chart, "--skip-tests", set);
     expect(rendered.match(/runAsUser: 7/g)).toHaveLength(2);
-    expect(rendered.match(/readOnlyRootFilesystem: true/g)?.length).toBeGreaterThanOrEqual(2);
+    expect(rendered.match(/readOnlyRootFilesystem: true/g)).toHaveLength(2);
   });
 
   it("keeps the definitions, and so the users' objects, when it is uninstalled", async () => {
