@@ -43,6 +43,16 @@ describe.concurrent("the name of a sandbox in the cluster", () => {
     await test.untilAsleep("talker");
   });
 
+  it("is put to sleep under a connection on which nothing is said, which ends in good order", async () => {
+    await using test = await openSandboxes(cluster);
+    await test.apply(talking("talker", { autoSuspension: { inactivityTimeoutSeconds: 5 } }));
+    const visitor = await openVisitor(test);
+    const [visit] = await visitor.visit("talker", { silent: true });
+    expect(visit).toMatchObject({ boot: expect.stringMatching(/./), failure: "" });
+    expect(visit?.tookMs).toBeGreaterThan(5_000);
+    await test.untilAsleep("talker");
+  });
+
   it("is refused to Pods of other namespaces, which wake nothing, until the sandbox lets the cluster in", async () => {
     await using test = await openSandboxes(cluster);
     await using elsewhere = await openSandboxes(cluster);

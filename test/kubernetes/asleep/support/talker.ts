@@ -26,7 +26,7 @@ process.on("SIGTERM", () => process.exit(0));
  */
 const visitor = `
 const { connect } = require("node:net");
-const { host, port, talkMs = 0, lastMs = 0, everyMs = 100 } = JSON.parse(process.argv[1]);
+const { host, port, talkMs = 0, silent = false, lastMs = 0, everyMs = 100 } = JSON.parse(process.argv[1]);
 const beganMs = performance.now();
 const sinceMs = () => Math.round(performance.now() - beganMs);
 const visit = () => {
@@ -37,7 +37,7 @@ const visit = () => {
   socket.on("error", ({ code }) => { failure = code; });
   socket.on("data", (text) => {
     heard += text;
-    if (talking) return;
+    if (talking || silent) return;
     const untilMs = sinceMs() + talkMs;
     talking = setInterval(() => {
       say(".");
@@ -49,7 +49,7 @@ const visit = () => {
   socket.on("end", () => socket.end());
   socket.on("close", () => {
     clearInterval(talking);
-    const [, boot = "", echo = "", count = ""] = /^hello from (\\S+)\\n([^]*)\\nheard (\\d+)\\n$/.exec(heard) ?? [];
+    const [, boot = "", echo = "", count = ""] = /^hello from (\\S+)\\n(?:([^]*)\\nheard (\\d+)\\n)?$/.exec(heard) ?? [];
     const whole = said !== "" && echo === said && Number(count) === said.length;
     console.log(JSON.stringify({ atMs, tookMs: sinceMs() - atMs, boot, whole, failure }));
   });
@@ -64,7 +64,7 @@ export interface Visit {
   /** When it began, and for how long it lasted. */
   readonly atMs: number;
   readonly tookMs: number;
-  /** Who greeted: another one in each process. Empty when nobody did, or not to the end. */
+  /** Who greeted: another one in each process. Empty when nobody did, or the end was missing of what followed. */
   readonly boot: string;
   /** Everything that was said came back, in both directions, and both sides ended in good order. */
   readonly whole: boolean;
@@ -74,6 +74,8 @@ export interface Visit {
 
 interface Route {
   readonly talkMs?: number;
+  /** Says nothing, and stays until the other side ends. */
+  readonly silent?: boolean;
   readonly lastMs?: number;
   readonly everyMs?: number;
 }
