@@ -29,13 +29,24 @@ const nobody: KubeClient = {
   },
 };
 
-/** A hundred sandboxes that nobody has used since each was made, in the minute before; and one activator that says so. */
-function aCrowd() {
+/** A Pod that was made and Ready when its sandbox was. */
+const readyPodOf = (sandbox: Stored<Sandbox>, _clock: FakeClock) =>
+  aPodReadySince(sandbox, sandbox.metadata.creationTimestamp);
+
+const aPodReadySince = (sandbox: Stored<Sandbox>, lastTransitionTime: string | undefined) => {
+  const status = lastTransitionTime === undefined ? "False" : "True";
+  const ready = { type: "Ready", status, ...(lastTransitionTime !== undefined && { lastTransitionTime }) } as const;
+  const { creationTimestamp } = sandbox.metadata;
+  return aPodOf(sandbox, { creationTimestamp }, { phase: "Running", conditions: [ready] });
+};
+
+/** Sandboxes that nobody has used since each was made, in the minute before; and one activator that says so. */
+function aCrowd({ size = crowd, podOf = readyPodOf } = {}) {
   const clock = new FakeClock(new Date(startMs));
   const sandboxes = new Map<string, Stored<Sandbox>>();
   const asleepAtMs: number[] = [];
   const state = { apiIsAway: false };
-  for (let index = 0; index < crowd; index += 1) {
+  for (let index = 0; index < size; index += 1) {
     const creationTimestamp = new Date(startMs - (index * timeoutSeconds * 1_000) / crowd).toISOString();
     const metadata = { name: `nova-${index}`, uid: `uid-${index}`, creationTimestamp };
     const sandbox = aSandbox({ autoSuspension: { inactivityTimeoutSeconds: timeoutSeconds } }, metadata);
@@ -59,7 +70,7 @@ function aCrowd() {
     ...common,
     look: (key) => {
       const sandbox = sandboxes.get(key);
-      return sandbox && { sandbox, pods: [aPodOf(sandbox, { creationTimestamp: sandbox.metadata.creationTimestamp })] };
+      return sandbox && { sandbox, pods: [podOf(sandbox, clock)] };
     },
     finder,
     rounds: { activity: async () => answer, keep: () => {} },
@@ -73,6 +84,12 @@ function aCrowd() {
 
 const pass = async (clock: FakeClock, seconds: number) => {
   for (let second = 0; second < seconds; second += 1) await clock.advance(1_000);
+};
+
+/** A Pod that becomes Ready so long after the test has begun. */
+const slowPodOf = (startsInMs: number) => (sandbox: Stored<Sandbox>, clock: FakeClock) => {
+  const isReady = clock.now().getTime() >= startMs + startsInMs;
+  return aPodReadySince(sandbox, isReady ? new Date(startMs + startsInMs).toISOString() : undefined);
 };
 
 /** The most that went to sleep within any ten seconds. */
@@ -103,5 +120,30 @@ describe("a hundred sandboxes that are idle", () => {
     await pass(clock, 2 * timeoutSeconds + 60);
     expect(asleepAtMs).toHaveLength(crowd);
     expect(atOnce(asleepAtMs)).toBeLessThan(crowd / 2);
+  });
+});
+
+describe("a sandbox that nobody calls", () => {
+  it("goes to sleep when it was idle since it was Ready, though it took longer to start than it may be idle", async () => {
+    const startsInMs = 100_000;
+    const { clock, watch, asleepAtMs } = aCrowd({ size: 1, podOf: slowPodOf(startsInMs) });
+    await using _watch = watch;
+    const beganMs = clock.ticksMs();
+    await pass(clock, 100);
+    watch.lookAt("lab/nova-0");
+    await pass(clock, timeoutSeconds - 1);
+    expect(asleepAtMs).toEqual([]);
+    await pass(clock, 20);
+    expect(asleepAtMs).toHaveLength(1);
+    expect(asleepAtMs[0]).toBeLessThan(beganMs + startsInMs + timeoutSeconds * 1_000 + 10_000);
+  });
+
+  it("goes to sleep though it never was Ready, when a connection would not wait for it any longer", async () => {
+    const { clock, watch, asleepAtMs } = aCrowd({ size: 1, podOf: slowPodOf(3_600_000) });
+    await using _watch = watch;
+    await pass(clock, 119);
+    expect(asleepAtMs).toEqual([]);
+    await pass(clock, 20);
+    expect(asleepAtMs).toHaveLength(1);
   });
 });

@@ -218,8 +218,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const idleness = idlenessOf({
       sandbox,
       use,
-      runningSinceMs:
-        found.found === "owned" ? this.#podStarts.sinceMs(sandbox.metadata.uid, found.pod, at) : undefined,
+      podStart: found.found === "owned" ? this.#podStarts.startOf(sandbox.metadata.uid, found.pod, at) : undefined,
       notBeforeMs: Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs),
       ...at,
     });

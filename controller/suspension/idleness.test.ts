@@ -14,7 +14,7 @@ const ask = (question: Partial<IdleQuestion> & { readonly auto?: SandboxSpec["au
   idlenessOf({
     sandbox: aSandbox({ autoSuspension: { ...autoSuspension, ...question.auto } }),
     use: unused,
-    runningSinceMs: 0,
+    podStart: { createdMs: 0, readyMs: 0 },
     notBeforeMs: Number.NEGATIVE_INFINITY,
     now: new Date(noon),
     nowMs: 300_000,
@@ -27,9 +27,11 @@ describe("a sandbox that nobody uses", () => {
     expect(ask({ nowMs: 300_000 })).toEqual({ is: "idle", forMs: 300_000, lastMs: 0 });
   });
 
-  it("counts from its last activity, or from when it began to run", () => {
+  it("counts from its last activity, or from when its Pod was first Ready", () => {
     expect(ask({ use: { ...unused, lastMs: 1 } })).toMatchObject({ is: "awake", recheckAtMs: 300_001 });
-    expect(ask({ use: { ...unused, lastMs: 1 }, runningSinceMs: 5 })).toMatchObject({ recheckAtMs: 300_005 });
+    const podStart = { createdMs: 1, readyMs: 5 };
+    expect(ask({ podStart })).toMatchObject({ is: "awake", why: "it was used", recheckAtMs: 300_005 });
+    expect(ask({ use: { ...unused, lastMs: 4 }, podStart })).toMatchObject({ recheckAtMs: 300_005 });
   });
 });
 
@@ -61,6 +63,34 @@ describe("a sandbox stays awake", () => {
   });
 });
 
+describe("a sandbox whose Pod has not been Ready", () => {
+  const starting = (inactivityTimeoutSeconds: number, nowMs: number, timeoutSeconds?: number) =>
+    ask({
+      sandbox: aSandbox({
+        autoSuspension: { inactivityTimeoutSeconds },
+        ...(timeoutSeconds !== undefined && { autoResume: { timeoutSeconds } }),
+      }),
+      podStart: { createdMs: 0, readyMs: undefined },
+      nowMs,
+    });
+
+  it("is not idle for as long as a connection would wait for it", () => {
+    const why = "its Pod is starting";
+    expect(starting(10, 119_999)).toMatchObject({ is: "awake", why, recheckAtMs: 120_000, sleepsAtMs: 120_000 });
+    expect(starting(10, 39_999, 40)).toMatchObject({ is: "awake", why, recheckAtMs: 40_000 });
+  });
+
+  it("is idle after that, for it may never be Ready", () => {
+    expect(starting(10, 120_000)).toEqual({ is: "idle", forMs: 120_000, lastMs: 0 });
+    expect(starting(10, 40_000, 40)).toMatchObject({ is: "idle" });
+  });
+
+  it("is idle no sooner than when it is Ready and nobody uses it", () => {
+    expect(starting(300, 299_999, 40)).toMatchObject({ is: "awake", recheckAtMs: 300_000 });
+    expect(starting(300, 300_000, 40)).toMatchObject({ is: "idle" });
+  });
+});
+
 describe("exempt from sleeping by itself", () => {
   const seal = formatSeal({ podName: "nova", podUid: "pod-1", cause: "Person", at: noon });
   const cases: readonly {
@@ -86,7 +116,7 @@ describe("exempt from sleeping by itself", () => {
 });
 
 it("never puts a sandbox back to sleep that was woken and has no Pod yet", () => {
-  expect(ask({ runningSinceMs: undefined })).toEqual({ is: "exempt", why: "it has no Pod yet" });
+  expect(ask({ podStart: undefined })).toEqual({ is: "exempt", why: "it has no Pod yet" });
 });
 
 describe("a time that an object tells", () => {

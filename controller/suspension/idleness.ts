@@ -1,17 +1,18 @@
 import { isConditionTrue } from "../../api/conditions.ts";
-import { effectiveAutoSuspension, effectiveOperatingMode } from "../../api/defaults.ts";
+import { effectiveAutoResume, effectiveAutoSuspension, effectiveOperatingMode } from "../../api/defaults.ts";
 import { warmPoolSandboxLabel } from "../../api/keys.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import { sealOf } from "../../api/suspension.ts";
 import { isExpired } from "../sandbox/expiry.ts";
 import type { Use } from "./activity-view.ts";
+import type { PodStart } from "./pod-starts.ts";
 
 export interface IdleQuestion {
   readonly sandbox: Stored<Sandbox>;
   readonly use: Use;
-  /** Since when its Pod is there: that is its first activity. Undefined: it has none, as after a wake. */
-  readonly runningSinceMs: number | undefined;
+  /** To become Ready is its Pod's first activity. Undefined: it has none, as after a wake. */
+  readonly podStart: PodStart | undefined;
   /** Its turn after a disturbance, see `turnAfter`. */
   readonly notBeforeMs: number;
   readonly now: Date;
@@ -50,22 +51,24 @@ const busyRecheckMs = 15_000;
 
 /** Whether a sandbox has been idle for as long as its owner allows. Pure. */
 export function idlenessOf(question: IdleQuestion): Idleness {
-  const { sandbox, use, runningSinceMs, notBeforeMs, now, nowMs } = question;
+  const { sandbox, use, podStart, notBeforeMs, now, nowMs } = question;
   for (const exemption of exemptions) {
     const why = exemption(sandbox, now);
     if (why !== undefined) return { is: "exempt", why };
   }
-  if (runningSinceMs === undefined) return { is: "exempt", why: "it has no Pod yet" };
+  if (podStart === undefined) return { is: "exempt", why: "it has no Pod yet" };
   const { inactivityTimeoutSeconds = 0, keepAwakeUntil } = effectiveAutoSuspension(sandbox.spec);
   const timeoutMs = inactivityTimeoutSeconds * 1000;
   if (use.busy !== undefined) {
     const recheckAtMs = nowMs + Math.max(Math.min(timeoutMs, busyRecheckMs), 1);
     return { is: "awake", why: use.busy, recheckAtMs, sleepsAtMs: nowMs + timeoutMs, lastMs: nowMs };
   }
-  const lastMs = Math.max(use.lastMs ?? runningSinceMs, runningSinceMs);
+  const startedMs = podStart.readyMs ?? podStart.createdMs;
+  const lastMs = Math.max(use.lastMs ?? startedMs, startedMs);
   const keptUntilMs = keepAwakeUntil === undefined ? nowMs : nowMs + new Date(keepAwakeUntil).getTime() - now.getTime();
   const reasons = [
     { why: "it was used", untilMs: lastMs + timeoutMs },
+    { why: "its Pod is starting", untilMs: startingUntilMs(sandbox, podStart, nowMs) },
     { why: `it is kept awake until ${keepAwakeUntil}`, untilMs: keptUntilMs },
     { why: "an activator has vanished", untilMs: use.unsettledUntilMs },
     { why: "it is not its turn", untilMs: notBeforeMs },
@@ -73,6 +76,16 @@ export function idlenessOf(question: IdleQuestion): Idleness {
   const last = reasons.reduce((later, reason) => (reason.untilMs > later.untilMs ? reason : later));
   if (last.untilMs <= nowMs) return { is: "idle", forMs: nowMs - lastMs, lastMs };
   return { is: "awake", why: last.why, recheckAtMs: last.untilMs, sleepsAtMs: last.untilMs, lastMs };
+}
+
+/**
+ * What takes longer to start than it may be idle would sleep before anybody could use it. One that does not become Ready
+ * is given as long as a connection would wait for it.
+ */
+function startingUntilMs({ spec }: Sandbox, { createdMs, readyMs }: PodStart, nowMs: number): number {
+  if (readyMs !== undefined) return nowMs;
+  const { inactivityTimeoutSeconds = 0 } = effectiveAutoSuspension(spec);
+  return createdMs + Math.max(inactivityTimeoutSeconds, effectiveAutoResume(spec).timeoutSeconds) * 1_000;
 }
 
 /**

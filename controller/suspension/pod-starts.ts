@@ -1,30 +1,51 @@
+import { findCondition } from "../../api/conditions.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Pod } from "../../api/pod.ts";
 import { type IdleQuestion, ticksOf } from "./idleness.ts";
 
-interface Start {
+/** How a Pod came up, in monotonic milliseconds. */
+export interface PodStart {
+  readonly createdMs: number;
+  /** When it was Ready for the first time; undefined: it has not been yet. */
+  readonly readyMs: number | undefined;
+}
+
+interface Known extends PodStart {
   readonly podUid: string;
-  readonly sinceMs: number;
+  /** When it was last seen not to have been Ready yet. */
+  readonly unreadyMs: number;
 }
 
 /**
- * Since when Pods are there. The time that a Pod tells is believed once, when this process first sees it: a clock that is set
- * back would otherwise make every Pod new, and keep all sandboxes awake until it has caught up.
+ * Since when Pods are there, and Ready. Each time that a Pod tells is believed once, when this process first sees it: a
+ * clock that is set back would otherwise make every Pod new, and keep all sandboxes awake until it has caught up.
  */
 export class PodStarts {
-  readonly #bySandbox = new Map<string, Start>();
+  readonly #bySandbox = new Map<string, Known>();
 
-  /** Monotonic milliseconds. */
-  sinceMs(sandboxUid: string, { metadata }: Stored<Pod>, at: Pick<IdleQuestion, "now" | "nowMs">): number {
+  startOf(sandboxUid: string, pod: Stored<Pod>, at: Pick<IdleQuestion, "now" | "nowMs">): PodStart {
     const known = this.#bySandbox.get(sandboxUid);
-    if (known?.podUid === metadata.uid) return known.sinceMs;
-    const start = { podUid: metadata.uid, sinceMs: ticksOf(metadata.creationTimestamp, at) };
+    const before = known?.podUid === pod.metadata.uid ? known : firstSight(pod, at);
+    if (before.readyMs !== undefined) return before;
+    const start = { ...before, unreadyMs: at.nowMs, readyMs: readyMs(pod, before.unreadyMs, at) };
     this.#bySandbox.set(sandboxUid, start);
-    return start.sinceMs;
+    return start;
   }
 
   /** The sandbox is no more. */
   forget(sandboxUid: string): void {
     this.#bySandbox.delete(sandboxUid);
   }
+}
+
+function firstSight({ metadata }: Stored<Pod>, at: Pick<IdleQuestion, "now" | "nowMs">): Known {
+  const createdMs = ticksOf(metadata.creationTimestamp, at);
+  return { podUid: metadata.uid, createdMs, readyMs: undefined, unreadyMs: createdMs };
+}
+
+/** Never before the Pod was seen not to be Ready, whatever the clock of its node says. */
+function readyMs({ status }: Pod, unreadyMs: number, at: Pick<IdleQuestion, "now" | "nowMs">): number | undefined {
+  const ready = findCondition(status?.conditions, "Ready");
+  if (ready?.status !== "True") return undefined;
+  return ready.lastTransitionTime ? Math.max(ticksOf(ready.lastTransitionTime, at), unreadyMs) : at.nowMs;
 }

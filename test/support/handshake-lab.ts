@@ -207,8 +207,9 @@ class LabController {
     const nowMs = clock.ticksMs();
     this.#activity.heard("a", answer, nowMs);
     const use = this.#activity.useOf(sandbox.metadata.uid, nowMs);
-    const runningSinceMs = this.#api.podSinceMs;
-    const question = { sandbox, use, runningSinceMs, notBeforeMs: 0, now: clock.now(), nowMs };
+    const sinceMs = this.#api.podSinceMs;
+    const podStart = sinceMs === undefined ? undefined : { createdMs: sinceMs, readyMs: sinceMs };
+    const question = { sandbox, use, podStart, notBeforeMs: 0, now: clock.now(), nowMs };
     return idlenessOf(question).is === "idle";
   }
 
