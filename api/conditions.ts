@@ -33,6 +33,7 @@ export const claimReasons = {
     "SandboxMissing",
     "SandboxExpired",
     "SandboxNotReady",
+    "SandboxResuming",
     "InvalidConfiguration",
   ],
 } as const;

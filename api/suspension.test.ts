@@ -2,7 +2,16 @@ import { describe, expect, it } from "vitest";
 import { aSandbox, noon } from "../test/support/builders.ts";
 import { sealedPodAnnotation, suspensionCauseAnnotation } from "./keys.ts";
 import type { OperatingMode } from "./sandbox.ts";
-import { causeOf, formatSeal, inactivityAt, mayAskToRun, mayForward, type Seal, sealOf } from "./suspension.ts";
+import {
+  causeOf,
+  formatSeal,
+  inactivityAt,
+  isResumedFromInactivity,
+  mayAskToRun,
+  mayForward,
+  type Seal,
+  sealOf,
+} from "./suspension.ts";
 
 const seal: Seal = { podName: "nova", podUid: "pod-1", cause: "Person", at: noon };
 const free = { toldGeneration: 0, forsworn: new Set<string>() };
@@ -43,6 +52,23 @@ describe("the cause of a suspension", () => {
   ])("is $cause in generation $generation when the annotation says $says", ({ says, generation, cause }) => {
     expect(causeOf(sandbox({ generation, ...(says && { cause: says }) }))).toBe(cause);
   });
+});
+
+describe("a sandbox that runs", () => {
+  it.each([
+    { says: inactivityAt(6), mode: "Running", is: true },
+    { says: inactivityAt(5), mode: "Running", is: true },
+    { says: inactivityAt(4), mode: "Running", is: false },
+    { says: inactivityAt(7), mode: "Running", is: false },
+    { says: "", mode: "Running", is: false },
+    { says: inactivityAt(6), mode: "Suspended", is: false },
+  ] as const)(
+    "has slept by itself before generation 7: $is, when the annotation says $says and it is $mode",
+    (written) => {
+      const { says, mode, is } = written;
+      expect(isResumedFromInactivity(sandbox({ mode, generation: 7, ...(says && { cause: says }) }))).toBe(is);
+    },
+  );
 });
 
 describe("a seal", () => {

@@ -25,10 +25,16 @@ export const inactivityAt = (generation: number): string => `Inactivity/${genera
  * run and suspends it again leaves a stale one behind. That takes two writes, so it is believed for one write more than
  * its own: an edit of another field does not make it a person's suspension.
  */
-export function causeOf({ metadata }: Sandbox): SuspensionCause {
+export const causeOf = (sandbox: Sandbox): SuspensionCause =>
+  sleptByItself(sandbox, sandbox.metadata.generation ?? 0) ? "Inactivity" : "Person";
+
+/** Whether a sandbox runs that last slept by inactivity. Its resume is one write more; after the next edit nobody knows. */
+export const isResumedFromInactivity = (sandbox: Sandbox): boolean =>
+  effectiveOperatingMode(sandbox.spec) === "Running" && sleptByItself(sandbox, (sandbox.metadata.generation ?? 0) - 1);
+
+function sleptByItself({ metadata }: Sandbox, generation: number): boolean {
   const written = metadata.annotations?.[suspensionCauseAnnotation];
-  const generation = metadata.generation ?? 0;
-  return written === inactivityAt(generation) || written === inactivityAt(generation - 1) ? "Inactivity" : "Person";
+  return written === inactivityAt(generation) || written === inactivityAt(generation - 1);
 }
 
 export const formatSeal = (seal: Seal): string => JSON.stringify(seal);

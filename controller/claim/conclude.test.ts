@@ -8,7 +8,8 @@ import { inactivityAt } from "../../api/suspension.ts";
 import { aPodOf, noon } from "../../test/support/builders.ts";
 import { aClaimed, aCondition, aSandboxClaim } from "../../test/support/claim-builders.ts";
 import { ClaimProblem, problemOf } from "./claim-problem.ts";
-import { conclude, type Ended, markedExpired, statusPatch } from "./conclude.ts";
+import { conclude, markedExpired, statusPatch } from "./conclude.ts";
+import type { Seen } from "./ready-fact.ts";
 
 const earlier = "2026-01-01T11:00:00Z";
 const claim = aSandboxClaim({}, { generation: 4 });
@@ -22,7 +23,7 @@ const ready = aCondition({
 const finished = aCondition({ type: "Finished", status: "True", reason: "PodSucceeded", lastTransitionTime: earlier });
 const boundStatus = { sandbox: { name: "warm-1", podIPs: ["10.1.0.5"] } };
 
-const ended = (parts: Partial<Ended> = {}): Ended => ({
+const ended = (parts: Partial<Seen> = {}): Seen => ({
   claim,
   now: new Date(noon),
   sandbox: undefined,
@@ -33,9 +34,8 @@ const ended = (parts: Partial<Ended> = {}): Ended => ({
 });
 const saying = (conditions: readonly Condition[], podIPs: readonly string[] = []) =>
   aClaimed(claim, {}, { conditions, podIPs });
-const readyIn = (parts: Partial<Ended>) => conclude(ended(parts)).conditions?.find(({ type }) => type === "Ready");
-const finishedIn = (parts: Partial<Ended>) =>
-  conclude(ended(parts)).conditions?.find(({ type }) => type === "Finished");
+const readyIn = (parts: Partial<Seen>) => conclude(ended(parts)).conditions?.find(({ type }) => type === "Ready");
+const finishedIn = (parts: Partial<Seen>) => conclude(ended(parts)).conditions?.find(({ type }) => type === "Finished");
 
 describe("the status of a claim", () => {
   it("C9: says what its sandbox says, for the generation of the claim, and where it answers", () => {
@@ -56,7 +56,7 @@ describe("the status of a claim", () => {
     expect(conclude(ended({ sandbox, pod })).conditions?.map(({ type }) => type)).toEqual(["Finished", "Ready"]);
   });
 
-  it.each<[string, Partial<Ended>, string, string]>([
+  it.each<[string, Partial<Seen>, string, string]>([
     ["no sandbox", {}, "SandboxMissing", "Sandbox does not exist"],
     ["a sandbox that says nothing", { sandbox: saying([]) }, "SandboxNotReady", "Sandbox is not ready"],
     [

@@ -5,14 +5,8 @@ import { semanticallyEqual } from "../semantic-equality.ts";
 import { isExpired } from "./expiry.ts";
 import { claimExpired, finishedCondition, readyFact, type Seen } from "./ready-fact.ts";
 
-export interface Ended extends Seen {
-  readonly now: Date;
-  /** As it was acted on, with the status that it had. */
-  readonly claim: Stored<SandboxClaim>;
-}
-
 /** What the status of a claim is to say after a pass. */
-export function conclude(ended: Ended): SandboxClaimStatus {
+export function conclude(ended: Seen): SandboxClaimStatus {
   const { claim, now, problem } = ended;
   const { status: before = {} } = claim;
   // What we made is known by name; it only does not show yet.
@@ -25,15 +19,15 @@ export function conclude(ended: Ended): SandboxClaimStatus {
 }
 
 /** What the status of a claim says before anything of it is deleted: as it was, but expired. */
-export function markedExpired({ claim, now }: Pick<Ended, "claim" | "now">): SandboxClaimStatus {
+export function markedExpired({ claim, now }: Pick<Seen, "claim" | "now">): SandboxClaimStatus {
   return { ...claim.status, conditions: markExpired(claim.status?.conditions ?? [], { claim, now }) };
 }
 
-const markExpired = (conditions: readonly Condition[], at: Pick<Ended, "claim" | "now">): readonly Condition[] =>
+const markExpired = (conditions: readonly Condition[], at: Pick<Seen, "claim" | "now">): readonly Condition[] =>
   sorted(withCondition(conditions, { type: "Ready", ...claimExpired }, observationOf(at)));
 
 /** Which Sandbox a claim has. An error that hides it takes nothing away. */
-function boundSandbox({ claim, sandbox, problem }: Ended): SandboxClaimStatus["sandbox"] {
+function boundSandbox({ claim, sandbox, problem }: Seen): SandboxClaimStatus["sandbox"] {
   if (sandbox) {
     const podIPs = sandbox.status?.podIPs ?? [];
     return { name: sandbox.metadata.name, ...(podIPs.length > 0 && { podIPs }) };
@@ -41,7 +35,7 @@ function boundSandbox({ claim, sandbox, problem }: Ended): SandboxClaimStatus["s
   return problem && problem.reason !== "ClaimExpired" ? claim.status?.sandbox : undefined;
 }
 
-function conditionsOf(ended: Ended): readonly Condition[] {
+function conditionsOf(ended: Seen): readonly Condition[] {
   const before = ended.claim.status?.conditions ?? [];
   const conditions = withCondition(before, readyFact(ended), observationOf(ended));
   const finished = finishedCondition(ended);
@@ -54,7 +48,7 @@ function conditionsOf(ended: Ended): readonly Condition[] {
 const sorted = (conditions: readonly Condition[]): readonly Condition[] =>
   [...conditions].sort((a, b) => (a.type < b.type ? -1 : Number(a.type > b.type)));
 
-const observationOf = ({ claim, now }: Pick<Ended, "claim" | "now">) => ({
+const observationOf = ({ claim, now }: Pick<Seen, "claim" | "now">) => ({
   generation: claim.metadata.generation ?? 0,
   at: now,
 });

@@ -3,13 +3,18 @@ import { effectiveAutoResume, effectiveOperatingMode } from "../../api/defaults.
 import type { Condition, Stored } from "../../api/meta.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
+import type { SandboxClaim } from "../../api/sandbox-claim.ts";
 import { causeOf } from "../../api/suspension.ts";
 import { ownershipOf } from "../ownership.ts";
 import { podEnding } from "../sandbox/pod-state.ts";
 import type { ClaimProblem } from "./claim-problem.ts";
+import { resumeOf, resumingReason } from "./resuming.ts";
 
 /** What one pass ended with, as far as the conditions of a claim tell it. */
 export interface Seen {
+  readonly now: Date;
+  /** As it was acted on, with the status that it had. */
+  readonly claim: Stored<SandboxClaim>;
   readonly problem: ClaimProblem | undefined;
   readonly expired: boolean;
   readonly sandbox: Stored<Sandbox> | undefined;
@@ -26,6 +31,7 @@ const speakers: readonly ((seen: Seen) => ReadyFact | undefined)[] = [
   withoutSandbox,
   expiredByItself,
   asleep,
+  resuming,
   beingReplaced,
   asTheSandboxSays,
 ];
@@ -77,11 +83,23 @@ function asleep({ sandbox }: Seen): ReadyFact | undefined {
   return { status: "True", reason: "SandboxSuspended", message: "Sandbox sleeps and wakes on a connection" };
 }
 
+/** It was ready while it slept, and whoever has woken it waits for the Pod; what hinders that is told at once. */
+function resuming(seen: Seen): ReadyFact | undefined {
+  const reason = seen.sandbox && readyOf(seen.sandbox)?.reason;
+  const starts = reason === "SandboxSuspended" || reason === "DependenciesNotReady";
+  if (!(starts || isBeingReplaced(seen)) || !resumeOf(seen)) return undefined;
+  return { status: "True", reason: resumingReason, message: "Sandbox slept and gets its Pod again" };
+}
+
 /** Clients give up a claim whose Pod has ended for good, so an end that is not for good is not told. */
 function beingReplaced(seen: Seen): ReadyFact | undefined {
+  return isBeingReplaced(seen) ? notReady : undefined;
+}
+
+function isBeingReplaced(seen: Seen): boolean {
   const reason = seen.sandbox && readyOf(seen.sandbox)?.reason;
   const ended = reason === "PodFailed" || reason === "PodSucceeded";
-  return ended && !hasEndedForGood(seen) ? notReady : undefined;
+  return ended && !hasEndedForGood(seen);
 }
 
 function asTheSandboxSays({ sandbox }: Seen): ReadyFact | undefined {

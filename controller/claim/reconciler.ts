@@ -20,6 +20,7 @@ import { firstReadyStep } from "./first-ready.ts";
 import { withNanoseconds } from "./first-sights.ts";
 import * as happenings from "./happenings.ts";
 import { Pass, type PassEnd, type PassSurroundings } from "./pass.ts";
+import { resumeOf, resumingReason } from "./resuming.ts";
 
 export interface ClaimReconcilerOptions extends PassSurroundings {
   readonly client: KubeClient;
@@ -112,11 +113,18 @@ export class ClaimReconciler {
   #next(end: Exclude<PassEnd, { is: "over" }>, status: SandboxClaimStatus): Outcome {
     if (isMarked(status)) return {};
     const expiry = expiryOf({ spec: end.claim.spec, status });
-    const leftMs = expiry && expiry.getTime() - this.#options.clock.now().getTime();
+    const now = this.#options.clock.now();
+    const leftMs = expiry && expiry.getTime() - now.getTime();
     const delays: number[] = leftMs === undefined ? [] : [Math.max(leftMs, afterMarkingMs)];
     const remedy = end.is === "ended" ? end.problem?.remedy : undefined;
     if (remedy === "recheck") delays.push(recheckMissingMs);
     if (remedy === "converge") delays.push(convergeMs);
+    if (end.is === "ended" && readyOf(status)?.reason === resumingReason) {
+      const resume = resumeOf({ ...end, now });
+      if (resume?.leftMs !== undefined) delays.push(resume.leftMs);
+      // It has failed since the status was made up.
+      if (!resume) delays.push(afterMarkingMs);
+    }
     return delays.length > 0 ? { requeueAfterMs: Math.min(...delays) } : {};
   }
 

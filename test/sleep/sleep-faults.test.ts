@@ -33,8 +33,8 @@ it(
     const podTemplate = { spec: { containers: [{ name: "main", image: "workload" }], nodeName: "bed" } };
     await client.create(sandboxTemplateType, { metadata: metadata("tpl"), spec: { podTemplate, autoSuspension } });
     const pool = { replicas: 1, sandboxTemplateRef: { name: "tpl" } };
-    await client.create(sandboxWarmPoolType, { metadata: metadata("pool"), spec: pool });
-    const spec = { warmPoolRef: { name: "pool" } };
+    await client.create(sandboxWarmPoolType, { metadata: metadata("slow-pool"), spec: pool });
+    const spec = { warmPoolRef: { name: "slow-pool" } };
     await client.create(sandboxClaimType, { metadata: metadata("mine"), spec });
     const claimed = async () => {
       const { status } = await client.get(sandboxClaimType, metadata("mine"));
@@ -47,9 +47,12 @@ it(
     await eventually(async () => (await claimed()).reason === "SandboxSuspended");
     expect(await claimed()).toEqual({ sandbox, ready: "True", reason: "SandboxSuspended" });
     const [first] = bed.activators;
-    if (first) await answeredOnce(first, bed.node.ledger, { sandbox: "mine", body: "wake" });
+    const answered = first && answeredOnce(first, bed.node.ledger, { sandbox: "mine", body: "wake" });
+    await eventually(async () => (await claimed()).reason === "SandboxResuming");
+    expect(await claimed()).toEqual({ sandbox, ready: "True", reason: "SandboxResuming" });
+    await answered;
     expect((await bed.sandbox(sandbox)).spec.operatingMode).toBe("Running");
-    await eventually(async () => (await claimed()).reason !== "SandboxSuspended" && (await claimed()).ready === "True");
+    await eventually(async () => (await claimed()).reason === "DependenciesReady");
   },
 );
 
