@@ -54,6 +54,19 @@ describe("asking activators whether they listen", () => {
     expect(clock.pending).toBe(0);
   });
 
+  it("is done again soon about what is new, however long something else is left unconfirmed", async () => {
+    const { clock, activators, confirmer } = aConfirmer();
+    await using _ = confirmer;
+    activators.accepts = () => false;
+    confirmer.want("a", [10_000]);
+    await clock.advance(60_000);
+    confirmer.want("b", [10_001]);
+    await clock.advance(50);
+    activators.accepts = (_host, { activatorPort }) => activatorPort === 10_001;
+    await clock.advance(500);
+    expect(confirmer.listens(first, { sandboxUid: "b", activatorPort: 10_001 })).toBe(true);
+  });
+
   it("asks no more at once than an activator answers", async () => {
     const { clock, confirmer, asked } = aConfirmer();
     await using _ = confirmer;

@@ -19,7 +19,10 @@ export interface ConfirmerOptions {
 
 /** What a crowd of sandboxes asks within so long is one question. */
 const gatherMs = 20;
-/** An activator that does not listen yet may wait for its own view of the slices; one that never will is rarely asked. */
+/**
+ * An activator that does not listen yet may wait for its own view of the slices; one that never will is rarely asked, but
+ * again soon when it has left something else unconfirmed.
+ */
 const backoff: Backoff = { baseMs: 250, maxMs: 30_000, jitter: 0.2 };
 
 /**
@@ -32,6 +35,8 @@ export class Confirmer implements Running {
   /** The lanes in which somebody is being asked. */
   readonly #busy = new Set<string>();
   readonly #failures = new Map<string, number>();
+  /** What cuts short the pause before an activator is asked again. */
+  readonly #pauses = new Map<string, AbortController>();
   readonly #asking = new Set<Promise<void>>();
   readonly #task: Running;
   #signal: AbortSignal | undefined;
@@ -105,14 +110,35 @@ export class Confirmer implements Running {
   async #converse(id: string, lane: Lane, signal: AbortSignal): Promise<void> {
     const { clock, finder } = this.#options;
     while (this.#has(id, lane)) {
-      const failures = this.#failures.get(id) ?? 0;
-      await clock.sleep(lane === "unsaid" ? backoffDelayMs(failures + 1, backoff) : gatherMs, signal);
+      if (lane === "unasked") await clock.sleep(gatherMs, signal);
+      else if (!(await this.#pause(id, signal))) continue;
       const activator = finder.known().find((one) => one.id === id);
       if (!activator) return;
       await this.#askOnce(activator, lane, signal);
       this.#ask(activator, "unsaid");
     }
     if (lane === "unsaid") this.#failures.delete(id);
+  }
+
+  /** Resolves with whether the whole pause is over. */
+  async #pause(id: string, signal: AbortSignal): Promise<boolean> {
+    const pause = new AbortController();
+    this.#pauses.set(id, pause);
+    try {
+      const delayMs = backoffDelayMs((this.#failures.get(id) ?? 0) + 1, backoff);
+      await this.#options.clock.sleep(delayMs, AbortSignal.any([signal, pause.signal]));
+      return true;
+    } catch {
+      signal.throwIfAborted();
+      return false;
+    } finally {
+      this.#pauses.delete(id);
+    }
+  }
+
+  /** Something new was left unconfirmed: that may be a matter of moments, whatever has failed for long. */
+  #beginAnew(id: string): void {
+    if (this.#failures.delete(id)) this.#pauses.get(id)?.abort(new Error("there is more to ask"));
   }
 
   async #askOnce(activator: Activator, lane: Lane, signal: AbortSignal): Promise<void> {
@@ -130,6 +156,7 @@ export class Confirmer implements Running {
     const isComplete = confirmed?.ports.length === ports.length;
     if (lane === "unsaid")
       this.#failures.set(activator.id, isComplete ? 0 : (this.#failures.get(activator.id) ?? 0) + 1);
+    else if (!isComplete) this.#beginAnew(activator.id);
     for (const uid of this.#confirmations.answered(activator, ports, confirmed?.ports)) onNews(uid);
   }
 }
