@@ -6,7 +6,7 @@ import { release } from "../../../cluster/install-chart.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { stopComponent } from "../e2e/support/components.ts";
-import { findActivator, type InstalledActivator } from "../e2e/support/installed-activator.ts";
+import { anActivator, findDirectly } from "../e2e/support/direct-activator.ts";
 import { killProgramOf, leaderIdentity, leadingReplica, programsOf, replicasOf } from "../e2e/support/replicas.ts";
 import { openSandboxes, sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { startTraffic } from "../e2e/support/traffic.ts";
@@ -27,20 +27,6 @@ const inRelease = (...args: readonly string[]) => cluster.kubectl.run([`--namesp
 const settled = (deployment: string) => inRelease("rollout", "status", `deployment/${deployment}`, "--timeout=90s");
 const idleAfter = (inactivityTimeoutSeconds: number) => ({ autoSuspension: { inactivityTimeoutSeconds } });
 
-async function anActivator(): Promise<Stored<Pod>> {
-  const [replica] = await replicasOf(cluster, "sandbox-router");
-  if (!replica) throw new Error("there is no activator");
-  return replica;
-}
-
-/**
- * By the address of a Pod: after an outage the one node of the cluster may count as lost for a moment, and a Service has no
- * endpoint on a lost node.
- */
-async function findDirectly({ status }: Stored<Pod>): Promise<InstalledActivator> {
-  return findActivator(cluster, status?.podIP);
-}
-
 /** A sandbox that is awake and has a Service, and a Pod that visits it. */
 async function openTalk() {
   const test = await openSandboxes(cluster);
@@ -60,7 +46,7 @@ it("keeps a sandbox awake while an activator hangs that may carry something to i
   await test.apply(sandboxNamed("quiet", { spec: idleAfter(8) }));
   const [hanging, other] = await replicasOf(cluster, "sandbox-router");
   if (!hanging || !other) throw new Error("there are no two activators");
-  const activator = await findDirectly(other);
+  const activator = await findDirectly(cluster, other);
   const { boot } = await activator.askProgram(test.at("quiet"));
   const pids = programsOf(hanging);
   try {
@@ -84,7 +70,7 @@ it("keeps a sandbox awake while an activator hangs that may carry something to i
 it("serves on when kube-apiserver is away over the deadline, and sleeps after it, counted from the last use", async () => {
   await using test = await openSandboxes(cluster);
   await test.apply(sandboxNamed("idle", { spec: idleAfter(8) }), sandboxNamed("used", { spec: idleAfter(8) }));
-  const activator = await findDirectly(await anActivator());
+  const activator = await findDirectly(cluster, await anActivator(cluster));
   const [idle, used] = await Promise.all(["idle", "used"].map((name) => activator.askProgram(test.at(name))));
   await test.run("wait", "sandbox/idle", "sandbox/used", "--for=condition=Ready", "--timeout=20s");
   await using traffic = startTraffic(async () => {
@@ -107,7 +93,7 @@ it("finishes a suspension whose controller was killed while it waited for a requ
   await using test = await openSandboxes(cluster);
   const autoSuspension = { drainTimeoutSeconds: 90 };
   await test.apply(sandboxNamed("draining", { spec: { autoSuspension } }));
-  const activator = await findDirectly(await anActivator());
+  const activator = await findDirectly(cluster, await anActivator(cluster));
   const { boot } = await activator.askProgram(test.at("draining"));
   const identity = await leaderIdentity(cluster);
   const long = activator.askProgram(test.at("draining"), { method: "POST", path: "/?after=25000" });
@@ -150,7 +136,7 @@ it.each([
     const visits = test.visitor.visit("talker", { everyMs: 100, lastMs });
     await delay(2_000); // all the talks have begun
     const lostMs = systemClock.ticksMs() - startMs;
-    await lose(await anActivator());
+    await lose(await anActivator(cluster));
     const whole = (await talks).filter(({ whole }) => whole);
     expect(whole.length).toBeGreaterThan(0);
     expect(new Set(whole.map(({ boot }) => boot)).size).toBe(1);

@@ -4,8 +4,9 @@ import { release } from "../../../cluster/install-chart.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { stopComponent } from "./support/components.ts";
+import { anActivator, findDirectly } from "./support/direct-activator.ts";
 import { compactEtcd } from "./support/etcd.ts";
-import { findActivator, type InstalledActivator } from "./support/installed-activator.ts";
+import type { InstalledActivator } from "./support/installed-activator.ts";
 import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
 import { noticedMs, startTraffic } from "./support/traffic.ts";
 
@@ -15,7 +16,7 @@ let cluster: ClusterUnderTest;
 let activator: InstalledActivator;
 beforeAll(async () => {
   cluster = await connectToCluster();
-  activator = await findActivator(cluster);
+  activator = await findDirectly(cluster, await anActivator(cluster));
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 

@@ -86,7 +86,7 @@ describe("a program that cannot start", () => {
     await using run = start("controller", `--kubeconfig=${inject("kubeconfig")}`, ownLease(), ...files);
     expect(await run.ended).toBe(1);
     expect(run.complaints()).toEqual([
-      `agent-sandbox-controller: ${directory} has no file tls.crt and no file tls.key for the webhook`,
+      `agent-sandbox-controller: there is no file ${directory}/tls.crt and no file ${directory}/tls.key for the webhook`,
     ]);
   });
 
