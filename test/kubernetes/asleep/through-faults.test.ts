@@ -82,12 +82,15 @@ it("serves on when kube-apiserver is away over the deadline, and sleeps after it
     await delay(outageMs); // the outage itself is the subject: it lasts this long
     expect((await activator.askProgram(test.at("idle"))).boot).toBe(idle?.boot);
   }
-  await test.untilAsleep("idle");
+  // The kubelet may be as long away as the API server, and only it can end a Pod.
+  const untilAsleep = (name: string) =>
+    test.run("wait", `sandbox/${name}`, "--for=condition=Suspended", "--timeout=110s");
+  await untilAsleep("idle");
   await traffic.stop();
   expect(traffic.failures).toEqual([]);
-  await test.untilAsleep("used");
+  await untilAsleep("used");
   await Promise.all(["agent-sandbox-controller", "sandbox-router"].map(settled));
-}, 180_000);
+}, 300_000);
 
 it("finishes a suspension whose controller was killed while it waited for a request, which is answered", async () => {
   await using test = await openSandboxes(cluster);

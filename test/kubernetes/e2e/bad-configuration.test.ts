@@ -19,6 +19,7 @@ beforeAll(async () => {
   cluster = await connectToCluster();
   test = await openTestNamespace(cluster);
   const kubeconfig = JSON.parse(readFileSync(inject("kubeconfig"), "utf8"));
+  await test.run("wait", "--for=create", "serviceaccount/default", "--timeout=60s");
   const token = (await test.run("create", "token", "default")).trim();
   writeFileSync(powerless, JSON.stringify({ ...kubeconfig, users: [{ ...kubeconfig.users[0], user: { token } }] }));
 });
