@@ -3,7 +3,7 @@ import { loadConnection } from "../kube/connection.ts";
 import { createKubeClient } from "../kube/http-client.ts";
 import { systemClock } from "../lib/clock.ts";
 import { explain } from "../lib/explain.ts";
-import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
+import { aborted, endProcess, stopOnSignals } from "../lib/lifecycle.ts";
 import { createLogger } from "../lib/log.ts";
 import { type ActivatorConfig, parseActivatorConfig } from "./config.ts";
 import { fileFlags } from "./config-file.ts";
@@ -12,7 +12,7 @@ import { startActivator, version } from "./start.ts";
 
 const program = "rouse-activator";
 
-process.exitCode = await main(process.argv.slice(2));
+endProcess(await main(process.argv.slice(2)));
 
 /** Runs until a signal or a failure; the exit status of the process. */
 async function main(args: readonly string[]): Promise<number> {

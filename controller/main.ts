@@ -6,7 +6,7 @@ import { loadConnection } from "../kube/connection.ts";
 import { createKubeClient } from "../kube/http-client.ts";
 import { systemClock } from "../lib/clock.ts";
 import { explain } from "../lib/explain.ts";
-import { aborted, stopOnSignals } from "../lib/lifecycle.ts";
+import { aborted, endProcess, stopOnSignals } from "../lib/lifecycle.ts";
 import { createLogger, type Logger } from "../lib/log.ts";
 import { stayAlive } from "../lib/stay-alive.ts";
 import type { Tracing } from "../lib/tracing/start-tracing.ts";
@@ -21,7 +21,7 @@ const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 // kube-proxy may take a second to hear of an endpoint that has gone, and others longer; a Pod has 30 seconds to end.
 const webhookLingerMs = 5_000;
 
-process.exitCode = await main(process.argv.slice(2));
+endProcess(await main(process.argv.slice(2)));
 
 /** Runs until a signal or a failure; the exit status of the process. */
 async function main(args: readonly string[]): Promise<number> {

@@ -72,3 +72,11 @@ export function stopOnSignals(process: NodeJS.Process): { readonly signal: Abort
     },
   };
 }
+
+/**
+ * Ends the process once its work is over. Left to itself, Node closes every handle that it still knows of before it ends, and was seen to
+ * wait for one for ever there, at full load and deaf to signals: a socket's handle may have been given to another socket.
+ */
+export function endProcess(status: number): never {
+  process.exit(status);
+}

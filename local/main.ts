@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import { explain } from "../lib/explain.ts";
-import { stopOnSignals } from "../lib/lifecycle.ts";
+import { endProcess, stopOnSignals } from "../lib/lifecycle.ts";
 import { createLogger } from "../lib/log.ts";
 import { localFlags, parseLocalConfig } from "./config.ts";
 import { runLocal } from "./run.ts";
 
-process.exitCode = await main(process.argv.slice(2));
+endProcess(await main(process.argv.slice(2)));
 
 /** Runs until a signal or a failure; the exit status of the process. */
 async function main(args: readonly string[]): Promise<number> {
