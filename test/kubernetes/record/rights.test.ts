@@ -43,6 +43,8 @@ const unseen: Readonly<Record<string, readonly string[]>> = {
     "get persistentvolumeclaims",
     "get services",
   ],
+  // Read anew when a claim was changed by others between the look at it and the write.
+  "the look at what came between": ["get sandboxclaims.extensions.agents.x-k8s.io"],
   // The ports of a sandbox that is gone rest for ten minutes.
   "the end of a rest": ["delete endpointslices.discovery.k8s.io"],
   // Only a member that has not become ready within the grace period, which is minutes, has its Pod looked at.
