@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { ipv4Text } from "../lib/ipv4.ts";
 import type { Logger } from "../lib/log.ts";
 
 /** Where on the loopback network the parts of one local mode are, so that several on one machine do not meet. */
@@ -18,9 +19,8 @@ const rangeSize = 2 ** 20;
 /** By the data directory, so that the next start on it finds what clients and slices of the last one remember. */
 export function loopbackPlaces(dataDirectory: string): LoopbackPlaces {
   const seed = createHash("sha256").update(dataDirectory).digest();
-  const activator = activators + (seed.readUInt32BE(0) % rangeSize);
   return {
-    activator: [24, 16, 8, 0].map((shift) => (activator >>> shift) & 0xff).join("."),
+    activator: ipv4Text(activators + (seed.readUInt32BE(0) % rangeSize)),
     firstService: seed.readUInt32BE(4) % rangeSize,
   };
 }

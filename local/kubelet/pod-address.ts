@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { ipv4Number, ipv4Text } from "../../lib/ipv4.ts";
 
 /** A range of IPv4 addresses: the first one as a number, and how many there are (a power of two). */
 export interface AddressRange {
@@ -19,7 +20,7 @@ const quarantineMs = 60_000;
 export function parsePodNetwork(cidr: string): AddressRange {
   const match = /^(127\.\d{1,3}\.\d{1,3}\.\d{1,3})\/(\d{1,2})$/.exec(cidr);
   const prefix = Number(match?.[2]);
-  const first = toNumber(match?.[1] ?? "");
+  const first = ipv4Number(match?.[1] ?? "");
   if (first === undefined || prefix < 8 || prefix > 24) throw new RangeError(`not a loopback network: ${cidr}`);
   const size = 2 ** (32 - prefix);
   if (first % size !== 0) throw new RangeError(`not the first address of a network: ${cidr}`);
@@ -47,7 +48,7 @@ export class PodAddresses {
     if (wished !== undefined && this.#contains(wished) && this.#isFree(wished)) return this.#hold(wished, podUid);
     const seed = createHash("sha256").update(podUid).digest().readUInt32BE(0);
     for (let step = 0; step < this.#range.size; step += 1) {
-      const address = toAddress(this.#range.first + ((seed + step) % this.#range.size));
+      const address = ipv4Text(this.#range.first + ((seed + step) % this.#range.size));
       if (isUsable(address) && this.#isFree(address)) return this.#hold(address, podUid);
     }
     throw new RangeError("no Pod address is free");
@@ -70,7 +71,7 @@ export class PodAddresses {
   }
 
   #contains(address: string): boolean {
-    const number = toNumber(address);
+    const number = ipv4Number(address);
     return number !== undefined && number >= this.#range.first && number < this.#range.first + this.#range.size;
   }
 
@@ -88,14 +89,4 @@ const loopback = 0x7f_00_00_01;
 // The first and last of each 256 look like a network and its broadcast address, which some programs refuse.
 function isUsable(address: string): boolean {
   return !/\.(0|255)$/.test(address);
-}
-
-function toNumber(address: string): number | undefined {
-  const parts = address.split(".").map(Number);
-  if (parts.length !== 4 || parts.some((part) => !Number.isInteger(part) || part < 0 || part > 255)) return undefined;
-  return parts.reduce((number, part) => number * 256 + part, 0);
-}
-
-function toAddress(number: number): string {
-  return [24, 16, 8, 0].map((shift) => (number >>> shift) & 0xff).join(".");
 }

@@ -1,4 +1,4 @@
-import { isIPv4 } from "node:net";
+import { ipv4Number, ipv4Text } from "../../../../lib/ipv4.ts";
 
 /** The addresses of Services. */
 export interface ClusterIps {
@@ -52,14 +52,12 @@ export function loopbackClusterIps(start = 1): ClusterIps {
   };
 }
 
-const toAddress = (offset: number): string =>
-  [24, 16, 8, 0].map((shift) => ((first + offset) >>> shift) & 0xff).join(".");
+const toAddress = (offset: number): string => ipv4Text(first + offset);
 
 /** That of the network itself. */
 const firstAddress = toAddress(0);
 
 function isInRange(address: string): boolean {
-  if (!isIPv4(address) || address === firstAddress) return false;
-  const number = address.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);
-  return number >= first && number < first + size;
+  const number = ipv4Number(address);
+  return number !== undefined && number > first && number < first + size;
 }
