@@ -14,7 +14,7 @@ import { servedKinds } from "../kube/memory/kinds/served-kinds.ts";
 import { PodLogRefused, type PodLogRequest, type PodLogSource } from "../kube/memory/pod-log-source.ts";
 import { type MemoryApiServer, startMemoryApiServer } from "../kube/memory/start-memory-api-server.ts";
 import type { Clock } from "../lib/clock.ts";
-import type { Running } from "../lib/lifecycle.ts";
+import { firstFailure } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import type { LocalConfig } from "./config.ts";
 import { type Credentials, makeCredentials, makeKubeconfig } from "./credentials.ts";
@@ -95,8 +95,7 @@ export async function runLocal(config: LocalConfig, world: LocalWorld, stop: Abo
   if (activator.drainPort !== undefined) activators.are([{ id: "local", host: front, port: activator.drainPort }]);
 
   await using proxy = startServiceProxy({ client, clock, log });
-  const parts: readonly Running[] = [api, kubelet, controller, activator, proxy];
-  const failed = Promise.race(parts.map((part) => part.failed));
+  const failed = firstFailure(api, kubelet, controller, activator, proxy);
   const addresses: Addresses = {
     api: api.url,
     kubeconfig: join(data.path, "kubeconfig"),

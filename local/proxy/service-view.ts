@@ -4,7 +4,7 @@ import { type EndpointSlice, endpointSliceType, serviceNameLabel } from "../../a
 import type { KubeClient } from "../../kube/client.ts";
 import { startInformer } from "../../kube/start-informer.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Running } from "../../lib/lifecycle.ts";
+import { firstFailure, type Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { slicesOfSelected } from "./selected-pods.ts";
 import { routesOf, type ServiceRoute } from "./service-routes.ts";
@@ -50,7 +50,7 @@ export function startServiceView(options: ServiceViewOptions, onChange: (service
   const informers = [services, slices, pods];
   return {
     synced: Promise.all(informers.map(({ synced }) => synced)).then(() => {}),
-    failed: Promise.race(informers.map(({ failed }) => failed)),
+    failed: firstFailure(...informers),
     routesTo(serviceKey) {
       const service = services.store.get(serviceKey);
       if (!service) return [];

@@ -1,5 +1,5 @@
 import { KeyedQueue } from "../../lib/keyed-queue.ts";
-import type { Running } from "../../lib/lifecycle.ts";
+import { firstFailure, type Running } from "../../lib/lifecycle.ts";
 import { startWorkers } from "../../lib/workers.ts";
 import { CarriedConnections } from "./service-listener.ts";
 import { ServiceListeners } from "./service-listeners.ts";
@@ -45,7 +45,7 @@ export function startServiceProxy(options: ServiceProxyOptions): ServiceProxy {
   });
   return {
     synced: view.synced,
-    failed: Promise.race([view.failed, workers.failed]),
+    failed: firstFailure(view, workers),
     async [Symbol.asyncDispose]() {
       await workers[Symbol.asyncDispose]();
       await view[Symbol.asyncDispose]();
