@@ -49,6 +49,7 @@ async function run(config: ControllerConfig): Promise<void> {
   const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
   const userAgent = `${program}/${version}`;
   await using client = createKubeClient(connection, { userAgent, registry, ...config.api });
+  // Without the rate of the others: a leader must be able to say that it lives.
   await using leaseClient = createKubeClient(connection, { userAgent, connections: 1 });
   const identity = `${hostname()}_${randomUUID()}`;
   const clock = systemClock;

@@ -270,13 +270,14 @@ it("requests are counted by code, method and host, those without an answer too",
   expect(lines).toContain(`rest_client_requests_total{method="POST",code="<error>",host="${host}"} 1`);
 });
 
-it("calls are sent at the rate that is asked for, and those of a leader about its lease at once", async () => {
+it("calls are sent at the rate that is asked for, and those of a leader about its lease, by a client of its own, at once", async () => {
   const clock = new FakeClock();
   const rate = { perSecond: 2, burst: 1 };
   await using api = await openScriptedApi((_, response) => answerJson(response, 200, aPod), { clock, rate });
   await api.client.get(podType, nova);
   const second = api.client.get(podType, nova);
-  await api.client.get(leaseType, nova);
+  await using leaseClient = createKubeClient(connectionFor({ server: api.url }), { userAgent: "rouse-test", clock });
+  await leaseClient.get(leaseType, nova);
   expect(api.received.map(({ path }) => path.split("/").at(-2))).toEqual(["pods", "leases"]);
   await clock.advance(500);
   await second;

@@ -14,7 +14,7 @@ export interface KubeClientOptions {
   readonly clock?: Clock;
   /** Sockets for plain calls; watches have one each beside them. */
   readonly connections?: number;
-  /** How many plain calls are sent, at most; absent: as many as there are. */
+  /** How many plain calls are sent, at most; absent: as many as there are. What must never wait has a client of its own. */
   readonly rate?: Rate | undefined;
   /** Where `rest_client_requests_total` is counted; one client to a registry. */
   readonly registry?: Registry;

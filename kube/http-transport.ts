@@ -34,7 +34,6 @@ export interface TransportOptions {
   readonly rate?: Rate | undefined;
 }
 
-const ofLease = /\/leases(?:[/?]|$)/;
 const never = new AbortController().signal;
 const callLimitMs = 30_000;
 const connectLimitMs = 10_000;
@@ -101,8 +100,8 @@ export function createTransport(connection: KubeConnection, options: TransportOp
 
   return {
     async call(call, signal) {
-      // Before the limit of time begins: nobody is to blame for this wait. A leader must be able to say that it lives.
-      if (!ofLease.test(call.path)) await waitForPermit(signal ?? never);
+      // Before the limit of time begins: nobody is to blame for this wait.
+      await waitForPermit(signal ?? never);
       const limit = new AbortController();
       using _timer = options.clock.after(callLimitMs, () => {
         limit.abort(new ApiUnreachable(`${nameOf(call)}: not answered within ${callLimitMs / 1000} s`));
