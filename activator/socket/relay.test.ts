@@ -9,8 +9,8 @@ import {
   adoptAccepted,
   adoptionOf,
   newSocket,
+  plainAcceptedSocket,
   type WireSocket,
-  writeAheadBytes,
 } from "./wire-socket.ts";
 
 const megabyte = 1_048_576;
@@ -43,8 +43,7 @@ async function throughRelay(by: Adoption | undefined) {
   });
   const backPort = await listening(back);
   const loans = new BufferLoans(16);
-  const options = { allowHalfOpen: true, pauseOnConnect: true, highWaterMark: writeAheadBytes };
-  const middle = createServer(options, (accepted) => {
+  const middle = createServer(plainAcceptedSocket, (accepted) => {
     const outgoing = newSocket();
     outgoing.connect({ port: backPort, host: "127.0.0.1" });
     outgoing.once("connect", () => {

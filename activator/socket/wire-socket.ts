@@ -27,6 +27,11 @@ export interface WireSocket extends Socket {
 /** How many bytes may wait in a socket before who writes to it is to stop, and hears of `drained`. */
 export const writeAheadBytes = 16_384;
 
+/** What every accepted socket is made with. */
+export const acceptedSocket = { noDelay: true, highWaterMark: writeAheadBytes } as const;
+/** And those that `adoptAccepted` takes from a server without encryption. */
+export const plainAcceptedSocket = { ...acceptedSocket, allowHalfOpen: true, pauseOnConnect: true } as const;
+
 /** Whether so much waits to be sent that nothing should be added; `drained` follows if so. */
 export function isBehind(socket: Socket): boolean {
   return socket.writableLength >= socket.writableHighWaterMark;

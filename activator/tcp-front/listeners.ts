@@ -3,7 +3,7 @@ import type { ListeningPort } from "../../api/drain-protocol.ts";
 import { type Backoff, backoffDelayMs } from "../../lib/backoff.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
-import { writeAheadBytes } from "../socket/wire-socket.ts";
+import { plainAcceptedSocket } from "../socket/wire-socket.ts";
 import { isSameStanding, type Standing } from "./standings.ts";
 
 export interface ListenersOptions {
@@ -102,8 +102,7 @@ export class Listeners {
     const { activatorPort } = standing;
     if (this.#open.has(activatorPort)) return;
     const { host, onConnection } = this.#options;
-    const sockets = { allowHalfOpen: true, pauseOnConnect: true, noDelay: true, highWaterMark: writeAheadBytes };
-    const server = createServer(sockets, (socket) => onConnection(socket, standing));
+    const server = createServer(plainAcceptedSocket, (socket) => onConnection(socket, standing));
     const listener: Listener = { standing, server, accepting: false, retry: undefined };
     this.#open.set(activatorPort, listener);
     server.on("error", (error: NodeJS.ErrnoException) => this.#failed(listener, error));

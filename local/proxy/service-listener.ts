@@ -1,7 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { RelaySide, relay } from "../../activator/socket/relay.ts";
-import { adoptAccepted, newSocket, type WireSocket, writeAheadBytes } from "../../activator/socket/wire-socket.ts";
+import { adoptAccepted, newSocket, plainAcceptedSocket, type WireSocket } from "../../activator/socket/wire-socket.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { ServiceRoute, Target } from "./service-routes.ts";
 
@@ -60,8 +60,7 @@ export class ServiceListener implements AsyncDisposable {
   private constructor(carried: CarriedConnections, { targets }: ServiceRoute) {
     this.#carried = carried;
     this.#targets = targets;
-    const options = { allowHalfOpen: true, pauseOnConnect: true, noDelay: true, highWaterMark: writeAheadBytes };
-    this.#server = createServer(options, (accepted) => this.#accept(accepted));
+    this.#server = createServer(plainAcceptedSocket, (accepted) => this.#accept(accepted));
   }
 
   /** @throws Error as listening fails: `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`. */

@@ -4,7 +4,13 @@ import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/cer
 import type { Clock } from "../../../lib/clock.ts";
 import type { ActivatorError } from "../../errors.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
-import { type Adoption, adoptAccepted, type WireSocket, writeAheadBytes } from "../../socket/wire-socket.ts";
+import {
+  type Adoption,
+  acceptedSocket,
+  adoptAccepted,
+  plainAcceptedSocket,
+  type WireSocket,
+} from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
 import { type RequestHeadLimits, RequestHeadParser, requestHeadLimits } from "../request-head-parser.ts";
 import { ClientConnection, type ConnectionHost } from "./client-connection.ts";
@@ -104,8 +110,7 @@ class SocketFront implements Front, ConnectionHost {
   }
 
   #createPlainServer(): Server {
-    const sockets = { ...socketOptions, allowHalfOpen: true, pauseOnConnect: true };
-    return createServer(sockets, (accepted) => this.#accept(accepted));
+    return createServer(plainAcceptedSocket, (accepted) => this.#accept(accepted));
   }
 
   #createTlsServer({ certificates, clients, clientAuthority }: FrontTls): Server {
@@ -123,7 +128,7 @@ class SocketFront implements Front, ConnectionHost {
       handshakeTimeout: headersTimeoutMs,
     };
     // Not half-open, as in Node's own server: a client that leaves within its handshake would stay for ever.
-    const server = createTlsServer({ ...socketOptions, ...tls }, (accepted) => {
+    const server = createTlsServer({ ...acceptedSocket, ...tls }, (accepted) => {
       this.#handshaking.delete(peerOf(accepted));
       if (clients === "optional" && !accepted.authorized && hasCertificate(accepted)) return void accepted.destroy();
       this.#accept(accepted, "events");
@@ -243,8 +248,6 @@ class SocketFront implements Front, ConnectionHost {
     adoptAccepted(accepted, toReader, by);
   }
 }
-
-const socketOptions = { noDelay: true, highWaterMark: writeAheadBytes } as const;
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
