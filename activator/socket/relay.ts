@@ -1,3 +1,4 @@
+import type { Clock } from "../../lib/clock.ts";
 import type { BufferLoans } from "./read-place.ts";
 import { ReadPlace } from "./read-place.ts";
 import { isBehind, type SocketReader, type WireSocket } from "./wire-socket.ts";
@@ -60,6 +61,19 @@ export class RelaySide implements SocketReader {
     else if (!this.#ended) this.#target.destroy(); // gone without an end: the other has nobody to talk to
     this.#listener?.closed();
   }
+}
+
+/** How long both sides may take to end theirs, after we have ended ours. */
+const closeGraceMs = 1_000;
+
+/** Ends a relay from the middle: what was written to either side leaves, and who has not ended by then is cut off. */
+export function endRelay(one: WireSocket, other: WireSocket, clock: Clock): void {
+  one.end();
+  other.end();
+  clock.after(closeGraceMs, () => {
+    one.destroy();
+    other.destroy();
+  });
 }
 
 /** Joins two sockets; returns what reads the first and what reads the second. */

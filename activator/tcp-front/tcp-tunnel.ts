@@ -4,7 +4,7 @@ import type { OpenListener } from "../carry/carry.ts";
 import { StallWatch } from "../carry/stall-watch.ts";
 import type { Upstream } from "../reach/connector.ts";
 import type { BufferLoans } from "../socket/read-place.ts";
-import { RelaySide } from "../socket/relay.ts";
+import { endRelay, RelaySide } from "../socket/relay.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
 import type { Sweep, Watched } from "../sweep.ts";
 import type { TcpClient } from "./tcp-client.ts";
@@ -26,8 +26,6 @@ export interface TunnelOptions {
 
 /** An hour's silence may be noticed a minute late: ten thousand quiet connections must not be looked at ten times a second. */
 const looksInIdleTime = 60;
-/** How long both sides may take to end theirs, after we have ended ours. */
-const closeGraceMs = 1_000;
 /** A side that vanished without a word is noticed after so long, and some seconds of probes. */
 const keepAliveMs = 60_000;
 
@@ -105,12 +103,7 @@ class TcpTunnel implements Watched, OpenConnection {
   /** Its sandbox goes to sleep. */
   close(): void {
     this.#ending = "closedForSleep";
-    this.#pod.end();
-    this.#client.end();
-    this.#options.clock.after(closeGraceMs, () => {
-      this.#client.destroy();
-      this.#pod.destroy();
-    });
+    endRelay(this.#pod, this.#client, this.#options.clock);
   }
 
   check(nowMs: number): void {

@@ -3,7 +3,7 @@ import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
 import type { CarryOptions } from "../../carry/carry.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
-import { RelaySide } from "../../socket/relay.ts";
+import { endRelay, RelaySide } from "../../socket/relay.ts";
 import type { Exchange } from "../front/exchange.ts";
 import type { ResponseHead } from "../response-head.ts";
 import { switchText } from "./head-text.ts";
@@ -17,8 +17,6 @@ export interface TunnelOptions {
 
 /** A close frame that says 1001, "going away" (RFC 6455, 5.5.1 and 7.4.1). */
 const goingAway = Buffer.from([0x88, 0x02, 0x03, 0xe9]);
-/** How long both sides may take to end theirs, after we have ended ours. */
-const closeGraceMs = 1_000;
 
 /** Passes bytes both ways, of whatever protocol, until both sides have ended; an end of one side is passed on alone. */
 export function startTunnel(
@@ -35,14 +33,9 @@ export function startTunnel(
   const frames = isWebSocket(head) ? { up: new WebSocketFrames(), down: new WebSocketFrames() } : undefined;
   const listener = onOpen?.({
     close() {
-      pod.socket.end();
       // In the middle of a frame it would be taken for a part of it.
       if (frames?.down.atBoundary) client.write(goingAway);
-      client.end();
-      clock.after(closeGraceMs, () => {
-        client.destroy();
-        pod.socket.destroy();
-      });
+      endRelay(pod.socket, client, clock);
     },
   });
   const moved = (direction: "up" | "down", length: number, bytes: Buffer) => {
