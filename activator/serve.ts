@@ -55,8 +55,8 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
         story.firstByte();
       },
       onOpen(connection) {
-        const ended = new Promise((resolve) => incoming.onEnded(resolve));
-        return stayOpen(connection, { to: routed, target: upstream.target, incoming: { ended }, use }, world);
+        const onEnded = (listener: () => void) => incoming.onEnded(listener);
+        return stayOpen(connection, { to: routed, target: upstream.target, onEnded, use }, world);
       },
     }); // 502, 504
   } catch (error) {

@@ -21,13 +21,14 @@ export interface Stay {
   readonly to: Destination;
   readonly target: Target;
   readonly use: Use;
-  readonly incoming: { readonly ended: Promise<unknown> };
+  /** Calls back once the connection is over; at once when it is already. */
+  readonly onEnded: (listener: () => void) => void;
 }
 
 /** What it means that a connection stays open is the owner's choice, at every moment. */
 export function stayOpen(
   connection: OpenConnection,
-  { to: { namespace, name }, target: { podUid, port }, use, incoming }: Stay,
+  { to: { namespace, name }, target: { podUid, port }, use, onEnded }: Stay,
   { cluster, bonds, openConnections, onMoved }: StaySurroundings,
 ): OpenListener {
   const sandbox = cluster.sandbox(namespace, name);
@@ -46,7 +47,7 @@ export function stayOpen(
     },
   };
   const added = openConnections.add(entry, meaning);
-  void incoming.ended.then(() => added[Symbol.dispose]());
+  onEnded(() => added[Symbol.dispose]());
   return {
     moved() {
       if (meaning !== "Data" || !use.counts) return;

@@ -56,17 +56,13 @@ async function carry(
     socket.destroy();
     throw client.left ? new ClientGone("the client left") : new ActivatorError("ResponseLost", { subject: to.name });
   }
-  const over = Promise.withResolvers<void>();
-  try {
-    const incoming = { ended: over.promise };
-    use.answered();
-    return await carryTcp(
-      client,
-      upstream,
-      (connection) => stayOpen(connection, { to, target, use, incoming }, world),
-      world.tunnels,
-    );
-  } finally {
-    over.resolve();
-  }
+  using over = new DisposableStack();
+  const onEnded = (listener: () => void) => over.defer(listener);
+  use.answered();
+  return await carryTcp(
+    client,
+    upstream,
+    (connection) => stayOpen(connection, { to, target, use, onEnded }, world),
+    world.tunnels,
+  );
 }
