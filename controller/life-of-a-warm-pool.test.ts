@@ -187,7 +187,7 @@ describe("of several pools", () => {
     expect(await lab.metrics()).toContain('workqueue_depth{name="sandboxwarmpool",controller="sandboxwarmpool"} 0');
   });
 
-  it("W65: a member whose owner reference is of the older version is one all the same", async () => {
+  it("W65, U4: a member whose owner reference is of the older version is one all the same", async () => {
     await using lab = await openWith(1);
     const [member] = await lab.members();
     const pool = await lab.untilPool(full(1));

@@ -50,7 +50,7 @@ describe("a warm sandbox is as its template wants it", () => {
     expect(staleAfter(was, is)).toBe(false);
   });
 
-  it("W39: when it lacks the hashes of the content, as those of older releases do", () => {
+  it("W39, U8: when it lacks the hashes of the content, as those of older releases do", () => {
     const labels = relabelled(aMember(), { [templateHashLabel]: undefined, [podTemplateHashLabel]: undefined });
     expect(staleFor(aTemplate(), { metadata: { labels } })).toBe(false);
   });

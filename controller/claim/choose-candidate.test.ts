@@ -84,7 +84,7 @@ describe("the candidate for a claim", () => {
     expect(choose([ready("a"), ready("b")], { sandboxOf: () => undefined })).toMatchObject({ left: [] });
   });
 
-  it("is one of a pool whose reference names another version of the group", () => {
+  it("U4: is one of a pool whose reference names another version of the group", () => {
     const older = { ...controlledBy(aPool()), apiVersion: "extensions.agents.x-k8s.io/v1alpha1" };
     expect(choose([spare({ ownerReferences: [older] })]).chosen).toBe("warm-1");
   });

@@ -195,7 +195,7 @@ describe("a bound claim", () => {
     await lab.untilReady("task", { reason: "SandboxSuspended", status: "False", message: "Sandbox is suspended" });
   });
 
-  it("C10, C11: loses the network policy that an older release made for it, and no other", async () => {
+  it("C10, C11, U7: loses the network policy that an older release made for it, and no other", async () => {
     await using lab = await openClaimLab();
     await lab.template();
     await lab.pool(0);

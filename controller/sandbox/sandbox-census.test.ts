@@ -32,7 +32,7 @@ describe("the count of sandboxes", () => {
     expect(series.map((each) => each.split(" ").at(-1))).toEqual(["2", "1", "1"]);
   });
 
-  it("M15: knows a pool whatever version its reference names", async () => {
+  it("M15, U4: knows a pool whatever version its reference names", async () => {
     const older = { ...controlledBy(aPool()), apiVersion: "extensions.agents.x-k8s.io/v1alpha1" };
     const [series] = await census(aSandbox({}, { ownerReferences: [older] }));
     expect(series).toContain('owned_by="SandboxWarmPool"');

@@ -55,7 +55,7 @@ describe("a sandbox with the label of a pool", () => {
     expect(judge(ready({ deletionTimestamp: noon, ownerReferences: [] }), observed())).toEqual({ is: "uncounted" });
   });
 
-  it("W65: belongs to the pool whatever version its owner reference names", () => {
+  it("W65, U4: belongs to the pool whatever version its owner reference names", () => {
     const reference = { ...controlledBy(aPool()), apiVersion: "extensions.agents.x-k8s.io/v1alpha1" };
     expect(judge(ready({ ownerReferences: [reference] }), observed())).toEqual(active);
   });

@@ -49,7 +49,7 @@ interface ShownObject {
   readonly status?: { readonly conditions?: readonly object[] };
 }
 
-it("U1, U2, U6: rewrites what is stored in v1alpha1, and changes no Pod, and no spec or condition that v1alpha1 shows", async () => {
+it("U1, U2, U6, U7: rewrites what is stored in v1alpha1, and changes no Pod, and no spec or condition that v1alpha1 shows", async () => {
   await using test = await openPools(cluster);
   const shown = async () => {
     const kinds = Object.keys(definitions).map((each) => each.replace(".", ".v1alpha1."));
