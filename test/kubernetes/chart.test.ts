@@ -11,6 +11,25 @@ const repository = join(import.meta.dirname, "..", "..");
 const chart = join(repository, "charts", "rouse");
 const helm = (...args: readonly string[]) => run(inject("helm"), args);
 
+interface Rendered {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: object };
+  readonly spec?: {
+    readonly selector?: object;
+    readonly versions?: readonly { readonly name: string }[];
+    readonly conversion?: {
+      readonly webhook?: { readonly clientConfig: { readonly service: { readonly name: string } } };
+    };
+  };
+}
+
+/** What the chart makes, without its own test. */
+async function objectsOf(...args: readonly string[]): Promise<readonly Rendered[]> {
+  const text = await helm("template", release.name, chart, "--skip-tests", ...args);
+  const objects = parseAllDocuments(text).map((document): Rendered | null => document.toJS());
+  return objects.filter((object) => object !== null);
+}
+
 let cluster: ClusterUnderTest;
 beforeAll(async () => {
   cluster = await connectToCluster();
@@ -52,6 +71,10 @@ describe("the chart", () => {
     ["metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval"],
     ["metrics.prometheusRule.additionalGroups[0].name=x", "/metrics/prometheusRule/additionalGroups/0"],
     ["podSecurityContext=none", "/podSecurityContext"],
+    ["namespace.name=Not_One", "/namespace/name"],
+    ["namespace.labels.team=ours", "/namespace"],
+    ["nameOverride=-", "/nameOverride"],
+    ["v1alpha1.served=true", "/v1alpha1"],
   ])("refuses %s and says where it is wrong", async (value, path) => {
     await expect(helm("template", release.name, chart, "--set", value)).rejects.toThrow(`at '${path}'`);
   });
@@ -85,6 +108,47 @@ describe("the chart", () => {
     for (const part of ["activator-namespace", "/etc/rouse/drain", "endpointslices", "31999", "POD_IP"]) {
       expect(rendered).not.toContain(part);
     }
+  });
+
+  it("puts everything into the namespace that values name, and makes and keeps it where that is asked for", async () => {
+    const rendered = await objectsOf("--namespace=release", "--set=namespace.name=there,namespace.create=true");
+    const namespaces = new Set(rendered.map(({ metadata }) => metadata.namespace));
+    expect([...namespaces].filter((namespace) => namespace !== undefined)).toEqual(["there"]);
+    const [made] = rendered.filter(({ kind }) => kind === "Namespace");
+    expect(made?.metadata).toMatchObject({ name: "there", annotations: { "helm.sh/resource-policy": "keep" } });
+    expect(JSON.stringify(rendered)).not.toContain("release");
+  });
+
+  it("lets nameOverride change a label of the controller's objects and no selector", async () => {
+    const rendered = await objectsOf("--set=nameOverride=ours");
+    const deployment = rendered.find(({ metadata }) => metadata.name === "agent-sandbox-controller");
+    expect(deployment?.metadata.labels).toMatchObject({ "app.kubernetes.io/name": "ours" });
+    const selectors = rendered.flatMap(({ spec }) => (spec?.selector ? [JSON.stringify(spec.selector)] : []));
+    expect(selectors.filter((selector) => selector.includes("ours"))).toEqual([]);
+  });
+
+  it("U9: names the webhook's Service as it is told, in all places that speak of it", async () => {
+    const rendered = await objectsOf("--set=webhookServiceName=ours");
+    const text = JSON.stringify(rendered);
+    expect(text).not.toContain("agent-sandbox-webhook-service");
+    expect(text).toContain("--webhook-service-name=ours");
+    const definitions = rendered.filter(({ kind }) => kind === "CustomResourceDefinition");
+    expect(definitions.map(({ spec }) => spec?.conversion?.webhook?.clientConfig.service.name)).toEqual(
+      Array(4).fill("ours"),
+    );
+    expect(rendered.some(({ kind, metadata }) => kind === "Service" && metadata.name === "ours")).toBe(true);
+  });
+
+  it("X3: has neither the older version nor a webhook, nor rights on definitions, once that version is switched off", async () => {
+    const rendered = await objectsOf("--set=v1alpha1.enabled=false");
+    const definitions = rendered.filter(({ kind }) => kind === "CustomResourceDefinition");
+    expect(definitions.map(({ spec }) => [spec?.conversion, spec?.versions?.map(({ name }) => name)])).toEqual(
+      Array(4).fill([{ strategy: "None" }, ["v1beta1"]]),
+    );
+    const others = JSON.stringify(rendered.filter((object) => !definitions.includes(object)));
+    expect(others).toContain("--enable-webhook=false");
+    const ofTheWebhook = ["webhook-service", "9443", "agent-sandbox-webhook-certs", "customresourcedefinitions"];
+    expect(ofTheWebhook.filter((part) => others.includes(part))).toEqual([]);
   });
 
   it("gives Prometheus something to read and rules to judge it by, once that is asked for", async () => {

@@ -1,3 +1,8 @@
+{{/* Where everything is installed: namespaced objects name it, whatever the release's own. */}}
+{{- define "rouse.namespace" -}}
+{{ .Values.namespace.name | default .Release.Namespace }}
+{{- end }}
+
 {{- define "rouse.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -10,9 +15,13 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app: agent-sandbox-controller
 {{- end }}
 
+{{- define "rouse.controller.name" -}}
+{{ .Values.nameOverride | default "agent-sandbox-controller" }}
+{{- end }}
+
 {{- define "rouse.controller.labels" -}}
 {{ include "rouse.controller.selector" . }}
-app.kubernetes.io/name: agent-sandbox-controller
+app.kubernetes.io/name: {{ include "rouse.controller.name" . }}
 {{ include "rouse.labels" . }}
 {{- end }}
 
@@ -29,7 +38,7 @@ app.kubernetes.io/component: sandbox-router
 {{- end }}
 
 {{- define "rouse.activator.user" -}}
-system:serviceaccount:{{ .Release.Namespace }}:sandbox-router
+system:serviceaccount:{{ include "rouse.namespace" . }}:sandbox-router
 {{- end }}
 
 {{- define "rouse.image" -}}
