@@ -1,4 +1,5 @@
 import type { OpenConnections } from "../../api/sandbox.ts";
+import { SetsByKey } from "../../lib/sets-by-key.ts";
 import type { OpenConnection } from "./open-connections.ts";
 
 /** A connection whose being open means something to its sandbox. */
@@ -16,26 +17,18 @@ interface Listed {
 
 /** The connections that are open, and what their owners say that this means. */
 export class StayBook {
-  readonly #bySandbox = new Map<string, Set<Listed>>();
+  readonly #bySandbox = new SetsByKey<Listed>();
 
   /** Disposing takes it out: it has ended. */
   add(entry: StayingConnection, meaning: OpenConnections): Disposable {
-    const { sandboxUid } = entry;
-    const listed: Listed = { entry, meaning };
-    const known = this.#bySandbox.get(sandboxUid) ?? new Set();
-    this.#bySandbox.set(sandboxUid, known.add(listed));
+    const added = this.#bySandbox.add(entry.sandboxUid, { entry, meaning });
     entry.mean(meaning);
-    return {
-      [Symbol.dispose]: () => {
-        known.delete(listed);
-        if (known.size === 0 && this.#bySandbox.get(sandboxUid) === known) this.#bySandbox.delete(sandboxUid);
-      },
-    };
+    return added;
   }
 
   /** The owner of a sandbox has said what its open connections mean. */
   mean(sandboxUid: string, meaning: OpenConnections): void {
-    for (const listed of this.#bySandbox.get(sandboxUid) ?? []) {
+    for (const listed of this.#bySandbox.of(sandboxUid)) {
       if (listed.meaning === meaning) continue;
       listed.meaning = meaning;
       listed.entry.mean(meaning);
@@ -45,7 +38,7 @@ export class StayBook {
   /** Closes what is open to a Pod that is not to be used any more, unless it keeps that Pod; returns how many. */
   closeAll(sandboxUid: string, podUid: string): number {
     let closed = 0;
-    for (const { entry, meaning } of this.#bySandbox.get(sandboxUid) ?? []) {
+    for (const { entry, meaning } of this.#bySandbox.of(sandboxUid)) {
       if (entry.podUid !== podUid || meaning === "Count") continue;
       entry.close();
       closed += 1;

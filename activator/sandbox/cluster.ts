@@ -8,6 +8,7 @@ import { startInformer } from "../../kube/start-informer.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { abortable, type Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
+import { SetsByKey } from "../../lib/sets-by-key.ts";
 import { Bell } from "./bell.ts";
 
 /** What the activator knows of the cluster, from watches alone. */
@@ -61,7 +62,7 @@ class WatchedCluster implements Cluster, Running {
   readonly #sandboxes: Informer<Sandbox>;
   readonly #stop = new AbortController();
   readonly #started: Promise<void>;
-  readonly #bells = new Map<string, Set<Bell>>();
+  readonly #bells = new SetsByKey<Bell>();
   readonly #seenMs = new Map<string, number>();
   readonly #goneListeners: ((podUid: string, sandboxUid: string) => void)[] = [];
   readonly #failure = Promise.withResolvers<never>();
@@ -111,15 +112,11 @@ class WatchedCluster implements Cluster, Running {
 
   #listenFor(key: string): Disposable & Pick<Bell, "next" | "reset"> {
     const bell = new Bell();
-    const bells = this.#bells.get(key) ?? new Set();
-    this.#bells.set(key, bells.add(bell));
+    const added = this.#bells.add(key, bell);
     return {
       next: () => bell.next(),
       reset: () => bell.reset(),
-      [Symbol.dispose]: () => {
-        bells.delete(bell);
-        if (bells.size === 0 && this.#bells.get(key) === bells) this.#bells.delete(key);
-      },
+      [Symbol.dispose]: () => added[Symbol.dispose](),
     };
   }
 
@@ -175,6 +172,6 @@ class WatchedCluster implements Cluster, Running {
   }
 
   #ring(key: string): void {
-    for (const bell of this.#bells.get(key) ?? []) bell.ring();
+    for (const bell of this.#bells.of(key)) bell.ring();
   }
 }
