@@ -1,6 +1,7 @@
 import { type KubeObject, keyOf, type Stored } from "../api/meta.ts";
 import type { Change, Informer } from "../kube/informer.ts";
 import type { Clock, Timer } from "../lib/clock.ts";
+import { Subscribers } from "../lib/subscribers.ts";
 
 // Longer than a watch lags on a healthy server. What we remember is dropped then, so that an event that never comes
 // (the object was made and deleted between two lists) cannot keep a picture alive that is not true.
@@ -29,8 +30,8 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   readonly #informer: Informer<T, I>;
   readonly #clock: Clock;
   readonly #memories = new Map<string, Memory<T>>();
-  readonly #listeners = new Set<(change: Change<T>) => void>();
-  readonly #forgottenListeners = new Set<(object: Stored<T>) => void>();
+  readonly #listeners = new Subscribers<Change<T>>();
+  readonly #forgottenListeners = new Subscribers<Stored<T>>();
   readonly #subscription: Disposable;
 
   constructor(informer: Informer<T, I>, clock: Clock) {
@@ -70,8 +71,7 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
 
   /** Calls back when the watch did not confirm a write in time, so that somebody looks again. */
   onForgotten(listener: (object: Stored<T>) => void): Disposable {
-    this.#forgottenListeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#forgottenListeners.delete(listener) };
+    return this.#forgottenListeners.add(listener);
   }
 
   [Symbol.dispose](): void {
@@ -83,15 +83,10 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   /** The result of a call, and what the watch told about the object meanwhile: an event may overtake the answer. */
   async #during<R>(key: string, call: () => Promise<R>): Promise<{ result: R; changes: readonly Change<T>[] }> {
     const changes: Change<T>[] = [];
-    const listener = (change: Change<T>) => {
+    using _listening = this.#listeners.add((change) => {
       if (change.key === key) changes.push(change);
-    };
-    this.#listeners.add(listener);
-    try {
-      return { result: await call(), changes };
-    } finally {
-      this.#listeners.delete(listener);
-    }
+    });
+    return { result: await call(), changes };
   }
 
   #remember(object: Stored<T>, changes: readonly Change<T>[], settledBy: Settles<T>): void {
@@ -102,7 +97,7 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     if (changes.some(settledBy) || settledBy({ key, previous: undefined, current })) return;
     const timer = this.#clock.after(rememberMs, () => {
       this.#memories.delete(key);
-      for (const listener of this.#forgottenListeners) listener(object);
+      this.#forgottenListeners.tell(object);
     });
     this.#memories.set(key, { object, settledBy, timer });
   }
@@ -113,7 +108,7 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   }
 
   #changed(change: Change<T>): void {
-    for (const listener of this.#listeners) listener(change);
+    this.#listeners.tell(change);
     if (this.#memories.get(change.key)?.settledBy(change)) this.#forget(change.key);
   }
 }

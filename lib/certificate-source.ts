@@ -1,5 +1,6 @@
 import type { CertificatePair } from "./certificates.ts";
 import type { Running } from "./lifecycle.ts";
+import { Subscribers } from "./subscribers.ts";
 
 /** Where the certificate that a server shows comes from, and how the server hears of the next one. */
 export interface CertificateSource extends Running {
@@ -14,7 +15,7 @@ export type ShownCertificates = Pick<CertificateSource, "current" | "onChange">;
 
 /** What a source keeps: one certificate, and who wants to hear of the next. */
 export class CurrentCertificate implements ShownCertificates {
-  readonly #listeners = new Set<(pair: CertificatePair) => void>();
+  readonly #listeners = new Subscribers<CertificatePair>();
   #pair: CertificatePair;
 
   constructor(pair: CertificatePair) {
@@ -27,14 +28,11 @@ export class CurrentCertificate implements ShownCertificates {
   set(pair: CertificatePair): boolean {
     if (pair.certificate === this.#pair.certificate && pair.key === this.#pair.key) return false;
     this.#pair = pair;
-    for (const listener of this.#listeners) listener(pair);
+    this.#listeners.tell(pair);
     return true;
   }
 
-  readonly onChange = (listener: (pair: CertificatePair) => void): Disposable => {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
-  };
+  readonly onChange = (listener: (pair: CertificatePair) => void): Disposable => this.#listeners.add(listener);
 }
 
 interface ShowingServer {

@@ -3,6 +3,7 @@ import type { ListeningPort } from "../../api/drain-protocol.ts";
 import { type Backoff, backoffDelayMs } from "../../lib/backoff.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
+import { Subscribers } from "../../lib/subscribers.ts";
 import { plainAcceptedSocket } from "../socket/wire-socket.ts";
 import { isSameStanding, type Standing } from "./standings.ts";
 
@@ -38,7 +39,7 @@ export class Listeners {
   readonly #open = new Map<number, Listener>();
   readonly #failures = new Map<number, number>();
   readonly #due = new Set<number>();
-  readonly #waiters = new Set<() => void>();
+  readonly #waiters = new Subscribers();
   #turn: NodeJS.Immediate | undefined;
   #news: NodeJS.Immediate | undefined;
   #closed = false;
@@ -71,8 +72,7 @@ export class Listeners {
 
   /** Calls back when ports have begun to accept, until it is disposed of. */
   onAccepting(listener: () => void): Disposable {
-    this.#waiters.add(listener);
-    return { [Symbol.dispose]: () => void this.#waiters.delete(listener) };
+    return this.#waiters.add(listener);
   }
 
   /** Listens no more. What was accepted goes on. */
@@ -121,7 +121,7 @@ export class Listeners {
 
   #tell(): void {
     this.#news = undefined;
-    for (const tell of [...this.#waiters]) tell();
+    this.#waiters.tell();
   }
 
   #failed(listener: Listener, error: NodeJS.ErrnoException): void {

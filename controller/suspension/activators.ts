@@ -2,6 +2,7 @@ import { isConditionTrue } from "../../api/conditions.ts";
 import type { KubeObject, Stored } from "../../api/meta.ts";
 import type { Pod } from "../../api/pod.ts";
 import type { Running } from "../../lib/lifecycle.ts";
+import { Subscribers } from "../../lib/subscribers.ts";
 import { type Reply, replyToRefusal } from "./replies.ts";
 
 /** One activator that may carry something to a sandbox. */
@@ -73,7 +74,7 @@ function endpointOf({ metadata, status }: Stored<Pod>, address: string): Activat
 
 /** Activators that are known without looking for them. Where they are, refusing says nothing of what they carry. */
 export class KnownActivators implements ActivatorFinder {
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Subscribers();
   #activators: readonly Activator[] = [];
 
   /** These are all from now on; their clients reach them where the controller does. */
@@ -84,7 +85,7 @@ export class KnownActivators implements ActivatorFinder {
       endpoint: { address: host, run: id, ready: true },
       whenRefused: (silentForMs) => ({ is: "silent", forMs: silentForMs }),
     }));
-    for (const listener of this.#listeners) listener();
+    this.#listeners.tell();
   }
 
   known(): readonly Activator[] {
@@ -96,7 +97,6 @@ export class KnownActivators implements ActivatorFinder {
   }
 
   onChange(listener: () => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#listeners.add(listener);
   }
 }

@@ -6,6 +6,7 @@ import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type Running, startTask } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
+import { Subscribers } from "../../lib/subscribers.ts";
 import { findPod } from "../sandbox/find-pod.ts";
 import type { Observed } from "../sandbox/observed.ts";
 import type { ActivatorFinder } from "./activators.ts";
@@ -55,7 +56,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   readonly #calmUntilMs = new Map<string, number>();
   /** Those whose times may have to be written anew. */
   readonly #stirred = new Set<string>();
-  readonly #listeners = new Set<(key: string) => void>();
+  readonly #listeners = new Subscribers<string>();
   #ring: () => void = () => {};
   #hasRead = false;
   #disturbedMs: number;
@@ -99,8 +100,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
 
   /** Calls back with each sandbox whose status has something new to tell of its use. */
   onTimes(listener: (key: string) => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#listeners.add(listener);
   }
 
   timesToWrite(sandbox: Stored<Sandbox>): ActivityTimes | undefined {
@@ -200,7 +200,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
       const known = this.#useOf(key);
       this.#stirred.delete(key);
       if (!sandbox || !known || !this.#hasRead || !this.#times.due(sandbox, known)) continue;
-      for (const listener of this.#listeners) listener(key);
+      this.#listeners.tell(key);
     }
   }
 

@@ -21,6 +21,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
+import { Subscribers } from "../../lib/subscribers.ts";
 import { startFakeKubelet } from "./fake-kubelet.ts";
 import { openMemoryApi } from "./memory-api.ts";
 
@@ -32,7 +33,7 @@ export class ScriptedActivators implements ActivatorFinder {
   readonly asked: { readonly host: string; readonly ports: readonly ListeningPort[] }[] = [];
   /** Whether the activator at this address accepts there. */
   accepts: (host: string, port: ListeningPort) => boolean = () => true;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Subscribers();
   #all: readonly Activator[] = [];
 
   /** One Pod for each address; `run` counts its processes. */
@@ -54,7 +55,7 @@ export class ScriptedActivators implements ActivatorFinder {
         whenRefused: (forMs) => ({ is: "silent", forMs }),
       };
     });
-    for (const listener of this.#listeners) listener();
+    this.#listeners.tell();
   }
 
   known = (): readonly Activator[] => this.#all;
@@ -62,8 +63,7 @@ export class ScriptedActivators implements ActivatorFinder {
   list = async (): Promise<readonly Activator[]> => this.#all;
 
   onChange(listener: () => void): Disposable {
-    this.#listeners.add(listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+    return this.#listeners.add(listener);
   }
 
   readonly call: DrainCall = async ({ host }, path, body) => {
