@@ -17,6 +17,7 @@ import {
 } from "../lib/certificates.ts";
 import { systemClock } from "../lib/clock.ts";
 import { httpProgram, openActivatorWorld } from "../test/support/activator-world.ts";
+import type { Exchange } from "./http1/front/exchange.ts";
 import { type Front, startHttp1Front } from "./http1/front/front.ts";
 import { BufferLoans } from "./socket/read-place.ts";
 import { Sweep } from "./sweep.ts";
@@ -47,7 +48,9 @@ const flags = [
 ];
 const mutual = (mode: string) => [...flags, `--mtls-mode=${mode}`, `--tls-client-ca-file=${path("ca.crt")}`];
 
-type World = Awaited<ReturnType<typeof openActivatorWorld>>;
+interface World {
+  readonly activator: { readonly tlsPort: number | undefined };
+}
 const where = ({ activator }: World) => ({ host: "127.0.0.1", port: activator.tlsPort, servername: host });
 
 /** Asks a sandbox for `/`, over TLS; rejects when the connection does. */
@@ -73,14 +76,18 @@ const shownAt = (port: number): Promise<string> =>
     }).on("error", reject);
   });
 
-/** A front alone, which never answers. */
-async function openFront(certificates: CurrentCertificate): Promise<Front> {
+/** A front alone, which never answers unless told how. */
+async function openFront(
+  certificates: CurrentCertificate,
+  clients: "off" | "required" = "off",
+  serve: (exchange: Exchange) => Promise<void> = async () => {},
+): Promise<Front> {
   const options = { host: "127.0.0.1", port: 0, headersTimeoutMs: 5_000, keepAliveTimeoutMs: 5_000 };
-  const tls = { certificates, clients: "off", clientAuthority: undefined } as const;
+  const tls = { certificates, clients } as const;
   return startHttp1Front(
     { ...options, maxHeaderBytes: 16_384, maxConnections: 10, tls },
     {
-      ...{ clock: systemClock, sweep: new Sweep(systemClock), loans: new BufferLoans(1), serve: async () => {} },
+      ...{ clock: systemClock, sweep: new Sweep(systemClock), loans: new BufferLoans(1), serve },
       events: { connected() {}, disconnected() {}, dropped() {}, refused() {} },
     },
   );
@@ -140,6 +147,19 @@ describe("the activator over TLS", () => {
     const before = await shownAt(front.address.port);
     certificates.set(await makeServer());
     expect(await shownAt(front.address.port)).not.toBe(before);
+  });
+
+  it("knows clients by the authority that is there when they connect", async () => {
+    const server = await makeServer();
+    const certificates = new CurrentCertificate({ ...server, clientAuthority: authority.certificate });
+    const fine = { status: 200, headers: [], body: "fine" };
+    await using front = await openFront(certificates, "required", async (exchange) => exchange.answer(fine));
+    const askFront = (shown: CertificatePair) => ask({ activator: { tlsPort: front.address.port } }, shown);
+    expect(await askFront(client)).toEqual({ status: 200, body: "fine" });
+    await expect(askFront(other)).rejects.toThrow();
+    certificates.set({ ...server, clientAuthority: stranger.certificate });
+    expect(await askFront(other)).toEqual({ status: 200, body: "fine" });
+    await expect(askFront(client)).rejects.toThrow();
   });
 
   it("does not leave while a client is in its handshake, and cuts it when it ends", async () => {

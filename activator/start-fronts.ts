@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { Counter, type Registry } from "prom-client";
 import { startCertificateFiles } from "../lib/certificate-files.ts";
 import type { Running } from "../lib/lifecycle.ts";
@@ -47,19 +46,21 @@ export async function startFronts(config: ActivatorConfig, parts: FrontsParts): 
 
 async function startTlsFront(
   config: ActivatorConfig,
-  { files, clients, clientAuthorityFile, ...address }: HttpsConfig,
+  { files, clients, clientAuthorityFile: clientAuthority, ...address }: HttpsConfig,
   parts: FrontsParts,
 ): Promise<{ readonly front: Front } & Running> {
   await using stack = new AsyncDisposableStack();
   const reloads = createReloadCounter(parts.registry);
   const certificates = stack.use(
-    await startCertificateFiles(files, {
-      ...{ server: "the HTTPS listener", clock: parts.clock, log: parts.log },
-      onReload: (outcome) => reloads.inc({ outcome }),
-    }),
+    await startCertificateFiles(
+      { ...files, ...(clientAuthority !== undefined && { clientAuthority }) },
+      {
+        ...{ server: "the HTTPS listener", clock: parts.clock, log: parts.log },
+        onReload: (outcome) => reloads.inc({ outcome }),
+      },
+    ),
   );
-  const clientAuthority = clientAuthorityFile === undefined ? undefined : await readFile(clientAuthorityFile, "utf8");
-  const tls: FrontTls = { certificates, clients, clientAuthority };
+  const tls: FrontTls = { certificates, clients };
   const front = stack.use(await startHttp1Front({ ...config, ...address, tls }, parts));
   const started = stack.move();
   return { front, failed: certificates.failed, [Symbol.asyncDispose]: () => started.disposeAsync() };

@@ -73,6 +73,28 @@ describe("a certificate that somebody else puts into a directory", () => {
     expect(seen).toEqual([second]);
   });
 
+  it("is followed, and so is the authority of clients, which is never empty", async () => {
+    const [former, next] = [authority.certificate, (await makeAuthority("the next", validity)).certificate];
+    await using directory = await openDirectory({ "tls.crt": first.certificate, "tls.key": first.key, "ca.crt": "" });
+    const files = { ...directory.usual, clientAuthority: join(directory.path, "ca.crt") };
+    await expect(start(files)).rejects.toThrow(`${files.clientAuthority} is no certificate of an authority`);
+    await directory.write("ca.crt", former);
+    const clock = new FakeClock();
+    await using certificates = await start(files, clock);
+    expect(certificates.current()).toEqual({ ...first, clientAuthority: former });
+    for (const [written, current] of [
+      ["", former],
+      [next, next],
+    ] as const) {
+      await directory.write("ca.crt", written);
+      await clock.advance(lookEveryMs);
+      await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+      expect(certificates.current().clientAuthority).toBe(current);
+    }
+    await rm(files.clientAuthority);
+    await expect(start(files)).rejects.toThrow(`there is no file ${files.clientAuthority} for the test`);
+  });
+
   it("O22: is followed when the directory is swapped by a link, as the kubelet does", async () => {
     await using directory = await openDirectory({});
     for (const [version, pair] of Object.entries({ v1: first, v2: second })) {

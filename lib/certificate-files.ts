@@ -1,17 +1,20 @@
+import { X509Certificate } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
-import { type CertificateSource, CurrentCertificate } from "./certificate-source.ts";
+import { type CertificateSource, CurrentCertificate, type ServerCertificate } from "./certificate-source.ts";
 import type { CertificatePair } from "./certificates.ts";
 import type { Clock } from "./clock.ts";
 import { startTask } from "./lifecycle.ts";
 import type { Logger } from "./log.ts";
 
-/** Where a certificate and its key are, as paths. */
+/** Where a certificate and its key are, and the authority of those who call, as paths. */
 export interface CertificateFiles {
   readonly certificate: string;
   readonly key: string;
   /** One file that may hold both, where neither of the others is there. */
   readonly combined?: string;
+  /** Absent: clients show no certificate. */
+  readonly clientAuthority?: string;
 }
 
 /** There is no certificate to serve with where one was promised; the message names the files. */
@@ -60,7 +63,12 @@ export async function startCertificateFiles(
   return { failed: task.failed, current, onChange, [Symbol.asyncDispose]: () => task[Symbol.asyncDispose]() };
 }
 
-async function readCertificateFiles(files: CertificateFiles, server: string): Promise<CertificatePair> {
+async function readCertificateFiles(files: CertificateFiles, server: string): Promise<ServerCertificate> {
+  const [pair, authority] = await Promise.all([readPair(files, server), readAuthority(files, server)]);
+  return { ...pair, ...authority };
+}
+
+async function readPair(files: CertificateFiles, server: string): Promise<CertificatePair> {
   const [certificate, key] = await Promise.all([readRegular(files.certificate), readRegular(files.key)]);
   if (certificate === undefined && key === undefined && files.combined !== undefined) {
     const combined = await readRegular(files.combined);
@@ -71,6 +79,22 @@ async function readCertificateFiles(files: CertificateFiles, server: string): Pr
     throw new NoCertificateFiles(`there is no file ${missing.flat().join(" and no file ")} for ${server}`);
   }
   return fitting({ certificate, key }, [files.certificate, files.key]);
+}
+
+/** An empty authority would be taken for none by TLS, and let in whoever has a certificate of any authority of the system. */
+async function readAuthority(
+  { clientAuthority: path }: CertificateFiles,
+  server: string,
+): Promise<Pick<ServerCertificate, "clientAuthority">> {
+  if (path === undefined) return {};
+  const clientAuthority = await readRegular(path);
+  if (clientAuthority === undefined) throw new NoCertificateFiles(`there is no file ${path} for ${server}`);
+  try {
+    new X509Certificate(clientAuthority);
+    return { clientAuthority };
+  } catch (cause) {
+    throw new NoCertificateFiles(`${path} is no certificate of an authority`, { cause });
+  }
 }
 
 /** The text of a file; undefined when there is none of that name, or it is something else than a file. */

@@ -3,6 +3,7 @@ import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/certificate-source.ts";
 import type { Clock } from "../../../lib/clock.ts";
 import type { ActivatorError } from "../../errors.ts";
+import type { ClientCertificates } from "../../https-config.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import {
   type Adoption,
@@ -32,11 +33,9 @@ export interface FrontOptions {
 }
 
 export interface FrontTls {
+  /** With the authority of clients, unless `clients` is off. */
   readonly certificates: ShownCertificates;
-  /** Whether clients show a certificate. `optional`: one that is shown must be good. */
-  readonly clients: "off" | "optional" | "required";
-  /** Of the certificates of clients; PEM. */
-  readonly clientAuthority: string | undefined;
+  readonly clients: ClientCertificates;
 }
 
 export interface FrontParts {
@@ -113,12 +112,11 @@ class SocketFront implements Front, ConnectionHost {
     return createServer(plainAcceptedSocket, (accepted) => this.#accept(accepted));
   }
 
-  #createTlsServer({ certificates, clients, clientAuthority }: FrontTls): Server {
+  #createTlsServer({ certificates, clients }: FrontTls): Server {
     const settings = {
       minVersion: "TLSv1.2",
       requestCert: clients !== "off",
       rejectUnauthorized: clients === "required",
-      ...(clientAuthority !== undefined && { ca: clientAuthority }),
     } as const;
     const { headersTimeoutMs } = this.#options;
     const tls = {
