@@ -1,12 +1,12 @@
 import { backoffDelayMs } from "../lib/backoff.ts";
 import { type BindAddress, parseBindAddress } from "../lib/bind-address.ts";
+import type { CertificateFiles } from "../lib/certificate-files.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
 import type { Rate } from "../lib/token-buckets.ts";
 import { zapLogLevel } from "../lib/zap-flags.ts";
 import { ConfigError } from "./config-error.ts";
 import { drainTlsFiles } from "./drain/drain-config.ts";
-import type { DrainTlsFiles } from "./drain/tls-files.ts";
 import { activatorFlags } from "./flags.ts";
 import { type HttpsConfig, httpsConfigOf } from "./https-config.ts";
 import type { SlotLimits } from "./slots.ts";
@@ -64,7 +64,7 @@ export interface ActivatorConfig {
 
 export interface DrainConfig extends BindAddress {
   /** Absent: plain HTTP, on a loopback address only. */
-  readonly tls: DrainTlsFiles | undefined;
+  readonly tls: CertificateFiles | undefined;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -13,7 +13,6 @@ import { Pool } from "./carry/pool.ts";
 import type { ActivatorConfig, Authorization } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
 import { Books } from "./drain/books.ts";
-import type { DrainTls } from "./drain/drain-server.ts";
 import { createHttp1Carrier } from "./http1/carrier/carrier.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
 import type { Front } from "./http1/front/front.ts";
@@ -51,8 +50,6 @@ export interface ActivatorParts {
   readonly registry: Registry;
   /** Told of each wake when the first byte of its response has come. */
   readonly onWake?: (timeline: WakeTimeline) => void;
-  /** Certificates of the drain port, instead of files. */
-  readonly readDrainTls?: () => Promise<DrainTls>;
 }
 
 export interface Activator extends Running {
@@ -128,7 +125,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     }),
   );
   const running = started.move();
-  const failed = firstFailure(cluster, claims, tcpFront, front);
+  const failed = firstFailure(cluster, claims, tcpFront, front, drainServer);
   return {
     proxyUrl: urlOf(front.address, config.http ? "http" : "https"),
     proxyPort: front.address.port,

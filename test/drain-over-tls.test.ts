@@ -1,3 +1,6 @@
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
 import { parseActivatorConfig } from "../activator/config.ts";
@@ -26,14 +29,17 @@ describe("the drain protocol between the two programs", () => {
     const { client } = api;
     const parts = { client, clock: systemClock, log: silentLogger };
     await using certificates = await startDrainCertificates({ ...parts, namespace });
-    const readDrainTls = async () => {
-      const { data = {} } = await client.get(secretType, { namespace, name: drainSecretName });
-      const part = (key: string) => Buffer.from(data[key] ?? "", "base64").toString("utf8");
-      const { activatorCertificate, activatorKey, authorities } = drainSecretKeys;
-      return { certificate: part(activatorCertificate), key: part(activatorKey), clientAuthority: part(authorities) };
-    };
-    const config = parseActivatorConfig(flags);
-    await using activator = await startActivator(config, { ...parts, registry: new Registry(), readDrainTls });
+    await using mounted = await mkdtempDisposable(join(tmpdir(), "drain-over-tls-"));
+    const { data = {} } = await client.get(secretType, { namespace, name: drainSecretName });
+    for (const [key, value] of Object.entries(data)) await writeFile(join(mounted.path, key), value, "base64");
+    const { activatorCertificate, activatorKey, authorities } = drainSecretKeys;
+    const config = parseActivatorConfig([
+      ...flags,
+      `--drain-tls-cert-file=${join(mounted.path, activatorCertificate)}`,
+      `--drain-tls-key-file=${join(mounted.path, activatorKey)}`,
+      `--drain-client-ca-file=${join(mounted.path, authorities)}`,
+    ]);
+    await using activator = await startActivator(config, { ...parts, registry: new Registry() });
     const address = { host: "127.0.0.1", port: activator.drainPort ?? 0 };
     const never = new AbortController().signal;
     const call = drainCalls(certificates.current, systemClock);

@@ -3,7 +3,9 @@ import { effectiveAutoSuspension } from "../../api/defaults.ts";
 import type { ListeningAnswer, ListeningRequest, SandboxIdentity } from "../../api/drain-protocol.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
+import { startCertificateFiles } from "../../lib/certificate-files.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { Activity } from "../activity/activity.ts";
 import { BondBook } from "../activity/bond-book.ts";
@@ -12,8 +14,7 @@ import type { DrainConfig } from "../config.ts";
 import { createDrainMetrics } from "../observe/drain-metrics.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import { DrainDesk } from "./drain-desk.ts";
-import { type DrainServer, type DrainTls, startDrainServer } from "./drain-server.ts";
-import { readTlsFrom } from "./tls-files.ts";
+import { type DrainServer, startDrainServer } from "./drain-server.ts";
 
 type SeenCluster = Pick<Cluster, "sandbox" | "onSandboxChange" | "onPodGone">;
 
@@ -21,8 +22,6 @@ export interface BooksParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
-  /** Certificates of the drain port, instead of files. */
-  readonly readDrainTls?: () => Promise<DrainTls>;
 }
 
 /** What this replica knows of the use of sandboxes, and has promised. The controller may ask before the cluster is seen. */
@@ -44,14 +43,21 @@ export class Books {
     );
   }
 
-  /** @throws Error when the port cannot be had or the certificates cannot be read. */
-  async listen({ tls, ...address }: DrainConfig): Promise<DrainServer> {
-    const { clock, log, readDrainTls } = this.#parts;
+  /** @throws NoCertificateFiles where they are missing or do not fit each other, Error when the port cannot be had. */
+  async listen({ tls, ...address }: DrainConfig): Promise<DrainServer & Partial<Running>> {
+    const { clock, log } = this.#parts;
     const seenGeneration = (sandbox: SandboxIdentity) => this.#seenGeneration(sandbox);
     const listening = async (request: ListeningRequest) => this.#listening?.(request) ?? { ports: [] };
     const desk = new DrainDesk({ activity: this.activity, bonds: this.bonds, seenGeneration, listening });
-    const readTls = readDrainTls ?? (tls && readTlsFrom(tls));
-    return startDrainServer({ address, readTls, desk, clock, log, onCall: this.#metrics.called });
+    await using stack = new AsyncDisposableStack();
+    const certificates = tls && stack.use(await startCertificateFiles(tls, { server: "the drain port", clock, log }));
+    const { port } = stack.use(await startDrainServer({ address, certificates, desk, onCall: this.#metrics.called }));
+    const started = stack.move();
+    return {
+      port,
+      ...(certificates && { failed: certificates.failed }),
+      [Symbol.asyncDispose]: () => started.disposeAsync(),
+    };
   }
 
   /** From now on whatever comes into view is written down, before anybody acts on it. */

@@ -1,4 +1,4 @@
-import type { DrainTlsFiles } from "./tls-files.ts";
+import type { CertificateFiles } from "../../lib/certificate-files.ts";
 
 interface Values {
   readonly "drain-tls-cert-file": string;
@@ -11,7 +11,7 @@ interface Values {
  *
  * @throws Error when some are given and others are not, or there are none for an address that others reach.
  */
-export function drainTlsFiles(values: Values, host: string | undefined): DrainTlsFiles | undefined {
+export function drainTlsFiles(values: Values, host: string | undefined): CertificateFiles | undefined {
   const files = {
     certificate: values["drain-tls-cert-file"],
     key: values["drain-tls-key-file"],

@@ -1,13 +1,19 @@
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
 import { Agent, request } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { drainPaths, type ListeningPort, listeningPortsLimit } from "../../api/drain-protocol.ts";
+import { startCertificateFiles } from "../../lib/certificate-files.ts";
+import { CurrentCertificate, type ServerCertificate } from "../../lib/certificate-source.ts";
 import { makeAuthority, makeClientCertificate, makeServerCertificate } from "../../lib/certificates.ts";
 import { FakeClock, systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
+import { eventually } from "../../test/support/eventually.ts";
 import { Activity } from "../activity/activity.ts";
 import { BondBook } from "../activity/bond-book.ts";
 import { DrainDesk } from "./drain-desk.ts";
-import { type DrainServerOptions, type DrainTls, startDrainServer } from "./drain-server.ts";
+import { type DrainServerOptions, startDrainServer } from "./drain-server.ts";
 
 const sandbox = { namespace: "lab", name: "nova", uid: "u1" };
 
@@ -18,9 +24,9 @@ async function openServer(changed: Partial<DrainServerOptions> = {}) {
   const desk = new DrainDesk({ activity: new Activity(systemClock), bonds, seenGeneration: () => 0, listening });
   const server = await startDrainServer({
     address: { host: "127.0.0.1", port: 0 },
-    readTls: undefined,
+    certificates: undefined,
     onCall: (call, status) => calls.push(`${call} ${status}`),
-    ...{ desk, clock: systemClock, log: silentLogger, ...changed },
+    ...{ desk, ...changed },
   });
   return { ...server, port: server.port, bonds, calls };
 }
@@ -68,7 +74,7 @@ async function certificates() {
   const names = { commonName: "activator", dnsNames: ["activator"], ipAddresses: ["127.0.0.1"], validity };
   const own = await makeServerCertificate(authority, names);
   const caller = await makeClientCertificate(authority, { commonName: "controller", organizations: [], validity });
-  const tls: DrainTls = { ...own, clientAuthority: authority.certificate };
+  const tls = { ...own, clientAuthority: authority.certificate };
   return { authority, own, caller, tls };
 }
 
@@ -98,7 +104,7 @@ function askOver(port: number, ca: string, { certificate, key }: Caller): Promis
 describe("the drain port with certificates", () => {
   it("answers the controller, and nobody else", async () => {
     const { authority, own, caller, tls } = await certificates();
-    await using server = await openServer({ readTls: async () => tls });
+    await using server = await openServer({ certificates: new CurrentCertificate(tls) });
     const stranger = await certificates();
     const ask = (who: Caller) => askOver(server.port, authority.certificate, who);
     expect(await ask(caller)).toBe(200);
@@ -112,16 +118,26 @@ describe("the drain port with certificates", () => {
   it("shows renewed certificates within a minute, and keeps the former ones when those cannot be read", async () => {
     const former = await certificates();
     const next = await certificates();
-    const clock = new FakeClock();
-    let read = async () => former.tls;
-    await using server = await openServer({ clock, readTls: () => read() });
-    read = async () => {
-      throw new Error("half written");
+    await using directory = await mkdtempDisposable(join(tmpdir(), "drain-certs-"));
+    const path = (name: string) => join(directory.path, name);
+    const files = { certificate: path("tls.crt"), key: path("tls.key"), clientAuthority: path("ca.crt") };
+    const write = async ({ certificate, key, clientAuthority }: ServerCertificate) => {
+      await writeFile(files.key, key);
+      await writeFile(files.certificate, certificate);
+      await writeFile(files.clientAuthority, clientAuthority ?? "");
     };
+    await write(former.tls);
+    const clock = new FakeClock();
+    const looked = { server: "the drain port", clock, log: silentLogger };
+    await using shown = await startCertificateFiles(files, looked);
+    await using server = await openServer({ certificates: shown });
+    await write({ ...next.tls, key: "half written" });
     await clock.advance(60_000);
+    await eventually(() => clock.pending === 1); // it has looked
     expect(await askOver(server.port, former.authority.certificate, former.caller)).toBe(200);
-    read = async () => next.tls;
+    await write(next.tls);
     await clock.advance(60_000);
+    await eventually(() => shown.current().certificate === next.tls.certificate);
     expect(await askOver(server.port, next.authority.certificate, next.caller)).toBe(200);
     await expect(askOver(server.port, former.authority.certificate, former.caller)).rejects.toThrow();
   });

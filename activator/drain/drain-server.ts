@@ -10,26 +10,14 @@ import {
   parsePromiseRequest,
 } from "../../api/drain-protocol.ts";
 import type { BindAddress } from "../../lib/bind-address.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { startTask } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
+import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificate-source.ts";
 import type { DrainDesk } from "./drain-desk.ts";
-
-/** Who we are to the controller, and who may call: all PEM. */
-export interface DrainTls {
-  readonly certificate: string;
-  readonly key: string;
-  /** Signs those who may call. */
-  readonly clientAuthority: string;
-}
 
 export interface DrainServerOptions {
   readonly address: BindAddress;
-  /** Reads the certificates as they are now; absent: plain HTTP, where everything is one machine. */
-  readonly readTls: (() => Promise<DrainTls>) | undefined;
+  /** Who we are to the controller, and the authority of those who may call; absent: plain HTTP, where everything is one machine. */
+  readonly certificates: ShownCertificates | undefined;
   readonly desk: DrainDesk;
-  readonly clock: Clock;
-  readonly log: Logger;
   /** Told of every call that was answered. */
   readonly onCall: (call: DrainCall, status: number) => void;
 }
@@ -44,8 +32,6 @@ export type DrainCall = keyof typeof drainPaths | "other";
 const bodyBytesMax = 16_384;
 /** Of one that lists ports: each is two short names, a UID and a number. */
 const listeningBytesMax = listeningPortsLimit * 128;
-/** Renewed certificates are there long before the former ones run out. */
-const rereadTlsMs = 60_000;
 const requestTimeoutMs = 10_000;
 /** Longer than between two reads of the activity, so that no question meets a connection that is being closed. */
 const keepAliveMs = 75_000;
@@ -53,53 +39,35 @@ const keepAliveMs = 75_000;
 /**
  * Listens for the controller until it is disposed of.
  *
- * @throws Error when the port cannot be had or the certificates cannot be read.
+ * @throws Error when the port cannot be had.
  */
 export async function startDrainServer(options: DrainServerOptions): Promise<DrainServer> {
-  const { address, readTls } = options;
-  const first = await readTls?.();
+  const { address, certificates } = options;
   const timeouts = {
     requestTimeout: requestTimeoutMs,
     headersTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
   };
   const answer = (request: IncomingMessage, response: ServerResponse) => void serve(request, response, options);
-  const server = first
-    ? createTlsServer({ ...timeouts, ...contextOf(first), requestCert: true, rejectUnauthorized: true }, answer)
+  const server = certificates
+    ? createTlsServer({ ...timeouts, ...mutualTls, ...secretsOf(certificates) }, answer)
     : createPlainServer(timeouts, answer);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ port: address.port, ...(address.host !== undefined && { host: address.host }) }, () => resolve());
   });
-  const renewal = readTls && "setSecureContext" in server ? startRenewal(server, readTls, options) : undefined;
+  const following =
+    certificates && "setSecureContext" in server ? keepShowing(server, certificates, mutualTls) : undefined;
   return {
     port: (server.address() as AddressInfo).port,
     async [Symbol.asyncDispose]() {
-      await renewal?.[Symbol.asyncDispose]();
+      following?.[Symbol.dispose]();
       await close(server);
     },
   };
 }
 
-const contextOf = ({ certificate, key, clientAuthority }: DrainTls) =>
-  ({ cert: certificate, key, ca: clientAuthority, minVersion: "TLSv1.3" }) as const;
-
-function startRenewal(
-  server: { setSecureContext(context: ReturnType<typeof contextOf>): void },
-  readTls: () => Promise<DrainTls>,
-  { clock, log }: DrainServerOptions,
-) {
-  return startTask("the renewal of the drain port's certificates", async (signal) => {
-    for (;;) {
-      await clock.sleep(rereadTlsMs, signal);
-      try {
-        server.setSecureContext(contextOf(await readTls()));
-      } catch (error) {
-        log.warn({ err: error }, "the certificates of the drain port cannot be read; the former ones stay");
-      }
-    }
-  });
-}
+const mutualTls = { minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: true } as const;
 
 async function close(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
