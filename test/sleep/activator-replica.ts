@@ -32,6 +32,8 @@ export class ActivatorReplica {
   deaths = 0;
   /** Whether clients would be sent to it. */
   ready = false;
+  /** When it was ready last, by the monotonic clock. */
+  readySinceMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -83,6 +85,7 @@ export class ActivatorReplica {
     await this.#untilReady();
     await this.#report({ running: {} }, true);
     this.ready = true;
+    this.readySinceMs = performance.now();
   }
 
   /** Its process ends with no word to anybody; the kubelet tells so a moment later, unless its node has gone with it. */

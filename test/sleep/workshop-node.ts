@@ -9,6 +9,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
 import { nextLoopbackAddress } from "./addresses.ts";
 import { Ledger } from "./ledger.ts";
+import { RawWorkload } from "./raw-workload.ts";
 import { Workload } from "./workload.ts";
 
 /** How long a Pod takes, in milliseconds. */
@@ -34,7 +35,7 @@ const quick: PodTimes = { scheduleMs: 5, startMs: 5, endMs: 5 };
 export class WorkshopNode implements AsyncDisposable {
   readonly ledger = new Ledger();
   readonly #options: WorkshopOptions;
-  readonly #running = new Map<string, Workload>();
+  readonly #running = new Map<string, readonly [Workload, RawWorkload]>();
   readonly #begun = new Set<string>();
   readonly #ending = new Set<string>();
   readonly #work = new Set<Promise<void>>();
@@ -59,7 +60,7 @@ export class WorkshopNode implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#informer[Symbol.asyncDispose]();
     await Promise.all(this.#work);
-    await Promise.all([...this.#running.values()].map((workload) => workload[Symbol.asyncDispose]()));
+    await Promise.all([...this.#running.values()].flat().map((workload) => workload[Symbol.asyncDispose]()));
   }
 
   #see(pod: Stored<Pod>, gone: boolean): void {
@@ -86,17 +87,17 @@ export class WorkshopNode implements AsyncDisposable {
     await this.#report(pod, { ...status, conditions: [{ type: "Ready", status: "False" }] });
     await delay(startMs);
     if (this.#ending.has(uid)) return;
-    const workload = new Workload(uid, this.ledger);
-    this.#running.set(uid, workload);
-    await workload.listen(podIP);
+    const workloads = [new Workload(uid, this.ledger), new RawWorkload(uid, this.ledger)] as const;
+    this.#running.set(uid, workloads);
+    await Promise.all(workloads.map((workload) => workload.listen(podIP)));
     await this.#report(pod, { ...status, conditions: [{ type: "Ready", status: "True" }] });
   }
 
   async #end(pod: Stored<Pod>): Promise<void> {
     const { uid, name, namespace } = pod.metadata;
-    const workload = this.#running.get(uid);
+    const workloads = this.#running.get(uid) ?? [];
     this.#running.delete(uid);
-    await workload?.[Symbol.asyncDispose]();
+    await Promise.all(workloads.map((workload) => workload[Symbol.asyncDispose]()));
     await delay(this.#timesOf(name).endMs);
     const options = { gracePeriodSeconds: 0, preconditions: { uid } };
     await this.#options.client.delete(podType, { namespace, name }, options);

@@ -5,7 +5,8 @@ import type { ChildProgram } from "../sleep/child-program.ts";
 import { home, type TestBed } from "../sleep/test-bed.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Findings } from "./findings.ts";
-import type { Inhabitant } from "./population.ts";
+import type { Names } from "./names.ts";
+import { type Inhabitant, isReachedByName } from "./population.ts";
 
 const quietLimitMs = 120_000;
 
@@ -38,6 +39,21 @@ async function strays(bed: TestBed, inhabitants: readonly Inhabitant[]): Promise
   }
   if (pods.length !== bed.node.size) found.push(`${pods.length} Pods are stored, and ${bed.node.size} run`);
   return found;
+}
+
+/** Waits until every name leads to every activator, and complains about those that do not, or about names of nobody. */
+export async function expectNamesToLead(
+  bed: TestBed,
+  names: Names,
+  inhabitants: readonly Inhabitant[],
+  findings: Findings,
+): Promise<void> {
+  const named = inhabitants.filter(isReachedByName);
+  const hosts = bed.activators.map(({ host }) => host);
+  const astray = () => named.filter(({ name }) => !names.leadsTo(name, hosts));
+  await eventually(() => astray().length === 0, quietLimitMs).catch(() => {});
+  for (const { name } of astray()) findings.complain(`the name of ${name} does not lead to all activators`);
+  if (names.size !== named.length) findings.complain(`${names.size} names are led for ${named.length} sandboxes`);
 }
 
 export interface Usage {
@@ -73,10 +89,15 @@ export function compareUsage(before: readonly Usage[], after: readonly Usage[], 
   }
 }
 
+const nothing = ["held_requests", 'tcp_connections{state="waiting"}', 'tcp_connections{state="carried"}'];
+
 /** Nothing is held or carried by anybody when nobody asks. */
 export async function expectNothingHeld(bed: TestBed, findings: Findings): Promise<void> {
   for (const activator of bed.activators) {
-    const held = /^rouse_activator_held_requests (\d+)$/m.exec(await activator.metrics())?.[1];
-    if (held !== "0") findings.complain(`${activator.name} still holds ${held} requests`);
+    const lines = (await activator.metrics()).split("\n");
+    for (const what of nothing) {
+      const line = lines.find((each) => each.startsWith(`rouse_activator_${what} `));
+      if (line?.split(" ")[1] !== "0") findings.complain(`${activator.name}, when nobody asks: ${line ?? what}`);
+    }
   }
 }

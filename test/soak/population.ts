@@ -1,4 +1,7 @@
 import type { SandboxSpec } from "../../api/sandbox.ts";
+import { usesTcpFront } from "../../api/tcp-front.ts";
+import { rawPort } from "../sleep/raw-workload.ts";
+import { workloadPort } from "../sleep/workload.ts";
 
 export type Kind = "sleeper" | "countsOpen" | "neverSleeps" | "keptAwake" | "neverWoken";
 
@@ -11,13 +14,25 @@ export interface Inhabitant {
   readonly spec: Partial<SandboxSpec>;
   /** A person may suspend it. */
   readonly mayBePaused: boolean;
-  final: FinalState;
+  /** When a person did so last, by the monotonic clock. */
+  pausedMs: number;
+  readonly final: FinalState;
 }
 
 const kinds: readonly Kind[] = [
   ...["sleeper", "sleeper", "sleeper", "sleeper", "sleeper", "sleeper"],
   ...["countsOpen", "neverSleeps", "keptAwake", "neverWoken"],
 ] as Kind[];
+
+/** Reached by its Service's name on both ports, if it uses what that takes. */
+const podTemplate = {
+  spec: {
+    containers: [
+      { name: "main", image: "workload", ports: [{ containerPort: workloadPort }, { containerPort: rawPort }] },
+    ],
+    nodeName: "bed",
+  },
+};
 
 const far = "2099-01-01T00:00:00Z";
 
@@ -38,6 +53,9 @@ function specOf(kind: Kind, index: number): Partial<SandboxSpec> {
   }
 }
 
+/** Whether the name of its Service leads to the activators. */
+export const isReachedByName = ({ spec }: Inhabitant): boolean => usesTcpFront(spec);
+
 /** So many sandboxes, of every kind. */
 export function populate(count: number): readonly Inhabitant[] {
   return Array.from({ length: count }, (_, index) => {
@@ -46,8 +64,9 @@ export function populate(count: number): readonly Inhabitant[] {
     return {
       name: `soak-${index}`,
       kind,
-      spec: specOf(kind, index),
+      spec: { ...specOf(kind, index), podTemplate, service: true },
       mayBePaused: kind === "sleeper" || kind === "countsOpen",
+      pausedMs: Number.NEGATIVE_INFINITY,
       final: sleeps ? "asleep" : "awake",
     };
   });

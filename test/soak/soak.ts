@@ -1,9 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { TestBed } from "../sleep/test-bed.ts";
 import { seededRandom } from "../support/seeded-random.ts";
-import { compareUsage, expectFinalStates, expectNothingHeld, usageOf } from "./audit.ts";
+import { compareUsage, expectFinalStates, expectNamesToLead, expectNothingHeld, usageOf } from "./audit.ts";
 import { Findings } from "./findings.ts";
 import { makeMischief, soakLeaseSeconds } from "./mischief.ts";
+import { Names } from "./names.ts";
 import { populate } from "./population.ts";
 import { makeTraffic } from "./traffic.ts";
 
@@ -34,17 +35,20 @@ export async function soak(options: SoakOptions): Promise<readonly string[]> {
     activatorFlags: ["--wakes-per-second=200", "--wakes-burst=400"],
     podTimes: () => ({ scheduleMs: random.below(20), startMs: random.below(100), endMs: random.below(50) }),
   });
+  await using names = new Names(bed.client);
   await Promise.all(inhabitants.map(({ name, spec }) => bed.create(name, spec)));
+  await expectNamesToLead(bed, names, inhabitants, findings);
   say(`${inhabitants.length} sandboxes, seed ${seed}`);
   const teller = setInterval(() => say(findings.summary()), tellEveryMs);
   const phase = async (forMs: number, everyMs: number | undefined) => {
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), forMs);
-    const common = { bed, random, findings, signal: over.signal };
+    const common = { bed, names, random, findings, signal: over.signal };
     const mischief = everyMs === undefined ? undefined : makeMischief({ ...common, everyMs });
     await Promise.all([makeTraffic({ ...common, inhabitants, clients: options.clients }), mischief]);
     clearTimeout(timer);
     await expectFinalStates(bed, inhabitants, findings);
+    await expectNamesToLead(bed, names, inhabitants, findings);
     await expectNothingHeld(bed, findings);
   };
   try {

@@ -4,11 +4,14 @@ import type { ActivatorReplica } from "../sleep/activator-replica.ts";
 import type { TestBed } from "../sleep/test-bed.ts";
 import { type Outcome, type Visit, visit } from "../sleep/visitor.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
+import { talkByName } from "./by-name.ts";
 import type { Findings } from "./findings.ts";
-import type { Inhabitant } from "./population.ts";
+import type { Names } from "./names.ts";
+import { type Inhabitant, isReachedByName } from "./population.ts";
 
 export interface TrafficOptions {
   readonly bed: TestBed;
+  readonly names: Names;
   readonly inhabitants: readonly Inhabitant[];
   readonly random: SeededRandom;
   readonly findings: Findings;
@@ -44,14 +47,16 @@ class Client {
       const choice = random.below(100);
       if (choice < 3 && inhabitant.mayBePaused) await this.#pause(inhabitant);
       else if (choice < 8 && inhabitant.kind !== "neverWoken") await this.#talk(by, inhabitant);
+      else if (choice < 30 && isReachedByName(inhabitant)) await talkByName(this.#nextId(), inhabitant, this.#options);
       else await this.#ask(by, inhabitant);
       await delay(random.below(400));
     }
   }
 
-  async #pause({ name }: Inhabitant): Promise<void> {
+  async #pause(inhabitant: Inhabitant): Promise<void> {
     const { bed, findings } = this.#options;
-    await bed.change(name, { operatingMode: "Suspended" });
+    inhabitant.pausedMs = performance.now();
+    await bed.change(inhabitant.name, { operatingMode: "Suspended" });
     findings.count("pauses by a person");
   }
 
@@ -69,10 +74,14 @@ class Client {
     if (complaint) findings.complain(`${asked.id} to ${asked.sandbox}: ${complaint}`);
   }
 
+  #nextId(): string {
+    this.#asked += 1;
+    return `${this.#index}-${this.#asked}`;
+  }
+
   #visit({ name: sandbox }: Inhabitant): Visit {
     const { random } = this.#options;
-    this.#asked += 1;
-    const id = `${this.#index}-${this.#asked}`;
+    const id = this.#nextId();
     const pace = random.below(10);
     const afterMs = pace < 7 ? 0 : random.below(pace < 9 ? 50 : 1_500);
     const drips = random.below(20) === 0 ? { drips: 5, dripEveryMs: 100 } : {};

@@ -1,0 +1,66 @@
+import type { Stored } from "../../api/meta.ts";
+import {
+  type EndpointSlice,
+  endpointSliceType,
+  managedByLabel,
+  tcpFrontManager,
+  tcpFrontOf,
+} from "../../api/tcp-front.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { startInformer } from "../../kube/start-informer.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { home } from "../sleep/test-bed.ts";
+import type { SeededRandom } from "../support/seeded-random.ts";
+
+export interface Route {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Leads to sandboxes by the names of their Services, as kube-proxy does, and knows by which activator. */
+export class Names implements AsyncDisposable {
+  readonly #informer;
+
+  constructor(client: KubeClient) {
+    this.#informer = startInformer<EndpointSlice, "sandbox">({
+      ...{ client, type: endpointSliceType, namespace: home, clock: systemClock, log: silentLogger },
+      labelSelector: `${managedByLabel}=${tcpFrontManager}`,
+      indexes: { sandbox: (slice) => [tcpFrontOf(slice)?.sandboxName ?? ""] },
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#informer[Symbol.asyncDispose]();
+  }
+
+  /** Where one of the activators stands for that port of a sandbox; undefined: its name leads nowhere. */
+  route(sandbox: string, containerPort: number, random: SeededRandom): Route | undefined {
+    const slice = this.#sliceOf(sandbox);
+    const hosts = slice ? hostsOf(slice) : [];
+    const port = slice && portOf(slice, containerPort);
+    return hosts.length === 0 || port === undefined ? undefined : { host: random.oneOf(hosts), port };
+  }
+
+  /** Whether a name leads to exactly these activators. */
+  leadsTo(sandbox: string, hosts: readonly string[]): boolean {
+    const slice = this.#sliceOf(sandbox);
+    return slice !== undefined && [...hostsOf(slice)].sort().join() === [...hosts].sort().join();
+  }
+
+  get size(): number {
+    return this.#informer.store.list().length;
+  }
+
+  #sliceOf(sandbox: string): Stored<EndpointSlice> | undefined {
+    return this.#informer.store.by("sandbox", sandbox)[0];
+  }
+}
+
+const hostsOf = ({ endpoints }: EndpointSlice): readonly string[] =>
+  (endpoints ?? []).flatMap(({ addresses }) => addresses);
+
+function portOf(slice: EndpointSlice, containerPort: number): number | undefined {
+  const name = tcpFrontOf(slice)?.ports.find((port) => port.containerPort === containerPort)?.name;
+  return (slice.ports ?? []).find((port) => port.name === name)?.port;
+}
