@@ -21,7 +21,10 @@ export interface Heard {
   /** How much came, and how much was to come without the last words. */
   readonly bytes: number;
   readonly saidBytes: number;
-  /** Milliseconds since the client had said the last of what came back to it: nothing has moved for at most so long. */
+  /**
+   * The longest time in milliseconds in which, for all that the client knows, nothing moved: from when it said something that
+   * came back until the next thing had come back, or until the end.
+   */
   readonly quietMs: number;
 }
 
@@ -32,7 +35,11 @@ const patienceMs = 150_000;
 export async function converse({ host, port, id, texts }: Conversation): Promise<Heard> {
   const socket = connect({ host, port, allowHalfOpen: true });
   const echoes: { readonly untilByte: number; readonly saidMs: number }[] = [];
-  let heardMs = performance.now();
+  let movedMs = performance.now();
+  let quietMs = 0;
+  const nothingMovedUntil = (nowMs: number) => {
+    quietMs = Math.max(quietMs, nowMs - movedMs);
+  };
   let [said, heard] = ["", ""];
   let isRefused = false;
   let isSilent = false;
@@ -48,7 +55,8 @@ export async function converse({ host, port, id, texts }: Conversation): Promise
   socket.setEncoding("latin1").on("data", (text: string) => {
     heard += text;
     for (let [next] = echoes; next && next.untilByte <= heard.length; [next] = echoes) {
-      heardMs = next.saidMs;
+      nothingMovedUntil(performance.now());
+      movedMs = next.saidMs;
       echoes.shift();
     }
   });
@@ -65,7 +73,7 @@ export async function converse({ host, port, id, texts }: Conversation): Promise
   socket.end();
   await closed;
   clearTimeout(timer);
-  const quietMs = performance.now() - heardMs;
+  nothingMovedUntil(performance.now());
   const seen = { bytes: heard.length, saidBytes: said.length, quietMs };
   const rest = heard.slice(said.length);
   const podUid = /^\n(\S+) \d+\n$/.exec(rest)?.[1];

@@ -64,7 +64,10 @@ function complaint(
   }
 }
 
-/** By a person, by an owner who lets nobody wake it, or in its sleep: when nothing has moved for as long as that takes. */
+/**
+ * By a person, by an owner who lets nobody wake it, or in its sleep: when nothing had moved for as long as that takes. What moved
+ * after that may have come too late to call the sleep off, and was told by the end (decision 10).
+ */
 function mayBeCut({ kind, spec, pausedMs }: Inhabitant, { quietMs }: Heard, carriedOut: boolean): boolean {
   if (performance.now() - pausedMs < pauseLastsMs) return true;
   const idleMs = (spec.autoSuspension?.inactivityTimeoutSeconds ?? Number.POSITIVE_INFINITY) * 1_000;

@@ -3,10 +3,11 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { flag, parseFlags, usage } from "../../lib/flags.ts";
+import { hung } from "./hung.ts";
 import { soak } from "./soak.ts";
 import { sweep } from "./sweep.ts";
 
-const stages = ["sweep", "traffic", "faults", "model"] as const;
+const stages = ["sweep", "traffic", "faults", "hung", "model"] as const;
 type Stage = (typeof stages)[number];
 
 const flags = {
@@ -59,6 +60,8 @@ async function run(stage: Stage, { minutes, seed, short }: Values): Promise<bool
     }
     case "faults":
       return succeeds(join("node_modules", "vitest", "vitest.mjs"), "run", "--config", "test/soak/vitest.config.ts");
+    case "hung":
+      return (await hung(say)).length === 0;
     case "model":
       // A gigabyte for each million states.
       return succeeds("--max-old-space-size=12000", join("test", "soak", "explore-model.ts"));
