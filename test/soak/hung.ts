@@ -20,7 +20,8 @@ const inactivityTimeoutSeconds = 2;
  */
 export async function hung(say: (text: string) => void): Promise<readonly string[]> {
   const findings = new Findings(say);
-  await using bed = await TestBed.open({ activators: 2 });
+  // A new leader would wait anew.
+  await using bed = await TestBed.open({ activators: 2, leaseSeconds: 60 });
   const stage = new Stage(bed, findings);
   await stage.prepare();
   await stage.hang();

@@ -12,7 +12,7 @@ export interface SoakOptions {
   readonly seed: number;
   readonly sandboxes: number;
   readonly clients: number;
-  /** With faults; then half as long without, to see whether anything grows. */
+  /** With faults; then half as long without, to see whether anything grows in the second half of that. */
   readonly forMs: number;
   readonly faultEveryMs: number;
   readonly say: (text: string) => void;
@@ -53,8 +53,10 @@ export async function soak(options: SoakOptions): Promise<readonly string[]> {
   };
   try {
     await phase(options.forMs, options.faultEveryMs);
+    // Whoever was started last is to have done its share before it is weighed.
+    await phase(options.forMs / 4, undefined);
     const before = usageOf(bed);
-    await phase(options.forMs / 2, undefined);
+    await phase(options.forMs / 4, undefined);
     await delay(1_000);
     compareUsage(before, usageOf(bed), findings);
   } finally {
