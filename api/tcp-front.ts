@@ -2,7 +2,7 @@
 // which port of the sandbox. The slices are the only record of that allocation. The controller writes them, activators read.
 import { usesAutoFields } from "./defaults.ts";
 import { tcpFrontAnnotation } from "./keys.ts";
-import type { KubeObject } from "./meta.ts";
+import type { KubeObject, Stored } from "./meta.ts";
 import type { ResourceType } from "./resource-type.ts";
 import type { Sandbox, SandboxSpec } from "./sandbox.ts";
 
@@ -42,8 +42,10 @@ export const endpointSliceType: ResourceType<EndpointSlice> = {
 export const serviceNameLabel = "kubernetes.io/service-name";
 /** The label that says who keeps a slice, so that no other controller touches it. */
 export const managedByLabel = "endpointslice.kubernetes.io/managed-by";
-/** Its value on ours, and the selector by which both programs watch them. */
+/** Its value on ours. */
 export const tcpFrontManager = "tcp-front.rouse.agents.x-k8s.io";
+/** The selector by which both programs watch them. */
+export const tcpFrontSelector = `${managedByLabel}=${tcpFrontManager}`;
 
 /** Ports of activators that may stand for a port of a sandbox, both ends included; below the range of outgoing ports. */
 export const tcpFrontPorts = { first: 10_000, last: 31_999 } as const;
@@ -74,8 +76,14 @@ export interface TcpFrontPort {
   readonly activatorPort: number;
 }
 
+const slicePrefix = "tcp-front-";
+
 /** One slice for each Sandbox: by its UID, so that the next of its name never shares one with its predecessor. */
-export const tcpFrontSliceName = (sandboxUid: string): string => `tcp-front-${sandboxUid}`;
+export const tcpFrontSliceName = (sandboxUid: string): string => `${slicePrefix}${sandboxUid}`;
+
+/** The inverse, for names that were made like this; nobody's UID for others. */
+export const sandboxUidOf = (sliceName: string): string =>
+  sliceName.startsWith(slicePrefix) ? sliceName.slice(slicePrefix.length) : "";
 
 /** Whether a sandbox's Service leads to the activators instead of to its Pod. */
 export const usesTcpFront = (spec: Pick<SandboxSpec, "service" | "autoResume" | "autoSuspension">): boolean =>
@@ -83,8 +91,17 @@ export const usesTcpFront = (spec: Pick<SandboxSpec, "service" | "autoResume" | 
 
 export const formatTcpFront = (front: TcpFront): string => JSON.stringify(front);
 
-/** What a slice of ours says; undefined for one that cannot be read, which stands for nothing. */
-export function tcpFrontOf({ metadata }: Pick<EndpointSlice, "metadata">): TcpFront | undefined {
+/** A slice is looked at many times in each of its states, and is not changed in between. */
+const known = new WeakMap<Pick<EndpointSlice, "metadata">, TcpFront | false>();
+
+/** What a slice of ours says; undefined for one that cannot be read, which stands for nothing. Read once for each object. */
+export function tcpFrontOf(slice: Pick<EndpointSlice, "metadata">): TcpFront | undefined {
+  const front = known.get(slice) ?? readFront(slice) ?? false;
+  known.set(slice, front);
+  return front || undefined;
+}
+
+function readFront({ metadata }: Pick<EndpointSlice, "metadata">): TcpFront | undefined {
   const written = metadata.annotations?.[tcpFrontAnnotation];
   if (written === undefined) return undefined;
   let value: Partial<Record<keyof TcpFront, unknown>> | null;
@@ -110,6 +127,30 @@ export function tcpFrontOf({ metadata }: Pick<EndpointSlice, "metadata">): TcpFr
 /** Whether a front stands for this very sandbox, and still does. */
 export const standsFor = (front: TcpFront, { metadata: { name, uid } }: Sandbox): boolean =>
   front.freedAt === undefined && front.sandboxName === name && front.sandboxUid === uid;
+
+/**
+ * The activator ports about which a slice says something: in use, freed, or, where its annotation cannot be read, listed, for
+ * somebody may be led there.
+ */
+export function portsNamedBy(slice: EndpointSlice): ReadonlySet<number> {
+  const front = tcpFrontOf(slice);
+  if (!front) return new Set((slice.ports ?? []).flatMap(({ port }) => port ?? []));
+  return new Set([...front.ports, ...(front.freedPorts ?? [])].map(({ activatorPort }) => activatorPort));
+}
+
+/** Sorts slices by age, the oldest first: of several that name one port that one counts. Made in one second, by UID. */
+export function olderFirst(
+  { metadata: one }: Stored<EndpointSlice>,
+  { metadata: other }: Stored<EndpointSlice>,
+): number {
+  const difference = Date.parse(one.creationTimestamp) - Date.parse(other.creationTimestamp);
+  if (difference !== 0) return difference;
+  return one.uid < other.uid ? -1 : 1;
+}
+
+/** Addresses that a slice lists, of whatever condition. */
+export const addressesListedBy = ({ endpoints }: EndpointSlice): readonly string[] =>
+  (endpoints ?? []).flatMap(({ addresses }) => addresses);
 
 const isText = (value: unknown): value is string => typeof value === "string" && value !== "";
 const isPort = (value: unknown): value is number =>

@@ -9,7 +9,7 @@ import { sandboxNameHashLabel } from "../api/keys.ts";
 import type { KubeObject, Stored } from "../api/meta.ts";
 import type { Pod } from "../api/pod.ts";
 import { type Sandbox, sandboxType } from "../api/sandbox.ts";
-import { type EndpointSlice, endpointSliceType, managedByLabel, tcpFrontManager } from "../api/tcp-front.ts";
+import { type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../api/tcp-front.ts";
 import type { KubeClient } from "../kube/client.ts";
 import type { Informer } from "../kube/informer.ts";
 import { startInformer } from "../kube/start-informer.ts";
@@ -51,7 +51,7 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
   const services = stack.use(startInformer<Service>({ ...base, ...tracked, type: serviceType }));
   const claims = stack.use(startInformer<PersistentVolumeClaim>({ ...base, type: persistentVolumeClaimType }));
   const slices = tcpFronts
-    ? stack.use(startInformer<EndpointSlice>({ ...base, type: endpointSliceType, labelSelector: ourSlices }))
+    ? stack.use(startInformer<EndpointSlice>({ ...base, type: endpointSliceType, labelSelector: tcpFrontSelector }))
     : undefined;
   const all = [sandboxes, pods, services, claims, ...(slices ? [slices] : [])];
   const failed = firstFailure(...all);
@@ -66,8 +66,6 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
-
-const ourSlices = `${managedByLabel}=${tcpFrontManager}`;
 
 const identityIndexes = { uid: ({ metadata }: Stored<Sandbox>): readonly string[] => [metadata.uid] };
 

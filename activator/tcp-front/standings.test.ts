@@ -3,7 +3,7 @@ import { tcpFrontAnnotation } from "../../api/keys.ts";
 import type { Stored } from "../../api/meta.ts";
 import { type EndpointSlice, formatTcpFront, type TcpFront, type TcpFrontPort } from "../../api/tcp-front.ts";
 import { aFrontSlice } from "../../test/support/tcp-front-lab.ts";
-import { portsNamedBy, standingOf } from "./standings.ts";
+import { ourPortsNamedBy, standingOf } from "./standings.ts";
 
 const port = (activatorPort: number, containerPort = 5432): TcpFrontPort => ({
   name: `p${containerPort}`,
@@ -58,7 +58,7 @@ describe("an activator port", () => {
     expect(standingOf(10_001, [freed, slice({ sandboxUid: "u2" }, "10:06:00")])).toBeUndefined();
     const freedPorts = [{ activatorPort: 10_001, freedAt: "2026-01-01T10:05:00Z" }];
     const undeclared = slice({ sandboxUid: "u1", ports: [port(10_002)], freedPorts });
-    expect(portsNamedBy(undeclared)).toEqual([10_002, 10_001]);
+    expect(ourPortsNamedBy(undeclared)).toEqual([10_002, 10_001]);
     expect(standingOf(10_001, [undeclared, slice({ sandboxUid: "u2" }, "10:06:00")])).toBeUndefined();
     expect(standingOf(10_002, [undeclared])?.sandboxUid).toBe("u1");
   });
@@ -67,24 +67,24 @@ describe("an activator port", () => {
 describe("the ports that a slice names", () => {
   it("are each told once", () => {
     const ports = [port(10_001), port(10_002, 80), port(10_001, 81)];
-    expect(portsNamedBy(slice({ sandboxUid: "u1", ports }))).toEqual([10_001, 10_002]);
+    expect(ourPortsNamedBy(slice({ sandboxUid: "u1", ports }))).toEqual([10_001, 10_002]);
   });
 
   it("are only those of the range: whoever may write slices must not choose where we listen", () => {
     const ports = [port(8080), port(9_999), port(10_000), port(31_999), port(32_000)];
-    expect(portsNamedBy(slice({ sandboxUid: "u1", ports }))).toEqual([10_000, 31_999]);
+    expect(ourPortsNamedBy(slice({ sandboxUid: "u1", ports }))).toEqual([10_000, 31_999]);
   });
 
   it.each(["", "{", "[]", "null", JSON.stringify({ sandboxName: "nova" })])(
     "are those that it lists where nobody can read what it says (%j), and stand for nothing",
     (text) => {
-      expect(portsNamedBy(written(text))).toEqual([10_001]);
+      expect(ourPortsNamedBy(written(text))).toEqual([10_001]);
       expect(standingOf(10_001, [written(text), slice({ sandboxUid: "u2" }, "10:06:00")])).toBeUndefined();
     },
   );
 
   it("are read anew when the slice changes", () => {
     const front = { sandboxName: "nova", sandboxUid: "u1", ports: [port(10_007)] };
-    expect(portsNamedBy(written(formatTcpFront(front)))).toEqual([10_007]);
+    expect(ourPortsNamedBy(written(formatTcpFront(front)))).toEqual([10_007]);
   });
 });

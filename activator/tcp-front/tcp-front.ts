@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { ListeningAnswer, ListeningRequest } from "../../api/drain-protocol.ts";
-import { type EndpointSlice, endpointSliceType, managedByLabel, tcpFrontManager } from "../../api/tcp-front.ts";
+import { addressesListedBy, type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../../api/tcp-front.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import type { Change, Informer } from "../../kube/informer.ts";
 import { startInformer } from "../../kube/start-informer.ts";
@@ -12,7 +12,7 @@ import type { Cluster } from "../sandbox/cluster.ts";
 import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
 import { confirm } from "./confirm.ts";
 import { Listeners } from "./listeners.ts";
-import { addressesListedBy, portsNamedBy, type Standing, standingOf } from "./standings.ts";
+import { ourPortsNamedBy, type Standing, standingOf } from "./standings.ts";
 import { earlyPlace, TcpClient } from "./tcp-client.ts";
 import type { TcpFrontConfig } from "./tcp-front-config.ts";
 
@@ -59,8 +59,8 @@ export class TcpFront implements Running {
     });
     this.#slices = startInformer({
       ...{ client, clock, log, type: endpointSliceType },
-      labelSelector: `${managedByLabel}=${tcpFrontManager}`,
-      indexes: { port: (slice) => portsNamedBy(slice).map(String), address: addressesListedBy },
+      labelSelector: tcpFrontSelector,
+      indexes: { port: (slice) => ourPortsNamedBy(slice).map(String), address: addressesListedBy },
     });
     this.failed = this.#slices.failed;
     this.#follow().catch(() => {}); // only disposal interrupts it
@@ -107,12 +107,12 @@ export class TcpFront implements Running {
     const { signal } = this.#stop;
     await abortable(Promise.all([this.#parts.cluster.firstSeen, this.#slices.synced]), signal);
     this.#slices.onChange((change) => this.#sliceChanged(change));
-    for (const slice of this.#slices.store.list()) this.#settle(portsNamedBy(slice));
+    for (const slice of this.#slices.store.list()) this.#settle(ourPortsNamedBy(slice));
   }
 
   #sliceChanged({ previous, current }: Change<EndpointSlice>): void {
-    if (previous) this.#settle(portsNamedBy(previous));
-    if (current) this.#settle(portsNamedBy(current));
+    if (previous) this.#settle(ourPortsNamedBy(previous));
+    if (current) this.#settle(ourPortsNamedBy(current));
   }
 
   #settle(ports: readonly number[]): void {

@@ -1,7 +1,6 @@
 import type { ListeningPort } from "../../api/drain-protocol.ts";
-import type { EndpointSlice } from "../../api/tcp-front.ts";
+import { type EndpointSlice, tcpFrontOf } from "../../api/tcp-front.ts";
 import type { Activator } from "../suspension/activators.ts";
-import { frontOf } from "./front-of.ts";
 
 /** By port and sandbox: two may want one port, until one of them gets another. */
 type Pairs = Map<string, ListeningPort>;
@@ -53,7 +52,7 @@ export class Confirmations {
 
   /** Believes what a slice of a former leader lists, and has it asked again. */
   takeOver(slice: EndpointSlice, activators: readonly Activator[]): void {
-    const front = frontOf(slice);
+    const front = tcpFrontOf(slice);
     if (!front || front.freedAt !== undefined) return;
     const { endpoints, ports } = slice;
     const listed = new Set((ports ?? []).map(({ port }) => port));

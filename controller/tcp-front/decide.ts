@@ -1,10 +1,16 @@
 import type { Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
-import type { EndpointSlice, FreedPort, TcpFront, TcpFrontPort } from "../../api/tcp-front.ts";
+import {
+  addressesListedBy,
+  type EndpointSlice,
+  type FreedPort,
+  type TcpFront,
+  type TcpFrontPort,
+  tcpFrontOf,
+} from "../../api/tcp-front.ts";
 import { frontPorts } from "../sandbox/service-ports.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
 import { chooseEndpoints, familyOf } from "./choose-endpoints.ts";
-import { frontOf } from "./front-of.ts";
 import { changed, freshSlice, type Leading, ourPart } from "./make-slice.ts";
 import type { ObservedFront } from "./observed-front.ts";
 import type { Urgency } from "./write-turns.ts";
@@ -39,7 +45,7 @@ const nothing: FrontDecision = { unallocated: 0 };
 export function decide(observed: ObservedFront): FrontDecision {
   const { sandbox, slice } = observed;
   if (slice?.metadata.deletionTimestamp) return nothing;
-  if (slice && !frontOf(slice)) {
+  if (slice && !tcpFrontOf(slice)) {
     return { action: { do: "delete", slice, keep: undefined, urgency: "removal" }, unallocated: 0 };
   }
   return sandbox ? keep(sandbox, observed) : free(observed);
@@ -81,13 +87,14 @@ function lead(
 }
 
 /** Nobody may use it any more, or not yet again: it leads nowhere, keeps its ports for a while, and goes. */
-function free({ slice, now, quarantineMs }: ObservedFront): FrontDecision {
-  const before = slice && frontOf(slice);
+function free(observed: ObservedFront): FrontDecision {
+  const { slice, now, quarantineMs } = observed;
+  const before = slice && tcpFrontOf(slice);
   if (!slice || !before) return nothing;
   const freedAt = before.freedAt ?? now.toISOString();
   const front: TcpFront = { ...before, freedAt };
   const next = changed(slice, front, nowhere);
-  const leftMs = Date.parse(freedAt) + quarantineMs - now.getTime();
+  const restsForMs = leftMs({ freedAt }, observed);
   if (!semanticallyEqual(ourPart(slice), ourPart(next))) {
     return {
       action: { do: "replace", slice: next, front, urgency: "removal" },
@@ -95,18 +102,31 @@ function free({ slice, now, quarantineMs }: ObservedFront): FrontDecision {
       unallocated: 0,
     };
   }
-  if (leftMs <= 0) return { action: { do: "delete", slice, keep: undefined, urgency: "refresh" }, unallocated: 0 };
+  if (restsForMs <= 0) return { action: { do: "delete", slice, keep: undefined, urgency: "refresh" }, unallocated: 0 };
   // A clock that was set back must not keep ports for ever.
-  return { recheckAfterMs: Math.min(leftMs, quarantineMs), unallocated: 0 };
+  return { recheckAfterMs: Math.min(restsForMs, quarantineMs), unallocated: 0 };
+}
+
+type Had = Pick<ObservedFront, "slice" | "reserved" | "contested">;
+
+/** The ports of the activators that a sandbox has, whether or not it still wants them. */
+const portsHad = ({ slice, reserved, contested }: Had): readonly TcpFrontPort[] =>
+  [...((slice && tcpFrontOf(slice)?.ports) ?? []), ...reserved].filter(
+    ({ activatorPort }) => !contested.has(activatorPort),
+  );
+
+/** How many ports of the sandbox have none of the activators'. */
+export function missingPorts(sandbox: Sandbox, had: Had): number {
+  const kept = new Set(portsHad(had).map(({ containerPort }) => containerPort));
+  return frontPorts(sandbox.spec.podTemplate.spec).filter(({ port }) => !kept.has(port)).length;
 }
 
 function allocate(
   sandbox: Stored<Sandbox>,
   observed: ObservedFront,
 ): { readonly front: TcpFront; readonly unallocated: number } {
-  const { slice, reserved, contested, freePorts, now } = observed;
-  const before = slice && frontOf(slice);
-  const had = [...(before?.ports ?? []), ...reserved].filter(({ activatorPort }) => !contested.has(activatorPort));
+  const { slice, freePorts, now } = observed;
+  const had = portsHad(observed);
   const unused = [...freePorts];
   const wanted = frontPorts(sandbox.spec.podTemplate.spec);
   const ports = wanted.flatMap(({ name = "", port }): readonly TcpFrontPort[] => {
@@ -118,7 +138,7 @@ function allocate(
   const freedNow = had
     .filter(({ activatorPort }) => !inUse.has(activatorPort))
     .map(({ activatorPort }): FreedPort => ({ activatorPort, freedAt: now.toISOString() }));
-  const resting = (before?.freedPorts ?? []).filter((freed) => leftMs(freed, observed) > 0);
+  const resting = ((slice && tcpFrontOf(slice)?.freedPorts) ?? []).filter((freed) => leftMs(freed, observed) > 0);
   const freedPorts = [...resting, ...freedNow];
   const { name: sandboxName, uid: sandboxUid } = sandbox.metadata;
   return {
@@ -127,7 +147,7 @@ function allocate(
   };
 }
 
-const leftMs = ({ freedAt }: FreedPort, { now, quarantineMs }: ObservedFront): number =>
+const leftMs = ({ freedAt }: Pick<FreedPort, "freedAt">, { now, quarantineMs }: ObservedFront): number =>
   Date.parse(freedAt) + quarantineMs - now.getTime();
 
 function nextOver(freed: readonly FreedPort[], observed: ObservedFront): number | undefined {
@@ -136,9 +156,8 @@ function nextOver(freed: readonly FreedPort[], observed: ObservedFront): number 
 }
 
 function urgencyOf(before: EndpointSlice, next: EndpointSlice, front: TcpFront): Urgency {
-  const addresses = ({ endpoints }: EndpointSlice) => (endpoints ?? []).flatMap((endpoint) => endpoint.addresses);
-  const listed = new Set(addresses(next));
-  if (addresses(before).length === 0 && listed.size > 0) return "first";
-  if (!semanticallyEqual(frontOf(before)?.ports, front.ports)) return "first";
-  return addresses(before).every((address) => listed.has(address)) ? "refresh" : "removal";
+  const listed = new Set(addressesListedBy(next));
+  if (addressesListedBy(before).length === 0 && listed.size > 0) return "first";
+  if (!semanticallyEqual(tcpFrontOf(before)?.ports, front.ports)) return "first";
+  return addressesListedBy(before).every((address) => listed.has(address)) ? "refresh" : "removal";
 }

@@ -10,10 +10,10 @@ import {
   serviceNameLabel,
   type TcpFront,
   tcpFrontManager,
+  tcpFrontOf,
   tcpFrontSliceName,
 } from "../../api/tcp-front.ts";
 import type { Listed } from "./choose-endpoints.ts";
-import { frontOf } from "./front-of.ts";
 
 /** Where a slice leads, and in the name of which Service; without one it leads nowhere. */
 export interface Leading extends Listed {
@@ -69,7 +69,7 @@ const labelsOf = (service: string | undefined): Readonly<Record<string, string>>
 
 /** What this controller says in a slice, so that what a server or another writer adds is no difference. */
 export const ourPart = (slice: EndpointSlice): object => ({
-  front: frontOf(slice),
+  front: tcpFrontOf(slice),
   service: slice.metadata.labels?.[serviceNameLabel],
   endpoints: (slice.endpoints ?? []).map(({ addresses, conditions, targetRef }) => ({
     addresses,

@@ -1,7 +1,13 @@
 import { keyOf, type Stored } from "../../api/meta.ts";
-import { type EndpointSlice, type TcpFrontPort, tcpFrontPorts } from "../../api/tcp-front.ts";
+import {
+  type EndpointSlice,
+  olderFirst,
+  portsNamedBy,
+  type TcpFrontPort,
+  tcpFrontOf,
+  tcpFrontPorts,
+} from "../../api/tcp-front.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { frontOf } from "./front-of.ts";
 
 export interface PortLedgerOptions {
   readonly clock: Clock;
@@ -47,7 +53,7 @@ export class PortLedger {
   note(slice: Stored<EndpointSlice>): readonly string[] {
     const key = keyOf(slice);
     this.#remove(key);
-    const ports = portsOf(slice);
+    const ports = portsNamedBy(slice);
     this.#entries.set(key, { slice, ports });
     const others = new Set<string>();
     for (const port of ports) {
@@ -106,8 +112,11 @@ export class PortLedger {
   contested(key: string): ReadonlySet<number> {
     const entry = this.#entries.get(key);
     if (!entry) return new Set();
-    const olderHas = (port: number) =>
-      [...(this.#holders.get(port) ?? [])].some((other) => other !== key && this.#isOlder(other, entry.slice));
+    const isOlder = (other: string) => {
+      const holder = this.#entries.get(other);
+      return other !== key && holder !== undefined && olderFirst(holder.slice, entry.slice) < 0;
+    };
+    const olderHas = (port: number) => [...(this.#holders.get(port) ?? [])].some(isOlder);
     return new Set([...entry.ports].filter(olderHas));
   }
 
@@ -116,20 +125,12 @@ export class PortLedger {
     const nowMs = this.#clock.ticksMs();
     let quarantined = this.#vanishedUntilMs.values().reduce((sum, untilMs) => sum + Number(untilMs > nowMs), 0);
     for (const { slice, ports } of this.#entries.values()) {
-      const front = frontOf(slice);
+      const front = tcpFrontOf(slice);
       const inUse = front && front.freedAt === undefined ? front.ports.length : 0;
       allocated += inUse;
       quarantined += ports.size - inUse;
     }
     return { allocated, quarantined };
-  }
-
-  #isOlder(key: string, than: Stored<EndpointSlice>): boolean {
-    const one = this.#entries.get(key)?.slice.metadata;
-    const { creationTimestamp, uid } = than.metadata;
-    if (!one) return false;
-    const difference = Date.parse(one.creationTimestamp) - Date.parse(creationTimestamp);
-    return difference === 0 ? one.uid < uid : difference < 0;
   }
 
   #isFree(port: number): boolean {
@@ -157,16 +158,9 @@ export class PortLedger {
 
 /** Without what was freed before that moment. */
 function restingAfter({ slice, ports }: Entry, freedBeforeMs: number): readonly number[] {
-  const front = frontOf(slice);
+  const front = tcpFrontOf(slice);
   if (front?.freedAt !== undefined && Date.parse(front.freedAt) <= freedBeforeMs) return [];
   const over = (front?.freedPorts ?? []).filter(({ freedAt }) => Date.parse(freedAt) <= freedBeforeMs);
   const rested = new Set(over.map(({ activatorPort }) => activatorPort));
   return [...ports].filter((port) => !rested.has(port));
-}
-
-/** What a slice keeps from others. One that cannot be read keeps what it lists: somebody may be led there. */
-function portsOf(slice: Stored<EndpointSlice>): ReadonlySet<number> {
-  const front = frontOf(slice);
-  if (!front) return new Set((slice.ports ?? []).flatMap(({ port }) => port ?? []));
-  return new Set([...front.ports, ...(front.freedPorts ?? [])].map(({ activatorPort }) => activatorPort));
 }

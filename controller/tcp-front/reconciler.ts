@@ -1,7 +1,7 @@
 import type { Service } from "../../api/core.ts";
 import { keyFor, parseKey, type Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
-import { type EndpointSlice, endpointSliceType, usesTcpFront } from "../../api/tcp-front.ts";
+import { type EndpointSlice, endpointSliceType, sandboxUidOf, tcpFrontOf, usesTcpFront } from "../../api/tcp-front.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
@@ -11,11 +11,9 @@ import type { Outcome } from "../../lib/workers.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
 import { isFront } from "../sandbox/make-service.ts";
-import { frontPorts } from "../sandbox/service-ports.ts";
 import type { ActivatorFinder } from "../suspension/activators.ts";
 import type { Confirmer } from "./confirmer.ts";
-import { decide, type FrontAction } from "./decide.ts";
-import { frontOf } from "./front-of.ts";
+import { decide, type FrontAction, missingPorts } from "./decide.ts";
 import { exhausted, notWritten } from "./happenings.ts";
 import type { ObservedFront, SeenActivator } from "./observed-front.ts";
 import type { PortLedger } from "./port-ledger.ts";
@@ -72,7 +70,7 @@ export class TcpFrontReconciler {
   /** That very sandbox, if its Service is to lead to the activators. */
   #sandboxOf(key: string): Stored<Sandbox> | undefined {
     const { namespace, name } = parseKey(key);
-    const [sandbox] = this.#options.sandboxes.by("uid", name.slice(slicePrefix.length));
+    const [sandbox] = this.#options.sandboxes.by("uid", sandboxUidOf(name));
     if (!sandbox || sandbox.metadata.namespace !== namespace || sandbox.metadata.deletionTimestamp) return undefined;
     return usesTcpFront(sandbox.spec) ? sandbox : undefined;
   }
@@ -80,30 +78,18 @@ export class TcpFrontReconciler {
   #observe(key: string, sandbox: Stored<Sandbox> | undefined): ObservedFront {
     const { slices, services, ledger, clock, quarantineMs } = this.#options;
     const service = sandbox && services.get(keyFor(sandbox.metadata.namespace, sandbox.metadata.name));
+    const had = { slice: slices.get(key), reserved: ledger.reservedFor(key), contested: ledger.contested(key) };
     const isOwn = sandbox && service && ownershipOf(service, sandbox) === "owned" && isFront(service);
     return {
       now: clock.now(),
       quarantineMs,
       sandbox,
       hasService: isOwn === true && !service?.metadata.deletionTimestamp,
-      slice: slices.get(key),
-      reserved: ledger.reservedFor(key),
-      contested: ledger.contested(key),
-      freePorts: sandbox ? this.#freePorts(key, sandbox) : [],
-      activators: sandbox ? this.#activators(sandbox, slices.get(key)) : [],
+      ...had,
+      // As many as are missing: looking for them is dear when few are left.
+      freePorts: sandbox ? ledger.free(missingPorts(sandbox, had)) : [],
+      activators: sandbox ? this.#activators(sandbox, had.slice) : [],
     };
-  }
-
-  /** As many as are missing: looking for them is dear when few are left. */
-  #freePorts(key: string, sandbox: Stored<Sandbox>): readonly number[] {
-    const { slices, ledger } = this.#options;
-    const slice = slices.get(key);
-    const contested = ledger.contested(key);
-    const had = [...((slice && frontOf(slice)?.ports) ?? []), ...ledger.reservedFor(key)];
-    const kept = new Set(
-      had.filter(({ activatorPort }) => !contested.has(activatorPort)).map(({ containerPort }) => containerPort),
-    );
-    return ledger.free(frontPorts(sandbox.spec.podTemplate.spec).filter(({ port }) => !kept.has(port)).length);
   }
 
   #activators(
@@ -111,7 +97,7 @@ export class TcpFrontReconciler {
     slice: Stored<EndpointSlice> | undefined,
   ): readonly SeenActivator[] {
     const { finder, confirmer } = this.#options;
-    const ports = ((slice && frontOf(slice)?.ports) ?? []).map(({ activatorPort }) => activatorPort);
+    const ports = ((slice && tcpFrontOf(slice)?.ports) ?? []).map(({ activatorPort }) => activatorPort);
     return finder.known().flatMap(({ id, endpoint }): readonly SeenActivator[] => {
       if (!endpoint) return [];
       return [
@@ -125,9 +111,9 @@ export class TcpFrontReconciler {
 
   /** Has the activators asked about what the slice says: that is what they go by. */
   #listen(key: string, slice: Stored<EndpointSlice> | undefined): void {
-    const front = slice && !slice.metadata.deletionTimestamp ? frontOf(slice) : undefined;
+    const front = slice && !slice.metadata.deletionTimestamp ? tcpFrontOf(slice) : undefined;
     const ports = front && front.freedAt === undefined ? front.ports : [];
-    const uid = parseKey(key).name.slice(slicePrefix.length);
+    const uid = sandboxUidOf(parseKey(key).name);
     this.#options.confirmer.want(
       uid,
       ports.map(({ activatorPort }) => activatorPort),
@@ -210,7 +196,6 @@ export class TcpFrontReconciler {
   }
 }
 
-const slicePrefix = "tcp-front-";
 const retryMs = 50;
 
 const isNamespaceGone = (error: unknown): boolean =>

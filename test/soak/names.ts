@@ -1,11 +1,5 @@
 import type { Stored } from "../../api/meta.ts";
-import {
-  type EndpointSlice,
-  endpointSliceType,
-  managedByLabel,
-  tcpFrontManager,
-  tcpFrontOf,
-} from "../../api/tcp-front.ts";
+import { type EndpointSlice, endpointSliceType, tcpFrontOf, tcpFrontSelector } from "../../api/tcp-front.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { startInformer } from "../../kube/start-informer.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -25,7 +19,7 @@ export class Names implements AsyncDisposable {
   constructor(client: KubeClient) {
     this.#informer = startInformer<EndpointSlice, "sandbox">({
       ...{ client, type: endpointSliceType, namespace: home, clock: systemClock, log: silentLogger },
-      labelSelector: `${managedByLabel}=${tcpFrontManager}`,
+      labelSelector: tcpFrontSelector,
       indexes: { sandbox: (slice) => [tcpFrontOf(slice)?.sandboxName ?? ""] },
     });
   }
