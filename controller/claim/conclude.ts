@@ -1,6 +1,7 @@
 import { findCondition, withCondition, withoutCondition } from "../../api/conditions.ts";
 import type { Condition, Stored } from "../../api/meta.ts";
 import type { SandboxClaim, SandboxClaimStatus } from "../../api/sandbox-claim.ts";
+import { byCodeUnits } from "../../lib/by-code-units.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
 import { isExpired } from "./expiry.ts";
 import { claimExpired, finishedCondition, readyFact, type Seen } from "./ready-fact.ts";
@@ -46,7 +47,7 @@ function conditionsOf(ended: Seen): readonly Condition[] {
 }
 
 const sorted = (conditions: readonly Condition[]): readonly Condition[] =>
-  [...conditions].sort((a, b) => (a.type < b.type ? -1 : Number(a.type > b.type)));
+  [...conditions].sort((a, b) => byCodeUnits(a.type, b.type));
 
 const observationOf = ({ claim, now }: Pick<Seen, "claim" | "now">) => ({
   generation: claim.metadata.generation ?? 0,

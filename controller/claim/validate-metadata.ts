@@ -1,6 +1,7 @@
 import { safeToEvictAnnotation } from "../../api/keys.ts";
 import { isDnsSubdomain } from "../../api/names.ts";
 import type { SandboxClaimSpec } from "../../api/sandbox-claim.ts";
+import { byCodeUnits } from "../../lib/by-code-units.ts";
 import { ClaimProblem } from "./claim-problem.ts";
 
 /** What a claim may not say for the system. */
@@ -31,7 +32,7 @@ function refuseAny(
   checks: readonly Check[],
   allowedDomains: readonly string[],
 ): void {
-  for (const [key, value] of Object.entries(map ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [key, value] of Object.entries(map ?? {}).sort(([a], [b]) => byCodeUnits(a, b))) {
     for (const check of checks) {
       const refusal = check(key, value, allowedDomains);
       if (refusal) throw new ClaimProblem("InvalidMetadata", `invalid ${what} ${JSON.stringify(key)}: ${refusal}`);

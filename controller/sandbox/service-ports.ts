@@ -1,5 +1,6 @@
 import type { ContainerPort, PodSpec, ServicePort } from "../../api/core.ts";
 import { fallbackPort } from "../../api/default-port.ts";
+import { byCodeUnits } from "../../lib/by-code-units.ts";
 
 interface Wanted {
   readonly port: number;
@@ -17,7 +18,7 @@ export function servicePorts(spec: PodSpec): readonly ServicePort[] {
   const names = nameEach(wanted);
   return wanted
     .map(({ port, protocol }, at): ServicePort => ({ name: names[at] ?? "", port, protocol, targetPort: port }))
-    .sort((a, b) => a.port - b.port || compareText(a.protocol ?? "", b.protocol ?? ""));
+    .sort((a, b) => a.port - b.port || byCodeUnits(a.protocol ?? "", b.protocol ?? ""));
 }
 
 /** The ports of a Service that leads to the activators: they carry TCP, to what is declared or else where a sandbox listens. */
@@ -61,5 +62,3 @@ function freeName(base: string, taken: ReadonlySet<string>): string {
   for (let count = 2; taken.has(name); count += 1) name = `${base}-${count}`;
   return name;
 }
-
-const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,5 +1,6 @@
 import { isIPv6 } from "node:net";
 import type { Endpoint, EndpointPort, EndpointSlice, TcpFrontPort } from "../../api/tcp-front.ts";
+import { byCodeUnits } from "../../lib/by-code-units.ts";
 import type { SeenActivator } from "./observed-front.ts";
 
 type Family = Exclude<EndpointSlice["addressType"], "FQDN">;
@@ -41,7 +42,7 @@ function listing(ports: readonly TcpFrontPort[], activators: readonly SeenActiva
   if (carried.length === 0) return { endpoints: [], ports: [] };
   const able = activators.filter(({ listensOn }) => carried.every(({ activatorPort }) => listensOn.has(activatorPort)));
   return {
-    endpoints: able.map(endpointOf).sort((a, b) => compareText(a.addresses[0], b.addresses[0])),
+    endpoints: able.map(endpointOf).sort((a, b) => byCodeUnits(a.addresses[0] ?? "", b.addresses[0] ?? "")),
     ports: carried.map(({ name, activatorPort: port }) => ({ name, port, protocol: "TCP" })),
   };
 }
@@ -53,5 +54,3 @@ function endpointOf({ endpoint: { address, pod } }: SeenActivator): Endpoint {
     ...(pod && { targetRef: { kind: "Pod", ...pod } }),
   };
 }
-
-const compareText = (a = "", b = ""): number => (a < b ? -1 : a > b ? 1 : 0);

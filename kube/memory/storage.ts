@@ -1,4 +1,5 @@
 import { type KubeObject, keyFor, keyOf, type Stored } from "../../api/meta.ts";
+import { byCodeUnits } from "../../lib/by-code-units.ts";
 import { deepFreeze } from "./json-values.ts";
 
 /** An object as it is stored: frozen, shared by all readers, and encoded once for all of them. */
@@ -189,5 +190,3 @@ function entryAt(object: KubeObject, version: number): Entry {
   // Whoever writes has given it a name, a uid and a creation time by now.
   return { object: deepFreeze(stored) as Stored<KubeObject>, json: JSON.stringify(stored) };
 }
-
-const byCodeUnits = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0);

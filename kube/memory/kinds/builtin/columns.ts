@@ -1,4 +1,5 @@
 import type { KubeObject } from "../../../../api/meta.ts";
+import { byCodeUnits } from "../../../../lib/by-code-units.ts";
 import type { Column } from "../../served-kind.ts";
 import { ageSince } from "../age.ts";
 
@@ -30,7 +31,7 @@ export const orNone = (text: string | undefined): string => text || "<none>";
 export const keyValues = (labels: Readonly<Record<string, string>> | undefined): string =>
   orNone(
     Object.entries(labels ?? {})
-      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .sort(([a], [b]) => byCodeUnits(a, b))
       .map(([key, value]) => `${key}=${value}`)
       .join(","),
   );
