@@ -67,8 +67,7 @@ export class AccessLog implements Disposable {
         `,"status":${ended.status},"duration_ms":${rounded(durationMs)},"client_ip":${text(head.peer)}` +
         `,"host":${text(head.host)},"sandbox_id":${header("x-sandbox-id")}` +
         `,"sandbox_namespace":${header("x-sandbox-namespace")},"bytes_out":${ended.bytesOut}` +
-        `,"user_agent":${header("user-agent")}${reason === undefined ? "" : `,"reason":${text(reason)}`}` +
-        `${wake ? `,"wake":${JSON.stringify(wake)}` : ""},"msg":"request"}\n`,
+        `,"user_agent":${header("user-agent")}${whyAndHow(reason, wake)},"msg":"request"}\n`,
     );
   }
 
@@ -77,8 +76,7 @@ export class AccessLog implements Disposable {
     this.#put(
       `,"sandbox_namespace":${text(namespace)},"sandbox_id":${text(sandbox)},"port":${port},"client_ip":${text(peer)}` +
         `,"duration_ms":${rounded(entry.durationMs)},"bytes_in":${entry.bytesIn},"bytes_out":${entry.bytesOut}` +
-        `,"outcome":${text(outcome)}${reason === undefined ? "" : `,"reason":${text(reason)}`}${wake ? `,"wake":${JSON.stringify(wake)}` : ""}` +
-        `,"msg":"connection"}\n`,
+        `,"outcome":${text(outcome)}${whyAndHow(reason, wake)},"msg":"connection"}\n`,
     );
   }
 
@@ -120,5 +118,8 @@ interface LoggerInners {
   readonly [symbols.streamSym]: { write(lines: string): void };
 }
 
+/** Why it was refused and how it woke, where it was and did. */
+const whyAndHow = (reason: string | undefined, wake: WakeTimeline | undefined) =>
+  `${reason === undefined ? "" : `,"reason":${text(reason)}`}${wake ? `,"wake":${JSON.stringify(wake)}` : ""}`;
 const rounded = (ms: number) => Math.round(ms * 1000) / 1000;
 const text = (value: string) => JSON.stringify(value.length > longestValue ? value.slice(0, longestValue) : value);
