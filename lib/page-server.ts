@@ -5,6 +5,7 @@ import type { SecureVersion } from "node:tls";
 import type { BindAddress } from "./bind-address.ts";
 import { keepShowing, type ShownCertificates, secretsOf } from "./certificate-source.ts";
 import type { Running } from "./lifecycle.ts";
+import { listen } from "./listen.ts";
 import type { Logger } from "./log.ts";
 
 export interface Page {
@@ -51,12 +52,15 @@ export async function startPageServer(options: PageServerOptions): Promise<PageS
   const { name, address, tls } = options;
   const answer = (request: IncomingMessage, response: ServerResponse) => void serve(request, response, options);
   const { server, following } = tls ? createSecure(tls, answer) : createPlain(answer);
-  await listen(server, name, address);
+  const { host, port } = address;
+  const where = await listen(server, address).catch((cause: Error) => {
+    throw new Error(`cannot serve ${name} on ${host ?? ""}:${port}: ${cause.message}`, { cause });
+  });
   const failed = new Promise<never>((_, reject) => server.once("error", reject));
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
     failed,
-    url: urlOf(server.address() as AddressInfo, tls ? "https" : "http"),
+    url: urlOf(where, tls ? "https" : "http"),
     async [Symbol.asyncDispose]() {
       following?.[Symbol.dispose]();
       server.closeAllConnections();
@@ -92,15 +96,6 @@ async function serve(request: IncomingMessage, response: ServerResponse, { pages
     log.error({ err, path }, "a page could not be made");
     return say({ status: 500, contentType: "text/plain", body: "internal error\n" });
   }
-}
-
-function listen(server: Server, name: string, { host, port }: BindAddress): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (cause) => {
-      reject(new Error(`cannot serve ${name} on ${host ?? ""}:${port}: ${cause.message}`, { cause }));
-    });
-    server.listen({ port, ...(host !== undefined && { host }) }, resolve);
-  });
 }
 
 /** A URL at which a server on this machine is reached. */

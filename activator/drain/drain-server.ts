@@ -1,6 +1,5 @@
 import { createServer as createPlainServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import {
   drainPaths,
   listeningPortsLimit,
@@ -11,6 +10,7 @@ import {
 } from "../../api/drain-protocol.ts";
 import type { BindAddress } from "../../lib/bind-address.ts";
 import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificate-source.ts";
+import { listen } from "../../lib/listen.ts";
 import type { DrainDesk } from "./drain-desk.ts";
 
 export interface DrainServerOptions {
@@ -52,14 +52,12 @@ export async function startDrainServer(options: DrainServerOptions): Promise<Dra
   const server = certificates
     ? createTlsServer({ ...timeouts, ...mutualTls, ...secretsOf(certificates) }, answer)
     : createPlainServer(timeouts, answer);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ port: address.port, ...(address.host !== undefined && { host: address.host }) }, () => resolve());
-  });
+  const { port } = await listen(server, address);
+  server.on("error", () => {}); // one connection that could not be accepted; the next may be
   const following =
     certificates && "setSecureContext" in server ? keepShowing(server, certificates, mutualTls) : undefined;
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     async [Symbol.asyncDispose]() {
       following?.[Symbol.dispose]();
       await close(server);

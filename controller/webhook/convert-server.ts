@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import { createServer, type Server } from "node:https";
-import type { AddressInfo } from "node:net";
+import { createServer } from "node:https";
 import type { Registry } from "prom-client";
 import { convertReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
 import type { ConvertibleKind } from "../../api/conversion/convert.ts";
 import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificate-source.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Running } from "../../lib/lifecycle.ts";
+import { listen } from "../../lib/listen.ts";
 import type { Logger } from "../../lib/log.ts";
 import { BodyBudget, BodyRefused } from "./body-budget.ts";
 import { IgnoredStates } from "./ignored-states.ts";
@@ -68,12 +68,14 @@ export async function startConvertServer({
   // A client that breaks off its handshake is no news.
   server.on("tlsClientError", (err) => log.debug({ err }, "a TLS handshake with the webhook failed"));
   const following = keepShowing(server, certificates);
-  await listen(server, port);
+  const where = await listen(server, { host: undefined, port }).catch((cause: Error) => {
+    throw new Error(`cannot serve the conversion webhook on :${port}: ${cause.message}`, { cause });
+  });
   const failed = new Promise<never>((_, reject) => server.once("error", reject));
   failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
     failed,
-    port: (server.address() as AddressInfo).port,
+    port: where.port,
     async [Symbol.asyncDispose]() {
       following[Symbol.dispose]();
       leaving = true;
@@ -120,13 +122,4 @@ function parseJson(text: string): unknown {
   } catch (cause) {
     throw new NoConversionReview("the body is no JSON", { cause });
   }
-}
-
-function listen(server: Server, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (cause) => {
-      reject(new Error(`cannot serve the conversion webhook on :${port}: ${cause.message}`, { cause }));
-    });
-    server.listen({ port }, resolve);
-  });
 }

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import type { Running } from "../../lib/lifecycle.ts";
+import { listen } from "../../lib/listen.ts";
 import type { Logger } from "../../lib/log.ts";
 import { openDataDir } from "./data-dir.ts";
 import { readTarget, refusalAnswer, send, streaming } from "./exchange.ts";
@@ -65,8 +65,7 @@ export async function startMemoryApiServer(options: MemoryApiOptions): Promise<M
   const world = cleanup.use(startWorld({ clock, log, kinds, dataDir }));
   const server = tls ? createTlsServer({ ...httpLimits, ...tls }) : createServer(httpLimits);
   server.maxConnections = connectionsMax;
-  await listen(server, host, options.port);
-  const { port } = server.address() as AddressInfo;
+  const { port } = await listen(server, { host, port: options.port });
 
   const maxBodyBytes = options.maxBodyBytes ?? defaultBodyBytesMax;
   const services: Services = {
@@ -103,16 +102,6 @@ async function serve(request: IncomingMessage, response: ServerResponse, service
     if (response.headersSent) return void response.destroy();
     send(exchange, refusalAnswer(error instanceof StatusError ? error : internalError("the log says more")));
   }
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
 }
 
 function close(server: Server): Promise<void> {

@@ -1,0 +1,14 @@
+import { once } from "node:events";
+import type { AddressInfo, Server } from "node:net";
+import type { BindAddress } from "./bind-address.ts";
+
+/**
+ * Listens, and returns where: the port is another one where any was asked for.
+ *
+ * @throws Error as the system says it: EADDRINUSE, EADDRNOTAVAIL, EACCES.
+ */
+export async function listen(server: Server, { host, port }: BindAddress): Promise<AddressInfo> {
+  server.listen({ port, ...(host !== undefined && { host }) });
+  await once(server, "listening");
+  return server.address() as AddressInfo;
+}
