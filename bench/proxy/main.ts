@@ -7,7 +7,7 @@ import { defaultCacheDirectory, findOrBuild } from "../../tools/build-tool.ts";
 import { heldMax, measureHeld } from "./held.ts";
 import { measureLatency } from "./latency.ts";
 import { type Load, runLoad } from "./load.ts";
-import { cpuSeconds } from "./process-cost.ts";
+import { cpuTimeOf } from "./process-cost.ts";
 import { runRawClient } from "./raw-client-process.ts";
 import { type Running, startBackends, startWorld, subjects } from "./subjects.ts";
 import { type Measurement, report } from "./table.ts";
@@ -18,7 +18,7 @@ const { values } = parseArgs({
   options: {
     rounds: { type: "string", default: "3" },
     seconds: { type: "string", default: "4" },
-    proxies: { type: "string", default: Object.keys(subjects).join(",") },
+    proxies: { type: "string", default: "rouse,nginx,haproxy,node:http,http-proxy" },
     only: { type: "string" },
   },
 });
@@ -90,13 +90,26 @@ async function measure(scenario: string, { pid }: Running): Promise<Omit<Measure
     return { p50, p99, failures: missed };
   }
   const load = loads[scenario];
-  if (load) {
-    await runLoad(load, 1, directory); // connections to all whom it asks are warm, whatever came before
-    const before = cpuSeconds(pid);
-    const { requests, seconds: took, failures } = await runLoad(load, seconds, directory);
-    return { perSecond: requests / took, perCpuSecond: requests / (cpuSeconds(pid) - before), failures };
-  }
-  const before = cpuSeconds(pid);
-  const { messages, seconds: took } = await runRawClient("echo", seconds);
-  return { perSecond: messages / took, perCpuSecond: messages / (cpuSeconds(pid) - before), failures: 0 };
+  if (load) await runLoad(load, 1, directory); // connections to all whom it asks are warm, whatever came before
+  const before = cpuTimeOf(pid);
+  const { count, took, failures } = load ? await carry(load) : await echo();
+  const after = cpuTimeOf(pid);
+  const cpuSeconds = after.all - before.all;
+  return {
+    perSecond: count / took,
+    perCpuSecond: count / cpuSeconds,
+    cpuUs: (cpuSeconds / count) * 1e6,
+    kernelUs: ((after.kernel - before.kernel) / count) * 1e6,
+    failures,
+  };
+}
+
+async function carry(load: Load) {
+  const { requests: count, seconds: took, failures } = await runLoad(load, seconds, directory);
+  return { count, took, failures };
+}
+
+async function echo() {
+  const { messages: count, seconds: took } = await runRawClient("echo", seconds);
+  return { count, took, failures: 0 };
 }

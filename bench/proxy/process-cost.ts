@@ -3,13 +3,24 @@ import { readdirSync, readFileSync } from "node:fs";
 /** Linux counts CPU time in steps of 10 ms. */
 const ticksPerSecond = 100;
 
-/** CPU seconds that a process and all that it started have used so far. */
-export function cpuSeconds(pid: number): number {
-  return treeOf(pid).reduce((sum, each) => {
-    const fields = statOf(each);
-    return sum + (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / ticksPerSecond;
-  }, 0);
+/** CPU time in seconds; `kernel` is the part of `all` that system calls took. */
+export interface CpuTime {
+  readonly all: number;
+  readonly kernel: number;
 }
+
+/** What a process and all that it started have used so far. */
+export function cpuTimeOf(pid: number): CpuTime {
+  let [user, kernel] = [0, 0];
+  for (const fields of treeOf(pid).map(statOf)) {
+    user += Number(fields[11] ?? 0) / ticksPerSecond;
+    kernel += Number(fields[12] ?? 0) / ticksPerSecond;
+  }
+  return { all: user + kernel, kernel };
+}
+
+/** CPU seconds that a process and all that it started have used so far. */
+export const cpuSeconds = (pid: number): number => cpuTimeOf(pid).all;
 
 /** Bytes of memory that a process has in use, shared pages included. */
 export function residentBytes(pid: number): number {

@@ -21,9 +21,15 @@ export interface Surroundings {
   readonly api: string;
 }
 
+const ownTree = join(import.meta.dirname, "..", "..");
+
 /** What is measured. Each has a core of its own, an access log in a file, and warm connections behind it. */
 export const subjects: Readonly<Record<string, (around: Surroundings) => Promise<Running>>> = {
-  rouse: startActivator,
+  rouse: (around) => startActivator(around, ownTree),
+  /** The activator of another tree, to compare a change with what was before it. */
+  before: (around) => startActivator(around, process.env["BEFORE_AT"] ?? ownTree),
+  /** What Node itself takes to pass bytes on: every proxy written in it costs more. */
+  relay: ({ directory }) => startNode(directory, "relay.ts", [], cores.proxy, ports.proxy),
   nginx: ({ directory }) => startNginx(directory, "proxy", nginxProxy(directory), cores.proxy, ports.proxy),
   haproxy: startHaproxy,
   "node:http": ({ directory }) => startNode(directory, "node-http-proxy.ts", [], cores.proxy, ports.proxy),
@@ -55,7 +61,7 @@ export async function startWorld(): Promise<Running & { readonly url: string }> 
   return { url: String(line).trim(), ...running(child) };
 }
 
-function startActivator({ directory, api }: Surroundings): Promise<Running> {
+function startActivator({ directory, api }: Surroundings, tree: string): Promise<Running> {
   const cluster = { name: "bench", cluster: { server: api } };
   const context = { name: "bench", context: { cluster: "bench", user: "bench" } };
   const users = [{ name: "bench", user: {} }];
@@ -70,7 +76,7 @@ function startActivator({ directory, api }: Surroundings): Promise<Running> {
     ...["--held-max-total=20000", "--held-max-per-namespace=20000", "--held-max-per-sandbox=20000"],
     ...["--drain-settle=0s", "--shutdown-timeout=0s"],
   ];
-  const program = join(import.meta.dirname, "..", "..", "activator", "main.ts");
+  const program = join(tree, "activator", "main.ts");
   return startNode(directory, program, flags, cores.proxy, ports.ops);
 }
 

@@ -4,6 +4,9 @@ export interface Measurement {
   readonly perSecond?: number;
   /** For each second of CPU time that the proxy used. */
   readonly perCpuSecond?: number;
+  /** Microseconds of CPU time for each, and the kernel's part of them. */
+  readonly cpuUs?: number;
+  readonly kernelUs?: number;
   /** Milliseconds. */
   readonly p50?: number;
   readonly p99?: number;
@@ -14,7 +17,16 @@ export interface Measurement {
   readonly failures: number;
 }
 
-type Figure = "perSecond" | "perCpuSecond" | "p50" | "p99" | "kibibytesEach" | "releasedMs" | "blockedMs";
+type Figure =
+  | "perSecond"
+  | "perCpuSecond"
+  | "cpuUs"
+  | "kernelUs"
+  | "p50"
+  | "p99"
+  | "kibibytesEach"
+  | "releasedMs"
+  | "blockedMs";
 
 /** Medians over the rounds, as Markdown: how many a second, how many for each CPU second, how long each took. */
 export function report(measurements: readonly Measurement[]): string {
@@ -41,6 +53,10 @@ export function report(measurements: readonly Measurement[]): string {
     return [
       row(", per second", (all) => withFailures(all, whole(medianOf(all, "perSecond")))),
       row(", per CPU second", (all) => whole(medianOf(all, "perCpuSecond"))),
+      row(
+        ", CPU µs each (kernel)",
+        (all) => `${fixed(medianOf(all, "cpuUs"), 1)} (${fixed(medianOf(all, "kernelUs"), 1)})`,
+      ),
     ];
   });
   return [`| | ${proxies.join(" | ")} |`, `| --- |${proxies.map(() => " ---: |").join("")}`, ...rows, ""].join("\n");
