@@ -41,6 +41,10 @@ const requestRules: ReadonlyMap<string, Rule> = new Map([
 
 const responseDrops: ReadonlySet<string> = new Set(hopByHop);
 
+/** All others always go through. */
+export const requestHeadersWithRules: readonly string[] = [...requestRules.keys()];
+export const responseHeadersWithRules: readonly string[] = [...responseDrops, "trailer"];
+
 /** A `Connection` header may not strip what says where a message goes or where it ends. */
 const notForConnectionToStrip = new Set(["host", "content-length"]);
 

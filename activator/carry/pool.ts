@@ -25,6 +25,8 @@ export class Pool {
   readonly #sweep: Sweep;
   readonly #longest: number;
   readonly #pods = new Map<string, Map<number, Idle[]>>();
+  /** One for each connection, idle or not: many rest a thousand times. */
+  readonly #entries = new WeakMap<WireSocket, Idle>();
 
   /** `longest`: idle connections for each port of a Pod; 0 means that none is kept. */
   constructor(longest: number, clock: Clock) {
@@ -42,8 +44,9 @@ export class Pool {
     for (let at = idle.length - 1; at >= 0; at -= 1) {
       const candidate = idle[at];
       if (!candidate?.isSafe(head.method, nowMs)) continue;
-      idle.splice(at, 1);
-      this.#sweep.remove(candidate);
+      candidate.isIdle = false;
+      if (at === idle.length - 1) idle.pop();
+      else idle.splice(at, 1);
       return candidate.socket;
     }
     return undefined;
@@ -54,9 +57,8 @@ export class Pool {
     const idle = this.#idleOf(place);
     const lifeMs = Math.min(saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare, longestLifeMs);
     if (!isUsable(socket) || idle.length >= this.#longest || lifeMs <= 0) return void socket.destroy();
-    const entry = new Idle(socket, this.#clock.ticksMs() + lifeMs, saidMs !== undefined, () =>
-      this.#forget(place, entry),
-    );
+    const entry = this.#entryOf(socket, place);
+    entry.rest(this.#clock.ticksMs() + lifeMs, saidMs !== undefined);
     idle.push(entry);
     this.#sweep.add(entry);
     socket.resume(); // reading shows the far side's close
@@ -85,9 +87,25 @@ export class Pool {
 
   #idleOf({ podUid, port }: Place): Idle[] {
     const ports = this.#pods.get(podUid) ?? new Map<number, Idle[]>();
+    if (ports.size === 0) this.#pods.set(podUid, ports);
     const idle = ports.get(port) ?? [];
-    if (idle.length === 0) this.#pods.set(podUid, ports.set(port, idle));
+    if (idle.length === 0) ports.set(port, idle);
     return idle;
+  }
+
+  #entryOf(socket: WireSocket, place: Place): Idle {
+    const known = this.#entries.get(socket);
+    if (known) return known;
+    const entry = new Idle(socket, place, this);
+    this.#entries.set(socket, entry);
+    return entry;
+  }
+
+  /** It has been taken, or its time is over. */
+  leave(entry: Idle): void {
+    if (!entry.isIdle) return this.#sweep.remove(entry);
+    entry.socket.destroy();
+    this.#forget(entry.place, entry);
   }
 
   #forget({ podUid, port }: Place, entry: Idle): void {
@@ -105,16 +123,24 @@ export class Pool {
 
 class Idle implements Watched {
   sweepIndex = -1;
+  /** It stays in the sweep while it is in use, until the next look: most are back by then. */
+  isIdle = true;
   readonly socket: WireSocket;
-  readonly #untilMs: number;
-  readonly #said: boolean;
-  readonly #forget: () => void;
+  readonly place: Place;
+  readonly #pool: Pick<Pool, "leave">;
+  #untilMs = 0;
+  #said = false;
 
-  constructor(socket: WireSocket, untilMs: number, said: boolean, forget: () => void) {
+  constructor(socket: WireSocket, place: Place, pool: Pick<Pool, "leave">) {
     this.socket = socket;
+    this.place = place;
+    this.#pool = pool;
+  }
+
+  rest(untilMs: number, said: boolean): void {
+    this.isIdle = true;
     this.#untilMs = untilMs;
     this.#said = said;
-    this.#forget = forget;
   }
 
   // Silence about its timeout is doubt, and in doubt only what does no harm goes out.
@@ -123,9 +149,7 @@ class Idle implements Watched {
   }
 
   check(nowMs: number): void {
-    if (isUsable(this.socket) && nowMs < this.#untilMs) return;
-    this.socket.destroy();
-    this.#forget();
+    if (!this.isIdle || !isUsable(this.socket) || nowMs >= this.#untilMs) this.#pool.leave(this);
   }
 }
 

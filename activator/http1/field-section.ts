@@ -1,11 +1,10 @@
-import { equalsIgnoringCase } from "./byte-classes.ts";
-
 /** How many numbers describe one field: where its name and its trimmed value start and end. */
 export const marksPerField = 4;
 
 /**
- * The fields of a head or of trailers, in order, as places in the bytes they were read from: strings are made when they
- * are asked for. It is valid until its reader is pushed again or the bytes are written over; `keep` makes one that stays.
+ * The fields of a head or of trailers, in order, as places in the bytes they were read from. All strings are cut from
+ * one that is made when the first is asked for: each way from bytes to a string costs as much as reading a short head.
+ * It is valid until its reader is pushed again or the bytes are written over; `keep` makes one that stays.
  */
 export class FieldSection {
   bytes: Buffer = noBytes;
@@ -17,6 +16,8 @@ export class FieldSection {
   marks: number[] = [];
   /** True when nobody else writes to `bytes`. */
   ownsBytes = false;
+  /** The whole section, one character per byte; undefined until it is asked for. */
+  #whole: string | undefined;
 
   /** The name as it was written, `index` from 0 to `fieldCount - 1`. */
   name(index: number): string {
@@ -38,7 +39,8 @@ export class FieldSection {
   }
 
   isNamed(index: number, lowerCaseName: string): boolean {
-    return equalsIgnoringCase(this.bytes, this.mark(index, 0), this.mark(index, 1), lowerCaseName);
+    if (this.mark(index, 1) - this.mark(index, 0) !== lowerCaseName.length) return false;
+    return this.name(index).toLowerCase() === lowerCaseName;
   }
 
   /** Every value under the name, joined as RFC 9110 5.3 allows; undefined when there is none. */
@@ -57,7 +59,18 @@ export class FieldSection {
   }
 
   text(start: number, end: number): string {
-    return this.bytes.toString("latin1", start, end);
+    if (this.end === this.start) return this.bytes.toString("latin1", start, end); // not at its end yet
+    return this.#wholeText().slice(start - this.start, end - this.start);
+  }
+
+  /** One byte of a section that is whole. */
+  code(at: number): number {
+    return this.#wholeText().charCodeAt(at - this.start);
+  }
+
+  #wholeText(): string {
+    this.#whole ??= this.bytes.toString("latin1", this.start, this.end);
+    return this.#whole;
   }
 
   /** Forgets the last section and begins one at `start`. */
@@ -67,21 +80,18 @@ export class FieldSection {
     this.end = start;
     this.fieldCount = 0;
     this.ownsBytes = ownsBytes;
+    this.#whole = undefined;
   }
 
-  /** Makes this a copy of another section, with bytes of its own that start at 0. Returns how far every place moved. */
-  protected copyFrom(other: FieldSection): number {
-    const moved = other.start;
-    this.bytes = Buffer.allocUnsafe(other.end - other.start);
-    other.bytes.copy(this.bytes, 0, other.start, other.end);
-    this.start = 0;
-    this.end = other.end - moved;
+  /** Makes this a copy of another section that is whole, as text alone. */
+  protected copyFrom(other: FieldSection): void {
+    this.start = other.start;
+    this.end = other.end;
+    this.#whole = other.text(other.start, other.end);
     this.fieldCount = other.fieldCount;
     this.ownsBytes = true;
     // Of the very length: a list that grows by pushing keeps room for more, which a kept head never has.
     this.marks = other.marks.slice(0, other.fieldCount * marksPerField);
-    for (let i = 0; i < this.marks.length; i++) this.marks[i] = (this.marks[i] as number) - moved;
-    return moved;
   }
 }
 

@@ -47,17 +47,17 @@ export class RequestHead extends FieldSection {
     return this.minorVersion === 1 && this.facts.hasUpgrade && this.facts.has(connectionOption.upgrade);
   }
 
-  /** A copy with bytes of its own, for as long as one likes. */
+  /** A copy that does not need the bytes, for as long as one likes. */
   keep(): RequestHead {
     const kept = new RequestHead();
-    const moved = kept.copyFrom(this);
+    kept.copyFrom(this);
     kept.method = this.method;
     kept.minorVersion = this.minorVersion;
     kept.form = this.form;
-    kept.targetStart = this.targetStart - moved;
-    kept.targetEnd = this.targetEnd - moved;
-    kept.authorityStart = this.authorityStart - moved;
-    kept.authorityEnd = this.authorityEnd - moved;
+    kept.targetStart = this.targetStart;
+    kept.targetEnd = this.targetEnd;
+    kept.authorityStart = this.authorityStart;
+    kept.authorityEnd = this.authorityEnd;
     kept.framing = this.framing;
     kept.keepsAlive = this.keepsAlive;
     kept.facts.copyFrom(this.facts);

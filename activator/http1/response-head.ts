@@ -27,14 +27,14 @@ export class ResponseHead extends FieldSection {
     return this.status < 200 && this.status !== 101;
   }
 
-  /** A copy with bytes of its own, for as long as one likes. */
+  /** A copy that does not need the bytes, for as long as one likes. */
   keep(): ResponseHead {
     const kept = new ResponseHead();
-    const moved = kept.copyFrom(this);
+    kept.copyFrom(this);
     kept.minorVersion = this.minorVersion;
     kept.status = this.status;
-    kept.reasonStart = this.reasonStart - moved;
-    kept.reasonEnd = this.reasonEnd - moved;
+    kept.reasonStart = this.reasonStart;
+    kept.reasonEnd = this.reasonEnd;
     kept.framing = this.framing;
     kept.keepsAlive = this.keepsAlive;
     kept.facts.copyFrom(this.facts);

@@ -122,4 +122,13 @@ interface LoggerInners {
 const whyAndHow = (reason: string | undefined, wake: WakeTimeline | undefined) =>
   `${reason === undefined ? "" : `,"reason":${text(reason)}`}${wake ? `,"wake":${JSON.stringify(wake)}` : ""}`;
 const rounded = (ms: number) => Math.round(ms * 1000) / 1000;
-const text = (value: string) => JSON.stringify(value.length > longestValue ? value.slice(0, longestValue) : value);
+
+/** As JSON. Hardly any value has anything to escape, and looking for that costs less than having it done. */
+function text(value: string): string {
+  const short = value.length > longestValue ? value.slice(0, longestValue) : value;
+  for (let at = 0; at < short.length; at += 1) if (!isPlain(short.charCodeAt(at))) return JSON.stringify(short);
+  return `"${short}"`;
+}
+
+/** Visible ASCII and the space, but for the quote and the backslash. */
+const isPlain = (code: number) => code >= 0x20 && code < 0x7f && code !== 0x22 && code !== 0x5c;

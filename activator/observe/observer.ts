@@ -58,26 +58,26 @@ export class Story extends WakeRecord {
   decided(authorize: () => Allowed): Allowed {
     try {
       const allowed = authorize();
-      this.#options.requests.decided(this.#namespace, "allow");
+      this.#options.requests.decided(this.#namespace(), "allow");
       return allowed;
     } catch (error) {
-      this.#options.requests.decided(this.#namespace, "deny");
+      this.#options.requests.decided(this.#namespace(), "deny");
       throw error;
     }
   }
 
   dialFailed(_error: DialError): void {
-    this.#options.requests.retried(this.#namespace);
+    this.#options.requests.retried(this.#namespace());
   }
 
   refused(error: ActivatorError): void {
     const { requests, log } = this.#options;
     this.#reason = error.code;
     requests.refused(error.code);
-    if (error.code === "SandboxSlow") requests.upstreamFailed(this.#namespace, "timeout");
-    if (error.code === "ConnectFailed") requests.upstreamFailed(this.#namespace, "dial");
-    if (error.code === "ResponseLost") requests.upstreamFailed(this.#namespace, "eof");
-    if (error.code === "UnaskedUpgrade") requests.upstreamFailed(this.#namespace, "other");
+    if (error.code === "SandboxSlow") requests.upstreamFailed(this.#namespace(), "timeout");
+    if (error.code === "ConnectFailed") requests.upstreamFailed(this.#namespace(), "dial");
+    if (error.code === "ResponseLost") requests.upstreamFailed(this.#namespace(), "eof");
+    if (error.code === "UnaskedUpgrade") requests.upstreamFailed(this.#namespace(), "other");
     if (error.code === "Unexpected") log.error({ err: error.cause }, "a request failed unforeseen");
     else if (error.cause) log.warn({ err: error.cause, reason: error.code }, "a request was not carried");
   }
@@ -90,12 +90,12 @@ export class Story extends WakeRecord {
     const { requests, clock, accessLog } = this.#options;
     const { head, seenMs } = this.#incoming;
     const durationMs = clock.ticksMs() - seenMs;
-    requests.ended(head.method, ended.status, this.#namespace, durationMs / 1000);
+    requests.ended(head.method, ended.status, this.#namespace(), durationMs / 1000);
     const wake = this.wakeEnded(this.#reason === "ClientGone" ? "clientLeft" : "refused");
     accessLog?.add({ head, ended, durationMs, reason: this.#reason, wake });
   }
 
-  get #namespace(): string {
+  #namespace(): string {
     if (this.#knownNamespace !== undefined || !this.#routed) return this.#knownNamespace ?? "-";
     const { namespace, name } = this.#routed;
     if (!this.#options.knowsSandbox(namespace, name)) return "-";

@@ -87,7 +87,11 @@ export function lookNow(
   const sandbox = cluster.sandbox(to.namespace, to.name);
   const { allowLoopbackPodIp, unschedulableGraceMs } = options;
   return look({
-    ...{ routed: to, sandbox, firstUid: firstUid ?? to.uid, allowLoopbackPodIp, unschedulableGraceMs },
+    routed: to,
+    sandbox,
+    firstUid: firstUid ?? to.uid,
+    allowLoopbackPodIp,
+    unschedulableGraceMs,
     pod: sandbox && cluster.podOf(sandbox),
     bonds: book.of(sandbox?.metadata.uid ?? ""),
     ignored: isIgnored(head, sandbox?.spec.autoSuspension),

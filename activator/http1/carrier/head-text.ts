@@ -2,8 +2,11 @@ import {
   type ForwardRules,
   keepsRequestHeader,
   keepsResponseHeader,
+  requestHeadersWithRules,
+  responseHeadersWithRules,
   strippedByConnection,
 } from "../../carry/forward-headers.ts";
+import { FieldNames } from "../field-names.ts";
 import type { FieldSection } from "../field-section.ts";
 import type { ClientRequest } from "../front/client-request.ts";
 import { connectionOption, type MessageFacts } from "../message-facts.ts";
@@ -14,6 +17,9 @@ export interface RequestRules extends Pick<ForwardRules, "byHost" | "consumesAut
   readonly authority: string;
 }
 
+const requestNames = new FieldNames(requestHeadersWithRules);
+const responseNames = new FieldNames(responseHeadersWithRules);
+
 /** The head that a sandbox gets: the client's lines as they came, less and plus what spec router 8 says. */
 export function requestText(
   request: ClientRequest,
@@ -22,7 +28,7 @@ export function requestText(
   const { wire, method, target, host, upgrade, peer, scheme } = request;
   const chunked = wire.facts.isChunked;
   const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked };
-  const lines = keptLines(wire, wire.facts, (name) => keepsRequestHeader(name, rules));
+  const lines = keptLines(wire, wire.facts, requestNames, (name) => keepsRequestHeader(name, rules));
   return (
     `${method} ${target} HTTP/1.1\r\nHost: ${byHost ? host : authority}\r\n${lines}` +
     `X-Forwarded-For: ${peer}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: ${scheme}\r\n` +
@@ -43,28 +49,33 @@ export type ResponseFraming =
 export function responseText(head: ResponseHead, framing: ResponseFraming, connectionLine: string): string {
   const chunked = framing === "chunked" || (framing === "same" && head.facts.isChunked);
   const keepsTrailer = framing === "same" && head.framing === "chunked";
-  const lines = keptLines(head, head.facts, (name) => keepsResponseHeader(name, keepsTrailer));
+  const lines = keptLines(head, head.facts, responseNames, (name) => keepsResponseHeader(name, keepsTrailer));
   return `HTTP/1.1 ${head.status} ${head.reason}\r\n${lines}${chunked ? "Transfer-Encoding: chunked\r\n" : ""}${connectionLine}\r\n`;
 }
 
 /** The head of a 101. */
 export function switchText(head: ResponseHead): string {
-  const lines = keptLines(head, head.facts, (name) => keepsResponseHeader(name, false));
+  const lines = keptLines(head, head.facts, responseNames, (name) => keepsResponseHeader(name, false));
   const protocol = head.valueOf("upgrade");
   const upgrade = protocol === undefined ? "" : `Upgrade: ${protocol}\r\n`;
   return `HTTP/1.1 101 ${head.reason}\r\nConnection: Upgrade\r\n${upgrade}${lines}\r\n`;
 }
 
 /** The lines of the fields that are kept, in order and byte for byte; runs of them are taken at once. */
-function keptLines(section: FieldSection, facts: MessageFacts, keeps: (name: string) => boolean): string {
+function keptLines(
+  section: FieldSection,
+  facts: MessageFacts,
+  names: FieldNames,
+  keeps: (name: string) => boolean,
+): string {
   const stripped = facts.has(connectionOption.other)
     ? strippedByConnection(section.valueOf("connection") ?? "")
     : undefined;
   let text = "";
   let from = -1;
   for (let index = 0; index < section.fieldCount; index += 1) {
-    const name = section.name(index).toLowerCase();
-    if (keeps(name) && !stripped?.has(name)) {
+    const name = names.find(section, index);
+    if ((name === undefined || keeps(name)) && !stripped?.has(section.name(index).toLowerCase())) {
       if (from < 0) from = section.lineStart(index);
     } else if (from >= 0) {
       text += section.text(from, section.lineStart(index));

@@ -56,6 +56,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   /** Has read a part of a head. */
   #parser: RequestHeadParser | undefined;
   #exchange: Exchange | undefined;
+  /** Whether somebody else has heard of the exchange. */
+  #isServed = false;
   /** What was read behind the request of the exchange. */
   #ahead: Buffer | undefined;
   #inputEnded = false;
@@ -77,12 +79,12 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
 
   /** No request is under way, and nothing has come of one. */
   get idle(): boolean {
-    return this.#phase === "reading" && this.#isBetweenHeads;
+    return this.#phase === "reading" && this.#isBetweenHeads();
   }
 
   /** A request is on its way: the first of a new connection, or one whose head has begun. */
   get awaited(): boolean {
-    return this.#phase === "reading" && !(this.#asked && this.#isBetweenHeads);
+    return this.#phase === "reading" && !(this.#asked && this.#isBetweenHeads());
   }
 
   nextBuffer(): Buffer {
@@ -92,14 +94,14 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   take(bytes: Buffer, length: number): boolean {
     this.#read(bytes, 0, length);
     this.#place.took(length);
-    return this.#phase === "closing" || this.#wantsMore;
+    return this.#phase === "closing" || this.#wantsMore();
   }
 
   ended(): void {
     this.#inputEnded = true;
     switch (this.#phase) {
       case "reading":
-        if (this.#isBetweenHeads) this.#close();
+        if (this.#isBetweenHeads()) this.#close();
         else this.#refuse(new ActivatorError("MalformedRequest", { because: "it ends in its head" }));
         break;
       case "exchanging":
@@ -130,7 +132,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   check(nowMs: number): void {
     if (nowMs < this.#dueMs) return;
     if (this.#phase === "exchanging" && this.#exchange?.responded === false) return this.#exchange.leave();
-    if (this.#phase === "reading" && !this.#isBetweenHeads) this.#refuse(new ActivatorError("RequestTimedOut"));
+    if (this.#phase === "reading" && !this.#isBetweenHeads()) this.#refuse(new ActivatorError("RequestTimedOut"));
     else this.socket.destroy();
   }
 
@@ -145,7 +147,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   readOn(): void {
-    if (this.#wantsMore) this.socket.resume();
+    if (this.#wantsMore()) this.socket.resume();
   }
 
   handOver(): Buffer | undefined {
@@ -156,11 +158,11 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     return ahead;
   }
 
-  get #isBetweenHeads(): boolean {
+  #isBetweenHeads(): boolean {
     return this.#parser?.isIdle ?? true;
   }
 
-  get #wantsMore(): boolean {
+  #wantsMore(): boolean {
     if (this.#ahead && this.#ahead.length >= readAheadBytesMax) return false;
     return this.#exchange?.body.takesMore ?? true;
   }
@@ -176,7 +178,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   #readHead(bytes: Buffer, start: number, end: number): void {
-    const wasIdle = this.#isBetweenHeads;
+    const wasIdle = this.#isBetweenHeads();
     const parser = this.#parser ?? this.#host.parser;
     const step = parser.push(bytes, start, end);
     if (step === "complete") {
@@ -192,6 +194,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     const request = new ClientRequest(head.keep(), this.#peer, "encrypted" in this.socket ? "https" : "http");
     const exchange = new Exchange(this, request, new RequestBody(request.wire), this.#host.nowMs());
     this.#exchange = exchange;
+    this.#isServed = false;
     this.#asked = true;
     this.#phase = "exchanging";
     this.#dueMs = Number.POSITIVE_INFINITY;
@@ -199,8 +202,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     // Nobody else has heard of it if the bytes at hand spoilt it already.
     if (exchange.left) return;
     if (request.expectsTheImpossible) return this.#refuse(new ActivatorError("ExpectationFailed"));
-    // After whoever else waits for its end, and on a stack of its own: many requests may lie ahead of their answers.
-    exchange.onEnded(() => queueMicrotask(() => this.#over(exchange)));
+    this.#isServed = true;
     this.#host.began(exchange);
   }
 
@@ -234,8 +236,15 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     exchange.over();
   }
 
-  #over(exchange: Exchange): void {
+  over(exchange: Exchange): void {
+    if (!this.#isServed) return;
     this.#host.ended(exchange);
+    // On a stack of its own where more was read: many requests may lie ahead of their answers.
+    if (this.#ahead) queueMicrotask(() => this.#next(exchange));
+    else this.#next(exchange);
+  }
+
+  #next(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
     this.#exchange = undefined;
     if (this.#phase !== "exchanging") return;
@@ -246,7 +255,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     if (ahead) this.#readHead(ahead, 0, ahead.length);
     if (this.#inputEnded) this.ended();
     else if (!this.#host.accepting) this.closeIdle();
-    else if (this.#wantsMore) this.socket.resume();
+    else if (this.#wantsMore()) this.socket.resume();
   }
 
   /** Answers on a connection on which no request could be read, and closes it. */

@@ -15,6 +15,8 @@ export interface ExchangeConnection {
   responded(last: boolean): void;
   /** The request is on its way: from here on half a connection is enough. */
   carried(): void;
+  /** The exchange has ended, and whoever waited for that has been told. */
+  over(exchange: Exchange): void;
   /** Reads on, if nothing speaks against it. */
   readOn(): void;
   /** Takes what was read behind the request and lets go of the socket, which is no longer HTTP. */
@@ -119,7 +121,9 @@ export class Exchange implements Incoming {
   over(): void {
     if (this.#ended) return;
     this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut };
-    for (const listener of this.#onEnded.splice(0)) listener(this.#ended);
+    for (const listener of this.#onEnded) listener(this.#ended);
+    this.#onEnded.length = 0;
+    this.connection.over(this);
   }
 
   onEnded(listener: (ended: Ended) => void): void {
