@@ -1,6 +1,7 @@
 import type { Clock } from "../lib/clock.ts";
 import { run, succeeds } from "./command.ts";
 import { bridgeName, network } from "./network.ts";
+import { waitUntil } from "./wait.ts";
 
 interface Link {
   readonly ifname: string;
@@ -29,17 +30,28 @@ export async function makeBridge(owner: string): Promise<void> {
 }
 
 const goneLimitMs = 20_000;
-const lookEveryMs = 100;
+/** Of no meaning but that nothing else on the machine is in it. */
+const doomedGroup = 19_818;
 
-/** Removes the bridge, once the kernel has taken away the ends of the Pods that hung on it. */
+/**
+ * Removes the bridge and the ends of the Pods that hang on it: at once, for the kernel is in no hurry to take away what a network
+ * namespace leaves, and does it one by one.
+ *
+ * @throws when something is still there after 20 s.
+ */
 export async function removeBridge(clock: Clock): Promise<void> {
-  if (!(await links("type", "bridge")).some(({ ifname }) => ifname === bridgeName)) return;
-  const startMs = clock.ticksMs();
-  while ((await links("master", bridgeName)).length > 0 && clock.ticksMs() - startMs < goneLimitMs) {
-    await clock.sleep(lookEveryMs);
-  }
-  for (const { ifname } of await links("master", bridgeName)) await run("ip", ["link", "delete", ifname]);
-  await run("ip", ["link", "delete", bridgeName]);
+  const isGone = async () => {
+    const [bridge] = (await links("type", "bridge")).filter(({ ifname }) => ifname === bridgeName);
+    if (!bridge) return true;
+    const doomed = [...(await links("master", bridgeName)), bridge];
+    const commands = doomed.map(({ ifname }) => `link set dev ${ifname} group ${doomedGroup}`);
+    // What has gone meanwhile cannot be named any more: that is no failure, and the next look tells.
+    await succeeds("ip", ["-force", "-batch", "-"], `${commands.join("\n")}\n`);
+    await succeeds("ip", ["link", "delete", "group", `${doomedGroup}`]);
+    return false;
+  };
+  const complaint = () => `the network bridge ${bridgeName} cannot be removed`;
+  await waitUntil(isGone, { clock, limitMs: goneLimitMs, complaint });
 }
 
 /** Removes the packet filter's tables that kube-proxy leaves behind. */

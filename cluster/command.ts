@@ -32,8 +32,8 @@ export function run(program: string, args: readonly string[], input?: string): P
 }
 
 /** Whether a program ends well; for questions whose answer is its status. */
-export function succeeds(program: string, args: readonly string[]): Promise<boolean> {
-  return run(program, args).then(
+export function succeeds(program: string, args: readonly string[], input?: string): Promise<boolean> {
+  return run(program, args, input).then(
     () => true,
     () => false,
   );
