@@ -48,7 +48,7 @@ export interface OpenWatch extends Disposable {
 }
 
 // No answer takes nearly that long; a test that waits for one should say so before the runner gives up.
-const patienceMs = 10_000;
+const patienceMs = 30_000;
 
 export interface ServerUnderTest {
   readonly url: string;

@@ -1,16 +1,52 @@
 import { defineConfig } from "vitest/config";
 import { InOrder } from "./support/in-order.ts";
 
+const everyTest = {
+  pool: "forks",
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+} as const;
+
+const alone = "test/kubernetes/**/*.alone.test.ts";
+const record = "test/kubernetes/record/*.test.ts";
+
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,
-    include: ["test/kubernetes/**/*.test.ts"],
     globalSetup: ["test/kubernetes/support/bring-cluster-up.ts"],
-    pool: "forks",
-    // One node and two cores: files that run beside each other would measure each other.
-    fileParallelism: false,
     sequence: { sequencer: InOrder },
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    projects: [
+      {
+        test: {
+          ...everyTest,
+          // Each keeps to namespaces of its own and mostly waits.
+          name: "side by side",
+          include: ["test/kubernetes/**/*.test.ts"],
+          exclude: [alone, record],
+          maxWorkers: 3,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...everyTest,
+          // They stop, kill, upgrade or measure what the others need.
+          name: "alone",
+          include: [alone],
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        test: {
+          ...everyTest,
+          // About what all the others have left behind.
+          name: "record",
+          include: [record],
+          maxWorkers: 1,
+          sequence: { groupOrder: 3 },
+        },
+      },
+    ],
   },
 });

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventType } from "../../../api/core.ts";
 import { systemClock } from "../../../lib/clock.ts";
-import { eventually } from "../../support/eventually.ts";
 import { findActivator, type InstalledActivator } from "../e2e/support/installed-activator.ts";
 import { openSandboxes, sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 
 const example = join(import.meta.dirname, "..", "..", "..", "examples", "hello");
 const timeoutSeconds = 5;
@@ -40,7 +40,7 @@ describe.concurrent("a sandbox with a time of inactivity", () => {
     await applyHello(test, "Data");
     const count = () => activator.ask(hello, { method: "POST", path: "/counter" });
     expect(await count()).toMatchObject({ status: 200, body: '{"count":1}\n' });
-    await eventually(async () => (await test.sandbox("hello")).status?.lastActivityTime !== undefined, 20_000);
+    await eventually(async () => (await test.sandbox("hello")).status?.lastActivityTime !== undefined);
     await test.untilAsleep("hello");
     expect(await test.podOf("hello")).toBeUndefined();
     await eventually(async () => /^idle for \d+s$/.test(`${await notesOf(test, "SandboxIdle")}`));
@@ -49,7 +49,7 @@ describe.concurrent("a sandbox with a time of inactivity", () => {
     expect(cells).toMatch(/Suspended +\d+s/);
 
     expect(await count()).toMatchObject({ status: 200, reason: undefined, body: '{"count":2}\n' });
-    await eventually(async () => (await notesOf(test, "SandboxWoken")).includes("connection to port 8888"), 20_000);
+    await eventually(async () => (await notesOf(test, "SandboxWoken")).includes("connection to port 8888"));
   });
 
   it("is not put to sleep under a request that takes longer than that", async () => {

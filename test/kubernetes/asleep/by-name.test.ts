@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { serviceType } from "../../../api/core.ts";
-import { eventually } from "../../support/eventually.ts";
 import { openSandboxes, sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { openVisitor, talkingContainer, visitOnce } from "./support/talker.ts";
 
 let cluster: ClusterUnderTest;
@@ -69,6 +69,6 @@ describe.concurrent("the name of a sandbox in the cluster", () => {
     await test.run("patch", "sandbox", "talker", "--type=merge", `--patch=${open}`);
     await test.pause("talker");
     await test.untilAsleep("talker");
-    await eventually(async () => (await stranger.visit(name))[0]?.whole, 20_000);
+    await eventually(async () => (await stranger.visit(name))[0]?.whole);
   });
 });

@@ -1,17 +1,15 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { eventually } from "../../support/eventually.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { openTestNamespace } from "../support/workload.ts";
+import { startHere } from "./support/program-here.ts";
 
-const repository = join(import.meta.dirname, "..", "..", "..");
 const directory = mkdtempSync(join(tmpdir(), "rouse-configuration-"));
 const powerless = join(directory, "powerless");
-const startMs = 30_000;
+const startMs = 60_000;
 
 let cluster: ClusterUnderTest;
 let test: Awaited<ReturnType<typeof openTestNamespace>>;
@@ -29,62 +27,19 @@ afterAll(async () => {
   rmSync(directory, { recursive: true });
 });
 
-const programs = {
-  controller: ["controller/main.ts", "--metrics-bind-address=0", "--health-probe-bind-address=0"],
-  activator: [
-    "activator/main.ts",
-    "--metrics-bind-address=",
-    "--http-bind-address=127.0.0.1:0",
-    "--health-probe-bind-address=127.0.0.1:0",
-  ],
-} as const;
-
-interface Run extends AsyncDisposable {
-  readonly said: () => string;
-  /** What it wrote to standard error, by the line. */
-  readonly complaints: () => readonly string[];
-  readonly ended: Promise<number | null>;
-  readonly child: ChildProcess;
-}
-
-/** One of the programs, started on this machine against the cluster. */
-function start(program: keyof typeof programs, ...flags: readonly string[]): Run {
-  const [main, ...always] = programs[program];
-  const child = spawn(process.execPath, [join(repository, main), ...always, ...flags], { env: { ...process.env } });
-  let said = "";
-  let complaints = "";
-  child.stdout.on("data", (chunk: Buffer) => {
-    said += chunk;
-  });
-  child.stderr.on("data", (chunk: Buffer) => {
-    complaints += chunk;
-  });
-  const ended = once(child, "close").then(([code]) => code as number | null);
-  return {
-    said: () => said + complaints,
-    complaints: () => complaints.trimEnd().split("\n"),
-    ended,
-    child,
-    async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL");
-      await ended;
-    },
-  };
-}
-
 const withoutRights = () => `--kubeconfig=${powerless}`;
 const ownLease = () => `--leader-election-namespace=${test.namespace}`;
 
 describe("a program that cannot start", () => {
   it.each(["controller", "activator"] as const)("ends with 2 and names the flag: %s", async (program) => {
-    await using run = start(program, "--nonsense");
+    await using run = startHere(program, "--nonsense");
     expect(await run.ended).toBe(2);
     expect(run.complaints()[0]).toContain("unknown flag: --nonsense");
   });
 
   it("O16: ends with 1 and one line when the webhook's certificate is not there", async () => {
     const files = ["--manage-webhook-certs=false", `--webhook-cert-dir=${directory}`];
-    await using run = start("controller", `--kubeconfig=${inject("kubeconfig")}`, ownLease(), ...files);
+    await using run = startHere("controller", `--kubeconfig=${inject("kubeconfig")}`, ownLease(), ...files);
     expect(await run.ended).toBe(1);
     expect(run.complaints()).toEqual([
       `agent-sandbox-controller: there is no file ${directory}/tls.crt and no file ${directory}/tls.key for the webhook`,
@@ -92,14 +47,14 @@ describe("a program that cannot start", () => {
   });
 
   it("ends with 1 and one line when it may not read the webhook's certificates", async () => {
-    await using run = start("controller", withoutRights(), ownLease());
+    await using run = startHere("controller", withoutRights(), ownLease());
     expect(await run.ended).toBe(1);
     expect(run.complaints()).toHaveLength(1);
     expect(run.complaints()[0]).toMatch(/^agent-sandbox-controller: secrets .* is forbidden: User .*:default"/);
   });
 
   it("ends with 2 and one line when the activator is told neither of a token nor to do without", async () => {
-    await using run = start("activator", withoutRights());
+    await using run = startHere("activator", withoutRights());
     expect(await run.ended).toBe(2);
     expect(run.complaints()).toHaveLength(1);
     expect(run.complaints()[0]).toContain("ROUTER_AUTH_TOKEN must be set");
@@ -108,39 +63,18 @@ describe("a program that cannot start", () => {
 
 describe("a program that something is kept from", () => {
   it("says what it may not do and goes on asking, and ends well when it is told to: the controller", async () => {
-    await using run = start("controller", withoutRights(), ownLease(), "--enable-webhook=false");
+    await using run = startHere("controller", withoutRights(), ownLease(), "--enable-webhook=false");
     await eventually(() => (run.said().match(/sandboxes.agents.x-k8s.io is forbidden/g) ?? []).length > 1, startMs);
     run.child.kill("SIGTERM");
     expect(await run.ended).toBe(0);
   });
 
   it("says what it may not do, goes on asking, and is not ready: the activator", async () => {
-    await using run = start("activator", withoutRights(), "--authz-mode=allow-all", "--drain-settle=0s");
+    await using run = startHere("activator", withoutRights(), "--authz-mode=allow-all", "--drain-settle=0s");
     await eventually(() => /sandboxes.agents.x-k8s.io is forbidden/.test(run.said()), startMs);
     const url = /"ops":"([^"]+)"/.exec(run.said())?.[1] ?? "";
     expect((await fetch(`${url}/readyz`)).status).toBe(503);
     run.child.kill("SIGTERM");
     expect(await run.ended).toBe(0);
   });
-
-  it("O12: waits for a definition that is not there, says so, and starts to work once it is", async () => {
-    const name = "sandboxtemplates.extensions.agents.x-k8s.io";
-    const definition = JSON.parse(await cluster.kubectl.run(["get", "crd", name, "--output=json"]));
-    const { labels, annotations } = definition.metadata;
-    await cluster.kubectl.run(["delete", "crd", name]);
-    const putBack = () => cluster.kubectl.apply([{ ...definition, metadata: { name, labels, annotations } }]);
-    try {
-      const flags = [`--kubeconfig=${inject("kubeconfig")}`, ownLease(), "--enable-webhook=false", "--extensions"];
-      await using run = start("controller", ...flags);
-      const waits = /"kind":"SandboxTemplate".*could not be followed; trying again/;
-      await eventually(() => waits.test(run.said()), startMs);
-      expect(run.said()).not.toContain("starting to work");
-      await putBack();
-      await eventually(() => run.said().includes("stores are filled; starting to work"), 60_000);
-      run.child.kill("SIGTERM");
-      expect(await run.ended).toBe(0);
-    } finally {
-      await putBack();
-    }
-  }, 120_000);
 });

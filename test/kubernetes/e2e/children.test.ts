@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nameHash } from "../../../api/names.ts";
 import { systemClock } from "../../../lib/clock.ts";
-import { eventually } from "../../support/eventually.ts";
 import { idleContainer } from "../extensions/support/pools.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
 
 let cluster: ClusterUnderTest;
@@ -83,15 +83,15 @@ it("S101, S104: ends at its time with all that is its own, when its policy says 
       pod: { terminationGracePeriodSeconds: 1 },
     }),
   );
-  await test.run("wait", "sandbox/mortal", "--for=delete", "--timeout=30s");
-  await eventually(async () => (await test.podOf("mortal")) === undefined, 20_000);
+  await test.run("wait", "sandbox/mortal", "--for=delete", "--timeout=60s");
+  await eventually(async () => (await test.podOf("mortal")) === undefined);
 });
 
 it("S62, S64: keeps the labels of a running Pod in line with its template", async () => {
   await using test = await open();
   const labelled = (labels: object) => ({ spec: { podTemplate: { metadata: { labels } } } });
   await test.apply(sandboxNamed("labelled", { spec: { operatingMode: "Running" }, container }));
-  await test.run("wait", "sandbox/labelled", "--for=condition=Ready", "--timeout=30s");
+  await test.run("wait", "sandbox/labelled", "--for=condition=Ready", "--timeout=60s");
   const label = async () => (await test.podOf("labelled"))?.metadata.labels?.["tier"];
   await test.merge("sandbox", "labelled", labelled({ tier: "gold" }));
   await eventually(async () => (await label()) === "gold");

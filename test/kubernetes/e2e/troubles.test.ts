@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/clock.ts";
-import { eventually } from "../../support/eventually.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { findActivator, type InstalledActivator } from "./support/installed-activator.ts";
 import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
+
+/** Less than the two minutes for which a request is held that nobody can tell why to give up. */
+const untoldMs = 60_000;
 
 let cluster: ClusterUnderTest;
 let activator: InstalledActivator;
@@ -22,7 +25,7 @@ describe("a sandbox that cannot run", () => {
     const answer = await activator.ask(test.at("nowhere"));
     expect(answer).toMatchObject({ status: 503, reason: "WakeTimedOut" });
     expect(answer.tookMs).toBeGreaterThan(3_000);
-    expect(answer.tookMs).toBeLessThan(7_000);
+    expect(answer.tookMs).toBeLessThan(15_000);
     expect(await test.condition("nowhere", "Ready")).toMatchObject({ status: "False", reason: "DependenciesNotReady" });
     await eventually(async () => (await test.eventReasons("Pod", "nowhere")).includes("Failed"));
   });
@@ -34,7 +37,7 @@ describe("a sandbox that cannot run", () => {
     const answer = await activator.ask(test.at("misnamed"));
     expect(answer).toMatchObject({ status: 502, reason: "ContainerFailed" });
     expect(answer.body).toContain("InvalidImageName");
-    expect(answer.tookMs).toBeLessThan(10_000);
+    expect(answer.tookMs).toBeLessThan(untoldMs);
     await eventually(async () => (await test.eventReasons("Pod", "misnamed")).includes("InspectFailed"));
   });
 
@@ -46,12 +49,12 @@ describe("a sandbox that cannot run", () => {
     const answer = await activator.ask(test.at("crashing"));
     expect(answer).toMatchObject({ status: 502, reason: "ContainerFailed" });
     expect(answer.body).toContain("CrashLoopBackOff (last exit code 3)");
-    expect(answer.tookMs).toBeLessThan(30_000);
+    expect(answer.tookMs).toBeLessThan(untoldMs);
     expect(await test.condition("crashing", "Ready")).toMatchObject({
       status: "False",
       reason: "DependenciesNotReady",
     });
-    await eventually(async () => (await test.eventReasons("Pod", "crashing")).includes("BackOff"), 20_000);
+    await eventually(async () => (await test.eventReasons("Pod", "crashing")).includes("BackOff"));
   });
 
   it("is told of when a quota keeps its Pod from being made, and runs once the quota allows it", async () => {
@@ -59,7 +62,7 @@ describe("a sandbox that cannot run", () => {
     await test.run("create", "quota", "none", "--hard=pods=0");
     // The API server's own view of quotas may be a moment old.
     const isKnown = () => test.run("get", "quota", "none", "--output=jsonpath={.status.hard.pods}");
-    await eventually(async () => (await isKnown()) === "0", 20_000);
+    await eventually(async () => (await isKnown()) === "0");
     await test.apply(sandboxNamed("poor"));
     await test.untilAsleep("poor");
     const answer = await activator.ask(test.at("poor"));
@@ -79,12 +82,12 @@ describe("a sandbox that cannot run", () => {
     await test.apply(sandboxNamed("leaving", { container, pod: { terminationGracePeriodSeconds: 1 } }));
     await test.untilAsleep("leaving");
     const waiting = activator.ask(test.at("leaving"));
-    await test.run("wait", "sandbox/leaving", "--for=condition=Ready", "--timeout=30s");
+    await test.run("wait", "sandbox/leaving", "--for=condition=Ready", "--timeout=60s");
     const startMs = systemClock.ticksMs();
     await test.run("delete", "sandbox", "leaving", "--wait=false");
     expect(await waiting).toMatchObject({ status: 410, reason: "SandboxDeleted" });
-    expect(systemClock.ticksMs() - startMs).toBeLessThan(3_000);
-    await test.run("wait", "sandbox/leaving", "--for=delete", "--timeout=20s");
+    expect(systemClock.ticksMs() - startMs).toBeLessThan(15_000); // and not the minute until it listens
+    await test.run("wait", "sandbox/leaving", "--for=delete", "--timeout=60s");
     await eventually(async () => (await activator.ask(test.at("leaving"))).reason === "UnknownHost");
   });
 });
@@ -113,5 +116,5 @@ it("makes another Pod when one is evicted, and answers from it", async () => {
   expect((await cluster.fetch(`${cluster.url}${path}`, init)).status).toBe(201);
   const next = await activator.askProgram(test.at("evicted"), { method: "POST" });
   expect(next.boot).not.toBe(boot);
-  await test.run("wait", "sandbox/evicted", "--for=condition=Ready", "--timeout=20s");
+  await test.run("wait", "sandbox/evicted", "--for=condition=Ready", "--timeout=60s");
 });

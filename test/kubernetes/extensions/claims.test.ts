@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeBaseImage } from "../../../cluster/images/node-base.ts";
 import { systemClock } from "../../../lib/clock.ts";
-import { eventually } from "../../support/eventually.ts";
 import { findActivator } from "../e2e/support/installed-activator.ts";
 import { program } from "../e2e/support/program.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { claimNamed, openPools, poolNamed, templateNamed } from "./support/pools.ts";
 
 let cluster: ClusterUnderTest;
@@ -42,7 +42,7 @@ describe("a claim on a real cluster", () => {
     });
     await eventually(async () => (await test.eventReasons("SandboxClaim", "mine")).includes("SandboxAdopted"));
     await test.run("delete", "sandboxclaim", "mine");
-    await eventually(async () => !(await test.exists("sandbox", sandbox.metadata.name)), 20_000);
+    await eventually(async () => !(await test.exists("sandbox", sandbox.metadata.name)));
   });
 
   it("C1, C28, C41: is made a sandbox of its own name where there is no warm one, or one of its own kind is asked for", async () => {
@@ -91,13 +91,13 @@ describe("a claim on a real cluster", () => {
     await test.untilBound("retain", "delete", "deleteforeground");
     const bound = (await test.claim("retain")).status?.sandbox?.name ?? "";
     for (const claim of ["delete", "deleteforeground"]) {
-      await eventually(async () => !(await test.exists("sandboxclaim", claim)), 30_000);
+      await eventually(async () => !(await test.exists("sandboxclaim", claim)));
     }
-    await eventually(async () => (await test.claimCondition("retain", "Ready"))?.reason === "ClaimExpired", 20_000);
-    await eventually(async () => !(await test.exists("sandbox", bound)), 20_000);
+    await eventually(async () => (await test.claimCondition("retain", "Ready"))?.reason === "ClaimExpired");
+    await eventually(async () => !(await test.exists("sandbox", bound)));
     expect(await test.exists("sandboxclaim", "retain")).toBe(true);
     await test.untilFull("p", 1);
-    await eventually(async () => (await test.sandboxes()).length === 1, 20_000);
+    await eventually(async () => (await test.sandboxes()).length === 1);
   });
 
   it("C71, C72: gives 20 claims at once a sandbox each, the warm ones first", async () => {

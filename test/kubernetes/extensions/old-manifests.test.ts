@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventually } from "../../support/eventually.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { runMigrate } from "./support/migrate.ts";
 import { openPools } from "./support/pools.ts";
 
@@ -71,7 +71,7 @@ describe("a v1alpha1 manifest of a Sandbox", () => {
     await using test = await open();
     const field = (type: string, path: string) => test.run("get", type, "plain", `--output=jsonpath={${path}}`);
     await test.applyManifest(oldSandbox("plain"));
-    await test.run("wait", "sandbox/plain", "--for=condition=Ready", "--timeout=30s");
+    await test.run("wait", "sandbox/plain", "--for=condition=Ready", "--timeout=60s");
     expect(await field(older, ".spec.replicas")).toBe("1");
 
     await test.run("scale", `${older}/plain`, "--replicas=0");
@@ -81,12 +81,12 @@ describe("a v1alpha1 manifest of a Sandbox", () => {
     expect(await field(older, ".spec.replicas")).toBe("0");
 
     await test.run("scale", `${older}/plain`, "--replicas=1");
-    await test.run("wait", "sandbox/plain", "--for=condition=Ready", "--timeout=30s");
+    await test.run("wait", "sandbox/plain", "--for=condition=Ready", "--timeout=60s");
     expect(await field("sandbox", ".spec.operatingMode")).toBe("Running");
     expect(await field(older, ".metadata.annotations")).not.toContain("v1alpha1-sandbox-state");
 
-    await test.run("delete", older, "plain", "--timeout=30s");
-    await eventually(async () => (await test.podOf("plain")) === undefined, 20_000);
+    await test.run("delete", older, "plain", "--timeout=60s");
+    await eventually(async () => (await test.podOf("plain")) === undefined);
   });
 
   it("S52: with volumes keeps its files over a pause", async () => {
@@ -102,10 +102,10 @@ describe("a v1alpha1 manifest of a Sandbox", () => {
             storage: 1Mi`;
     const manifest = oldSandbox("keeper", volumes);
     await test.applyManifest(`${manifest}          volumeMounts:\n            - {name: data, mountPath: /data}\n`);
-    await test.run("wait", "sandbox/keeper", "--for=condition=Ready", "--timeout=30s");
+    await test.run("wait", "sandbox/keeper", "--for=condition=Ready", "--timeout=60s");
     await test.run("exec", "keeper", "--", "sh", "-c", "echo kept > /data/file");
     for (const replicas of [0, 1]) await test.run("scale", `${older}/keeper`, `--replicas=${replicas}`);
-    await test.run("wait", "sandbox/keeper", "--for=condition=Ready", "--timeout=40s");
+    await test.run("wait", "sandbox/keeper", "--for=condition=Ready", "--timeout=60s");
     expect(await test.run("exec", "keeper", "--", "cat", "/data/file")).toBe("kept\n");
     expect(await test.exists("persistentvolumeclaim", "data-keeper")).toBe(true);
   });
@@ -118,8 +118,8 @@ describe("a v1alpha1 manifest of a Sandbox", () => {
     // What was applied is applied again without any change.
     expect(await test.applyManifest(oldSandbox("resting", "\n  replicas: 0"))).toContain("unchanged");
     await test.run("patch", older, "resting", "--type=merge", '--patch={"spec":{"replicas":1}}');
-    await test.run("wait", "sandbox/resting", "--for=condition=Ready", "--timeout=30s");
-    await test.run("wait", `${older}/resting`, "--for=condition=Ready", "--timeout=10s");
+    await test.run("wait", "sandbox/resting", "--for=condition=Ready", "--timeout=60s");
+    await test.run("wait", `${older}/resting`, "--for=condition=Ready", "--timeout=60s");
   });
 });
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { templateRefHashLabel } from "../../../api/keys.ts";
 import { nameHash } from "../../../api/names.ts";
-import { eventually } from "../../support/eventually.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { claimNamed, openPools, poolNamed, templateNamed } from "./support/pools.ts";
 
 let cluster: ClusterUnderTest;
@@ -36,7 +36,7 @@ describe("a warm pool on a real cluster", () => {
     expect(bornByName.get(left?.metadata.name ?? "")).toBe([...bornByName.values()].sort()[0]);
     await test.run("scale", "sandboxwarmpool/p", "--replicas=0");
     await test.untilFull("p", 0);
-    await eventually(async () => (await test.run("get", "pods", "--output=name")) === "", 20_000);
+    await eventually(async () => (await test.run("get", "pods", "--output=name")) === "");
   });
 
   it("has the selector that a HorizontalPodAutoscaler finds the members' Pods by", async () => {
@@ -55,7 +55,7 @@ describe("a warm pool on a real cluster", () => {
     await test.apply(templateNamed("t"), poolNamed("p", 2, "t", { updateStrategy: { type: "Recreate" } }));
     await test.untilFull("p", 2);
     await test.apply(templateNamed("t", {}, changed));
-    await eventually(async () => (await releasesOf(test, "p")).join() === "2,2", 30_000);
+    await eventually(async () => (await releasesOf(test, "p")).join() === "2,2");
     await test.untilFull("p", 2);
   });
 
@@ -66,7 +66,7 @@ describe("a warm pool on a real cluster", () => {
     await test.apply(templateNamed("t", {}, changed));
     await test.apply(claimNamed("c", "p"));
     await test.untilBound("c");
-    await eventually(async () => (await releasesOf(test, "p")).join() === "1,2", 30_000);
+    await eventually(async () => (await releasesOf(test, "p")).join() === "1,2");
     const bound = await test.sandbox((await test.claim("c")).status?.sandbox?.name ?? "");
     expect(bound.spec.podTemplate.spec.containers[0]?.env).toBeUndefined();
   });
@@ -134,7 +134,7 @@ describe("a template on a real cluster", () => {
     await test.apply(templateNamed("t", { networkPolicyManagement: "Managed" }));
     await eventually(policy);
     await test.run("delete", "sandboxtemplate", "t");
-    await eventually(async () => (await policy()) === null, 20_000);
+    await eventually(async () => (await policy()) === null);
   });
 
   it("T8: leaves a NetworkPolicy of the same name that is somebody else's as it is", async () => {

@@ -1,8 +1,9 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** By path, so that the record of what the others have done is looked at after them. */
+/** By path within each project, so that every run is like the last. */
 export class InOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return [...files].sort((a, b) => (a.moduleId < b.moduleId ? -1 : 1));
+    const orderOf = ({ project }: TestSpecification) => project.config.sequence.groupOrder;
+    return [...files].sort((a, b) => orderOf(a) - orderOf(b) || (a.moduleId < b.moduleId ? -1 : 1));
   }
 }

@@ -93,7 +93,7 @@ export async function openVisitor({ apply, run }: Pick<Sandboxes, "apply" | "run
   const container = { name: "main", image: nodeBaseImage, command: ["node", "--eval", "setInterval(() => {}, 1000)"] };
   const spec = { terminationGracePeriodSeconds: 0, containers: [container] };
   await apply({ apiVersion: "v1", kind: "Pod", metadata: { name: "visitor" }, spec } as { metadata: object });
-  await run("wait", "pod/visitor", "--for=condition=Ready", "--timeout=30s");
+  await run("wait", "pod/visitor", "--for=condition=Ready", "--timeout=60s");
   return {
     /** What came of the visits, in the order of their beginnings. */
     async visit(host: string, route: Route = {}): Promise<readonly Visit[]> {

@@ -4,9 +4,9 @@ import { nameHash } from "../../../../api/names.ts";
 import { type Sandbox, sandboxType } from "../../../../api/sandbox.ts";
 import { type SandboxClaim, sandboxClaimType } from "../../../../api/sandbox-claim.ts";
 import { type SandboxWarmPool, sandboxWarmPoolType } from "../../../../api/sandbox-warm-pool.ts";
-import { eventually } from "../../../support/eventually.ts";
 import { openSandboxes } from "../../e2e/support/sandboxes.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const apiVersion = "extensions.agents.x-k8s.io/v1beta1";
 

@@ -22,16 +22,16 @@ it("goes on serving from a node that has stopped reporting, tells of it, and wak
   await test.apply(sandboxNamed("awake"), sandboxNamed("asleep", { spec: patient }));
   await test.untilAsleep("awake", "asleep");
   const { boot } = await activator.askProgram(test.at("awake"));
-  await test.run("wait", "sandbox/awake", "--for=condition=Ready", "--timeout=20s");
+  await test.run("wait", "sandbox/awake", "--for=condition=Ready", "--timeout=60s");
   let waking: Promise<{ readonly asked: number }>;
   {
     await using _outage = await stopComponent("kubelet");
     await cluster.kubectl.run(["wait", `node/${nodeName}`, "--for=condition=Ready=Unknown", "--timeout=90s"]);
-    await test.run("wait", "sandbox/awake", "--for=condition=Ready=False", "--timeout=20s");
+    await test.run("wait", "sandbox/awake", "--for=condition=Ready=False", "--timeout=60s");
     expect(await test.condition("awake", "Ready")).toMatchObject({ reason: "DependenciesNotReady" });
     expect((await activator.askProgram(test.at("awake"))).boot).toBe(boot);
     waking = activator.askProgram(test.at("asleep"));
-    await test.run("wait", "sandbox/asleep", "--for=jsonpath={.spec.operatingMode}=Running", "--timeout=20s");
+    await test.run("wait", "sandbox/asleep", "--for=jsonpath={.spec.operatingMode}=Running", "--timeout=60s");
   }
   expect(await waking).toMatchObject({ asked: 1 });
   await test.run("wait", "sandbox/awake", "--for=condition=Ready", "--timeout=60s");

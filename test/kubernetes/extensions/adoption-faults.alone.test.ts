@@ -3,9 +3,9 @@ import { assignedSandboxAnnotation } from "../../../api/keys.ts";
 import type { Stored } from "../../../api/meta.ts";
 import { type SandboxClaim, sandboxClaimType } from "../../../api/sandbox-claim.ts";
 import { release } from "../../../cluster/install-chart.ts";
-import { eventually } from "../../support/eventually.ts";
 import { leadingReplica, programsOf } from "../e2e/support/replicas.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { claimNamed, openPools, poolNamed, templateNamed } from "./support/pools.ts";
 
 const warm = 12;
@@ -55,7 +55,7 @@ it("C66, C71, C72: gives each claim one sandbox and leaks none when the leader i
   for (const { metadata } of all) expect(metadata.ownerReferences).toHaveLength(1);
 
   await test.run("delete", "sandboxclaims", "--all");
-  await eventually(async () => (await test.sandboxes()).length === warm, 40_000);
+  await eventually(async () => (await test.sandboxes()).length === warm);
   await test.untilFull("p", warm);
   const rollout = ["rollout", "status", "deployment/agent-sandbox-controller", "--timeout=60s"];
   await cluster.kubectl.run([...rollout, `--namespace=${release.namespace}`]);

@@ -14,7 +14,7 @@ describe("the cluster", () => {
     await using test = await openTestNamespace(cluster);
     const startMs = systemClock.ticksMs();
     await test.apply(busyboxPod("quick", "echo I run; exec sleep 3600"));
-    await test.run("wait", "pod/quick", "--for=condition=Ready", "--timeout=20s");
+    await test.run("wait", "pod/quick", "--for=condition=Ready", "--timeout=60s");
     expect(systemClock.ticksMs() - startMs).toBeLessThan(5_000);
     expect(await test.run("logs", "quick")).toBe("I run\n");
   });
@@ -26,7 +26,7 @@ describe("the cluster", () => {
       serviceOf("backend", "web", { port: 80, targetPort: 8080 }),
       busyboxPod("client", "exec sleep 3600"),
     );
-    await test.run("wait", "pod/backend", "pod/client", "--for=condition=Ready", "--timeout=20s");
+    await test.run("wait", "pod/backend", "pod/client", "--for=condition=Ready", "--timeout=60s");
     const name = `web.${test.namespace}.svc.cluster.local`;
     const address = (await test.run("get", "service", "web", "--output=jsonpath={.spec.clusterIP}")).trim();
     expect(await test.run("exec", "client", "--", "nslookup", name)).toContain(`Address: ${address}`);
@@ -49,10 +49,10 @@ describe("the cluster", () => {
       return { ...pod, spec: { ...pod.spec, volumes } };
     };
     await test.apply(claim, withData("writer", "echo kept > /data/file; exec sleep 3600"));
-    await test.run("wait", "pod/writer", "--for=condition=Ready", "--timeout=20s");
+    await test.run("wait", "pod/writer", "--for=condition=Ready", "--timeout=60s");
     await test.run("delete", "pod", "writer");
     await test.apply(withData("reader", "cat /data/file; exec sleep 3600"));
-    await test.run("wait", "pod/reader", "--for=condition=Ready", "--timeout=20s");
+    await test.run("wait", "pod/reader", "--for=condition=Ready", "--timeout=60s");
     expect(await test.run("logs", "reader")).toBe("kept\n");
   });
 });

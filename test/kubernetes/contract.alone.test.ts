@@ -43,7 +43,7 @@ async function openSettledNamespace(): Promise<ContractApi> {
   for (const object of ["configmaps/kube-root-ca.crt", "serviceaccounts/default"]) {
     const isThere = async () => (await api.call("GET", `/api/v1/namespaces/${api.namespace}/${object}`)).code === 200;
     const complaint = () => `${object} is not made in a new namespace`;
-    await waitUntil(isThere, { clock: systemClock, limitMs: 10_000, complaint });
+    await waitUntil(isThere, { clock: systemClock, limitMs: 45_000, complaint });
   }
   return api;
 }

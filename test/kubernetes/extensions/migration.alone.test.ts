@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { customResourceDefinitionType } from "../../../api/core.ts";
 import { run } from "../../../cluster/command.ts";
 import { release } from "../../../cluster/install-chart.ts";
-import { eventually } from "../../support/eventually.ts";
 import { readFromEtcd } from "../e2e/support/etcd.ts";
 import { sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { runMigrate } from "./support/migrate.ts";
 import { claimNamed, openPools, poolNamed, templateNamed } from "./support/pools.ts";
 
@@ -83,7 +83,7 @@ it("U1, U2, U6, U7, X3: rewrites what is stored in v1alpha1, and changes no Pod,
       await test.run("annotate", "sandboxtemplate", "t", "--overwrite", `touched=${crypto.randomUUID()}`);
       const stored = await storedVersionOf("sandboxtemplates.extensions.agents.x-k8s.io", test.namespace, "t");
       return stored === "v1alpha1";
-    }, 20_000);
+    });
     await test.apply(poolNamed("p", 1, "t"), sandboxNamed("still"));
     await untilReady();
     await test.apply(claimNamed("c", "p"));

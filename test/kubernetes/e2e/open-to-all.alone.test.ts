@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { run } from "../../../cluster/command.ts";
 import { release } from "../../../cluster/install-chart.ts";
-import { eventually } from "../../support/eventually.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { findActivator } from "./support/installed-activator.ts";
 import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
 
@@ -31,12 +31,12 @@ it("answers and wakes without any token with auth.mode none, and asks for one ag
   try {
     await upgradeTo("none");
     // A replica of before may still be leaving.
-    await eventually(async () => (await ask(test.at("open"), anonymous)).status === 200, 30_000);
+    await eventually(async () => (await ask(test.at("open"), anonymous)).status === 200);
     expect((await test.sandbox("open")).spec.operatingMode).toBe("Running");
   } finally {
     await upgradeTo("token");
   }
-  await eventually(async () => (await ask(test.at("open"), anonymous)).status === 401, 30_000);
+  await eventually(async () => (await ask(test.at("open"), anonymous)).status === 401);
   const closed = await findActivator(cluster);
   expect(await closed.askProgram(test.at("open"))).toMatchObject({ pod: "open" });
 }, 240_000);
