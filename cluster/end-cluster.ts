@@ -17,8 +17,11 @@ export async function endCluster(directory: string, clock: Clock): Promise<void>
   const layout = layoutOf(directory);
   using _alive = stayAlive();
   await refuseOtherOwner(layout);
+  // First: the end of a network namespace that has a link holds up every other change of links for as long as it takes.
+  await removeBridge(clock);
   // The mounts and the network namespaces of all Pods go with the last process that is in them.
   await killClusterProcesses(clock);
+  // What was at work until then may have made another.
   await removeBridge(clock);
   await removeProxyRules();
   restoreKernelSettings(layout.kernelSettings);
