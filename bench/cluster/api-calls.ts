@@ -1,4 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import type { App } from "./installed-programs.ts";
 
 /** Calls by what they were, such as `patch sandboxes/status`. */
 export type Calls = ReadonlyMap<string, number>;
@@ -11,21 +12,21 @@ interface AuditedRequest {
 const isWork = (words: string) => !words.startsWith("watch ") && !words.includes("leases");
 
 /**
- * Counts what the controller asks of the API server from now on, by the API server's own record; watches and the lease apart.
- *
- * @throws when the record was rotated meanwhile.
+ * Counts what a program asks of the API server from now on, by the API server's own record; watches and the lease apart. The
+ * record may begin a new file meanwhile, once.
  */
-export function countCalls(auditLog: string): () => Calls {
+export function countCalls(auditLog: string, app: App = "agent-sandbox-controller"): () => Calls {
   const file = openSync(auditLog, "r");
   const from = fstatSync(file).size;
   return () => {
-    if (statSync(auditLog).ino !== fstatSync(file).ino) throw new Error(`${auditLog} was rotated; begin anew`);
     const buffer = Buffer.alloc(Math.max(0, fstatSync(file).size - from));
     readSync(file, buffer, 0, buffer.length, from);
+    const rest = statSync(auditLog).ino === fstatSync(file).ino ? "" : readFileSync(auditLog, "utf8");
     closeSync(file);
     const calls = new Map<string, number>();
-    for (const line of buffer.toString().split("\n").slice(0, -1)) {
-      if (!line.includes(':agent-sandbox-controller"')) continue;
+    // The last line may be half written.
+    for (const line of (buffer.toString() + rest).split("\n").slice(0, -1)) {
+      if (!line.includes(`:${app}"`)) continue;
       const { verb, objectRef = {} }: AuditedRequest = JSON.parse(line);
       const { resource, subresource } = objectRef;
       const words = `${verb} ${resource}${subresource ? `/${subresource}` : ""}`;

@@ -1,7 +1,9 @@
 import { sandboxType } from "../../../api/sandbox.ts";
 import { release } from "../../../cluster/install-chart.ts";
+import type { KubeClient } from "../../../kube/client.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { cpuSeconds, residentBytes } from "../../proxy/process-cost.ts";
+import { countCalls } from "../api-calls.ts";
 import { inParallel } from "../in-parallel.ts";
 import { type App, leadingController, programsOf } from "../installed-programs.ts";
 import { is, sandboxNamed } from "../objects.ts";
@@ -13,7 +15,8 @@ const sizes = [100, 1_000, 10_000] as const;
 const awakeOneIn = 10;
 const writers = 32;
 const settleMs = 10_000;
-const restMs = 15_000;
+const restMs = 30_000;
+const apps = ["agent-sandbox-controller", "sandbox-router"] as const;
 
 /** What the two programs weigh, and what the controller does, while so many sandboxes are there and nothing happens. */
 export async function measureRest(world: World): Promise<string> {
@@ -38,7 +41,8 @@ export async function measureRest(world: World): Promise<string> {
   }
   return [
     `### At rest; one sandbox in ${awakeOneIn} is awake\n`,
-    "| sandboxes | controller that leads | the other controller | activators | CPU of the leading controller |",
+    "Resident memory and CPU time in a minute of each process, and the API calls of all in half a minute, watches and leases apart:\n",
+    "| sandboxes | controller that leads | the other controller | activators | API calls |",
     "| ---: | ---: | ---: | ---: | ---: |",
     ...rows,
     "",
@@ -55,17 +59,27 @@ async function restart({ kubectl }: World): Promise<void> {
   }
 }
 
-async function row({ client, say }: World, size: number): Promise<string> {
+async function row({ client, layout, say }: World, size: number): Promise<string> {
   await systemClock.sleep(settleMs); // what was made has been told of, and garbage been collected
   const { pid } = await leadingController(client);
-  const before = cpuSeconds(pid);
+  const controllers = [pid, ...(await pidsOf(client, "agent-sandbox-controller")).filter((each) => each !== pid)];
+  const activators = await pidsOf(client, "sandbox-router");
+  const counts = apps.map((app) => countCalls(layout.auditLog, app));
+  const before = [...controllers, ...activators].map(cpuSeconds);
   await systemClock.sleep(restMs);
-  const cpu = ((cpuSeconds(pid) - before) / (restMs / 1_000)) * 100;
-  const weigh = async (app: App) => (await programsOf(client, app)).filter((each) => each.pid !== pid).map(mebibytes);
-  const [others, activators] = await Promise.all([weigh("agent-sandbox-controller"), weigh("sandbox-router")]);
-  say(`${size} sandboxes: ${mebibytes({ pid })} MiB, ${cpu.toFixed(2)} % of a core`);
-  const cells = [mebibytes({ pid }), others.join(" and "), activators.join(" and ")].map((each) => `${each} MiB`);
-  return `| ${size.toLocaleString("en")} | ${cells.join(" | ")} | ${cpu.toFixed(2)} % of a core |`;
+  const cpu = [...controllers, ...activators].map((each, at) => {
+    const usedSeconds = cpuSeconds(each) - (before[at] ?? 0);
+    return `${((usedSeconds * 1_000) / (restMs / 60_000)).toFixed(0)}`;
+  });
+  const calls = counts.flatMap((count) => [...count()]);
+  const memory = [...controllers, ...activators].map(mebibytes);
+  const both = memory.map((each, at) => `${each} MiB, ${cpu[at]} ms`);
+  const groups = [both.slice(0, 1), both.slice(1, controllers.length), both.slice(controllers.length)];
+  const callsSum = calls.reduce((sum, [, count]) => sum + count, 0);
+  say(`${size} sandboxes: ${groups.map((each) => each.join(" and ")).join("; ")}; ${callsSum} calls`);
+  for (const [words, count] of calls) say(`  ${words}: ${count}`);
+  return `| ${size.toLocaleString("en")} | ${groups.map((each) => each.join("; ")).join(" | ")} | ${callsSum} |`;
 }
 
-const mebibytes = ({ pid }: { readonly pid: number }) => (residentBytes(pid) / 1024 / 1024).toFixed(0);
+const pidsOf = async (client: KubeClient, app: App) => (await programsOf(client, app)).map(({ pid }) => pid);
+const mebibytes = (pid: number) => (residentBytes(pid) / 1024 / 1024).toFixed(0);
