@@ -1,0 +1,173 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eventType } from "../../../api/core.ts";
+import { release } from "../../../cluster/install-chart.ts";
+import { systemClock } from "../../../lib/clock.ts";
+import { openVisitor, talkingContainer, type Visit } from "../asleep/support/talker.ts";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
+import { happensOnce } from "../support/happens-once.ts";
+import { anActivator, findDirectly } from "./support/direct-activator.ts";
+import { findActivator, type InstalledActivator } from "./support/installed-activator.ts";
+import { heldRequests, killProgramOf, programsOf, replicasOf } from "./support/replicas.ts";
+import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
+import { startTraffic, wordsOf } from "./support/traffic.ts";
+
+/** For how long after an activator was killed connections to names may be refused: a kubelet, a controller and kube-proxy. */
+const namesAnswerAgainMs = 10_000;
+
+let cluster: ClusterUnderTest;
+let activator: InstalledActivator;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+  activator = await findActivator(cluster);
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+const inRelease = (...args: readonly string[]) => cluster.kubectl.run([`--namespace=${release.namespace}`, ...args]);
+const settled = () => inRelease("rollout", "status", "deployment/sandbox-router", "--timeout=90s");
+const listensAfter = (ms: number) => ({ container: { env: [{ name: "LISTEN_AFTER_MS", value: String(ms) }] } });
+const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make);
+
+/** A sandbox that is awake and has a Service, and a Pod that visits it. */
+async function openTalk() {
+  const test = await openSandboxes(cluster);
+  const spec = { service: true, autoResume: {} };
+  await test.apply(sandboxNamed("talker", { spec, container: talkingContainer }));
+  const visitor = await openVisitor(test);
+  await eventually(async () => (await visitor.visit("talker"))[0]?.whole);
+  return { ...test, visitor };
+}
+
+/** When the last visit began that was not whole; 0 if all were. */
+const lastFailureMs = (visits: readonly Visit[]): number =>
+  Math.max(0, ...visits.filter(({ whole }) => !whole).map(({ atMs }) => atMs));
+
+/** Visits by name from two seconds before an activator is lost, until all have to be answered again. */
+async function expectNamesAnswerAgain({ visitor }: Awaited<ReturnType<typeof openTalk>>, lose: () => Promise<unknown>) {
+  const lastMs = namesAnswerAgainMs + 5_000;
+  const talks = visitor.visit("talker", { talkMs: 12_000, everyMs: 50, lastMs: 1_000 });
+  const startMs = systemClock.ticksMs();
+  const visits = visitor.visit("talker", { everyMs: 100, lastMs });
+  await delay(2_000); // all the talks have begun
+  const lostMs = systemClock.ticksMs() - startMs;
+  await lose();
+  const whole = (await talks).filter(({ whole }) => whole);
+  expect(whole.length).toBeGreaterThan(0);
+  expect(new Set(whole.map(({ boot }) => boot)).size).toBe(1);
+  expect(lastFailureMs(await visits)).toBeLessThan(lostMs + namesAnswerAgainMs);
+  await settled();
+}
+
+describe("a rolling restart of the activator", () => {
+  const prepared = happensOnce(2, async () => {});
+  const restarted = happensOnce(2, async () => {
+    await inRelease("rollout", "restart", "deployment/sandbox-router");
+    await settled();
+  });
+
+  it.concurrent("fails none of 200 held requests, 50 carried ones, and those that arrive meanwhile", async () => {
+    await using test = await openSandboxes(cluster);
+    await test.apply(sandboxNamed("carrying"), sandboxNamed("held", listensAfter(25_000)));
+    await test.untilAsleep("carrying", "held");
+    await activator.askProgram(test.at("carrying"));
+    await prepared();
+    const carried = times(50, () => activator.askProgram(test.at("carrying"), { path: "/?after=25000" }));
+    const held = times(200, () => activator.askProgram(test.at("held"), { method: "POST" }));
+    const outcome = Promise.allSettled([...carried, ...held]);
+    await eventually(async () => (await heldRequests(cluster)) === 200);
+    await eventually(async () => (await activator.askProgram(test.at("carrying"))).asked > 50);
+    await using traffic = startTraffic(() => activator.askProgram(test.at("carrying"), { method: "POST" }));
+
+    await restarted();
+
+    const failed = (await outcome).filter(({ status }) => status === "rejected");
+    await traffic.stop();
+    expect(failed).toEqual([]);
+    expect(traffic.failures).toEqual([]);
+    expect(traffic.answered).toBeGreaterThan(100);
+    const answers = await Promise.all(held);
+    expect(answers.map(({ asked }) => asked).sort((a, b) => a - b)).toEqual(answers.map((_, at) => at + 1));
+  });
+
+  it.concurrent("lets names answer throughout, and cuts no connection that is carried to one", async () => {
+    await using test = await openTalk();
+    await prepared();
+    const talks = test.visitor.visit("talker", { talkMs: 20_000, everyMs: 100, lastMs: 1_000 });
+    const visits = test.visitor.visit("talker", { everyMs: 100, lastMs: 25_000 });
+    await delay(2_000); // all the talks have begun
+    await restarted();
+    expect((await talks).filter(({ whole }) => !whole)).toEqual([]);
+    expect((await visits).filter(({ whole }) => !whole)).toEqual([]);
+  });
+});
+
+describe("an activator that is killed", () => {
+  const prepared = happensOnce(2, async () => {});
+  const killedOnce = happensOnce(2, async () => killProgramOf(await anActivator(cluster)));
+
+  it.concurrent("takes with it what it held, and nothing else: every other request is answered or refused unread", async () => {
+    await using test = await openSandboxes(cluster);
+    await test.apply(sandboxNamed("warm"), sandboxNamed("held", listensAfter(8_000)));
+    await test.untilAsleep("warm", "held");
+    await activator.askProgram(test.at("warm"));
+    await prepared();
+    const held = times(40, () => activator.askProgram(test.at("held"), { method: "POST" }));
+    const outcome = Promise.allSettled(held);
+    await eventually(async () => (await heldRequests(cluster)) === 40);
+    await using traffic = startTraffic(() => activator.askProgram(test.at("warm"), { method: "POST" }));
+
+    await killedOnce();
+
+    const lost = (await outcome).filter((each) => each.status === "rejected").map(({ reason }) => wordsOf(reason));
+    expect(new Set(lost)).toEqual(new Set(["ECONNRESET"]));
+    expect(lost.length).toBeLessThan(40);
+    // Sent again, they find the sandbox awake: its wake was not lost with the one who had asked for it.
+    expect(await activator.askProgram(test.at("held"), { method: "POST" })).toMatchObject({ asked: 41 - lost.length });
+    await settled();
+    await traffic.stop();
+    expect(traffic.failures.filter((failure) => !["ECONNREFUSED", "ECONNRESET"].includes(failure))).toEqual([]);
+    // At most the one request that was under way.
+    expect(traffic.failures.filter((failure) => failure === "ECONNRESET").length).toBeLessThanOrEqual(1);
+  });
+
+  it.concurrent("leaves all to the other one, and names answer soon after", async () => {
+    await using test = await openTalk();
+    await prepared();
+    await expectNamesAnswerAgain(test, killedOnce);
+  });
+
+  it("is no more missed when its Pod is deleted without grace", async () => {
+    await using test = await openTalk();
+    const args = ["--grace-period=0", "--force", "--wait=false"];
+    await expectNamesAnswerAgain(test, async () =>
+      inRelease("delete", "pod", (await anActivator(cluster)).metadata.name, ...args),
+    );
+  });
+});
+
+it("keeps a sandbox awake while an activator hangs that may carry something to it, and lets it sleep when it answers again", async () => {
+  await using test = await openSandboxes(cluster);
+  await test.apply(sandboxNamed("quiet", { spec: { autoSuspension: { inactivityTimeoutSeconds: 8 } } }));
+  const [hanging, other] = await replicasOf(cluster, "sandbox-router");
+  if (!hanging || !other) throw new Error("there are no two activators");
+  const askable = await findDirectly(cluster, other);
+  const { boot } = await askable.askProgram(test.at("quiet"));
+  const pids = programsOf(hanging);
+  try {
+    for (const pid of pids) process.kill(pid, "SIGSTOP");
+    const told = async () =>
+      (await cluster.client.list(eventType, { namespace: release.namespace })).items.some(
+        ({ reason, regarding }) => reason === "ActivatorUnreachable" && regarding?.uid === hanging.metadata.uid,
+      );
+    await eventually(told);
+    await delay(16_000); // twice as long as it may be idle
+    expect((await test.sandbox("quiet")).spec.operatingMode).toBe("Running");
+    expect((await test.podOf("quiet"))?.metadata.deletionTimestamp).toBeUndefined();
+  } finally {
+    for (const pid of pids) process.kill(pid, "SIGCONT");
+  }
+  await settled();
+  await test.untilAsleep("quiet");
+  expect((await askable.askProgram(test.at("quiet"))).boot).not.toBe(boot);
+});
