@@ -27,6 +27,7 @@ describe("the settings of the activator", () => {
     [[], { ALLOW_UNAUTHENTICATED_ROUTER: "false" }, /^ROUTER_AUTH_TOKEN must be set to start/],
     [open, { ROUTER_AUTH_TOKEN: "x" }, /contradict/],
     [["--authz-mode=scoped-token"], {}, /secret-file/],
+    [["--authz-mode=tokenreview"], { ROUTER_AUTH_TOKEN: "x" }, /contradict/],
     [[...open, "--http-bind-address=nowhere", "surprise"], {}, /surprise[\s\S]*nowhere/],
     [[...open, "--drain-bind-address=:8443"], {}, /needs certificates/],
     [[...open, "--drain-bind-address=127.0.0.1:0", "--drain-tls-key-file=k"], {}, /go together/],
@@ -40,6 +41,20 @@ describe("the settings of the activator", () => {
     [{ ALLOW_UNAUTHENTICATED_ROUTER: "Yes" }, { mode: "allow-all" }],
   ])("let in whom %o says", (env, authorization) => {
     expect(parseActivatorConfig([], env).authorization).toEqual(authorization);
+  });
+
+  it("have the API server asked about tokens as they say", () => {
+    const reviews = { ttlMs: 30_000, cacheSize: 2_048, tokenRequired: false, audiences: [], accessReviewed: false };
+    const settingsOf = (...args: readonly string[]) =>
+      parseActivatorConfig(["--authz-mode=tokenreview", ...args]).authorization;
+    expect(settingsOf()).toEqual({ mode: "tokenreview", reviews });
+    const flags = ["--authz-tokenreview-require-token", "--authz-tokenreview-audiences=a, b", "--authz-access-review"];
+    expect(settingsOf(...flags, "--authz-tokenreview-ttl=1m", "--authz-tokenreview-cache-size=5")).toEqual({
+      mode: "tokenreview",
+      reviews: { ttlMs: 60_000, cacheSize: 5, tokenRequired: true, audiences: ["a", "b"], accessReviewed: true },
+    });
+    expect(() => settingsOf("--authz-tokenreview-ttl=0s")).toThrow("authz-tokenreview-ttl");
+    expect(() => settingsOf("--authz-tokenreview-cache-size=0")).toThrow("authz-tokenreview-cache-size");
   });
 
   it("keep the drain port closed unless it is asked for, and without certificates on one machine only", () => {

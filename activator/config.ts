@@ -5,6 +5,7 @@ import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
 import type { Rate } from "../lib/token-buckets.ts";
 import { zapLogLevel } from "../lib/zap-flags.ts";
+import type { ReviewSettings } from "./authorize/reviewed-tokens.ts";
 import { ConfigError } from "./config-error.ts";
 import { drainTlsFiles } from "./drain/drain-config.ts";
 import { activatorFlags } from "./flags.ts";
@@ -15,7 +16,8 @@ import { type TcpFrontConfig, tcpFrontConfig } from "./tcp-front/tcp-front-confi
 export type Authorization =
   | { readonly mode: "allow-all" }
   | { readonly mode: "static-token"; readonly token: string }
-  | { readonly mode: "scoped-token"; readonly secretFile: string };
+  | { readonly mode: "scoped-token"; readonly secretFile: string }
+  | { readonly mode: "tokenreview"; readonly reviews: ReviewSettings };
 
 /** What the activator was told, checked. Times are milliseconds; 0 means no limit where the flag says so. */
 export interface ActivatorConfig {
@@ -202,6 +204,9 @@ function authorizationOf(values: Values, env: Environment): Authorization {
       if (token) return refuse("--authz-mode=scoped-token and ROUTER_AUTH_TOKEN contradict each other");
       if (!secretFile) return refuse("--authz-mode=scoped-token needs --authz-scoped-token-secret-file");
       return { mode: "scoped-token", secretFile };
+    case "tokenreview":
+      if (token) return refuse("--authz-mode=tokenreview and ROUTER_AUTH_TOKEN contradict each other");
+      return { mode: "tokenreview", reviews: reviewSettings(values) };
     default:
       if (token) return { mode: "static-token", token };
       if (open && values["authz-mode"] === "") return { mode: "allow-all" };
@@ -209,6 +214,16 @@ function authorizationOf(values: Values, env: Environment): Authorization {
         "ROUTER_AUTH_TOKEN must be set to start; to let everybody in, set ALLOW_UNAUTHENTICATED_ROUTER=true or --authz-mode=allow-all",
       );
   }
+}
+
+function reviewSettings(values: Values): ReviewSettings {
+  return {
+    ttlMs: values["authz-tokenreview-ttl"],
+    cacheSize: values["authz-tokenreview-cache-size"],
+    tokenRequired: values["authz-tokenreview-require-token"],
+    audiences: values["authz-tokenreview-audiences"].split(",").flatMap((each) => each.trim() || []),
+    accessReviewed: values["authz-access-review"],
+  };
 }
 
 /** Numbers of the environment: one that makes no sense is a warning and the default, never a failure. */

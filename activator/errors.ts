@@ -23,6 +23,11 @@ export const activatorErrors = {
   WrongToken: { status: 401, detail: () => "Invalid token." },
   Unauthenticated: { status: 401, detail: () => "unauthenticated" },
   Forbidden: { status: 403, detail: () => "forbidden" },
+  AuthorizationUnavailable: {
+    status: 503,
+    retryAfterSeconds: 1,
+    detail: () => "Authorization cannot be checked at the moment.",
+  },
   MethodNotAllowed: { status: 405, detail: () => "Method Not Allowed" },
   BodyTooLarge: { status: 413, detail: () => "Request body too large." },
   ConnectFailed: { status: 502, detail: (id) => `Could not connect to the backend sandbox: ${id}` },

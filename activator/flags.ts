@@ -9,7 +9,7 @@ const oneOf = (words: readonly string[]) => (value: string) =>
   words.includes(value) ? undefined : `must be one of ${words.filter(Boolean).join(", ")}`;
 
 /** Modes of `--authz-mode`; empty: what the environment says. */
-export const authzModes = ["", "allow-all", "static-token", "scoped-token"] as const;
+export const authzModes = ["", "allow-all", "static-token", "scoped-token", "tokenreview"] as const;
 
 /** Modes of `--mtls-mode`. */
 export const clientCertificates = ["off", "optional", "required"] as const;
@@ -53,7 +53,19 @@ export const activatorFlags = {
   "upstream-max-retries": flag.integer(3, "dials after the first to a port that ought to be open", notNegative),
   "upstream-retry-initial-delay": flag.duration(200, "time before the first of them; doubles each time", notNegative),
   "upstream-retry-max-delay": flag.duration(800, "longest time between two of them", notNegative),
-  "authz-mode": flag.string("", "who may reach sandboxes: allow-all, static-token or scoped-token", oneOf(authzModes)),
+  "authz-mode": flag.string(
+    "",
+    "who may reach sandboxes: allow-all, static-token, scoped-token or tokenreview",
+    oneOf(authzModes),
+  ),
+  "authz-tokenreview-ttl": flag.duration(30_000, "how long the API server's answer about a token is good", positive),
+  "authz-tokenreview-cache-size": flag.integer(2_048, "tokens that are remembered", positive),
+  "authz-tokenreview-require-token": flag.boolean(false, "refuse who brings no token of the cluster"),
+  "authz-tokenreview-audiences": flag.string("", "for whom tokens have to be, by commas; empty: for the API server"),
+  "authz-access-review": flag.boolean(
+    false,
+    "with tokenreview, also ask who may reach which sandbox: the right to get sandboxes/connect",
+  ),
   "authz-scoped-token-secret-file": flag.string("", "key of scoped tokens, at least 32 bytes"),
   kubeconfig: flag.string("", "path of a kubeconfig; empty means the environment's, or the service account"),
   "access-log": flag.boolean(true, "write one line for each request"),

@@ -32,9 +32,12 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
     if (isHealthCheck(head, world)) return incoming.answer(healthy);
     refuseMethod(head); // 405
     refuseLength(head, world.maxRequestBodyBytes); // 413
-    authorizer.authenticate(head); // 401
+    const known = authorizer.authenticate(head); // 401, 503
+    if (known) await known;
     const routed = story.routed(find(head, world.find, world.lookup)); // 400, 404
-    const allowed = story.decided(() => authorizer.authorize(head, routed)); // 401, 403
+    const decided = story.decided(() => authorizer.authorize(head, routed)); // 401, 403, 503
+    const allowed = decided instanceof Promise ? await decided : decided;
+    if (incoming.left) throw new ClientGone("the client left before it was let in");
     const use = world.activity.useBy(head);
     incoming.onEnded(() => use.end());
     const errand = { to: allowed.routed, waiting: incoming, around: world, journey: story, use };

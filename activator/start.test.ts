@@ -3,10 +3,13 @@ import { createServer } from "node:http";
 import { Writable } from "node:stream";
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
+import type { TokenReview } from "../api/reviews.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLogger } from "../lib/log.ts";
 import { httpProgram, openActivatorWorld, rawConnection, sandboxPort } from "../test/support/activator-world.ts";
 import { eventually } from "../test/support/eventually.ts";
+import { interceptCalls } from "../test/support/intercepted-client.ts";
+import type { MemoryApi } from "../test/support/memory-api.ts";
 import { parseActivatorConfig } from "./config.ts";
 import { startActivator } from "./start.ts";
 
@@ -43,6 +46,39 @@ describe("the activator", () => {
     const head = "GET / HTTP/1.1\r\nHost: nova.default.sandbox.localhost\r\nConnection: close\r\n";
     connection.send(`${head}Authorization: Bearer secret\r\n\r\n`);
     expect(await connection.closed()).toMatch(/^HTTP\/1.1 200(?![\s\S]*secret)/);
+  });
+
+  it("asks the API server about a token before it wakes anything, and carries nothing for who left meanwhile (router 13.4)", async () => {
+    const open: { readonly token: string; readonly answer: (review: object) => void }[] = [];
+    const client = ({ client }: MemoryApi) =>
+      interceptCalls(client, ({ kind, body }, proceed) => {
+        if (kind !== "TokenReview") return proceed();
+        const { token } = (body as TokenReview).spec;
+        return new Promise((resolve) => open.push({ token, answer: resolve }));
+      });
+    await using world = await openActivatorWorld(["--authz-mode=tokenreview"], {}, client);
+    const seen: (string | undefined)[] = [];
+    const program = httpProgram(({ headers, url }, answer) => {
+      seen.push(url);
+      answer.end(JSON.stringify(headers));
+    });
+    await world.asleep("nova", program);
+    const ask = (token: string) =>
+      fetch(`${world.activator.proxyUrl}/${token}`, { headers: { ...id, Authorization: `Bearer ${token}` } });
+    using leaving = await rawConnection(world.activator);
+    leaving.send("GET /leaves HTTP/1.1\r\nHost: x\r\nX-Sandbox-ID: nova\r\nAuthorization: Bearer leaves\r\n\r\n");
+    await eventually(() => open.length === 1);
+    leaving.socket.resetAndDestroy();
+    const [forged, good] = [ask("forged"), ask("good")];
+    await eventually(() => open.length === 3);
+    expect((await world.sandbox("nova")).spec.operatingMode).toBe("Suspended");
+    for (const { token, answer } of open) answer({ status: { authenticated: token !== "forged", user: {} } });
+    expect((await forged).status).toBe(401);
+    expect(await (await good).text()).not.toContain("good");
+    expect(seen).toEqual(["/good"]);
+    const metrics = await world.registry.metrics();
+    expect(metrics).toContain('rouse_activator_reviews_total{review="token",outcome="no"} 1');
+    expect(metrics).toContain('sandbox_router_authz_decisions_total{sandbox_namespace="-",decision="deny"} 1');
   });
 
   it("goes to the live Pod whatever address a client remembers (W11)", async () => {

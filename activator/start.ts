@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import type { Registry } from "prom-client";
 import type { WakeTimeline } from "../api/wake-timeline.ts";
 import type { KubeClient } from "../kube/client.ts";
@@ -7,11 +6,10 @@ import { firstFailure, type Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import { startPageServer, urlOf } from "../lib/page-server.ts";
 import packageJson from "../package.json" with { type: "json" };
-import { type Authorizer, allowAll, staticToken } from "./authorize/authorizer.ts";
-import { scopedTokens, shortestKey } from "./authorize/scoped-token.ts";
+import type { Authorizer } from "./authorize/authorizer.ts";
+import { createAuthorizer } from "./authorize/create-authorizer.ts";
 import { Pool } from "./carry/pool.ts";
-import type { ActivatorConfig, Authorization } from "./config.ts";
-import { ConfigError } from "./config-error.ts";
+import type { ActivatorConfig } from "./config.ts";
 import { Books } from "./drain/books.ts";
 import { createHttp1Carrier } from "./http1/carrier/carrier.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
@@ -82,7 +80,7 @@ const lastAnswersMs = 1_000;
  */
 export async function startActivator(config: ActivatorConfig, parts: ActivatorParts): Promise<Activator> {
   await using started = new AsyncDisposableStack();
-  const authorizer = await authorizerOf(config.authorization, parts.clock);
+  const authorizer = await createAuthorizer(config.authorization, parts);
   const books = new Books(parts);
   // Open before the first list, and longer than all else: whoever finds it closed may take it that nothing is carried.
   const drainServer = config.drain && started.use(await books.listen(config.drain));
@@ -232,18 +230,4 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
     waits: new Waits(),
     carry: createHttp1Carrier({ ...config, pool, clock, sweep, loans }),
   };
-}
-
-async function authorizerOf(authorization: Authorization, clock: Clock): Promise<Authorizer> {
-  switch (authorization.mode) {
-    case "allow-all":
-      return allowAll;
-    case "static-token":
-      return staticToken(authorization.token);
-    case "scoped-token": {
-      const key = (await readFile(authorization.secretFile, "utf8")).trim();
-      if (Buffer.byteLength(key) >= shortestKey) return scopedTokens(key, clock);
-      throw new ConfigError(`${authorization.secretFile} is shorter than ${shortestKey} bytes`);
-    }
-  }
 }

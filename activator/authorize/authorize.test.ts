@@ -18,7 +18,7 @@ const routed: Routed = {
   timeoutMs: undefined,
 };
 
-function verdict(
+async function verdict(
   authorizer: Authorizer,
   authorization: string | undefined,
   target = routed,
@@ -28,8 +28,8 @@ function verdict(
   if (authorization !== undefined) headers.push(["Authorization", authorization]);
   const head: RequestHead = { method: "GET", target: "/", host: "any", headers, peer: "", upgrade: false };
   try {
-    authorizer.authenticate(head);
-    return authorizer.authorize(head, target).routed === target ? "allowed" : "another target";
+    await authorizer.authenticate(head);
+    return (await authorizer.authorize(head, target)).routed === target ? "allowed" : "another target";
   } catch (error) {
     if (!(error instanceof ActivatorError)) throw error;
     return `${error.status} ${error.detail}`;
@@ -44,23 +44,25 @@ describe("one token for all", () => {
     ["Basic secret", "401 Missing or invalid Authorization header."],
     ["Bearer secret more", "401 Missing or invalid Authorization header."],
     ["Bearer wrong", "401 Invalid token."],
-  ])("answers %s with %s", (authorization, expected) => {
-    expect(verdict(staticToken("secret"), authorization)).toBe(expected);
+  ])("answers %s with %s", async (authorization, expected) => {
+    expect(await verdict(staticToken("secret"), authorization)).toBe(expected);
   });
 });
 
 describe("a scoped token (router 13.5)", () => {
   const authorizer = scopedTokens(key, new FakeClock("2026-01-01T00:00:00Z"));
 
-  it("opens its own sandbox and no other", () => {
-    expect(verdict(authorizer, `Bearer ${vector}`)).toBe("allowed");
-    expect(verdict(authorizer, `Bearer ${vector}`, { ...routed, name: "box-b" })).toBe("403 forbidden");
-    expect(verdict(authorizer, `Bearer ${vector}`, { ...routed, namespace: "default" })).toBe("403 forbidden");
+  it("opens its own sandbox and no other", async () => {
+    expect(await verdict(authorizer, `Bearer ${vector}`)).toBe("allowed");
+    expect(await verdict(authorizer, `Bearer ${vector}`, { ...routed, name: "box-b" })).toBe("403 forbidden");
+    expect(await verdict(authorizer, `Bearer ${vector}`, { ...routed, namespace: "default" })).toBe("403 forbidden");
   });
 
-  it("is refused beside headers that choose an address", () => {
-    expect(verdict(authorizer, `Bearer ${vector}`, routed, [["X-Sandbox-Pod-IP", "10.0.0.1"]])).toBe("403 forbidden");
-    expect(verdict(authorizer, `Bearer ${vector}`, routed, [["X-Sandbox-UID", "u"]])).toBe("403 forbidden");
+  it("is refused beside headers that choose an address", async () => {
+    expect(await verdict(authorizer, `Bearer ${vector}`, routed, [["X-Sandbox-Pod-IP", "10.0.0.1"]])).toBe(
+      "403 forbidden",
+    );
+    expect(await verdict(authorizer, `Bearer ${vector}`, routed, [["X-Sandbox-UID", "u"]])).toBe("403 forbidden");
   });
 
   it.each([
@@ -69,8 +71,8 @@ describe("a scoped token (router 13.5)", () => {
     ["a missing part", "Bearer v1.abc"],
     ["another signature", `Bearer ${vector.slice(0, -2)}xx`],
     ["another payload", `Bearer ${vector.replace("eyJ", "eyK")}`],
-  ])("is not %s", (_, authorization) => {
-    expect(verdict(authorizer, authorization)).toBe("401 unauthenticated");
+  ])("is not %s", async (_, authorization) => {
+    expect(await verdict(authorizer, authorization)).toBe("401 unauthenticated");
   });
 
   it("ends at its very second", () => {

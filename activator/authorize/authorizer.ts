@@ -8,14 +8,14 @@ export interface Allowed {
   readonly routed: Routed;
 }
 
-/** Decides who may reach which sandbox, before anything is woken. Both steps throw an ActivatorError to refuse. */
+/** Decides who may reach which sandbox, before anything is woken. Both steps throw, or reject with, an ActivatorError to refuse. */
 export interface Authorizer {
   /** Whether `Authorization` is meant for us, so that no sandbox may see it. */
   readonly consumesAuthorization: boolean;
-  /** Who is this? Asked before the target is read, so that strangers learn nothing about it. */
-  authenticate(head: RequestHead): void;
+  /** Who is this? Asked before the target is read, so that strangers learn nothing about it. A promise where it takes time. */
+  authenticate(head: RequestHead): void | Promise<void>;
   /** May they reach this sandbox? */
-  authorize(head: RequestHead, routed: Routed): Allowed;
+  authorize(head: RequestHead, routed: Routed): Allowed | Promise<Allowed>;
 }
 
 /** Lets everybody reach everything. */

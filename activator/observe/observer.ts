@@ -55,9 +55,21 @@ export class Story extends WakeRecord {
   }
 
   /** Runs the decision and counts it. */
-  decided(authorize: () => Allowed): Allowed {
+  decided(authorize: () => Allowed | Promise<Allowed>): Allowed | Promise<Allowed> {
     try {
       const allowed = authorize();
+      if (allowed instanceof Promise) return this.#decidedLater(allowed);
+      this.#options.requests.decided(this.#namespace(), "allow");
+      return allowed;
+    } catch (error) {
+      this.#options.requests.decided(this.#namespace(), "deny");
+      throw error;
+    }
+  }
+
+  async #decidedLater(deciding: Promise<Allowed>): Promise<Allowed> {
+    try {
+      const allowed = await deciding;
       this.#options.requests.decided(this.#namespace(), "allow");
       return allowed;
     } catch (error) {
@@ -74,6 +86,8 @@ export class Story extends WakeRecord {
     const { requests, log } = this.#options;
     this.#reason = error.code;
     requests.refused(error.code);
+    // Strangers are turned away before it is known where they wanted to go.
+    if (error.status === 401 && !this.#routed) requests.decided(this.#namespace(), "deny");
     if (error.code === "SandboxSlow") requests.upstreamFailed(this.#namespace(), "timeout");
     if (error.code === "ConnectFailed") requests.upstreamFailed(this.#namespace(), "dial");
     if (error.code === "ResponseLost") requests.upstreamFailed(this.#namespace(), "eof");

@@ -14,6 +14,7 @@ const helm = (...args: readonly string[]) => run(inject("helm"), args);
 interface Rendered {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly labels?: object };
+  readonly rules?: readonly { readonly resources: readonly string[] }[];
   readonly spec?: {
     readonly selector?: object;
     readonly versions?: readonly { readonly name: string }[];
@@ -75,6 +76,7 @@ describe("the chart", () => {
     ["namespace.labels.team=ours", "/namespace"],
     ["nameOverride=-", "/nameOverride"],
     ["v1alpha1.served=true", "/v1alpha1"],
+    ["auth.tokenReview.audiences[0]=a b", "/auth/tokenReview/audiences/0"],
   ])("refuses %s and says where it is wrong", async (value, path) => {
     await expect(helm("template", release.name, chart, "--set", value)).rejects.toThrow(`at '${path}'`);
   });
@@ -82,6 +84,23 @@ describe("the chart", () => {
   it("opens the sandboxes to everybody only when that is asked for", async () => {
     expect(await helm("template", release.name, chart)).not.toContain("allow-all");
     expect(await helm("template", release.name, chart, "--set=auth.mode=none")).toContain("--authz-mode=allow-all");
+  });
+
+  it("lets the activator ask about tokens, and about access, only when they are asked for", async () => {
+    const rightsOf = async (...set: readonly string[]) => {
+      const rendered = await objectsOf(...set);
+      const role = rendered.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "sandbox-router");
+      return role?.rules?.flatMap(({ resources }) => resources).filter((each) => each.endsWith("reviews"));
+    };
+    expect(await rightsOf()).toEqual([]);
+    const reviewed = "--set=auth.mode=tokenreview";
+    expect(await rightsOf(reviewed)).toEqual(["tokenreviews", "subjectaccessreviews"]);
+    expect(await rightsOf(reviewed, "--set=auth.tokenReview.reviewAccess=false")).toEqual(["tokenreviews"]);
+    const rendered = await helm("template", release.name, chart, reviewed, "--set=auth.tokenReview.audiences={a,b}");
+    for (const flag of ["mode=tokenreview", "tokenreview-require-token=true", "tokenreview-audiences=a,b"]) {
+      expect(rendered).toContain(`--authz-${flag}`);
+    }
+    expect(rendered).not.toContain("ROUTER_AUTH_TOKEN");
   });
 
   it("turns values into flags of the like names, numbers without an exponent, and only where they are set", async () => {

@@ -5,6 +5,7 @@ import { parseActivatorConfig } from "../../activator/config.ts";
 import { type Activator, startActivator } from "../../activator/start.ts";
 import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/sandbox.ts";
 import type { WakeTimeline } from "../../api/wake-timeline.ts";
+import type { KubeClient } from "../../kube/client.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
 import { eventually } from "./eventually.ts";
@@ -40,6 +41,7 @@ const local = [
 export async function openActivatorWorld(
   flags: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
+  clientOf: (api: MemoryApi) => KubeClient = ({ client }) => client,
 ): Promise<ActivatorWorld> {
   await using opened = new AsyncDisposableStack();
   const api = opened.use(await openMemoryApi());
@@ -47,7 +49,7 @@ export async function openActivatorWorld(
   const registry = new Registry();
   const wakes: WakeTimeline[] = [];
   const args = [...(env["ROUTER_AUTH_TOKEN"] ? local.filter((each) => !each.includes("authz")) : local), ...flags];
-  const parts = { client: api.client, clock: systemClock, log: silentLogger, registry };
+  const parts = { client: clientOf(api), clock: systemClock, log: silentLogger, registry };
   const config = parseActivatorConfig(args, env);
   const activator = opened.use(await startActivator(config, { ...parts, onWake: (timeline) => wakes.push(timeline) }));
   await eventually(async () => (await fetch(`${activator.opsUrl}/readyz`)).status === 200);
