@@ -19,6 +19,8 @@ export interface KindOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
+  /** What it works with: disposed of after the last pass. */
+  readonly uses?: Disposable;
 }
 
 /** The keys that an informer's objects are about: at once for all that are there, then for each that changes. */
@@ -63,6 +65,7 @@ export function startKind(options: KindOptions): Running {
     async [Symbol.asyncDispose]() {
       subscriptions.dispose();
       await working[Symbol.asyncDispose]();
+      options.uses?.[Symbol.dispose]();
     },
   };
 }

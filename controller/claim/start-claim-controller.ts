@@ -82,7 +82,7 @@ export function startClaimController(options: ClaimControllerOptions): Running {
     if (now && isTimed(now)) sights.see(now);
     return [keyOf(claim)];
   });
-  const kind = startKind({
+  return startKind({
     name: "sandboxclaim",
     workers: options.workers,
     sources: [
@@ -102,12 +102,6 @@ export function startClaimController(options: ClaimControllerOptions): Running {
     clock,
     log,
     metrics: options.runtimeMetrics,
+    uses: stores,
   });
-  return {
-    failed: kind.failed,
-    async [Symbol.asyncDispose]() {
-      await kind[Symbol.asyncDispose]();
-      stores.dispose();
-    },
-  };
 }

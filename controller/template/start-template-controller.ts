@@ -35,7 +35,7 @@ export function startTemplateController({ client, informers, clock, ...options }
   const templates = stores.use(new OwnWrites(informers.templates, clock));
   const policies = stores.use(new OwnWrites(informers.networkPolicies, clock));
   const reconciler = new TemplateReconciler({ client, templates, policies }, options.traces);
-  const kind = startKind({
+  return startKind({
     name: "sandboxtemplate",
     workers: options.workers,
     sources: [
@@ -48,14 +48,8 @@ export function startTemplateController({ client, informers, clock, ...options }
     clock,
     log: options.log,
     metrics: options.runtimeMetrics,
+    uses: stores,
   });
-  return {
-    failed: kind.failed,
-    async [Symbol.asyncDispose]() {
-      await kind[Symbol.asyncDispose]();
-      stores.dispose();
-    },
-  };
 }
 
 function templateKeys(policy: Stored<KubeObject>): readonly string[] {

@@ -53,7 +53,7 @@ export function startWarmPoolController(options: WarmPoolControllerOptions): Run
   };
   const views = { ...writers, templates: informers.templates.store, labelledSandboxes: informers.sandboxes.store };
   const reconciler = new WarmPoolReconciler({ views, writers, events, clock, settings });
-  const kind = startKind({
+  return startKind({
     name: "sandboxwarmpool",
     workers: options.workers,
     sources: [
@@ -67,12 +67,6 @@ export function startWarmPoolController(options: WarmPoolControllerOptions): Run
     clock,
     log: options.log,
     metrics: options.runtimeMetrics,
+    uses: stores,
   });
-  return {
-    failed: kind.failed,
-    async [Symbol.asyncDispose]() {
-      await kind[Symbol.asyncDispose]();
-      stores.dispose();
-    },
-  };
 }
