@@ -2,18 +2,10 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import { describe, expect, it } from "vitest";
 import { podType } from "../api/core.ts";
-import {
-  type ActivatorWorld,
-  openActivatorWorld,
-  rawConnection,
-  sandboxPort,
-} from "../test/support/activator-world.ts";
+import { heldRequests, openActivatorWorld, rawConnection, sandboxPort } from "../test/support/activator-world.ts";
 import { eventually } from "../test/support/eventually.ts";
 
 const host = "Host: nova.default.sandbox.localhost";
-
-const held = async ({ registry }: ActivatorWorld) =>
-  (await registry.getSingleMetric("rouse_activator_held_requests")?.get())?.values[0]?.value ?? 0;
 
 /** A port that answers so many requests, each on a connection of its own, and then stops to listen. */
 function openPort(podIp: string, count: number, seen: string[]) {
@@ -36,14 +28,14 @@ describe("a crowd that is held", () => {
     for (const [at, client] of clients.entries()) {
       client.send(`POST /${at} HTTP/1.1\r\n${host}\r\nContent-Length: 2\r\nConnection: close\r\n\r\nhi`);
     }
-    await eventually(async () => (await held(world)) === clients.length);
+    await eventually(async () => (await heldRequests(world)) === clients.length);
     const leaving = clients.filter((_, at) => at % 4 === 1);
     const staying = clients.filter((_, at) => at % 4 !== 1);
     for (const [at, { socket }] of leaving.entries()) {
       if (at % 2 === 0) socket.resetAndDestroy();
       else socket.destroy();
     }
-    await eventually(async () => (await held(world)) === staying.length);
+    await eventually(async () => (await heldRequests(world)) === staying.length);
     const { status } = await world.api.client.get(podType, { namespace: "default", name: "nova" });
     const podIp = status?.podIP ?? "";
     const seen: string[] = [];
@@ -60,6 +52,6 @@ describe("a crowd that is held", () => {
     expect(seen).toHaveLength(good.length);
     expect(new Set(seen).size).toBe(seen.length);
     expect(seen.filter((url) => Number(url.slice(1)) % 4 === 1)).toEqual([]);
-    expect(await held(world)).toBe(0);
+    expect(await heldRequests(world)).toBe(0);
   }, 30_000);
 });

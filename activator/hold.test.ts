@@ -6,6 +6,7 @@ import { ApiUnreachable } from "../kube/errors.ts";
 import { systemClock } from "../lib/clock.ts";
 import {
   type ActivatorWorld,
+  heldRequests,
   httpProgram,
   openActivatorWorld,
   rawConnection,
@@ -22,9 +23,6 @@ const ask = async ({ activator }: ActivatorWorld, headers: Record<string, string
   return { status: response.status, reason: of("x-rouse-reason"), retryAfter: of("retry-after"), detail };
 };
 
-const held = async ({ registry }: ActivatorWorld) =>
-  (await registry.getSingleMetric("rouse_activator_held_requests")?.get())?.values[0]?.value ?? 0;
-
 describe("a request that is held", () => {
   it("gives its place back and never reaches the sandbox when its client is killed", async () => {
     await using world = await openActivatorWorld(["--held-max-per-sandbox=1"]);
@@ -33,13 +31,13 @@ describe("a request that is held", () => {
     const killed = connect({ port: world.activator.proxyPort, host: "127.0.0.1" });
     killed.on("error", () => {});
     killed.write("GET /killed HTTP/1.1\r\nHost: nova.default.sandbox.localhost\r\n\r\n");
-    await eventually(async () => (await held(world)) === 1);
+    await eventually(async () => (await heldRequests(world)) === 1);
     expect(await ask(world)).toMatchObject({ status: 503, reason: "HoldLimitReached", retryAfter: "1" });
     killed.resetAndDestroy();
-    await eventually(async () => (await held(world)) === 0);
+    await eventually(async () => (await heldRequests(world)) === 0);
     using polite = await rawConnection(world.activator);
     polite.send("GET /polite HTTP/1.1\r\nHost: nova.default.sandbox.localhost\r\nConnection: close\r\n\r\n");
-    await eventually(async () => (await held(world)) === 1);
+    await eventually(async () => (await heldRequests(world)) === 1);
     const pod = await world.api.client.get(podType, nova);
     const program = httpProgram((request, response) => response.end(String(seen.push(request.url))));
     await using _late = await program(pod.status?.podIP ?? "");
@@ -52,16 +50,16 @@ describe("a request that is held", () => {
     await world.asleep("nova");
     const closed = connect({ port: world.activator.proxyPort, host: "127.0.0.1" });
     closed.write("GET / HTTP/1.1\r\nHost: nova.default.sandbox.localhost\r\n\r\n");
-    await eventually(async () => (await held(world)) === 1);
+    await eventually(async () => (await heldRequests(world)) === 1);
     closed.destroy();
-    await eventually(async () => (await held(world)) === 0, 1_000);
+    await eventually(async () => (await heldRequests(world)) === 0, 1_000);
   });
 
   it("is told when its sandbox is deleted", async () => {
     await using world = await openActivatorWorld();
     await world.asleep("nova");
     const answer = ask(world);
-    await eventually(async () => (await held(world)) === 1);
+    await eventually(async () => (await heldRequests(world)) === 1);
     await world.api.client.delete(sandboxType, nova);
     expect(await answer).toMatchObject({ status: 410, reason: "SandboxDeleted", detail: "Sandbox is deleted: nova" });
   });
@@ -212,7 +210,7 @@ describe("a replica that leaves", () => {
     await using world = await openActivatorWorld(["--shutdown-timeout=300ms"]);
     await world.asleep("nova");
     const holding = ask(world);
-    await eventually(async () => (await held(world)) === 1);
+    await eventually(async () => (await heldRequests(world)) === 1);
     const drained = world.activator.drain();
     expect((await fetch(`${world.activator.opsUrl}/readyz`)).status).toBe(503);
     expect(await holding).toMatchObject({ status: 503, reason: "Draining", retryAfter: "1" });

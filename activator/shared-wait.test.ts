@@ -3,6 +3,7 @@ import { sandboxType } from "../api/sandbox.ts";
 import { systemClock } from "../lib/clock.ts";
 import {
   type ActivatorWorld,
+  heldRequests,
   httpProgram,
   openActivatorWorld,
   rawConnection,
@@ -19,9 +20,6 @@ async function ask({ activator }: ActivatorWorld, headers: Record<string, string
   return { status: response.status, reason, text, tookMs: systemClock.ticksMs() - beganMs };
 }
 
-const held = async ({ registry }: ActivatorWorld) =>
-  (await registry.getSingleMetric("rouse_activator_held_requests")?.get())?.values[0]?.value ?? 0;
-
 describe("requests that wait for one sandbox together", () => {
   it("each have the time that they named, and those who stay are served", async () => {
     await using world = await openActivatorWorld();
@@ -29,7 +27,7 @@ describe("requests that wait for one sandbox together", () => {
     const short = ask(world, { "X-Sandbox-Timeout": "1" });
     const long = ask(world);
     expect(await short).toMatchObject({ status: 503, reason: "WakeTimedOut" });
-    expect(await held(world)).toBe(1);
+    expect(await heldRequests(world)).toBe(1);
     await world.api.client.delete(sandboxType, nova);
     expect(await long).toMatchObject({ status: 410, reason: "SandboxDeleted" });
   });
@@ -39,7 +37,7 @@ describe("requests that wait for one sandbox together", () => {
     await world.awake("nova", undefined, { autoResume: { timeoutSeconds: 2 } });
     await systemClock.sleep(2_100); // its Pod is not young any more
     const first = ask(world);
-    await eventually(async () => (await held(world)) === 1);
+    await eventually(async () => (await heldRequests(world)) === 1);
     await systemClock.sleep(250);
     const second = await ask(world);
     expect(await first).toMatchObject({ status: 502, reason: "ConnectFailed" });
@@ -52,7 +50,7 @@ describe("requests that wait for one sandbox together", () => {
     await world.awake("nova");
     const probe = ask(world, { "User-Agent": "probe/1" });
     const person = ask(world);
-    await eventually(async () => (await held(world)) === 2);
+    await eventually(async () => (await heldRequests(world)) === 2);
     world.kubelet.run(
       "nova",
       httpProgram((_, response) => response.end("awake")),
@@ -72,6 +70,6 @@ describe("requests that wait for one sandbox together", () => {
     using other = await rawConnection(world.activator);
     other.send("GET / HTTP/1.1\r\nHost: 9999--nova--default.sandbox.localhost\r\n\r\n");
     expect(await ask(world)).toMatchObject({ status: 200, text: "awake" });
-    expect(await held(world)).toBe(1);
+    expect(await heldRequests(world)).toBe(1);
   });
 });

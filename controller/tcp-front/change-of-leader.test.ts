@@ -40,6 +40,14 @@ async function liveTwice(lab: FrontLab): Promise<void> {
   expect((await lab.service())?.metadata.ownerReferences?.[0]?.uid).toBe(second.metadata.uid);
 }
 
+/** A sandbox whose name leads to an activator, by a controller that has ended. */
+async function fromAnEarlierLeader(lab: FrontLab) {
+  await using _first = await lab.startController();
+  const made = await lab.create();
+  await lab.untilLeadingTo(made, "10.0.0.1");
+  return made;
+}
+
 describe("a change of leaders", () => {
   it.each(["before", "after"] as const)(
     "%s any write loses no port and no name",
@@ -61,12 +69,7 @@ describe("a change of leaders", () => {
 
   it("writes nothing where everything is as it was", async () => {
     await using lab = await openFrontLab();
-    const sandbox = await (async () => {
-      await using _first = await lab.startController();
-      const made = await lab.create();
-      await lab.untilLeadingTo(made, "10.0.0.1");
-      return made;
-    })();
+    const sandbox = await fromAnEarlierLeader(lab);
     const slice = await lab.slice(sandbox);
     const asked = lab.activators.asked.length;
     const client = recordCalls(lab.client);
@@ -82,12 +85,7 @@ describe("a change of leaders", () => {
 
   it("does not believe for long what an activator no longer says", async () => {
     await using lab = await openFrontLab();
-    const sandbox = await (async () => {
-      await using _first = await lab.startController();
-      const made = await lab.create();
-      await lab.untilLeadingTo(made, "10.0.0.1");
-      return made;
-    })();
+    const sandbox = await fromAnEarlierLeader(lab);
     lab.activators.accepts = () => false;
     await using _second = await lab.startController();
     await lab.untilLeadingTo(sandbox);

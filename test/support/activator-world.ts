@@ -78,6 +78,10 @@ export async function openActivatorWorld(
   };
 }
 
+/** How many requests the activator holds now. */
+export const heldRequests = async ({ registry }: ActivatorWorld): Promise<number> =>
+  (await registry.getSingleMetric("rouse_activator_held_requests")?.get())?.values[0]?.value ?? 0;
+
 export function aSandbox(name: string, spec: Partial<SandboxSpec> = {}): Sandbox {
   const podTemplate = { spec: { containers: [{ name: "main", image: "program" }] } };
   const type = { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox" };

@@ -96,7 +96,8 @@ function childOf(sandbox: Stored<Sandbox>, metadata: Partial<ObjectMeta>): Store
   return stored(name, { namespace, labels: trackingLabelsOf(sandbox), ownerReferences, ...metadata });
 }
 
-function stored(name: string, metadata: Partial<ObjectMeta>): Stored<KubeObject>["metadata"] {
+/** The metadata of an object of this name as it is stored, unless told otherwise. */
+export function stored(name: string, metadata: Partial<ObjectMeta>): Stored<KubeObject>["metadata"] {
   const named = metadata.name ?? name;
   return {
     namespace: "lab",

@@ -14,7 +14,7 @@ import type { Sandbox, SandboxSpec } from "../../api/sandbox.ts";
 import { type SandboxTemplate, type SandboxTemplateSpec, sandboxTemplateType } from "../../api/sandbox-template.ts";
 import { type SandboxWarmPool, type SandboxWarmPoolSpec, sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
 import { currentBlueprint } from "../../controller/blueprint/current-blueprint.ts";
-import { aSandbox, controlledBy, noon } from "./builders.ts";
+import { aSandbox, controlledBy, noon, stored } from "./builders.ts";
 
 export const templatePodSpec: PodSpec = { containers: [{ name: "main", image: "busybox:1.36" }] };
 
@@ -92,15 +92,3 @@ export const relabelled = (
       (entry): entry is [string, string] => entry[1] !== undefined,
     ),
   );
-
-function stored(name: string, metadata: Partial<ObjectMeta>): Stored<KubeObject>["metadata"] {
-  const named = metadata.name ?? name;
-  return {
-    namespace: "lab",
-    uid: `uid-of-${named}`,
-    resourceVersion: "1",
-    creationTimestamp: noon,
-    ...metadata,
-    name: named,
-  };
-}

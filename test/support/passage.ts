@@ -7,6 +7,7 @@ import type { CarrierOptions } from "../../activator/http1/carrier/carriage.ts";
 import { createHttp1Carrier } from "../../activator/http1/carrier/carrier.ts";
 import type { Exchange } from "../../activator/http1/front/exchange.ts";
 import { type Front, type FrontOptions, startHttp1Front } from "../../activator/http1/front/front.ts";
+import { type Message, WireReader } from "../../activator/http1/proof/wire-reader.ts";
 import { Connector } from "../../activator/reach/connector.ts";
 import { ClientGone, type Ended } from "../../activator/request.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
@@ -130,6 +131,20 @@ export async function openBackend(onConnection: (socket: Socket) => void): Promi
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** A back-end that reads requests strictly and answers each whole one; told of what a connection brought when it has closed. */
+export function openStrictBackend(answer: string, closed?: (requests: readonly Message[]) => void): Promise<Backend> {
+  return openBackend((socket) => {
+    const reader = new WireReader("request");
+    let answered = 0;
+    socket.on("data", (bytes: Buffer) => {
+      reader.push(bytes);
+      for (; answered < reader.messages.length; answered += 1) socket.write(answer, "latin1");
+    });
+    socket.on("end", () => socket.end());
+    socket.on("close", () => closed?.(reader.messages));
+  });
 }
 
 /** Everything that arrives, one character for each byte; resolves when the other side has closed, in whatever way. */

@@ -2,23 +2,12 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, hear, openBackend, openPassage } from "../../../test/support/passage.ts";
-import { WireReader } from "../proof/wire-reader.ts";
+import { dialled, hear, openPassage, openStrictBackend } from "../../../test/support/passage.ts";
 
 const request = "POST /one HTTP/1.1\r\nHost: nova\r\nContent-Length: 2\r\n\r\nhi";
 const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-function answering() {
-  return openBackend((socket) => {
-    const reader = new WireReader("request");
-    let answered = 0;
-    socket.on("data", (bytes: Buffer) => {
-      reader.push(bytes);
-      for (; answered < reader.messages.length; answered += 1) socket.write(answer, "latin1");
-    });
-    socket.on("end", () => socket.end());
-  });
-}
+const answering = () => openStrictBackend(answer);
 
 /** A client that has been served once, and keeps its connection. */
 async function served(port: number): Promise<Socket> {

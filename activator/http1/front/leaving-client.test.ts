@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, hear, openBackend, openPassage } from "../../../test/support/passage.ts";
-import { type Message, WireReader } from "../proof/wire-reader.ts";
+import { dialled, hear, openPassage, openStrictBackend } from "../../../test/support/passage.ts";
+import type { Message } from "../proof/wire-reader.ts";
 
 const request =
   "POST /whole HTTP/1.1\r\nHost: nova\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -14,19 +14,7 @@ const ways: readonly { readonly how: string; readonly leave: (socket: Socket) =>
   { how: "closes", leave: (socket) => void socket.destroy() },
 ];
 
-/** A back-end that reads requests strictly and answers each whole one. */
-function strict(seen: Message[], answer: string) {
-  return openBackend((socket) => {
-    const reader = new WireReader("request");
-    let answered = 0;
-    socket.on("data", (bytes: Buffer) => {
-      reader.push(bytes);
-      for (; answered < reader.messages.length; answered += 1) socket.write(answer, "latin1");
-    });
-    socket.on("end", () => socket.end());
-    socket.on("close", () => seen.push(...reader.messages));
-  });
-}
+const strict = (seen: Message[], answer: string) => openStrictBackend(answer, (requests) => seen.push(...requests));
 
 describe.each(ways)("a client that $how", ({ leave }) => {
   it("at any byte of its request has asked for nothing, and leaves nothing behind", async () => {

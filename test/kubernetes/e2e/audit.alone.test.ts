@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/clock.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
+import { grantedBy } from "../support/granted-rights.ts";
 import { programs, requestsOf, wordsOfRequest } from "./support/audit-log.ts";
 import { findActivator } from "./support/installed-activator.ts";
 import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
@@ -16,24 +17,6 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-interface Rule {
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly verbs: readonly string[];
-}
-
-/** Every verb on every resource that a role grants, in the words of `wordsOfRequest`. */
-async function grantedBy(clusterRole: string): Promise<ReadonlySet<string>> {
-  const role = await cluster.kubectl.run(["get", "clusterrole", clusterRole, "--output=json"]);
-  const rules: readonly Rule[] = JSON.parse(role).rules;
-  const granted = rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
-    apiGroups.flatMap((group) =>
-      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${group ? `.${group}` : ""}`)),
-    ),
-  );
-  return new Set(granted);
-}
-
 describe("the API server's record of what our programs ask for", () => {
   it("has the activator use all that it is granted, when it wakes one sandbox", async () => {
     await using test = await openSandboxes(cluster);
@@ -41,7 +24,7 @@ describe("the API server's record of what our programs ask for", () => {
     await test.untilAsleep("once");
     await (await findActivator(cluster)).askProgram(test.at("once"));
     const used = () => new Set(requestsOf("activator").map(wordsOfRequest));
-    const granted = await grantedBy("sandbox-router");
+    const granted = new Set(await grantedBy(cluster.kubectl, "clusterrole", "sandbox-router"));
     await eventually(() => granted.isSubsetOf(used()));
     expect(used()).toEqual(granted);
   });

@@ -12,13 +12,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 
 const older = "sandboxes.v1alpha1.agents.x-k8s.io";
 
-/** As manifests of that time have it. */
-const oldSandbox = (name: string, rest = "") => `
-apiVersion: agents.x-k8s.io/v1alpha1
-kind: Sandbox
-metadata:
-  name: ${name}
-spec:${rest}
+const podTemplate = `
   podTemplate:
     spec:
       terminationGracePeriodSeconds: 1
@@ -28,20 +22,20 @@ spec:${rest}
           command: [sh, -c, "exec sleep 3600"]
 `;
 
+/** As manifests of that time have it. */
+const oldSandbox = (name: string, rest = "") => `
+apiVersion: agents.x-k8s.io/v1alpha1
+kind: Sandbox
+metadata:
+  name: ${name}
+spec:${rest}${podTemplate}`;
+
 const oldTemplate = `
 apiVersion: extensions.agents.x-k8s.io/v1alpha1
 kind: SandboxTemplate
 metadata:
   name: my-template
-spec:
-  podTemplate:
-    spec:
-      terminationGracePeriodSeconds: 1
-      containers:
-        - name: main
-          image: busybox:1.36
-          command: [sh, -c, "exec sleep 3600"]
-`;
+spec:${podTemplate}`;
 
 const oldPool = `
 apiVersion: extensions.agents.x-k8s.io/v1alpha1

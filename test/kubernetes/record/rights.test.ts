@@ -2,28 +2,13 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { release } from "../../../cluster/install-chart.ts";
 import { requestsOf, wordsOfRequest } from "../e2e/support/audit-log.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { grantedBy } from "../support/granted-rights.ts";
 
 let cluster: ClusterUnderTest;
 beforeAll(async () => {
   cluster = await connectToCluster();
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
-
-interface Rule {
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly verbs: readonly string[];
-}
-
-/** Every verb on every resource that a role grants, in the words of `wordsOfRequest`. */
-async function grantedBy(...role: readonly string[]): Promise<readonly string[]> {
-  const rules: readonly Rule[] = JSON.parse(await cluster.kubectl.run(["get", ...role, "--output=json"])).rules;
-  return rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
-    apiGroups.flatMap((group) =>
-      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${group ? `.${group}` : ""}`)),
-    ),
-  );
-}
 
 /** What nobody can see used, and why it is granted all the same. */
 const unseen: Readonly<Record<string, readonly string[]>> = {
@@ -54,9 +39,9 @@ const unseen: Readonly<Record<string, readonly string[]>> = {
 it("has the controller use all that it is granted, in the course of these tests", async () => {
   const used = new Set(requestsOf("controller").map(wordsOfRequest));
   const granted = [
-    ...(await grantedBy("clusterrole", "agent-sandbox-controller")),
-    ...(await grantedBy("clusterrole", "agent-sandbox-controller-extensions")),
-    ...(await grantedBy("role", "agent-sandbox-controller", `--namespace=${release.namespace}`)),
+    ...(await grantedBy(cluster.kubectl, "clusterrole", "agent-sandbox-controller")),
+    ...(await grantedBy(cluster.kubectl, "clusterrole", "agent-sandbox-controller-extensions")),
+    ...(await grantedBy(cluster.kubectl, "role", "agent-sandbox-controller", `--namespace=${release.namespace}`)),
   ];
   const inVain = granted.filter((right) => !used.has(right) && !Object.values(unseen).flat().includes(right));
   expect(inVain).toEqual([]);

@@ -1,0 +1,17 @@
+import type { Kubectl } from "../../../cluster/kubectl.ts";
+
+interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+/** Every verb on every resource that a role grants, in the words of `wordsOfRequest`; the role as `kubectl get` takes it. */
+export async function grantedBy(kubectl: Kubectl, ...role: readonly string[]): Promise<readonly string[]> {
+  const rules: readonly Rule[] = JSON.parse(await kubectl.run(["get", ...role, "--output=json"])).rules;
+  return rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${group ? `.${group}` : ""}`)),
+    ),
+  );
+}
