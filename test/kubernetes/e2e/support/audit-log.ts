@@ -19,6 +19,8 @@ export interface AuditedRequest {
 
 export const programs = { activator: "sandbox-router", controller: "agent-sandbox-controller" } as const;
 
+const ofTests = /^(undici|rouse-test)/;
+
 /** What one of our programs has asked for since the log began; not what a test has asked for with its token. */
 export function requestsOf(program: keyof typeof programs): readonly AuditedRequest[] {
   const { auditLog } = clusterLayout();
@@ -31,7 +33,7 @@ export function requestsOf(program: keyof typeof programs): readonly AuditedRequ
   const ours = lines.filter((line) => line.includes(user));
   const requests = ours.map((line): AuditedRequest => JSON.parse(line));
   return requests.filter(({ user: { username }, userAgent = "" }) => {
-    return username.endsWith(`:${programs[program]}`) && !userAgent.startsWith("undici");
+    return username.endsWith(`:${programs[program]}`) && !ofTests.test(userAgent);
   });
 }
 
