@@ -82,7 +82,7 @@ export class ActivatorReplica {
       ...flags,
     ]);
     await this.#report({ running: {} }, false);
-    await this.#untilReady();
+    await this.untilReady();
     await this.#report({ running: {} }, true);
     this.ready = true;
     this.readySinceMs = performance.now();
@@ -105,18 +105,19 @@ export class ActivatorReplica {
     await client.delete(podType, { namespace, name }, { gracePeriodSeconds: 0 });
   }
 
-  async metrics(): Promise<string> {
-    const page = await fetch(`http://${this.host}:${opsPort}/metrics`);
-    return page.text();
-  }
-
-  async #untilReady(): Promise<void> {
+  /** Resolves once it says that it is ready. */
+  async untilReady(): Promise<void> {
     for (const { program } = this; program.runs; ) {
       const answer = await fetch(`http://${this.host}:${opsPort}/readyz`).catch(() => undefined);
       if (answer?.ok) return;
       await delay(50);
     }
     throw new Error(`${this.name} ended:\n${this.program.lines.join("\n")}`);
+  }
+
+  async metrics(): Promise<string> {
+    const page = await fetch(`http://${this.host}:${opsPort}/metrics`);
+    return page.text();
   }
 
   async #report(state: ContainerStatus["state"] & object, ready: boolean): Promise<void> {

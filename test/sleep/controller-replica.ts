@@ -34,7 +34,7 @@ export class ControllerReplica {
 
   async metrics(): Promise<string> {
     const { metrics } = await this.#program.started;
-    const page = await fetch(String(metrics));
+    const page = await fetch(`${String(metrics)}/metrics`);
     return page.text();
   }
 

@@ -105,6 +105,8 @@ class Stage {
   /** It goes on where it was: what it carried has ended, and it knows of the next Pod. */
   async comeBack(): Promise<void> {
     this.#hung.program.goOn();
+    // Its watches were silent for longer than it trusts them; clients are sent to it when it has looked again.
+    await this.#hung.untilReady();
     const outcome = await this.#carried;
     this.#findings.count(`what it carried: ${outcome?.status}`);
     for (const name of names) await this.#expectAnswer(this.#hung, name);

@@ -14,12 +14,14 @@ import { eventually } from "../support/eventually.ts";
 
 const count = 100;
 const visitEveryMs = 10;
+/** As by default: a crowd of names at the start takes the processors for a while. */
+const leaseSeconds = 15;
 let bed: TestBed;
 let proxy: ServiceProxy;
 let sandboxes: readonly Stored<Sandbox>[];
 
 beforeAll(async () => {
-  bed = await TestBed.open({ activators: 2, controllers: 1 });
+  bed = await TestBed.open({ activators: 2, controllers: 1, leaseSeconds });
   proxy = startServiceProxy({ client: bed.client, clock: systemClock, log: silentLogger });
   const names = Array.from({ length: count }, (_, index) => `named-${index}`);
   sandboxes = await Promise.all(names.map((name) => bed.create(name, { service: true, autoResume: {} })));
@@ -122,7 +124,7 @@ it("an activator that is killed when there is no controller is out of all names 
   await annotate(
     `killed without a controller: the last of ${seen.failures} visits that failed was after ${seen.windowMs.toFixed(0)} ms`,
   );
-  expect(seen.windowMs).toBeLessThan(30_000);
+  expect(seen.windowMs).toBeLessThan(3 * leaseSeconds * 1_000);
   await replica(1).start();
   await untilAllLeadTo(0, 1);
 });
