@@ -28,7 +28,7 @@ for (const folder of packages) {
   cpSync(folder, join(target, relative(repository, folder)), { recursive: true, filter: isRun });
 }
 
-/** A source file, and all that it imports: types too, for a file that only has types is small and may be named in one. */
+/** A source file, and all that it imports when it runs: an `import type` is gone by then, a `type` among other names is not. */
 function followFile(file: string): void {
   if (files.has(file)) return;
   files.add(file);

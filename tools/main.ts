@@ -1,5 +1,5 @@
 // Builds the named programs and prints their paths, one to a line: `node tools/main.ts kubectl k6`.
-import { defaultCacheDirectory, findOrBuild, type ToolName } from "./build-tool.ts";
+import { defaultCacheDirectory, findOrBuild, type ToolName, tools } from "./build-tool.ts";
 
 const builder = {
   cacheDirectory: defaultCacheDirectory(process.env),
@@ -7,8 +7,14 @@ const builder = {
   say: (line: string) => process.stderr.write(`${line}\n`),
 };
 
+const isTool = (name: string): name is ToolName => Object.hasOwn(tools, name);
+
 for (const name of process.argv.slice(2)) {
-  const path = await findOrBuild(name as ToolName, builder);
+  if (!isTool(name)) {
+    process.stderr.write(`there is no tool ${name}; there are ${Object.keys(tools).join(", ")}\n`);
+    process.exit(1);
+  }
+  const path = await findOrBuild(name, builder);
   if (path === undefined) {
     process.stderr.write(`cannot build ${name}: there is no "go" on the PATH; install Go 1.26 or newer\n`);
     process.exit(1);

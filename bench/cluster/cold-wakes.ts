@@ -5,10 +5,9 @@ import { release } from "../../cluster/install-chart.ts";
 import { findWake } from "../../cluster/wake-log.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { spreadOf, spreadTable } from "../statistics.ts";
-import { askInfo } from "../wake/our-client.ts";
+import { askInfo, putToSleep } from "../wake/our-client.ts";
 import type { WakeTarget } from "../wake/with-k6.ts";
 import { type ContainerStarts, followContainerStarts } from "./container-starts.ts";
-import { is } from "./objects.ts";
 import type { Segment } from "./picture.ts";
 import { watchFor } from "./sightings.ts";
 import type { World } from "./world.ts";
@@ -71,7 +70,7 @@ async function observeWake(
 ): Promise<ColdWake | undefined> {
   const { client } = world;
   const { namespace } = target;
-  await putToSleep(world, namespace, name);
+  await putToSleep(client, { namespace, name });
   await using sandboxes = await watchFor(client, sandboxType, namespace, {
     running: ({ spec }) => spec.operatingMode === "Running",
   });
@@ -98,13 +97,6 @@ async function observeWake(
     firstByte: firstByteMs - sentMs,
   };
   return Object.values(wake).every(Number.isFinite) ? wake : undefined;
-}
-
-async function putToSleep({ client }: World, namespace: string, name: string): Promise<void> {
-  const body = { spec: { operatingMode: "Suspended" } };
-  await client.patch(sandboxType, { namespace, name }, { type: "merge", body });
-  const isAsleep = async () => is("Suspended")(await client.get(sandboxType, { namespace, name }));
-  while (!(await isAsleep())) await systemClock.sleep(20);
 }
 
 const logWithinMs = 3_000;

@@ -34,13 +34,16 @@ const { values, positionals } = parseArgs({
 const unknown = positionals.filter((name) => !(name in parts));
 if (unknown.length > 0) throw new Error(`there are ${Object.keys(parts).join(", ")}, and no ${unknown.join(", ")}`);
 
+const [share, nodes] = [Number(values.share), Number(values.nodes)];
+if (!(share > 0 && nodes > 0)) throw new Error("--share and --nodes are numbers above 0");
+
 using _alive = stayAlive();
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 const config = parseClusterConfig(["up"], process.env);
 await refuseOtherOwner(layoutOf(config.directory));
 const builder = { cacheDirectory: defaultCacheDirectory(process.env), environment: process.env, say };
 const cluster = await bringUp(config, builder, systemClock);
-await using world = await openWorld(cluster, builder, { share: Number(values.share), nodes: Number(values.nodes) });
+await using world = await openWorld(cluster, builder, { share, nodes });
 for (const [name, measure] of Object.entries(parts)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;
   const startMs = systemClock.ticksMs();

@@ -6,8 +6,6 @@ import { systemClock } from "../../lib/clock.ts";
 /** When, on this process's monotonic clock, each object of a namespace was first seen in each state. */
 export interface Sightings<State extends string> extends AsyncDisposable {
   at(state: State, name: string): number | undefined;
-  /** How many have been seen in a state. */
-  count(state: State): number;
   /** Resolves once so many have been seen in the state; rejects after `limitMs` milliseconds. */
   untilSeen(state: State, count: number, limitMs?: number): Promise<void>;
 }
@@ -52,7 +50,6 @@ export async function watchFor<T extends KubeObject, State extends string>(
 
   return {
     at: (state, name) => of(state).get(name),
-    count: (state) => of(state).size,
     async untilSeen(state, count, limitMs = longestMs) {
       const changed = () =>
         new Promise<void>((resolve) => {

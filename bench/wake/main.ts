@@ -68,11 +68,11 @@ function partsOf(wakes: readonly WakeTimeline[]): readonly (readonly [string, Sp
 async function measureOurselves({ name, count }: Scenario): Promise<Spread> {
   const taxes: number[] = [];
   if (name === "together") {
-    await Promise.all(crowdNames.map((crowd) => putToSleep(client, crowd)));
+    await Promise.all(crowdNames.map((crowd) => putToSleep(client, { namespace: "default", name: crowd })));
     taxes.push(...(await Promise.all(crowdNames.map((crowd) => measureWake(at(crowd), crowd)))));
   } else {
     for (let round = 0; round < count; round += 1) {
-      await putToSleep(client, "hello");
+      await putToSleep(client, { namespace: "default", name: "hello" });
       taxes.push(await measureWake(at("hello"), "hello"));
     }
   }

@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { sandboxType } from "../../api/sandbox.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient, ObjectName } from "../../kube/client.ts";
 import type { WakeTarget } from "./with-k6.ts";
 
 export interface Target {
@@ -9,17 +9,19 @@ export interface Target {
   readonly domain: string;
 }
 
+const looksMax = 1_000;
+const lookEveryMs = 20;
+
 /** Suspends the sandbox and resolves once the API says that it sleeps. */
-export async function putToSleep(client: KubeClient, name: string): Promise<void> {
-  const where = { namespace: "default", name };
-  await client.patch(sandboxType, where, { type: "merge", body: { spec: { operatingMode: "Suspended" } } });
-  for (let tries = 0; tries < 1000; tries += 1) {
-    const { metadata, status } = await client.get(sandboxType, where);
+export async function putToSleep(client: KubeClient, sandbox: ObjectName): Promise<void> {
+  await client.patch(sandboxType, sandbox, { type: "merge", body: { spec: { operatingMode: "Suspended" } } });
+  for (let looks = 0; looks < looksMax; looks += 1) {
+    const { metadata, status } = await client.get(sandboxType, sandbox);
     const suspended = status?.conditions?.find(({ type }) => type === "Suspended");
     if (suspended?.status === "True" && suspended.observedGeneration === metadata.generation) return;
-    await delay(20);
+    await delay(lookEveryMs);
   }
-  throw new Error(`${name} does not fall asleep`);
+  throw new Error(`${sandbox.name} does not fall asleep`);
 }
 
 /** Wakes the sandbox by one request on a new connection; the wake tax in milliseconds. */

@@ -2,6 +2,7 @@ import { sandboxType } from "../../../api/sandbox.ts";
 import { sandboxClaimType } from "../../../api/sandbox-claim.ts";
 import { sandboxTemplateType } from "../../../api/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../../../api/sandbox-warm-pool.ts";
+import { waitUntil } from "../../../cluster/wait.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { cpuSeconds } from "../../proxy/process-cost.ts";
 import { type Spread, spreadOf, spreadTable } from "../../statistics.ts";
@@ -15,6 +16,7 @@ const poolSize = 300;
 const steadyPerSecond = 20;
 const steadyClaims = 400;
 const pool = "warm";
+const fullWithinMs = 300_000;
 
 /** A pool that is filled, claimed empty at once, refills, and is then claimed from steadily. */
 export async function measureClaims(world: World): Promise<string> {
@@ -69,7 +71,11 @@ async function untilFull({ client }: World, namespace: string, size: number): Pr
     const { status } = await client.get(sandboxWarmPoolType, { namespace, name: pool });
     return status?.readyReplicas === size;
   };
-  while (!(await isFull())) await systemClock.sleep(50);
+  await waitUntil(isFull, {
+    clock: systemClock,
+    limitMs: fullWithinMs,
+    complaint: () => "the pool does not fill again",
+  });
   return systemClock.ticksMs() - startMs;
 }
 
