@@ -20,8 +20,7 @@ export interface Call {
 export interface Transport extends AsyncDisposable {
   /** The parsed answer. Limited to `callLimitMs`, waits for a busy server included. */
   call(call: Call, signal?: AbortSignal): Promise<unknown>;
-  /** The bytes of an answer that goes on for as long as the server likes. */
-  /** `onOpen` is called once the server has answered that it will stream. */
+  /** The bytes of an answer that goes on for as long as the server likes; `onOpen` is called once it has begun. */
   stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array>;
 }
 
