@@ -1,0 +1,82 @@
+import { describe, expect, it, vi } from "vitest";
+import { claimFirstReadyAtAnnotation, controllerFirstObservedAtAnnotation } from "../../api/keys.ts";
+import { sandboxClaimType } from "../../api/sandbox-claim.ts";
+import { openClaimLab } from "../../test/support/claim-lab.ts";
+import { waiting } from "../../test/support/sandbox-lab.ts";
+
+describe("what a claim costs (5.12)", () => {
+  const writes = (calls: readonly { verb: string; kind: string; name: string; subresource: string | undefined }[]) =>
+    calls.map(({ verb, kind, subresource }) => [verb, kind, ...(subresource ? [subresource] : [])].join(" "));
+
+  it("is four writes of a warm one, none of them a read, and nothing at rest", async () => {
+    await using lab = await openClaimLab({ kubelet: false });
+    await lab.template();
+    await lab.pool(1);
+    await lab.spare("warm-1");
+    await using claims = await lab.startClaims();
+    await lab.claim("task");
+    await vi.waitFor(() => expect(claims.calls).toHaveLength(4), waiting);
+    expect(writes(claims.calls)).toEqual([
+      "patch SandboxClaim",
+      "patch Sandbox",
+      "patch SandboxClaim status",
+      "patch SandboxClaim",
+    ]);
+    for (let look = 1; look <= 10; look += 1) {
+      await lab.patch(sandboxClaimType, "task", { metadata: { annotations: { look: `${look}` } } });
+    }
+    await lab.claim("next", { warmPoolRef: { name: "missing" } });
+    await lab.untilReady("next", { reason: "WarmPoolNotFound" });
+    expect(writes(claims.calls.filter(({ name }) => name !== "next"))).toHaveLength(4);
+  });
+
+  it("C102: is one write less of a cold one that carries no notes, and it is timed all the same", async () => {
+    await using lab = await openClaimLab();
+    await using controller = await lab.startController({ flags: ["--disable-claim-observability-annotations"] });
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("task");
+    await lab.untilReady("task");
+    await vi.waitFor(async () => {
+      const { annotations } = (await lab.get(sandboxClaimType, "task"))?.metadata ?? {};
+      expect(annotations).toHaveProperty([claimFirstReadyAtAnnotation]);
+      expect(annotations).not.toHaveProperty([controllerFirstObservedAtAnnotation]);
+    }, waiting);
+    expect(await controller.metrics()).toMatch(/agent_sandbox_claim_controller_startup_latency_ms_count\{[^}]*\} 1/);
+    const ofClaim = writes(controller.calls.filter(({ kind }) => kind === "SandboxClaim"));
+    expect(ofClaim.filter((write) => write === "patch SandboxClaim")).toHaveLength(1);
+    expect(ofClaim.length).toBeLessThanOrEqual(4);
+  });
+
+  it("C103: is no event where they are switched off", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController({ flags: ["--disable-claim-events"] });
+    await lab.warm(1);
+    await lab.claim("task");
+    await lab.untilReady("task");
+    await lab.claim("next");
+    await lab.untilReady("next");
+    expect(await lab.eventReasons()).toEqual([]);
+  });
+
+  it("C81: is nothing more when somebody writes at the same time as its status: the next pass tells it", async () => {
+    await using lab = await openClaimLab({ kubelet: false });
+    await lab.template();
+    await lab.pool(1);
+    await lab.spare("warm-1");
+    const clash = { left: 1 };
+    await using claims = await lab.startClaims({
+      intercept: async (call, proceed) => {
+        if (call.subresource === "status" && clash.left-- > 0) {
+          await lab.patch(sandboxClaimType, "task", { metadata: { annotations: { note: "mine" } } });
+        }
+        return proceed();
+      },
+    });
+    await lab.claim("task");
+    await lab.untilReady("task");
+    const text = await claims.registry.metrics();
+    expect(text).toContain('controller_runtime_reconcile_errors_total{controller="sandboxclaim"} 0');
+    expect(text).toMatch(/agent_sandbox_claim_controller_startup_latency_ms_count\{[^}]*\} 1/);
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it, vi } from "vitest";
+import { FakeClock } from "../lib/clock.ts";
+import { type Followed, follow, shownIn } from "../test/support/followed-informer.ts";
+import { aFailure } from "../test/support/scripted-api.ts";
+import { aStored, openScriptedCollection, type ScriptedCollection } from "../test/support/scripted-collection.ts";
+
+const expired = aFailure(410, "Expired");
+
+describe("an informer whose version is of no more use", () => {
+  /** The world changes behind the informer's back: a went, b changed, c stayed, d was replaced, e came. */
+  async function changeBehindItsBack(pods: ScriptedCollection, followed: Followed, how: () => Promise<void>) {
+    await followed.informer.synced;
+    pods.items = [aStored("b", "12"), aStored("c", "3"), aStored("d", "13", "another-d"), aStored("e", "14")];
+    pods.version = "14";
+    await how();
+    await vi.waitFor(() => expect(followed.told).toHaveLength(9));
+  }
+  const before = [aStored("a", "1"), aStored("b", "2"), aStored("c", "3"), aStored("d", "4")];
+  const difference = ["-a@1", "~b@12", "-d@4", "+d@13", "+e@14"];
+
+  it("tells exactly the difference after 410 Gone in answer to a watch", async () => {
+    await using pods = await openScriptedCollection();
+    pods.items = before;
+    await using followed = follow(pods.client);
+    await changeBehindItsBack(pods, followed, async () => {
+      const first = await pods.watch(0);
+      pods.watchFailure = expired;
+      first.drop();
+      await vi.waitFor(() => expect(pods.watchAttempts.length).toBeGreaterThan(1));
+      pods.watchFailure = undefined;
+    });
+    expect(followed.told.slice(4)).toEqual(difference);
+    expect((await pods.watch(1)).query["resourceVersion"]).toBe("14");
+  });
+
+  it.each([
+    { what: "410 Expired", failure: expired },
+    { what: "a version that the server calls too large", failure: aFailure(504, "Timeout") },
+  ])("tells exactly the difference after an ERROR event with $what", async ({ failure }) => {
+    await using pods = await openScriptedCollection();
+    pods.items = before;
+    await using followed = follow(pods.client);
+    await changeBehindItsBack(pods, followed, async () => (await pods.watch(0)).tell("ERROR", failure));
+    expect(followed.told.slice(4)).toEqual(difference);
+    expect(shownIn(followed).sort()).toEqual(["b@12", "c@3", "d@13", "e@14"]);
+  });
+
+  it("lists within a second of the end of an outage of twenty, for a server that has forgotten the version too", async () => {
+    const clock = new FakeClock();
+    await using pods = await openScriptedCollection();
+    await using followed = follow(pods.client, { clock });
+    const first = await pods.watch(0);
+    pods.watchFailure = aFailure(503, "ServiceUnavailable");
+    first.drop();
+    const away = () => clock.ticksMs() >= 20_000;
+    while (!away()) {
+      const attempts = pods.watchAttempts.length;
+      await vi.waitFor(() => expect(clock.pending).toBe(1)); // the pause
+      await clock.advance(50);
+      if (clock.pending === 0) await vi.waitFor(() => expect(pods.watchAttempts.length).toBeGreaterThan(attempts));
+    }
+    pods.watchFailure = expired;
+    pods.items = [aStored("a", "9")];
+    const backMs = clock.ticksMs();
+    await vi.waitFor(
+      async () => {
+        await clock.advance(50);
+        expect(followed.told).toEqual(["+a@9"]);
+      },
+      { timeout: 5_000, interval: 20 },
+    );
+    expect(clock.ticksMs() - backMs).toBeLessThanOrEqual(1_100);
+  });
+
+  it("does not list in a tight circle when every watch answers 410", async () => {
+    const clock = new FakeClock();
+    await using pods = await openScriptedCollection();
+    pods.watchFailure = expired;
+    await using _followed = follow(pods.client, { clock });
+    for (let round = 1; round <= 6; round += 1) {
+      // The first list after one that worked needs no pause. A watch has a timer too, so time moves when it has failed.
+      await vi.waitFor(() => expect(pods.watchAttempts).toHaveLength(round + 1));
+      await vi.waitFor(() => expect(clock.pending).toBe(1)); // the pause
+      expect(pods.lists).toHaveLength(round + 1);
+      await clock.advance(Math.min(100 * 2 ** round, 1_000));
+    }
+  });
+});
