@@ -61,6 +61,8 @@ export function startExtensionInformers(options: Base): ExtensionInformers {
 }
 
 export interface ExtensionControllersOptions extends Base {
+  /** For what nobody waits for. */
+  readonly slowClient: KubeClient;
   readonly config: ExtensionsConfig;
   readonly informers: TemplateInformers & WarmPoolInformers & ClaimInformers;
   readonly runtimeMetrics: RuntimeMetrics;
@@ -74,7 +76,7 @@ export interface ExtensionControllersOptions extends Base {
 
 /** Starts the controllers of templates, warm pools and claims. The informers must have synced. */
 export function startExtensionControllers(options: ExtensionControllersOptions): Running {
-  const { config, client, clock, log, reportingInstance } = options;
+  const { config, slowClient: client, clock, log, reportingInstance } = options;
   const stack = new AsyncDisposableStack();
   const recorder = (reportingController: string) =>
     stack.use(createEventRecorder({ client, clock, log, reportingController, reportingInstance }));
@@ -82,6 +84,7 @@ export function startExtensionControllers(options: ExtensionControllersOptions):
   const pools = stack.use(
     startWarmPoolController({
       ...options,
+      client,
       events: recorder("sandboxwarmpool-controller"),
       workers: config.warmPoolWorkers,
       settings: config.warmPools,

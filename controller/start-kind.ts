@@ -1,7 +1,7 @@
 import type { KubeObject, Stored } from "../api/meta.ts";
 import type { Informer } from "../kube/informer.ts";
 import type { Clock } from "../lib/clock.ts";
-import { KeyedQueue } from "../lib/keyed-queue.ts";
+import { KeyedQueue, retryBackoff } from "../lib/keyed-queue.ts";
 import type { Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import { type Outcome, startWorkers } from "../lib/workers.ts";
@@ -14,6 +14,8 @@ export interface KindOptions {
   /** How metrics and the log call this controller. */
   readonly name: string;
   readonly workers: number;
+  /** Keys that may wait for others; they hold half of the workers at most. Absent: none. */
+  readonly mayWait?: (key: string) => boolean;
   readonly sources: readonly Source[];
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>;
   readonly clock: Clock;
@@ -42,7 +44,9 @@ export function keysFrom<T extends KubeObject, I extends string>(
 export function startKind(options: KindOptions): Running {
   const { name, workers, sources, clock, metrics } = options;
   const log = options.log.child({ controller: name });
-  const queue = new KeyedQueue(clock);
+  const { mayWait } = options;
+  const patience = mayWait && { mayWait, heldMax: Math.ceil(workers / 2) };
+  const queue = new KeyedQueue(clock, retryBackoff, patience);
   const meter = metrics.ofController({ name, workers, queue });
   const enqueue = (key: string) => {
     meter.added(key);

@@ -1,4 +1,5 @@
 import { Gauge, type Registry } from "prom-client";
+import { CallLanes } from "../kube/call-lanes.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { createEventRecorder } from "../kube/event-recorder.ts";
 import { startLeaderElection } from "../kube/leader-election.ts";
@@ -126,10 +127,13 @@ interface World {
 /** Everything that only a leader does, once it may begin. */
 function startWork(
   config: ControllerConfig,
-  { client, clock, log, registry, identity, tracer = noTracer }: ControllerParts,
+  { client: anyClient, clock, log, registry, identity, tracer = noTracer }: ControllerParts,
   { informers, extensions, activators, labelDomains }: World,
   begin: Promise<unknown>,
 ): Running {
+  const lanes = new CallLanes({ clock });
+  const client = lanes.atOnce(anyClient);
+  const slowClient = lanes.slowly(anyClient);
   const lifecycleMetrics = new LifecycleMetrics(registry, clock);
   const runtimeMetrics = createRuntimeMetrics(registry, clock);
   const suspensionMetrics = new SuspensionMetrics(registry);
@@ -142,10 +146,17 @@ function startWork(
     if (signal.aborted) return;
     log.info("stores are filled; starting to work");
     await using events = config.sandboxEvents
-      ? createEventRecorder({ client, clock, log, reportingController: "sandbox-controller", reportingInstance })
+      ? createEventRecorder({
+          client: slowClient,
+          clock,
+          log,
+          reportingController: "sandbox-controller",
+          reportingInstance,
+        })
       : undefined;
     await using sandboxes = startSandboxController({
       client,
+      slowClient,
       informers,
       events,
       lifecycleMetrics,
@@ -164,6 +175,7 @@ function startWork(
       extensions &&
       startExtensionControllers({
         client,
+        slowClient,
         clock,
         log,
         config: config.extensions,

@@ -32,6 +32,9 @@ function counted(writes: readonly string[]): Readonly<Record<string, number>> {
   return Object.fromEntries(groups.map(([write, all = []]) => [write, all.length]));
 }
 
+const eventsOf = ({ calls }: LabController): number =>
+  calls.filter(({ verb, kind }) => verb === "create" && kind === "Event").length;
+
 async function openFull(replicas: number) {
   const lab = await openClaimLab();
   const controller = await lab.startController();
@@ -44,17 +47,19 @@ async function openFull(replicas: number) {
   return { lab, controller, [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose]() };
 }
 
-it("(5.12) a member of a pool costs two creations, its Pod's name and a few statuses, and nothing once it runs", async () => {
+it("(5.12) a member of a pool costs two creations and a status, and nothing once it runs", async () => {
   const members = 10;
   await using full = await openFull(members);
+  // Nobody waits for events, so they may come a while after what they tell of.
+  await vi.waitFor(() => expect(eventsOf(full.controller)).toBe(2 * members), waiting);
   const { "patch Sandbox status": statuses = 0, ...writes } = counted(await writesSince(full, 0));
-  expect(writes).toMatchObject({ "create Sandbox": members, "create Pod": members, "patch Sandbox": members });
-  // Each is told Pending and Ready, and how often in between depends on when its Pod's statuses come.
+  expect(writes).toMatchObject({ "create Sandbox": members, "create Pod": members });
+  // Each is told Ready; on a machine that is slow also that it is not ready yet.
   expect(statuses).toBeGreaterThanOrEqual(members);
   expect(statuses).toBeLessThanOrEqual(3 * members);
   expect(writes["patch SandboxWarmPool status"]).toBeLessThanOrEqual(2 * members + 1);
   expect(writes["create Event"]).toBe(2 * members); // SandboxPodCreated, SandboxReady
-  const others = ["create Sandbox", "create Pod", "patch Sandbox", "patch SandboxWarmPool status", "create Event"];
+  const others = ["create Sandbox", "create Pod", "patch SandboxWarmPool status", "create Event"];
   // The template's label and its NetworkPolicy, once for all.
   expect(Object.keys(writes).filter((write) => !others.includes(write))).toEqual([
     "patch SandboxTemplate",
@@ -64,11 +69,14 @@ it("(5.12) a member of a pool costs two creations, its Pod's name and a few stat
 
 it("(5.12) a claim of a warm sandbox costs six writes and an event, of which three are its own", async () => {
   await using full = await openFull(1);
+  await vi.waitFor(() => expect(eventsOf(full.controller)).toBe(2), waiting);
   await writesSince(full, 0);
   const from = full.controller.calls.length;
   await full.lab.claim("task");
   const claim = await full.lab.untilReady("task");
   const adopted = claim.status?.sandbox?.name ?? "";
+  // SandboxAdopted, and two of the sandbox that takes its place.
+  await vi.waitFor(() => expect(eventsOf(full.controller)).toBe(5), waiting);
   await writesSince(full, from);
   const ofClaim = full.controller.calls
     .slice(from)

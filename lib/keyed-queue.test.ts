@@ -137,3 +137,51 @@ describe("a closed queue", () => {
     expect(await queue.take()).toBeUndefined();
   });
 });
+
+describe("a key that may wait", () => {
+  const patientQueue = (heldMax: number) =>
+    new KeyedQueue(new FakeClock(), backoff, { mayWait: (key) => key.startsWith("spare"), heldMax });
+  const takeAll = async (queue: KeyedQueue) => {
+    const taken: (string | undefined)[] = [];
+    while (queue.depth > 0) taken.push(await queue.take());
+    return taken;
+  };
+
+  it("is handed out after those that may not", async () => {
+    const queue = patientQueue(9);
+    for (const key of ["spare-1", "a", "spare-2", "b"]) queue.add(key);
+    expect(queue.depth).toBe(4);
+    expect(await takeAll(queue)).toEqual(["a", "b", "spare-1", "spare-2"]);
+  });
+
+  it("is overtaken by so many and no more", async () => {
+    const queue = patientQueue(9);
+    queue.add("spare");
+    for (let n = 0; n < 20; n += 1) queue.add(`urgent-${n}`);
+    const taken = await takeAll(queue);
+    expect(taken.indexOf("spare")).toBe(16);
+  });
+
+  it("leaves workers for the others, and comes when one of its like is done", async () => {
+    const queue = patientQueue(1);
+    queue.add("spare-1");
+    expect(await queue.take()).toBe("spare-1");
+    queue.add("spare-2");
+    const next = queue.take();
+    queue.add("a");
+    expect(await next).toBe("a");
+    const after = queue.take();
+    queue.done("spare-1");
+    expect(await after).toBe("spare-2");
+  });
+
+  it("no longer waits when it is added as one that may not", async () => {
+    let spare = true;
+    const queue = new KeyedQueue(new FakeClock(), backoff, { mayWait: (key) => key === "x" && spare, heldMax: 9 });
+    queue.add("x");
+    spare = false;
+    queue.add("x");
+    queue.add("y");
+    expect(await takeAll(queue)).toEqual(["x", "y"]);
+  });
+});

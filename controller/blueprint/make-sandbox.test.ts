@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { templateRefAnnotation, templateRefHashLabel } from "../../api/keys.ts";
+import { podNameAnnotation, templateRefAnnotation, templateRefHashLabel } from "../../api/keys.ts";
 import { nameHash } from "../../api/names.ts";
 import { controlledBy, noon } from "../../test/support/builders.ts";
 import { aPool, aTemplate, templatePodSpec } from "../../test/support/extension-builders.ts";
@@ -24,7 +24,7 @@ it("a sandbox carries the trace of its template, and what its maker adds", () =>
       name: "nova",
       namespace: "lab",
       labels: { own: "label", ...ofTemplate },
-      annotations: { [templateRefAnnotation]: "tpl" },
+      annotations: { [templateRefAnnotation]: "tpl", [podNameAnnotation]: "nova" },
       ownerReferences: [owner],
     },
     spec: {

@@ -1,4 +1,4 @@
-import { templateRefAnnotation, templateRefHashLabel } from "../../api/keys.ts";
+import { podNameAnnotation, templateRefAnnotation, templateRefHashLabel } from "../../api/keys.ts";
 import type { ObjectMeta, OwnerReference, Stored } from "../../api/meta.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/sandbox.ts";
@@ -9,8 +9,8 @@ import type { CurrentBlueprint } from "./current-blueprint.ts";
 /** What one maker of sandboxes adds to what every sandbox of a template has. */
 export interface Maker {
   readonly owner: OwnerReference;
-  /** A name, or the beginning of one. */
-  readonly named: Pick<ObjectMeta, "name"> | Pick<ObjectMeta, "generateName">;
+  /** The name, and what it was made of. */
+  readonly named: Required<Pick<ObjectMeta, "name">> & Pick<ObjectMeta, "generateName">;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   /** On top of the template's own, for the Pod. */
@@ -18,7 +18,10 @@ export interface Maker {
   readonly podAnnotations?: Readonly<Record<string, string>>;
 }
 
-/** A Sandbox as its template wants it, with the traces that lead back to the template. */
+/**
+ * A Sandbox as its template wants it, with the traces that lead back to the template. What its Pod will be called is
+ * known, and saying so here saves the write that says it later.
+ */
 export function makeSandbox(template: Stored<SandboxTemplate>, current: CurrentBlueprint, maker: Maker): Sandbox {
   const { name, namespace = "" } = template.metadata;
   const { labels, annotations } = template.spec.podTemplate.metadata ?? {};
@@ -31,7 +34,7 @@ export function makeSandbox(template: Stored<SandboxTemplate>, current: CurrentB
       ...maker.named,
       namespace,
       labels: { ...maker.labels, ...ofTemplate },
-      annotations: { ...maker.annotations, [templateRefAnnotation]: name },
+      annotations: { ...maker.annotations, [templateRefAnnotation]: name, [podNameAnnotation]: maker.named.name },
       ownerReferences: [maker.owner],
     },
     spec: {

@@ -26,7 +26,7 @@ const refHash = nameHash("tpl");
 
 /** A member as the pool makes it, once it is stored and has a Pod. */
 function stored(template = aTemplate(), metadata: Partial<ObjectMeta> = {}): Stored<Sandbox> {
-  const made = makeMember(aPool(), { object: template, blueprint: currentBlueprint(template) }, true);
+  const made = makeMember("warm-1", aPool(), { object: template, blueprint: currentBlueprint(template) }, true);
   const identity = { name: "warm-1", uid: "uid-of-warm-1", resourceVersion: "7", creationTimestamp: "" };
   return { ...made, metadata: { ...made.metadata, ...identity, ...metadata } };
 }

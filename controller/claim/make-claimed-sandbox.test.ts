@@ -3,6 +3,7 @@ import {
   claimUidLabel,
   createdByLabel,
   launchTypeLabel,
+  podNameAnnotation,
   templateRefAnnotation,
   templateRefHashLabel,
   traceContextAnnotation,
@@ -36,7 +37,7 @@ describe("a sandbox that is made for a claim", () => {
         name: "task",
         namespace: "lab",
         labels: { ...owned, [launchTypeLabel]: "cold", [templateRefHashLabel]: nameHash("tpl") },
-        annotations: { [templateRefAnnotation]: "tpl", [traceContextAnnotation]: "{}" },
+        annotations: { [templateRefAnnotation]: "tpl", [podNameAnnotation]: "task", [traceContextAnnotation]: "{}" },
         ownerReferences: [controlledBy(claim)],
       },
       spec: {

@@ -6,6 +6,7 @@ import type { ObjectMeta, Stored } from "../../api/meta.ts";
 import { nameHash } from "../../api/names.ts";
 import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
 import { ApiError, ApiUnreachable } from "../../kube/errors.ts";
+import { systemClock } from "../../lib/clock.ts";
 import { controlledBy } from "../../test/support/builders.ts";
 import type { RecordedCall } from "../../test/support/recording-client.ts";
 import { openSandboxLab, type SandboxLab, waiting } from "../../test/support/sandbox-lab.ts";
@@ -61,6 +62,16 @@ describe("a Sandbox at rest", () => {
     await lab.untilQuiet();
     const writes = lab.client.calls.filter(touches("Sandbox"));
     expect(writes).toEqual([expect.objectContaining({ verb: "patch", subresource: "status" })]);
+  });
+
+  it("is told once of a new one whose Pod becomes ready soon, and only after half a second that it does not", async () => {
+    await using lab = await openSandboxLab({ kubelet: false });
+    const createdMs = systemClock.ticksMs();
+    await lab.create();
+    await lab.untilCondition("Ready", { message: "Pod exists with phase: Pending" });
+    expect(systemClock.ticksMs() - createdMs).toBeGreaterThan(450);
+    const writes = lab.client.calls.filter(touches("Sandbox")).filter(isStatusWrite);
+    expect(writes).toHaveLength(1);
   });
 
   it("S74: is left alone while it is being deleted", async () => {
@@ -162,8 +173,8 @@ describe("a call that fails", () => {
     const gone = new ApiError(404, { apiVersion: "v1", kind: "Status", reason: "NotFound" });
     lab.client.failWith = (call) => (isStatusWrite(call) ? gone : undefined);
     await lab.create();
+    await vi.waitFor(() => expect(lab.client.calls.some(isStatusWrite)).toBe(true), waiting);
     await lab.untilQuiet();
-    expect(lab.client.calls.some(isStatusWrite)).toBe(true);
     expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandbox"} 0');
   });
 });

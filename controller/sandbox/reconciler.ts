@@ -1,6 +1,7 @@
 import { traceContextAnnotation } from "../../api/keys.ts";
 import { keyOf, type Stored } from "../../api/meta.ts";
 import { type Sandbox, type SandboxStatus, sandboxType } from "../../api/sandbox.ts";
+import type { KubeClient } from "../../kube/client.ts";
 import { isNotFound } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -13,17 +14,21 @@ import type { Failure } from "./actions.ts";
 import { type Applied, apply, type SandboxWriters } from "./apply.ts";
 import { conclude } from "./conclude.ts";
 import { type Decision, decide } from "./decide.ts";
+import { nobodyWaitsFor } from "./haste.ts";
 import type { LifecycleMetrics } from "./lifecycle-metrics.ts";
+import { notYetWindowMs, saysOnlyNotYet } from "./not-yet.ts";
 import { observe, type SandboxViews } from "./observe.ts";
 import type { Observed } from "./observed.ts";
 import { sandboxAttributes, tracePass } from "./pass-trace.ts";
+import { PutOffs } from "./put-offs.ts";
 import { statusPatch } from "./status-patch.ts";
 import { happeningsOf, type Passage } from "./transitions.ts";
-import { WriteBehindWindows } from "./write-behind.ts";
 
 export interface SandboxReconcilerOptions {
   readonly views: SandboxViews;
   readonly writers: SandboxWriters;
+  /** The same, for what nobody waits for. */
+  readonly unhurried: SandboxWriters;
   /** Absent: events are switched off. */
   readonly events: EventRecorder | undefined;
   readonly metrics: LifecycleMetrics;
@@ -41,11 +46,15 @@ export interface SandboxReconcilerOptions {
 /** Brings one sandbox at a time in line with what its object asks for. */
 export class SandboxReconciler {
   readonly #options: SandboxReconcilerOptions;
-  readonly #windows: WriteBehindWindows;
+  /** Changes of a Pod's metadata that were put off. */
+  readonly #metadata: PutOffs;
+  /** Statuses that were. */
+  readonly #notYet: PutOffs;
 
   constructor(options: SandboxReconcilerOptions) {
     this.#options = options;
-    this.#windows = new WriteBehindWindows(options.writeBehindWindowMs, options.clock);
+    this.#metadata = new PutOffs(options.clock);
+    this.#notYet = new PutOffs(options.clock);
   }
 
   /** @throws AggregateError when something failed that may work the next time. */
@@ -67,7 +76,7 @@ export class SandboxReconciler {
     const after = this.#observe(key, standing);
     if (!after || after.sandbox.metadata.uid !== seen.sandbox.metadata.uid) return this.#forget(key);
 
-    this.#windows.note(key, decision.putOffMs !== undefined);
+    this.#metadata.note(key, decision.putOffMs !== undefined);
     const sandbox = asActedOn(after.sandbox, actedOn);
     const { clusterDomain, activity, suspender } = this.#options;
     const { status, recheckAfterMs } = conclude({
@@ -77,27 +86,38 @@ export class SandboxReconciler {
       clusterDomain,
       activityTimes: activity?.timesToWrite(sandbox),
     });
-    const unwritten = await this.#write(sandbox, status, signal);
-    if (unwritten.length === 0) this.#tell(sandbox, status, applied);
+    const statusPutOffMs = this.#putOff(sandbox, status);
+    const { client } = this.#writersFor(after);
+    const unwritten = statusPutOffMs === undefined ? await this.#write(sandbox, status, client, signal) : [];
+    // Of a status that waits nothing is told yet; it is told when it is written.
+    const told = statusPutOffMs === undefined ? status : (sandbox.status ?? {});
+    if (unwritten.length === 0) this.#tell(sandbox, told, applied);
     throwWhatMayPass(applied.failures, unwritten);
     return earliest(
       recheckAfterMs,
       decision.putOffMs,
+      statusPutOffMs,
       standing.is === "underWay" ? standing.recheckAfterMs : undefined,
     );
   }
 
   #observe(key: string, standing: Standing = { is: "none" }): Observed | undefined {
-    const { views, clock, suspender, hasActivators } = this.#options;
+    const { views, clock, suspender, hasActivators, writeBehindWindowMs } = this.#options;
     const seen = observe(key, views);
     if (!seen) return undefined;
     const suspending = suspender.isPending(seen, standing);
-    return { ...seen, now: clock.now(), writeBehind: this.#windows.of(key), hasActivators, suspending };
+    const writeBehind = { windowMs: writeBehindWindowMs, waitedMs: this.#metadata.waitedMs(key) };
+    return { ...seen, now: clock.now(), writeBehind, hasActivators, suspending };
+  }
+
+  #writersFor(seen: Observed): SandboxWriters {
+    const { writers, unhurried } = this.#options;
+    return nobodyWaitsFor(seen) ? unhurried : writers;
   }
 
   /** A child that turned out to be there already makes us look and decide once more, with it in view. */
   async #bringInLine(first: Observed, standing: Standing, span: Span, signal: AbortSignal): Promise<Round> {
-    const { writers } = this.#options;
+    const writers = this.#writersFor(first);
     let seen = first;
     let podCreated = false;
     for (let round = 1; ; round += 1) {
@@ -121,11 +141,27 @@ export class SandboxReconciler {
     await sandboxes.write(keyOf(sandbox), () => client.patch(sandboxType, { namespace, name }, body, {}, signal));
   }
 
+  /** For how many milliseconds a status may wait for a better one; undefined: it is to be written now. */
+  #putOff(sandbox: Stored<Sandbox>, status: SandboxStatus): number | undefined {
+    const key = keyOf(sandbox);
+    const windowMs = notYetWindowMs(sandbox);
+    const waitedMs = this.#notYet.waitedMs(key) ?? 0;
+    const putOff = saysOnlyNotYet(sandbox.status, status) && waitedMs < windowMs;
+    const isNews = putOff && statusPatch(sandbox.status, status) !== undefined;
+    this.#notYet.note(key, isNews);
+    return isNews ? windowMs - waitedMs : undefined;
+  }
+
   /** Writes the status if it says something new. A sandbox that is gone needs none. */
-  async #write(sandbox: Stored<Sandbox>, status: SandboxStatus, signal: AbortSignal): Promise<readonly unknown[]> {
+  async #write(
+    sandbox: Stored<Sandbox>,
+    status: SandboxStatus,
+    client: KubeClient,
+    signal: AbortSignal,
+  ): Promise<readonly unknown[]> {
     const patch = statusPatch(sandbox.status, status);
     if (!patch) return [];
-    const { client, sandboxes } = this.#options.writers;
+    const { sandboxes } = this.#options.writers;
     const { namespace, name } = sandbox.metadata;
     const body = { type: "merge", body: { status: patch } } as const;
     const call = () => client.patch(sandboxType, { namespace, name }, body, { subresource: "status" }, signal);
@@ -147,7 +183,8 @@ export class SandboxReconciler {
   }
 
   #forget(key: string): Outcome {
-    this.#windows.note(key, false);
+    this.#metadata.note(key, false);
+    this.#notYet.note(key, false);
     this.#options.metrics.forget(key);
     return {};
   }

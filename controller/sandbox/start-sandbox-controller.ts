@@ -17,6 +17,7 @@ import type { IdleWatch } from "../suspension/idle-watch.ts";
 import { type Activators, startSuspending } from "../suspension/start-suspending.ts";
 import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
 import type { Traces } from "../traces.ts";
+import { isSpare } from "./haste.ts";
 import type { LifecycleMetrics } from "./lifecycle-metrics.ts";
 import { observe } from "./observe.ts";
 import { SandboxReconciler } from "./reconciler.ts";
@@ -30,6 +31,8 @@ export interface SandboxInformers {
 
 export interface SandboxControllerOptions {
   readonly client: KubeClient;
+  /** For what nobody waits for. */
+  readonly slowClient: KubeClient;
   readonly informers: SandboxInformers;
   readonly events: EventRecorder | undefined;
   readonly lifecycleMetrics: LifecycleMetrics;
@@ -66,6 +69,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
   const reconciler = new SandboxReconciler({
     views,
     writers,
+    unhurried: { ...writers, client: options.slowClient },
     events,
     metrics,
     traces: options.traces,
@@ -79,6 +83,10 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
   const kind = startKind({
     name: "sandbox",
     workers: options.workers,
+    mayWait: (key) => {
+      const sandbox = writers.sandboxes.get(key);
+      return sandbox !== undefined && isSpare(sandbox);
+    },
     sources: [
       keysFrom(informers.sandboxes, (sandbox) => [keyOf(sandbox)]),
       keysFrom(informers.pods, trackedOwner),

@@ -18,14 +18,13 @@ export interface Ended {
 }
 
 export interface Conclusion {
-  readonly status: SandboxWarmPoolStatus;
   readonly notProgressing: boolean;
   readonly happening?: Happening;
   /** When to look again although nothing has changed, in milliseconds. */
   readonly requeueAfterMs?: number;
 }
 
-/** What the status of a pool is to say after a pass, what is worth an event, and when time alone will change it. */
+/** What of a pass is worth an event, and when time alone will change something. */
 export function conclude(ended: Ended, random: () => number = Math.random): Conclusion {
   const { observed, census, resized, settings } = ended;
   const obstacle = obstacleOf(ended);
@@ -37,14 +36,14 @@ export function conclude(ended: Ended, random: () => number = Math.random): Conc
     obstacle !== undefined && settings.notProgressingRecheckMs,
   ].filter((delayMs) => typeof delayMs === "number");
   return {
-    status: statusOf(observed, census),
     notProgressing: obstacle !== undefined,
     ...(told && { happening: { regarding: observed.pool, ...told } }),
     ...(delaysMs.length > 0 && { requeueAfterMs: Math.min(...delaysMs) }),
   };
 }
 
-const statusOf = ({ pool }: Ended["observed"], { active }: Census): SandboxWarmPoolStatus => ({
+/** What the status of a pool is to say, whatever is then done about its size. */
+export const statusOf = ({ pool }: Ended["observed"], { active }: Census): SandboxWarmPoolStatus => ({
   replicas: active.length,
   readyReplicas: active.filter(isReady).length,
   selector: warmPoolSelector(pool.metadata.name),

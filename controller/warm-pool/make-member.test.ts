@@ -6,7 +6,7 @@ import { currentBlueprint } from "../blueprint/current-blueprint.ts";
 import { makeMember } from "./make-member.ts";
 
 const made = (template = aTemplate(), evictable = true, pool = aPool()) =>
-  makeMember(pool, { object: template, blueprint: currentBlueprint(template) }, evictable);
+  makeMember("warm-x2k4q", pool, { object: template, blueprint: currentBlueprint(template) }, evictable);
 
 describe("a new member", () => {
   it("W2: carries the labels and annotations by which it is found", () => {
@@ -19,10 +19,14 @@ describe("a new member", () => {
       "agents.x-k8s.io/sandbox-template-hash": blueprintHash,
     };
     expect(member.metadata).toEqual({
+      name: "warm-x2k4q",
       generateName: "warm-",
       namespace: "lab",
       labels: { ...onBoth, "agents.x-k8s.io/launch-type": "warm", "agents.x-k8s.io/created-by": "controller" },
-      annotations: { "agents.x-k8s.io/sandbox-template-ref": "tpl" },
+      annotations: {
+        "agents.x-k8s.io/sandbox-template-ref": "tpl",
+        "agents.x-k8s.io/pod-name": "warm-x2k4q",
+      },
       ownerReferences: [controlledBy(aPool())],
     });
     expect(member.spec.podTemplate.metadata?.labels).toEqual(onBoth);

@@ -14,22 +14,25 @@ import { makeSandbox } from "../blueprint/make-sandbox.ts";
 import { controllerReference } from "../ownership.ts";
 import type { Observed } from "./observed.ts";
 
+/** What an API server would make the name of a member of. */
+export const memberNameBase = ({ metadata }: Stored<SandboxWarmPool>): string => `${metadata.name}-`;
+
 /** A new member of a pool. `evictable`: the autoscaler may evict it while nobody has claimed it. */
 export function makeMember(
+  name: string,
   pool: Stored<SandboxWarmPool>,
   { object, blueprint }: NonNullable<Observed["template"]>,
   evictable: boolean,
 ): Sandbox {
-  const { name } = pool.metadata;
   const podLabels = {
-    [warmPoolSandboxLabel]: nameHash(name),
+    [warmPoolSandboxLabel]: nameHash(pool.metadata.name),
     [podTemplateHashLabel]: blueprint.podTemplateHash,
     [templateHashLabel]: blueprint.blueprintHash,
   };
   const said = object.spec.podTemplate.metadata?.annotations?.[safeToEvictAnnotation];
   return makeSandbox(object, blueprint, {
     owner: controllerReference(sandboxWarmPoolType, pool),
-    named: { generateName: `${name}-` },
+    named: { name, generateName: memberNameBase(pool) },
     labels: { ...podLabels, [launchTypeLabel]: "warm", [createdByLabel]: "controller" },
     podLabels,
     podAnnotations: evictable && said === undefined ? { [safeToEvictAnnotation]: "true" } : {},

@@ -6,7 +6,7 @@ import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Outcome } from "../../lib/workers.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
-import { conclude } from "./conclude.ts";
+import { conclude, statusOf } from "./conclude.ts";
 import { decideSize } from "./decide-size.ts";
 import { type Census, keepUp, type WarmPoolWriters } from "./keep-up.ts";
 import { observe, readOverduePods, type StoresSeen, type WarmPoolViews } from "./observe.ts";
@@ -44,15 +44,18 @@ export class WarmPoolReconciler {
     const memory = this.#memoryOf(seen.pool);
     const { observed, failures } = await this.#withPods(seen, signal);
     const census = await keepUp(observed, writers, signal);
-    const resized = await this.#resize(observed, census, memory, signal);
-    const { status, notProgressing, happening, requeueAfterMs } = conclude({
+    // It takes a while to make many, and meanwhile the status would be as old.
+    const [resized, unwritten] = await Promise.all([
+      this.#resize(observed, census, memory, signal),
+      this.#write(observed.pool, statusOf(observed, census), signal),
+    ]);
+    const { notProgressing, happening, requeueAfterMs } = conclude({
       observed,
       census,
       resized,
       wasNotProgressing: memory.notProgressing,
       settings,
     });
-    const unwritten = await this.#write(observed.pool, status, signal);
     if (happening) events.record(happening);
     memory.notProgressing = notProgressing;
     throwAny([...failures, ...census.failures, ...resized.failures, ...unwritten]);

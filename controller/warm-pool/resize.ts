@@ -1,8 +1,10 @@
+import { generatedName } from "../../api/generated-name.ts";
 import type { Stored } from "../../api/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { isAlreadyExists } from "../../kube/errors.ts";
 import type { Resize } from "./decide-size.ts";
 import { removeMember, type WarmPoolWriters } from "./keep-up.ts";
-import { makeMember } from "./make-member.ts";
+import { makeMember, memberNameBase } from "./make-member.ts";
 import type { Observed } from "./observed.ts";
 import type { PoolMemory } from "./pool-memory.ts";
 import { slowStart } from "./slow-start.ts";
@@ -14,6 +16,7 @@ export interface Resized {
 
 // The events that are expected wake the pool; this is for those that never come.
 const expectationsRecheckMs = 30_000;
+const namesMax = 5;
 
 export interface Resizing {
   readonly observed: Observed;
@@ -49,9 +52,18 @@ async function create(
     memory.bucket.giveBack(granted);
     return { failures: [], requeueAfterMs: expectationsRecheckMs };
   }
-  const member = makeMember(pool, template, evictable);
-  const call = () => client.create(sandboxType, member, {}, signal);
-  const { done, undone, error } = await slowStart(Array.from({ length: granted }), call, signal);
+  const make = async () => {
+    for (let attempt = 1; ; attempt += 1) {
+      const member = makeMember(generatedName(memberNameBase(pool)), pool, template, evictable);
+      try {
+        return await client.create(sandboxType, member, {}, signal);
+      } catch (error) {
+        // Somebody has that name; among fourteen million there is another.
+        if (!isAlreadyExists(error) || attempt === namesMax) throw error;
+      }
+    }
+  };
+  const { done, undone, error } = await slowStart(Array.from({ length: granted }), make, signal);
   memory.hold.made(done.length);
   if (undone > 0) expectations.lowerCreations(look.owner, undone);
   return { failures: error === undefined ? [] : [error] };

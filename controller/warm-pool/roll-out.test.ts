@@ -37,7 +37,7 @@ describe("a roll-out", () => {
     await bench.changePool({ sandboxTemplateRef: { name: "twin" } });
     await bench.settle();
     const [member] = await bench.members();
-    expect(member?.metadata.annotations).toEqual({ "agents.x-k8s.io/sandbox-template-ref": "twin" });
+    expect(member?.metadata.annotations).toMatchObject({ "agents.x-k8s.io/sandbox-template-ref": "twin" });
   });
 
   it("ends as it should under the next controller, wherever between two writes the first one was killed", async () => {
@@ -54,7 +54,7 @@ describe("a roll-out", () => {
       expect(await imagesOf(bench), `killed after ${writes} writes`).toEqual(Array(3).fill("busybox:new"));
       expect((await bench.pool()).status).toMatchObject({ replicas: 3, readyReplicas: 0 });
     }
-  });
+  }, 60_000);
 });
 
 /** Lets the controller write so often and then no more; whether it came to its end with that. */

@@ -1,3 +1,4 @@
+import { generatedName } from "../../api/generated-name.ts";
 import type { KubeObject, ObjectMeta, StatusCause, Stored } from "../../api/meta.ts";
 import { apiVersionOf } from "../../api/resource-type.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -5,7 +6,7 @@ import { asksForMore, countsGenerations } from "./generation.ts";
 import { sameJson } from "./json-values.ts";
 import { storedResource } from "./kind-registry.ts";
 import { refusalToAdd } from "./namespaces.ts";
-import { generatedName, newUid, wireTime } from "./object-identity.ts";
+import { newUid, wireTime } from "./object-identity.ts";
 import { storeOrFinish, unstored } from "./object-lifecycle.ts";
 import { metadataCauses } from "./object-metadata.ts";
 import type { Admission, ServedKind } from "./served-kind.ts";

@@ -126,9 +126,10 @@ export async function openClaimLab(options: { readonly kubelet?: boolean } = {})
         client.get(sandboxWarmPoolType, { namespace, name: "pool" }),
         client.get(sandboxTemplateType, { namespace, name: "template" }),
       ]);
-      const made = makeMember(owner, { object: blueprint, blueprint: currentBlueprint(blueprint) }, true);
-      const { generateName: _, ...metadata } = made.metadata;
-      await client.create(sandboxType, { ...made, metadata: { ...metadata, name } });
+      await client.create(
+        sandboxType,
+        makeMember(name, owner, { object: blueprint, blueprint: currentBlueprint(blueprint) }, true),
+      );
       return client.patch(
         sandboxType,
         { namespace, name },

@@ -1,0 +1,123 @@
+// `npm run bench:claims`: what a claim costs the controller, without a cluster: rounds, API calls, CPU time, waiting.
+import { parseArgs } from "node:util";
+import { controllerOf, type Stored } from "../../api/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import { sandboxClaimType } from "../../api/sandbox-claim.ts";
+import { sandboxTemplateType } from "../../api/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import type { KubeClient } from "../../kube/client.ts";
+import { connectionFor } from "../../kube/connection.ts";
+import { createKubeClient } from "../../kube/http-client.ts";
+import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
+import { startMemoryApiServer } from "../../kube/memory/start-memory-api-server.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { silentLogger } from "../../lib/log.ts";
+import { callsTable } from "../cluster/api-calls.ts";
+import { claimNamed, is, poolNamed, sandboxNamed, templateNamed } from "../cluster/objects.ts";
+import { watchFor } from "../cluster/sightings.ts";
+import { cpuSeconds } from "../proxy/process-cost.ts";
+import { spreadOf, spreadTable } from "../statistics.ts";
+import { startControllerProcess } from "./controller-process.ts";
+import { countRequests } from "./count-requests.ts";
+import { startNodes } from "./nodes.ts";
+
+const { values } = parseArgs({
+  options: {
+    pool: { type: "string", default: "120" },
+    claims: { type: "string", default: "200" },
+    "per-second": { type: "string", default: "20" },
+    /** Where a CPU profile of the steady part is written; none unless given. */
+    profile: { type: "string" },
+  },
+});
+const poolSize = Number(values.pool);
+const claims = Number(values.claims);
+const perSecond = Number(values["per-second"]);
+const namespace = "default";
+const say = (line: string) => void process.stdout.write(`${line}\n`);
+const sinceMs = (startMs: number) => systemClock.ticksMs() - startMs;
+
+await using api = await startMemoryApiServer({
+  clock: systemClock,
+  log: silentLogger,
+  host: "127.0.0.1",
+  port: 0,
+  kinds: servedKinds(),
+});
+await using client = createKubeClient(connectionFor({ server: api.url }), { userAgent: "rouse-bench" });
+await using _nodes = startNodes(client);
+await using controller = await startControllerProcess(api.url);
+await client.create(sandboxTemplateType, templateNamed(namespace, "t"));
+
+await measured("a member, while the pool is filled", poolSize, async () => {
+  await using sandboxes = await watchFor(client, sandboxType, namespace, { ready: is("Ready") });
+  await client.create(sandboxWarmPoolType, poolNamed(namespace, "warm", "t", poolSize));
+  await sandboxes.untilSeen("ready", poolSize);
+  return [];
+});
+await measured(`a claim, ${poolSize} at once`, poolSize, () => claim("burst", poolSize, Number.POSITIVE_INFINITY));
+const profile = values.profile === undefined ? undefined : controller.profile(claims / perSecond, values.profile);
+await measured(`a claim, ${perSecond} a second`, claims, () => claim("steady", claims, perSecond));
+await profile;
+await measured("a single sandbox", 50, () => sandboxesOneByOne(50));
+
+/** Milliseconds from create to Ready of each claim. */
+async function claim(prefix: string, count: number, rate: number): Promise<readonly number[]> {
+  await using bound = await watchFor(client, sandboxClaimType, namespace, { ready: is("Ready") });
+  const asked = new Map<string, number>();
+  const startMs = systemClock.ticksMs();
+  const under: Promise<unknown>[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const dueMs = (at * 1_000) / rate;
+    if (dueMs > sinceMs(startMs)) await systemClock.sleep(dueMs - sinceMs(startMs));
+    const name = `${prefix}-${at}`;
+    asked.set(name, systemClock.ticksMs());
+    under.push(client.create(sandboxClaimType, claimNamed(namespace, name, "warm")));
+  }
+  await Promise.all(under);
+  await bound.untilSeen("ready", count);
+  return [...asked].map(([name, askedMs]) => (bound.at("ready", name) ?? Number.NaN) - askedMs);
+}
+
+async function sandboxesOneByOne(count: number): Promise<readonly number[]> {
+  await using sandboxes = await watchFor(client, sandboxType, namespace, { ready: is("Ready") });
+  const latencies: number[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const startMs = systemClock.ticksMs();
+    await client.create(sandboxType, sandboxNamed(namespace, `single-${at}`));
+    await sandboxes.untilSeen("ready", at + 1);
+    latencies.push(sinceMs(startMs));
+  }
+  return latencies;
+}
+
+/** Does the work, waits until the pool is full and all is quiet, and tells what that took of the controller for each. */
+async function measured(what: string, count: number, work: () => Promise<readonly number[]>): Promise<void> {
+  const requests = countRequests();
+  const before = { cpuS: cpuSeconds(controller.pid), rounds: await controller.rounds() };
+  const startMs = systemClock.ticksMs();
+  const latencies = await work();
+  const workMs = sinceMs(startMs);
+  await untilFull(client);
+  const fullMs = sinceMs(startMs);
+  await systemClock.sleep(2_000); // events are written after what they tell of
+  const cpuMs = ((cpuSeconds(controller.pid) - before.cpuS) * 1_000) / count;
+  const rounds = [...(await controller.rounds())].map(
+    ([kind, n]) => `${((n - (before.rounds.get(kind) ?? 0)) / count).toFixed(2)} of ${kind}`,
+  );
+  say(`## ${what}\n`);
+  say(`done after ${workMs.toFixed(0)} ms, the pool full after ${fullMs.toFixed(0)} ms; for each`);
+  say(`${cpuMs.toFixed(1)} ms of CPU time; rounds: ${rounds.join(", ")}\n`);
+  if (latencies.length > 0) say(spreadTable([["create to Ready", spreadOf(latencies)]]));
+  say(callsTable(requests(), count, "each"));
+}
+
+/** The members are counted: what the pool says of them may be old. */
+async function untilFull(client: KubeClient): Promise<void> {
+  const isMember = (sandbox: Stored<Sandbox>) => controllerOf(sandbox)?.kind === sandboxWarmPoolType.kind;
+  const isFull = async () => {
+    const { items } = await client.list(sandboxType, { namespace });
+    return items.filter(isMember).filter(is("Ready")).length === poolSize;
+  };
+  while (!(await isFull())) await systemClock.sleep(100);
+}

@@ -1,0 +1,91 @@
+import { expect, it } from "vitest";
+import { configMapType } from "../api/core.ts";
+import { FakeClock } from "../lib/clock.ts";
+import { interceptCalls } from "../test/support/intercepted-client.ts";
+import { openMemoryApi } from "../test/support/memory-api.ts";
+import { CallLanes } from "./call-lanes.ts";
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+const nothing = new AbortController().signal;
+
+/** A client each of whose calls ends when it is told to, and the lanes in front of it. */
+async function openLanes() {
+  const api = await openMemoryApi();
+  const clock = new FakeClock();
+  const underWay = new Map<string, PromiseWithResolvers<void>>();
+  const client = interceptCalls(api.client, async ({ name }) => {
+    const call = Promise.withResolvers<void>();
+    underWay.set(name, call);
+    await call.promise;
+    underWay.delete(name);
+  });
+  const lanes = new CallLanes({ clock, slowMax: 3, slowMaxInRush: 1, longestWaitMs: 1_000 });
+  const caller =
+    (lane: typeof client) =>
+    (name: string, signal: AbortSignal = nothing) =>
+      lane.get(configMapType, { namespace: "default", name }, signal);
+  return {
+    clock,
+    atOnce: caller(lanes.atOnce(client)),
+    slowly: caller(lanes.slowly(client)),
+    async underWay() {
+      await settled();
+      return [...underWay.keys()];
+    },
+    async end(name: string) {
+      underWay.get(name)?.resolve();
+      await settled();
+    },
+    [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),
+  };
+}
+
+it("calls in the slow lane are made in their order, some at a time", async () => {
+  await using lanes = await openLanes();
+  const calls = ["a", "b", "c", "d", "e"].map((name) => lanes.slowly(name));
+  expect(await lanes.underWay()).toEqual(["a", "b", "c"]);
+  await lanes.end("b");
+  expect(await lanes.underWay()).toEqual(["a", "c", "d"]);
+  for (const name of ["a", "c", "d", "e"]) await lanes.end(name);
+  await Promise.all(calls);
+});
+
+it("calls that somebody waits for are made at once, and those in the slow lane wait until they have ended", async () => {
+  await using lanes = await openLanes();
+  const calls = ["1", "2", "3", "4"].map((name) => lanes.atOnce(name));
+  calls.push(...["a", "b", "c"].map((name) => lanes.slowly(name)));
+  expect(await lanes.underWay()).toEqual(["1", "2", "3", "4", "a"]);
+  await lanes.end("1");
+  await lanes.end("2");
+  await lanes.end("3");
+  expect(await lanes.underWay()).toEqual(["4", "a"]);
+  await lanes.end("4");
+  expect(await lanes.underWay()).toEqual(["a", "b", "c"]);
+  for (const name of ["a", "b", "c"]) await lanes.end(name);
+  await Promise.all(calls);
+});
+
+it("no call waits longer than a limit because of others, however long their row", async () => {
+  await using lanes = await openLanes();
+  const calls = [lanes.atOnce("1"), ...["a", "b", "c"].map((name) => lanes.slowly(name))];
+  expect(await lanes.underWay()).toEqual(["1", "a"]);
+  await lanes.clock.advance(1_000);
+  expect(await lanes.underWay()).toEqual(["1", "a", "b", "c"]);
+  for (const name of ["1", "a", "b", "c"]) await lanes.end(name);
+  await Promise.all(calls);
+});
+
+it("a call that failed makes room, and one that was given up while it waited is never made", async () => {
+  await using lanes = await openLanes();
+  const first = ["a", "b", "c"].map((name) => lanes.slowly(name));
+  const stop = new AbortController();
+  const givenUp = lanes.slowly("d", stop.signal);
+  const last = lanes.slowly("e");
+  stop.abort(new Error("no longer wanted"));
+  await expect(givenUp).rejects.toThrow("no longer wanted");
+  await lanes.end("a");
+  expect(await lanes.underWay()).toEqual(["b", "c", "e"]);
+  for (const name of ["b", "c", "e"]) await lanes.end(name);
+  await Promise.all([...first, last]);
+  await expect(lanes.slowly("f", stop.signal)).rejects.toThrow("no longer wanted");
+});
