@@ -26,7 +26,7 @@ export async function installChart(layout: Layout, helm: string, images: Product
       ...inRelease,
       "--values=-",
       "--wait",
-      "--timeout=120s",
+      "--timeout=240s",
     ],
     JSON.stringify(values),
   );

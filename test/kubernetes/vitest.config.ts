@@ -3,8 +3,8 @@ import { InOrder } from "./support/in-order.ts";
 
 const everyTest = {
   pool: "forks",
-  testTimeout: 120_000,
-  hookTimeout: 120_000,
+  testTimeout: 180_000,
+  hookTimeout: 240_000,
 } as const;
 
 const alone = "test/kubernetes/**/*.alone.test.ts";

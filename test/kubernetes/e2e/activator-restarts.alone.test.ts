@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => cluster[Symbol.asyncDispose]());
 
 const inRelease = (...args: readonly string[]) => cluster.kubectl.run([`--namespace=${release.namespace}`, ...args]);
-const settled = () => inRelease("rollout", "status", "deployment/sandbox-router", "--timeout=90s");
+const settled = () => inRelease("rollout", "status", "deployment/sandbox-router", "--timeout=180s");
 const listensAfter = (ms: number) => ({ container: { env: [{ name: "LISTEN_AFTER_MS", value: String(ms) }] } });
 const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make);
 

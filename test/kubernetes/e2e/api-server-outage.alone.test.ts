@@ -21,7 +21,13 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const deployment of ["agent-sandbox-controller", "sandbox-router"]) {
-    const args = ["rollout", "status", `deployment/${deployment}`, `--namespace=${release.namespace}`, "--timeout=90s"];
+    const args = [
+      "rollout",
+      "status",
+      `deployment/${deployment}`,
+      `--namespace=${release.namespace}`,
+      "--timeout=180s",
+    ];
     await cluster.kubectl.run(args);
   }
   await cluster[Symbol.asyncDispose]();

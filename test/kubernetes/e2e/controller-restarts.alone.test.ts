@@ -21,7 +21,7 @@ afterAll(async () => {
 });
 
 const inRelease = (...args: readonly string[]) => cluster.kubectl.run([`--namespace=${release.namespace}`, ...args]);
-const settled = () => inRelease("rollout", "status", "deployment/agent-sandbox-controller", "--timeout=90s");
+const settled = () => inRelease("rollout", "status", "deployment/agent-sandbox-controller", "--timeout=180s");
 
 describe("a controller that is told to end", () => {
   it("hands over within its successor's next look", async () => {

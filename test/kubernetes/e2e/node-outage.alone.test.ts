@@ -26,7 +26,7 @@ it("goes on serving from a node that has stopped reporting, tells of it, and wak
   let waking: Promise<{ readonly asked: number }>;
   {
     await using _outage = await stopComponent("kubelet");
-    await cluster.kubectl.run(["wait", `node/${nodeName}`, "--for=condition=Ready=Unknown", "--timeout=90s"]);
+    await cluster.kubectl.run(["wait", `node/${nodeName}`, "--for=condition=Ready=Unknown", "--timeout=180s"]);
     await test.run("wait", "sandbox/awake", "--for=condition=Ready=False", "--timeout=60s");
     expect(await test.condition("awake", "Ready")).toMatchObject({ reason: "DependenciesNotReady" });
     expect((await activator.askProgram(test.at("awake"))).boot).toBe(boot);
@@ -36,4 +36,4 @@ it("goes on serving from a node that has stopped reporting, tells of it, and wak
   expect(await waking).toMatchObject({ asked: 1 });
   await test.run("wait", "sandbox/awake", "--for=condition=Ready", "--timeout=60s");
   expect((await activator.askProgram(test.at("awake"))).boot).toBe(boot);
-}, 240_000);
+}, 480_000);

@@ -17,7 +17,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 
 const upgradeTo = (mode: "none" | "token") => {
   const inRelease = [`--kubeconfig=${inject("kubeconfig")}`, `--namespace=${release.namespace}`];
-  const flags = ["--reuse-values", `--set=auth.mode=${mode}`, "--wait", "--timeout=90s"];
+  const flags = ["--reuse-values", `--set=auth.mode=${mode}`, "--wait", "--timeout=180s"];
   return run(inject("helm"), ["upgrade", release.name, chart, ...inRelease, ...flags]);
 };
 
@@ -39,4 +39,4 @@ it("answers and wakes without any token with auth.mode none, and asks for one ag
   await eventually(async () => (await ask(test.at("open"), anonymous)).status === 401);
   const closed = await findActivator(cluster);
   expect(await closed.askProgram(test.at("open"))).toMatchObject({ pod: "open" });
-}, 240_000);
+}, 480_000);

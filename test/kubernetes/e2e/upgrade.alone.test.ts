@@ -24,7 +24,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 const helm = (...args: readonly string[]) =>
   run(inject("helm"), [...args, `--kubeconfig=${inject("kubeconfig")}`, `--namespace=${release.namespace}`]);
 const upgrade = (...args: readonly string[]) =>
-  helm("upgrade", release.name, chart, "--reuse-values", "--wait", "--timeout=90s", ...args);
+  helm("upgrade", release.name, chart, "--reuse-values", "--wait", "--timeout=180s", ...args);
 
 interface Image {
   readonly repository: string;
@@ -74,4 +74,4 @@ it("upgrades both programs to other images without restarting a user's Pod, losi
   expect((await test.sandbox("asleep")).spec.operatingMode).toBe("Suspended");
   expect((await findActivator(cluster)).token).toBe(activator.token);
   expect(await activator.askProgram(test.at("asleep"))).toMatchObject({ asked: 1 });
-}, 240_000);
+}, 480_000);

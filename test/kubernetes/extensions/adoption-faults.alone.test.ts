@@ -59,4 +59,4 @@ it("C66, C71, C72: gives each claim one sandbox and leaks none when the leader i
   await test.untilFull("p", warm);
   const rollout = ["rollout", "status", "deployment/agent-sandbox-controller", "--timeout=60s"];
   await cluster.kubectl.run([...rollout, `--namespace=${release.namespace}`]);
-}, 180_000);
+}, 300_000);

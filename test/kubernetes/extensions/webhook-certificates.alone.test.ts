@@ -38,7 +38,7 @@ async function hand(set: CertificateSet): Promise<void> {
   const rollout = (...args: readonly string[]) =>
     cluster.kubectl.run(["rollout", ...args, "deployment/agent-sandbox-controller", `--namespace=${namespace}`]);
   await rollout("restart");
-  await rollout("status", "--timeout=90s");
+  await rollout("status", "--timeout=180s");
 }
 
 async function trustedAuthorities(): Promise<number> {
@@ -91,4 +91,4 @@ it("O9, O11: replaces an authority that is about to end, then the certificate, a
   await traffic.stop();
   expect(traffic.failures).toEqual([]);
   expect(traffic.answered).toBeGreaterThan(100);
-}, 240_000);
+}, 480_000);
