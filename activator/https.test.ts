@@ -17,6 +17,7 @@ import {
 } from "../lib/certificates.ts";
 import { systemClock } from "../lib/clock.ts";
 import { httpProgram, openActivatorWorld } from "../test/support/activator-world.ts";
+import { waiting } from "../test/support/waiting.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
 import { type Front, startHttp1Front } from "./http1/front/front.ts";
 import { BufferLoans } from "./socket/read-place.ts";
@@ -168,7 +169,7 @@ describe("the activator over TLS", () => {
     const closed = new Promise((resolve) => slow.once("close", resolve));
     await new Promise((resolve) => slow.once("connect", resolve));
     const isIdle = () => Promise.race([front.idle().then(() => true), setImmediate(false)]);
-    await vi.waitFor(async () => expect(await isIdle()).toBe(false), { interval: 5 });
+    await vi.waitFor(async () => expect(await isIdle()).toBe(false), waiting);
     front.stopAccepting();
     expect(await isIdle()).toBe(false);
     const idle = front.idle();

@@ -5,6 +5,7 @@ import { FakeClock, systemClock } from "../lib/clock.ts";
 import { silentLogger } from "../lib/log.ts";
 import { openMemoryApi } from "../test/support/memory-api.ts";
 import { aFailure, answerJson, openScriptedApi } from "../test/support/scripted-api.ts";
+import { waiting } from "../test/support/waiting.ts";
 import type { KubeClient } from "./client.ts";
 import { createEventRecorder } from "./event-recorder.ts";
 
@@ -33,12 +34,12 @@ describe("an event recorder", () => {
     await using recorder = openRecorder(api.client, clock);
     const events = async () => (await api.client.list(eventType, { namespace: "default" })).items;
     recorder.record(happening);
-    await vi.waitFor(async () => expect(await events()).toMatchObject([{ note: "it is ready" }]));
+    await vi.waitFor(async () => expect(await events()).toMatchObject([{ note: "it is ready" }]), waiting);
     expect((await events())[0]).not.toHaveProperty("series");
     recorder.record(happening);
     recorder.record(happening);
     await clock.advance(60_000);
-    await vi.waitFor(async () => expect(await events()).toMatchObject([{ series: { count: 3 } }]));
+    await vi.waitFor(async () => expect(await events()).toMatchObject([{ series: { count: 3 } }]), waiting);
   });
 
   it("writes what still waits when it is disposed of", async () => {
@@ -60,7 +61,7 @@ describe("an event recorder", () => {
     await using api = await openScriptedApi(() => {});
     const recorder = openRecorder(api.client, clock);
     recorder.record(happening);
-    await vi.waitFor(() => expect(api.received).toHaveLength(1));
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
     const closed = recorder[Symbol.asyncDispose]();
     await clock.advance(2_000);
     await closed;
@@ -75,11 +76,11 @@ describe("an event recorder", () => {
     await vi.waitFor(async () => {
       await clock.advance(10_000);
       expect(api.received).toHaveLength(5);
-    });
+    }, waiting);
     await clock.advance(60_000);
     expect(api.received).toHaveLength(5);
     recorder.record({ ...happening, note: "next" });
-    await vi.waitFor(() => expect(api.received[5]?.body).toMatchObject({ note: "next" }));
+    await vi.waitFor(() => expect(api.received[5]?.body).toMatchObject({ note: "next" }), waiting);
   });
 
   it("does not try again what the server refuses", async () => {
@@ -87,7 +88,7 @@ describe("an event recorder", () => {
     await using api = await openScriptedApi((_, response) => answerJson(response, 403, aFailure(403, "Forbidden")));
     await using recorder = openRecorder(api.client, clock);
     recorder.record(happening);
-    await vi.waitFor(() => expect(api.received).toHaveLength(1));
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
     await clock.advance(60_000);
     expect(api.received).toHaveLength(1);
   });
@@ -99,11 +100,11 @@ describe("an event recorder", () => {
     );
     await using recorder = openRecorder(api.client, clock);
     recorder.record(happening);
-    await vi.waitFor(() => expect(api.received).toHaveLength(1));
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
     recorder.record(happening);
     await vi.waitFor(async () => {
       await clock.advance(60_000);
       expect(api.received[1]).toMatchObject({ method: "PATCH", body: { series: { count: 2 } } });
-    });
+    }, waiting);
   });
 });

@@ -5,6 +5,7 @@ import { leaseType, podType } from "../api/core.ts";
 import { sandboxType } from "../api/sandbox.ts";
 import { FakeClock } from "../lib/clock.ts";
 import { aFailure, answerJson, openScriptedApi } from "../test/support/scripted-api.ts";
+import { waiting } from "../test/support/waiting.ts";
 import type { Patch } from "./client.ts";
 import { connectionFor } from "./connection.ts";
 import { ApiError, ApiUnreachable, isConflict, isExpired } from "./errors.ts";
@@ -132,7 +133,7 @@ describe("a call that fails", () => {
 
     const stop = new AbortController();
     const call = api.client.get(podType, nova, stop.signal);
-    await vi.waitFor(() => expect(api.received).toHaveLength(1));
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
     stop.abort(reason);
     await expect(call).rejects.toBe(reason);
   });
@@ -141,7 +142,7 @@ describe("a call that fails", () => {
     const clock = new FakeClock();
     await using api = await openScriptedApi(() => {}, { clock });
     const call = api.client.get(podType, nova).catch((cause: unknown) => cause);
-    await vi.waitFor(() => expect(api.received).toHaveLength(1));
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
     await clock.advance(30_000);
     expect(await call).toBeInstanceOf(ApiUnreachable);
     expect(clock.pending).toBe(0);
@@ -150,7 +151,7 @@ describe("a call that fails", () => {
   it("is broken off when the client is disposed of", async () => {
     await using api = await openScriptedApi(() => {});
     const call = api.client.get(podType, nova).catch((cause: unknown) => cause);
-    await vi.waitFor(() => expect(api.received).toHaveLength(1));
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
     await api.client[Symbol.asyncDispose]();
     expect(await call).toBeInstanceOf(ApiUnreachable);
   });
@@ -167,7 +168,7 @@ describe("a server that is too busy", () => {
       { clock },
     );
     const call = api.client.get(podType, nova);
-    await vi.waitFor(() => expect(clock.pending).toBe(2)); // the limit of the call, and the wait
+    await vi.waitFor(() => expect(clock.pending).toBe(2), waiting); // the limit of the call, and the wait
     await clock.advance(2_999);
     expect(api.received).toHaveLength(1);
     await clock.advance(1);

@@ -5,6 +5,7 @@ import { silentLogger } from "../lib/log.ts";
 import { asTimePasses } from "../test/support/as-time-passes.ts";
 import { openMemoryApi } from "../test/support/memory-api.ts";
 import { aFailure, answerJson, openScriptedApi } from "../test/support/scripted-api.ts";
+import { waiting } from "../test/support/waiting.ts";
 import type { KubeClient } from "./client.ts";
 import { LeadershipLost, startLeaderElection } from "./leader-election.ts";
 
@@ -19,7 +20,7 @@ const leaseOf = async (client: KubeClient) => (await client.get(leaseType, where
 async function passOneRenewal(client: KubeClient, clock: FakeClock): Promise<void> {
   const before = await leaseOf(client);
   await clock.advance(2_000);
-  await vi.waitFor(async () => expect((await leaseOf(client))?.renewTime).not.toBe(before?.renewTime));
+  await vi.waitFor(async () => expect((await leaseOf(client))?.renewTime).not.toBe(before?.renewTime), waiting);
 }
 
 describe("a candidate", () => {
@@ -71,7 +72,7 @@ describe("a candidate", () => {
     const spec = { holderIdentity: "gone", leaseDurationSeconds: 15, renewTime: "2020-01-01T00:00:00.000000Z" };
     await api.client.create(leaseType, { metadata: where, spec });
     await using election = stand(api.client, clock, "two");
-    await vi.waitFor(() => expect(clock.pending).toBe(1)); // it looked, and waits
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting); // it looked, and waits
     clock.jumpWall(86_400_000);
     await clock.advance(14_000);
     expect(election.isLeader()).toBe(false);
@@ -126,7 +127,7 @@ describe("a leader", () => {
     expect(clock.ticksMs()).toBe(10_000);
     await expect(election.lost).rejects.toThrow(LeadershipLost);
     const disposed = election[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(clock.pending).toBe(1)); // the limit of giving back
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting); // the limit of giving back
     await clock.advance(2_000);
     await disposed;
   });
@@ -161,7 +162,7 @@ describe("a leader", () => {
     await election.elected;
     await api.client.delete(leaseType, where);
     await clock.advance(2_000);
-    await vi.waitFor(async () => expect(await leaseOf(api.client)).toMatchObject({ holderIdentity: "one" }));
+    await vi.waitFor(async () => expect(await leaseOf(api.client)).toMatchObject({ holderIdentity: "one" }), waiting);
     expect(election.isLeader()).toBe(true);
   });
 });

@@ -3,6 +3,7 @@ import { type Clock, FakeClock } from "../lib/clock.ts";
 import { asTimePasses } from "../test/support/as-time-passes.ts";
 import { follow } from "../test/support/followed-informer.ts";
 import { aStored, openScriptedCollection } from "../test/support/scripted-collection.ts";
+import { waiting } from "../test/support/waiting.ts";
 import { silenceLimitMs } from "./start-informer.ts";
 
 describe("an informer that hears nothing", () => {
@@ -22,7 +23,7 @@ describe("an informer that hears nothing", () => {
     await clock.advance(40_000);
     expect(followed.informer.silentMs()).toBe(40_000);
     watch.bookmark("5");
-    await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0));
+    await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0), waiting);
   });
 
   it("gives up a half-open connection before two minutes are over, and watches on from where it was", async () => {
@@ -34,12 +35,12 @@ describe("an informer that hears nothing", () => {
     await clock.advance(silenceLimitMs - 1);
     expect(halfOpen.closed).toBe(false);
     await asTimePasses(clock, () => expect(pods.watchAttempts).toHaveLength(2));
-    await vi.waitFor(() => expect(halfOpen.closed).toBe(true));
-    await vi.waitFor(() => expect(followed.informer.silentMs()).toBeLessThan(silenceLimitMs));
+    await vi.waitFor(() => expect(halfOpen.closed).toBe(true), waiting);
+    await vi.waitFor(() => expect(followed.informer.silentMs()).toBeLessThan(silenceLimitMs), waiting);
     const next = await pods.watch(1);
     expect(next.query["resourceVersion"]).toBe(halfOpen.query["resourceVersion"]);
     next.tell("DELETED", aStored("a", "7"));
-    await vi.waitFor(() => expect(followed.told).toEqual(["+a@1", "-a@1"]));
+    await vi.waitFor(() => expect(followed.told).toEqual(["+a@1", "-a@1"]), waiting);
   });
 
   it("never lists a kind again of which the server has nothing to tell, bookmarks included", async () => {
@@ -62,7 +63,7 @@ describe("an informer that hears nothing", () => {
     for (let minute = 1; minute <= 10; minute += 1) {
       await clock.advance(60_000);
       watch.bookmark(String(minute));
-      await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0));
+      await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0), waiting);
     }
     expect(watch.closed).toBe(false);
     expect(pods.lists).toHaveLength(1);

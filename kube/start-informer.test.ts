@@ -7,6 +7,7 @@ import { follow, shownIn } from "../test/support/followed-informer.ts";
 import { openMemoryApi } from "../test/support/memory-api.ts";
 import { aFailure } from "../test/support/scripted-api.ts";
 import { aStored, openScriptedCollection } from "../test/support/scripted-collection.ts";
+import { waiting } from "../test/support/waiting.ts";
 import { startInformer } from "./start-informer.ts";
 
 describe("an informer that starts", () => {
@@ -51,13 +52,13 @@ describe("an informer that starts", () => {
     pods.listFailure = aFailure(500, "InternalError");
     await using _followed = follow(pods.client, { clock });
     for (let failures = 1; failures <= 8; failures += 1) {
-      await vi.waitFor(() => expect(clock.pending).toBe(1)); // the pause
+      await vi.waitFor(() => expect(clock.pending).toBe(1), waiting); // the pause
       expect(pods.lists).toHaveLength(failures);
       const longestMs = Math.min(100 * 2 ** (failures - 1), 1_000);
       await clock.advance(longestMs / 2 - 1);
       expect(pods.lists).toHaveLength(failures);
       await clock.advance(longestMs / 2 + 1);
-      await vi.waitFor(() => expect(pods.lists).toHaveLength(failures + 1));
+      await vi.waitFor(() => expect(pods.lists).toHaveLength(failures + 1), waiting);
     }
   });
 
@@ -67,7 +68,7 @@ describe("an informer that starts", () => {
     const followed = follow(pods.client);
     const watch = await pods.watch(0);
     await followed[Symbol.asyncDispose]();
-    await vi.waitFor(() => expect(watch.closed).toBe(true));
+    await vi.waitFor(() => expect(watch.closed).toBe(true), waiting);
   });
 });
 
@@ -83,7 +84,7 @@ describe("an informer that watches", () => {
     watch.tell("MODIFIED", aStored("a", "3"));
     watch.tell("DELETED", aStored("a", "4"));
     watch.tell("ADDED", aStored("b", "5"));
-    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "~a@3", "-a@3", "+b@5"]));
+    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "~a@3", "-a@3", "+b@5"]), waiting);
     expect(sizes).toEqual([1, 1, 0, 1]);
   });
 
@@ -121,12 +122,12 @@ describe("an informer that watches", () => {
     await using followed = follow(pods.client);
     const first = await pods.watch(0);
     first.tell("ADDED", aStored("a", "2"));
-    await vi.waitFor(() => expect(followed.told).toHaveLength(1));
+    await vi.waitFor(() => expect(followed.told).toHaveLength(1), waiting);
     first.drop();
     const second = await pods.watch(1);
     expect(second.query["resourceVersion"]).toBe("2");
     second.tell("MODIFIED", aStored("a", "3"));
-    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "~a@3"]));
+    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "~a@3"]), waiting);
     expect(pods.lists).toHaveLength(1);
   });
 
@@ -142,7 +143,7 @@ describe("an informer that watches", () => {
     const second = await pods.watch(1);
     expect(second.query["resourceVersion"]).toBe("2");
     second.tell("ADDED", aStored("b", "3"));
-    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "+b@3"]));
+    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "+b@3"]), waiting);
   });
 
   it("waits longer and longer when watches end at once, and does not list again for that", async () => {
@@ -151,7 +152,7 @@ describe("an informer that watches", () => {
     await using _followed = follow(pods.client, { clock });
     for (let index = 0; index < 5; index += 1) {
       (await pods.watch(index)).end();
-      await vi.waitFor(() => expect(clock.pending).toBe(1)); // the pause
+      await vi.waitFor(() => expect(clock.pending).toBe(1), waiting); // the pause
       expect(pods.watchAttempts).toHaveLength(index + 1);
       await clock.advance(100 * 2 ** index);
     }
@@ -189,7 +190,7 @@ it("an informer follows an API server through creation, change, deletion and a n
   await api.client.patch(configMapType, metadata, { type: "merge", body: { data: { colour: "blue" } } });
   await api.client.delete(configMapType, metadata);
   const again = await api.client.create(configMapType, { metadata, data: { colour: "green" } });
-  await vi.waitFor(() => expect(informer.store.by("colour", "green")).toHaveLength(1));
+  await vi.waitFor(() => expect(informer.store.by("colour", "green")).toHaveLength(1), waiting);
   expect(uids).toEqual([
     [first, first],
     [first, undefined],

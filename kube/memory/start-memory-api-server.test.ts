@@ -6,6 +6,7 @@ import { describe, expect, it, vi } from "vitest";
 import { configMapType, eventType, namespaceType, podType, serviceType } from "../../api/core.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
+import { waiting } from "../../test/support/waiting.ts";
 import { PodLogRefused, type PodLogSource } from "./pod-log-source.ts";
 
 const metadata = { name: "a", namespace: "default" };
@@ -108,7 +109,7 @@ describe("the API server in memory", () => {
     await vi.waitFor(async () => {
       const { items } = await api.client.list(namespaceType);
       expect(items.map((item) => item.metadata.name)).not.toContain("lab");
-    });
+    }, waiting);
   });
 
   it("tells a watch from before its start that its version is gone", async () => {

@@ -3,6 +3,7 @@ import { vi } from "vitest";
 import type { KubeObject, Status, Stored } from "../../api/meta.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { answerJson, openScriptedApi, type Received } from "./scripted-api.ts";
+import { waiting } from "./waiting.ts";
 
 /** A watch that a client holds open: the test says what the server tells on it, and how it ends. */
 export class OpenWatch {
@@ -95,7 +96,7 @@ export async function openScriptedCollection(): Promise<ScriptedCollection> {
         const watch = watches[index];
         if (!watch) throw new Error(`watch ${index} was not opened`);
         return watch;
-      }),
+      }, waiting),
     [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),
   };
   return collection;
