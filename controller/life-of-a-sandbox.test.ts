@@ -2,7 +2,8 @@ import { describe, expect, it, vi } from "vitest";
 import { persistentVolumeClaimType, podType, serviceType } from "../api/core.ts";
 import { podNameAnnotation } from "../api/keys.ts";
 import { readyStatus } from "../test/support/builders.ts";
-import { openSandboxLab, waiting } from "../test/support/sandbox-lab.ts";
+import { openSandboxLab } from "../test/support/sandbox-lab.ts";
+import { waiting } from "../test/support/waiting.ts";
 
 describe("a Sandbox from its creation on", () => {
   it("S31, S32, S45, S52, S72: gets its children, is ready, is suspended, and comes back on the same volume", async () => {

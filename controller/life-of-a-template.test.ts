@@ -4,7 +4,7 @@ import { nameHash } from "../api/names.ts";
 import { type NetworkPolicy, networkPolicyType } from "../api/network-policy.ts";
 import { sandboxTemplateType } from "../api/sandbox-template.ts";
 import { type ExtensionsLab, openExtensionsLab } from "../test/support/extensions-lab.ts";
-import { waiting } from "../test/support/sandbox-lab.ts";
+import { waiting } from "../test/support/waiting.ts";
 
 const named = { namespace: "default", name: "tpl" };
 const policyName = "tpl-network-policy";

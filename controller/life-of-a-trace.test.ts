@@ -10,8 +10,8 @@ import { sandboxType } from "../api/sandbox.ts";
 import { aSandbox } from "../test/support/builders.ts";
 import { type MemoryApi, openMemoryApi } from "../test/support/memory-api.ts";
 import { openTraceCollector } from "../test/support/trace-collector.ts";
+import { waiting } from "../test/support/waiting.ts";
 
-const waiting = { timeout: 10_000, interval: 20 };
 const main = fileURLToPath(new URL("main.ts", import.meta.url));
 const nova = { namespace: "default", name: "nova" };
 

@@ -9,7 +9,7 @@ import { sandboxTemplateType } from "../api/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../api/sandbox-warm-pool.ts";
 import { controlledBy } from "../test/support/builders.ts";
 import { type ExtensionsLab, openExtensionsLab } from "../test/support/extensions-lab.ts";
-import { waiting } from "../test/support/sandbox-lab.ts";
+import { waiting } from "../test/support/waiting.ts";
 
 const named = (name: string) => ({ namespace: "default", name });
 const image = (tag: string) => ({ podTemplate: { spec: { containers: [{ name: "main", image: `busybox:${tag}` }] } } });

@@ -14,7 +14,8 @@ import { aSandbox } from "../test/support/builders.ts";
 import { openExtensionsLab } from "../test/support/extensions-lab.ts";
 import { interceptCalls } from "../test/support/intercepted-client.ts";
 import { openMemoryApi } from "../test/support/memory-api.ts";
-import { openSandboxLab, waiting } from "../test/support/sandbox-lab.ts";
+import { openSandboxLab } from "../test/support/sandbox-lab.ts";
+import { waiting } from "../test/support/waiting.ts";
 import { parseControllerConfig } from "./config.ts";
 import { startController } from "./start.ts";
 

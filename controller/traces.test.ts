@@ -4,7 +4,8 @@ import { sandboxType } from "../api/sandbox.ts";
 import { sandboxClaimType } from "../api/sandbox-claim.ts";
 import { openClaimLab } from "../test/support/claim-lab.ts";
 import { recordingTracer } from "../test/support/recording-tracer.ts";
-import { openSandboxLab, waiting } from "../test/support/sandbox-lab.ts";
+import { openSandboxLab } from "../test/support/sandbox-lab.ts";
+import { waiting } from "../test/support/waiting.ts";
 
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const spanId = "00f067aa0ba902b7";

@@ -3,7 +3,7 @@ import { sandboxWarmPoolType } from "../api/sandbox-warm-pool.ts";
 import { systemClock } from "../lib/clock.ts";
 import { type ClaimLab, type LabController, openClaimLab } from "../test/support/claim-lab.ts";
 import type { InterceptedCall } from "../test/support/intercepted-client.ts";
-import { waiting } from "../test/support/sandbox-lab.ts";
+import { waiting } from "../test/support/waiting.ts";
 
 // What spec controllers 5.12 allows for each operation, counted over all controllers of the process.
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { waiting } from "../test/support/sandbox-lab.ts";
+import { waiting } from "../test/support/waiting.ts";
 import { lookEveryMs, NoCertificateFiles, startCertificateFiles } from "./certificate-files.ts";
 import { makeAuthority, makeServerCertificate } from "./certificates.ts";
 import { FakeClock } from "./clock.ts";

@@ -9,7 +9,7 @@ import { ApiError, ApiUnreachable } from "../../kube/errors.ts";
 import { controlledBy } from "../../test/support/builders.ts";
 import { type ClaimLab, type LabClaims, openClaimLab } from "../../test/support/claim-lab.ts";
 import type { Intercept, InterceptedCall } from "../../test/support/intercepted-client.ts";
-import { waiting } from "../../test/support/sandbox-lab.ts";
+import { waiting } from "../../test/support/waiting.ts";
 
 const patchBody = ({ body }: InterceptedCall) =>
   body as { readonly metadata?: { readonly annotations?: object; readonly ownerReferences?: object } };

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { claimFirstReadyAtAnnotation, controllerFirstObservedAtAnnotation } from "../../api/keys.ts";
 import { sandboxClaimType } from "../../api/sandbox-claim.ts";
 import { openClaimLab } from "../../test/support/claim-lab.ts";
-import { waiting } from "../../test/support/sandbox-lab.ts";
+import { waiting } from "../../test/support/waiting.ts";
 
 describe("what a claim costs (5.12)", () => {
   const writes = (calls: readonly { verb: string; kind: string; name: string; subresource: string | undefined }[]) =>

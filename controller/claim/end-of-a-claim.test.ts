@@ -4,7 +4,7 @@ import { podType } from "../../api/core.ts";
 import { sandboxType } from "../../api/sandbox.ts";
 import { sandboxClaimType } from "../../api/sandbox-claim.ts";
 import { openClaimLab } from "../../test/support/claim-lab.ts";
-import { waiting } from "../../test/support/sandbox-lab.ts";
+import { waiting } from "../../test/support/waiting.ts";
 
 const inThePast = "2026-01-01T00:00:00Z";
 

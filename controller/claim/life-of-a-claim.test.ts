@@ -17,7 +17,7 @@ import { ApiError } from "../../kube/errors.ts";
 import { type Clock, systemClock } from "../../lib/clock.ts";
 import { controlledBy } from "../../test/support/builders.ts";
 import { openClaimLab } from "../../test/support/claim-lab.ts";
-import { waiting } from "../../test/support/sandbox-lab.ts";
+import { waiting } from "../../test/support/waiting.ts";
 
 /** For whom every claim is two seconds older than it is. */
 const twoSecondsAhead: Clock = {

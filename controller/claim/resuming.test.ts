@@ -8,7 +8,7 @@ import { aPodOf, noon } from "../../test/support/builders.ts";
 import { aClaimed, aCondition, aSandboxClaim } from "../../test/support/claim-builders.ts";
 import { type ClaimLab, openClaimLab } from "../../test/support/claim-lab.ts";
 import { startFakeKubelet } from "../../test/support/fake-kubelet.ts";
-import { waiting } from "../../test/support/sandbox-lab.ts";
+import { waiting } from "../../test/support/waiting.ts";
 import { conclude } from "./conclude.ts";
 import { resumeOf } from "./resuming.ts";
 

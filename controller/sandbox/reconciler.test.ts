@@ -9,7 +9,8 @@ import { ApiError, ApiUnreachable } from "../../kube/errors.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { controlledBy } from "../../test/support/builders.ts";
 import type { RecordedCall } from "../../test/support/recording-client.ts";
-import { openSandboxLab, type SandboxLab, waiting } from "../../test/support/sandbox-lab.ts";
+import { openSandboxLab, type SandboxLab } from "../../test/support/sandbox-lab.ts";
+import { waiting } from "../../test/support/waiting.ts";
 
 const tracking = { [sandboxNameHashLabel]: nameHash("nova") };
 const containers = [{ name: "main", image: "busybox" }];

@@ -1,9 +1,10 @@
 import { describe, expect, it, vi } from "vitest";
 import { endpointSliceType, tcpFrontSliceName } from "../../api/tcp-front.ts";
 import { ApiUnreachable } from "../../kube/errors.ts";
-import { type FrontLab, openFrontLab, podWith, portsOf, waiting } from "../../test/support/front-lab.ts";
+import { type FrontLab, openFrontLab, podWith, portsOf } from "../../test/support/front-lab.ts";
 import { type Intercept, interceptCalls } from "../../test/support/intercepted-client.ts";
 import { recordCalls } from "../../test/support/recording-client.ts";
+import { waiting } from "../../test/support/waiting.ts";
 
 /**
  * A leader that is cut off from the API server at its n-th write of a slice or Service, before it or before its answer.

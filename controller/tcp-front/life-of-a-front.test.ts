@@ -11,7 +11,8 @@ import {
   tcpFrontPorts,
   tcpFrontSliceName,
 } from "../../api/tcp-front.ts";
-import { frontOf, openFrontLab, podWith, portsOf, waiting } from "../../test/support/front-lab.ts";
+import { frontOf, openFrontLab, podWith, portsOf } from "../../test/support/front-lab.ts";
+import { waiting } from "../../test/support/waiting.ts";
 
 describe("the name of a sandbox that connections wake", () => {
   it("leads to the activators that have said that they listen, asleep and awake", async () => {

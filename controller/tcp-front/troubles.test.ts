@@ -13,8 +13,9 @@ import {
   tcpFrontSliceName,
 } from "../../api/tcp-front.ts";
 import { ApiError } from "../../kube/errors.ts";
-import { openFrontLab, podWith, portsOf, waiting } from "../../test/support/front-lab.ts";
+import { openFrontLab, podWith, portsOf } from "../../test/support/front-lab.ts";
 import { interceptCalls } from "../../test/support/intercepted-client.ts";
+import { waiting } from "../../test/support/waiting.ts";
 
 describe("a sandbox for which no port is left", () => {
   it("is reached by the ports that it got, and tells of the others in an event", async () => {

@@ -1,7 +1,7 @@
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, vi } from "vitest";
-import { waiting } from "../../test/support/sandbox-lab.ts";
+import { waiting } from "../../test/support/waiting.ts";
 import { BodyBudget, BodyRefused } from "./body-budget.ts";
 
 /** A server that holds each body until it is told to let go, and answers with its length or the refusal. */

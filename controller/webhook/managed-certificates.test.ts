@@ -4,7 +4,7 @@ import type { KubeClient } from "../../kube/client.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
 import { recordCalls } from "../../test/support/recording-client.ts";
-import { waiting } from "../../test/support/sandbox-lab.ts";
+import { waiting } from "../../test/support/waiting.ts";
 import {
   certificateSecretOf,
   changeConversion,

@@ -9,9 +9,9 @@ import { lookEveryMs } from "../../lib/certificate-files.ts";
 import { FakeClock, systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
 import { generatedAlpha } from "../../test/support/generated-versions.ts";
-import { waiting } from "../../test/support/sandbox-lab.ts";
 import { seededRandom } from "../../test/support/seeded-random.ts";
 import { aBetaSandbox, anAlphaClaim, anAlphaSandbox, core, extensions } from "../../test/support/versions.ts";
+import { waiting } from "../../test/support/waiting.ts";
 import {
   callWebhook,
   certificateSecretOf,

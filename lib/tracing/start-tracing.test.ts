@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, vi } from "vitest";
 import { openTraceCollector } from "../../test/support/trace-collector.ts";
+import { waiting } from "../../test/support/waiting.ts";
 import { FakeClock } from "../clock.ts";
 import { createLogger, silentLogger } from "../log.ts";
 import { startTracing } from "./start-tracing.ts";
 import type { Tracer } from "./tracer.ts";
 
-const waiting = { timeout: 5_000, interval: 5 };
 const origin = { service: "tested", version: "1.2.3" };
 const batch = 512;
 const start = (name: string) => ({ name, parent: undefined, attributes: {} });

@@ -28,7 +28,7 @@ import { noTracer, type Tracer } from "../../lib/tracing/tracer.ts";
 import { startFakeKubelet } from "./fake-kubelet.ts";
 import { type Intercept, type InterceptedCall, interceptCalls } from "./intercepted-client.ts";
 import { openMemoryApi } from "./memory-api.ts";
-import { waiting } from "./sandbox-lab.ts";
+import { waiting } from "./waiting.ts";
 
 const ofTests = [
   "--extensions",

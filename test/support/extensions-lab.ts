@@ -10,7 +10,8 @@ import {
   type SandboxWarmPoolStatus,
   sandboxWarmPoolType,
 } from "../../api/sandbox-warm-pool.ts";
-import { openSandboxLab, type SandboxLab, waiting } from "./sandbox-lab.ts";
+import { openSandboxLab, type SandboxLab } from "./sandbox-lab.ts";
+import { waiting } from "./waiting.ts";
 
 const namespace = "default";
 

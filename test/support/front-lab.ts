@@ -24,8 +24,7 @@ import { silentLogger } from "../../lib/log.ts";
 import { Subscribers } from "../../lib/subscribers.ts";
 import { startFakeKubelet } from "./fake-kubelet.ts";
 import { openMemoryApi } from "./memory-api.ts";
-
-export const waiting = { timeout: 10_000, interval: 5 };
+import { waiting } from "./waiting.ts";
 
 /** Activators that listen, or do not, as a test says; they look at no slice. */
 export class ScriptedActivators implements ActivatorFinder {

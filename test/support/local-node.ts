@@ -11,6 +11,7 @@ import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
 import { type Kubelet, startKubelet } from "../../local/kubelet/start-kubelet.ts";
 import { openMemoryApi } from "./memory-api.ts";
+import { waiting } from "./waiting.ts";
 
 /** An API server in memory and the process runtime as its one node, for tests with real child processes. */
 export interface LocalNode extends AsyncDisposable {
@@ -33,8 +34,6 @@ export interface LocalNode extends AsyncDisposable {
 
 /** Where the programs of tests are: this Node, and what every system has. */
 export const testPath = `${dirname(process.execPath)}:/usr/bin:/bin`;
-
-const waiting = { interval: 10, timeout: 10_000 };
 
 export async function openLocalNode(
   options: { readonly environment?: Readonly<Record<string, string>>; readonly started?: boolean } = {},

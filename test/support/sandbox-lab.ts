@@ -14,6 +14,7 @@ import { noTracer, type Tracer } from "../../lib/tracing/tracer.ts";
 import { startFakeKubelet } from "./fake-kubelet.ts";
 import { openMemoryApi } from "./memory-api.ts";
 import { type RecordingClient, recordCalls } from "./recording-client.ts";
+import { waiting } from "./waiting.ts";
 
 const ofTests = [
   "--leader-elect=false",
@@ -103,5 +104,3 @@ export async function openSandboxLab(
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
-
-export const waiting = { timeout: 5_000, interval: 5 };
