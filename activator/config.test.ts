@@ -27,6 +27,8 @@ describe("the settings of the activator", () => {
     [[], { ALLOW_UNAUTHENTICATED_ROUTER: "false" }, /^ROUTER_AUTH_TOKEN must be set to start/],
     [open, { ROUTER_AUTH_TOKEN: "x" }, /contradict/],
     [["--authz-mode=scoped-token"], {}, /secret-file/],
+    [[...open, "--enable-otel-metrics"], {}, /not pushed/],
+    [[...open, "--enable-tracing"], { OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://x" }, /not the address of a collector/],
     [["--authz-mode=tokenreview"], { ROUTER_AUTH_TOKEN: "x" }, /contradict/],
     [[...open, "--http-bind-address=nowhere", "surprise"], {}, /surprise[\s\S]*nowhere/],
     [[...open, "--drain-bind-address=:8443"], {}, /needs certificates/],
@@ -41,6 +43,17 @@ describe("the settings of the activator", () => {
     [{ ALLOW_UNAUTHENTICATED_ROUTER: "Yes" }, { mode: "allow-all" }],
   ])("let in whom %o says", (env, authorization) => {
     expect(parseActivatorConfig([], env).authorization).toEqual(authorization);
+  });
+
+  it("trace where a collector is named, unless a flag says something else (router 18)", () => {
+    const collectorFor = (env: object, ...flags: readonly string[]) =>
+      parseActivatorConfig([...open, ...flags], { ...env }).traceCollector?.href;
+    const named = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4317" };
+    expect(collectorFor({})).toBeUndefined();
+    expect(collectorFor(named)).toBe("http://collector:4317/");
+    expect(collectorFor({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://traces:1" })).toBe("http://traces:1/");
+    expect(collectorFor(named, "--enable-tracing=false")).toBeUndefined();
+    expect(collectorFor({}, "--enable-tracing")).toBe("https://localhost:4317/");
   });
 
   it("have the API server asked about tokens as they say", () => {

@@ -4,6 +4,7 @@ import type { CertificateFiles } from "../lib/certificate-files.ts";
 import { type FlagValues, parseFlags } from "../lib/flags.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
 import type { Rate } from "../lib/token-buckets.ts";
+import { collectorOf, namesCollector } from "../lib/tracing/collector-address.ts";
 import { zapLogLevel } from "../lib/zap-flags.ts";
 import type { ReviewSettings } from "./authorize/reviewed-tokens.ts";
 import { ConfigError } from "./config-error.ts";
@@ -60,6 +61,8 @@ export interface ActivatorConfig {
   readonly tunnelLifetimeMs: number;
   readonly drainSettleMs: number;
   readonly shutdownTimeoutMs: number;
+  /** Where traces go; undefined: nowhere, and nothing is traced. */
+  readonly traceCollector: URL | undefined;
   /** What was odd but not wrong, for the log. */
   readonly warnings: readonly string[];
 }
@@ -127,8 +130,14 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
     tunnelLifetimeMs: number("tunnel-lifetime", "WEBSOCKET_MAX_LIFETIME_SECONDS", values["tunnel-lifetime"], {
       scale: 1000,
     }),
+    traceCollector: collect(() => traceCollectorOf(values, given, env), undefined),
     warnings,
   };
+  if (values["enable-otel-metrics"]) {
+    wrong.push("--enable-otel-metrics: metrics are not pushed; have the collector read /metrics of the activators");
+  } else if (env["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"]?.trim()) {
+    warnings.push("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT has no effect: metrics are served at /metrics");
+  }
   if (wrong.length > 0) throw new ConfigError(wrong.join("\n"));
   return config;
 }
@@ -172,6 +181,12 @@ function plainSettings(values: Values) {
 function logLevelOf(values: Values, given: ReadonlySet<string>): LogLevel {
   const zap = zapLogLevel(values);
   return given.has("log-level") ? (logLevels.find((level) => level === values["log-level"]) ?? "info") : zap;
+}
+
+/** On where a collector is named, unless the flag says something else (spec router 18). */
+function traceCollectorOf(values: Values, given: ReadonlySet<string>, env: Environment): URL | undefined {
+  const isTraced = given.has("enable-tracing") ? values["enable-tracing"] : namesCollector(env) !== undefined;
+  return isTraced && !values.version ? collectorOf(env) : undefined;
 }
 
 function drainConfig(values: Values): DrainConfig | undefined {

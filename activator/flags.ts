@@ -113,7 +113,10 @@ export const activatorFlags = {
     "the address at which they are opened, without a port; empty means every address",
   ),
   "log-level": flag.string("info", "debug, info, warn, error or silent; wins over --zap-log-level", oneOf(logLevels)),
-  "enable-tracing": flag.boolean(false, withoutMeaning),
-  "enable-otel-metrics": flag.boolean(false, withoutMeaning),
+  "enable-tracing": flag.boolean(
+    false,
+    "export a trace of each request by OTLP over gRPC, to OTEL_EXPORTER_OTLP_ENDPOINT; not given: where that is set",
+  ),
+  "enable-otel-metrics": flag.boolean(false, "refused: metrics are not pushed; collectors can read /metrics"),
   ...zapFlags,
 } as const;

@@ -4,7 +4,8 @@ import type { Authorizer } from "./authorize/authorizer.ts";
 import type { Carry } from "./carry/carry.ts";
 import { ActivatorError, toActivatorError } from "./errors.ts";
 import { type FindOptions, find, hostNamesSandbox, type Lookup } from "./find/find.ts";
-import type { Observer, Story } from "./observe/observer.ts";
+import type { Observer } from "./observe/observer.ts";
+import type { Story } from "./observe/story.ts";
 import type { Surroundings } from "./reach/errand.ts";
 import { reach } from "./reach/reach.ts";
 import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead } from "./request.ts";
@@ -48,6 +49,7 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
       subject: routed.name,
       byHost: routed.byHost,
       consumesAuthorization: authorizer.consumesAuthorization,
+      trace: story.trace,
       responseStartMs: Math.min(
         routed.timeoutMs ?? Number.POSITIVE_INFINITY,
         world.options.proxyTimeoutMs,

@@ -50,13 +50,13 @@ describe("the activator", () => {
 
   it("asks the API server about a token before it wakes anything, and carries nothing for who left meanwhile (router 13.4)", async () => {
     const open: { readonly token: string; readonly answer: (review: object) => void }[] = [];
-    const client = ({ client }: MemoryApi) =>
+    const clientOf = ({ client }: MemoryApi) =>
       interceptCalls(client, ({ kind, body }, proceed) => {
         if (kind !== "TokenReview") return proceed();
         const { token } = (body as TokenReview).spec;
         return new Promise((resolve) => open.push({ token, answer: resolve }));
       });
-    await using world = await openActivatorWorld(["--authz-mode=tokenreview"], {}, client);
+    await using world = await openActivatorWorld(["--authz-mode=tokenreview"], {}, { clientOf });
     const seen: (string | undefined)[] = [];
     const program = httpProgram(({ headers, url }, answer) => {
       seen.push(url);

@@ -5,6 +5,7 @@ import type { Clock } from "../lib/clock.ts";
 import { firstFailure, type Running } from "../lib/lifecycle.ts";
 import type { Logger } from "../lib/log.ts";
 import { startPageServer, urlOf } from "../lib/page-server.ts";
+import { noTracer, type Tracer } from "../lib/tracing/tracer.ts";
 import packageJson from "../package.json" with { type: "json" };
 import type { Authorizer } from "./authorize/authorizer.ts";
 import { createAuthorizer } from "./authorize/create-authorizer.ts";
@@ -46,6 +47,8 @@ export interface ActivatorParts {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
+  /** Absent: nothing is traced. */
+  readonly tracer?: Tracer;
   /** Told of each wake when the first byte of its response has come. */
   readonly onWake?: (timeline: WakeTimeline) => void;
 }
@@ -196,6 +199,7 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
   const observer = new Observer({
     clock,
     log,
+    tracer: parts.tracer ?? noTracer,
     requests: parts.requests,
     wakes: parts.wakes,
     accessLog: parts.accessLog,

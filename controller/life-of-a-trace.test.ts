@@ -1,29 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, vi } from "vitest";
 import { podNameAnnotation, traceContextAnnotation } from "../api/keys.ts";
 import { sandboxType } from "../api/sandbox.ts";
 import { aSandbox } from "../test/support/builders.ts";
 import { type MemoryApi, openMemoryApi } from "../test/support/memory-api.ts";
+import { kubeconfigFor, packagesIn, tellLoaded } from "../test/support/program.ts";
 import { openTraceCollector } from "../test/support/trace-collector.ts";
 import { waiting } from "../test/support/waiting.ts";
 
 const main = fileURLToPath(new URL("main.ts", import.meta.url));
 const nova = { namespace: "default", name: "nova" };
-
-/** Told to Node before the program: it says of every file that it is loaded. */
-const tellLoaded = `data:text/javascript,${encodeURIComponent(`
-  import { registerHooks } from "node:module";
-  registerHooks({
-    load(url, context, next) {
-      process.stdout.write("loaded " + url + "\\n");
-      return next(url, context);
-    },
-  });`)}`;
 
 /** Lets the controller as a program make a Pod and end; the packages that it loaded. */
 async function packagesLoaded(api: MemoryApi, flags: readonly string[], environment: Record<string, string>) {
@@ -48,20 +36,10 @@ async function packagesLoaded(api: MemoryApi, flags: readonly string[], environm
   } finally {
     program.kill("SIGKILL");
   }
-  return new Set([...said.matchAll(/^loaded .*\/node_modules\/((?:@[^/]+\/)?[^/]+)/gm)].map(([, name]) => name));
+  return packagesIn(said);
 }
 
-async function kubeconfigFor({ url }: MemoryApi) {
-  const folder = await mkdtemp(join(tmpdir(), "life-of-a-trace-"));
-  const kubeconfig = join(folder, "kubeconfig");
-  const clusters = [{ name: "a", cluster: { server: url } }];
-  const contexts = [{ name: "a", context: { cluster: "a", user: "a" } }];
-  const users = [{ name: "a", user: {} }];
-  await writeFile(kubeconfig, JSON.stringify({ clusters, contexts, users, "current-context": "a" }));
-  return { kubeconfig, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
-}
-
-describe("the controller as a program", () => {
+describe("the controller as a program", { timeout: 60_000 }, () => {
   it("sends its traces to the collector that the environment names, where it is told to", async () => {
     await using collector = await openTraceCollector();
     await using api = await openMemoryApi();

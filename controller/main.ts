@@ -7,9 +7,9 @@ import { createKubeClient } from "../kube/http-client.ts";
 import { systemClock } from "../lib/clock.ts";
 import { explain } from "../lib/explain.ts";
 import { aborted, endProcess, stopOnSignals } from "../lib/lifecycle.ts";
-import { createLogger, type Logger } from "../lib/log.ts";
+import { createLogger } from "../lib/log.ts";
 import { stayAlive } from "../lib/stay-alive.ts";
-import type { Tracing } from "../lib/tracing/start-tracing.ts";
+import { loadTracing } from "../lib/tracing/load-tracing.ts";
 import { noTracer } from "../lib/tracing/tracer.ts";
 import { version } from "./build-info.ts";
 import { type ControllerConfig, parseControllerConfig } from "./config.ts";
@@ -53,7 +53,7 @@ async function run(config: ControllerConfig): Promise<void> {
   await using leaseClient = createKubeClient(connection, { userAgent, connections: 1 });
   const identity = `${hostname()}_${randomUUID()}`;
   const clock = systemClock;
-  await using tracing = await tracingTo(config.traceCollector, log);
+  await using tracing = await loadTracing(config.traceCollector, { origin: { service: program, version }, clock, log });
   const tracer = tracing?.tracer ?? noTracer;
   await using controller = await startController(config, {
     client,
@@ -67,13 +67,6 @@ async function run(config: ControllerConfig): Promise<void> {
   log.info({ metrics: controller.metricsUrl, health: controller.healthUrl, identity }, "started");
   await Promise.race([aborted(stop.signal), controller.failed]);
   log.info("stopping");
-}
-
-/** What it takes to export traces is 11 MB of memory, so it is loaded only where it is asked for. */
-async function tracingTo(collector: URL | undefined, log: Logger): Promise<Tracing | undefined> {
-  if (!collector) return undefined;
-  const { startTracing } = await import("../lib/tracing/start-tracing.ts");
-  return startTracing({ collector, origin: { service: program, version }, clock: systemClock, log });
 }
 
 /**

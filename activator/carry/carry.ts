@@ -1,3 +1,4 @@
+import type { TraceHeaders } from "../../lib/tracing/tracer.ts";
 import type { OpenConnection } from "../activity/open-connections.ts";
 import type { Upstream } from "../reach/connector.ts";
 import type { Incoming } from "../request.ts";
@@ -8,6 +9,8 @@ export interface CarryOptions {
   /** Header rules differ: see `forward-headers.ts`. */
   readonly byHost: boolean;
   readonly consumesAuthorization: boolean;
+  /** Headers that continue our trace, in place of the client's; undefined: the client's go on. */
+  readonly trace: TraceHeaders | undefined;
   /** How long the sandbox may take to begin its response. */
   readonly responseStartMs: number;
   /** Called when the first byte of the response has come. */

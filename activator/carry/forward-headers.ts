@@ -5,6 +5,8 @@ export interface ForwardRules {
   readonly consumesAuthorization: boolean;
   readonly upgrade: boolean;
   readonly chunked: boolean;
+  /** The sandbox continues our trace, which continues the client's. */
+  readonly traced: boolean;
 }
 
 type Rule = (rules: ForwardRules) => boolean;
@@ -34,6 +36,8 @@ const requestRules: ReadonlyMap<string, Rule> = new Map([
   ["host", never], // written first
   ["expect", never], // answered by us, once there is a connection
   ["trailer", ({ chunked }) => chunked],
+  ["traceparent", ({ traced }) => !traced],
+  ["tracestate", ({ traced }) => !traced],
   ["authorization", ({ byHost, consumesAuthorization }) => byHost && !consumesAuthorization],
   // Backends compare it with Host, which is theirs only where the host named the sandbox.
   ["origin", ({ byHost, upgrade }) => byHost || !upgrade],

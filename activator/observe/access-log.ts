@@ -2,6 +2,7 @@ import { symbols } from "pino";
 import type { WakeTimeline } from "../../api/wake-timeline.ts";
 import type { Clock, Timer } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/log.ts";
+import type { TraceHeaders } from "../../lib/tracing/tracer.ts";
 import { type Ended, headerValue, pathOf, type RequestHead } from "../request.ts";
 
 /** Characters of a value that a client chose; log lines stay short whatever it sends. */
@@ -18,6 +19,8 @@ export interface AccessEntry {
   readonly durationMs: number;
   readonly reason: string | undefined;
   readonly wake: WakeTimeline | undefined;
+  /** Undefined: it was not traced. */
+  readonly trace: TraceHeaders | undefined;
 }
 
 /** A connection to a port of a sandbox, of whatever protocol. */
@@ -57,7 +60,7 @@ export class AccessLog implements Disposable {
     this.#write = (lines) => inner[symbols.streamSym].write(lines);
   }
 
-  add({ head, ended, durationMs, reason, wake }: AccessEntry): void {
+  add({ head, ended, durationMs, reason, wake, trace }: AccessEntry): void {
     const path = pathOf(head.target);
     if (unlogged.has(path) && ended.status === 200 && reason === undefined) return;
     const { headers } = head;
@@ -67,7 +70,7 @@ export class AccessLog implements Disposable {
         `,"status":${ended.status},"duration_ms":${rounded(durationMs)},"client_ip":${text(head.peer)}` +
         `,"host":${text(head.host)},"sandbox_id":${header("x-sandbox-id")}` +
         `,"sandbox_namespace":${header("x-sandbox-namespace")},"bytes_out":${ended.bytesOut}` +
-        `,"user_agent":${header("user-agent")}${whyAndHow(reason, wake)},"msg":"request"}\n`,
+        `,"user_agent":${header("user-agent")}${whyAndHow(reason, wake)}${trace ? idsOf(trace) : ""},"msg":"request"}\n`,
     );
   }
 
@@ -132,3 +135,9 @@ function text(value: string): string {
 
 /** Visible ASCII and the space, but for the quote and the backslash. */
 const isPlain = (code: number) => code >= 0x20 && code < 0x7f && code !== 0x22 && code !== 0x5c;
+
+/** As `traceparent` has them: `00-TRACE-SPAN-FLAGS`. */
+function idsOf({ traceparent = "" }: TraceHeaders): string {
+  const [, traceId, spanId] = traceparent.split("-");
+  return traceId === undefined || spanId === undefined ? "" : `,"trace_id":"${traceId}","span_id":"${spanId}"`;
+}

@@ -1,23 +1,13 @@
-import type { Logger } from "../../lib/log.ts";
-import type { Allowed } from "../authorize/authorizer.ts";
-import type { ActivatorError } from "../errors.ts";
-import type { Routed } from "../find/find.ts";
-import type { DialError } from "../reach/dial.ts";
-import type { Ended, Incoming } from "../request.ts";
-import type { AccessLog } from "./access-log.ts";
-import type { RequestMetrics } from "./request-metrics.ts";
-import { WakeRecord, type WakeRecordOptions } from "./wake-record.ts";
+import type { Tracer } from "../../lib/tracing/tracer.ts";
+import type { Incoming } from "../request.ts";
+import { Story, type StoryOptions } from "./story.ts";
+import { spanOf, TracedStory } from "./traced-story.ts";
 
-export interface ObserverOptions extends WakeRecordOptions {
-  readonly requests: RequestMetrics;
-  /** Absent: no access log. */
-  readonly accessLog: AccessLog | undefined;
-  readonly log: Logger;
-  /** Whether a namespace has a sandbox; others must not become metric labels. */
-  readonly knowsSandbox: (namespace: string, name: string) => boolean;
+export interface ObserverOptions extends StoryOptions {
+  readonly tracer: Tracer;
 }
 
-/** Keeps the record of every request: metrics, access log, timelines. It decides nothing. */
+/** Keeps the record of every request: metrics, access log, timelines, traces. It decides nothing. */
 export class Observer {
   readonly #options: ObserverOptions;
 
@@ -27,93 +17,9 @@ export class Observer {
 
   begin(incoming: Incoming): Story {
     this.#options.requests.began();
-    const story = new Story(incoming, this.#options);
+    const span = this.#options.tracer.enabled ? spanOf(incoming.head, this.#options.tracer) : undefined;
+    const story = span ? new TracedStory(incoming, this.#options, span) : new Story(incoming, this.#options);
     incoming.onEnded((ended) => story.ended(ended));
     return story;
-  }
-}
-
-/** What happened to one request. */
-export class Story extends WakeRecord {
-  protected readonly trigger = "request";
-  readonly #incoming: Incoming;
-  readonly #options: ObserverOptions;
-  #routed: Routed | undefined;
-  /** Once it is known to have that sandbox. */
-  #knownNamespace: string | undefined;
-  #reason: string | undefined;
-
-  constructor(incoming: Incoming, options: ObserverOptions) {
-    super(incoming.seenMs, options);
-    this.#incoming = incoming;
-    this.#options = options;
-  }
-
-  routed(routed: Routed): Routed {
-    this.#routed = routed;
-    return routed;
-  }
-
-  /** Runs the decision and counts it. */
-  decided(authorize: () => Allowed | Promise<Allowed>): Allowed | Promise<Allowed> {
-    try {
-      const allowed = authorize();
-      if (allowed instanceof Promise) return this.#decidedLater(allowed);
-      this.#options.requests.decided(this.#namespace(), "allow");
-      return allowed;
-    } catch (error) {
-      this.#options.requests.decided(this.#namespace(), "deny");
-      throw error;
-    }
-  }
-
-  async #decidedLater(deciding: Promise<Allowed>): Promise<Allowed> {
-    try {
-      const allowed = await deciding;
-      this.#options.requests.decided(this.#namespace(), "allow");
-      return allowed;
-    } catch (error) {
-      this.#options.requests.decided(this.#namespace(), "deny");
-      throw error;
-    }
-  }
-
-  dialFailed(_error: DialError): void {
-    this.#options.requests.retried(this.#namespace());
-  }
-
-  refused(error: ActivatorError): void {
-    const { requests, log } = this.#options;
-    this.#reason = error.code;
-    requests.refused(error.code);
-    // Strangers are turned away before it is known where they wanted to go.
-    if (error.status === 401 && !this.#routed) requests.decided(this.#namespace(), "deny");
-    if (error.code === "SandboxSlow") requests.upstreamFailed(this.#namespace(), "timeout");
-    if (error.code === "ConnectFailed") requests.upstreamFailed(this.#namespace(), "dial");
-    if (error.code === "ResponseLost") requests.upstreamFailed(this.#namespace(), "eof");
-    if (error.code === "UnaskedUpgrade") requests.upstreamFailed(this.#namespace(), "other");
-    if (error.code === "Unexpected") log.error({ err: error.cause }, "a request failed unforeseen");
-    else if (error.cause) log.warn({ err: error.cause, reason: error.code }, "a request was not carried");
-  }
-
-  clientLeft(): void {
-    this.#reason ??= "ClientGone";
-  }
-
-  ended(ended: Ended): void {
-    const { requests, clock, accessLog } = this.#options;
-    const { head, seenMs } = this.#incoming;
-    const durationMs = clock.ticksMs() - seenMs;
-    requests.ended(head.method, ended.status, this.#namespace(), durationMs / 1000);
-    const wake = this.wakeEnded(this.#reason === "ClientGone" ? "clientLeft" : "refused");
-    accessLog?.add({ head, ended, durationMs, reason: this.#reason, wake });
-  }
-
-  #namespace(): string {
-    if (this.#knownNamespace !== undefined || !this.#routed) return this.#knownNamespace ?? "-";
-    const { namespace, name } = this.#routed;
-    if (!this.#options.knowsSandbox(namespace, name)) return "-";
-    this.#knownNamespace = namespace;
-    return namespace;
   }
 }

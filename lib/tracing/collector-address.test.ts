@@ -13,6 +13,12 @@ describe("where the collector is", () => {
     expect(at()).toBe("https://localhost:4317/");
   });
 
+  it("of traces alone wins", () => {
+    const both = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://all:1", OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://traces:2" };
+    expect(collectorOf(both).href).toBe("http://traces:2/");
+    expect(() => collectorOf({ ...both, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "ftp://x" })).toThrow("TRACES_ENDPOINT");
+  });
+
   it.each(["ftp://collector", "http://", "not an address"])("is refused when it is no address: %s", (text) => {
     expect(() => at(text)).toThrow("is not the address of a collector");
   });

@@ -1,19 +1,29 @@
 // Where collectors listen on the same machine (OTLP specification).
 const collectorDefault = "localhost:4317";
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The first that is set wins (OTLP specification). */
+const collectorVariables = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"] as const;
+
+/** The variable that says where the collector of traces is; undefined where none does. */
+export const namesCollector = (environment: Environment) =>
+  collectorVariables.find((name) => environment[name]?.trim());
+
 /**
- * Where `OTEL_EXPORTER_OTLP_ENDPOINT` says that the collector is. With a scheme, `http:` is without encryption; without
+ * Where `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` says that the collector is, or else `OTEL_EXPORTER_OTLP_ENDPOINT`. With a scheme, `http:` is without encryption; without
  * one, `OTEL_EXPORTER_OTLP_INSECURE` says it.
  *
  * @throws Error when it is no address.
  */
-export function collectorOf(environment: Readonly<Record<string, string | undefined>>): URL {
-  const text = environment["OTEL_EXPORTER_OTLP_ENDPOINT"]?.trim() || collectorDefault;
+export function collectorOf(environment: Environment): URL {
+  const name = namesCollector(environment) ?? collectorVariables[1];
+  const text = environment[name]?.trim() || collectorDefault;
   const insecure = environment["OTEL_EXPORTER_OTLP_INSECURE"]?.trim().toLowerCase() === "true";
   const address = text.includes("://") ? text : `${insecure ? "http" : "https"}://${text}`;
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (!url || url.hostname === "" || !/^https?:$/.test(url.protocol)) {
-    throw new Error(`OTEL_EXPORTER_OTLP_ENDPOINT: "${text}" is not the address of a collector`);
+    throw new Error(`${name}: "${text}" is not the address of a collector`);
   }
   return url;
 }

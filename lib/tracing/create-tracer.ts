@@ -1,20 +1,30 @@
-import { type Context, type Tracer as Recorder, ROOT_CONTEXT, SpanStatusCode, trace } from "@opentelemetry/api";
+import {
+  type Context,
+  type Tracer as Recorder,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import type { Clock } from "../clock.ts";
-import type { Attributes, Span, SpanStart, Tracer } from "./tracer.ts";
+import type { OpenSpan, Span, SpanStart, TraceHeaders, Tracer } from "./tracer.ts";
 
 const propagator = new W3CTraceContextPropagator();
 
 /** A tracer whose spans are recorded by OpenTelemetry. Their times are the clock's. */
 export function createTracer(recorder: Recorder, clock: Clock): Tracer {
-  async function during<T>(start: SpanStart, work: (span: Span) => Promise<T>): Promise<T> {
+  function begin({ name, parent = ROOT_CONTEXT, attributes }: SpanStart, kind: SpanKind) {
     const startMs = clock.now().getTime();
     const startTicksMs = clock.ticksMs();
     // Measured, so that a wall clock that was set makes no span odd.
     const nowMs = () => startMs + clock.ticksMs() - startTicksMs;
-    const { name, parent = ROOT_CONTEXT, attributes } = start;
-    const recorded = recorder.startSpan(name, { attributes, startTime: startMs }, parent);
-    const context = trace.setSpan(parent, recorded);
+    const recorded = recorder.startSpan(name, { kind, attributes, startTime: startMs }, parent);
+    return { recorded, nowMs, context: trace.setSpan(parent, recorded) };
+  }
+
+  async function during<T>(start: SpanStart, work: (span: Span) => Promise<T>): Promise<T> {
+    const { recorded, nowMs, context } = begin(start, SpanKind.INTERNAL);
     try {
       return await work({
         headers: headersOf(context),
@@ -31,7 +41,23 @@ export function createTracer(recorder: Recorder, clock: Clock): Tracer {
       recorded.end(nowMs());
     }
   }
-  return { enabled: true, parentIn, during };
+
+  function open(start: SpanStart, kind = SpanKind.SERVER): OpenSpan {
+    const { recorded, nowMs, context } = begin(start, kind);
+    return {
+      headers: headersOf(context),
+      event: (what) => void recorded.addEvent(what, nowMs()),
+      tell: (attributes) => void recorded.setAttributes(attributes),
+      part: (name) => open({ name, parent: context, attributes: {} }, SpanKind.INTERNAL),
+      end(failure) {
+        if (!recorded.isRecording()) return;
+        if (failure !== undefined) recorded.setStatus({ code: SpanStatusCode.ERROR, message: failure });
+        recorded.end(nowMs());
+      },
+    };
+  }
+
+  return { enabled: true, parentIn, during, open };
 }
 
 function parentIn(headers: object): Context | undefined {
@@ -42,7 +68,7 @@ function parentIn(headers: object): Context | undefined {
   return trace.getSpanContext(context) && context;
 }
 
-function headersOf(context: Context): Attributes {
+function headersOf(context: Context): TraceHeaders {
   const headers: Record<string, string> = {};
   propagator.inject(context, headers, {
     set(carrier, key, value) {

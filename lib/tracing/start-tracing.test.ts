@@ -126,13 +126,14 @@ describe.concurrent("a collector that cannot be reached delays neither the work 
     async (_, open) => {
       await using collector = await open();
       const arguments_ = ["--input-type=module-typescript", "--eval", program, collector.url.href];
-      const { stdout, stderr } = await run(process.execPath, arguments_, { cwd: repository, timeout: 20_000 });
+      const { stdout, stderr } = await run(process.execPath, arguments_, { cwd: repository, timeout: 50_000 });
       const { workMs, endMs } = JSON.parse(stdout);
-      expect(workMs).toBeLessThan(2_000);
-      expect(endMs).toBeLessThan(4_000);
+      // Whoever waited for the eight batches would wait for 20 seconds, and at the end for a minute.
+      expect(workMs).toBeLessThan(10_000);
+      expect(endMs).toBeLessThan(10_000);
       expect(stderr.trim().split("\n").map(messageOf)).toEqual(["traces cannot be exported; trying again"]);
     },
-    30_000,
+    60_000,
   );
 });
 

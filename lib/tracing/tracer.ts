@@ -1,14 +1,28 @@
 import type { Context } from "@opentelemetry/api";
 
-export type Attributes = Readonly<Record<string, string>>;
+export type Attributes = Readonly<Record<string, string | number>>;
+/** By name, as they go over a wire. */
+export type TraceHeaders = Readonly<Record<string, string>>;
 
 /** A piece of work under way. */
 export interface Span {
   /** The headers of W3C Trace Context by which others continue it; undefined where nothing is traced. */
-  readonly headers: Attributes | undefined;
+  readonly headers: TraceHeaders | undefined;
   event(name: string, attributes: Attributes): void;
   /** Does a part of the work as a span of its own. */
   during<T>(name: string, work: (span: Span) => Promise<T>): Promise<T>;
+}
+
+/** A span that ends when it is told to. */
+export interface OpenSpan {
+  readonly headers: TraceHeaders;
+  event(name: string): void;
+  /** Says more of what it is about, now that it is known. */
+  tell(attributes: Attributes): void;
+  /** Begins a part of the work. */
+  part(name: string): OpenSpan;
+  /** Only the first time counts. `failure`: what went wrong. */
+  end(failure?: string): void;
 }
 
 export interface SpanStart {
@@ -26,6 +40,8 @@ export interface Tracer {
   parentIn(headers: object): Context | undefined;
   /** Does the work as a span, which ends with it and says whether it failed. */
   during<T>(start: SpanStart, work: (span: Span) => Promise<T>): Promise<T>;
+  /** Begins a span of something that comes from outside, and ends elsewhere; for nobody where nothing is traced. */
+  open(start: SpanStart): OpenSpan | undefined;
 }
 
 const untraced: Span = { headers: undefined, event() {}, during: (_, work) => work(untraced) };
@@ -35,4 +51,5 @@ export const noTracer: Tracer = {
   enabled: false,
   parentIn: () => undefined,
   during: (_, work) => work(untraced),
+  open: () => undefined,
 };

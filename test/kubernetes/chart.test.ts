@@ -68,6 +68,7 @@ describe("the chart", () => {
     ["controller.tlsMinVersion=1.2", "/controller/tlsMinVersion"],
     ["controller.zapLogLevel=loud", "/controller/zapLogLevel"],
     ["controller.extraEnv[0].value=x", "/controller/extraEnv/0"],
+    ["activator.extraEnv[0].value=x", "/activator/extraEnv/0"],
     ["controller.noSuchFlag=true", "/controller"],
     ["metrics.serviceMonitor.interval=often", "/metrics/serviceMonitor/interval"],
     ["metrics.prometheusRule.additionalGroups[0].name=x", "/metrics/prometheusRule/additionalGroups/0"],

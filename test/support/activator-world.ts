@@ -8,6 +8,7 @@ import type { WakeTimeline } from "../../api/wake-timeline.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
+import { noTracer, type Tracer } from "../../lib/tracing/tracer.ts";
 import { eventually } from "./eventually.ts";
 import { type MemoryApi, openMemoryApi } from "./memory-api.ts";
 import { type Program, startTinyKubelet, type TinyKubelet } from "./tiny-kubelet.ts";
@@ -27,6 +28,12 @@ export interface ActivatorWorld extends AsyncDisposable {
   sandbox(name: string): Promise<Sandbox>;
 }
 
+export interface ActivatorWorldParts {
+  /** What the activator speaks to instead of the API server itself. */
+  readonly clientOf?: (api: MemoryApi) => KubeClient;
+  readonly tracer?: Tracer;
+}
+
 const local = [
   "--http-bind-address=127.0.0.1:0",
   "--health-probe-bind-address=127.0.0.1:0",
@@ -41,7 +48,7 @@ const local = [
 export async function openActivatorWorld(
   flags: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
-  clientOf: (api: MemoryApi) => KubeClient = ({ client }) => client,
+  { clientOf = ({ client }) => client, tracer = noTracer }: ActivatorWorldParts = {},
 ): Promise<ActivatorWorld> {
   await using opened = new AsyncDisposableStack();
   const api = opened.use(await openMemoryApi());
@@ -49,7 +56,7 @@ export async function openActivatorWorld(
   const registry = new Registry();
   const wakes: WakeTimeline[] = [];
   const args = [...(env["ROUTER_AUTH_TOKEN"] ? local.filter((each) => !each.includes("authz")) : local), ...flags];
-  const parts = { client: clientOf(api), clock: systemClock, log: silentLogger, registry };
+  const parts = { client: clientOf(api), clock: systemClock, log: silentLogger, registry, tracer };
   const config = parseActivatorConfig(args, env);
   const activator = opened.use(await startActivator(config, { ...parts, onWake: (timeline) => wakes.push(timeline) }));
   await eventually(async () => (await fetch(`${activator.opsUrl}/readyz`)).status === 200);

@@ -55,7 +55,7 @@ export async function openPassage(backendPort: number, changed: PassageOptions =
   const ends: Ended[] = [];
   const refusals: string[] = [];
   const connections = { open: 0, dropped: 0 };
-  const how = { subject: "nova", consumesAuthorization: false, onFirstByte: () => {} };
+  const how = { subject: "nova", consumesAuthorization: false, trace: undefined, onFirstByte: () => {} };
   let begun = 0;
   const serve = async (exchange: Exchange) => {
     begun += 1;

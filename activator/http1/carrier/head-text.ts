@@ -1,3 +1,4 @@
+import type { TraceHeaders } from "../../../lib/tracing/tracer.ts";
 import {
   type ForwardRules,
   keepsRequestHeader,
@@ -15,6 +16,7 @@ import type { ResponseHead } from "../response-head.ts";
 export interface RequestRules extends Pick<ForwardRules, "byHost" | "consumesAuthorization"> {
   /** `ip:port` of the Pod. */
   readonly authority: string;
+  readonly trace: TraceHeaders | undefined;
 }
 
 const requestNames = new FieldNames(requestHeadersWithRules);
@@ -23,16 +25,16 @@ const responseNames = new FieldNames(responseHeadersWithRules);
 /** The head that a sandbox gets: the client's lines as they came, less and plus what spec router 8 says. */
 export function requestText(
   request: ClientRequest,
-  { byHost, consumesAuthorization, authority }: RequestRules,
+  { byHost, consumesAuthorization, authority, trace }: RequestRules,
 ): string {
   const { wire, method, target, host, upgrade, peer, scheme } = request;
   const chunked = wire.facts.isChunked;
-  const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked };
+  const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked, traced: trace !== undefined };
   const lines = keptLines(wire, wire.facts, requestNames, (name) => keepsRequestHeader(name, rules));
   return (
     `${method} ${target} HTTP/1.1\r\nHost: ${byHost ? host : authority}\r\n${lines}` +
     `X-Forwarded-For: ${peer}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: ${scheme}\r\n` +
-    `${wire.facts.hasTe ? teOf(wire) : ""}${framingOf(request)}${upgrade ? upgradeOf(wire) : "Connection: keep-alive\r\n"}\r\n`
+    `${trace === undefined ? "" : traceLines(trace)}${wire.facts.hasTe ? teOf(wire) : ""}${framingOf(request)}${upgrade ? upgradeOf(wire) : "Connection: keep-alive\r\n"}\r\n`
   );
 }
 
@@ -84,6 +86,9 @@ function keptLines(
   }
   return from < 0 ? text : text + section.text(from, section.end - 2);
 }
+
+const traceLines = (trace: TraceHeaders) =>
+  Object.entries(trace).reduce((lines, [name, value]) => `${lines}${name}: ${value}\r\n`, "");
 
 const teOf = (wire: FieldSection) => (/\btrailers\b/i.test(wire.valueOf("te") ?? "") ? "TE: trailers\r\n" : "");
 
