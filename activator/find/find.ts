@@ -105,8 +105,10 @@ function named(
 
 /** The port that is meant where none is named. */
 export function firstPortOf(sandbox: Sandbox): number {
-  const ports = sandbox.spec.podTemplate.spec.containers.flatMap((container) => container.ports ?? []);
-  return ports.find(({ protocol = "TCP" }) => protocol === "TCP")?.containerPort ?? defaultPort;
+  for (const { ports = [] } of sandbox.spec.podTemplate.spec.containers) {
+    for (const { protocol = "TCP", containerPort } of ports) if (protocol === "TCP") return containerPort;
+  }
+  return defaultPort;
 }
 
 function agrees(headers: RoutingHeaders, named: NamedByHost): boolean {

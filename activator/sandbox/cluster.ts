@@ -69,13 +69,20 @@ class WatchedCluster implements Cluster, Running {
   readonly #firstSeen = Promise.withResolvers<void>();
   #pods: Informer<Pod, "owner" | "ip"> | undefined;
   #synced = false;
+  /** The sandbox that was asked for last: a request asks for its own four times. */
+  #last:
+    | { readonly namespace: string; readonly name: string; readonly sandbox: Stored<Sandbox> | undefined }
+    | undefined;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
     this.failed = this.#failure.promise;
     this.failed.catch(() => {}); // whoever does not race it must not be killed by it
     this.#sandboxes = startInformer({ ...options, type: sandboxType, indexes: {} });
-    this.#sandboxes.onChange(({ key }) => this.#ring(key));
+    this.#sandboxes.onChange(({ key }) => {
+      this.#last = undefined;
+      this.#ring(key);
+    });
     this.#sandboxes.failed.catch(this.#failure.reject);
     this.#started = this.#followPods().catch(() => {}); // only disposal interrupts it
   }
@@ -89,7 +96,11 @@ class WatchedCluster implements Cluster, Running {
   }
 
   sandbox(namespace: string, name: string): Stored<Sandbox> | undefined {
-    return this.#sandboxes.store.get(keyFor(namespace, name));
+    const last = this.#last;
+    if (last && last.name === name && last.namespace === namespace) return last.sandbox;
+    const sandbox = this.#sandboxes.store.get(keyFor(namespace, name));
+    this.#last = { namespace, name, sandbox };
+    return sandbox;
   }
 
   podOf(sandbox: Stored<Sandbox>): Stored<Pod> | undefined {

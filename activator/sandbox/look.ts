@@ -6,6 +6,7 @@ import { type Bonds, mayAskToRun, mayForward } from "../../api/suspension.ts";
 import { ActivatorError, type ErrorCode } from "../errors.ts";
 import { firstPortOf, type Routed } from "../find/find.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
+import { keepLook, knownLook } from "./known-looks.ts";
 import { type OwnProbe, readinessOf } from "./readiness.ts";
 import {
   currentCondition,
@@ -51,6 +52,10 @@ const poolLabel = "agents.x-k8s.io/warm-pool-sandbox";
 
 /** What a request to a sandbox has to do next. Pure: asked again whenever the cluster changes. */
 export function look(question: Question): Look {
+  return knownLook(question) ?? lookAnew(question);
+}
+
+function lookAnew(question: Question): Look {
   const { sandbox, routed } = question;
   const code = refusalOf(question);
   if (code !== undefined) return refused(new ActivatorError(code, { subject: routed.name }));
@@ -128,14 +133,17 @@ function lookAtAddress(question: Question, pod: Stored<Pod>, trouble: ActivatorE
   const autoResume = effectiveAutoResume(sandbox?.spec ?? {});
   const readiness = readinessOf(pod, autoResume.readiness);
   if (readiness.is === "podReady") return trouble ? refused(trouble) : { is: "pending", on: "its Pod to be ready" };
-  const port = routed.port ?? (sandbox ? firstPortOf(sandbox) : 0);
+  const firstPort = sandbox ? firstPortOf(sandbox) : 0;
+  const port = routed.port ?? firstPort;
   if (pod.spec?.hostNetwork && !declares(pod, port)) return refused(new ActivatorError("PortNotDeclared", { subject }));
   const ip = addressOf(pod, routed.podIp);
   if (ip === undefined || !isDiallable(ip, question.allowLoopbackPodIp)) {
     return refused(new ActivatorError("BadAddress", { subject }));
   }
-  const young = now.getTime() - startedMs(pod) < autoResume.timeoutSeconds * 1000;
-  const target = { podUid: pod.metadata.uid, ip, port, probes: readiness.probes, young };
+  const { probes } = readiness;
+  const youngUntilMs = startedMs(pod) + autoResume.timeoutSeconds * 1000;
+  if (!trouble) keepLook(question, { ip, firstPort, probes, youngUntilMs });
+  const target = { podUid: pod.metadata.uid, ip, port, probes, young: now.getTime() < youngUntilMs };
   return { is: "addressed", target, trouble };
 }
 
@@ -150,16 +158,7 @@ function addressOf(pod: Pod, asked: string | undefined): string | undefined {
   return first === undefined ? undefined : canonicalIp(first);
 }
 
-/** Read once for each state of a Pod: every request asks. */
-const started = new WeakMap<Stored<Pod>, number>();
-
-function startedMs(pod: Stored<Pod>): number {
-  const known = started.get(pod);
-  if (known !== undefined) return known;
-  const ms = Date.parse(pod.status?.startTime ?? pod.metadata.creationTimestamp);
-  started.set(pod, ms);
-  return ms;
-}
+const startedMs = (pod: Stored<Pod>) => Date.parse(pod.status?.startTime ?? pod.metadata.creationTimestamp);
 
 const declares = (pod: Pod, port: number) =>
   (pod.spec?.containers ?? []).some(({ ports }) => ports?.some(({ containerPort }) => containerPort === port));
