@@ -1,4 +1,4 @@
-import { Socket } from "node:net";
+import { type Server, Socket } from "node:net";
 
 /** Uses what a socket reads, in buffers that it chooses, and hears what else happens to it. */
 export interface SocketReader {
@@ -74,6 +74,38 @@ export function adoptAccepted(
   return socket;
 }
 
+/** Who gets the connections of a server. */
+export interface Acceptor {
+  /** Whether there is room for one more; if not, it is closed. */
+  hasRoom(): boolean;
+  /** As with `adoptAccepted`. */
+  readerOf(socket: WireSocket): SocketReader;
+}
+
+/**
+ * Has a server without encryption, which listens, make its connections into sockets with a reader at once: the socket that it makes
+ * of each would only be taken apart again. False, and nothing is changed, where this Node's server has other inners than
+ * we know; then what it accepts comes by its event, as does what goes over `maxConnections`.
+ */
+export function acceptHandles(server: Server, acceptor: Acceptor): boolean {
+  const inners: object = server;
+  if (!hasServerInners(inners)) return false;
+  const listening = inners._handle;
+  const byEvent = listening.onconnection;
+  listening.onconnection = function accept(error, handle) {
+    const isFull = inners._connections >= (server.maxConnections ?? Number.POSITIVE_INFINITY);
+    if (error || isFull || !isConnection(handle)) return byEvent.call(this, error, handle);
+    if (!acceptor.hasRoom()) return handle.close();
+    handle.setNoDelay(true);
+    const socket = new OnReadSocket(handle, true, commonBuffer);
+    inners._connections += 1;
+    Object.assign(socket, { _server: server });
+    socket.reader = acceptor.readerOf(socket);
+    socket.resume();
+  };
+  return true;
+}
+
 export function adoptionOf(socket: Socket): Adoption {
   return hasInners(socket) ? "handle" : "events";
 }
@@ -83,6 +115,34 @@ interface SocketInners {
   _handle: { readonly useUserBuffer: (buffer: Buffer) => void } | null;
   /** The server counts its connections by this: whoever has it when it is destroyed is taken off. */
   _server: unknown;
+}
+
+/** What a Node net.Server has inside while it listens, as far as it is used here. */
+interface ServerInners {
+  _handle: { onconnection: (this: unknown, error: unknown, handle: unknown) => void };
+  _connections: number;
+}
+
+function hasServerInners(server: object): server is ServerInners {
+  if (!("_handle" in server && "_connections" in server) || typeof server._connections !== "number") return false;
+  const handle = server._handle;
+  return (
+    typeof handle === "object" &&
+    handle !== null &&
+    "onconnection" in handle &&
+    typeof handle.onconnection === "function"
+  );
+}
+
+/** A connection that the kernel has accepted, and nobody has made a socket of. */
+interface Connection {
+  setNoDelay(on: boolean): void;
+  close(): void;
+}
+
+function isConnection(handle: unknown): handle is Connection {
+  if (typeof handle !== "object" || handle === null || !("useUserBuffer" in handle)) return false;
+  return "setNoDelay" in handle && "close" in handle;
 }
 
 function hasInners(socket: object): socket is SocketInners {

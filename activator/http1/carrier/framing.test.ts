@@ -56,34 +56,40 @@ describe("a response", () => {
     expect(heads[1]).toContain("Connection: close\r\n");
   });
 
-  it("of many megabytes is whole on the other side of a client that reads in fits and starts", async () => {
-    const piece = Buffer.alloc(1_000_000, "0123456789abcdef");
-    const pieces = 24;
-    await using backend = await openBackend((socket) =>
-      socket.once("data", () => {
-        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${piece.length * pieces}\r\n\r\n`);
-        for (let left = pieces; left > 0; left -= 1) socket.write(piece);
-      }),
-    );
-    await using passage = await openPassage(backend.port);
-    const socket = await dialled(passage.port);
-    let [bodyBytes, wrong, head] = [0, 0, ""];
-    socket.on("data", (bytes: Buffer) => {
-      const start = head.endsWith("\r\n\r\n") ? 0 : bytes.indexOf("\r\n\r\n") + 4;
-      head += bytes.toString("latin1", 0, start);
-      for (let at = start; at < bytes.length; at += 1, bodyBytes += 1) {
-        if (bytes[at] !== piece[bodyBytes % piece.length]) wrong += 1;
-      }
-      if (bodyBytes % 7 === 0) return;
-      socket.pause();
-      setImmediate(() => setImmediate(() => socket.resume()));
-    });
-    socket.write("GET / HTTP/1.1\r\nHost: nova\r\n\r\n");
-    await eventually(() => bodyBytes === piece.length * pieces);
-    expect(wrong).toBe(0);
-    socket.destroy();
-    await passage.empty();
-  }, 20_000);
+  it.each([
+    ["and goes on", 24, ""],
+    ["and has said that this is its last request", 6, "Connection: close\r\n"],
+  ])(
+    "of many megabytes is whole on the other side of a client that reads in fits and starts %s",
+    async (_, pieces, line) => {
+      const piece = Buffer.alloc(1_000_000, "0123456789abcdef");
+      await using backend = await openBackend((socket) =>
+        socket.once("data", () => {
+          socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${piece.length * pieces}\r\n\r\n`);
+          for (let left = pieces; left > 0; left -= 1) socket.write(piece);
+        }),
+      );
+      await using passage = await openPassage(backend.port);
+      const socket = await dialled(passage.port);
+      let [bodyBytes, wrong, head] = [0, 0, ""];
+      socket.on("data", (bytes: Buffer) => {
+        const start = head.endsWith("\r\n\r\n") ? 0 : bytes.indexOf("\r\n\r\n") + 4;
+        head += bytes.toString("latin1", 0, start);
+        for (let at = start; at < bytes.length; at += 1, bodyBytes += 1) {
+          if (bytes[at] !== piece[bodyBytes % piece.length]) wrong += 1;
+        }
+        if (bodyBytes % 7 === 0) return;
+        socket.pause();
+        setImmediate(() => setImmediate(() => socket.resume()));
+      });
+      socket.write(`GET / HTTP/1.1\r\nHost: nova\r\n${line}\r\n`);
+      await eventually(() => bodyBytes === piece.length * pieces);
+      expect(wrong).toBe(0);
+      socket.destroy();
+      await passage.empty();
+    },
+    20_000,
+  );
 });
 
 describe("requests ahead of their answers", () => {

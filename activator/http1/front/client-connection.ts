@@ -232,7 +232,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   #flushed(last: boolean): void {
     const exchange = this.#exchange;
     if (!exchange) return;
-    if (last) this.#close();
+    if (last) this.#close(this.#saidItsLast(exchange));
     exchange.over();
   }
 
@@ -271,14 +271,19 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#close();
   }
 
+  /** Whether the client will send nothing more, by its own word: then both ends may close at once. TLS has an end to tell. */
+  #saidItsLast({ head, body }: Exchange): boolean {
+    return head.scheme === "http" && !head.wire.keepsAlive && body.complete && this.#ahead === undefined;
+  }
+
   /** Our end first, then the client's: closing both while it still sends makes its kernel drop our last words. */
-  #close(): void {
+  #close(atOnce = false): void {
     if (this.#phase === "closing") return;
     this.#phase = "closing";
     this.#dueMs = this.#host.nowMs() + lingerMs;
     this.#ahead = undefined;
-    if (this.socket.writable) this.socket.end();
-    else this.socket.destroy();
+    if (atOnce || !this.socket.writable) return void this.socket.destroy();
+    this.socket.end();
     this.socket.resume();
   }
 

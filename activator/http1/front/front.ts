@@ -6,8 +6,10 @@ import type { ActivatorError } from "../../errors.ts";
 import type { ClientCertificates } from "../../https-config.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import {
+  type Acceptor,
   type Adoption,
   acceptedSocket,
+  acceptHandles,
   adoptAccepted,
   plainAcceptedSocket,
   type WireSocket,
@@ -78,7 +80,7 @@ export async function startHttp1Front(options: FrontOptions, parts: FrontParts):
   return front;
 }
 
-class SocketFront implements Front, ConnectionHost {
+class SocketFront implements Front, ConnectionHost, Acceptor {
   parser: RequestHeadParser;
   readonly loans: BufferLoans;
   readonly headersTimeoutMs: number;
@@ -159,6 +161,7 @@ class SocketFront implements Front, ConnectionHost {
       const { host, port } = this.#options;
       this.#server.listen({ port, backlog, ...(host !== undefined && { host }) }, () => {
         this.#server.off("error", reject);
+        if (!this.#options.tls) acceptHandles(this.#server, this);
         this.#server.on("error", () => {}); // one connection that could not be accepted; the next may be
         resolve();
       });
@@ -231,19 +234,22 @@ class SocketFront implements Front, ConnectionHost {
 
   /** What is encrypted has a handle too, but not one that hands out what was sent. */
   #accept(accepted: Socket, by?: Adoption): void {
-    if (this.#parts.hasRoom?.() === false) {
-      this.#parts.events.dropped();
-      accepted.destroy();
-      return;
-    }
+    if (this.hasRoom()) adoptAccepted(accepted, (socket) => this.readerOf(socket), by);
+    else accepted.destroy();
+  }
+
+  hasRoom(): boolean {
+    const has = this.#parts.hasRoom?.() ?? true;
+    if (!has) this.#parts.events.dropped();
+    return has;
+  }
+
+  readerOf(socket: WireSocket): ClientConnection {
     this.#parts.events.connected();
-    const toReader = (socket: WireSocket) => {
-      const connection = new ClientConnection(socket, this);
-      this.#connections.add(connection);
-      this.#parts.sweep.add(connection);
-      return connection;
-    };
-    adoptAccepted(accepted, toReader, by);
+    const connection = new ClientConnection(socket, this);
+    this.#connections.add(connection);
+    this.#parts.sweep.add(connection);
+    return connection;
   }
 }
 
