@@ -1,4 +1,5 @@
-// `npm run bench:tcp`: what ports of sandboxes and connections that wait on them weigh, and how fast those are let go.
+// `npm run bench:tcp`: what ports of sandboxes and connections that wait on them weigh, how fast those are let go, and how
+// evenly over their sandboxes.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -104,10 +105,16 @@ async function holdAndRelease(pairs: readonly Pair[], pid: number): Promise<void
   await once(server.listen({ port: containerPort, host: "127.0.0.1", backlog: 4_096 }), "listening");
   const openMs = systemClock.ticksMs();
   const greetedMs = await Promise.all(clients);
-  const taxes = greetedMs.filter((ms) => !Number.isNaN(ms)).map((ms) => ms - openMs);
+  const taxes = greetedMs.map((ms) => ms - openMs);
   say(`${connections} connections to ${pairs.length} sandboxes: ${fixed(heldBytes / 1024)} KiB each while they wait;`);
-  say(`${taxes.length} of them were carried, after the port had opened:\n`);
-  say(spreadTable([["from open port to first byte", spreadOf(taxes)]]));
+  say(`${taxes.filter(Number.isFinite).length} of them were carried, after the port had opened:\n`);
+  const ofSandbox = pairs.map((_, at) => taxes.filter((_tax, n) => n % pairs.length === at));
+  const rows = [
+    ["from open port to first byte", taxes.filter(Number.isFinite)],
+    ["median of each sandbox", ofSandbox.map((one) => spreadOf(one.filter(Number.isFinite)).p50)],
+    ["last of each sandbox", ofSandbox.map((one) => spreadOf(one.filter(Number.isFinite)).max)],
+  ] as const;
+  say(spreadTable(rows.map(([name, each]) => [name, spreadOf(each)])));
   for (const socket of sockets) socket.destroy();
   server.close();
 }
