@@ -99,6 +99,8 @@ export interface ListeningPort {
 
 export interface ListeningAnswer {
   readonly ports: readonly ListeningPort[];
+  /** Ports on which it does not accept for a while, for they stood for another sandbox of which nothing tells any more. */
+  readonly resting?: readonly number[];
 }
 
 /** The longest an activator waits for its own view of the slices before it answers. */
@@ -160,7 +162,15 @@ export function parseActivityAnswer(value: unknown): ActivityAnswer | undefined 
   return activities.length === listed.length ? { epoch, cursor, full, activities } : undefined;
 }
 
-/** A request and its answer have the same form. */
+export function parseListeningAnswer(value: unknown): ListeningAnswer | undefined {
+  const { resting = [] } = fieldsOf(value) ?? {};
+  const ports = parseListeningPorts(value)?.ports;
+  if (!ports || !Array.isArray(resting) || resting.length > listeningPortsLimit || !resting.every(isCount))
+    return undefined;
+  return { ports, ...(resting.length > 0 && { resting }) };
+}
+
+/** A request, and what is confirmed of it, have the same form. */
 export function parseListeningPorts(value: unknown): ListeningRequest | undefined {
   const { ports: listed } = fieldsOf(value) ?? {};
   if (!Array.isArray(listed) || listed.length > listeningPortsLimit) return undefined;

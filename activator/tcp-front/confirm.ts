@@ -1,17 +1,26 @@
-import { type ListeningAnswer, type ListeningRequest, listeningWaitMs } from "../../api/drain-protocol.ts";
+import {
+  type ListeningAnswer,
+  type ListeningPort,
+  type ListeningRequest,
+  listeningWaitMs,
+} from "../../api/drain-protocol.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { Bell } from "../sandbox/bell.ts";
 import type { Listeners } from "./listeners.ts";
 
-/** Says on which of these ports connections are accepted for these sandboxes: once it is all of them, or time is up. */
+/**
+ * Says on which of these ports connections are accepted for these sandboxes: once it is all of them but those that rest, or
+ * time is up.
+ */
 export async function confirm(
   { ports }: ListeningRequest,
   listeners: Pick<Listeners, "accepts" | "onAccepting">,
+  rests: (port: ListeningPort) => boolean,
   clock: Clock,
 ): Promise<ListeningAnswer> {
   const missing = new Set(ports);
   const look = () => {
-    for (const port of missing) if (listeners.accepts(port)) missing.delete(port);
+    for (const port of missing) if (listeners.accepts(port) || rests(port)) missing.delete(port);
     return missing.size === 0;
   };
   if (!look()) {
@@ -27,5 +36,6 @@ export async function confirm(
       await bell.next();
     }
   }
-  return { ports: ports.filter((port) => listeners.accepts(port)) };
+  const resting = ports.filter(rests).map(({ activatorPort }) => activatorPort);
+  return { ports: ports.filter((port) => listeners.accepts(port)), ...(resting.length > 0 && { resting }) };
 }

@@ -104,7 +104,7 @@ describe("a confirmation", () => {
     using world = given();
     const [first, second] = [await freeFrontPort(), await freeFrontPort()];
     const ports = [first, second].map((activatorPort) => ({ activatorPort, sandboxUid: "u1" }));
-    const confirmed = confirm({ ports }, world.listeners, world.clock);
+    const confirmed = confirm({ ports }, world.listeners, () => false, world.clock);
     world.listeners.want(first, standing(first));
     world.listeners.want(second, standing(second));
     expect(await confirmed).toEqual({ ports });
@@ -118,7 +118,7 @@ describe("a confirmation", () => {
     world.listeners.want(second, standing(second, "u2"));
     await eventually(() => world.listeners.size === 2);
     const ports = [first, second].map((activatorPort) => ({ activatorPort, sandboxUid: "u1" }));
-    const confirmed = confirm({ ports }, world.listeners, world.clock);
+    const confirmed = confirm({ ports }, world.listeners, () => false, world.clock);
     await world.clock.advance(listeningWaitMs);
     expect(await confirmed).toEqual({ ports: ports.slice(0, 1) });
   });

@@ -1,12 +1,25 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { podType } from "../../api/core.ts";
+import { drainPaths, parseListeningAnswer } from "../../api/drain-protocol.ts";
+import { tcpFrontAnnotation } from "../../api/keys.ts";
 import { sandboxType } from "../../api/sandbox.ts";
-import { endpointSliceType, tcpFrontSliceName } from "../../api/tcp-front.ts";
+import { endpointSliceType, formatTcpFront, tcpFrontOf, tcpFrontSliceName } from "../../api/tcp-front.ts";
+import type { KubeClient } from "../../kube/client.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { allocate, greeter, openTcpWorld, talkTo, tcpPort, tcpProgram } from "../../test/support/tcp-front-lab.ts";
 
 const nova = { namespace: "default", name: "nova" };
+
+/** Takes a sandbox's ports away as the controller does, with their rest over. */
+async function freed(api: KubeClient, uid: string): Promise<void> {
+  const slice = { namespace: "default", name: tcpFrontSliceName(uid) };
+  const front = tcpFrontOf(await api.get(endpointSliceType, slice));
+  if (!front) throw new Error("it has no ports");
+  const annotations = { [tcpFrontAnnotation]: formatTcpFront({ ...front, freedAt: "2020-01-01T00:00:00Z" }) };
+  await api.patch(endpointSliceType, slice, { type: "merge", body: { metadata: { annotations } } });
+  await api.delete(endpointSliceType, slice);
+}
 
 describe("a connection to a port of a sandbox", () => {
   it("is held, wakes the sandbox, and hears its greeting (design 5)", async () => {
@@ -144,7 +157,7 @@ describe("a port of the activator", () => {
     await client.until("hello from nova");
     const { client: api } = world.api;
     const { uid } = (await api.get(sandboxType, nova)).metadata;
-    await api.delete(endpointSliceType, { namespace: "default", name: tcpFrontSliceName(uid) });
+    await freed(api, uid);
     await eventually(() => world.hasMetric("rouse_activator_tcp_listeners 0"));
     await expect(talkTo(port)).rejects.toThrow("ECONNREFUSED");
     const vega = (await api.get(sandboxType, { namespace: "default", name: "vega" })).metadata;
@@ -154,6 +167,32 @@ describe("a port of the activator", () => {
     expect(await other.until("hello")).toBe("hello from vega\n");
     client.send("still there?\n"); // what was carried goes on
     await client.until("nova: still there?");
+  });
+
+  it("leads to no other sandbox for a while after its record has vanished, and to its own at once", async () => {
+    await using world = await openTcpWorld();
+    await world.awake("nova", tcpProgram(greeter("nova")));
+    await world.awake("vega", tcpProgram(greeter("vega")));
+    const port = await world.front("nova");
+    const { client: api } = world.api;
+    const { uid } = (await api.get(sandboxType, nova)).metadata;
+    await api.delete(endpointSliceType, { namespace: "default", name: tcpFrontSliceName(uid) });
+    const vega = (await api.get(sandboxType, { namespace: "default", name: "vega" })).metadata;
+    const ports = { activatorPort: port, containerPort: tcpPort };
+    const { name } = (await allocate(api, vega, ports)).metadata;
+    await eventually(() => world.hasMetric("rouse_activator_tcp_listeners 0"));
+    const url = `http://127.0.0.1:${world.activator.drainPort}${drainPaths.listening}`;
+    const body = JSON.stringify({ ports: [{ sandboxUid: vega.uid, activatorPort: port }] });
+    await eventually(async () => {
+      const answer = parseListeningAnswer(await (await fetch(url, { method: "POST", body })).json());
+      return answer?.resting?.includes(port) && answer.ports.length === 0;
+    });
+    await expect(talkTo(port)).rejects.toThrow("ECONNREFUSED");
+    await api.delete(endpointSliceType, { namespace: "default", name });
+    await allocate(api, { name: "nova", uid }, ports);
+    await eventually(() => world.confirms(port, uid));
+    using client = await talkTo(port);
+    expect(await client.until("hello")).toBe("hello from nova\n");
   });
 
   it("resets who comes for a sandbox that was replaced by another of its name", async () => {

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { ListeningAnswer, ListeningRequest } from "../../api/drain-protocol.ts";
+import type { Stored } from "../../api/meta.ts";
 import { addressesListedBy, type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../../api/tcp-front.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import type { Change, Informer } from "../../kube/informer.ts";
@@ -15,6 +16,7 @@ import { Listeners } from "./listeners.ts";
 import { ourPortsNamedBy, type Standing, standingOf } from "./standings.ts";
 import { earlyPlace, TcpClient } from "./tcp-client.ts";
 import type { TcpFrontConfig } from "./tcp-front-config.ts";
+import { restMs, VanishedPorts } from "./vanished-ports.ts";
 
 export interface TcpFrontOptions extends TcpFrontConfig {
   /** What is above it is reset at once. */
@@ -43,6 +45,7 @@ export class TcpFront implements Running {
   readonly #options: TcpFrontOptions;
   readonly #parts: TcpFrontParts;
   readonly #listeners: Listeners;
+  readonly #vanished: VanishedPorts;
   readonly #slices: Informer<EndpointSlice, "port" | "address">;
   readonly #clients = new Set<TcpClient>();
   readonly #idleWaiters: (() => void)[] = [];
@@ -53,6 +56,7 @@ export class TcpFront implements Running {
     this.#options = options;
     this.#parts = parts;
     const { client, clock, log, metrics } = parts;
+    this.#vanished = new VanishedPorts(clock);
     this.#listeners = new Listeners({
       ...{ host: options.host, clock, log, onFailure: metrics.listenFailed },
       onConnection: (socket, standing) => this.#accept(socket, standing),
@@ -71,7 +75,7 @@ export class TcpFront implements Running {
   }
 
   confirm(request: ListeningRequest): Promise<ListeningAnswer> {
-    return confirm(request, this.#listeners, this.#parts.clock);
+    return confirm(request, this.#listeners, (port) => this.#vanished.rests(port), this.#parts.clock);
   }
 
   /** Resolves once no slice lists this replica any more, so that nobody new is sent here; at once where that cannot be known. */
@@ -111,12 +115,23 @@ export class TcpFront implements Running {
   }
 
   #sliceChanged({ previous, current }: Change<EndpointSlice>): void {
-    if (previous) this.#settle(ourPortsNamedBy(previous));
+    if (previous) {
+      const resting = this.#vanished.note(previous, (port) => this.#naming(port));
+      if (resting.length > 0) this.#parts.clock.after(restMs, () => this.#settle(resting));
+      this.#settle(ourPortsNamedBy(previous));
+    }
     if (current) this.#settle(ourPortsNamedBy(current));
   }
 
   #settle(ports: readonly number[]): void {
-    for (const port of ports) this.#listeners.want(port, standingOf(port, this.#slices.store.by("port", String(port))));
+    for (const port of ports) {
+      const standing = standingOf(port, this.#naming(port));
+      this.#listeners.want(port, standing && this.#vanished.rests(standing) ? undefined : standing);
+    }
+  }
+
+  #naming(port: number): readonly Stored<EndpointSlice>[] {
+    return this.#slices.store.by("port", String(port));
   }
 
   #accept(accepted: Socket, standing: Standing): void {

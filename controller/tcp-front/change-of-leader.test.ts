@@ -65,7 +65,7 @@ describe("a change of leaders", () => {
         else expect(n).toBeGreaterThan(8);
       }
     },
-    60_000,
+    180_000,
   );
 
   it("writes nothing where everything is as it was", async () => {
@@ -91,6 +91,20 @@ describe("a change of leaders", () => {
     await using _second = await lab.startController();
     await lab.untilLeadingTo(sandbox);
   });
+});
+
+it("a port that an activator remembers, whose record vanished while nobody led, is given up for another", async () => {
+  await using lab = await openFrontLab();
+  let remembered: number | undefined;
+  lab.activators.rests = ({ activatorPort }) => {
+    remembered ??= activatorPort;
+    return activatorPort === remembered;
+  };
+  await using _controller = await lab.startController();
+  const sandbox = await lab.create();
+  const [port] = portsOf(await lab.untilLeadingTo(sandbox, "10.0.0.1"));
+  expect(remembered).toBeDefined();
+  expect(port).not.toBe(remembered);
 });
 
 describe("two leaders for a moment", () => {

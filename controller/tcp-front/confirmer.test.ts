@@ -10,17 +10,33 @@ function aConfirmer(call?: ScriptedActivators["call"]) {
   const activators = new ScriptedActivators();
   activators.are({ address: "10.0.0.1" });
   const news: string[] = [];
+  const resting: number[] = [];
   const onNews = (uid: string) => void news.push(uid);
   const confirmer = new Confirmer({
     ...{ finder: activators, call: call ?? activators.call, clock, log: silentLogger, onNews },
+    onResting: (ports) => void resting.push(...ports),
   });
   const asked = () => activators.asked.map(({ ports }) => ports.map(({ activatorPort }) => activatorPort));
-  return { clock, activators, news, confirmer, asked };
+  return { clock, activators, news, resting, confirmer, asked };
 }
 
 const first = "uid-of-10.0.0.1";
 
 describe("asking activators whether they listen", () => {
+  it("tells of ports that one of them does not open, and of whose they were to be", async () => {
+    const { clock, activators, confirmer, news, resting } = aConfirmer();
+    await using _ = confirmer;
+    activators.rests = ({ activatorPort }) => activatorPort === 10_001;
+    confirmer.want("a", [10_000]);
+    confirmer.want("b", [10_001]);
+    await clock.advance(100);
+    expect(resting).toContain(10_001);
+    expect(news).toContain("b");
+    expect(
+      [10_000, 10_001].map((activatorPort) => confirmer.listens(first, { activatorPort, sandboxUid: "a" })),
+    ).toEqual([true, false]);
+  });
+
   it("is one question for all that is asked at once, and none when all is said", async () => {
     const { clock, confirmer, news, asked } = aConfirmer();
     await using _ = confirmer;

@@ -1,4 +1,10 @@
-import { drainPaths, type ListeningPort, listeningPortsLimit, parseListeningPorts } from "../../api/drain-protocol.ts";
+import {
+  drainPaths,
+  type ListeningAnswer,
+  type ListeningPort,
+  listeningPortsLimit,
+  parseListeningAnswer,
+} from "../../api/drain-protocol.ts";
 import type { EndpointSlice } from "../../api/tcp-front.ts";
 import { type Backoff, backoffDelayMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -15,6 +21,8 @@ export interface ConfirmerOptions {
   readonly log: Logger;
   /** More, or less, is known about a sandbox of this UID. */
   readonly onNews: (sandboxUid: string) => void;
+  /** An activator does not open these ports for now, for they stood for others not long ago. */
+  readonly onResting: (activatorPorts: readonly number[]) => void;
 }
 
 /** What a crowd of sandboxes asks within so long is one question. */
@@ -141,14 +149,23 @@ export class Confirmer implements Running {
     if (this.#failures.delete(id)) this.#pauses.get(id)?.abort(new Error("there is more to ask"));
   }
 
+  /** They need other ports than those that were given to them. */
+  #heardResting(asked: readonly ListeningPort[], resting: readonly number[]): void {
+    if (resting.length === 0) return;
+    const { onResting, onNews } = this.#options;
+    onResting(resting);
+    const ports = new Set(resting);
+    for (const { activatorPort, sandboxUid } of asked) if (ports.has(activatorPort)) onNews(sandboxUid);
+  }
+
   async #askOnce(activator: Activator, lane: Lane, signal: AbortSignal): Promise<void> {
     const { call, log, onNews } = this.#options;
     const ports = this.#confirmations.questions(activator.id, lane, listeningPortsLimit);
     if (ports.length === 0) return;
-    let confirmed: ReturnType<typeof parseListeningPorts>;
+    let confirmed: ListeningAnswer | undefined;
     try {
       const { address } = activator;
-      confirmed = address && parseListeningPorts(await call(address, drainPaths.listening, { ports }, signal));
+      confirmed = address && parseListeningAnswer(await call(address, drainPaths.listening, { ports }, signal));
     } catch (err) {
       signal.throwIfAborted();
       log.debug({ err, activator: activator.id }, "an activator does not say on which ports it listens; asking again");
@@ -157,6 +174,7 @@ export class Confirmer implements Running {
     if (lane === "unsaid")
       this.#failures.set(activator.id, isComplete ? 0 : (this.#failures.get(activator.id) ?? 0) + 1);
     else if (!isComplete) this.#beginAnew(activator.id);
+    this.#heardResting(ports, confirmed?.resting ?? []);
     for (const uid of this.#confirmations.answered(activator, ports, confirmed?.ports)) onNews(uid);
   }
 }

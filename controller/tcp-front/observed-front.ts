@@ -14,7 +14,7 @@ export interface ObservedFront {
   readonly slice: Stored<EndpointSlice> | undefined;
   /** What this controller gave it, whether or not the slice says so yet. */
   readonly reserved: readonly TcpFrontPort[];
-  /** Ports of the slice that an older one has too. */
+  /** Ports of the slice that it must not keep: an older one has them too, or they have to rest. */
   readonly contested: ReadonlySet<number>;
   /** Ports that nobody has; as many as may be needed, if there are so many. */
   readonly freePorts: readonly number[];

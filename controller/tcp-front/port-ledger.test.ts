@@ -67,6 +67,19 @@ describe("the ports of activators", () => {
     expect(ledger.contested("lab/c")).toEqual(new Set());
   });
 
+  it("are given up, and rest, when an activator refuses them", async () => {
+    const { clock, ledger } = aLedger();
+    ledger.note(aSlice("a", { ports: [port(first), port(first + 1)] }));
+    ledger.refused([first]);
+    expect(ledger.contested("lab/a")).toEqual(new Set([first]));
+    ledger.note(aSlice("a", { ports: [port(first + 1)] }));
+    expect(ledger.free(1)).toEqual([first + 2]);
+    await clock.advance(quarantineMs);
+    expect(ledger.free(1)).toEqual([first]);
+    ledger.note(aSlice("b", { ports: [port(first)] }));
+    expect(ledger.contested("lab/b")).toEqual(new Set());
+  });
+
   it("may be none", () => {
     const { ledger } = aLedger();
     const all = Array.from({ length: last - first + 1 }, (_, at) => port(first + at));

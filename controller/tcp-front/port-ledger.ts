@@ -40,6 +40,8 @@ export class PortLedger {
   readonly #reservedBy = new Map<number, string>();
   /** Of slices that went before their time: until when, by the monotonic clock. */
   readonly #vanishedUntilMs = new Map<number, number>();
+  /** Of those, what an activator does not open for whoever got it. */
+  readonly #refusedUntilMs = new Map<number, number>();
   /** The next port to look at, counted from the first. A new leader does not know what its predecessor gave last. */
   #next: number;
 
@@ -69,6 +71,18 @@ export class PortLedger {
     const untilMs = this.#clock.ticksMs() + this.#quarantineMs;
     for (const port of this.#remove(key)) {
       if (this.#reservedBy.get(port) !== key) this.#vanishedUntilMs.set(port, untilMs);
+    }
+  }
+
+  /**
+   * An activator remembers that these stood for another sandbox not long ago, of which no slice tells any more: whoever got
+   * them gets others, and they rest.
+   */
+  refused(ports: readonly number[]): void {
+    const untilMs = this.#clock.ticksMs() + this.#quarantineMs;
+    for (const port of ports) {
+      this.#vanishedUntilMs.set(port, untilMs);
+      this.#refusedUntilMs.set(port, untilMs);
     }
   }
 
@@ -108,7 +122,7 @@ export class PortLedger {
     this.#next = (port - tcpFrontPorts.first + 1) % range;
   }
 
-  /** Which ports of a slice an older one has too: that one counts, for the activators as well. */
+  /** Which ports of a slice are not its own: an older one has them too, which counts for the activators as well, or they rest. */
   contested(key: string): ReadonlySet<number> {
     const entry = this.#entries.get(key);
     if (!entry) return new Set();
@@ -117,7 +131,7 @@ export class PortLedger {
       return other !== key && holder !== undefined && olderFirst(holder.slice, entry.slice) < 0;
     };
     const olderHas = (port: number) => [...(this.#holders.get(port) ?? [])].some(isOlder);
-    return new Set([...entry.ports].filter(olderHas));
+    return new Set([...entry.ports].filter((port) => olderHas(port) || this.#isRefused(port)));
   }
 
   count(): PortCounts {
@@ -131,6 +145,14 @@ export class PortLedger {
       quarantined += ports.size - inUse;
     }
     return { allocated, quarantined };
+  }
+
+  #isRefused(port: number): boolean {
+    const untilMs = this.#refusedUntilMs.get(port);
+    if (untilMs === undefined) return false;
+    if (untilMs > this.#clock.ticksMs()) return true;
+    this.#refusedUntilMs.delete(port);
+    return false;
   }
 
   #isFree(port: number): boolean {

@@ -62,7 +62,14 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
   const enqueueSandbox = (uid: string) => {
     for (const sandbox of informers.sandboxes.store.by("uid", uid)) enqueue(sliceKey(sandbox));
   };
-  const confirmer = new Confirmer({ finder, call, clock, log, onNews: enqueueSandbox });
+  const confirmer = new Confirmer({
+    finder,
+    call,
+    clock,
+    log,
+    onNews: enqueueSandbox,
+    onResting: (ports) => ledger.refused(ports),
+  });
   confirmer.takeOver(informers.slices.store.list());
   metrics.counting({ ports: () => ledger.count(), missing: () => confirmer.missing, waiting: () => turns.waiting });
   const reconciler = new TcpFrontReconciler({

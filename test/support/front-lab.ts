@@ -32,6 +32,8 @@ export class ScriptedActivators implements ActivatorFinder {
   readonly asked: { readonly host: string; readonly ports: readonly ListeningPort[] }[] = [];
   /** Whether the activator at this address accepts there. */
   accepts: (host: string, port: ListeningPort) => boolean = () => true;
+  /** Whether that port stood for another sandbox not long ago. */
+  rests: (port: ListeningPort) => boolean = () => false;
   readonly #listeners = new Subscribers();
   #all: readonly Activator[] = [];
 
@@ -70,7 +72,8 @@ export class ScriptedActivators implements ActivatorFinder {
     if (path !== drainPaths.listening) return { inFlight: 0 };
     const { ports } = body as ListeningRequest;
     this.asked.push({ host, ports });
-    return { ports: ports.filter((port) => this.accepts(host, port)) };
+    const resting = ports.filter(this.rests).map(({ activatorPort }) => activatorPort);
+    return { ports: ports.filter((port) => !this.rests(port) && this.accepts(host, port)), resting };
   };
 }
 
