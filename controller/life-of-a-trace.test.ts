@@ -27,10 +27,13 @@ async function packagesLoaded(api: MemoryApi, flags: readonly string[], environm
   const ended = once(program, "exit");
   try {
     await api.client.create(sandboxType, { ...aSandbox(), metadata: nova });
-    await vi.waitFor(async () => {
-      const { metadata } = await api.client.get(sandboxType, nova);
-      expect(metadata.annotations).toHaveProperty([podNameAnnotation]);
-    }, waiting);
+    await vi.waitFor(
+      async () => {
+        const { metadata } = await api.client.get(sandboxType, nova);
+        expect(metadata.annotations).toHaveProperty([podNameAnnotation]);
+      },
+      { ...waiting, timeout: 40_000 },
+    );
     program.kill();
     expect(await ended).toEqual([0, null]);
   } finally {

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { claimFirstReadyAtAnnotation, controllerFirstObservedAtAnnotation } from "../../api/keys.ts";
 import { sandboxClaimType } from "../../api/sandbox-claim.ts";
+import { ApiUnreachable } from "../../kube/errors.ts";
 import { openClaimLab } from "../../test/support/claim-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
@@ -77,6 +78,31 @@ describe("what a claim costs (5.12)", () => {
     await lab.untilReady("task");
     const text = await claims.registry.metrics();
     expect(text).toContain('controller_runtime_reconcile_errors_total{controller="sandboxclaim"} 0');
+    expect(text).toMatch(/agent_sandbox_claim_controller_startup_latency_ms_count\{[^}]*\} 1/);
+  });
+});
+
+describe("the time of its first Ready", () => {
+  it("M7: that could not be written down is an error, counts once, and is filled in as unknown", async () => {
+    await using lab = await openClaimLab({ kubelet: false });
+    await lab.template();
+    await lab.pool(1);
+    await lab.spare("warm-1");
+    let failures = 1;
+    await using claims = await lab.startClaims({
+      intercept: async (call, proceed) => {
+        const isNote = JSON.stringify(call.body ?? {}).includes(claimFirstReadyAtAnnotation);
+        if (call.verb === "patch" && isNote && failures-- > 0) throw new ApiUnreachable("no answer");
+        return proceed();
+      },
+    });
+    await lab.claim("task");
+    await vi.waitFor(async () => {
+      const claim = await lab.get(sandboxClaimType, "task");
+      expect(claim?.metadata.annotations).toMatchObject({ [claimFirstReadyAtAnnotation]: "unknown" });
+    }, waiting);
+    const text = await claims.registry.metrics();
+    expect(text).toContain('controller_runtime_reconcile_errors_total{controller="sandboxclaim"} 1');
     expect(text).toMatch(/agent_sandbox_claim_controller_startup_latency_ms_count\{[^}]*\} 1/);
   });
 });

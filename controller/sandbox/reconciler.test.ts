@@ -130,6 +130,16 @@ describe("several Pods of one Sandbox", () => {
     // No error was returned, so nothing is tried again and again.
     expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandbox"} 0');
   });
+
+  it("X2: are told in no event where those are switched off", async () => {
+    await using lab = await openSandboxLab({ flags: ["--disable-sandbox-events"] });
+    const sandbox = await lab.create();
+    await lab.untilCondition("Ready", { status: "True" });
+    await makePod(lab, { name: "second", labels: tracking, ownerReferences: [controlledBy(sandbox)] });
+    await lab.untilCondition("Ready", { reason: "MultiplePods" });
+    await lab.untilQuiet();
+    expect(await lab.eventReasons()).toEqual([]);
+  });
 });
 
 describe("what the API server refuses", () => {
