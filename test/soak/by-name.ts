@@ -17,7 +17,7 @@ const longestText = 64 * 1024;
 /** A process that is new may still open the ports on which its predecessor listened. */
 const settlingMs = 15_000;
 /** From a person's pause until what was open to that Pod has ended, with whatever fault in between. */
-const pauseLastsMs = 60_000;
+const pauseLastsMs = 120_000;
 
 /** One raw connection by name, on which everything that comes back is checked. */
 export async function talkByName(id: string, inhabitant: Inhabitant, options: ByNameOptions): Promise<void> {
@@ -26,20 +26,24 @@ export async function talkByName(id: string, inhabitant: Inhabitant, options: By
   const route = names.route(name, rawPort, random);
   if (!route) return findings.complain(`the name of ${name} leads nowhere`);
   const by = bed.activators.find(({ host }) => host === route.host);
-  const deaths = by?.deaths;
+  const deaths = by?.deaths ?? 0;
   const isNew = !by?.ready || performance.now() - by.readySinceMs < settlingMs;
   const heard = await converse({ ...route, id, texts: someTexts(id, random) });
   const executions = bed.node.ledger.of(id);
   bed.node.ledger.forget(id);
   if (executions.length > 1) findings.complain(`${id} was carried out ${executions.length} times`);
-  if (by?.deaths !== deaths || (isNew && heard.how === "refused")) {
+  // One that is listed and not there any more is on its way out.
+  const isDead = !by || by.deaths !== deaths;
+  if ((isDead && heard.how !== "wrong") || (isNew && heard.how === "refused")) {
     return findings.count("raw connections by a replica that was killed");
   }
   const why = complaint(inhabitant, heard, executions);
   if (why === undefined) return findings.count(`raw connections: ${heard.how}`);
   const { bytes, saidBytes, quietMs } = heard;
   const facts = `${bytes} of ${saidBytes} bytes, quiet for ${quietMs.toFixed(0)} ms, carried out: ${executions.length}`;
-  findings.complain(`${id} by the name of ${name} (${inhabitant.kind}) by ${by?.name}: ${why} (${facts})`);
+  findings.complain(
+    `${id} by the name of ${name} (${inhabitant.kind}) by ${by?.name ?? "one that is gone"}: ${why} (${facts})`,
+  );
 }
 
 /** Half of them say it all at once, as a job does; the others are quiet in between, some for longer than is idle. */
