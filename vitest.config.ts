@@ -10,6 +10,8 @@ export default defineConfig({
     // Most tests wait for processes and sockets, so fewer workers than this leave processors unused.
     maxWorkers: 4,
     testTimeout: 15_000,
+    // A busy machine may need the tool's own limit, which is a second, for nothing at all.
+    expect: { poll: { timeout: 10_000, interval: 10 } },
     hookTimeout: 15_000,
   },
 });
