@@ -5,7 +5,7 @@ import type { SandboxSpec } from "../../api/sandbox.ts";
 import { formatSeal } from "../../api/suspension.ts";
 import { aSandbox, noon } from "../../test/support/builders.ts";
 import type { Use } from "./activity-view.ts";
-import { type IdleQuestion, idlenessOf, ticksOf } from "./idleness.ts";
+import { type IdleQuestion, idlenessOf } from "./idleness.ts";
 
 const autoSuspension = { inactivityTimeoutSeconds: 300 };
 const unused: Use = { busy: undefined, lastMs: undefined, unsettledUntilMs: Number.NEGATIVE_INFINITY };
@@ -117,16 +117,4 @@ describe("exempt from sleeping by itself", () => {
 
 it("never puts a sandbox back to sleep that was woken and has no Pod yet", () => {
   expect(ask({ podStart: undefined })).toEqual({ is: "exempt", why: "it has no Pod yet" });
-});
-
-describe("a time that an object tells", () => {
-  const here = { now: new Date(noon), nowMs: 1_000_000 };
-
-  it.each([
-    { time: "2026-01-01T11:59:50Z", ms: 990_000 },
-    { time: noon, ms: 1_000_000 },
-    { time: "2026-01-01T13:00:00Z", ms: 1_000_000 },
-  ])("$time is $ms in monotonic milliseconds", ({ time, ms }) => {
-    expect(ticksOf(time, here)).toBe(ms);
-  });
 });

@@ -6,18 +6,17 @@ import type { Sandbox } from "../../api/sandbox.ts";
 import { sealOf } from "../../api/suspension.ts";
 import { isExpired } from "../sandbox/expiry.ts";
 import type { Use } from "./activity-view.ts";
+import type { Moment } from "./moment.ts";
 import type { PodStart } from "./pod-starts.ts";
 
-export interface IdleQuestion {
+/** Asked at a moment; all times without a unit of their own are in monotonic milliseconds. */
+export interface IdleQuestion extends Moment {
   readonly sandbox: Stored<Sandbox>;
   readonly use: Use;
   /** To become Ready is its Pod's first activity. Undefined: it has none, as after a wake. */
   readonly podStart: PodStart | undefined;
   /** Its turn after a disturbance, see `turnAfter`. */
   readonly notBeforeMs: number;
-  readonly now: Date;
-  /** The same moment, and like all others without a unit of their own in monotonic milliseconds. */
-  readonly nowMs: number;
 }
 
 export type Idleness =
@@ -87,10 +86,3 @@ function startingUntilMs({ spec }: Sandbox, { createdMs, readyMs }: PodStart, no
   const { inactivityTimeoutSeconds = 0 } = effectiveAutoSuspension(spec);
   return createdMs + Math.max(inactivityTimeoutSeconds, effectiveAutoResume(spec).timeoutSeconds) * 1_000;
 }
-
-/**
- * Monotonic milliseconds of a moment in the past that an object tells, such as the start of its Pod. One in the future, by
- * a clock that is ahead, is now.
- */
-export const ticksOf = (time: string, { now, nowMs }: Pick<IdleQuestion, "now" | "nowMs">): number =>
-  nowMs - Math.max(now.getTime() - new Date(time).getTime(), 0);

@@ -1,7 +1,7 @@
 import { findCondition } from "../../api/conditions.ts";
 import type { Stored } from "../../api/meta.ts";
 import type { Pod } from "../../api/pod.ts";
-import { type IdleQuestion, ticksOf } from "./idleness.ts";
+import { type Moment, ticksOf } from "./moment.ts";
 
 /** How a Pod came up, in monotonic milliseconds. */
 export interface PodStart {
@@ -23,7 +23,7 @@ interface Known extends PodStart {
 export class PodStarts {
   readonly #bySandbox = new Map<string, Known>();
 
-  startOf(sandboxUid: string, pod: Stored<Pod>, at: Pick<IdleQuestion, "now" | "nowMs">): PodStart {
+  startOf(sandboxUid: string, pod: Stored<Pod>, at: Moment): PodStart {
     const known = this.#bySandbox.get(sandboxUid);
     const before = known?.podUid === pod.metadata.uid ? known : firstSight(pod, at);
     if (before.readyMs !== undefined) return before;
@@ -38,13 +38,13 @@ export class PodStarts {
   }
 }
 
-function firstSight({ metadata }: Stored<Pod>, at: Pick<IdleQuestion, "now" | "nowMs">): Known {
+function firstSight({ metadata }: Stored<Pod>, at: Moment): Known {
   const createdMs = ticksOf(metadata.creationTimestamp, at);
   return { podUid: metadata.uid, createdMs, readyMs: undefined, unreadyMs: createdMs };
 }
 
 /** Never before the Pod was seen not to be Ready, whatever the clock of its node says. */
-function readyMs({ status }: Pod, unreadyMs: number, at: Pick<IdleQuestion, "now" | "nowMs">): number | undefined {
+function readyMs({ status }: Pod, unreadyMs: number, at: Moment): number | undefined {
   const ready = findCondition(status?.conditions, "Ready");
   if (ready?.status !== "True") return undefined;
   return ready.lastTransitionTime ? Math.max(ticksOf(ready.lastTransitionTime, at), unreadyMs) : at.nowMs;
