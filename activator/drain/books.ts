@@ -11,9 +11,9 @@ import { Activity } from "../activity/activity.ts";
 import { BondBook } from "../activity/bond-book.ts";
 import { StayBook } from "../activity/staying-connections.ts";
 import type { DrainConfig } from "../config.ts";
-import { createDrainMetrics } from "../observe/drain-metrics.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import { DrainDesk } from "./drain-desk.ts";
+import { createDrainMetrics } from "./drain-metrics.ts";
 import { type DrainServer, startDrainServer } from "./drain-server.ts";
 
 type SeenCluster = Pick<Cluster, "sandbox" | "onSandboxChange" | "onPodGone">;

@@ -5,8 +5,8 @@ import { silentLogger } from "../../lib/log.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { allocate, freeFrontPort, talkTo } from "../../test/support/tcp-front-lab.ts";
-import { createTcpMetrics } from "../observe/tcp-metrics.ts";
 import { startTcpFront } from "./tcp-front.ts";
+import { createTcpMetrics } from "./tcp-metrics.ts";
 
 it("a connection for which the process has no descriptor to spare is reset and counted", async () => {
   await using api = await openMemoryApi();

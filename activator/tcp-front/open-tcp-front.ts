@@ -7,7 +7,6 @@ import type { Activity } from "../activity/activity.ts";
 import { OpenConnectionBook } from "../activity/open-connections.ts";
 import type { AccessLog } from "../observe/access-log.ts";
 import { OncePerMinute } from "../observe/once-per-minute.ts";
-import { createTcpMetrics } from "../observe/tcp-metrics.ts";
 import type { WakeMetrics } from "../observe/wake-metrics.ts";
 import type { Surroundings } from "../reach/errand.ts";
 import type { BufferLoans } from "../socket/read-place.ts";
@@ -16,6 +15,7 @@ import type { Sweep } from "../sweep.ts";
 import { serveTcp, type TcpWorld } from "./serve-tcp.ts";
 import { startTcpFront, type TcpFront } from "./tcp-front.ts";
 import type { TcpFrontConfig } from "./tcp-front-config.ts";
+import { createTcpMetrics } from "./tcp-metrics.ts";
 
 interface Limits {
   readonly maxConnections: number;

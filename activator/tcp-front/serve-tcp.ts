@@ -1,6 +1,5 @@
 import type { Activity } from "../activity/activity.ts";
 import { ActivatorError, toActivatorError } from "../errors.ts";
-import { TcpStory, type TcpStoryOptions } from "../observe/tcp-story.ts";
 import type { Upstream } from "../reach/connector.ts";
 import type { Errand, Surroundings } from "../reach/errand.ts";
 import { reach } from "../reach/reach.ts";
@@ -9,6 +8,7 @@ import { type StaySurroundings, stayOpen } from "../stay-open.ts";
 import { refusalOf } from "./admit-peer.ts";
 import type { Standing } from "./standings.ts";
 import type { TcpClient } from "./tcp-client.ts";
+import { TcpStory, type TcpStoryOptions } from "./tcp-story.ts";
 import { carryTcp, type TunnelEnding, type TunnelOptions } from "./tcp-tunnel.ts";
 
 export interface TcpWorld extends Surroundings, StaySurroundings, TcpStoryOptions {

@@ -8,7 +8,6 @@ import { startInformer } from "../../kube/start-informer.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { abortable, type Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { TcpMetrics } from "../observe/tcp-metrics.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
 import { confirm } from "./confirm.ts";
@@ -16,6 +15,7 @@ import { Listeners } from "./listeners.ts";
 import { ourPortsNamedBy, type Standing, standingOf } from "./standings.ts";
 import { earlyPlace, TcpClient } from "./tcp-client.ts";
 import type { TcpFrontConfig } from "./tcp-front-config.ts";
+import type { TcpMetrics } from "./tcp-metrics.ts";
 import { restMs, VanishedPorts } from "./vanished-ports.ts";
 
 export interface TcpFrontOptions extends TcpFrontConfig {

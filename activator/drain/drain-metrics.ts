@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { DrainCall } from "../drain/drain-server.ts";
+import type { DrainCall } from "./drain-server.ts";
 
 /** What the controller asked, and what that did here. */
 export function createDrainMetrics(registry: Registry, sizes: { readonly sandboxes: () => number }) {

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ErrorCode } from "../errors.ts";
-import { type PeerRefusal, peerRefusals } from "../tcp-front/peers.ts";
-import type { TunnelEnding } from "../tcp-front/tcp-tunnel.ts";
+import { type PeerRefusal, peerRefusals } from "./peers.ts";
+import type { TunnelEnding } from "./tcp-tunnel.ts";
 
 export type TcpOutcome = TunnelEnding | "refused" | "clientLeft";
 export const tcpOutcomes = ["carried", "timedOut", "closedForSleep", "refused", "clientLeft"] as const;

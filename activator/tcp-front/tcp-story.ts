@@ -1,14 +1,14 @@
 import type { Logger } from "../../lib/log.ts";
 import type { ActivatorError, ErrorCode } from "../errors.ts";
+import type { AccessLog } from "../observe/access-log.ts";
+import type { OncePerMinute } from "../observe/once-per-minute.ts";
+import { WakeRecord, type WakeRecordOptions } from "../observe/wake-record.ts";
 import type { Target } from "../sandbox/look.ts";
-import type { PeerRefusal } from "../tcp-front/peers.ts";
-import type { Standing } from "../tcp-front/standings.ts";
-import type { TcpClient } from "../tcp-front/tcp-client.ts";
-import type { TunnelEnding } from "../tcp-front/tcp-tunnel.ts";
-import type { AccessLog } from "./access-log.ts";
-import type { OncePerMinute } from "./once-per-minute.ts";
+import type { PeerRefusal } from "./peers.ts";
+import type { Standing } from "./standings.ts";
+import type { TcpClient } from "./tcp-client.ts";
 import type { TcpMetrics, TcpOutcome } from "./tcp-metrics.ts";
-import { WakeRecord, type WakeRecordOptions } from "./wake-record.ts";
+import type { TunnelEnding } from "./tcp-tunnel.ts";
 
 export interface TcpStoryOptions extends WakeRecordOptions {
   readonly metrics: TcpMetrics;
