@@ -27,8 +27,8 @@ const dialsAtMost = 256;
 const crowdedAfterMs = 250;
 /** When there was nothing to do it is looked again after so long. */
 const pauseMs = 2;
-/** What is begun or handed out in one turn of the loop, which others need meanwhile. */
-const inOneTurn = 64;
+/** What is begun or handed out in one turn of the loop, which others need meanwhile: each is a tenth of a millisecond. */
+const inOneTurn = 32;
 
 /**
  * Brings those who wait to a port that accepts, the first who came first. A connection belongs to nobody until it is
@@ -40,6 +40,8 @@ export class Release implements DialListener {
   readonly #around: Pick<Surroundings, "connector" | "prober" | "clock">;
   /** When each dial under way began. */
   readonly #dials = new Map<Dial, number>();
+  /** Made, and nobody's yet: hundreds may be there at once. */
+  readonly #made: WireSocket[] = [];
   readonly #stopped = Promise.withResolvers<void>();
   readonly #beganMs: number;
   #window = freshAtFirst;
@@ -57,7 +59,7 @@ export class Release implements DialListener {
 
   /** Resolves when nobody waits any more, or when it is time to look again; `proof` has shown that the port accepts. */
   run(proof: WireSocket | undefined): Promise<void> {
-    if (proof) this.#handOut({ target: this.#target, socket: proof });
+    if (proof) this.#made.push(proof);
     this.#turn();
     return this.#stopped.promise;
   }
@@ -67,7 +69,7 @@ export class Release implements DialListener {
     this.#dials.delete(dial);
     if (tookMs > crowdedAfterMs) this.#window = Math.max(this.#window >> 1, 1);
     else this.#window = Math.min(this.#window + 1, dialsAtMost);
-    this.#handOut({ target: this.#target, socket });
+    this.#made.push(socket);
     this.#turnLater();
   }
 
@@ -84,6 +86,7 @@ export class Release implements DialListener {
     this.#pause?.cancel();
     for (const dial of this.#dials.keys()) dial.cancel();
     this.#dials.clear();
+    for (const socket of this.#made.splice(0)) socket.destroy();
     this.#stopped.resolve();
   }
 
@@ -97,7 +100,7 @@ export class Release implements DialListener {
   }
 
   #turn(): void {
-    const handedOut = this.#handOutIdle();
+    const handedOut = this.#handOutSome();
     if (this.#isOver) return;
     if (this.#line.size === 0) return this.stop();
     const begun = this.#dialFresh(inOneTurn - handedOut);
@@ -106,22 +109,27 @@ export class Release implements DialListener {
     this.#pause = this.#around.clock.after(pauseMs, () => this.#turn());
   }
 
-  /** Those who were let go first may be done already, and their connections idle. */
-  #handOutIdle(): number {
+  #handOutSome(): number {
     for (let count = 0; ; count += 1) {
       const first = this.#line.first;
       if (count >= inOneTurn || this.#isOver || !first) return count;
-      const idle = this.#around.connector.idle(this.#target, first.head);
-      if (!idle) return count;
-      this.#handOut(idle);
+      const upstream = this.#next(first);
+      if (!upstream) return count;
+      this.#handOut(upstream);
     }
+  }
+
+  /** A connection that was made, or one of those who were let go first and are done already. */
+  #next({ head }: Taker): Upstream | undefined {
+    const socket = this.#made.shift();
+    return socket ? { target: this.#target, socket } : this.#around.connector.idle(this.#target, head);
   }
 
   #dialFresh(most: number): number {
     const { connector, clock } = this.#around;
     const nowMs = clock.ticksMs();
     const allowed = freshAtFirst * 2 ** ((nowMs - this.#beganMs) / doubleAfterMs);
-    const wanted = Math.min(this.#window, this.#line.size) - this.#dials.size;
+    const wanted = Math.min(this.#window, this.#line.size) - this.#dials.size - this.#made.length;
     let begun = 0;
     for (; begun < Math.min(wanted, most) && this.#fresh < allowed; begun += 1) {
       this.#dials.set(connector.begin(this.#target, this), nowMs);
