@@ -25,7 +25,7 @@ export interface HeldCost {
 export async function measureHeld(proxy: string, { pid }: Running, directory: string): Promise<HeldCost> {
   await runLoad({ path: "/", connections: 64 }, 2, directory);
   const before = residentBytes(pid);
-  const tellsLag = proxy === "rouse";
+  const tellsLag = proxy === "rouse" || proxy === "before";
   const crowd = await holdCrowd(heldMax, tellsLag ? "closed" : "silent");
   await delay(3_000);
   const kibibytesEach = (residentBytes(pid) - before) / heldMax / 1024;
