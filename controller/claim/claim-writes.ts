@@ -7,6 +7,8 @@ import type { OwnWrites } from "../own-writes.ts";
 
 export interface ClaimWritesOptions {
   readonly client: KubeClient;
+  /** For what nobody waits for. */
+  readonly slowClient: KubeClient;
   readonly claims: OwnWrites<SandboxClaim, "pool">;
   readonly sandboxes: OwnWrites<Sandbox, "controllerUid">;
 }
@@ -14,11 +16,13 @@ export interface ClaimWritesOptions {
 /** All that is written for claims, and what is read from the API server itself; the stores show each result at once. */
 export class ClaimWrites {
   readonly #client: KubeClient;
+  readonly #slowClient: KubeClient;
   readonly #claims: ClaimWritesOptions["claims"];
   readonly #sandboxes: ClaimWritesOptions["sandboxes"];
 
-  constructor({ client, claims, sandboxes }: ClaimWritesOptions) {
+  constructor({ client, slowClient, claims, sandboxes }: ClaimWritesOptions) {
     this.#client = client;
+    this.#slowClient = slowClient;
     this.#claims = claims;
     this.#sandboxes = sandboxes;
   }
@@ -33,6 +37,14 @@ export class ClaimWrites {
     const options = subresource ? { subresource } : {};
     return this.#claims.write(keyOf(claim), () =>
       this.#client.patch(sandboxClaimType, { namespace, name }, { type: "merge", body }, options, signal),
+    );
+  }
+
+  /** Writes something down on a claim for which nobody waits. */
+  noteOnClaim(claim: Stored<SandboxClaim>, body: object, signal: AbortSignal): Promise<Stored<SandboxClaim>> {
+    const { namespace, name } = claim.metadata;
+    return this.#claims.write(keyOf(claim), () =>
+      this.#slowClient.patch(sandboxClaimType, { namespace, name }, { type: "merge", body }, {}, signal),
     );
   }
 

@@ -31,6 +31,32 @@ describe("what a claim costs (5.12)", () => {
     expect(writes(claims.calls.filter(({ name }) => name !== "next"))).toHaveLength(4);
   });
 
+  it("does not keep other claims waiting while the time of its first Ready is written", async () => {
+    await using lab = await openClaimLab({ kubelet: false });
+    await lab.template();
+    await lab.pool(4);
+    const names = ["a", "b", "c", "d"];
+    for (const name of names) await lab.spare(`warm-${name}`);
+    const allReady = Promise.withResolvers<void>();
+    const isTime = (body: unknown) => JSON.stringify(body).includes(claimFirstReadyAtAnnotation);
+    await using _claims = await lab.startClaims({
+      workers: 2,
+      intercept: async (call, proceed) => {
+        if (call.verb === "patch" && isTime(call.body)) await allReady.promise;
+        return proceed();
+      },
+    });
+    for (const name of names) await lab.claim(name);
+    for (const name of names) await lab.untilReady(name);
+    allReady.resolve();
+    await vi.waitFor(async () => {
+      for (const name of names) {
+        const { annotations } = (await lab.get(sandboxClaimType, name))?.metadata ?? {};
+        expect(annotations?.[claimFirstReadyAtAnnotation]).toMatch(/Z$/);
+      }
+    }, waiting);
+  });
+
   it("C102: is one write less of a cold one that carries no notes, and it is timed all the same", async () => {
     await using lab = await openClaimLab();
     await using controller = await lab.startController({ flags: ["--disable-claim-observability-annotations"] });

@@ -8,9 +8,11 @@ interface Sight {
   readonly at: string;
   /** Monotonic. */
   readonly sinceMs: number;
+  /** When it became ready; RFC 3339 with nanoseconds, or `unknown`. */
+  readonly readyAt?: string;
 }
 
-/** When this process first saw each claim that is not ready yet. */
+/** When this process first saw each claim, and saw it become ready, until that is written on it. */
 export class FirstSights {
   readonly #clock: Clock;
   readonly #sights = new Map<string, Sight>();
@@ -33,6 +35,29 @@ export class FirstSights {
   /** Milliseconds since the claim was first seen. */
   ageMs(claim: Stored<SandboxClaim>): number {
     return this.#clock.ticksMs() - this.see(claim).sinceMs;
+  }
+
+  /** Takes note of when a claim became ready, which is to be written on it when there is time. */
+  becameReady(claim: Stored<SandboxClaim>, at: Date): void {
+    this.#sights.set(keyOf(claim), { ...this.see(claim), readyAt: withNanoseconds(at) });
+  }
+
+  hasSeenReady(claim: Stored<SandboxClaim>): boolean {
+    const sight = this.#sights.get(keyOf(claim));
+    return sight?.uid === claim.metadata.uid && sight.readyAt !== undefined;
+  }
+
+  /** When a claim became ready, for the first attempt to write it; after that, and where nobody has seen it, `unknown`. */
+  takeReadyAt(claim: Stored<SandboxClaim>): string {
+    const sight = this.#sights.get(keyOf(claim));
+    if (sight?.uid !== claim.metadata.uid || sight.readyAt === undefined) return "unknown";
+    this.#sights.set(keyOf(claim), { ...sight, readyAt: "unknown" });
+    return sight.readyAt;
+  }
+
+  /** Whether a claim has what it asked for, and only the time is to be written. */
+  isServed(key: string): boolean {
+    return this.#sights.get(key)?.readyAt !== undefined;
   }
 
   /** Forgets a claim; with a UID only that very one. */

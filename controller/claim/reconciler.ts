@@ -17,7 +17,6 @@ import type { ClaimProblem } from "./claim-problem.ts";
 import { conclude, markedExpired, readyOf, statusPatch } from "./conclude.ts";
 import { expiryOf } from "./expiry.ts";
 import { firstReadyStep } from "./first-ready.ts";
-import { withNanoseconds } from "./first-sights.ts";
 import * as happenings from "./happenings.ts";
 import { Pass, type PassEnd, type PassSurroundings } from "./pass.ts";
 import { resumeOf, resumingReason } from "./resuming.ts";
@@ -101,11 +100,15 @@ export class ClaimReconciler {
     const step = firstReadyStep(claim, status);
     if (!step) return;
     const { writes, clock, metrics, sights } = this.#options;
-    const now = clock.now();
-    if (step === "record") metrics.firstReady(claim, sandbox, sights.see(claim).at, now);
-    const at = step === "record" ? withNanoseconds(now) : "unknown";
-    const body = { metadata: { annotations: { [claimFirstReadyAtAnnotation]: at } } };
-    await writes.patchClaim(claim, body, signal);
+    if (step === "record" && !sights.hasSeenReady(claim)) {
+      const now = clock.now();
+      metrics.firstReady(claim, sandbox, sights.see(claim).at, now);
+      // Written in a pass of its own, to which the status leads that was just written: other claims come first.
+      sights.becameReady(claim, now);
+      return;
+    }
+    const body = { metadata: { annotations: { [claimFirstReadyAtAnnotation]: sights.takeReadyAt(claim) } } };
+    await writes.noteOnClaim(claim, body, signal);
     sights.forget(keyOf(claim), claim.metadata.uid);
   }
 

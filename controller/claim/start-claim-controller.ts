@@ -37,6 +37,8 @@ export interface ClaimInformers {
 
 export interface ClaimControllerOptions {
   readonly client: KubeClient;
+  /** For what nobody waits for. */
+  readonly slowClient: KubeClient;
   readonly informers: ClaimInformers;
   /** Undefined: events are switched off. */
   readonly events: EventRecorder | undefined;
@@ -54,11 +56,11 @@ export interface ClaimControllerOptions {
 
 /** Starts to give claims their Sandboxes. The informers must have synced. */
 export function startClaimController(options: ClaimControllerOptions): Running {
-  const { client, informers, clock, log } = options;
+  const { client, slowClient, informers, clock, log } = options;
   const stores = new DisposableStack();
   const claims = stores.use(new OwnWrites(informers.sandboxClaims, clock));
   const sandboxes = stores.use(new OwnWrites(informers.sandboxes, clock));
-  const writes = new ClaimWrites({ client, claims, sandboxes });
+  const writes = new ClaimWrites({ client, slowClient, claims, sandboxes });
   const queues = new AdoptionQueues();
   const sights = new FirstSights(clock);
   const reconciler = new ClaimReconciler({
@@ -85,6 +87,7 @@ export function startClaimController(options: ClaimControllerOptions): Running {
   return startKind({
     name: "sandboxclaim",
     workers: options.workers,
+    mayWait: (key) => sights.isServed(key),
     sources: [
       () => followStock(informers.sandboxes, queues),
       sighted,

@@ -201,6 +201,7 @@ async function startLabClaims(
   stack.use(
     startClaimController({
       ...base,
+      slowClient: recorded,
       informers: { ...extensions, sandboxes: informers.sandboxes, pods: informers.pods },
       events: undefined,
       metrics: new ClaimMetrics(registry, new LifecycleMetrics(registry, clock)),
