@@ -1,6 +1,7 @@
 import { type Conversation, converse, type Heard } from "../sleep/conversation.ts";
 import { rawPort } from "../sleep/raw-workload.ts";
 import type { TestBed } from "../sleep/test-bed.ts";
+import { eventually } from "../support/eventually.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 import type { Findings } from "./findings.ts";
 import type { Names } from "./names.ts";
@@ -13,6 +14,8 @@ export interface ByNameOptions {
   readonly findings: Findings;
 }
 
+/** As long as it may take until a controller leads again and has asked. */
+const nowhereMs = 120_000;
 const longestText = 64 * 1024;
 /** A process that is new may still open the ports on which its predecessor listened. */
 const settlingMs = 15_000;
@@ -23,8 +26,14 @@ const pauseLastsMs = 120_000;
 export async function talkByName(id: string, inhabitant: Inhabitant, options: ByNameOptions): Promise<void> {
   const { bed, names, random, findings } = options;
   const { name } = inhabitant;
-  const route = names.route(name, rawPort, random);
-  if (!route) return findings.complain(`the name of ${name} leads nowhere`);
+  let route = names.route(name, rawPort, random);
+  if (!route) {
+    // The only one that was known to listen has just begun anew, and the others have not been heard yet.
+    findings.count("names that led nowhere for a moment");
+    await eventually(() => names.route(name, rawPort, random), nowhereMs).catch(() => {});
+    route = names.route(name, rawPort, random);
+  }
+  if (!route) return findings.complain(`the name of ${name} leads nowhere for ${nowhereMs} ms`);
   const by = bed.activators.find(({ host }) => host === route.host);
   const deaths = by?.deaths ?? 0;
   const isNew = !by?.ready || performance.now() - by.readySinceMs < settlingMs;
