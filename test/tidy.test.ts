@@ -100,6 +100,12 @@ describe("the repository", () => {
     expect(longFiles.filter((file) => !long.includes(file))).toEqual([]);
   });
 
+  it("says what each folder knows that its sources, the controller's and the activator's are in", () => {
+    const folders = sources.flatMap((file) => /^(?:(?:controller|activator)\/)?[^/]+(?=\/)/.exec(file)?.[0] ?? []);
+    const said = read("docs/architecture.md");
+    expect([...new Set(folders)].filter((folder) => !said.includes(`](../${folder})`))).toEqual([]);
+  });
+
   it("names no file in its documents that is not there", () => {
     const missing = tracked
       .filter((file) => file.endsWith(".md"))
