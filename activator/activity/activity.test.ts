@@ -39,6 +39,27 @@ describe("the use of a sandbox", () => {
     expect(load().sent).toBe(0);
   });
 
+  it("is counted for each of several Pods, in whatever order they come and end", () => {
+    const { activity, sandbox, begin } = given();
+    const sent = () => ["p1", "p2", "p3"].map((podUid) => activity.loadOf(sandbox.metadata.uid, podUid).sent);
+    const sendTo = (podUid: string) => {
+      const use = begin();
+      use.sentTo(podUid);
+      return use;
+    };
+    const [first, second, third] = [sendTo("p1"), sendTo("p2"), sendTo("p2")];
+    expect(sent()).toEqual([1, 2, 0]);
+    first.end();
+    expect(sent()).toEqual([0, 2, 0]);
+    const [fourth, fifth] = [sendTo("p2"), sendTo("p1")];
+    expect(sent()).toEqual([1, 3, 0]);
+    for (const use of [second, fourth, fifth]) use.end();
+    expect(sent()).toEqual([0, 1, 0]);
+    sendTo("p3");
+    third.end();
+    expect(sent()).toEqual([0, 0, 1]);
+  });
+
   it.each(["never sent", "sent and not answered"])("leaves no activity behind when it was %s", async (what) => {
     const { clock, begin, load } = given();
     const use = begin();

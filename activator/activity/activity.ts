@@ -33,20 +33,33 @@ interface ActivityOfUses {
   nowMs(): number;
 }
 
-/** How many there are, Pod by Pod. */
+/** How many there are, Pod by Pod. Nearly always it is the same one, twice for each request: that one is counted apart. */
 class PodCounts {
-  readonly #counts = new Map<string, number>();
+  #podUid = "";
+  #count = 0;
+  readonly #others = new Map<string, number>();
   total = 0;
 
   of(podUid: string): number {
-    return this.#counts.get(podUid) ?? 0;
+    return podUid === this.#podUid ? this.#count : (this.#others.get(podUid) ?? 0);
   }
 
   add(podUid: string, difference: 1 | -1): void {
     this.total += difference;
-    const count = this.of(podUid) + difference;
-    if (count === 0) this.#counts.delete(podUid);
-    else this.#counts.set(podUid, count);
+    if (podUid !== this.#podUid && this.#count === 0) this.#countApart(podUid);
+    if (podUid === this.#podUid) this.#count += difference;
+    else this.#setOther(podUid, this.of(podUid) + difference);
+  }
+
+  #countApart(podUid: string): void {
+    this.#count = this.of(podUid);
+    this.#podUid = podUid;
+    this.#others.delete(podUid);
+  }
+
+  #setOther(podUid: string, count: number): void {
+    if (count === 0) this.#others.delete(podUid);
+    else this.#others.set(podUid, count);
   }
 }
 
