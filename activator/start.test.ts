@@ -16,7 +16,7 @@ import { startActivator } from "./start.ts";
 const id = { "X-Sandbox-ID": "nova" };
 
 describe("the activator", () => {
-  it("answers its own health check wherever no sandbox is named, and leaves other methods to the sandbox (router 7)", async () => {
+  it("answers its own health check wherever no sandbox is named, and leaves other methods to the sandbox (router 7, R-01)", async () => {
     await using world = await openActivatorWorld();
     const { proxyUrl } = world.activator;
     const response = await fetch(`${proxyUrl}/healthz?x`, { headers: id });
@@ -81,13 +81,14 @@ describe("the activator", () => {
     expect(metrics).toContain('sandbox_router_authz_decisions_total{sandbox_namespace="-",decision="deny"} 1');
   });
 
-  it("goes to the live Pod whatever address a client remembers (W11)", async () => {
+  it("goes to the live Pod of that name whatever address or UID a client remembers (W11, X13)", async () => {
     await using world = await openActivatorWorld();
     await world.awake(
       "nova",
       httpProgram((_, answer) => answer.end("nova")),
     );
-    const response = await fetch(world.activator.proxyUrl, { headers: { ...id, "X-Sandbox-Pod-IP": "10.255.255.1" } });
+    const remembered = { "X-Sandbox-Pod-IP": "10.255.255.1", "X-Sandbox-UID": "of-one-before" };
+    const response = await fetch(world.activator.proxyUrl, { headers: { ...id, ...remembered } });
     expect(await response.text()).toBe("nova");
   });
 

@@ -4,7 +4,7 @@ import { httpProgram, openActivatorWorld, rawConnection } from "../../../test/su
 const host = "Host: nova.default.sandbox.localhost\r\n";
 
 describe("an upgraded connection", () => {
-  it("is a tunnel of bytes in both directions, with what was sent ahead, and with each end on its own", async () => {
+  it("X12: is a tunnel of bytes in both directions, with what was sent ahead, and with each end on its own", async () => {
     await using world = await openActivatorWorld();
     const program = httpProgram(
       () => {},
