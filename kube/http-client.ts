@@ -5,7 +5,7 @@ import { type Clock, systemClock } from "../lib/clock.ts";
 import type { Rate } from "../lib/token-buckets.ts";
 import type { KubeClient, ListOptions, ObjectName, Patch, WatchOptions, WriteOptions } from "./client.ts";
 import type { KubeConnection } from "./connection.ts";
-import { createTransport } from "./http-transport.ts";
+import { HttpTransport } from "./http-transport.ts";
 import { createRequestMetrics } from "./request-metrics.ts";
 import { parseWatch } from "./watch-lines.ts";
 
@@ -31,7 +31,7 @@ const patchContentTypes: Readonly<Record<Patch["type"], string>> = {
 
 /** A client over HTTP. Disposing of it breaks off what is still under way. */
 export function createKubeClient(connection: KubeConnection, options: KubeClientOptions): KubeClient & AsyncDisposable {
-  const transport = createTransport(connection, {
+  const transport = new HttpTransport(connection, {
     userAgent: options.userAgent,
     clock: options.clock ?? systemClock,
     connections: options.connections ?? callConnections,

@@ -41,90 +41,103 @@ const answerBytesMax = 256 * 1024 * 1024;
 const busyRetriesMax = 4;
 const busyWaitMaxMs = 10_000;
 
-export function createTransport(connection: KubeConnection, options: TransportOptions): Transport {
-  const { origin, pathname } = new URL(connection.server);
-  const prefix = pathname.replace(/\/$/, "");
-  const shared: Pool.Options = {
-    connect: { ...connection.tls, timeout: connectLimitMs },
-    headersTimeout: callLimitMs,
-    // Over HTTP/1.1 a watch that stalls cannot take the window of other calls.
-    allowH2: false,
-  };
-  const calls = new Pool(origin, {
-    ...shared,
-    connections: options.connections,
-    bodyTimeout: callLimitMs,
-    maxResponseSize: answerBytesMax,
-  });
-  // A quiet watch is no fault; whoever watches decides how long a silence may last. Each has its own connection.
-  const streams = new Pool(origin, { ...shared, bodyTimeout: 0 });
+/** Disposing breaks off what is still under way. */
+export class HttpTransport implements Transport {
+  readonly #connection: KubeConnection;
+  readonly #options: TransportOptions;
+  readonly #prefix: string;
+  readonly #calls: Pool;
+  readonly #streams: Pool;
+  readonly #permits: TokenBuckets | undefined;
 
-  const send = async (pool: Pool, call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> => {
+  constructor(connection: KubeConnection, options: TransportOptions) {
+    const { origin, pathname } = new URL(connection.server);
+    const shared: Pool.Options = {
+      connect: { ...connection.tls, timeout: connectLimitMs },
+      headersTimeout: callLimitMs,
+      // Over HTTP/1.1 a watch that stalls cannot take the window of other calls.
+      allowH2: false,
+    };
+    this.#connection = connection;
+    this.#options = options;
+    this.#prefix = pathname.replace(/\/$/, "");
+    this.#calls = new Pool(origin, {
+      ...shared,
+      connections: options.connections,
+      bodyTimeout: callLimitMs,
+      maxResponseSize: answerBytesMax,
+    });
+    // A quiet watch is no fault; whoever watches decides how long a silence may last. Each has its own connection.
+    this.#streams = new Pool(origin, { ...shared, bodyTimeout: 0 });
+    this.#permits = options.rate && new TokenBuckets(options.rate, options.clock);
+  }
+
+  async call(call: Call, signal?: AbortSignal): Promise<unknown> {
+    // Before the limit of time begins: nobody is to blame for this wait.
+    await this.#waitForPermit(signal ?? never);
+    const limit = new AbortController();
+    using _timer = this.#options.clock.after(callLimitMs, () => {
+      limit.abort(new ApiUnreachable(`${nameOf(call)}: not answered within ${callLimitMs / 1000} s`));
+    });
+    const either = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
+    either.throwIfAborted();
+    return read(call, await this.#sendUntilNotBusy(call, either), either);
+  }
+
+  async *stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array> {
+    signal.throwIfAborted();
+    const call: Call = { method: "GET", path };
+    const response = await this.#send(this.#streams, call, signal);
+    if (response.statusCode >= 300) await read(call, response, signal);
+    onOpen?.();
+    try {
+      yield* response.body;
+    } catch (cause) {
+      throw toFailure(call, cause, signal);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#calls.destroy(), this.#streams.destroy()]);
+  }
+
+  async #waitForPermit(signal: AbortSignal): Promise<void> {
+    const waitMs = this.#permits?.take("", Number.POSITIVE_INFINITY) ?? 0;
+    if (waitMs > 0) await this.#options.clock.sleep(waitMs, signal);
+  }
+
+  async #sendUntilNotBusy(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    for (let retries = 0; ; retries += 1) {
+      const response = await this.#send(this.#calls, call, signal);
+      const waitMs = retries < busyRetriesMax ? busyWaitMs(call, response) : undefined;
+      if (waitMs === undefined) return response;
+      await response.body.dump();
+      await this.#options.clock.sleep(waitMs, signal);
+    }
+  }
+
+  async #send(pool: Pool, call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const { metrics, userAgent } = this.#options;
     try {
       const response = await pool.request({
         method: call.method,
-        path: prefix + call.path,
+        path: this.#prefix + call.path,
         headers: {
           accept: "application/json",
-          "user-agent": options.userAgent,
+          "user-agent": userAgent,
           ...(call.body !== undefined && { "content-type": call.contentType ?? "application/json" }),
-          ...(await abortable(connection.authHeaders(), signal)),
+          ...(await abortable(this.#connection.authHeaders(), signal)),
         },
         ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
         signal,
       });
-      options.metrics?.answered(call.method, response.statusCode);
+      metrics?.answered(call.method, response.statusCode);
       return response;
     } catch (cause) {
-      options.metrics?.unanswered(call.method);
+      metrics?.unanswered(call.method);
       throw toFailure(call, cause, signal);
     }
-  };
-
-  const permits = options.rate && new TokenBuckets(options.rate, options.clock);
-  const waitForPermit = async (signal: AbortSignal): Promise<void> => {
-    const waitMs = permits?.take("", Number.POSITIVE_INFINITY) ?? 0;
-    if (waitMs > 0) await options.clock.sleep(waitMs, signal);
-  };
-
-  const sendUntilNotBusy = async (call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> => {
-    for (let retries = 0; ; retries += 1) {
-      const response = await send(calls, call, signal);
-      const waitMs = retries < busyRetriesMax ? busyWaitMs(call, response) : undefined;
-      if (waitMs === undefined) return response;
-      await response.body.dump();
-      await options.clock.sleep(waitMs, signal);
-    }
-  };
-
-  return {
-    async call(call, signal) {
-      // Before the limit of time begins: nobody is to blame for this wait.
-      await waitForPermit(signal ?? never);
-      const limit = new AbortController();
-      using _timer = options.clock.after(callLimitMs, () => {
-        limit.abort(new ApiUnreachable(`${nameOf(call)}: not answered within ${callLimitMs / 1000} s`));
-      });
-      const either = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
-      either.throwIfAborted();
-      return read(call, await sendUntilNotBusy(call, either), either);
-    },
-    async *stream(path, signal, onOpen) {
-      signal.throwIfAborted();
-      const call: Call = { method: "GET", path };
-      const response = await send(streams, call, signal);
-      if (response.statusCode >= 300) await read(call, response, signal);
-      onOpen?.();
-      try {
-        yield* response.body;
-      } catch (cause) {
-        throw toFailure(call, cause, signal);
-      }
-    },
-    async [Symbol.asyncDispose]() {
-      await Promise.all([calls.destroy(), streams.destroy()]);
-    },
-  };
+  }
 }
 
 /** How long the server asked us to stay away, when asking again is harmless and does not take for ever. */
