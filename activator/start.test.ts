@@ -177,5 +177,5 @@ describe("the activator", () => {
     process.off("warning", listen);
     expect(ports.size).toBe(1);
     expect(warnings).toEqual([]);
-  });
+  }, 60_000);
 });
