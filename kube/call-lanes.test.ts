@@ -75,6 +75,17 @@ it("no call waits longer than a limit because of others, however long their row"
   await Promise.all(calls);
 });
 
+it("the longer the first in line has waited, the more calls go by the slow lane", async () => {
+  await using lanes = await openLanes();
+  const calls = ["1", "2"].map((name) => lanes.atOnce(name));
+  calls.push(...["a", "b", "c"].map((name) => lanes.slowly(name)));
+  await lanes.clock.advance(500);
+  await lanes.end("1");
+  expect(await lanes.underWay()).toEqual(["2", "a", "b"]);
+  for (const name of ["2", "a", "b", "c"]) await lanes.end(name);
+  await Promise.all(calls);
+});
+
 it("a call that failed makes room, and one that was given up while it waited is never made", async () => {
   await using lanes = await openLanes();
   const first = ["a", "b", "c"].map((name) => lanes.slowly(name));

@@ -1,13 +1,14 @@
 import type { Clock } from "../lib/clock.ts";
 import type { KubeClient } from "./client.ts";
 
-/** How many calls go by the slow lane at a time, and for how long one may be held up. */
+/** How many calls go by the slow lane at a time. */
 export interface CallLanesOptions {
   readonly clock: Clock;
   /** While nobody is in a hurry. */
   readonly slowMax?: number;
-  /** While calls are under way that somebody waits for. */
+  /** At first, while calls are under way that somebody waits for. */
   readonly slowMaxInRush?: number;
+  /** When the first in line has waited so long, there are as many as if nobody were in a hurry. */
   readonly longestWaitMs?: number;
 }
 
@@ -19,7 +20,8 @@ interface Waiting {
 /**
  * Two ways to the same API server. What somebody waits for is called at once. What has to be done, but nobody waits for,
  * goes by the slow lane, some at a time and fewer while anything is under way at once; so a server that is short of
- * time has it for those who wait. First come, first served, and nothing is held up for longer than a limit.
+ * time has it for those who wait. The longer the first in line has been held up, the more go: what is made for those who
+ * come next must keep up with them. First come, first served.
  */
 export class CallLanes {
   readonly #clock: Clock;
@@ -30,7 +32,7 @@ export class CallLanes {
   #atOnce = 0;
   #slow = 0;
 
-  constructor({ clock, slowMax = 8, slowMaxInRush = 2, longestWaitMs = 5_000 }: CallLanesOptions) {
+  constructor({ clock, slowMax = 8, slowMaxInRush = 2, longestWaitMs = 600 }: CallLanesOptions) {
     this.#clock = clock;
     this.#slowMax = slowMax;
     this.#slowMaxInRush = slowMaxInRush;
@@ -98,8 +100,9 @@ export class CallLanes {
   }
 
   #mayStart(sinceMs: number): boolean {
-    const isOverdue = this.#clock.ticksMs() - sinceMs >= this.#longestWaitMs;
-    return this.#slow < (this.#atOnce > 0 && !isOverdue ? this.#slowMaxInRush : this.#slowMax);
+    if (this.#atOnce === 0) return this.#slow < this.#slowMax;
+    const waited = Math.min(1, (this.#clock.ticksMs() - sinceMs) / this.#longestWaitMs);
+    return this.#slow < this.#slowMaxInRush + Math.floor((this.#slowMax - this.#slowMaxInRush) * waited);
   }
 }
 
