@@ -14,6 +14,7 @@ const sizes = [100, 1_000, 10_000] as const;
 /** One in so many is awake and has a Pod. */
 const awakeOneIn = 10;
 const writers = 32;
+const settleLimitMs = 1_200_000;
 const settleMs = 10_000;
 const restMs = 30_000;
 const apps = ["agent-sandbox-controller", "sandbox-router"] as const;
@@ -36,7 +37,7 @@ export async function measureRest(world: World): Promise<string> {
       return client.create(sandboxType, sandboxNamed(namespace.name, `resting-${at}`, { operatingMode }));
     });
     made = size;
-    await sandboxes.untilSeen("settled", size);
+    await sandboxes.untilSeen("settled", size, settleLimitMs);
     rows.push(await row(world, size));
   }
   return [
