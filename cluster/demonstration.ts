@@ -27,6 +27,8 @@ export async function activatorUrl(kubectl: Kubectl): Promise<string> {
 export async function putHelloToSleep(kubectl: Kubectl): Promise<void> {
   await kubectl.run(["apply", "--namespace=default", "--kustomize", join(examples, "hello")]);
   await kubectl.run(["wait", "sandbox/hello", "--namespace=default", "--for=condition=Suspended", "--timeout=60s"]);
+  // For its first ten seconds or so the API server lets nothing be owned by objects of a kind that is as new as that.
+  await kubectl.run(["wait", "pvc/data-hello", "--namespace=default", "--for=create", "--timeout=60s"]);
 }
 
 const answerWithinMs = 60_000;
