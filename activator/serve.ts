@@ -7,6 +7,7 @@ import { type FindOptions, find, hostNamesSandbox, type Lookup } from "./find/fi
 import type { Observer } from "./observe/observer.ts";
 import type { Story } from "./observe/story.ts";
 import type { Surroundings } from "./reach/errand.ts";
+import type { Newcomers } from "./reach/newcomers.ts";
 import { reach } from "./reach/reach.ts";
 import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead } from "./request.ts";
 import { type StaySurroundings, stayOpen } from "./stay-open.ts";
@@ -14,6 +15,7 @@ import { type StaySurroundings, stayOpen } from "./stay-open.ts";
 export interface World<I extends Incoming> extends Surroundings, StaySurroundings {
   readonly find: FindOptions;
   readonly lookup: Lookup;
+  readonly newcomers: Newcomers;
   readonly authorizer: Authorizer;
   readonly activity: Activity;
   readonly observer: Observer;
@@ -35,7 +37,13 @@ export async function serve<I extends Incoming>(incoming: I, world: World<I>): P
     refuseLength(head, world.maxRequestBodyBytes); // 413
     const known = authorizer.authenticate(head); // 401, 503
     if (known) await known;
-    const routed = story.routed(find(head, world.find, world.lookup)); // 400, 404
+    let found = find(head, world.find, world.lookup); // 400, 404
+    const arrival = world.newcomers.arrival(found, incoming);
+    if (arrival) {
+      await arrival;
+      found = find(head, world.find, world.lookup);
+    }
+    const routed = story.routed(found);
     const decided = story.decided(() => authorizer.authorize(head, routed)); // 401, 403, 503
     const allowed = decided instanceof Promise ? await decided : decided;
     if (incoming.left) throw new ClientGone("the client left before it was let in");

@@ -23,6 +23,7 @@ import { createWakeMetrics, type WakeMetrics } from "./observe/wake-metrics.ts";
 import { opsPages } from "./ops-pages.ts";
 import { Connector } from "./reach/connector.ts";
 import { Holds } from "./reach/holds.ts";
+import { Newcomers } from "./reach/newcomers.ts";
 import { Prober } from "./reach/prober.ts";
 import { Waits } from "./reach/waits.ts";
 import { type Claims, startClaims } from "./sandbox/claims.ts";
@@ -217,6 +218,7 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
       sandbox: (namespace, name) => cluster.sandbox(namespace, name),
       claimed: (namespace, name) => claims.sandboxOf(namespace, name),
     },
+    newcomers: new Newcomers({ cluster, clock }),
     clock,
     cluster,
     prober,

@@ -31,6 +31,7 @@ export function stackedBar(title: string, segments: readonly Segment[]): string 
     return part.join("\n");
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="13">
+<title>${escaped(title)}</title>
 <rect width="${width}" height="${height}" fill="#ffffff"/>
 <text x="${margin}" y="24" font-size="15">${escaped(title)}: ${total.toFixed(0)} ms</text>
 ${drawn.join("\n")}

@@ -56,6 +56,7 @@ describe.concurrent("a sandbox with a time of inactivity", () => {
     await using test = await openSandboxes(cluster);
     const autoSuspension = { inactivityTimeoutSeconds: timeoutSeconds };
     await test.apply(sandboxNamed("busy", { spec: { autoSuspension } }));
+    await test.untilAsleep("busy");
     const { boot } = await activator.askProgram(test.at("busy"));
     const long = await activator.askProgram(test.at("busy"), { method: "POST", path: "/?after=17000" });
     expect(long).toMatchObject({ boot, asked: 2 });

@@ -76,6 +76,7 @@ describe.concurrent("when kube-apiserver is away for 20 seconds", () => {
     await using test = await openSandboxes(cluster);
     const spec = { autoSuspension: { inactivityTimeoutSeconds: 8 } };
     await test.apply(sandboxNamed("idle", { spec }), sandboxNamed("used", { spec }));
+    await test.untilAsleep("idle", "used");
     const [idle, used] = await Promise.all(["idle", "used"].map((name) => activator.askProgram(test.at(name))));
     await using traffic = startTraffic(async () => {
       const { boot } = await activator.askProgram(test.at("used"), { method: "POST" });

@@ -62,6 +62,7 @@ describe("a controller that is killed", () => {
     await using test = await openSandboxes(cluster);
     const autoSuspension = { drainTimeoutSeconds: 90 };
     await test.apply(sandboxNamed("draining", { spec: { autoSuspension } }));
+    await test.untilAsleep("draining");
     const { boot } = await activator.askProgram(test.at("draining"));
     const identity = await leaderIdentity(cluster);
     await prepared();

@@ -96,6 +96,7 @@ it("lets a Pod that is deleted by hand finish what it carries, and sends what co
   await using test = await openSandboxes(cluster);
   const carried = test.at("carrying");
   await test.apply(sandboxNamed("carrying"));
+  await test.untilAsleep("carrying");
   const { boot } = await activator.askProgram(carried);
   const slow = activator.askProgram(carried, { path: "/?after=3000" });
   await eventually(async () => (await activator.askProgram(carried)).asked >= 3); // so the slow one has arrived
@@ -109,6 +110,7 @@ it("lets a Pod that is deleted by hand finish what it carries, and sends what co
 it("makes another Pod when one is evicted, and answers from it", async () => {
   await using test = await openSandboxes(cluster);
   await test.apply(sandboxNamed("evicted"));
+  await test.untilAsleep("evicted");
   const { boot } = await activator.askProgram(test.at("evicted"));
   const path = `/api/v1/namespaces/${test.namespace}/pods/evicted/eviction`;
   const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "evicted" } };

@@ -15,6 +15,7 @@ import { systemClock } from "../../../lib/clock.ts";
 import { sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { startTraffic } from "../e2e/support/traffic.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
 import { openPools } from "./support/pools.ts";
 
 const { namespace } = release;
@@ -87,7 +88,8 @@ it("O9, O11: replaces an authority that is about to end, then the certificate, a
   await hand(await withNewAuthority({ ...old, authorities: others }, ago(hourMs)));
   const renewed = readCertificateSecret(await readSecret());
   expect(renewed.server).not.toEqual(old.server);
-  expect((await shownUntil()).getTime()).toBeGreaterThan(ago(-300 * 24 * hourMs).getTime());
+  // A replica that is on its way out may still be asked, and shows what it has.
+  await eventually(async () => (await shownUntil()) > ago(-300 * 24 * hourMs), 60_000);
   await traffic.stop();
   expect(traffic.failures).toEqual([]);
   expect(traffic.answered).toBeGreaterThan(100);
