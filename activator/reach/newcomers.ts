@@ -1,4 +1,3 @@
-import { abortable } from "../../lib/lifecycle.ts";
 import type { Leaver } from "../request.ts";
 import type { Destination, Surroundings } from "./errand.ts";
 
@@ -28,24 +27,21 @@ export class Newcomers {
 
   async #wait({ namespace, name }: Pick<Destination, "namespace" | "name">, client: Leaver): Promise<void> {
     const { cluster, clock } = this.#around;
-    const over = new AbortController();
-    const stop = () => over.abort();
-    const limit = clock.after(newsLimitMs, stop);
+    const over = Promise.withResolvers<void>();
+    let isOver = client.left;
+    const stop = () => {
+      isOver = true;
+      over.resolve();
+    };
+    using _limit = clock.after(newsLimitMs, stop);
     using news = cluster.listen(namespace, name);
     client.onLeave(stop);
-    if (client.left) stop();
     this.#waiting += 1;
-    try {
-      while (!cluster.sandbox(namespace, name)) {
-        await abortable(news.next(), over.signal);
-        news.reset();
-      }
-    } catch (error) {
-      if (!over.signal.aborted) throw error;
-    } finally {
-      this.#waiting -= 1;
-      limit.cancel();
-      client.onLeave(undefined);
+    while (!isOver && !cluster.sandbox(namespace, name)) {
+      await Promise.race([news.next(), over.promise]);
+      news.reset();
     }
+    this.#waiting -= 1;
+    client.onLeave(undefined);
   }
 }
