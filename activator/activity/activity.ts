@@ -33,33 +33,20 @@ interface ActivityOfUses {
   nowMs(): number;
 }
 
-/** How many there are, Pod by Pod. Nearly always it is the same one, twice for each request: that one is counted apart. */
+/** How many there are, Pod by Pod. */
 class PodCounts {
-  #podUid = "";
-  #count = 0;
-  readonly #others = new Map<string, number>();
+  readonly #counts = new Map<string, number>();
   total = 0;
 
   of(podUid: string): number {
-    return podUid === this.#podUid ? this.#count : (this.#others.get(podUid) ?? 0);
+    return this.#counts.get(podUid) ?? 0;
   }
 
   add(podUid: string, difference: 1 | -1): void {
     this.total += difference;
-    if (podUid !== this.#podUid && this.#count === 0) this.#countApart(podUid);
-    if (podUid === this.#podUid) this.#count += difference;
-    else this.#setOther(podUid, this.of(podUid) + difference);
-  }
-
-  #countApart(podUid: string): void {
-    this.#count = this.of(podUid);
-    this.#podUid = podUid;
-    this.#others.delete(podUid);
-  }
-
-  #setOther(podUid: string, count: number): void {
-    if (count === 0) this.#others.delete(podUid);
-    else this.#others.set(podUid, count);
+    const count = this.of(podUid) + difference;
+    if (count === 0) this.#counts.delete(podUid);
+    else this.#counts.set(podUid, count);
   }
 }
 
