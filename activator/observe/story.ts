@@ -45,23 +45,13 @@ export class Story extends WakeRecord {
   decided(authorize: () => Allowed | Promise<Allowed>): Allowed | Promise<Allowed> {
     try {
       const allowed = authorize();
-      if (allowed instanceof Promise) return this.#decidedLater(allowed);
-      this.#options.requests.decided(this.#namespace(), "allow");
-      return allowed;
+      if (!(allowed instanceof Promise)) return this.#allowed(allowed);
+      return allowed.then(
+        (later) => this.#allowed(later),
+        (error: unknown) => this.#denied(error),
+      );
     } catch (error) {
-      this.#options.requests.decided(this.#namespace(), "deny");
-      throw error;
-    }
-  }
-
-  async #decidedLater(deciding: Promise<Allowed>): Promise<Allowed> {
-    try {
-      const allowed = await deciding;
-      this.#options.requests.decided(this.#namespace(), "allow");
-      return allowed;
-    } catch (error) {
-      this.#options.requests.decided(this.#namespace(), "deny");
-      throw error;
+      return this.#denied(error);
     }
   }
 
@@ -94,6 +84,16 @@ export class Story extends WakeRecord {
     requests.ended(head.method, ended.status, this.#namespace(), durationMs / 1000);
     const wake = this.wakeEnded(this.#reason === "ClientGone" ? "clientLeft" : "refused");
     accessLog?.add({ head, ended, durationMs, reason: this.#reason, wake, trace: this.trace });
+  }
+
+  #allowed(allowed: Allowed): Allowed {
+    this.#options.requests.decided(this.#namespace(), "allow");
+    return allowed;
+  }
+
+  #denied(error: unknown): never {
+    this.#options.requests.decided(this.#namespace(), "deny");
+    throw error;
   }
 
   #namespace(): string {
