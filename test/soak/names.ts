@@ -1,5 +1,11 @@
 import type { Stored } from "../../api/meta.ts";
-import { type EndpointSlice, endpointSliceType, tcpFrontOf, tcpFrontSelector } from "../../api/tcp-front.ts";
+import {
+  addressesListedBy,
+  type EndpointSlice,
+  endpointSliceType,
+  tcpFrontOf,
+  tcpFrontSelector,
+} from "../../api/tcp-front.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { startInformer } from "../../kube/start-informer.ts";
 import { systemClock } from "../../lib/clock.ts";
@@ -31,7 +37,7 @@ export class Names implements AsyncDisposable {
   /** Where one of the activators stands for that port of a sandbox; undefined: its name leads nowhere. */
   route(sandbox: string, containerPort: number, random: SeededRandom): Route | undefined {
     const slice = this.#sliceOf(sandbox);
-    const hosts = slice ? hostsOf(slice) : [];
+    const hosts = slice ? addressesListedBy(slice) : [];
     const port = slice && portOf(slice, containerPort);
     return hosts.length === 0 || port === undefined ? undefined : { host: random.oneOf(hosts), port };
   }
@@ -39,7 +45,7 @@ export class Names implements AsyncDisposable {
   /** Whether a name leads to exactly these activators. */
   leadsTo(sandbox: string, hosts: readonly string[]): boolean {
     const slice = this.#sliceOf(sandbox);
-    return slice !== undefined && [...hostsOf(slice)].sort().join() === [...hosts].sort().join();
+    return slice !== undefined && [...addressesListedBy(slice)].sort().join() === [...hosts].sort().join();
   }
 
   get size(): number {
@@ -50,9 +56,6 @@ export class Names implements AsyncDisposable {
     return this.#informer.store.by("sandbox", sandbox)[0];
   }
 }
-
-const hostsOf = ({ endpoints }: EndpointSlice): readonly string[] =>
-  (endpoints ?? []).flatMap(({ addresses }) => addresses);
 
 function portOf(slice: EndpointSlice, containerPort: number): number | undefined {
   const name = tcpFrontOf(slice)?.ports.find((port) => port.containerPort === containerPort)?.name;
