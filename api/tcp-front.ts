@@ -50,6 +50,9 @@ export const tcpFrontSelector = `${managedByLabel}=${tcpFrontManager}`;
 /** Ports of activators that may stand for a port of a sandbox, both ends included; below the range of outgoing ports. */
 export const tcpFrontPorts = { first: 10_000, last: 31_999 } as const;
 
+/** How many milliseconds a port rests that nobody uses any more, unless the controller is told otherwise. */
+export const usualQuarantineMs = 600_000;
+
 /** What a slice says besides its ports: whose they are. JSON in `tcpFrontAnnotation`. */
 export interface TcpFront {
   readonly sandboxName: string;

@@ -1,4 +1,5 @@
 import { drainPortDefault } from "../api/drain-credentials.ts";
+import { usualQuarantineMs } from "../api/tcp-front.ts";
 import { usualLeaseTimes } from "../kube/leader-election.ts";
 import { flag } from "../lib/flags.ts";
 import { zapFlags } from "../lib/zap-flags.ts";
@@ -48,7 +49,10 @@ export const controllerFlags = {
     "how long nothing falls asleep after an activator has vanished, so that its clients can come back",
   ),
 
-  "tcp-front-quarantine": flag.duration(600_000, "how long a port by which a sandbox was reached is given to no other"),
+  "tcp-front-quarantine": flag.duration(
+    usualQuarantineMs,
+    "how long a port by which a sandbox was reached is given to no other",
+  ),
   "tcp-front-writes-per-second": flag.float(200, "EndpointSlices written per second, over all sandboxes, at most"),
 
   "sandbox-claim-concurrent-workers": flag.integer(50, "claims brought in line at the same time"),

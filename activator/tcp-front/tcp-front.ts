@@ -1,7 +1,13 @@
 import type { Socket } from "node:net";
 import type { ListeningAnswer, ListeningRequest } from "../../api/drain-protocol.ts";
 import type { Stored } from "../../api/meta.ts";
-import { addressesListedBy, type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../../api/tcp-front.ts";
+import {
+  addressesListedBy,
+  type EndpointSlice,
+  endpointSliceType,
+  tcpFrontSelector,
+  usualQuarantineMs,
+} from "../../api/tcp-front.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import type { Change, Informer } from "../../kube/informer.ts";
 import { startInformer } from "../../kube/start-informer.ts";
@@ -16,7 +22,7 @@ import { ourPortsNamedBy, type Standing, standingOf } from "./standings.ts";
 import { earlyPlace, TcpClient } from "./tcp-client.ts";
 import type { TcpFrontConfig } from "./tcp-front-config.ts";
 import type { TcpMetrics } from "./tcp-metrics.ts";
-import { restMs, VanishedPorts } from "./vanished-ports.ts";
+import { VanishedPorts } from "./vanished-ports.ts";
 
 export interface TcpFrontOptions extends TcpFrontConfig {
   /** What is above it is reset at once. */
@@ -117,7 +123,7 @@ export class TcpFront implements Running {
   #sliceChanged({ previous, current }: Change<EndpointSlice>): void {
     if (previous) {
       const resting = this.#vanished.note(previous, (port) => this.#naming(port));
-      if (resting.length > 0) this.#parts.clock.after(restMs, () => this.#settle(resting));
+      if (resting.length > 0) this.#parts.clock.after(usualQuarantineMs, () => this.#settle(resting));
       this.#settle(ourPortsNamedBy(previous));
     }
     if (current) this.#settle(ourPortsNamedBy(current));

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../../api/meta.ts";
-import type { EndpointSlice, TcpFront } from "../../api/tcp-front.ts";
+import { type EndpointSlice, type TcpFront, usualQuarantineMs } from "../../api/tcp-front.ts";
 import { FakeClock } from "../../lib/clock.ts";
 import { noon } from "../../test/support/builders.ts";
 import { aFrontSlice } from "../../test/support/tcp-front-lab.ts";
-import { restMs, VanishedPorts } from "./vanished-ports.ts";
+import { VanishedPorts } from "./vanished-ports.ts";
 
 const port = (activatorPort: number) => ({ name: "main", containerPort: 80, activatorPort });
 /** The slice of a sandbox, which is made anew with each creation time. */
@@ -32,7 +32,7 @@ describe("a port whose record has vanished", () => {
     expect(vanished.rests(asked(10_001))).toBe(true);
     expect(vanished.rests(asked(10_001, "u1"))).toBe(false);
     expect(vanished.rests(asked(10_002))).toBe(false);
-    await clock.advance(restMs);
+    await clock.advance(usualQuarantineMs);
     expect(vanished.rests(asked(10_001))).toBe(false);
   });
 
@@ -45,9 +45,9 @@ describe("a port whose record has vanished", () => {
       { activatorPort: 10_004, freedAt: "2026-01-01T13:00:00Z" },
     ];
     expect(vanished.note(saying({ freedAt, freedPorts }), nobody)).toEqual([10_001, 10_002, 10_004]);
-    await clock.advance(restMs / 2);
+    await clock.advance(usualQuarantineMs / 2);
     expect([10_001, 10_002, 10_004].map((each) => vanished.rests(asked(each)))).toEqual([false, false, true]);
-    await clock.advance(restMs / 2);
+    await clock.advance(usualQuarantineMs / 2);
     expect(vanished.rests(asked(10_004))).toBe(false);
   });
 

@@ -1,6 +1,6 @@
 import type { ListeningPort } from "../../api/drain-protocol.ts";
 import type { Stored } from "../../api/meta.ts";
-import { type EndpointSlice, olderFirst, tcpFrontOf } from "../../api/tcp-front.ts";
+import { type EndpointSlice, olderFirst, tcpFrontOf, usualQuarantineMs } from "../../api/tcp-front.ts";
 import type { Clock } from "../../lib/clock.ts";
 
 type Slice = Stored<EndpointSlice>;
@@ -10,9 +10,6 @@ interface Former {
   readonly sandboxUid: string;
   readonly untilMs: number;
 }
-
-/** As long as a controller lets a port rest that nobody uses any more, unless it is told otherwise. */
-export const restMs = 600_000;
 
 /**
  * Ports whose record went before its time: somebody deleted the slice, or its namespace, perhaps while no controller led. A client
@@ -55,7 +52,7 @@ export class VanishedPorts {
   /** A clock that was set back must not keep a port for ever. */
   #leftMs(freedAt: string | undefined): number {
     const restedMs = freedAt === undefined ? 0 : this.#clock.now().getTime() - Date.parse(freedAt);
-    return Math.min(restMs - restedMs, restMs);
+    return Math.min(usualQuarantineMs - restedMs, usualQuarantineMs);
   }
 }
 
