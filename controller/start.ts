@@ -125,84 +125,85 @@ interface World {
 }
 
 /** Everything that only a leader does, once it may begin. */
-function startWork(
-  config: ControllerConfig,
-  { client: anyClient, clock, log, registry, identity, tracer = noTracer }: ControllerParts,
-  { informers, extensions, activators, labelDomains }: World,
-  begin: Promise<unknown>,
-): Running {
-  const lanes = new CallLanes({ clock });
-  const client = lanes.atOnce(anyClient);
-  const slowClient = lanes.slowly(anyClient);
-  const lifecycleMetrics = new LifecycleMetrics(registry, clock);
-  const runtimeMetrics = createRuntimeMetrics(registry, clock);
-  const suspensionMetrics = new SuspensionMetrics(registry);
-  const traces = new Traces(tracer, log);
-  const tcpFrontMetrics = new TcpFrontMetrics(registry);
-  const reportingInstance = identity.slice(0, 128);
+function startWork(config: ControllerConfig, parts: ControllerParts, world: World, begin: Promise<unknown>): Running {
+  const tools = makeTools(parts);
   return startTask("the controllers", async (signal) => {
     const stopped = aborted(signal);
     await Promise.race([stopped, begin]);
     if (signal.aborted) return;
-    log.info("stores are filled; starting to work");
-    await using events = config.sandboxEvents
-      ? createEventRecorder({
-          client: slowClient,
-          clock,
-          log,
-          reportingController: "sandbox-controller",
-          reportingInstance,
-        })
-      : undefined;
-    await using sandboxes = startSandboxController({
-      client,
-      slowClient,
+    tools.log.info("stores are filled; starting to work");
+    await using kinds = startKinds(config, tools, world);
+    await Promise.race([stopped, kinds.failed]);
+  });
+}
+
+/** What the controllers of all kinds share. Its metrics are there before the work begins. */
+function makeTools({ client, clock, log, registry, identity, tracer = noTracer }: ControllerParts) {
+  const lanes = new CallLanes({ clock });
+  return {
+    client: lanes.atOnce(client),
+    slowClient: lanes.slowly(client),
+    clock,
+    log,
+    registry,
+    lifecycleMetrics: new LifecycleMetrics(registry, clock),
+    runtimeMetrics: createRuntimeMetrics(registry, clock),
+    suspensionMetrics: new SuspensionMetrics(registry),
+    traces: new Traces(tracer, log),
+    tcpFrontMetrics: new TcpFrontMetrics(registry),
+    reportingInstance: identity.slice(0, 128),
+  };
+}
+
+/** Starts the controllers of all kinds. The stores must be filled. */
+function startKinds(
+  config: ControllerConfig,
+  tools: ReturnType<typeof makeTools>,
+  { informers, extensions, activators, labelDomains }: World,
+): Running {
+  const stack = new AsyncDisposableStack();
+  const recorder = { ...tools, client: tools.slowClient, reportingController: "sandbox-controller" };
+  const events = config.sandboxEvents ? stack.use(createEventRecorder(recorder)) : undefined;
+  const sandboxes = stack.use(
+    startSandboxController({
+      ...tools,
       informers,
       events,
-      lifecycleMetrics,
-      runtimeMetrics,
-      traces,
-      clock,
-      log,
       workers: config.sandboxWorkers,
       clusterDomain: config.clusterDomain,
       writeBehindWindowMs: config.sandboxWriteBehindMs,
       activators,
-      suspensionMetrics,
-    });
-    await using extended =
-      config.extensions &&
-      extensions &&
+    }),
+  );
+  const extended =
+    config.extensions &&
+    extensions &&
+    stack.use(
       startExtensionControllers({
-        client,
-        slowClient,
-        clock,
-        log,
+        ...tools,
         config: config.extensions,
         informers: { ...extensions, sandboxes: informers.sandboxes, pods: informers.pods },
-        runtimeMetrics,
-        traces,
-        claimMetrics: new ClaimMetrics(registry, lifecycleMetrics),
+        claimMetrics: new ClaimMetrics(tools.registry, tools.lifecycleMetrics),
         labelDomains,
-        reportingInstance,
-      });
-    await using fronts =
-      activators &&
-      informers.slices &&
+      }),
+    );
+  const fronts =
+    activators &&
+    informers.slices &&
+    stack.use(
       startTcpFrontController({
-        client,
-        clock,
-        log,
+        ...tools,
         informers: { ...informers, slices: informers.slices },
         activators,
         settings: config.tcpFronts,
         events,
-        metrics: tcpFrontMetrics,
-        runtimeMetrics,
-      });
-    const parts = [sandboxes, ...(extended ? [extended] : []), ...(fronts ? [fronts] : [])];
-    await Promise.race([stopped, ...parts.map(({ failed }) => failed)]);
-  });
+        metrics: tools.tcpFrontMetrics,
+      }),
+    );
+  return {
+    failed: firstFailure(sandboxes, extended, fronts),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
 }
 
 /** What is known of the activators, and where it comes from; undefined where there are none. */
