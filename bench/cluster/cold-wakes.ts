@@ -4,12 +4,12 @@ import { sandboxType } from "../../api/sandbox.ts";
 import { release } from "../../cluster/install-chart.ts";
 import { findWake } from "../../cluster/wake-log.ts";
 import { systemClock } from "../../lib/clock.ts";
+import { watchFor } from "../sightings.ts";
 import { spreadOf, spreadTable } from "../statistics.ts";
 import { askInfo, putToSleep } from "../wake/our-client.ts";
 import type { WakeTarget } from "../wake/with-k6.ts";
 import { type ContainerStarts, followContainerStarts } from "./container-starts.ts";
 import type { Segment } from "./picture.ts";
-import { watchFor } from "./sightings.ts";
 import type { World } from "./world.ts";
 
 /** The moments of one wake, in the order in which they happen: milliseconds since the request was sent. */

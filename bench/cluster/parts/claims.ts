@@ -4,12 +4,12 @@ import { sandboxTemplateType } from "../../../api/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../../../api/sandbox-warm-pool.ts";
 import { waitUntil } from "../../../cluster/wait.ts";
 import { systemClock } from "../../../lib/clock.ts";
-import { cpuSeconds } from "../../proxy/process-cost.ts";
+import { cpuSeconds } from "../../../programs/process-cost.ts";
+import { watchFor } from "../../sightings.ts";
 import { type Spread, spreadOf, spreadTable } from "../../statistics.ts";
 import { callsTable, countCalls } from "../api-calls.ts";
 import { leadingController } from "../installed-programs.ts";
 import { claimNamed, is, poolNamed, templateNamed } from "../objects.ts";
-import { watchFor } from "../sightings.ts";
 import type { World } from "../world.ts";
 
 const poolSize = 300;

@@ -1,10 +1,10 @@
 import { Agent, request } from "undici";
 import { sandboxType } from "../../../api/sandbox.ts";
 import { systemClock } from "../../../lib/clock.ts";
+import { inParallel } from "../../in-parallel.ts";
+import { watchFor } from "../../sightings.ts";
 import { spreadOf, spreadTable } from "../../statistics.ts";
-import { inParallel } from "../in-parallel.ts";
 import { is, sandboxNamed } from "../objects.ts";
-import { watchFor } from "../sightings.ts";
 import type { World } from "../world.ts";
 
 const objects = 5_000;

@@ -2,12 +2,12 @@ import { sandboxType } from "../../../api/sandbox.ts";
 import { release } from "../../../cluster/install-chart.ts";
 import type { KubeClient } from "../../../kube/client.ts";
 import { systemClock } from "../../../lib/clock.ts";
-import { cpuSeconds, residentBytes } from "../../proxy/process-cost.ts";
+import { cpuSeconds, residentBytes } from "../../../programs/process-cost.ts";
+import { inParallel } from "../../in-parallel.ts";
+import { watchFor } from "../../sightings.ts";
 import { countCalls } from "../api-calls.ts";
-import { inParallel } from "../in-parallel.ts";
 import { type App, leadingController, programsOf } from "../installed-programs.ts";
 import { is, sandboxNamed } from "../objects.ts";
-import { watchFor } from "../sightings.ts";
 import type { World } from "../world.ts";
 
 const sizes = [100, 1_000, 10_000] as const;

@@ -1,11 +1,11 @@
 import { podType } from "../../../api/core.ts";
 import { sandboxType } from "../../../api/sandbox.ts";
 import { systemClock } from "../../../lib/clock.ts";
+import { inParallel } from "../../in-parallel.ts";
+import { watchFor } from "../../sightings.ts";
 import { spreadOf, spreadTable } from "../../statistics.ts";
 import { callsTable, countCalls } from "../api-calls.ts";
-import { inParallel } from "../in-parallel.ts";
 import { is, isPodReady, sandboxNamed } from "../objects.ts";
-import { watchFor } from "../sightings.ts";
 import type { World } from "../world.ts";
 
 const single = 200;

@@ -1,7 +1,7 @@
-import type { KubeObject, Stored } from "../../api/meta.ts";
-import type { ResourceType } from "../../api/resource-type.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { systemClock } from "../../lib/clock.ts";
+import type { KubeObject, Stored } from "../api/meta.ts";
+import type { ResourceType } from "../api/resource-type.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { systemClock } from "../lib/clock.ts";
 
 /** When, on this process's monotonic clock, each object of a namespace was first seen in each state. */
 export interface Sightings<State extends string> extends AsyncDisposable {

@@ -1,0 +1,12 @@
+import { systemClock } from "../lib/clock.ts";
+
+const longestMs = 300_000;
+
+/** Looks until the state is reached, with pauses of `everyMs`; rejects with the question's own words after five minutes. */
+export async function until(reached: () => boolean | Promise<boolean>, everyMs = 50): Promise<void> {
+  const endMs = systemClock.ticksMs() + longestMs;
+  while (!(await reached())) {
+    if (systemClock.ticksMs() > endMs) throw new Error(`not reached within ${longestMs} ms: ${reached}`);
+    await systemClock.sleep(everyMs);
+  }
+}
