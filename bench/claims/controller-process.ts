@@ -1,9 +1,8 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../lib/clock.ts";
+import { ChildProgram } from "../../programs/child-program.ts";
+import { writeKubeconfig } from "../../programs/kubeconfig.ts";
 
 export interface ControllerProcess extends AsyncDisposable {
   readonly pid: number;
@@ -19,30 +18,20 @@ const metricsUrl = `http://127.0.0.1:${metricsPort}`;
 
 /** Starts the controller with all its kinds on an API server, as a process of its own. */
 export async function startControllerProcess(server: string): Promise<ControllerProcess> {
+  await using stack = new AsyncDisposableStack();
   const directory = mkdtempSync(join(tmpdir(), "rouse-claims-"));
-  const kubeconfig = join(directory, "kubeconfig");
-  const context = { name: "bench", context: { cluster: "bench", user: "bench" } };
-  const named = { clusters: [{ name: "bench", cluster: { server } }], users: [{ name: "bench", user: {} }] };
-  const config = { apiVersion: "v1", kind: "Config", ...named, contexts: [context], "current-context": "bench" };
-  writeFileSync(kubeconfig, JSON.stringify(config));
-  const main = join(import.meta.dirname, "..", "..", "controller", "main.ts");
+  stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   const flags = [
-    ...[`--kubeconfig=${kubeconfig}`, "--extensions", "--leader-elect=false", "--enable-webhook=false"],
+    ...[`--kubeconfig=${writeKubeconfig(directory, server)}`, "--extensions", "--leader-elect=false"],
     ...[`--metrics-bind-address=127.0.0.1:${metricsPort}`, `--health-probe-bind-address=127.0.0.1:${healthPort}`],
-    ...["--enable-pprof", "--zap-log-level=error"],
+    ...["--enable-webhook=false", "--enable-pprof", "--zap-log-level=error"],
   ];
-  const child = spawn(process.execPath, [main, ...flags], { stdio: ["ignore", "ignore", "inherit"] });
-  const isUp = () =>
-    fetch(`http://127.0.0.1:${healthPort}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  while (!(await isUp())) {
-    if (child.exitCode !== null) throw new Error("the controller did not start");
-    await systemClock.sleep(100);
-  }
+  const tell = (line: string) => void process.stderr.write(`${line}\n`);
+  const controller = stack.use(new ChildProgram("controller/main.ts", flags, tell));
+  await controller.untilServes(`http://127.0.0.1:${healthPort}/readyz`);
+  const started = stack.move();
   return {
-    pid: child.pid ?? 0,
+    pid: controller.pid,
     async rounds() {
       const text = await (await fetch(`${metricsUrl}/metrics`)).text();
       const counts = new Map<string, number>();
@@ -57,11 +46,6 @@ export async function startControllerProcess(server: string): Promise<Controller
       const answer = await fetch(`${metricsUrl}/debug/pprof/profile?seconds=${Math.ceil(seconds)}`);
       writeFileSync(file, await answer.text());
     },
-    async [Symbol.asyncDispose]() {
-      const gone = once(child, "exit");
-      child.kill("SIGTERM");
-      await gone;
-      rmSync(directory, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }

@@ -12,11 +12,12 @@ import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
 import { startMemoryApiServer } from "../../kube/memory/start-memory-api-server.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
+import { cpuSeconds } from "../../programs/process-cost.ts";
 import { callsTable } from "../cluster/api-calls.ts";
 import { claimNamed, is, poolNamed, sandboxNamed, templateNamed } from "../cluster/objects.ts";
-import { watchFor } from "../cluster/sightings.ts";
-import { cpuSeconds } from "../proxy/process-cost.ts";
+import { watchFor } from "../sightings.ts";
 import { spreadOf, spreadTable } from "../statistics.ts";
+import { until } from "../until.ts";
 import { startControllerProcess } from "./controller-process.ts";
 import { countRequests } from "./count-requests.ts";
 import { startNodes } from "./nodes.ts";
@@ -115,9 +116,8 @@ async function measured(what: string, count: number, work: () => Promise<readonl
 /** The members are counted: what the pool says of them may be old. */
 async function untilFull(client: KubeClient): Promise<void> {
   const isMember = (sandbox: Stored<Sandbox>) => controllerOf(sandbox)?.kind === sandboxWarmPoolType.kind;
-  const isFull = async () => {
+  await until(async () => {
     const { items } = await client.list(sandboxType, { namespace });
     return items.filter(isMember).filter(is("Ready")).length === poolSize;
-  };
-  while (!(await isFull())) await systemClock.sleep(100);
+  });
 }

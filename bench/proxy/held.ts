@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { residentBytes } from "../../programs/process-cost.ts";
 import { runLoad } from "./load.ts";
 import { ports } from "./ports.ts";
-import { residentBytes } from "./process-cost.ts";
 import { holdCrowd } from "./raw-client-process.ts";
 import type { Running } from "./subjects.ts";
 

@@ -4,6 +4,7 @@ import { openSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { writeKubeconfig } from "../../programs/kubeconfig.ts";
 import { haproxy, nginxBackend, nginxProxy } from "./configurations.ts";
 import { ports } from "./ports.ts";
 
@@ -62,14 +63,8 @@ export async function startWorld(): Promise<Running & { readonly url: string }> 
 }
 
 function startActivator({ directory, api }: Surroundings, tree: string): Promise<Running> {
-  const cluster = { name: "bench", cluster: { server: api } };
-  const context = { name: "bench", context: { cluster: "bench", user: "bench" } };
-  const users = [{ name: "bench", user: {} }];
-  const kubeconfig = join(directory, "kubeconfig");
-  const config = { apiVersion: "v1", kind: "Config", clusters: [cluster], contexts: [context], users };
-  writeFileSync(kubeconfig, JSON.stringify({ ...config, "current-context": "bench" }));
   const flags = [
-    `--kubeconfig=${kubeconfig}`,
+    `--kubeconfig=${writeKubeconfig(directory, api)}`,
     `--http-bind-address=127.0.0.1:${ports.proxy}`,
     `--health-probe-bind-address=127.0.0.1:${ports.ops}`,
     ...["--metrics-bind-address=", "--authz-mode=allow-all", "--allow-loopback-pod-ip", "--max-idle-upstream=64"],

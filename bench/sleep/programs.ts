@@ -1,10 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { cpuSeconds, residentBytes } from "../proxy/process-cost.ts";
-
-const root = join(import.meta.dirname, "..", "..");
+import { ChildProgram } from "../../programs/child-program.ts";
+import { cpuSeconds, residentBytes } from "../../programs/process-cost.ts";
 
 /** One of our programs as a process of its own, with what it costs. */
 export interface Program extends AsyncDisposable {
@@ -21,36 +16,19 @@ export async function startProgram(
   flags: readonly string[],
   metricsUrl?: string,
 ): Promise<Program> {
-  const child = spawn(process.execPath, [join(root, main, "main.ts"), ...flags], { stdio: ["ignore", "pipe", "pipe"] });
-  const started = await untilStarted(child, main);
+  await using stack = new AsyncDisposableStack();
+  const program = stack.use(new ChildProgram(`${main}/main.ts`, flags));
+  const started = await program.started;
   const metrics = metricsUrl ?? `${String(started["metrics"])}/metrics`;
-  const { pid = 0 } = child;
+  const running = stack.move();
   return {
-    cpuSeconds: () => cpuSeconds(pid),
-    residentBytes: () => residentBytes(pid),
+    cpuSeconds: () => cpuSeconds(program.pid),
+    residentBytes: () => residentBytes(program.pid),
     async apiCalls() {
       const page = await (await fetch(metrics)).text();
       const counts = page.matchAll(/^rest_client_requests_total\{.*\} (\d+)$/gm);
       return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
     },
-    async [Symbol.asyncDispose]() {
-      const exited = once(child, "exit");
-      child.kill("SIGKILL");
-      await exited;
-    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
-}
-
-function untilStarted(child: ChildProcess, main: string): Promise<Readonly<Record<string, unknown>>> {
-  const lines: string[] = [];
-  return new Promise((resolve, reject) => {
-    for (const input of [child.stdout, child.stderr]) {
-      if (!input) continue;
-      createInterface({ input }).on("line", (line) => {
-        if (lines.length < 30) lines.push(line);
-        if (line.includes('"msg":"started"')) resolve(JSON.parse(line));
-      });
-    }
-    child.once("exit", () => reject(new Error(`the ${main} ended:\n${lines.join("\n")}`)));
-  });
 }

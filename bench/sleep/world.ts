@@ -1,18 +1,22 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { podType, secretType } from "../../api/core.ts";
-import { drainPortDefault, drainSecretKeys, drainSecretName } from "../../api/drain-credentials.ts";
+import { podType } from "../../api/core.ts";
+import { drainPortDefault } from "../../api/drain-credentials.ts";
+import type { Stored } from "../../api/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { startDrainCertificates } from "../../controller/suspension/drain-certificates.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { connectionFor } from "../../kube/connection.ts";
 import { createKubeClient } from "../../kube/http-client.ts";
 import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
 import { startMemoryApiServer } from "../../kube/memory/start-memory-api-server.ts";
-import { startInformer } from "../../kube/start-informer.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
+import { writeDrainFiles } from "../../programs/drain-files.ts";
+import { writeKubeconfig } from "../../programs/kubeconfig.ts";
+import { is } from "../cluster/objects.ts";
+import { inParallel } from "../in-parallel.ts";
+import { watchFor } from "../sightings.ts";
 import { type InstantNode, startInstantNode } from "./instant-node.ts";
 import { type Program, startProgram } from "./programs.ts";
 
@@ -43,7 +47,7 @@ export async function openSleepWorld(): Promise<SleepWorld> {
   const client = stack.use(createKubeClient(connectionFor({ server: api.url }), { userAgent: "rouse-bench" }));
   const node = stack.use(await startInstantNode(client, home));
   const kubeconfig = writeKubeconfig(directory, api.url);
-  const drainFiles = await writeDrainFiles(client, directory);
+  const drainFiles = await writeDrainFiles({ client, namespace: system, directory });
   const controller = stack.use(
     await startProgram("controller", [
       ...[`--kubeconfig=${kubeconfig}`, "--enable-webhook=false", `--leader-election-namespace=${system}`],
@@ -98,51 +102,19 @@ async function startActivator(
 const atOnce = 32;
 
 async function create(client: KubeClient, names: readonly string[], inactivityTimeoutSeconds: number): Promise<void> {
-  const ready = new Set<string>();
-  await using informer = startInformer<Sandbox>({ ...parts, client, type: sandboxType, namespace: home, indexes: {} });
-  informer.onChange(({ current }) => {
-    const isReady = current?.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True");
-    if (current && isReady) ready.add(current.metadata.name);
-  });
+  const wanted = new Set(names);
+  const ready = (sandbox: Stored<Sandbox>) => wanted.has(sandbox.metadata.name) && is("Ready")(sandbox);
+  await using sandboxes = await watchFor(client, sandboxType, home, { ready });
   const container = { name: "main", image: "program", ports: [{ containerPort: 8_888 }] };
-  for (let from = 0; from < names.length; from += atOnce) {
-    const lot = names.slice(from, from + atOnce).map((name) =>
-      client.create(sandboxType, {
-        ...{ apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox" },
-        metadata: { namespace: home, name },
-        spec: {
-          podTemplate: { spec: { containers: [container], nodeName: "bench" } },
-          autoSuspension: { inactivityTimeoutSeconds },
-        },
-      }),
-    );
-    await Promise.all(lot);
-  }
-  while (names.some((name) => !ready.has(name))) await systemClock.sleep(50);
-}
-
-function writeKubeconfig(directory: string, server: string): string {
-  const kubeconfig = join(directory, "kubeconfig");
-  const context = { name: "bench", context: { cluster: "bench", user: "bench" } };
-  const named = { clusters: [{ name: "bench", cluster: { server } }], users: [{ name: "bench", user: {} }] };
-  const config = { apiVersion: "v1", kind: "Config", ...named, contexts: [context], "current-context": "bench" };
-  writeFileSync(kubeconfig, JSON.stringify(config));
-  return kubeconfig;
-}
-
-/** The certificates that the controller makes, where an activator mounts them. */
-async function writeDrainFiles(client: KubeClient, directory: string): Promise<readonly string[]> {
-  await using _made = await startDrainCertificates({ ...parts, client, namespace: system });
-  const { data = {} } = await client.get(secretType, { namespace: system, name: drainSecretName });
-  const { activatorCertificate, activatorKey, authorities } = drainSecretKeys;
-  const files = {
-    "drain-tls-cert-file": activatorCertificate,
-    "drain-tls-key-file": activatorKey,
-    "drain-client-ca-file": authorities,
-  };
-  return Object.entries(files).map(([flag, key]) => {
-    const path = join(directory, key);
-    writeFileSync(path, Buffer.from(data[key] ?? "", "base64"));
-    return `--${flag}=${path}`;
-  });
+  await inParallel(names, atOnce, (name) =>
+    client.create(sandboxType, {
+      ...{ apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox" },
+      metadata: { namespace: home, name },
+      spec: {
+        podTemplate: { spec: { containers: [container], nodeName: "bench" } },
+        autoSuspension: { inactivityTimeoutSeconds },
+      },
+    }),
+  );
+  await sandboxes.untilSeen("ready", names.length);
 }

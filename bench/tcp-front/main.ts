@@ -1,8 +1,7 @@
 // `npm run bench:tcp`: what ports of sandboxes and connections that wait on them weigh, how fast those are let go, and how
 // evenly over their sandboxes.
-import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,8 +14,11 @@ import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
 import { startMemoryApiServer } from "../../kube/memory/start-memory-api-server.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { silentLogger } from "../../lib/log.ts";
-import { residentBytes } from "../proxy/process-cost.ts";
+import { ChildProgram } from "../../programs/child-program.ts";
+import { writeKubeconfig } from "../../programs/kubeconfig.ts";
+import { residentBytes } from "../../programs/process-cost.ts";
 import { spreadOf, spreadTable } from "../statistics.ts";
+import { until } from "../until.ts";
 import { containerPort, makeSandboxes, makeSlices, type Pair } from "./world.ts";
 
 const { values } = parseArgs({
@@ -70,8 +72,11 @@ async function confirmAll(pairs: readonly Pair[]): Promise<readonly Pair[]> {
   const confirmed: Pair[] = [];
   for (let from = 0; from < pairs.length; from += listeningPortsLimit) {
     const ports = pairs.slice(from, from + listeningPortsLimit);
-    let answered = await ask(ports);
-    while (answered.length < ports.length * 0.99) answered = await ask(ports);
+    let answered: readonly Pair[] = [];
+    await until(async () => {
+      answered = await ask(ports);
+      return answered.length >= ports.length * 0.99;
+    }, 0);
     confirmed.push(...answered);
   }
   return confirmed;
@@ -98,7 +103,7 @@ async function holdAndRelease(pairs: readonly Pair[], pid: number): Promise<void
     socket.on("error", () => {});
     if (n % 256 === 0) await delay(5);
   }
-  while (Number(await metric("rouse_activator_held_requests")) < connections) await delay(50);
+  await until(async () => Number(await metric("rouse_activator_held_requests")) >= connections);
   await settled(pid);
   const heldBytes = (residentBytes(pid) - beforeBytes) / connections;
   const server = createServer((socket) => void socket.on("error", () => {}).write("hello\n"));
@@ -121,9 +126,13 @@ async function holdAndRelease(pairs: readonly Pair[], pid: number): Promise<void
 
 /** Waits until the process no longer grows or shrinks by much. */
 async function settled(pid: number): Promise<void> {
-  for (let beforeBytes = 0; Math.abs(residentBytes(pid) - beforeBytes) > 524_288; await delay(1_500)) {
-    beforeBytes = residentBytes(pid);
-  }
+  let beforeBytes = 0;
+  await until(async () => {
+    const bytes = residentBytes(pid);
+    const changedBytes = Math.abs(bytes - beforeBytes);
+    beforeBytes = bytes;
+    return changedBytes <= 524_288;
+  }, 1_500);
 }
 
 async function metric(name: string): Promise<string> {
@@ -136,38 +145,15 @@ async function metric(name: string): Promise<string> {
   );
 }
 
-async function startActivator(server: string): Promise<AsyncDisposable & { readonly pid: number }> {
-  const context = { name: "bench", context: { cluster: "bench", user: "bench" } };
-  const kubeconfig = join(directory, "kubeconfig");
-  const named = { clusters: [{ name: "bench", cluster: { server } }], users: [{ name: "bench", user: {} }] };
-  const config = { apiVersion: "v1", kind: "Config", ...named, contexts: [context], "current-context": "bench" };
-  writeFileSync(kubeconfig, JSON.stringify(config));
-  const child: ChildProcess = spawn(
-    process.execPath,
-    [
-      join(import.meta.dirname, "..", "..", "activator", "main.ts"),
-      ...[`--kubeconfig=${kubeconfig}`, "--http-bind-address=127.0.0.1:0", "--metrics-bind-address="],
-      ...[`--health-probe-bind-address=127.0.0.1:${opsPort}`, "--authz-mode=allow-all", "--allow-loopback-pod-ip"],
-      ...[`--drain-bind-address=127.0.0.1:${drainPort}`, `--tcp-front-bind-address=${frontHost}`, "--log-level=error"],
-      ...["--held-max-total=50000", "--held-max-per-namespace=50000", "--held-max-per-sandbox=50000"],
-    ],
-    { stdio: ["ignore", "ignore", "inherit"] },
-  );
-  const isReady = () =>
-    fetch(`http://127.0.0.1:${opsPort}/readyz`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  while (!(await isReady())) {
-    if (child.exitCode !== null) throw new Error("the activator did not start");
-    await delay(100);
-  }
-  return {
-    pid: child.pid ?? 0,
-    async [Symbol.asyncDispose]() {
-      const gone = once(child, "exit");
-      child.kill("SIGKILL");
-      await gone;
-    },
-  };
+async function startActivator(server: string): Promise<ChildProgram> {
+  const flags = [
+    ...[`--kubeconfig=${writeKubeconfig(directory, server)}`, "--http-bind-address=127.0.0.1:0"],
+    ...["--metrics-bind-address=", `--health-probe-bind-address=127.0.0.1:${opsPort}`, "--log-level=error"],
+    ...["--authz-mode=allow-all", "--allow-loopback-pod-ip"],
+    ...[`--drain-bind-address=127.0.0.1:${drainPort}`, `--tcp-front-bind-address=${frontHost}`],
+    ...["--held-max-total=50000", "--held-max-per-namespace=50000", "--held-max-per-sandbox=50000"],
+  ];
+  const activator = new ChildProgram("activator/main.ts", flags, (line) => void process.stderr.write(`${line}\n`));
+  await activator.untilServes(`http://127.0.0.1:${opsPort}/readyz`);
+  return activator;
 }

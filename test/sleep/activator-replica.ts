@@ -1,11 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { podType } from "../../api/core.ts";
 import { drainPortDefault } from "../../api/drain-credentials.ts";
 import type { ContainerStatus, PodStatus } from "../../api/pod.ts";
 import type { KubeClient } from "../../kube/client.ts";
+import { ChildProgram } from "../../programs/child-program.ts";
 import { nextLoopbackAddress } from "./addresses.ts";
 import type { ApiGate } from "./api-gate.ts";
-import { ChildProgram } from "./child-program.ts";
 
 export interface ReplicaOptions {
   readonly client: KubeClient;
@@ -106,13 +105,8 @@ export class ActivatorReplica {
   }
 
   /** Resolves once it says that it is ready. */
-  async untilReady(): Promise<void> {
-    for (const { program } = this; program.runs; ) {
-      const answer = await fetch(`http://${this.host}:${opsPort}/readyz`).catch(() => undefined);
-      if (answer?.ok) return;
-      await delay(50);
-    }
-    throw new Error(`${this.name} ended:\n${this.program.lines.join("\n")}`);
+  untilReady(): Promise<void> {
+    return this.program.untilServes(`http://${this.host}:${opsPort}/readyz`);
   }
 
   async metrics(): Promise<string> {

@@ -1,5 +1,5 @@
+import { ChildProgram } from "../../programs/child-program.ts";
 import type { ApiGate } from "./api-gate.ts";
-import { ChildProgram } from "./child-program.ts";
 
 export interface ControllerReplicaOptions {
   readonly namespace: string;

@@ -1,15 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { leaseType, secretType } from "../../api/core.ts";
-import { drainSecretKeys, drainSecretName } from "../../api/drain-credentials.ts";
+import { leaseType } from "../../api/core.ts";
 import type { Stored } from "../../api/meta.ts";
 import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/sandbox.ts";
 import { isCarriedOut } from "../../api/suspension.ts";
-import { startDrainCertificates } from "../../controller/suspension/drain-certificates.ts";
 import type { KubeClient } from "../../kube/client.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { writeDrainFiles } from "../../programs/drain-files.ts";
+import { writeKubeconfig } from "../../programs/kubeconfig.ts";
 import { eventually } from "../support/eventually.ts";
 import { type MemoryApi, openMemoryApi } from "../support/memory-api.ts";
 import { ActivatorReplica } from "./activator-replica.ts";
@@ -82,7 +80,7 @@ export class TestBed implements AsyncDisposable {
         ...(options.podTimes && { times: options.podTimes }),
       }),
     );
-    const drainFiles = await writeDrainFiles(api.client, directory);
+    const drainFiles = await writeDrainFiles({ client: api.client, namespace: system, directory });
     const bed = new TestBed({ api, node, directory }, drainFiles, options, stack.move());
     await Promise.all([
       ...Array.from({ length: options.controllers ?? 1 }, () => bed.startController()),
@@ -176,17 +174,7 @@ export class TestBed implements AsyncDisposable {
     this.#made += 1;
     const name = `program-${this.#made}`;
     const gate = this.#stack.use(await new ApiGate(this.api.url).start());
-    const kubeconfig = join(this.#directory, `${name}.kubeconfig`);
-    const context = { name: "bed", context: { cluster: "bed", user: "bed" } };
-    const config = {
-      apiVersion: "v1",
-      kind: "Config",
-      clusters: [{ name: "bed", cluster: { server: gate.url } }],
-      users: [{ name: "bed", user: {} }],
-      contexts: [context],
-      "current-context": "bed",
-    };
-    writeFileSync(kubeconfig, JSON.stringify(config));
+    const kubeconfig = writeKubeconfig(this.#directory, gate.url, `${name}.kubeconfig`);
     return { gate, kubeconfig, name };
   }
 
@@ -194,23 +182,4 @@ export class TestBed implements AsyncDisposable {
     const { items } = await this.client.list(leaseType, { namespace: system });
     return items.find(({ metadata }) => metadata.name === leaseName)?.spec?.holderIdentity;
   }
-}
-
-/** Has the certificates made, as the first controller would, and puts them where activators mount them. */
-async function writeDrainFiles(client: KubeClient, directory: string): Promise<readonly string[]> {
-  await using _made = await startDrainCertificates({
-    ...{ client, clock: systemClock, log: silentLogger, namespace: system },
-  });
-  const { data = {} } = await client.get(secretType, { namespace: system, name: drainSecretName });
-  const { activatorCertificate, activatorKey, authorities } = drainSecretKeys;
-  const files = {
-    "drain-tls-cert-file": activatorCertificate,
-    "drain-tls-key-file": activatorKey,
-    "drain-client-ca-file": authorities,
-  };
-  return Object.entries(files).map(([flag, key]) => {
-    const path = join(directory, key);
-    writeFileSync(path, Buffer.from(data[key] ?? "", "base64"));
-    return `--${flag}=${path}`;
-  });
 }

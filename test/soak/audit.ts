@@ -1,7 +1,8 @@
 import { podType } from "../../api/core.ts";
 import { sandboxType } from "../../api/sandbox.ts";
 import { isCarriedOut, sealOf } from "../../api/suspension.ts";
-import type { ChildProgram } from "../sleep/child-program.ts";
+import type { ChildProgram } from "../../programs/child-program.ts";
+import { openDescriptors, residentBytes } from "../../programs/process-cost.ts";
 import { home, type TestBed } from "../sleep/test-bed.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Findings } from "./findings.ts";
@@ -69,7 +70,11 @@ export function usageOf(bed: TestBed): readonly Usage[] {
     ...bed.controllers.map(({ program }, index) => [`controller ${index}`, program] as const),
     ...bed.activators.map(({ name, program }) => [name, program] as const),
   ];
-  return programs.map(([name, program]) => ({ name, pid: program.pid, ...program.usage() }));
+  return programs.map(([name, { pid }]) => ({
+    ...{ name, pid },
+    residentBytes: residentBytes(pid),
+    descriptors: openDescriptors(pid),
+  }));
 }
 
 /** Heaps breathe; a leak of something for each request shows as more than this over thousands of them. */

@@ -1,7 +1,8 @@
 // What it takes to run one of our programs as a process, and to see what it loads.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { writeKubeconfig } from "../../programs/kubeconfig.ts";
 import type { MemoryApi } from "./memory-api.ts";
 
 /** Told to Node before the program: it says of every file that it is loaded. */
@@ -21,10 +22,5 @@ export const packagesIn = (said: string): ReadonlySet<string | undefined> =>
 /** The path of a kubeconfig for an API server in memory. */
 export async function kubeconfigFor({ url }: MemoryApi) {
   const folder = await mkdtemp(join(tmpdir(), "rouse-program-"));
-  const kubeconfig = join(folder, "kubeconfig");
-  const clusters = [{ name: "a", cluster: { server: url } }];
-  const contexts = [{ name: "a", context: { cluster: "a", user: "a" } }];
-  const users = [{ name: "a", user: {} }];
-  await writeFile(kubeconfig, JSON.stringify({ clusters, contexts, users, "current-context": "a" }));
-  return { kubeconfig, [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
+  return { kubeconfig: writeKubeconfig(folder, url), [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
 }

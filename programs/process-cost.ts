@@ -28,6 +28,9 @@ export function residentBytes(pid: number): number {
   return Number(line?.[1] ?? 0) * 1024;
 }
 
+/** How many files, sockets and the like a process has open. */
+export const openDescriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
+
 function treeOf(pid: number): readonly number[] {
   const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
   const children = all.map(Number).filter((each) => Number(statOf(each)[1]) === pid);
