@@ -12,3 +12,10 @@ export async function listen(server: Server, { host, port }: BindAddress): Promi
   await once(server, "listening");
   return server.address() as AddressInfo;
 }
+
+/** Rejects when the server fails after it has begun to listen; never resolves. Nobody has to listen to it. */
+export function failureOf(server: Server): Promise<never> {
+  const failed = new Promise<never>((_, reject) => server.once("error", reject));
+  failed.catch(() => {}); // whoever does not race it must not be killed by it
+  return failed;
+}

@@ -5,7 +5,7 @@ import type { SecureVersion } from "node:tls";
 import type { BindAddress } from "./bind-address.ts";
 import { keepShowing, type ShownCertificates, secretsOf } from "./certificate-source.ts";
 import type { Running } from "./lifecycle.ts";
-import { listen } from "./listen.ts";
+import { failureOf, listen } from "./listen.ts";
 import type { Logger } from "./log.ts";
 
 export interface Page {
@@ -56,10 +56,8 @@ export async function startPageServer(options: PageServerOptions): Promise<PageS
   const where = await listen(server, address).catch((cause: Error) => {
     throw new Error(`cannot serve ${name} on ${host ?? ""}:${port}: ${cause.message}`, { cause });
   });
-  const failed = new Promise<never>((_, reject) => server.once("error", reject));
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
-    failed,
+    failed: failureOf(server),
     url: urlOf(where, tls ? "https" : "http"),
     async [Symbol.asyncDispose]() {
       following?.[Symbol.dispose]();

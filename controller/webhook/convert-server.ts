@@ -6,7 +6,7 @@ import type { ConvertibleKind } from "../../api/conversion/convert.ts";
 import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificate-source.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Running } from "../../lib/lifecycle.ts";
-import { listen } from "../../lib/listen.ts";
+import { failureOf, listen } from "../../lib/listen.ts";
 import type { Logger } from "../../lib/log.ts";
 import { BodyBudget, BodyRefused } from "./body-budget.ts";
 import { IgnoredStates } from "./ignored-states.ts";
@@ -71,10 +71,8 @@ export async function startConvertServer({
   const where = await listen(server, { host: undefined, port }).catch((cause: Error) => {
     throw new Error(`cannot serve the conversion webhook on :${port}: ${cause.message}`, { cause });
   });
-  const failed = new Promise<never>((_, reject) => server.once("error", reject));
-  failed.catch(() => {}); // whoever does not race it must not be killed by it
   return {
-    failed,
+    failed: failureOf(server),
     port: where.port,
     async [Symbol.asyncDispose]() {
       following[Symbol.dispose]();
