@@ -19,8 +19,9 @@ interface Delayed {
 }
 
 /**
- * Hands out each key to one worker at a time, oldest first, and those that may wait after the others. A key added while a worker holds it is handed out once
- * more afterwards, however many times it was added. It holds keys, never events: whoever takes one looks at the world.
+ * Hands out each key to one worker at a time, oldest first, and those that may wait after the others. A key added while
+ * a worker holds it is handed out once more afterwards, however many times it was added. It holds keys, never events:
+ * whoever takes one looks at the world.
  */
 export class KeyedQueue {
   readonly #clock: Clock;

@@ -11,8 +11,8 @@ export const namesCollector = (environment: Environment) =>
   collectorVariables.find((name) => environment[name]?.trim());
 
 /**
- * Where `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` says that the collector is, or else `OTEL_EXPORTER_OTLP_ENDPOINT`. With a scheme, `http:` is without encryption; without
- * one, `OTEL_EXPORTER_OTLP_INSECURE` says it.
+ * Where `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` says that the collector is, or else `OTEL_EXPORTER_OTLP_ENDPOINT`. With a
+ * scheme, `http:` is without encryption; without one, `OTEL_EXPORTER_OTLP_INSECURE` says it.
  *
  * @throws Error when it is no address.
  */
