@@ -38,6 +38,14 @@ const helm = (version: string, kubernetesMinor: string) => {
 const kubernetesProgram = (command: string, version = "v1.36.3", module = "kubernetes") =>
   ({ module, package: `k8s.io/kubernetes/cmd/${command}`, linkerFlags: kubernetes(version) }) satisfies Tool;
 
+/** The existing controller of the ecosystem, which ours is compared with and takes over from. */
+const agentSandbox = (version: string, module: string) =>
+  ({
+    module,
+    package: "sigs.k8s.io/agent-sandbox/cmd/agent-sandbox-controller",
+    linkerFlags: `-s -w -X sigs.k8s.io/agent-sandbox/internal/version.gitVersion=${version}`,
+  }) satisfies Tool;
+
 /** The versions that are stamped in here are the ones that each go.mod pins; a test compares them. */
 export const tools = {
   kubectl: kubernetesProgram("kubectl"),
@@ -59,6 +67,9 @@ export const tools = {
     package: "sigs.k8s.io/kwok/cmd/kwok",
     linkerFlags: "-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=v0.8.0",
   },
+  "agent-sandbox": agentSandbox("v0.5.6", "agent-sandbox"),
+  // The last release that stored v1alpha1.
+  "agent-sandbox-0.4": agentSandbox("v0.4.6", "agent-sandbox-0.4"),
   k6: { module: "k6", package: "go.k6.io/k6", linkerFlags: "-s -w" },
 } as const satisfies Readonly<Record<string, Tool>>;
 
