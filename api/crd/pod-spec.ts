@@ -11,7 +11,19 @@ import {
   windowsOptions,
 } from "./container.ts";
 import { labelSelector, requirement } from "./selectors.ts";
-import { atomicObject, bool, int32, int64, listMapOf, listOf, mapOf, object, quantity, text } from "./shapes.ts";
+import {
+  atomicMapOf,
+  atomicObject,
+  bool,
+  int32,
+  int64,
+  listMapOf,
+  listOf,
+  mapOf,
+  object,
+  quantity,
+  text,
+} from "./shapes.ts";
 import { volume } from "./volume.ts";
 
 const nodeSelectorTerm = atomicObject({ matchExpressions: listOf(requirement), matchFields: listOf(requirement) });
@@ -94,7 +106,7 @@ export const podSpec = object({
   imagePullSecrets: listMapOf(localReference, "name"),
   initContainers: listMapOf(container, "name"),
   nodeName: text,
-  nodeSelector: mapOf(text),
+  nodeSelector: atomicMapOf(text),
   os: object({ "name*": text }),
   overhead: mapOf(quantity),
   preemptionPolicy: text,

@@ -41,6 +41,12 @@ export const atomicObject = (fields: Readonly<Record<string, JsonSchema>>): Json
 
 export const mapOf = (values: JsonSchema): JsonSchema => ({ type: "object", additionalProperties: values });
 
+/** A map that server-side apply replaces as a whole. */
+export const atomicMapOf = (values: JsonSchema): JsonSchema => ({
+  ...mapOf(values),
+  "x-kubernetes-map-type": "atomic",
+});
+
 /** A list without a list type, which server-side apply takes for an atomic one. */
 export const plainListOf = (items: JsonSchema): JsonSchema => ({ type: "array", items });
 

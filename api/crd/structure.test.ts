@@ -152,6 +152,10 @@ describe("the schema of a Pod", () => {
     },
   );
 
+  it("has a nodeSelector that server-side apply replaces as a whole, so that two authors never mix theirs", () => {
+    expect(inPod("nodeSelector")).toMatchObject({ "x-kubernetes-map-type": "atomic" });
+  });
+
   it("lets fields through that are newer than Kubernetes 1.36 (X21)", () => {
     expect(inPod("evictionResponders")).toMatchObject({
       "x-kubernetes-list-type": "map",
