@@ -145,6 +145,15 @@ describe("a template or pool that is missing", () => {
     expect(decided(seen)).toMatchObject({ do: "use", patch: undefined });
   });
 
+  it.each([{}, { labels: {}, annotations: {} }])(
+    "C7: does not matter to a bound claim that asks for no metadata in so many words: %j",
+    (nothing) => {
+      const asking = aSandboxClaim({ additionalPodMetadata: nothing });
+      const seen = aLookAt(asking, { sandboxes: [aClaimed(asking)], pool: undefined, template: undefined });
+      expect(decided(seen)).toMatchObject({ do: "use", patch: undefined });
+    },
+  );
+
   it("C8: matters to a bound claim that asks for metadata", () => {
     const asking = aSandboxClaim({ additionalPodMetadata });
     const seen = aLookAt(asking, { sandboxes: [aClaimed(asking)] });

@@ -146,7 +146,9 @@ const staysUndeleted = ({ metadata }: Sandbox): boolean => !metadata.deletionTim
 
 /** A bound claim outlives its template, unless it asks for metadata that has to agree with it. */
 function templateOfBound(seen: Observed): Stored<SandboxTemplate> | undefined {
-  const asksForMetadata = seen.claim.spec.additionalPodMetadata !== undefined;
+  // Clients with types for claims write empty metadata where they ask for none.
+  const { labels, annotations } = seen.claim.spec.additionalPodMetadata ?? {};
+  const asksForMetadata = Object.keys({ ...labels, ...annotations }).length > 0;
   return asksForMetadata ? requireTemplate(seen) : seen.template;
 }
 
