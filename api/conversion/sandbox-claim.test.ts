@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { v1alpha1StateAnnotations } from "../../api/keys.ts";
 import { aBetaClaim, anAlphaClaim, extensions } from "../../test/support/versions.ts";
+import { claimedSandboxName } from "../claimed-sandbox-name.ts";
 import type { SandboxClaim } from "../sandbox-claim.ts";
 import { allKinds, convert } from "./convert.ts";
 import type { SandboxClaimV1alpha1 } from "./v1alpha1.ts";
@@ -42,6 +43,17 @@ describe("a v1alpha1 claim", () => {
     } as const;
     expect(toBeta(anAlphaClaim(shared)).spec).toMatchObject(shared);
     expect(toAlpha(aBetaClaim("p", shared)).spec).toMatchObject(shared);
+  });
+
+  it("stands for its template although its own sandbox is called otherwise, for a claim's name may have dots", () => {
+    const original = {
+      ...anAlphaClaim({ warmpool: "default" }),
+      metadata: { name: "my.claim", uid: "uid-of-my.claim" },
+    };
+    const sandbox = claimedSandboxName(original.metadata);
+    expect(sandbox).toMatch(/^my-claim-/);
+    const converted = toBeta({ ...original, status: { sandbox: { name: sandbox } } });
+    expect(converted.spec.warmPoolRef).toEqual({ name: "shadow-pool-my-template" });
   });
 
   it("is still the one that was written when its sandbox has the name of the pool", () => {

@@ -1,3 +1,4 @@
+import { claimedSandboxName } from "../claimed-sandbox-name.ts";
 import { v1alpha1StateAnnotations } from "../keys.ts";
 import { migrationPoolName, migrationPoolPrefix } from "../names.ts";
 import type { SandboxClaimSpec, SandboxClaimStatus } from "../sandbox-claim.ts";
@@ -41,7 +42,9 @@ function specificPool(warmpool: string | undefined): string | undefined {
 /** A claim that was served from a pool has a sandbox of that pool's naming; one that was not has one of its own name. */
 function servedFrom({ metadata, status }: SandboxClaimV1alpha1): string | undefined {
   const sandboxName = status?.sandbox?.name;
-  return sandboxName && sandboxName !== metadata.name ? withoutSuffix(sandboxName) : undefined;
+  // Other releases give it the claim's name as it is.
+  const itsOwn: readonly (string | undefined)[] = [metadata.name, claimedSandboxName(metadata)];
+  return sandboxName && !itsOwn.includes(sandboxName) ? withoutSuffix(sandboxName) : undefined;
 }
 
 /** `my-pool-abcde` without what was generated: the name up to its last dash. */

@@ -1,3 +1,4 @@
+import { claimedSandboxName } from "../../api/claimed-sandbox-name.ts";
 import { effectiveClaimShutdownPolicy } from "../../api/defaults.ts";
 import type { Stored } from "../../api/meta.ts";
 import { nameHash } from "../../api/names.ts";
@@ -12,7 +13,6 @@ import { claimedPodMetadata } from "./claimed-pod-metadata.ts";
 import { isExpired, isMarkedExpired } from "./expiry.ts";
 import type { Observed } from "./observed.ts";
 import { adoptableFrom, poolKeyOf } from "./pool-membership.ts";
-import { sandboxNameFor } from "./sandbox-name.ts";
 import { validateMetadata } from "./validate-metadata.ts";
 
 /** The next thing to do for a claim. After `confirm` and `unassign` comes another look, and another step. */
@@ -59,7 +59,7 @@ function expire({ claim, sandboxes, own }: Observed): Step {
   if (!isMarkedExpired(claim)) return { do: "markExpired" };
   const policy = effectiveClaimShutdownPolicy(claim.spec.lifecycle);
   if (policy !== "Retain") return { do: "deleteClaim", foreground: policy === "DeleteForeground" };
-  const sandbox = sandboxes.get(claim.status?.sandbox?.name ?? sandboxNameFor(claim));
+  const sandbox = sandboxes.get(claim.status?.sandbox?.name ?? claimedSandboxName(claim.metadata));
   if (!sandbox || ownershipOf(sandbox, claim) === "owned") {
     const all = new Map([...own, ...(sandbox ? [sandbox] : [])].map((each) => [each.metadata.uid, each]));
     return { do: "tearDown", sandbox, doomed: [...all.values()].filter(staysUndeleted) };
@@ -74,7 +74,7 @@ function recordedSandbox(seen: Observed): Step | undefined {
   if (!name) return undefined;
   const sandbox = seen.sandboxes.get(name);
   if (!sandbox || ownershipOf(sandbox, seen.claim) !== "owned") return unlessConfirmed(seen, name);
-  const warm = name === assignmentOf(seen.claim)?.name || name !== sandboxNameFor(seen.claim);
+  const warm = name === assignmentOf(seen.claim)?.name || name !== claimedSandboxName(seen.claim.metadata);
   return use(seen, sandbox, { launchType: warm ? "warm" : "cold", byAssignment: false });
 }
 
@@ -96,7 +96,7 @@ function assignedSandbox(seen: Observed): Step | undefined {
 const isNobodysToGive = (sandbox: Sandbox): boolean => ownedBy(sandbox) === "None";
 
 function namesake(seen: Observed): Step | undefined {
-  const name = sandboxNameFor(seen.claim);
+  const name = claimedSandboxName(seen.claim.metadata);
   const sandbox = seen.sandboxes.get(name);
   if (!sandbox) return undefined;
   if (ownershipOf(sandbox, seen.claim) === "owned") {

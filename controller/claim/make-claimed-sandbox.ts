@@ -1,3 +1,4 @@
+import { claimedSandboxName } from "../../api/claimed-sandbox-name.ts";
 import { launchTypeLabel, traceContextAnnotation } from "../../api/keys.ts";
 import type { Stored } from "../../api/meta.ts";
 import { nameHash } from "../../api/names.ts";
@@ -10,7 +11,6 @@ import { controllerReference } from "../ownership.ts";
 import { claimedPodMetadata, claimLabels } from "./claimed-pod-metadata.ts";
 import { injectEnv } from "./inject-env.ts";
 import { mergeVolumeClaims } from "./merge-volume-claims.ts";
-import { sandboxNameFor } from "./sandbox-name.ts";
 
 /**
  * A Sandbox for a claim that gets none from a pool.
@@ -29,7 +29,7 @@ export function makeClaimedSandbox(template: Stored<SandboxTemplate>, claim: Sto
     { ...current, podSpec, volumeClaimTemplates },
     {
       owner: controllerReference(sandboxClaimType, claim),
-      named: { name: sandboxNameFor(claim) },
+      named: { name: claimedSandboxName(claim.metadata) },
       labels: { ...claimLabels(claim), [launchTypeLabel]: "cold" },
       ...(traceContext && { annotations: { [traceContextAnnotation]: traceContext } }),
       podLabels: pod.labels,

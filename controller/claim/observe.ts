@@ -1,3 +1,4 @@
+import { claimedSandboxName } from "../../api/claimed-sandbox-name.ts";
 import { controllerOf, keyFor, type Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import type { SandboxClaim } from "../../api/sandbox-claim.ts";
@@ -8,7 +9,6 @@ import type { View } from "../own-writes.ts";
 import { assignmentOf } from "./assignment.ts";
 import type { Observed } from "./observed.ts";
 import { poolKeyOf } from "./pool-membership.ts";
-import { sandboxNameFor } from "./sandbox-name.ts";
 
 /** Where a claim and what it leads to are looked up. */
 export interface ClaimViews {
@@ -37,7 +37,7 @@ export function observe(claim: Stored<SandboxClaim>, views: ClaimViews, confirme
   const template = pool && views.templates.get(keyFor(namespace, pool.spec.sandboxTemplateRef.name));
   const look = (name: string) =>
     confirmed.has(name) ? confirmed.get(name) : views.sandboxes.get(keyFor(namespace, name));
-  const names = [claim.status?.sandbox?.name, assignmentOf(claim)?.name, sandboxNameFor(claim)];
+  const names = [claim.status?.sandbox?.name, assignmentOf(claim)?.name, claimedSandboxName(claim.metadata)];
   const seen = names.flatMap((name) => (name ? (look(name) ?? []) : []));
   return {
     now,
