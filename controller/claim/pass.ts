@@ -1,11 +1,12 @@
 import { effectiveClaimShutdownPolicy } from "../../api/defaults.ts";
 import { controllerFirstObservedAtAnnotation, traceContextAnnotation } from "../../api/keys.ts";
-import { parseKey, type Stored } from "../../api/meta.ts";
+import { keyOf, parseKey, type Stored } from "../../api/meta.ts";
 import type { Sandbox } from "../../api/sandbox.ts";
 import type { SandboxClaim } from "../../api/sandbox-claim.ts";
 import { isAlreadyExists } from "../../kube/errors.ts";
 import type { EventRecorder } from "../../kube/event-recorder.ts";
 import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/log.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
 import { contextToWrite } from "../traces.ts";
 import { type Adopter, CandidateLost } from "./adopter.ts";
@@ -33,6 +34,7 @@ export interface PassSurroundings {
   readonly events: EventRecorder | undefined;
   readonly metrics: ClaimMetrics;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly labelDomains: readonly string[];
   /** Whether the time at which a claim was first seen is written on it. */
   readonly writesNotes: boolean;
@@ -72,7 +74,10 @@ export class Pass {
     this.#signal = signal;
   }
 
-  /** Rejects only when it is interrupted: everything else that fails is a problem of the claim. */
+  /**
+   * Rejects only when it is interrupted, or could not write down what it saw, which says nothing about the claim:
+   * everything else that fails is a problem of the claim.
+   */
   async run(): Promise<PassEnd> {
     try {
       for (let round = 1; round <= roundsMax; round += 1) {
@@ -83,6 +88,7 @@ export class Pass {
       throw new Error("the claim leads from one Sandbox to the next");
     } catch (error) {
       this.#signal.throwIfAborted();
+      if (error instanceof Unnoted) throw error.cause;
       return { is: "ended", claim: this.#claim, sandbox: undefined, problem: problemOf(error), expired: false };
     }
   }
@@ -200,9 +206,16 @@ export class Pass {
     if (!patch) return;
     const { spec } = this.#claim;
     const { generation = 0 } = this.#claim.metadata;
-    const patched = await this.#around.writes.patchClaim(this.#claim, patch, this.#signal);
-    // The status will speak of the wish that is acted on; a newer one wakes the claim again.
-    this.#claim = { ...patched, spec, metadata: { ...patched.metadata, generation } };
+    try {
+      const patched = await this.#around.writes.patchClaim(this.#claim, patch, this.#signal);
+      // The status will speak of the wish that is acted on; a newer one wakes the claim again.
+      this.#claim = { ...patched, spec, metadata: { ...patched.metadata, generation } };
+    } catch (cause) {
+      if (notesPatch(this.#claim, this.#notes(), false)) throw new Unnoted("nothing could be noted", { cause });
+      this.#signal.throwIfAborted();
+      const claim = keyOf(this.#claim);
+      this.#around.log.warn({ err: cause, claim }, "could not write an old assignment as it is written now");
+    }
   }
 
   #notes(): Notes {
@@ -228,6 +241,10 @@ export class Pass {
     const sinceCreationMs = now.getTime() - Date.parse(this.#claim.metadata.creationTimestamp);
     return Math.max(sinceCreationMs, this.#around.sights.ageMs(this.#claim));
   }
+}
+
+class Unnoted extends Error {
+  override readonly name = "Unnoted";
 }
 
 const createPending = ({ metadata }: Sandbox, cause: unknown) => {

@@ -6,7 +6,6 @@ import type { Sandbox } from "../../api/sandbox.ts";
 import type { SandboxClaim, SandboxClaimStatus } from "../../api/sandbox-claim.ts";
 import type { KubeClient } from "../../kube/client.ts";
 import { isConflict, isNotFound } from "../../kube/errors.ts";
-import type { Logger } from "../../lib/log.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
 import type { Outcome } from "../../lib/workers.ts";
 import type { View } from "../own-writes.ts";
@@ -26,7 +25,6 @@ export interface ClaimReconcilerOptions extends PassSurroundings {
   readonly pods: View<Pod>;
   readonly networkPolicies: View<NetworkPolicy>;
   readonly traces: Traces;
-  readonly log: Logger;
 }
 
 const recheckMissingMs = 60_000;

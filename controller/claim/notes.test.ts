@@ -1,0 +1,58 @@
+import { describe, expect, it, vi } from "vitest";
+import { assignedSandboxLabel, controllerFirstObservedAtAnnotation } from "../../api/keys.ts";
+import { sandboxType } from "../../api/sandbox.ts";
+import { sandboxClaimType } from "../../api/sandbox-claim.ts";
+import { ApiError } from "../../kube/errors.ts";
+import { controlledBy } from "../../test/support/builders.ts";
+import { openClaimLab, readyCondition } from "../../test/support/claim-lab.ts";
+import type { InterceptedCall } from "../../test/support/intercepted-client.ts";
+import { waiting } from "../../test/support/waiting.ts";
+
+const overloaded = () => new ApiError(500, { apiVersion: "v1", kind: "Status", message: "too much to do" });
+const isNote = ({ verb, kind, subresource }: InterceptedCall) =>
+  verb === "patch" && kind === "SandboxClaim" && subresource === undefined;
+
+/** A claim that has the sandbox `warm-1`, as somebody left it who wrote nothing down. */
+async function openBoundLab(metadata: object) {
+  const lab = await openClaimLab({ kubelet: false });
+  await lab.template();
+  await lab.pool(1);
+  await lab.spare("warm-1");
+  const claim = await lab.claim("task", {}, metadata);
+  await lab.patch(sandboxType, "warm-1", { metadata: { ownerReferences: [controlledBy(claim)] } });
+  return lab;
+}
+
+describe("what is to be written down on a claim and cannot be", () => {
+  it("says nothing about the claim: one that is ready stays so, and it is written the next time", async () => {
+    await using lab = await openBoundLab({});
+    const status = { sandbox: { name: "warm-1" }, conditions: [readyCondition] };
+    await lab.patch(sandboxClaimType, "task", { status }, "status");
+    let left = 2;
+    await using claims = await lab.startClaims({
+      intercept: (call, proceed) => (isNote(call) && left-- > 0 ? Promise.reject(overloaded()) : proceed()),
+    });
+    await vi.waitFor(async () => {
+      const { metadata } = (await lab.get(sandboxClaimType, "task")) ?? {};
+      expect(metadata?.annotations).toHaveProperty([controllerFirstObservedAtAnnotation]);
+    }, waiting);
+    const written = claims.calls.filter(({ subresource }) => subresource === "status").map(({ body }) => body);
+    expect(JSON.stringify(written)).not.toContain("ReconcilerError");
+  });
+
+  it("C69: does not keep a claim from the sandbox that an older release gave it, by a label", async () => {
+    const annotations = { [controllerFirstObservedAtAnnotation]: "2026-01-01T00:00:00.000000001Z" };
+    await using lab = await openBoundLab({ annotations, labels: { [assignedSandboxLabel]: "warm-1" } });
+    const refused = new Set<string>();
+    await using _claims = await lab.startClaims({
+      intercept: (call, proceed) => {
+        const moves = JSON.stringify(call.body ?? {}).includes(`"${assignedSandboxLabel}":null`);
+        if (!moves) return proceed();
+        refused.add(call.name);
+        return Promise.reject(overloaded());
+      },
+    });
+    expect((await lab.untilReady("task")).status?.sandbox?.name).toBe("warm-1");
+    expect([...refused]).toEqual(["task"]);
+  });
+});
