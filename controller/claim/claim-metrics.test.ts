@@ -70,6 +70,8 @@ describe("the first Ready of a claim", () => {
     ],
     ["M9: of its client's wish", { [clientFirstRequestedAtAnnotation]: "" }, { client: undefined }],
     ["M9: of a wish that is no time", { [clientFirstRequestedAtAnnotation]: "soon" }, { client: undefined }],
+    ["M9: of a wish at a number", { [clientFirstRequestedAtAnnotation]: "5" }, { client: undefined }],
+    ["M9: of a wish at a day", { [clientFirstRequestedAtAnnotation]: noon.slice(0, 10) }, { client: undefined }],
   ])("%s is not timed, all else is", async (_case, changed, missing) => {
     const all = await timed(annotations);
     expect(await timed({ ...annotations, ...changed })).toEqual({ ...all, ...missing });

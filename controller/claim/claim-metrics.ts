@@ -54,7 +54,7 @@ export class ClaimMetrics {
       sandbox_template: (sandbox && templateName(sandbox)) ?? "__unknown__",
     };
     const { startup, controllerStartup, clientStartup } = this.#instruments;
-    const since = (start: string | undefined) => now.getTime() - Date.parse(start ?? "");
+    const since = (start: string | undefined) => now.getTime() - parseTime(start ?? "");
     const observe = (histogram: typeof startup, start: string | undefined) => {
       const elapsedMs = since(start);
       if (elapsedMs >= 0) histogram.observe(labels, elapsedMs);
@@ -66,6 +66,10 @@ export class ClaimMetrics {
     if (sandbox && ready?.status === "True") this.#lifecycle.createdUntil(sandbox, ready);
   }
 }
+
+/** Milliseconds since 1970 of a time in RFC 3339; NaN for anything else: `Date` alone takes `5` for a day of 2001. */
+const parseTime = (text: string): number =>
+  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/.test(text) ? Date.parse(text) : Number.NaN;
 
 function createInstruments(registry: Registry) {
   const registers = [registry];
