@@ -26,7 +26,7 @@ export interface Stock {
   readonly poolKey: string;
   readonly queues: AdoptionQueues;
   readonly sandboxOf: (key: string) => Stored<Sandbox> | undefined;
-  readonly pool: Stored<SandboxWarmPool> | undefined;
+  readonly pool: Pick<SandboxWarmPool, "spec"> | undefined;
   readonly template: Stored<SandboxTemplate> | undefined;
 }
 

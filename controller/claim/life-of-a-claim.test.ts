@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import { sandboxClaimV1alpha1Type } from "../../api/conversion/v1alpha1.ts";
 import { podType } from "../../api/core.ts";
 import {
   assignedSandboxAnnotation,
@@ -104,6 +105,29 @@ describe("a claim on a pool that is empty", () => {
     expect(await lab.get(sandboxType, "task")).toBeUndefined();
     await lab.template();
     await lab.untilReady("task");
+  });
+
+  it("that an older client wrote, and that names a template alone, is served as soon as the template is there", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    const spec = { sandboxTemplateRef: { name: "template" } };
+    const metadata = { namespace: "default", name: "task" };
+    await lab.client.create(sandboxClaimV1alpha1Type, { metadata, spec });
+    await lab.untilReady("task", { reason: "TemplateNotFound", message: 'SandboxTemplate "template" not found' });
+    await lab.template();
+    const { status } = await lab.untilReady("task");
+    expect(status?.sandbox?.name).toBe("task");
+    expect(await lab.client.get(sandboxClaimV1alpha1Type, metadata)).toMatchObject({
+      spec: { ...spec, warmpool: "default" },
+    });
+  });
+
+  it("that names the pool of a migration in the newer version is told that there is none", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.template();
+    await lab.claim("task", { warmPoolRef: { name: "shadow-pool-template" } });
+    await lab.untilReady("task", { reason: "WarmPoolNotFound" });
   });
 
   it("W7: has a name that is no host name, and gets a sandbox whose name is one", async () => {

@@ -8,7 +8,7 @@ import type { Store } from "../../kube/informer.ts";
 import type { View } from "../own-writes.ts";
 import { assignmentOf } from "./assignment.ts";
 import type { Observed } from "./observed.ts";
-import { poolKeyOf } from "./pool-membership.ts";
+import { impliedPool, poolKeyOf } from "./pool-membership.ts";
 
 /** Where a claim and what it leads to are looked up. */
 export interface ClaimViews {
@@ -33,7 +33,7 @@ export type Confirmed = ReadonlyMap<string, Stored<Sandbox> | undefined>;
 /** One look at the stores, corrected by what is known better. */
 export function observe(claim: Stored<SandboxClaim>, views: ClaimViews, confirmed: Confirmed, now: Date): Observed {
   const { namespace } = claim.metadata;
-  const pool = views.pools.get(poolKeyOf(claim));
+  const pool = views.pools.get(poolKeyOf(claim)) ?? impliedPool(claim);
   const template = pool && views.templates.get(keyFor(namespace, pool.spec.sandboxTemplateRef.name));
   const look = (name: string) =>
     confirmed.has(name) ? confirmed.get(name) : views.sandboxes.get(keyFor(namespace, name));

@@ -9,7 +9,7 @@ export interface Observed {
   readonly now: Date;
   readonly claim: Stored<SandboxClaim>;
   /** The pool that the claim names, and the template that the pool names. */
-  readonly pool: Stored<SandboxWarmPool> | undefined;
+  readonly pool: Pick<SandboxWarmPool, "spec"> | undefined;
   readonly template: Stored<SandboxTemplate> | undefined;
   /** Of the Sandboxes whose names the claim leads to, those that are there. */
   readonly sandboxes: ReadonlyMap<string, Stored<Sandbox>>;

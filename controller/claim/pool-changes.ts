@@ -1,4 +1,5 @@
-import { keyOf, type Stored } from "../../api/meta.ts";
+import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
+import { migrationPoolName } from "../../api/names.ts";
 import type { SandboxClaim } from "../../api/sandbox-claim.ts";
 import type { SandboxTemplate } from "../../api/sandbox-template.ts";
 import type { SandboxWarmPool } from "../../api/sandbox-warm-pool.ts";
@@ -27,10 +28,13 @@ export const claimsOfPools =
 export const claimsOfTemplates =
   (templates: Informer<SandboxTemplate>, pools: Informer<SandboxWarmPool, "template">, claims: Claims): Source =>
   (enqueue) =>
-    templates.onChange(({ key, previous }) => {
-      if (previous) return;
-      for (const pool of pools.store.by("template", key)) {
-        for (const claim of claims.store.by("pool", keyOf(pool))) {
+    templates.onChange(({ key, previous, current }) => {
+      if (previous || !current) return;
+      const { namespace, name } = current.metadata;
+      const implied = keyFor(namespace, migrationPoolName(name));
+      const poolKeys = new Set([implied, ...pools.store.by("template", key).map(keyOf)]);
+      for (const poolKey of poolKeys) {
+        for (const claim of claims.store.by("pool", poolKey)) {
           if (!claim.metadata.deletionTimestamp) enqueue(keyOf(claim));
         }
       }

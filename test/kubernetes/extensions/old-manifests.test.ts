@@ -129,12 +129,13 @@ describe("a v1alpha1 manifest of a claim", () => {
     await test.untilFull("my-pool", 1);
   });
 
-  it("V7, V11, U3, U6: that names none waits for the pool that the migration makes, and keeps what it said", async () => {
+  it("V7, V11, U3, U6: that names none gets a sandbox of its template, and keeps it and what it said when the migration makes a pool", async () => {
     await using test = await open();
-    await test.applyManifest([oldTemplate, oldClaim("cold", "none"), oldClaim("silent")].join("---"));
-    await eventually(async () => (await test.claimCondition("cold", "Ready"))?.reason === "WarmPoolNotFound");
-    expect(await runMigrate("--phase=bootstrap", `--namespace=${test.namespace}`)).toContain("shadow-pool-my-template");
+    await test.applyManifest(oldClaim("cold", "none"));
+    await eventually(async () => (await test.claimCondition("cold", "Ready"))?.reason === "TemplateNotFound");
+    await test.applyManifest([oldTemplate, oldClaim("silent")].join("---"));
     await test.untilBound("cold", "silent");
+    expect(await runMigrate("--phase=bootstrap", `--namespace=${test.namespace}`)).toContain("shadow-pool-my-template");
     expect((await test.claim("cold")).spec.warmPoolRef.name).toBe("shadow-pool-my-template");
     expect((await test.claim("cold")).status?.sandbox?.name).toBe("cold");
     const older = "sandboxclaims.v1alpha1.extensions.agents.x-k8s.io";
