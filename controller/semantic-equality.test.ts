@@ -27,6 +27,8 @@ describe("two values of the Kubernetes API differ", () => {
     ["in kind", { a: {} }, { a: "x" }],
     ["a list and an object", { a: ["x"] }, { a: { 0: "x" } }],
     ["in a member that only one has", { a: 1 }, { a: 1, b: false }],
+    ["a selector of everything and none", { from: [{ namespaceSelector: {} }] }, { from: [{}] }],
+    ["a selector of everything and null", { labelSelector: { matchLabels: {} } }, { labelSelector: null }],
     ["in a quantity", requests("1"), requests("1m")],
     ["where what looks like a quantity is a label", { labels: { size: "1000m" } }, { labels: { size: "1" } }],
     ["in text that is no quantity", requests("lots"), requests("more")],

@@ -5,10 +5,12 @@ type Compare = (a: string | number, b: string | number) => boolean;
 // Where Kubernetes types hold quantities: as the values of these maps, or in these fields themselves.
 const quantityMaps = new Set(["requests", "limits", "capacity", "allocatedResources", "overhead", "hard"]);
 const quantityFields = new Set(["sizeLimit", "divisor"]);
+// Without terms each selects everything; where it is absent it selects nothing, or what is in the own namespace.
+const selectors = new Set<string | undefined>(["labelSelector", "namespaceSelector", "podSelector"]);
 
 /**
- * Whether two values of the Kubernetes API mean the same: absent, null, `{}` and `[]` are equal, quantities are
- * compared by value (`1000m` is `1`) and times by instant. Lists keep their order.
+ * Whether two values of the Kubernetes API mean the same: absent, null, `{}` and `[]` are equal, but for a selector;
+ * quantities are compared by value (`1000m` is `1`) and times by instant. Lists keep their order.
  */
 export function semanticallyEqual(a: unknown, b: unknown): boolean {
   return equalIn(a, b, undefined, false);
@@ -20,6 +22,7 @@ function equalIn(a: unknown, b: unknown, field: string | undefined, inQuantityMa
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, at) => equalIn(item, b[at], undefined, false));
   }
+  if (selectors.has(field) && isAbsent(a) !== isAbsent(b)) return false;
   const left = entriesOf(a);
   const right = entriesOf(b);
   if (!left || !right) return false;
@@ -30,10 +33,12 @@ function equalIn(a: unknown, b: unknown, field: string | undefined, inQuantityMa
 
 /** The members of an object; none for what counts as an empty one; undefined for anything else. */
 function entriesOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  if (value === undefined || value === null) return {};
+  if (isAbsent(value)) return {};
   if (Array.isArray(value)) return value.length === 0 ? {} : undefined;
   return typeof value === "object" ? (value as Record<string, unknown>) : undefined;
 }
+
+const isAbsent = (value: unknown): value is undefined | null => value === undefined || value === null;
 
 const isScalar = (value: unknown): value is string | number => typeof value === "string" || typeof value === "number";
 

@@ -12,7 +12,7 @@ import { networkPolicySpec } from "./make-network-policy.ts";
 
 const labels = { [templateRefHashLabel]: nameHash("tpl") };
 const labelled = (spec: Partial<SandboxTemplateSpec> = {}) => aTemplate(spec, { labels });
-const both = { podSelector: { matchLabels: labels }, policyTypes: ["Ingress", "Egress"] };
+const both = { podSelector: { matchLabels: labels }, policyTypes: ["Ingress", "Egress"] } as const;
 const fromDesk = { from: [{ podSelector: { matchLabels: { app: "desk" } } }] };
 
 const aPolicy = (
@@ -123,6 +123,16 @@ describe("the policy of a template", () => {
     expect(decide({ template, policy })).toEqual([
       { do: "replacePolicy", policy: { ...policy, spec: { ...both, ingress: [fromDesk] } } },
     ]);
+  });
+
+  it("T7: follows rules that let in one namespace where they let in all, and the other way round", () => {
+    const desk = { podSelector: { matchLabels: { app: "desk" } } };
+    const ofHome = { ingress: [{ from: [desk] }] };
+    const ofAll = { ingress: [{ from: [{ ...desk, namespaceSelector: {} }] }] };
+    for (const [before, after] of [[ofHome, ofAll] as const, [ofAll, ofHome] as const]) {
+      const actions = decide({ template: labelled({ networkPolicy: after }), policy: aPolicy({ ...both, ...before }) });
+      expect(actions).toMatchObject([{ do: "replacePolicy", policy: { spec: { ...both, ...after } } }]);
+    }
   });
 
   it.each([
