@@ -21,6 +21,15 @@ const withPod = (pod: object): Partial<SandboxTemplateSpec> => ({
   podTemplate: { spec: { ...templatePodSpec, ...pod } },
 });
 
+const asUser = (runAsUser: number) => ({ securityContext: { runAsUser } });
+const [container = { name: "main", image: "" }] = templatePodSpec.containers;
+const sayingNothing = {
+  hostNetwork: false,
+  schedulerName: "",
+  containers: [{ ...container, tty: false, imagePullPolicy: "" }],
+  volumes: [],
+};
+
 const staleFor = (template: Stored<SandboxTemplate>, parts: MemberParts) =>
   isStale(aMember(parts), currentBlueprint(template));
 const staleAfter = (was: Partial<SandboxTemplateSpec>, is: Partial<SandboxTemplateSpec>) =>
@@ -45,6 +54,7 @@ describe("a warm sandbox is as its template wants it", () => {
       { volumeClaimTemplates: [volume("data", "1Gi")] },
       { volumeClaimTemplates: [volume("data", "1024Mi")] },
     ],
+    ["W39: its maker left out what says nothing", withPod({}), withPod(sayingNothing)],
     ["W37: the dnsPolicy that it was given stands for none", withPod({ dnsPolicy: "" }), {}],
   ])("when %s", (_, was, is) => {
     expect(staleAfter(was, is)).toBe(false);
@@ -87,6 +97,8 @@ describe("a warm sandbox is stale", () => {
     ],
     ["W35: a Service is wanted", {}, { service: true }],
     ["W35: a Service is unwanted", {}, { service: false }],
+    ["it is to run as nobody in particular, and ran as root", withPod(asUser(0)), withPod({})],
+    ["it is to have a node with a label, be it an empty one", withPod({}), withPod({ nodeSelector: { gpu: "" } })],
     ["W38: the dnsPolicy changed", withPod({ dnsPolicy: "Default" }), withPod({ dnsPolicy: "ClusterFirst" })],
     ["the built-in policy no longer stands in the way of the cluster's resolvers", {}, { networkPolicy: {} }],
   ])("when %s", (_, was, is) => {

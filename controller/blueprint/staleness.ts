@@ -3,6 +3,7 @@ import { controllerOf } from "../../api/meta.ts";
 import type { Sandbox, SandboxSpec } from "../../api/sandbox.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
 import { type CurrentBlueprint, claimIdentity } from "./current-blueprint.ts";
+import { withoutZeroValues } from "./zero-values.ts";
 
 /** Whether a sandbox that was made in advance is not what its template would make now. */
 export function isStale(sandbox: Sandbox, current: CurrentBlueprint): boolean {
@@ -16,7 +17,7 @@ export function isStale(sandbox: Sandbox, current: CurrentBlueprint): boolean {
 
 /** Whether two ask for the same Pod, volumes and Service. Hashes may differ all the same: other releases make others. */
 export const runsTheSame = (spec: SandboxSpec, current: CurrentBlueprint): boolean =>
-  semanticallyEqual(spec.podTemplate.spec, current.podSpec) &&
+  semanticallyEqual(withoutZeroValues(spec.podTemplate.spec), withoutZeroValues(current.podSpec)) &&
   semanticallyEqual(
     (spec.volumeClaimTemplates ?? []).map(claimIdentity),
     current.volumeClaimTemplates.map(claimIdentity),
