@@ -103,6 +103,8 @@ describe("a sandbox that a claim takes from a pool", () => {
     expect(creators(stored())[0]).toBe("controller");
     expect(creators(adopted(stored(), { claim: byClient }))).toEqual(["go-client", "go-client"]);
     expect(creators(adopted(stored()))).toEqual([undefined, undefined]);
+    const template = withTemplateMeta({ labels: { [createdByLabel]: "controller" } });
+    expect(creators(adopted(stored(), { template }))).toEqual([undefined, undefined]);
   });
 
   it("has the metadata of its template as it is now, and what the claim adds", () => {

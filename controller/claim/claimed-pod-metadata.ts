@@ -32,8 +32,10 @@ export function claimedPodMetadata(
   refHash: string,
 ): PodMetadata {
   const { labels, annotations } = claim.spec.additionalPodMetadata ?? {};
+  // Whoever made the template has not made the claim.
+  const { [createdByLabel]: _, ...ofTemplate } = given.labels ?? {};
   return {
-    labels: { ...merged("label", given.labels, labels), ...claimLabels(claim), [templateRefHashLabel]: refHash },
+    labels: { ...merged("label", ofTemplate, labels), ...claimLabels(claim), [templateRefHashLabel]: refHash },
     annotations: merged("annotation", given.annotations, annotations),
   };
 }
@@ -47,7 +49,7 @@ export function inheritedPodMetadata(
   const { [safeToEvictAnnotation]: safeToEvict, ...annotations } = had.annotations ?? {};
   const ofTemplate =
     safeToEvict === undefined || safeToEvict === "true" ? {} : { [safeToEvictAnnotation]: safeToEvict };
-  const spares: readonly string[] = [...poolLabels, createdByLabel];
+  const spares: readonly string[] = poolLabels;
   const labels = Object.fromEntries(Object.entries(had.labels ?? {}).filter(([key]) => !spares.includes(key)));
   return claimedPodMetadata({ metadata: { labels, annotations: { ...annotations, ...ofTemplate } } }, claim, refHash);
 }
