@@ -1,6 +1,31 @@
-{{/* Where everything is installed: namespaced objects name it, whatever the release's own. */}}
+{{/* Where everything is installed: namespaced objects name it, whatever the release's own. A release stays where it is. */}}
 {{- define "rouse.namespace" -}}
-{{ .Values.namespace.name | default .Release.Namespace }}
+{{ .Values.namespace.name | default (include "rouse.standing.namespace" .) | default .Release.Namespace }}
+{{- end }}
+
+{{/* The namespace of the controller that this release has installed before, with this chart or another; else nothing. */}}
+{{- define "rouse.standing.namespace" -}}
+{{- $binding := include "rouse.standing.binding" . | fromYaml -}}
+{{- if eq $binding.release (include "rouse.release" .) -}}
+{{ $binding.namespace }}
+{{- end -}}
+{{- end }}
+
+{{- define "rouse.release" -}}
+{{ .Release.Namespace }}/{{ .Release.Name }}
+{{- end }}
+
+{{/*
+Where a controller stands, whoever has installed it, and of which release it is: its binding knows both, and there is one
+in a cluster. Nothing where no cluster can be asked.
+*/}}
+{{- define "rouse.standing.binding" -}}
+{{- $binding := lookup "rbac.authorization.k8s.io/v1" "ClusterRoleBinding" "" "agent-sandbox-controller" | default dict -}}
+{{- $subject := dig "subjects" list $binding | default list | first | default dict -}}
+{{- $annotations := dig "metadata" "annotations" dict $binding | default dict -}}
+{{- $name := get $annotations "meta.helm.sh/release-name" -}}
+namespace: {{ get $subject "namespace" | quote }}
+release: {{ if $name }}{{ printf "%s/%s" (get $annotations "meta.helm.sh/release-namespace") $name | quote }}{{ else }}""{{ end }}
 {{- end }}
 
 {{- define "rouse.labels" -}}
@@ -10,9 +35,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 
-{{/* What selects the controller's Pods: tools of the ecosystem find them by it. A selector can never be changed. */}}
-{{- define "rouse.controller.selector" -}}
+{{/* What all of the controller's objects carry, and its Pods: tools of the ecosystem find them by it. */}}
+{{- define "rouse.controller.identity" -}}
 app: agent-sandbox-controller
+{{- end }}
+
+{{/* What selects the controller's Pods. It can never be changed, so that of a Deployment which another chart has made stays. */}}
+{{- define "rouse.controller.selector" -}}
+{{- $standing := lookup "apps/v1" "Deployment" (include "rouse.namespace" .) "agent-sandbox-controller" | default dict -}}
+{{- $kept := dig "spec" "selector" "matchLabels" dict $standing -}}
+{{- if $kept }}{{ toYaml $kept }}{{ else }}{{ include "rouse.controller.identity" . }}{{ end -}}
 {{- end }}
 
 {{- define "rouse.controller.name" -}}
@@ -20,9 +52,15 @@ app: agent-sandbox-controller
 {{- end }}
 
 {{- define "rouse.controller.labels" -}}
-{{ include "rouse.controller.selector" . }}
+{{ include "rouse.controller.identity" . }}
 app.kubernetes.io/name: {{ include "rouse.controller.name" . }}
 {{ include "rouse.labels" . }}
+{{- end }}
+
+{{/* The labels of its Pods: of two that have one name, the selector's wins, then ours. */}}
+{{- define "rouse.controller.podLabels" -}}
+{{- $ours := include "rouse.controller.labels" . | fromYaml -}}
+{{- merge (include "rouse.controller.selector" . | fromYaml) $ours (deepCopy .Values.podLabels) | toYaml -}}
 {{- end }}
 
 {{/* The NetworkPolicies of managed templates admit Pods with this label, in this namespace, and no others. */}}
@@ -52,12 +90,12 @@ system:serviceaccount:{{ include "rouse.namespace" . }}:sandbox-router
 {{/* What no value takes off unless it names it: the restricted Pod security standard. */}}
 {{- define "rouse.podSecurity" -}}
 {{- $own := dict "runAsNonRoot" true "seccompProfile" (dict "type" "RuntimeDefault") -}}
-{{- toYaml (mergeOverwrite $own (deepCopy .Values.podSecurityContext)) -}}
+{{- toYaml (mergeOverwrite $own (deepCopy (.Values.podSecurityContext | default dict))) -}}
 {{- end }}
 
 {{- define "rouse.containerSecurity" -}}
 {{- $own := dict "allowPrivilegeEscalation" false "readOnlyRootFilesystem" true "capabilities" (dict "drop" (list "ALL")) -}}
-{{- toYaml (mergeOverwrite $own (deepCopy .Values.containerSecurityContext)) -}}
+{{- toYaml (mergeOverwrite $own (deepCopy (.Values.containerSecurityContext | default dict))) -}}
 {{- end }}
 
 {{/* The flags of the controller that have a value of the like name, where it is set. Helm reads numbers as floats. */}}
