@@ -1,6 +1,6 @@
 import { FlagError, flag, parseFlags } from "../lib/flags.ts";
 
-export const phases = ["bootstrap", "migrate"] as const;
+export const phases = ["bootstrap", "migrate", "revert"] as const;
 export type Phase = (typeof phases)[number];
 
 /** What the migration is asked to do, read once from its command line. */
@@ -17,7 +17,7 @@ export interface MigrateConfig {
 export const migrateFlags = {
   phase: flag.string(
     "",
-    "bootstrap, before the upgrade: make the pools that claims without one will need; migrate, after it: rewrite every object in the stored version",
+    "bootstrap, before the upgrade: make the pools that claims without one will need; migrate, after it: rewrite every object in the stored version; revert, before going back: store and rewrite every object in v1alpha1",
   ),
   "dry-run": flag.boolean(false, "say what would be written, and write nothing"),
   namespace: flag.string("", "look only into this namespace; empty: into all of them"),

@@ -3,6 +3,7 @@ import { createKubeClient } from "../kube/http-client.ts";
 import { systemClock } from "../lib/clock.ts";
 import { explain } from "../lib/explain.ts";
 import { stopOnSignals } from "../lib/lifecycle.ts";
+import { stayAlive } from "../lib/stay-alive.ts";
 import { migrateFlags, parseMigrateConfig } from "./config.ts";
 import { runMigration } from "./run.ts";
 
@@ -13,6 +14,7 @@ async function main(args: readonly string[]): Promise<number> {
   try {
     const config = parseMigrateConfig(args);
     using stop = stopOnSignals(process);
+    using _alive = stayAlive();
     const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
     await using client = createKubeClient(connection, { userAgent: "rouse-migrate" });
     const say = (line: string) => void process.stdout.write(`${line}\n`);

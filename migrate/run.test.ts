@@ -1,13 +1,14 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   sandboxClaimV1alpha1Type,
   sandboxTemplateV1alpha1Type,
   sandboxV1alpha1Type,
   sandboxWarmPoolV1alpha1Type,
 } from "../api/conversion/v1alpha1.ts";
+import { customResourceDefinitionType } from "../api/core.ts";
 import { storageMigratedAtAnnotation } from "../api/keys.ts";
 import type { KubeObject } from "../api/meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
@@ -17,18 +18,22 @@ import { sandboxTemplateType } from "../api/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../api/sandbox-warm-pool.ts";
 import type { KubeClient } from "../kube/client.ts";
 import { ApiError } from "../kube/errors.ts";
-import { FakeClock } from "../lib/clock.ts";
+import { type Clock, FakeClock } from "../lib/clock.ts";
 import { openMemoryApi } from "../test/support/memory-api.ts";
 import { recordCalls } from "../test/support/recording-client.ts";
 import { anAlphaClaim, anAlphaPool, anAlphaSandbox, anAlphaTemplate } from "../test/support/versions.ts";
+import { waiting } from "../test/support/waiting.ts";
+import { openWebhookApi } from "../test/support/webhook-world.ts";
 import { parseMigrateConfig } from "./config.ts";
 import { runMigration } from "./run.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
 
-async function run(client: KubeClient, ...flags: readonly string[]) {
+const run = (client: KubeClient, ...flags: readonly string[]) => runBy(new FakeClock(), client, ...flags);
+
+async function runBy(clock: Clock, client: KubeClient, ...flags: readonly string[]) {
   const said: string[] = [];
-  const world = { client, clock: new FakeClock(), say: (line: string) => void said.push(line) };
+  const world = { client, clock, say: (line: string) => void said.push(line) };
   const fine = await runMigration(parseMigrateConfig(flags), world, new AbortController().signal);
   return { fine, said };
 }
@@ -192,6 +197,51 @@ describe("the phase after the upgrade", () => {
     const { said } = await run(client, "--phase=migrate", "--dry-run");
     expect(said.at(-1)).toBe("dry run: nothing was written; 4 to be rewritten, problems: 0");
     expect(client.calls.every(({ verb }) => verb === "list")).toBe(true);
+  });
+});
+
+describe("the phase before going back", () => {
+  const versionsOf = async (client: KubeClient) => {
+    const { items } = await client.list(customResourceDefinitionType);
+    return items.map(
+      ({ spec }) => (spec?.versions ?? []) as readonly { readonly name: string; readonly storage: boolean }[],
+    );
+  };
+  const storedIn = async (client: KubeClient) =>
+    (await versionsOf(client)).map((versions) => versions.find(({ storage }) => storage)?.name);
+
+  it("has every kind stored in v1alpha1, gives API servers time to notice, and rewrites every object", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    const client = recordCalls(api.client);
+    const clock = new FakeClock();
+    const running = runBy(clock, client, "--phase=revert");
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+    expect(await storedIn(api.client)).toEqual(Array(4).fill("v1alpha1"));
+    expect(client.calls.filter(({ verb, kind }) => verb === "patch" && kind !== "CustomResourceDefinition")).toEqual(
+      [],
+    );
+    await clock.advance(10_000);
+    const { fine, said } = await running;
+    expect(fine).toBe(true);
+    expect(said.slice(-2)).toEqual([
+      "4 rewritten, problems: 0",
+      "everything is stored in v1alpha1; v1beta1 can be taken out of status.storedVersions of the four definitions",
+    ]);
+  });
+
+  it("changes nothing in a dry run, nor where the older version is no longer served", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    expect((await run(api.client, "--phase=revert", "--dry-run")).said.at(-1)).toBe(
+      "dry run: nothing was written; 4 to be rewritten, problems: 0",
+    );
+    const body = { spec: { versions: (await versionsOf(api.client))[0]?.filter(({ name }) => name === "v1beta1") } };
+    const name = "sandboxes.agents.x-k8s.io";
+    await api.client.patch(customResourceDefinitionType, { name }, { type: "merge", body });
+    const { fine, said } = await run(api.client, "--phase=revert", "--dry-run");
+    expect(fine).toBe(false);
+    expect(said).toContain("problem: sandboxes.agents.x-k8s.io does not serve v1alpha1");
   });
 });
 

@@ -1,9 +1,10 @@
 import type { KubeClient } from "../kube/client.ts";
 import type { Clock } from "../lib/clock.ts";
 import { bootstrap } from "./bootstrap.ts";
-import type { MigrateConfig } from "./config.ts";
+import type { MigrateConfig, Phase } from "./config.ts";
 import type { Outcome } from "./outcome.ts";
 import { rewriteEverything } from "./rewrite.ts";
+import { revertStorage } from "./store-older.ts";
 
 export interface MigrateWorld {
   readonly client: KubeClient;
@@ -22,12 +23,20 @@ export async function runMigration(
   { client, clock, say }: MigrateWorld,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const outcome =
-    config.phase === "bootstrap"
-      ? await bootstrap(client, config, signal)
-      : await rewriteEverything(client, clock, config, signal);
+  const outcome = await outcomeOf(config, client, clock, signal);
   describe(outcome, config, say);
   return outcome.problems.length === 0;
+}
+
+function outcomeOf(config: MigrateConfig, client: KubeClient, clock: Clock, signal: AbortSignal): Promise<Outcome> {
+  switch (config.phase) {
+    case "bootstrap":
+      return bootstrap(client, config, signal);
+    case "migrate":
+      return rewriteEverything(client, clock, config, signal);
+    case "revert":
+      return revertStorage(client, clock, config, signal);
+  }
 }
 
 function describe({ written, notes, problems }: Outcome, config: MigrateConfig, say: MigrateWorld["say"]): void {
@@ -39,8 +48,13 @@ function describe({ written, notes, problems }: Outcome, config: MigrateConfig, 
   const count = dryRun ? `dry run: nothing was written; ${written.length} to be` : written.length;
   say(`${count} ${did}, problems: ${problems.length}`);
   // Of the other namespaces nothing is known.
-  if (phase === "migrate" && !dryRun && namespace === undefined && problems.length === 0) say(whatIsLeft);
+  const left = whatIsLeft[phase];
+  if (left !== undefined && !dryRun && namespace === undefined && problems.length === 0) say(left);
 }
 
-const whatIsLeft =
-  "everything is stored in v1beta1; v1alpha1 can be taken out of status.storedVersions of the four definitions";
+const whatIsLeft: Readonly<Record<Phase, string | undefined>> = {
+  bootstrap: undefined,
+  migrate:
+    "everything is stored in v1beta1; v1alpha1 can be taken out of status.storedVersions of the four definitions",
+  revert: "everything is stored in v1alpha1; v1beta1 can be taken out of status.storedVersions of the four definitions",
+};
