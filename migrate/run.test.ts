@@ -8,7 +8,7 @@ import {
   sandboxV1alpha1Type,
   sandboxWarmPoolV1alpha1Type,
 } from "../api/conversion/v1alpha1.ts";
-import { customResourceDefinitionType } from "../api/core.ts";
+import { customResourceDefinitionType, podType } from "../api/core.ts";
 import { storageMigratedAtAnnotation } from "../api/keys.ts";
 import type { KubeObject } from "../api/meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
@@ -201,6 +201,13 @@ describe("the phase after the upgrade", () => {
 });
 
 describe("the phase before going back", () => {
+  /** A Pod of the sandbox that is there; whatever names an owner that is not there is deleted. */
+  async function makePodOf(client: KubeClient, sandbox: string, version: string): Promise<void> {
+    const { uid } = (await client.get(sandboxType, { namespace: "default", name: sandbox })).metadata;
+    const owner = { apiVersion: `agents.x-k8s.io/${version}`, kind: "Sandbox", name: sandbox, uid };
+    const metadata = { name: `made-in-${version}`, namespace: "default", ownerReferences: [owner] };
+    await client.create(podType, { metadata, spec: { containers: [{ name: "main", image: "busybox:1.36" }] } });
+  }
   const versionsOf = async (client: KubeClient) => {
     const { items } = await client.list(customResourceDefinitionType);
     return items.map(
@@ -213,6 +220,7 @@ describe("the phase before going back", () => {
   it("has every kind stored in v1alpha1, gives API servers time to notice, and rewrites every object", async () => {
     await using api = await openWebhookApi();
     await fill(api.client);
+    for (const version of ["v1beta1", "v1alpha1"]) await makePodOf(api.client, "nova", version);
     const client = recordCalls(api.client);
     const clock = new FakeClock();
     const running = runBy(clock, client, "--phase=revert");
@@ -224,10 +232,32 @@ describe("the phase before going back", () => {
     await clock.advance(10_000);
     const { fine, said } = await running;
     expect(fine).toBe(true);
-    expect(said.slice(-2)).toEqual([
-      "4 rewritten, problems: 0",
+    expect(said.slice(-3)).toEqual([
+      "owner of Pod default/made-in-v1beta1 rewritten",
+      "5 rewritten, problems: 0",
       "everything is stored in v1alpha1; v1beta1 can be taken out of status.storedVersions of the four definitions",
     ]);
+  });
+
+  it("looks again at what was changed while it looked", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    await makePodOf(api.client, "nova", "v1beta1");
+    const client = recordCalls(api.client);
+    let given = false;
+    client.failWith = ({ verb, kind }) => {
+      if (verb !== "patch" || kind !== "Pod" || given) return undefined;
+      given = true;
+      return new ApiError(409, { apiVersion: "v1", kind: "Status", code: 409, reason: "Conflict" });
+    };
+    const clock = new FakeClock();
+    const running = runBy(clock, client, "--phase=revert");
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+    await clock.advance(10_000);
+    expect((await running).fine).toBe(true);
+    const { metadata } = await api.client.get(podType, { namespace: "default", name: "made-in-v1beta1" });
+    expect(metadata.ownerReferences?.map(({ apiVersion }) => apiVersion)).toEqual(["agents.x-k8s.io/v1alpha1"]);
+    expect(client.calls.filter(({ verb, kind }) => verb === "get" && kind === "Pod")).toHaveLength(1);
   });
 
   it("changes nothing in a dry run, nor where the older version is no longer served", async () => {

@@ -4,6 +4,7 @@ import type { KubeClient } from "../kube/client.ts";
 import { isNotFound } from "../kube/errors.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MigrateConfig } from "./config.ts";
+import { nameOwnersInV1alpha1 } from "./name-owners.ts";
 import type { Outcome } from "./outcome.ts";
 import { rewriteEverything } from "./rewrite.ts";
 
@@ -18,8 +19,8 @@ interface Version {
 }
 
 /**
- * Has the API server store all four kinds in `v1alpha1` again, and rewrites every object. Until then the webhook has to
- * convert; a release that knows nothing else can read all of it afterwards.
+ * Has the API server store all four kinds in `v1alpha1` again, and rewrites every object, and what they own. Until then
+ * the webhook has to convert; a release that knows nothing else can work with all of it afterwards.
  *
  * @throws what `KubeClient` throws.
  */
@@ -39,7 +40,13 @@ export async function revertStorage(
   }
   if (problems.length > 0) return { written: [], notes: [], problems };
   if (!config.dryRun) await clock.sleep(settleMs, signal);
-  return rewriteEverything(client, clock, config, signal);
+  const rewritten = await rewriteEverything(client, clock, config, signal);
+  const owned = await nameOwnersInV1alpha1(client, config, signal);
+  return {
+    written: [...rewritten.written, ...owned.written],
+    notes: rewritten.notes,
+    problems: [...rewritten.problems, ...owned.problems],
+  };
 }
 
 async function findDefinition(client: KubeClient, name: string, signal: AbortSignal) {
