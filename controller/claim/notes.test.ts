@@ -56,3 +56,12 @@ describe("what is to be written down on a claim and cannot be", () => {
     expect([...refused]).toEqual(["task"]);
   });
 });
+
+it("C14, C102: when a claim was first seen is written on it also where nothing can be done for it", async () => {
+  await using lab = await openClaimLab({ kubelet: false });
+  await using claims = await lab.startClaims();
+  await lab.claim("task", { additionalPodMetadata: { labels: { unqualified: "1" } } });
+  const { metadata } = await lab.untilReady("task", { reason: "InvalidMetadata" });
+  expect(metadata.annotations).toHaveProperty([controllerFirstObservedAtAnnotation]);
+  expect(claims.calls.filter(isNote)).toHaveLength(1);
+});

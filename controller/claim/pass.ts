@@ -80,17 +80,27 @@ export class Pass {
    */
   async run(): Promise<PassEnd> {
     try {
-      for (let round = 1; round <= roundsMax; round += 1) {
-        const seen = observe(this.#claim, this.#around.views, this.#confirmed, this.#around.clock.now());
-        const end = await this.#perform(decide(seen, this.#around.labelDomains), seen);
-        if (end) return end;
-      }
-      throw new Error("the claim leads from one Sandbox to the next");
+      return await this.#takeSteps().catch((error: unknown) => this.#endInVain(error));
     } catch (error) {
-      this.#signal.throwIfAborted();
-      if (error instanceof Unnoted) throw error.cause;
-      return { is: "ended", claim: this.#claim, sandbox: undefined, problem: problemOf(error), expired: false };
+      throw error instanceof Unnoted ? error.cause : error;
     }
+  }
+
+  async #takeSteps(): Promise<PassEnd> {
+    for (let round = 1; round <= roundsMax; round += 1) {
+      const seen = observe(this.#claim, this.#around.views, this.#confirmed, this.#around.clock.now());
+      const end = await this.#perform(decide(seen, this.#around.labelDomains), seen);
+      if (end) return end;
+    }
+    throw new Error("the claim leads from one Sandbox to the next");
+  }
+
+  async #endInVain(error: unknown): Promise<PassEnd> {
+    this.#signal.throwIfAborted();
+    if (error instanceof Unnoted) throw error;
+    // Nothing could be done, but the claim was seen.
+    await this.#writeNotes();
+    return { ...this.#endedWith(undefined), problem: problemOf(error) };
   }
 
   /** Undefined: look again. */
