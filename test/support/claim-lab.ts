@@ -101,41 +101,41 @@ export async function openClaimLab(options: { readonly kubelet?: boolean } = {})
   await using stack = new AsyncDisposableStack();
   const { client } = stack.use(await openMemoryApi());
   if (options.kubelet ?? true) stack.use(startFakeKubelet(client));
-  const make = <T extends KubeObject>(type: ResourceType<T>, name: string, rest: object) =>
-    client.create(type, { metadata: { name, namespace }, ...rest } as T);
-  const get = <T extends KubeObject>(type: ResourceType<T>, name: string) =>
-    client.get(type, { namespace, name }).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
-  const template = (spec: Partial<SandboxTemplateSpec> = {}, name = "template") =>
-    make(sandboxTemplateType, name, {
-      spec: { podTemplate: { spec: { containers: [{ name: "main", image: "busybox" }] } }, ...spec },
-    });
-  const pool = (replicas: number, spec: Partial<SandboxWarmPoolSpec> = {}, name = "pool") =>
-    make(sandboxWarmPoolType, name, { spec: { replicas, sandboxTemplateRef: { name: "template" }, ...spec } });
   const opened = stack.move();
   return {
     client,
     startController: async (settings = {}) => opened.use(await startLabController(client, settings)),
     startClaims: async (settings = {}) => opened.use(await startLabClaims(client, settings)),
+    ...makersOf(client),
+    ...lookersOf(client),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+/** What a test makes. */
+function makersOf(client: KubeClient): Pick<ClaimLab, "template" | "pool" | "spare" | "warm" | "claim" | "patch"> {
+  const make = <T extends KubeObject>(type: ResourceType<T>, name: string, rest: object) =>
+    client.create(type, { metadata: { name, namespace }, ...rest } as T);
+  const template: ClaimLab["template"] = (spec = {}, name = "template") =>
+    make(sandboxTemplateType, name, {
+      spec: { podTemplate: { spec: { containers: [{ name: "main", image: "busybox" }] } }, ...spec },
+    });
+  const pool: ClaimLab["pool"] = (replicas, spec = {}, name = "pool") =>
+    make(sandboxWarmPoolType, name, { spec: { replicas, sandboxTemplateRef: { name: "template" }, ...spec } });
+  const patch: ClaimLab["patch"] = (type, name, body, subresource) =>
+    client.patch(type, { namespace, name }, { type: "merge", body }, subresource ? { subresource } : {});
+  return {
     template,
     pool,
+    patch,
     async spare(name, status = { conditions: [readyCondition], podIPs: ["10.1.0.5"], nodeName: "node-1" }) {
       const [owner, blueprint] = await Promise.all([
         client.get(sandboxWarmPoolType, { namespace, name: "pool" }),
         client.get(sandboxTemplateType, { namespace, name: "template" }),
       ]);
-      await client.create(
-        sandboxType,
-        makeMember(name, owner, { object: blueprint, blueprint: currentBlueprint(blueprint) }, true),
-      );
-      return client.patch(
-        sandboxType,
-        { namespace, name },
-        { type: "merge", body: { status } },
-        { subresource: "status" },
-      );
+      const made = { object: blueprint, blueprint: currentBlueprint(blueprint) };
+      await client.create(sandboxType, makeMember(name, owner, made, true));
+      return patch(sandboxType, name, { status }, "status");
     },
     async warm(replicas) {
       await template();
@@ -150,9 +150,17 @@ export async function openClaimLab(options: { readonly kubelet?: boolean } = {})
         metadata: { ...metadata, name, namespace },
         spec: { warmPoolRef: { name: "pool" }, ...spec },
       }),
-    get,
-    patch: (type, name, body, subresource) =>
-      client.patch(type, { namespace, name }, { type: "merge", body }, subresource ? { subresource } : {}),
+  };
+}
+
+/** What a test looks at. */
+function lookersOf(client: KubeClient): Pick<ClaimLab, "get" | "untilReady" | "sandboxesOf" | "eventReasons"> {
+  return {
+    get: (type, name) =>
+      client.get(type, { namespace, name }).catch((error: unknown) => {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      }),
     untilReady: (name, like = { status: "True" }) =>
       vi.waitFor(async () => {
         const claim = await client.get(sandboxClaimType, { namespace, name });
@@ -171,7 +179,6 @@ export async function openClaimLab(options: { readonly kubelet?: boolean } = {})
       about.sort((a, b) => (a.eventTime ?? "").localeCompare(b.eventTime ?? ""));
       return about.map(({ reason, action }) => `${reason} ${action}`);
     },
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 

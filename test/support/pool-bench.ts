@@ -14,6 +14,7 @@ import { memberChanges } from "../../controller/warm-pool/member-changes.ts";
 import { controllingPool, memberIndexes } from "../../controller/warm-pool/members.ts";
 import { WarmPoolReconciler, type WarmPoolReconcilerOptions } from "../../controller/warm-pool/reconciler.ts";
 import type { WarmPoolSettings } from "../../controller/warm-pool/settings.ts";
+import type { KubeClient } from "../../kube/client.ts";
 import type { Happening } from "../../kube/event-recorder.ts";
 import type { Indexes } from "../../kube/indexed-store.ts";
 import type { Informer } from "../../kube/informer.ts";
@@ -86,11 +87,10 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
   const start = () => startReconciler({ pools, templates, sandboxes }, { client, events, clock, settings });
   let running = start();
 
-  const pod = { spec: { containers: [{ name: "main", image: "busybox" }] } };
   const sandboxTemplateRef = { name: templateName.name };
   await api.client.create(sandboxTemplateType, {
     metadata: templateName,
-    spec: { podTemplate: pod, ...options.template },
+    spec: { podTemplate: aPod, ...options.template },
   });
   await api.client.create(sandboxWarmPoolType, { metadata: poolName, spec: { sandboxTemplateRef, ...options.pool } });
 
@@ -98,7 +98,6 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
     for (const watched of [pools, templates, sandboxes]) await watched.catchUp(api.client);
   };
   const reconcile = () => running.reconciler.reconcile("default/warm", new AbortController().signal);
-  const merge = (body: object) => ({ type: "merge", body }) as const;
   await look();
   const opened = stack.move();
   return {
@@ -119,23 +118,39 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
         await reconcile();
       }
     },
-    members: async () => (await api.client.list(sandboxType, { namespace })).items,
-    pool: () => api.client.get(sandboxWarmPoolType, poolName),
+    ...othersOn(api.client),
+    async [Symbol.asyncDispose]() {
+      running[Symbol.dispose]();
+      await opened.disposeAsync();
+    },
+  };
+}
+
+const aPod = { spec: { containers: [{ name: "main", image: "busybox" }] } };
+
+type Others = "members" | "pool" | "changePool" | "changeTemplate" | "take" | "makeReady" | "makePod";
+
+/** What everybody but the reconciler does. */
+function othersOn(client: KubeClient): Pick<PoolBench, Others> {
+  const merge = (body: object) => ({ type: "merge", body }) as const;
+  return {
+    members: async () => (await client.list(sandboxType, { namespace })).items,
+    pool: () => client.get(sandboxWarmPoolType, poolName),
     async changePool(spec) {
-      await api.client.patch(sandboxWarmPoolType, poolName, merge({ spec }));
+      await client.patch(sandboxWarmPoolType, poolName, merge({ spec }));
     },
     async changeTemplate(spec) {
-      await api.client.patch(sandboxTemplateType, templateName, merge({ spec }));
+      await client.patch(sandboxTemplateType, templateName, merge({ spec }));
     },
     async take() {
-      const claim = await api.client.create(sandboxClaimType, {
+      const claim = await client.create(sandboxClaimType, {
         metadata: { namespace, generateName: "claim-" },
         spec: { warmPoolRef: { name: poolName.name } },
       });
-      const { items } = await api.client.list(sandboxType, { namespace });
+      const { items } = await client.list(sandboxType, { namespace });
       const name = items.find((sandbox) => controllingPool(sandbox))?.metadata.name ?? "";
       const metadata = { labels: { [warmPoolSandboxLabel]: null }, ownerReferences: [controlledBy(claim)] };
-      await api.client.patch(sandboxType, { namespace, name }, merge({ metadata }));
+      await client.patch(sandboxType, { namespace, name }, merge({ metadata }));
     },
     async makeReady({ metadata: { name } }) {
       const ready = {
@@ -146,15 +161,11 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
         lastTransitionTime: noon,
       };
       const patch = merge({ status: { conditions: [ready] } });
-      await api.client.patch(sandboxType, { namespace, name }, patch, { subresource: "status" });
+      await client.patch(sandboxType, { namespace, name }, patch, { subresource: "status" });
     },
     async makePod({ metadata: { name } }, status) {
-      await api.client.create(podType, { metadata: { namespace, name }, ...pod });
-      await api.client.patch(podType, { namespace, name }, merge({ status }), { subresource: "status" });
-    },
-    async [Symbol.asyncDispose]() {
-      running[Symbol.dispose]();
-      await opened.disposeAsync();
+      await client.create(podType, { metadata: { namespace, name }, ...aPod });
+      await client.patch(podType, { namespace, name }, merge({ status }), { subresource: "status" });
     },
   };
 }
