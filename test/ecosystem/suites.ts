@@ -1,0 +1,32 @@
+/** One of the test programs that the existing controller publishes with its module. */
+export interface Suite {
+  /** Its folder in the module. */
+  readonly folder: string;
+  /** Tests that are not run, as parts of their names, and what they would need. */
+  readonly leftOut: Readonly<Record<string, string>>;
+}
+
+export const modulePath = "sigs.k8s.io/agent-sandbox";
+
+export const suites: readonly Suite[] = [
+  { folder: "test/e2e", leftOut: { RunChromeSandbox: "an image with a browser" } },
+  {
+    folder: "test/e2e/extensions",
+    leftOut: {
+      RunPythonRuntimeSandbox: "an image with its Python runtime",
+      SandboxDensity: "many nodes, and an image with a browser or its Python runtime",
+      RuntimeClassLifecycle:
+        "a pool that takes more than a second to refill: it looks that often for the spare that is missing",
+      RuntimeClassBurstRecovery: "half an hour: it measures and checks nothing else",
+    },
+  },
+];
+
+/** What the tests read of the environment besides the kubeconfig. Without a runtime class those of its kind skip themselves. */
+export const testEnvironment = { SANDBOX_RUNTIME_CLASS: "default" } as const;
+
+/** The line that says how a test ended, without its indentation; undefined for any other line of the output. */
+export function endingIn(line: string): { readonly passed: boolean; readonly text: string } | undefined {
+  const [, text, ending] = /^\s*(--- (PASS|FAIL|SKIP): .*)$/.exec(line) ?? [];
+  return text === undefined ? undefined : { passed: ending !== "FAIL", text };
+}
