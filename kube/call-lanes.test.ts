@@ -19,7 +19,7 @@ async function openLanes() {
     await call.promise;
     underWay.delete(name);
   });
-  const lanes = new CallLanes({ clock, slowMax: 3, slowMaxInRush: 1, longestWaitMs: 1_000 });
+  const lanes = new CallLanes({ clock, atRest: { from: 3, to: 5 }, inRush: { from: 1, to: 3 }, stepMs: 100 });
   const caller =
     (lane: typeof client) =>
     (name: string, signal: AbortSignal = nothing) =>
@@ -65,24 +65,31 @@ it("calls that somebody waits for are made at once, and those in the slow lane w
   await Promise.all(calls);
 });
 
-it("no call waits longer than a limit because of others, however long their row", async () => {
+it("the longer the first in line has waited, the more calls go by the slow lane, up to a limit", async () => {
   await using lanes = await openLanes();
-  const calls = [lanes.atOnce("1"), ...["a", "b", "c"].map((name) => lanes.slowly(name))];
+  const names = ["a", "b", "c", "d"];
+  const calls = [lanes.atOnce("1"), ...names.map((name) => lanes.slowly(name))];
   expect(await lanes.underWay()).toEqual(["1", "a"]);
+  await lanes.clock.advance(100);
+  expect(await lanes.underWay()).toEqual(["1", "a", "b"]);
+  await lanes.clock.advance(100);
+  expect(await lanes.underWay()).toEqual(["1", "a", "b", "c"]);
   await lanes.clock.advance(1_000);
   expect(await lanes.underWay()).toEqual(["1", "a", "b", "c"]);
-  for (const name of ["1", "a", "b", "c"]) await lanes.end(name);
+  for (const name of ["1", ...names]) await lanes.end(name);
   await Promise.all(calls);
 });
 
-it("the longer the first in line has waited, the more calls go by the slow lane", async () => {
+it("calls that take long are not what those behind them wait for, when nobody is in a hurry", async () => {
   await using lanes = await openLanes();
-  const calls = ["1", "2"].map((name) => lanes.atOnce(name));
-  calls.push(...["a", "b", "c"].map((name) => lanes.slowly(name)));
-  await lanes.clock.advance(500);
-  await lanes.end("1");
-  expect(await lanes.underWay()).toEqual(["2", "a", "b"]);
-  for (const name of ["2", "a", "b", "c"]) await lanes.end(name);
+  const names = ["a", "b", "c", "d", "e", "f"];
+  const calls = names.map((name) => lanes.slowly(name));
+  expect(await lanes.underWay()).toEqual(["a", "b", "c"]);
+  await lanes.clock.advance(200);
+  expect(await lanes.underWay()).toEqual(["a", "b", "c", "d", "e"]);
+  await lanes.clock.advance(1_000);
+  expect(await lanes.underWay()).toEqual(["a", "b", "c", "d", "e"]);
+  for (const name of names) await lanes.end(name);
   await Promise.all(calls);
 });
 

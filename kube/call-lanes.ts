@@ -1,15 +1,19 @@
-import type { Clock } from "../lib/clock.ts";
+import type { Clock, Timer } from "../lib/clock.ts";
 import type { KubeClient } from "./client.ts";
 
-/** How many calls go by the slow lane at a time. */
+/** So many calls at a time: `from` of them at first, and one more for each step that the first in line has waited. */
+export interface Width {
+  readonly from: number;
+  readonly to: number;
+}
+
 export interface CallLanesOptions {
   readonly clock: Clock;
-  /** While nobody is in a hurry. */
-  readonly slowMax?: number;
-  /** At first, while calls are under way that somebody waits for. */
-  readonly slowMaxInRush?: number;
-  /** When the first in line has waited so long, there are as many as if nobody were in a hurry. */
-  readonly longestWaitMs?: number;
+  /** Of the slow lane, while nobody is in a hurry. */
+  readonly atRest?: Width;
+  /** The same, while calls are under way that somebody waits for. */
+  readonly inRush?: Width;
+  readonly stepMs?: number;
 }
 
 interface Waiting {
@@ -21,22 +25,25 @@ interface Waiting {
  * Two ways to the same API server. What somebody waits for is called at once. What has to be done, but nobody waits for,
  * goes by the slow lane, some at a time and fewer while anything is under way at once; so a server that is short of
  * time has it for those who wait. The longer the first in line has been held up, the more go: what is made for those who
- * come next must keep up with them. First come, first served.
+ * come next must keep up with them, however long a call takes. First come, first served.
  */
 export class CallLanes {
   readonly #clock: Clock;
-  readonly #slowMax: number;
-  readonly #slowMaxInRush: number;
-  readonly #longestWaitMs: number;
+  readonly #atRest: Width;
+  readonly #inRush: Width;
+  readonly #stepMs: number;
   readonly #waiting: Waiting[] = [];
   #atOnce = 0;
   #slow = 0;
+  /** While any wait: looks again after a step, for calls that never end make no room. */
+  #look: Timer | undefined;
 
-  constructor({ clock, slowMax = 8, slowMaxInRush = 2, longestWaitMs = 600 }: CallLanesOptions) {
+  // All of it leaves a quarter of the 32 connections of a client to those who wait.
+  constructor({ clock, atRest = { from: 8, to: 24 }, inRush = { from: 2, to: 12 }, stepMs = 100 }: CallLanesOptions) {
     this.#clock = clock;
-    this.#slowMax = slowMax;
-    this.#slowMaxInRush = slowMaxInRush;
-    this.#longestWaitMs = longestWaitMs;
+    this.#atRest = atRest;
+    this.#inRush = inRush;
+    this.#stepMs = stepMs;
   }
 
   /** A client whose calls are made at once, and hold up those in the slow lane. */
@@ -75,21 +82,25 @@ export class CallLanes {
     }
     await new Promise<void>((resolve, reject) => {
       const start = () => {
-        overdue.cancel();
         signal?.removeEventListener("abort", giveUp);
         this.#slow += 1;
         resolve();
       };
       const waiting = { sinceMs, start };
-      const overdue = this.#clock.after(this.#longestWaitMs, () => this.#proceed());
       const giveUp = () => {
-        overdue.cancel();
         this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
         reject(signal?.reason);
       };
       signal?.addEventListener("abort", giveUp, { once: true });
       this.#waiting.push(waiting);
+      this.#look ??= this.#clock.after(this.#stepMs, () => this.#lookAgain());
     });
+  }
+
+  #lookAgain(): void {
+    this.#look = undefined;
+    this.#proceed();
+    if (this.#waiting.length > 0) this.#look = this.#clock.after(this.#stepMs, () => this.#lookAgain());
   }
 
   #proceed(): void {
@@ -100,9 +111,9 @@ export class CallLanes {
   }
 
   #mayStart(sinceMs: number): boolean {
-    if (this.#atOnce === 0) return this.#slow < this.#slowMax;
-    const waited = Math.min(1, (this.#clock.ticksMs() - sinceMs) / this.#longestWaitMs);
-    return this.#slow < this.#slowMaxInRush + Math.floor((this.#slowMax - this.#slowMaxInRush) * waited);
+    const { from, to } = this.#atOnce === 0 ? this.#atRest : this.#inRush;
+    const steps = Math.floor((this.#clock.ticksMs() - sinceMs) / this.#stepMs);
+    return this.#slow < Math.min(to, from + steps);
   }
 }
 
