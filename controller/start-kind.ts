@@ -1,4 +1,5 @@
 import type { KubeObject, Stored } from "../api/meta.ts";
+import { isNamespaceTerminating } from "../kube/errors.ts";
 import type { Informer } from "../kube/informer.ts";
 import type { Clock } from "../lib/clock.ts";
 import { KeyedQueue, retryBackoff } from "../lib/keyed-queue.ts";
@@ -40,6 +41,14 @@ export function keysFrom<T extends KubeObject, I extends string>(
   };
 }
 
+/** Whether all that went wrong is that the namespace is being deleted: what there was to do would only be in the way. */
+const isOnItsWayOut = (error: unknown): boolean => {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isOnItsWayOut);
+  return (
+    isNamespaceTerminating(error) || (error instanceof Error && error.cause !== undefined && isOnItsWayOut(error.cause))
+  );
+};
+
 /** Starts the controller of one kind: a queue that the sources fill, and workers that empty it. */
 export function startKind(options: KindOptions): Running {
   const { name, workers, sources, clock, metrics } = options;
@@ -52,13 +61,22 @@ export function startKind(options: KindOptions): Running {
     meter.added(key);
     queue.add(key);
   };
+  const reconcile = async (key: string, signal: AbortSignal): Promise<Outcome> => {
+    try {
+      return await options.reconcile(key, signal);
+    } catch (error) {
+      if (!isOnItsWayOut(error)) throw error;
+      log.debug({ err: error, key }, "left an object alone: its namespace is being deleted");
+      return {};
+    }
+  };
   const subscriptions = new DisposableStack();
   for (const source of sources) subscriptions.use(source(enqueue));
   const working = startWorkers({
     name: `the ${name} controller`,
     queue,
     workers,
-    reconcile: (key, signal) => meter.reconciled(key, () => options.reconcile(key, signal)),
+    reconcile: (key, signal) => meter.reconciled(key, () => reconcile(key, signal)),
     onFailure: (key, err) => {
       meter.retried();
       log.warn({ err, key, failures: queue.failures(key) + 1 }, "could not bring an object in line; trying again");

@@ -32,6 +32,15 @@ export const isInvalid = hasReason("Invalid", 422);
 export const isExpired = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");
 
+/**
+ * Refused because the namespace is being deleted, as Kubernetes' own admission marks it: nothing new is taken into it, and
+ * nothing changes that.
+ */
+export const isNamespaceTerminating = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  error.code === 403 &&
+  error.status.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") === true;
+
 /** Another writer was first, or a precondition did not hold; AlreadyExists also travels as 409 and is not one. */
 export const isConflict = (error: unknown): boolean =>
   error instanceof ApiError && error.code === 409 && error.reason !== "AlreadyExists";

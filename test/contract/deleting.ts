@@ -176,6 +176,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect(object).toMatchObject({ status: { phase: "Terminating" } });
       const { code, status } = await api.call("POST", configMapsOf(api), { body: aConfigMap("c") });
       expect(code).toBe(403);
+      expect(status.details?.causes).toMatchObject([{ reason: "NamespaceTerminating" }]);
       expect(status.message).toContain(
         `unable to create new content in namespace ${api.namespace} because it is being terminated`,
       );

@@ -1,0 +1,60 @@
+import { Registry } from "prom-client";
+import { expect, it, vi } from "vitest";
+import { configMapType, namespaceType } from "../api/core.ts";
+import type { KubeClient } from "../kube/client.ts";
+import { FakeClock } from "../lib/clock.ts";
+import { silentLogger } from "../lib/log.ts";
+import { openMemoryApi } from "../test/support/memory-api.ts";
+import { waiting } from "../test/support/waiting.ts";
+import { createRuntimeMetrics } from "./runtime-metrics.ts";
+import { startKind } from "./start-kind.ts";
+
+const metadata = (name: string) => ({ namespace: "leaving", name });
+
+/** What a server says to whoever wants to put something into a namespace that is being deleted. */
+async function refusalOf(client: KubeClient): Promise<unknown> {
+  await client.create(namespaceType, { metadata: { name: "leaving" } });
+  await client.create(configMapType, { metadata: { ...metadata("last"), finalizers: ["rouse.dev/wait"] } });
+  await client.delete(namespaceType, { name: "leaving" });
+  return client.create(configMapType, { metadata: metadata("late") }).catch((error: unknown) => error);
+}
+
+/** How often an object was looked at in the first ten seconds, if each look fails with what it is given. */
+async function looksAt(failure: (refusal: unknown) => unknown): Promise<number> {
+  await using api = await openMemoryApi();
+  const refusal = await refusalOf(api.client);
+  const clock = new FakeClock();
+  let looks = 0;
+  await using kind = startKind({
+    name: "kind",
+    workers: 1,
+    sources: [
+      (enqueue) => {
+        enqueue("leaving/it");
+        return { [Symbol.dispose]() {} };
+      },
+    ],
+    async reconcile() {
+      looks += 1;
+      throw failure(refusal);
+    },
+    clock,
+    log: silentLogger,
+    metrics: createRuntimeMetrics(new Registry(), clock),
+  });
+  await vi.waitFor(() => expect(looks).toBe(1), waiting);
+  for (let step = 0; step < 100; step += 1) await clock.advance(100);
+  expect(await Promise.race([kind.failed, "none"])).toBe("none");
+  return looks;
+}
+
+it("leaves an object alone that cannot have what it lacks because its namespace is being deleted", async () => {
+  expect(await looksAt((refusal) => refusal)).toBe(1);
+  expect(await looksAt((refusal) => new Error("no Pod", { cause: refusal }))).toBe(1);
+  expect(await looksAt((refusal) => new AggregateError([refusal, refusal]))).toBe(1);
+});
+
+it("tries again where anything else went wrong besides", async () => {
+  expect(await looksAt((refusal) => new AggregateError([refusal, new Error("no answer")]))).toBeGreaterThan(3);
+  expect(await looksAt(() => new AggregateError([]))).toBeGreaterThan(3);
+});
