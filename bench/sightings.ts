@@ -1,6 +1,7 @@
 import type { KubeObject, Stored } from "../api/meta.ts";
 import type { ResourceType } from "../api/resource-type.ts";
 import type { KubeClient } from "../kube/client.ts";
+import { ApiError } from "../kube/errors.ts";
 import { systemClock } from "../lib/clock.ts";
 
 /** When, on this process's monotonic clock, each object of a namespace was first seen in each state. */
@@ -11,6 +12,7 @@ export interface Sightings<State extends string> extends AsyncDisposable {
 }
 
 const longestMs = 300_000;
+const busyPauseMs = 500;
 
 /** Watches a kind in a namespace from now on. The states are told by what the object says, each at most once. */
 export async function watchFor<T extends KubeObject, State extends string>(
@@ -37,10 +39,16 @@ export async function watchFor<T extends KubeObject, State extends string>(
     let resourceVersion = metadata.resourceVersion ?? "0";
     // A server that is short of time ends watches, and expects to be asked for the rest.
     while (!stop.signal.aborted) {
-      for await (const event of client.watch(type, { namespace, resourceVersion }, stop.signal)) {
-        if (event.type === "ERROR") throw new Error(`the watch of ${type.plural} says ${event.object.message}`);
-        resourceVersion = event.object.metadata.resourceVersion ?? resourceVersion;
-        if (event.type === "ADDED" || event.type === "MODIFIED") note(event.object);
+      try {
+        for await (const event of client.watch(type, { namespace, resourceVersion }, stop.signal)) {
+          if (event.type === "ERROR") throw new Error(`the watch of ${type.plural} says ${event.object.message}`);
+          resourceVersion = event.object.metadata.resourceVersion ?? resourceVersion;
+          if (event.type === "ADDED" || event.type === "MODIFIED") note(event.object);
+        }
+      } catch (error) {
+        // So it answers while the definition of a kind has just been changed.
+        if (!(error instanceof ApiError && error.code === 429)) throw error;
+        await systemClock.sleep(busyPauseMs, stop.signal);
       }
     }
   })().catch((error: unknown) => {

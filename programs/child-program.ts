@@ -11,7 +11,7 @@ const startLimitMs = 60_000;
 const answerLimitMs = 5_000;
 const lookEveryMs = 50;
 
-/** One run of one of our programs, as a process of its own. */
+/** One run of one of our programs, or of one that takes their place, as a process of its own. */
 export class ChildProgram implements AsyncDisposable {
   readonly exited: Promise<void>;
   /** What its log says of how it was started; rejects when it ends before that, or takes more than a minute. */
@@ -21,10 +21,11 @@ export class ChildProgram implements AsyncDisposable {
   readonly #main: string;
   readonly #process: ChildProcess;
 
-  /** `main` is a path in this repository, and `hear` is told each line of the log. */
+  /** `main` is a `.ts` path in this repository, or the path of an executable; `hear` is told each line of the log. */
   constructor(main: string, flags: readonly string[], hear: (line: string) => void = () => {}) {
     this.#main = main;
-    this.#process = spawn(process.execPath, [join(root, main), ...flags], { stdio: ["ignore", "pipe", "pipe"] });
+    const [program, args] = main.endsWith(".ts") ? [process.execPath, [join(root, main)]] : [main, []];
+    this.#process = spawn(program, [...args, ...flags], { stdio: ["ignore", "pipe", "pipe"] });
     this.exited = once(this.#process, "exit").then(() => {});
     const started = Promise.withResolvers<Readonly<Record<string, unknown>>>();
     const late = systemClock.after(startLimitMs, () => started.reject(this.#failure("has not started")));

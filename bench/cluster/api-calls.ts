@@ -1,5 +1,4 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
-import type { App } from "./installed-programs.ts";
 
 /** Calls by what they were, such as `patch sandboxes/status`. */
 export type Calls = ReadonlyMap<string, number>;
@@ -12,10 +11,10 @@ interface AuditedRequest {
 const isWork = (words: string) => !words.startsWith("watch ") && !words.includes("leases");
 
 /**
- * Counts what a program asks of the API server from now on, by the API server's own record; watches and the lease apart. The
- * record may begin a new file meanwhile, once.
+ * Counts what a user asks of the API server from now on, by the API server's own record; watches and the lease apart. The name is
+ * the last part of a ServiceAccount's. The record may begin a new file meanwhile, once.
  */
-export function countCalls(auditLog: string, app: App = "agent-sandbox-controller"): () => Calls {
+export function countCalls(auditLog: string, user = "agent-sandbox-controller"): () => Calls {
   const file = openSync(auditLog, "r");
   const from = fstatSync(file).size;
   return () => {
@@ -26,7 +25,7 @@ export function countCalls(auditLog: string, app: App = "agent-sandbox-controlle
     const calls = new Map<string, number>();
     // The last line may be half written.
     for (const line of (buffer.toString() + rest).split("\n").slice(0, -1)) {
-      if (!line.includes(`:${app}"`)) continue;
+      if (!line.includes(`:${user}"`)) continue;
       const { verb, objectRef = {} }: AuditedRequest = JSON.parse(line);
       const { resource, subresource } = objectRef;
       const words = `${verb} ${resource}${subresource ? `/${subresource}` : ""}`;

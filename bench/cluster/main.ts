@@ -9,6 +9,7 @@ import { stayAlive } from "../../lib/stay-alive.ts";
 import { defaultCacheDirectory } from "../../tools/build-tool.ts";
 import { measureClaims } from "./parts/claims.ts";
 import { measureLists } from "./parts/lists.ts";
+import { measurePeers } from "./parts/peers.ts";
 import { measureRest } from "./parts/rest.ts";
 import { measureSandboxes } from "./parts/sandboxes.ts";
 import { measureWakes } from "./parts/wakes.ts";
@@ -19,6 +20,7 @@ const parts: Readonly<Record<string, (world: World) => Promise<string>>> = {
   wakes: measureWakes,
   sandboxes: measureSandboxes,
   claims: measureClaims,
+  peers: measurePeers,
   rest: measureRest,
   lists: measureLists,
 };
@@ -29,13 +31,15 @@ const { values, positionals } = parseArgs({
     // A tenth of everything tries the bench itself.
     share: { type: "string", default: "1" },
     nodes: { type: "string", default: "5" },
+    // Of what is measured in turns.
+    rounds: { type: "string", default: "3" },
   },
 });
 const unknown = positionals.filter((name) => !(name in parts));
 if (unknown.length > 0) throw new Error(`there are ${Object.keys(parts).join(", ")}, and no ${unknown.join(", ")}`);
 
-const [share, nodes] = [Number(values.share), Number(values.nodes)];
-if (!(share > 0 && nodes > 0)) throw new Error("--share and --nodes are numbers above 0");
+const sizes = { share: Number(values.share), nodes: Number(values.nodes), rounds: Number(values.rounds) };
+for (const [name, value] of Object.entries(sizes)) if (!(value > 0)) throw new Error(`--${name} is a number above 0`);
 
 using _alive = stayAlive();
 const say = (line: string) => void process.stderr.write(`${line}\n`);
@@ -43,7 +47,7 @@ const config = parseClusterConfig(["up"], process.env);
 await refuseOtherOwner(layoutOf(config.directory));
 const builder = { cacheDirectory: defaultCacheDirectory(process.env), environment: process.env, say };
 const cluster = await bringUp(config, builder, systemClock);
-await using world = await openWorld(cluster, builder, { share, nodes });
+await using world = await openWorld(cluster, builder, sizes);
 for (const [name, measure] of Object.entries(parts)) {
   if (positionals.length > 0 && !positionals.includes(name)) continue;
   const startMs = systemClock.ticksMs();

@@ -12,6 +12,8 @@ export interface Sizes {
   /** Of every count of objects: 1 is what the figures in `bench/README.md` are from. */
   readonly share: number;
   readonly nodes: number;
+  /** How often those take their turns that are compared. */
+  readonly rounds: number;
 }
 
 /** What every part of the bench is handed. */
@@ -20,6 +22,7 @@ export interface World extends AsyncDisposable, Cluster {
   readonly connection: KubeConnection;
   readonly client: KubeClient;
   readonly say: (line: string) => void;
+  readonly rounds: number;
   /** So many of something, or the share of it that was asked for; at least one. */
   count(full: number): number;
   tool(name: ToolName): Promise<string>;
@@ -36,7 +39,7 @@ const lookEveryMs = 500;
 export async function openWorld(
   cluster: Cluster & { readonly programs: BuiltPrograms },
   builder: ToolBuilder,
-  { share, nodes }: Sizes,
+  { share, nodes, rounds }: Sizes,
 ): Promise<World> {
   const { kubectl, layout } = cluster;
   const connection = await loadConnection({ kubeconfig: layout.kubeconfig("admin") });
@@ -52,6 +55,7 @@ export async function openWorld(
     client,
     tool,
     say: builder.say,
+    rounds,
     count: (full) => Math.max(1, Math.round(full * share)),
     startNodes: async () => startKwokNodes(await tool("kwok"), nodes, { kubectl, layout }),
     async openNamespace() {

@@ -7,43 +7,84 @@ import { systemClock } from "../../../lib/clock.ts";
 import { cpuSeconds } from "../../../programs/process-cost.ts";
 import { watchFor } from "../../sightings.ts";
 import { type Spread, spreadOf, spreadTable } from "../../statistics.ts";
-import { callsTable, countCalls } from "../api-calls.ts";
+import { type Calls, callsTable, countCalls } from "../api-calls.ts";
 import { leadingController } from "../installed-programs.ts";
 import { claimNamed, is, poolNamed, templateNamed } from "../objects.ts";
 import type { World } from "../world.ts";
 
 const poolSize = 300;
-const steadyPerSecond = 20;
+export const steadyPerSecond = 20;
 const steadyClaims = 400;
 const pool = "warm";
 const fullWithinMs = 300_000;
 
+/** What a pool and its claims took, in milliseconds. */
+export interface ClaimFigures {
+  readonly size: number;
+  /** From the pool's creation until the last of its sandboxes was Ready. */
+  readonly filledMs: number;
+  /** From the first claim until the last of as many as the pool had was Ready. */
+  readonly atOnceMs: number;
+  readonly atOnce: Spread;
+  /** From then until the pool said that it was full again. */
+  readonly refilledMs: number;
+  readonly steady: Spread;
+  /** Of the steady claims, with what the pool needs to refill. */
+  readonly calls: Calls;
+  readonly steadyCount: number;
+  /** CPU time of the controller for each of them. */
+  readonly cpuMs: number;
+}
+
+/** A controller whose work is looked at: its process, and the name that the API server's record ends its user with. */
+export interface ObservedController {
+  readonly pid: number;
+  readonly user: string;
+}
+
 /** A pool that is filled, claimed empty at once, refills, and is then claimed from steadily. */
+export async function takeClaims(
+  world: World,
+  namespace: string,
+  { pid, user }: ObservedController,
+): Promise<ClaimFigures> {
+  const size = world.count(poolSize);
+  const steadyCount = world.count(steadyClaims);
+  const filledMs = await fillPool(world, namespace, size);
+
+  const { lastMs, spread } = await claimAtOnce(world, namespace, size);
+
+  const refilledMs = await untilFull(world, namespace, size);
+
+  const before = cpuSeconds(pid);
+  const { spread: steady, calls } = await claimSteadily(world, namespace, steadyCount, user);
+
+  const cpuMs = ((cpuSeconds(pid) - before) * 1_000) / steadyCount;
+  return { size, filledMs, atOnceMs: lastMs, atOnce: spread, refilledMs, steady, calls, steadyCount, cpuMs };
+}
+
 export async function measureClaims(world: World): Promise<string> {
   await using _nodes = await world.startNodes();
   await using namespace = await world.openNamespace();
-  const size = world.count(poolSize);
-  const filledMs = await fillPool(world, namespace.name, size);
-  const atOnce = await claimAtOnce(world, namespace.name, size);
-  const refilledMs = await untilFull(world, namespace.name, size);
   const { pid } = await leadingController(world.client);
-  const before = cpuSeconds(pid);
-  const steady = await claimSteadily(world, namespace.name, world.count(steadyClaims));
-  const cpuMs = ((cpuSeconds(pid) - before) * 1_000) / world.count(steadyClaims);
+  const took = await takeClaims(world, namespace.name, { pid, user: "agent-sandbox-controller" });
+  const { size } = took;
   const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
   return [
     "### Claims and warm pools, on kwok nodes\n",
-    `The pool of ${size} was full ${seconds(filledMs)} after it was made, and again ${seconds(refilledMs)} after all of it was claimed.\n`,
-    `${size} claims at once were bound within ${seconds(atOnce.lastMs)}, ${(size / (atOnce.lastMs / 1_000)).toFixed(0)} per second.\n`,
+    `The pool of ${size} was full ${seconds(took.filledMs)} after it was made, and again ${seconds(took.refilledMs)} after all of it was claimed.\n`,
+    `${size} claims at once were bound within ${seconds(took.atOnceMs)}, ${perSecond(took)} per second.\n`,
     spreadTable([
-      [`${size} claims at once, create to Ready`, atOnce.spread],
-      [`${steadyPerSecond} claims per second, create to Ready`, steady.spread],
+      [`${size} claims at once, create to Ready`, took.atOnce],
+      [`${steadyPerSecond} claims per second, create to Ready`, took.steady],
     ]),
     `At ${steadyPerSecond} claims per second, with what the pool needs to refill:\n`,
-    steady.calls,
-    `That took the controller ${cpuMs.toFixed(1)} ms of CPU time for each claim.\n`,
+    callsTable(took.calls, took.steadyCount, "claim"),
+    `That took the controller ${took.cpuMs.toFixed(1)} ms of CPU time for each claim.\n`,
   ].join("\n");
 }
+
+export const perSecond = ({ size, atOnceMs }: ClaimFigures): string => (size / (atOnceMs / 1_000)).toFixed(0);
 
 async function fillPool({ client }: World, namespace: string, size: number): Promise<number> {
   await client.create(sandboxTemplateType, templateNamed(namespace, "t"));
@@ -83,9 +124,10 @@ async function claimSteadily(
   { client, layout }: World,
   namespace: string,
   count: number,
-): Promise<{ readonly spread: Spread; readonly calls: string }> {
+  user: string,
+): Promise<{ readonly spread: Spread; readonly calls: Calls }> {
   await using claims = await watchFor(client, sandboxClaimType, namespace, { bound: is("Ready") });
-  const calls = countCalls(layout.auditLog);
+  const calls = countCalls(layout.auditLog, user);
   const asked = new Map<string, number>();
   const startMs = systemClock.ticksMs();
   const under: Promise<unknown>[] = [];
@@ -99,5 +141,5 @@ async function claimSteadily(
   await claims.untilSeen("bound", count);
   await systemClock.sleep(3_000); // the pool refills behind the last, and events are written after what they tell of
   const latencies = [...asked].map(([name, ms]) => (claims.at("bound", name) ?? Number.NaN) - ms);
-  return { spread: spreadOf(latencies), calls: callsTable(calls(), count, "claim") };
+  return { spread: spreadOf(latencies), calls: calls() };
 }

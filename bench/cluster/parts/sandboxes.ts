@@ -3,8 +3,8 @@ import { sandboxType } from "../../../api/sandbox.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { inParallel } from "../../in-parallel.ts";
 import { watchFor } from "../../sightings.ts";
-import { spreadOf, spreadTable } from "../../statistics.ts";
-import { callsTable, countCalls } from "../api-calls.ts";
+import { type Spread, spreadOf, spreadTable } from "../../statistics.ts";
+import { type Calls, callsTable, countCalls } from "../api-calls.ts";
 import { is, isPodReady, sandboxNamed } from "../objects.ts";
 import type { World } from "../world.ts";
 
@@ -18,7 +18,16 @@ export async function measureSandboxes(world: World): Promise<string> {
   return ["### Sandboxes, on kwok nodes\n", await oneByOne(world), await manyAtOnce(world)].join("\n");
 }
 
-async function oneByOne(world: World): Promise<string> {
+/** How long each of the sandboxes took that were made one after the other, in milliseconds, and the calls for all. */
+export interface SingleFigures {
+  readonly count: number;
+  readonly toPod: Spread;
+  readonly toPodReady: Spread;
+  readonly toReady: Spread;
+  readonly calls: Calls;
+}
+
+export async function takeSingles(world: World, user?: string): Promise<SingleFigures> {
   const { client } = world;
   await using namespace = await world.openNamespace();
   await using sandboxes = await watchFor(client, sandboxType, namespace.name, {
@@ -28,7 +37,7 @@ async function oneByOne(world: World): Promise<string> {
   await using pods = await watchFor(client, podType, namespace.name, { there: () => true, ready: isPodReady });
   const count = world.count(single);
   const times: { toPod: number; toPodReady: number; toReady: number }[] = [];
-  const calls = countCalls(world.layout.auditLog);
+  const calls = countCalls(world.layout.auditLog, user);
   for (let at = 0; at < count; at += 1) {
     const name = `single-${at}`;
     const startMs = systemClock.ticksMs();
@@ -43,14 +52,25 @@ async function oneByOne(world: World): Promise<string> {
     });
   }
   await systemClock.sleep(1_000); // events are written a moment after what they tell of
+  return {
+    count,
+    toPod: spreadOf(times.map(({ toPod }) => toPod)),
+    toPodReady: spreadOf(times.map(({ toPodReady }) => toPodReady)),
+    toReady: spreadOf(times.map(({ toReady }) => toReady)),
+    calls: calls(),
+  };
+}
+
+async function oneByOne(world: World): Promise<string> {
+  const { count, toPod, toPodReady, toReady, calls } = await takeSingles(world);
   return [
     `${count} sandboxes, one after the other:\n`,
     spreadTable([
-      ["create to Pod", spreadOf(times.map(({ toPod }) => toPod))],
-      ["create to Pod Ready", spreadOf(times.map(({ toPodReady }) => toPodReady))],
-      ["create to Ready", spreadOf(times.map(({ toReady }) => toReady))],
+      ["create to Pod", toPod],
+      ["create to Pod Ready", toPodReady],
+      ["create to Ready", toReady],
     ]),
-    callsTable(calls(), count, "sandbox"),
+    callsTable(calls, count, "sandbox"),
   ].join("\n");
 }
 

@@ -1,0 +1,72 @@
+import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { release } from "../../cluster/install-chart.ts";
+import { createKubectl } from "../../cluster/kubectl.ts";
+import { ChildProgram } from "../../programs/child-program.ts";
+import type { ObservedController } from "./parts/claims.ts";
+import type { World } from "./world.ts";
+
+const [metricsPort, healthPort] = [19_121, 19_122];
+const deployments = ["deployment/agent-sandbox-controller", "deployment/sandbox-router"] as const;
+const replicas = 2;
+const user = "sole-controller";
+
+/** Takes what the chart has installed out of the way, until it is disposed of. */
+export async function putAwayInstalled({ kubectl }: World): Promise<AsyncDisposable> {
+  const inNamespace = `--namespace=${release.namespace}`;
+  await kubectl.run(["scale", inNamespace, ...deployments, "--replicas=0"]);
+  await kubectl.run(["wait", inNamespace, "--for=delete", "pod", "--selector=app", "--timeout=120s"]);
+  return {
+    async [Symbol.asyncDispose]() {
+      await kubectl.run(["scale", inNamespace, ...deployments, `--replicas=${replicas}`]);
+      for (const each of deployments) await kubectl.run(["rollout", "status", inNamespace, each, "--timeout=180s"]);
+    },
+  };
+}
+
+/**
+ * Starts a controller as the only one of the cluster: one process of this machine, with the flags' defaults. `program` is ours or
+ * one that takes the same flags, as a path that `ChildProgram` takes.
+ */
+export async function startSoleController(
+  world: World,
+  namespace: string,
+  program: string,
+): Promise<ObservedController & AsyncDisposable> {
+  await using stack = new AsyncDisposableStack();
+  const directory = mkdtempSync(join(tmpdir(), "rouse-sole-"));
+  stack.defer(() => rmSync(directory, { recursive: true, force: true }));
+  const kubeconfig = await kubeconfigFor(world, namespace, join(directory, "kubeconfig"));
+  const flags = [
+    ...[`--kubeconfig=${kubeconfig}`, "--extensions", "--leader-elect=false", "--enable-webhook=false"],
+    ...[`--metrics-bind-address=127.0.0.1:${metricsPort}`, `--health-probe-bind-address=127.0.0.1:${healthPort}`],
+  ];
+  const controller = new ChildProgram(program, flags);
+  stack.defer(() => controller.stop());
+  await controller.untilServes(`http://127.0.0.1:${healthPort}/readyz`);
+  const started = stack.move();
+  return { pid: controller.pid, user, [Symbol.asyncDispose]: () => started.disposeAsync() };
+}
+
+/** A kubeconfig for a ServiceAccount that may do everything: by its name the API server's record tells its calls apart. */
+async function kubeconfigFor({ kubectl, layout, programs }: World, namespace: string, file: string): Promise<string> {
+  const metadata = { name: user, namespace };
+  const apiGroup = "rbac.authorization.k8s.io";
+  await kubectl.apply([
+    { apiVersion: "v1", kind: "ServiceAccount", metadata },
+    {
+      apiVersion: `${apiGroup}/v1`,
+      kind: "ClusterRoleBinding",
+      metadata: { name: user },
+      roleRef: { apiGroup, kind: "ClusterRole", name: "cluster-admin" },
+      subjects: [{ kind: "ServiceAccount", ...metadata }],
+    },
+  ]);
+  const token = await kubectl.run(["create", "token", user, `--namespace=${namespace}`, "--duration=4h"]);
+  copyFileSync(layout.kubeconfig("admin"), file);
+  const own = createKubectl(programs.kubectl, file);
+  await own.run(["config", "set-credentials", user, `--token=${token.trim()}`]);
+  await own.run(["config", "set-context", "--current", `--user=${user}`]);
+  return file;
+}
