@@ -12,11 +12,12 @@ import { firstFailure, type Running } from "../../lib/lifecycle.ts";
 import type { Logger } from "../../lib/log.ts";
 import { OwnWrites } from "../own-writes.ts";
 import type { RuntimeMetrics } from "../runtime-metrics.ts";
-import { keysFrom, startKind } from "../start-kind.ts";
+import { keysFrom, type Source, startKind } from "../start-kind.ts";
 import type { IdleWatch } from "../suspension/idle-watch.ts";
 import { type Activators, startSuspending } from "../suspension/start-suspending.ts";
 import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
 import type { Traces } from "../traces.ts";
+import type { SandboxWriters } from "./apply.ts";
 import { isSpare } from "./haste.ts";
 import type { LifecycleMetrics } from "./lifecycle-metrics.ts";
 import { observe } from "./observe.ts";
@@ -87,17 +88,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
       const sandbox = writers.sandboxes.get(key);
       return sandbox !== undefined && isSpare(sandbox);
     },
-    sources: [
-      keysFrom(informers.sandboxes, (sandbox) => [keyOf(sandbox)]),
-      keysFrom(informers.pods, trackedOwner),
-      keysFrom(informers.services, trackedOwner),
-      ...(idleWatch ? [(enqueue: (key: string) => void) => idleWatch.onTimes(enqueue)] : []),
-      (enqueue) => writers.sandboxes.onForgotten((sandbox) => enqueue(keyOf(sandbox))),
-      ...[writers.pods, writers.services, writers.claims].map(
-        (children) => (enqueue: (key: string) => void) =>
-          children.onForgotten((child) => ownerKeys(child).forEach(enqueue)),
-      ),
-    ],
+    sources: sourcesOf(informers, writers, idleWatch),
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,
     log: options.log,
@@ -111,6 +102,25 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
       stores.dispose();
     },
   };
+}
+
+/** What tells which sandbox to look at: itself, its children, its times, and our own writes that never came back. */
+function sourcesOf(
+  informers: SandboxInformers,
+  { sandboxes, pods, services, claims }: SandboxWriters,
+  idleWatch: IdleWatch | undefined,
+): readonly Source[] {
+  return [
+    keysFrom(informers.sandboxes, (sandbox) => [keyOf(sandbox)]),
+    keysFrom(informers.pods, trackedOwner),
+    keysFrom(informers.services, trackedOwner),
+    ...(idleWatch ? [(enqueue: (key: string) => void) => idleWatch.onTimes(enqueue)] : []),
+    (enqueue) => sandboxes.onForgotten((sandbox) => enqueue(keyOf(sandbox))),
+    ...[pods, services, claims].map(
+      (children) => (enqueue: (key: string) => void) =>
+        children.onForgotten((child) => ownerKeys(child).forEach(enqueue)),
+    ),
+  ];
 }
 
 /** Has the watch look at every sandbox that is there, and at each that changes or whose Pod does. */
