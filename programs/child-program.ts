@@ -26,7 +26,8 @@ export class ChildProgram implements AsyncDisposable {
     this.#main = main;
     const [program, args] = main.endsWith(".ts") ? [process.execPath, [join(root, main)]] : [main, []];
     this.#process = spawn(program, [...args, ...flags], { stdio: ["ignore", "pipe", "pipe"] });
-    this.exited = once(this.#process, "exit").then(() => {});
+    // Not before its last words have been heard.
+    this.exited = once(this.#process, "close").then(() => {});
     const started = Promise.withResolvers<Readonly<Record<string, unknown>>>();
     const late = systemClock.after(startLimitMs, () => started.reject(this.#failure("has not started")));
     this.started = started.promise.finally(() => late.cancel());
