@@ -33,7 +33,7 @@ async function run(config: ActivatorConfig): Promise<void> {
   for (const warning of config.warnings) log.warn(warning);
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
+  const connection = await loadConnection({ kubeconfig: config.kubeconfig, environment: process.env });
   await using client = createKubeClient(connection, { userAgent: `${program}/${version}`, registry });
   const clock = systemClock;
   const origin = { service: "sandbox-router", version };

@@ -46,7 +46,7 @@ async function run(config: ControllerConfig): Promise<void> {
   for (const warning of config.warnings) log.warn(warning);
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
+  const connection = await loadConnection({ kubeconfig: config.kubeconfig, environment: process.env });
   const userAgent = `${program}/${version}`;
   await using client = createKubeClient(connection, { userAgent, registry, ...config.api });
   // Without the rate of the others: a leader must be able to say that it lives.

@@ -36,6 +36,8 @@ async function writeKubeconfig(user: object, cluster: object = {}): Promise<stri
   return path;
 }
 
+const load = (options: { readonly kubeconfig?: string } = {}) =>
+  loadConnection({ ...options, environment: process.env });
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 describe("a connection", () => {
@@ -44,7 +46,7 @@ describe("a connection", () => {
       { token: "s3cret" },
       { "certificate-authority-data": base64("a ca"), "tls-server-name": "api.internal" },
     );
-    const connection = await loadConnection({ kubeconfig });
+    const connection = await load({ kubeconfig });
     expect(connection.server).toBe("https://api.test:6443");
     expect(connection.tls).toMatchObject({ ca: Buffer.from("a ca"), servername: "api.internal" });
     expect(await connection.authHeaders()).toEqual({ authorization: "Bearer s3cret" });
@@ -52,7 +54,7 @@ describe("a connection", () => {
 
   it("comes from KUBECONFIG when none was named", async () => {
     vi.stubEnv("KUBECONFIG", await writeKubeconfig({ username: "ada", password: "pw" }));
-    const connection = await loadConnection();
+    const connection = await load();
     expect(await connection.authHeaders()).toEqual({ authorization: `Basic ${base64("ada:pw")}` });
   });
 
@@ -61,7 +63,7 @@ describe("a connection", () => {
       "client-certificate-data": base64("a certificate"),
       "client-key-data": base64("a key"),
     });
-    const { tls } = await loadConnection({ kubeconfig });
+    const { tls } = await load({ kubeconfig });
     expect(tls).toEqual({ cert: Buffer.from("a certificate"), key: Buffer.from("a key") });
   });
 
@@ -69,7 +71,7 @@ describe("a connection", () => {
     const credential = JSON.stringify({ status: { token: "from-plugin" } });
     const script = `process.stdout.write(${JSON.stringify(credential)})`;
     const exec = { apiVersion: "client.authentication.k8s.io/v1", command: process.execPath, args: ["-e", script] };
-    const connection = await loadConnection({ kubeconfig: await writeKubeconfig({ exec }) });
+    const connection = await load({ kubeconfig: await writeKubeconfig({ exec }) });
     expect(await connection.authHeaders()).toEqual({ authorization: "Bearer from-plugin" });
   });
 
@@ -77,20 +79,20 @@ describe("a connection", () => {
     const tokenFile = join(folder, "token");
     await writeFile(tokenFile, "from-file\n");
     const kubeconfig = await writeKubeconfig({ "auth-provider": { name: "tokenFile", config: { tokenFile } } });
-    const connection = await loadConnection({ kubeconfig });
+    const connection = await load({ kubeconfig });
     expect(await connection.authHeaders()).toEqual({ authorization: "Bearer from-file" });
   });
 
   it("over plain HTTP carries no credential", async () => {
     const kubeconfig = await writeKubeconfig({ token: "s3cret" }, { server: "http://127.0.0.1:8001" });
-    const connection = await loadConnection({ kubeconfig });
+    const connection = await load({ kubeconfig });
     expect(connection.server).toBe("http://127.0.0.1:8001");
     expect(await connection.authHeaders()).toEqual({});
   });
 
   it("is refused when nothing is configured, with what to do about it", async () => {
-    await expect(loadConnection()).rejects.toThrow(/give --kubeconfig, set KUBECONFIG/);
-    await expect(loadConnection()).rejects.toThrow(NoConnection);
+    await expect(load()).rejects.toThrow(/give --kubeconfig, set KUBECONFIG/);
+    await expect(load()).rejects.toThrow(NoConnection);
   });
 
   it("is refused when the kubeconfig is missing, broken, without a cluster, or asks for a proxy", async () => {
@@ -100,7 +102,7 @@ describe("a connection", () => {
     await writeFile(empty, "apiVersion: v1\nkind: Config\n");
     const proxied = await writeKubeconfig({}, { "proxy-url": "http://proxy.test" });
     for (const kubeconfig of [join(folder, "missing"), broken, empty, proxied]) {
-      await expect(loadConnection({ kubeconfig })).rejects.toThrow(NoConnection);
+      await expect(load({ kubeconfig })).rejects.toThrow(NoConnection);
     }
   });
 });

@@ -1,4 +1,8 @@
+import { existsSync } from "node:fs";
 import type { RequestOptions } from "node:https";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { connectionOfPod, type Environment } from "./in-pod.ts";
 
 /** What TLS needs to know about the server and about us. */
 export interface TlsMaterial {
@@ -38,6 +42,11 @@ export function connectionFor(options: {
   };
 }
 
+export interface ConnectionOptions {
+  readonly kubeconfig?: string | undefined;
+  readonly environment: Environment;
+}
+
 /**
  * The connection that the environment configures: the given kubeconfig, else `KUBECONFIG`, else the one in the home
  * directory, else the service account of the Pod we run in. Tokens from files and exec plugins are renewed; a
@@ -45,7 +54,11 @@ export function connectionFor(options: {
  *
  * @throws NoConnection when there is none, it does not parse, or it asks for a proxy.
  */
-export async function loadConnection(options: { readonly kubeconfig?: string } = {}): Promise<KubeConnection> {
+export async function loadConnection(options: ConnectionOptions): Promise<KubeConnection> {
+  const { HOME: home = homedir(), KUBECONFIG } = options.environment;
+  const hasKubeconfig = options.kubeconfig || KUBECONFIG || existsSync(join(home, ".kube", "config"));
+  const ofPod = hasKubeconfig ? undefined : connectionOfPod(options.environment);
+  if (ofPod) return ofPod;
   // Its generated classes take most of a second to load, and the local mode never needs them.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();

@@ -15,7 +15,7 @@ async function main(args: readonly string[]): Promise<number> {
     const config = parseMigrateConfig(args);
     using stop = stopOnSignals(process);
     using _alive = stayAlive();
-    const connection = await loadConnection(config.kubeconfig === undefined ? {} : { kubeconfig: config.kubeconfig });
+    const connection = await loadConnection({ kubeconfig: config.kubeconfig, environment: process.env });
     await using client = createKubeClient(connection, { userAgent: "rouse-migrate" });
     const say = (line: string) => void process.stdout.write(`${line}\n`);
     return (await runMigration(config, { client, clock: systemClock, say }, stop.signal)) ? 0 : 1;

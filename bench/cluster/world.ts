@@ -42,7 +42,7 @@ export async function openWorld(
   { share, nodes, rounds }: Sizes,
 ): Promise<World> {
   const { kubectl, layout } = cluster;
-  const connection = await loadConnection({ kubeconfig: layout.kubeconfig("admin") });
+  const connection = await loadConnection({ kubeconfig: layout.kubeconfig("admin"), environment: process.env });
   const client = createKubeClient(connection, { userAgent: "rouse-bench", connections: 64 });
   const tool = async (name: ToolName) => {
     const path = await findOrBuild(name, builder);

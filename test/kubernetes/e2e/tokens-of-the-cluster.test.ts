@@ -70,7 +70,7 @@ it("wakes a sandbox for a ServiceAccount that may connect to it, and for nobody 
 it("lets nobody in while the activator itself may not ask", async () => {
   await using test = await openSandboxes(cluster);
   const own = await cluster.kubectl.run(["create", "token", "sandbox-router", `--namespace=${release.namespace}`]);
-  const { server, tls } = await loadConnection({ kubeconfig: inject("kubeconfig") });
+  const { server, tls } = await loadConnection({ kubeconfig: inject("kubeconfig"), environment: process.env });
   const connection = connectionFor({ server, token: own.trim(), ...(tls.ca && { ca: tls.ca.toString() }) });
   await using client = createKubeClient(connection, { userAgent: "rouse-test" });
   await using door = await openDoor(client);

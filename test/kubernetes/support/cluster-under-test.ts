@@ -24,7 +24,7 @@ export interface ClusterUnderTest extends AsyncDisposable {
 
 export async function connectToCluster(): Promise<ClusterUnderTest> {
   const kubeconfig = inject("kubeconfig");
-  const connection = await loadConnection({ kubeconfig });
+  const connection = await loadConnection({ kubeconfig, environment: process.env });
   const client = createKubeClient(connection, { userAgent: "rouse-test" });
   const { ca, cert, key } = connection.tls;
   const dispatcher = new Agent({ connect: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) } });
