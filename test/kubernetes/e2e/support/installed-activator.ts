@@ -69,8 +69,8 @@ export async function findActivator({ client }: ClusterUnderTest, podIp?: string
     ask,
     /** What the sandbox's own program answers. */
     async askProgram(to: Address, question?: Question): Promise<ProgramAnswer & { readonly tookMs: number }> {
-      const { status, body, tookMs } = await ask(to, question);
-      if (status !== 200) throw new Error(`${to.name} has answered ${status} ${body}`);
+      const { status, reason, body, tookMs } = await ask(to, question);
+      if (status !== 200) throw new Error(`${to.name} has answered ${status} ${reason ?? ""} ${body}`);
       return { ...(JSON.parse(body) as ProgramAnswer), tookMs };
     },
     /** An open WebSocket. */
