@@ -111,6 +111,23 @@ export async function findOrBuild(name: ToolName, builder: ToolBuilder): Promise
   return path;
 }
 
+/**
+ * The folder of a module that a tool is built from, with all that was published in it; downloaded if it is not there yet,
+ * and as the tool's go.sum says.
+ *
+ * @throws when it cannot be had; the message ends with what Go said.
+ */
+export async function findModule(
+  name: ToolName,
+  path: string,
+  { environment }: Pick<ToolBuilder, "environment">,
+): Promise<string> {
+  const cwd = join(import.meta.dirname, tools[name].module);
+  const { stdout } = await run("go", ["mod", "download", "-json", path], { cwd, env: { ...environment } });
+  const { Dir }: { readonly Dir: string } = JSON.parse(stdout);
+  return Dir;
+}
+
 async function hasGo(): Promise<boolean> {
   return run("go", ["version"]).then(
     () => true,

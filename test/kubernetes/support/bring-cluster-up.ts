@@ -9,7 +9,7 @@ import { waitUntil } from "../../../cluster/wait.ts";
 import { DataDirInUse, lockDataDir } from "../../../kube/memory/data-dir-lock.ts";
 import { systemClock } from "../../../lib/clock.ts";
 import { stayAlive } from "../../../lib/stay-alive.ts";
-import { defaultCacheDirectory } from "../../../tools/build-tool.ts";
+import { defaultCacheDirectory, findOrBuild } from "../../../tools/build-tool.ts";
 import { keepLogs } from "./keep-logs.ts";
 
 declare module "vitest" {
@@ -20,6 +20,8 @@ declare module "vitest" {
     readonly kubectl: string;
     readonly helm: string;
     readonly programs: BuiltPrograms;
+    /** The ecosystem's own controller, of a release that stored `v1alpha1`. */
+    readonly existingController: string;
   }
 }
 
@@ -36,11 +38,15 @@ export async function setup(project: TestProject): Promise<() => void> {
   const turn = await takeTurn(say);
   try {
     const cacheDirectory = defaultCacheDirectory(process.env);
-    const { layout, programs } = await bringUp(config, { cacheDirectory, environment: process.env, say }, systemClock);
+    const builder = { cacheDirectory, environment: process.env, say };
+    const { layout, programs } = await bringUp(config, builder, systemClock);
+    const existingController = await findOrBuild("agent-sandbox-0.4", builder);
+    if (existingController === undefined) throw new Error("there is no Go here to build the existing controller with");
     project.provide("kubeconfig", layout.kubeconfig("admin"));
     project.provide("kubectl", programs.kubectl);
     project.provide("helm", programs.helm);
     project.provide("programs", programs);
+    project.provide("existingController", existingController);
     const logs = keepLogs(layout);
     return () => {
       logs[Symbol.dispose]();
