@@ -1,8 +1,8 @@
 // `npm run test:ecosystem [-- REGEX]`: compares our definitions of the kinds with those of the existing controller, and runs
 // its end-to-end tests, as they were published, against ours on the cluster of `npm run cluster`, which it brings up. All of
-// them take a quarter of an hour.
+// them take ten minutes.
 import { execFileSync, spawn } from "node:child_process";
-import { createWriteStream, mkdtempSync } from "node:fs";
+import { createWriteStream, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -29,6 +29,7 @@ const { layout } = await bringUp(parseClusterConfig([], process.env), builder, s
 let failed = differences.length;
 for (const suite of suites) failed += await run(suite, build(suite));
 say(failed === 0 ? "all of them passed" : `${failed} failed; everything that they said is in ${work}`);
+if (failed === 0) rmSync(work, { recursive: true, force: true });
 process.exitCode = failed === 0 ? 0 : 1;
 
 /** The folder with the module of the version that we are compared with. */
