@@ -5,10 +5,10 @@ import type { ResourceType } from "../api/resource-type.ts";
 import { agentsGroup, extensionsGroup, sandboxType } from "../api/sandbox.ts";
 import { endpointSliceType } from "../api/tcp-front.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { isConflict, isNotFound } from "../kube/errors.ts";
 import type { MigrateConfig } from "./config.ts";
 import { listServed } from "./list-served.ts";
 import type { Outcome } from "./outcome.ts";
+import { writeOne } from "./write-one.ts";
 
 /** What the four kinds own. */
 const ownedKinds: readonly ResourceType[] = [
@@ -21,7 +21,6 @@ const ownedKinds: readonly ResourceType[] = [
 ];
 
 const newer = [`${agentsGroup}/v1beta1`, `${extensionsGroup}/v1beta1`];
-const attemptsMax = 4;
 
 /**
  * Has whatever one of the four kinds owns name its owner in `v1alpha1`. A cluster that no longer knows the version in which an
@@ -51,31 +50,17 @@ export async function nameOwnersInV1alpha1(
 const isNewer = ({ apiVersion }: OwnerReference): boolean => newer.includes(apiVersion);
 
 /** Writes only over what was read: a sandbox may be given to a claim meanwhile. */
-async function nameOwners(
+function nameOwners(
   client: KubeClient,
   type: ResourceType,
   listed: Stored<KubeObject>,
   signal: AbortSignal,
 ): Promise<"written" | "gone" | Error> {
   const { namespace, name } = listed.metadata;
-  let current = listed;
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await client.patch(type, { namespace, name }, { type: "merge", body: namingOwners(current) }, {}, signal);
-      return "written";
-    } catch (error) {
-      if (signal.aborted) throw error;
-      if (isNotFound(error)) return "gone";
-      if (!isConflict(error) || attempt === attemptsMax)
-        return error instanceof Error ? error : new Error(String(error));
-    }
-    try {
-      current = await client.get(type, { namespace, name }, signal);
-    } catch (error) {
-      if (isNotFound(error)) return "gone";
-      throw error;
-    }
-  }
+  return writeOne(async (attempt) => {
+    const current = attempt === 1 ? listed : await client.get(type, { namespace, name }, signal);
+    await client.patch(type, { namespace, name }, { type: "merge", body: namingOwners(current) }, {}, signal);
+  }, signal);
 }
 
 const namingOwners = ({ metadata: { resourceVersion, ownerReferences = [] } }: KubeObject) => ({

@@ -6,17 +6,16 @@ import { sandboxClaimType } from "../api/sandbox-claim.ts";
 import { sandboxTemplateType } from "../api/sandbox-template.ts";
 import { sandboxWarmPoolType } from "../api/sandbox-warm-pool.ts";
 import type { KubeClient } from "../kube/client.ts";
-import { isConflict, isNotFound } from "../kube/errors.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MigrateConfig } from "./config.ts";
 import { listServed } from "./list-served.ts";
 import type { Outcome } from "./outcome.ts";
+import { writeOne } from "./write-one.ts";
 
 /** What a claim refers to comes before the claim. */
 const kindsInOrder: readonly ResourceType[] = [sandboxWarmPoolType, sandboxTemplateType, sandboxType, sandboxClaimType];
 
 const atOnce = 16;
-const attemptsMax = 4;
 
 interface Rewriting {
   readonly client: KubeClient;
@@ -61,24 +60,13 @@ export async function rewriteEverything(
   return { written, notes, problems };
 }
 
-/** What is deleted meanwhile need not be written. */
-async function rewrite(
+function rewrite(
   type: ResourceType,
   { metadata: { namespace, name = "" } }: KubeObject,
   { client, at, signal }: Rewriting,
 ): Promise<"written" | "gone" | Error> {
   const body = { metadata: { annotations: { [storageMigratedAtAnnotation]: at } } };
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await client.patch(type, { namespace, name }, { type: "merge", body }, {}, signal);
-      return "written";
-    } catch (error) {
-      if (signal.aborted) throw error;
-      if (isNotFound(error)) return "gone";
-      if (isConflict(error) && attempt < attemptsMax) continue;
-      return error instanceof Error ? error : new Error(String(error));
-    }
-  }
+  return writeOne(() => client.patch(type, { namespace, name }, { type: "merge", body }, {}, signal), signal);
 }
 
 function* inGroupsOf<T>(size: number, items: readonly T[]): Iterable<readonly T[]> {

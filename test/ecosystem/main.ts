@@ -9,18 +9,18 @@ import { createInterface } from "node:readline";
 import { bringUp } from "../../cluster/bring-up.ts";
 import { parseClusterConfig } from "../../cluster/config.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { defaultCacheDirectory } from "../../tools/build-tool.ts";
+import { defaultCacheDirectory, findModule } from "../../tools/build-tool.ts";
 import { compareDefinitions } from "./compare-definitions.ts";
 import { endingIn, modulePath, type Suite, suites, testEnvironment } from "./suites.ts";
 
 const [wanted = "^Test"] = process.argv.slice(2);
 const say = (line: string) => void process.stderr.write(`${line}\n`);
 const repository = join(import.meta.dirname, "..", "..");
-const pinnedBy = join(repository, "tools", "agent-sandbox");
 const work = mkdtempSync(join(tmpdir(), "rouse-ecosystem-"));
 const suiteLimitMs = 1_800_000;
 
-const source = download();
+// Of the version that we are compared with.
+const source = await findModule("agent-sandbox", modulePath, { environment: process.env });
 const differences = compareDefinitions(join(repository, "crds"), join(source, "k8s", "crds"));
 for (const difference of differences) say(`FAIL: the definitions differ in ${difference}`);
 
@@ -31,12 +31,6 @@ for (const suite of suites) failed += await run(suite, build(suite));
 say(failed === 0 ? "all of them passed" : `${failed} failed; everything that they said is in ${work}`);
 if (failed === 0) rmSync(work, { recursive: true, force: true });
 process.exitCode = failed === 0 ? 0 : 1;
-
-/** The folder with the module of the version that we are compared with. */
-function download(): string {
-  const json = execFileSync("go", ["mod", "download", "-json", modulePath], { cwd: pinnedBy, encoding: "utf8" });
-  return JSON.parse(json).Dir;
-}
 
 function build({ folder }: Suite): string {
   const program = join(work, `${folder.replaceAll("/", "-")}.test`);
