@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
+import { join } from "node:path";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { loadConnection } from "../kube/connection.ts";
 import { createKubeClient } from "../kube/http-client.ts";
+import { serviceAccountFolder } from "../kube/in-pod.ts";
 import { systemClock } from "../lib/clock.ts";
 import { explain } from "../lib/explain.ts";
 import { aborted, endProcess, stopOnSignals } from "../lib/lifecycle.ts";
@@ -17,7 +19,7 @@ import { controllerFlags } from "./controller-flags.ts";
 import { startController } from "./start.ts";
 
 const program = "agent-sandbox-controller";
-const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+const namespaceFile = join(serviceAccountFolder, "namespace");
 // kube-proxy may take a second to hear of an endpoint that has gone, and others longer; a Pod has 30 seconds to end.
 const webhookLingerMs = 5_000;
 

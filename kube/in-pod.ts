@@ -7,7 +7,8 @@ import type { KubeConnection } from "./connection.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-const serviceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
+/** Where a kubelet puts what a Pod has of its ServiceAccount. */
+export const serviceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
 // The kubelet renews a token when four fifths of its hour are over; others that run in Pods look as often.
 const tokenAgeMaxMs = 60_000;
 
