@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../lib/clock.ts";
 import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under-test.ts";
+import { eventually } from "./support/eventually.ts";
 import { busyboxPod, openTestNamespace, serviceOf } from "./support/workload.ts";
 
 let cluster: ClusterUnderTest;
@@ -16,7 +17,7 @@ describe("the cluster", () => {
     await test.apply(busyboxPod("quick", "echo I run; exec sleep 3600"));
     await test.run("wait", "pod/quick", "--for=condition=Ready", "--timeout=60s");
     expect(systemClock.ticksMs() - startMs).toBeLessThan(5_000);
-    expect(await test.run("logs", "quick")).toBe("I run\n");
+    await eventually(async () => (await test.run("logs", "quick")) === "I run\n");
   });
 
   it("lets a Pod find a Service by its name, and reach it", async () => {
@@ -53,6 +54,6 @@ describe("the cluster", () => {
     await test.run("delete", "pod", "writer");
     await test.apply(withData("reader", "cat /data/file; exec sleep 3600"));
     await test.run("wait", "pod/reader", "--for=condition=Ready", "--timeout=60s");
-    expect(await test.run("logs", "reader")).toBe("kept\n");
+    await eventually(async () => (await test.run("logs", "reader")) === "kept\n");
   });
 });

@@ -3,6 +3,7 @@ import { serviceType } from "../../../api/core.ts";
 import { openSandboxes, sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
+import { untilLedToAll } from "./support/service-rules.ts";
 import { openVisitor, talkingContainer, visitOnce } from "./support/talker.ts";
 
 let cluster: ClusterUnderTest;
@@ -11,15 +12,21 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-const talking = (name: string, spec: object = {}) =>
-  sandboxNamed(name, { spec: { service: true, ...spec }, container: talkingContainer });
+/** A sandbox called `talker` that sleeps and has a Service, and a Pod beside it that visits it. */
+async function openTalker(spec: object) {
+  const test = await openSandboxes(cluster);
+  await test.apply(sandboxNamed("talker", { spec: { service: true, ...spec }, container: talkingContainer }));
+  const visitor = await openVisitor(test);
+  await test.untilAsleep("talker");
+  await untilLedToAll(cluster, `${test.namespace}/talker`);
+  return { ...test, visitor };
+}
+
+const soonAsleep = { autoSuspension: { inactivityTimeoutSeconds: 5 } };
 
 describe.concurrent("the name of a sandbox in the cluster", () => {
   it("holds who connects while it sleeps, wakes it, and carries both directions to their own ends, whoever speaks first", async () => {
-    await using test = await openSandboxes(cluster);
-    await test.apply(talking("talker", { autoSuspension: { inactivityTimeoutSeconds: 5 } }));
-    const visitor = await openVisitor(test);
-    await test.untilAsleep("talker");
+    await using test = await openTalker(soonAsleep);
     const names = [
       `talker.${test.namespace}.svc.cluster.local`,
       "talker",
@@ -27,7 +34,7 @@ describe.concurrent("the name of a sandbox in the cluster", () => {
     ];
     const boots = new Set<string>();
     for (const name of names) {
-      boots.add((await visitOnce(visitor, name, { talkMs: 500 })).boot);
+      boots.add((await visitOnce(test.visitor, name, { talkMs: 500 })).boot);
       // Asleep by itself, a few seconds after the last byte.
       await test.untilAsleep("talker");
     }
@@ -35,35 +42,29 @@ describe.concurrent("the name of a sandbox in the cluster", () => {
   });
 
   it("is not put to sleep under a connection on which something is said", async () => {
-    await using test = await openSandboxes(cluster);
-    await test.apply(talking("talker", { autoSuspension: { inactivityTimeoutSeconds: 5 } }));
-    const visitor = await openVisitor(test);
-    const { tookMs } = await visitOnce(visitor, "talker", { talkMs: 15_000 });
+    await using test = await openTalker(soonAsleep);
+    const { tookMs } = await visitOnce(test.visitor, "talker", { talkMs: 15_000 });
     expect(tookMs).toBeGreaterThan(15_000);
     await test.untilAsleep("talker");
   });
 
   it("is put to sleep under a connection on which nothing is said, which ends in good order", async () => {
-    await using test = await openSandboxes(cluster);
-    await test.apply(talking("talker", { autoSuspension: { inactivityTimeoutSeconds: 5 } }));
-    const visitor = await openVisitor(test);
-    const [visit] = await visitor.visit("talker", { silent: true });
+    await using test = await openTalker(soonAsleep);
+    const [visit] = await test.visitor.visit("talker", { silent: true });
     expect(visit).toMatchObject({ boot: expect.stringMatching(/./), failure: "" });
     expect(visit?.tookMs).toBeGreaterThan(5_000);
     await test.untilAsleep("talker");
   });
 
   it("is refused to Pods of other namespaces, which wake nothing, until the sandbox lets the cluster in", async () => {
-    await using test = await openSandboxes(cluster);
+    await using test = await openTalker({ autoResume: {} });
     await using elsewhere = await openSandboxes(cluster);
-    await test.apply(talking("talker", { autoResume: {} }));
-    const [friend, stranger] = await Promise.all([openVisitor(test), openVisitor(elsewhere)]);
-    await test.untilAsleep("talker");
+    const stranger = await openVisitor(elsewhere);
     const name = `talker.${test.namespace}`;
     const [refused] = await stranger.visit(name);
     expect(refused).toMatchObject({ failure: "ECONNRESET", whole: false, boot: "" });
     expect((await test.sandbox("talker")).spec.operatingMode).toBe("Suspended");
-    await visitOnce(friend, name);
+    await visitOnce(test.visitor, name);
 
     const open = JSON.stringify({ spec: { autoResume: { allowFrom: "Cluster" } } });
     await test.run("patch", "sandbox", "talker", "--type=merge", `--patch=${open}`);

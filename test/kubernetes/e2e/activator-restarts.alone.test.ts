@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eventType } from "../../../api/core.ts";
-import { run } from "../../../cluster/command.ts";
 import { release } from "../../../cluster/install-chart.ts";
 import { systemClock } from "../../../lib/clock.ts";
+import { untilLedToAll } from "../asleep/support/service-rules.ts";
 import { openVisitor, talkingContainer, type Visit } from "../asleep/support/talker.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
@@ -30,13 +30,6 @@ const settled = () => inRelease("rollout", "status", "deployment/sandbox-router"
 const listensAfter = (ms: number) => ({ container: { env: [{ name: "LISTEN_AFTER_MS", value: String(ms) }] } });
 const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make);
 
-/** Whether connections to a Service go to every activator, by kube-proxy's own rules: it follows the slices in its own time. */
-async function leadsToAll(service: string): Promise<boolean> {
-  const [, chain = ""] = (await run("nft", ["list", "table", "ip", "kube-proxy"])).split(`-${service}/tcp/talk {`);
-  const replicas = await replicasOf(cluster, "sandbox-router");
-  return replicas.every(({ status }) => chain.split("}\n\n", 1)[0]?.includes(`: ${status?.podIP} . `));
-}
-
 /** A sandbox that is awake and has a Service that leads to every activator, and a Pod that visits it. */
 async function openTalk() {
   const test = await openSandboxes(cluster);
@@ -44,7 +37,7 @@ async function openTalk() {
   await test.apply(sandboxNamed("talker", { spec, container: talkingContainer }));
   const visitor = await openVisitor(test);
   await eventually(async () => (await visitor.visit("talker"))[0]?.whole);
-  await eventually(() => leadsToAll(`${test.namespace}/talker`));
+  await untilLedToAll(cluster, `${test.namespace}/talker`);
   return { ...test, visitor };
 }
 

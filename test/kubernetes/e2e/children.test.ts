@@ -37,7 +37,7 @@ describe("the Service of a sandbox", () => {
     await eventually(async () => (await test.read("service", "served")).spec.selector[hash] === nameHash("served"));
     await test.merge("sandbox", "served", { spec: { service: false } });
     await eventually(async () => (await test.read("service", "served")) === null);
-    expect((await test.sandbox("served")).status?.service).toBeUndefined();
+    await eventually(async () => (await test.sandbox("served")).status?.service === undefined);
   });
 
   it("S85, S87: is one that was there before only where that allows it", async () => {

@@ -39,9 +39,16 @@ it("C66, C71, C72: gives each claim one sandbox and leaks none when the leader i
   const spares = new Set((await test.membersOf("p")).map(({ metadata }) => metadata.name));
   const names = Array.from({ length: claims }, (_, at) => `claim-${at}`);
   const victims = programsOf(await leadingReplica(cluster));
+  const signal = (name: NodeJS.Signals) => {
+    for (const pid of victims) process.kill(pid, name);
+  };
+  // It stands still until there are all claims, so that it is among them when it is killed, however long they take to make.
+  signal("SIGSTOP");
   const assigned = untilAssigned(test.namespace, 3);
-  await Promise.all([...names.map((name) => test.create(claimNamed(name, "p"))), assigned]);
-  for (const pid of victims) process.kill(pid, "SIGKILL");
+  await Promise.all(names.map((name) => test.create(claimNamed(name, "p"))));
+  signal("SIGCONT");
+  await assigned;
+  signal("SIGKILL");
   const left = (await Promise.all(names.map((name) => test.claim(name)))).filter((claim) => !isAssigned(claim));
   expect(left.length).toBeGreaterThan(0);
 

@@ -85,10 +85,14 @@ describe("a claim on a real cluster", () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 1, "t"));
     await test.untilFull("p", 1);
-    const lifecycle = (shutdownPolicy: string) => ({ lifecycle: { shutdownTime: inMs(8_000), shutdownPolicy } });
     const policies = ["Retain", "Delete", "DeleteForeground"];
-    await test.apply(...policies.map((policy) => claimNamed(policy.toLowerCase(), "p", lifecycle(policy))));
+    const claims = (lifecycle: object) =>
+      policies.map((policy) =>
+        claimNamed(policy.toLowerCase(), "p", { lifecycle: { ...lifecycle, shutdownPolicy: policy } }),
+      );
+    await test.apply(...claims({}));
     await test.untilBound("retain", "delete", "deleteforeground");
+    await test.apply(...claims({ shutdownTime: inMs(3_000) }));
     const bound = (await test.claim("retain")).status?.sandbox?.name ?? "";
     for (const claim of ["delete", "deleteforeground"]) {
       await eventually(async () => !(await test.exists("sandboxclaim", claim)));

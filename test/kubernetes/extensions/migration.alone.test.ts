@@ -73,7 +73,6 @@ it("U1, U2, U6, U7, X3: rewrites what is stored in v1alpha1, and changes no Pod,
   const untilReady = () =>
     eventually(
       async () => (await test.pool("p")).status?.readyReplicas === 1 && (await test.membersOf("p")).length === 1,
-      30_000,
     );
   await storeIn("v1alpha1");
   try {

@@ -98,7 +98,9 @@ describe("a v1alpha1 manifest of a Sandbox", () => {
     await test.applyManifest(`${manifest}          volumeMounts:\n            - {name: data, mountPath: /data}\n`);
     await test.run("wait", "sandbox/keeper", "--for=condition=Ready", "--timeout=60s");
     await test.run("exec", "keeper", "--", "sh", "-c", "echo kept > /data/file");
-    for (const replicas of [0, 1]) await test.run("scale", `${older}/keeper`, `--replicas=${replicas}`);
+    await test.run("scale", `${older}/keeper`, "--replicas=0");
+    await test.untilAsleep("keeper");
+    await test.run("scale", `${older}/keeper`, "--replicas=1");
     await test.run("wait", "sandbox/keeper", "--for=condition=Ready", "--timeout=60s");
     expect(await test.run("exec", "keeper", "--", "cat", "/data/file")).toBe("kept\n");
     expect(await test.exists("persistentvolumeclaim", "data-keeper")).toBe(true);

@@ -3,6 +3,7 @@ import { leaseType, type Pod, podType } from "../../../../api/core.ts";
 import type { Stored } from "../../../../api/meta.ts";
 import { release } from "../../../../cluster/install-chart.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
+import { eventually } from "../../support/eventually.ts";
 
 const { namespace } = release;
 
@@ -21,11 +22,16 @@ export async function leaderIdentity({ client }: ClusterUnderTest): Promise<stri
   return lease.spec?.holderIdentity ?? "";
 }
 
+/** The replica that leads, as soon as one does. */
 export async function leadingReplica(cluster: ClusterUnderTest): Promise<Stored<Pod>> {
-  const leader = await leaderIdentity(cluster);
-  const replicas = await replicasOf(cluster, "agent-sandbox-controller");
-  const found = replicas.find(({ metadata }) => leader.startsWith(`${metadata.name}_`));
-  if (!found) throw new Error(`no replica of the controller is ${leader || "the leader"}`);
+  let found: Stored<Pod> | undefined;
+  await eventually(async () => {
+    const leader = await leaderIdentity(cluster);
+    const replicas = await replicasOf(cluster, "agent-sandbox-controller");
+    found = replicas.find(({ metadata }) => leader.startsWith(`${metadata.name}_`));
+    return found !== undefined;
+  });
+  if (!found) throw new Error("no replica of the controller leads");
   return found;
 }
 
