@@ -63,14 +63,10 @@ interface Shown {
 
 /** Has the controller that is there make what people have made with it: all in `v1alpha1`, all ready. */
 export async function useBefore(cluster: ClusterUnderTest) {
-  const test = await openPools(cluster);
-  const list = async (kinds: string): Promise<readonly Shown[]> =>
-    JSON.parse(await test.run("get", kinds, "--output=json")).items;
-  const one = async (kind: keyof typeof older, name: string): Promise<Shown> =>
-    JSON.parse(await test.run("get", older[kind], name, "--output=json"));
+  const test = await openOlder(cluster);
+  const poolIsFull = () => eventually(async () => (await test.one("SandboxWarmPool", "p")).status?.readyReplicas === 2);
   const ready = (...resources: readonly string[]) =>
     test.run("wait", ...resources, "--for=condition=Ready", "--timeout=60s");
-  const poolIsFull = () => eventually(async () => (await one("SandboxWarmPool", "p")).status?.readyReplicas === 2);
 
   await test.apply(
     template("t"),
@@ -97,14 +93,25 @@ export async function useBefore(cluster: ClusterUnderTest) {
   await test.run("wait", "pod/asleep", "--for=delete", "--timeout=60s");
   await poolIsFull();
   for (const [name, served] of Object.entries(claims)) {
-    const { status } = await one("SandboxClaim", name);
+    const { status } = await test.one("SandboxClaim", name);
     if (!served.test(status?.sandbox?.name ?? ""))
       throw new Error(`claim ${name} is served by ${status?.sandbox?.name}`);
   }
   await test.run("exec", "running", "--", "node", "--eval", 'fs.writeFileSync("/data/file", "kept")');
+  return test;
+}
+
+/** A namespace, and what `v1alpha1` shows of it. */
+async function openOlder(cluster: ClusterUnderTest) {
+  const test = await openPools(cluster);
+  const list = async (kinds: string): Promise<readonly Shown[]> =>
+    JSON.parse(await test.run("get", kinds, "--output=json")).items;
+  const one = async (kind: keyof typeof older, name: string): Promise<Shown> =>
+    JSON.parse(await test.run("get", older[kind], name, "--output=json"));
 
   return {
     ...test,
+    one,
     claims: Object.keys(claims),
     /** What `v1alpha1` shows of everything that somebody has asked for. */
     asked: async () =>
