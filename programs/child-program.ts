@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { systemClock } from "../lib/clock.ts";
+import { nodeFlags } from "./node-flags.ts";
 
 const root = join(import.meta.dirname, "..");
 const linesKept = 30;
@@ -24,7 +25,7 @@ export class ChildProgram implements AsyncDisposable {
   /** `main` is a `.ts` path in this repository, or the path of an executable; `hear` is told each line of the log. */
   constructor(main: string, flags: readonly string[], hear: (line: string) => void = () => {}) {
     this.#main = main;
-    const [program, args] = main.endsWith(".ts") ? [process.execPath, [join(root, main)]] : [main, []];
+    const [program, args] = main.endsWith(".ts") ? [process.execPath, [...nodeFlags, join(root, main)]] : [main, []];
     this.#process = spawn(program, [...args, ...flags], { stdio: ["ignore", "pipe", "pipe"] });
     // Not before its last words have been heard.
     this.exited = once(this.#process, "close").then(() => {});

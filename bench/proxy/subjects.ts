@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { writeKubeconfig } from "../../programs/kubeconfig.ts";
+import { nodeFlags } from "../../programs/node-flags.ts";
 import { haproxy, nginxBackend, nginxProxy } from "./configurations.ts";
 import { ports } from "./ports.ts";
 
@@ -72,7 +73,7 @@ function startActivator({ directory, api }: Surroundings, tree: string): Promise
     ...["--drain-settle=0s", "--shutdown-timeout=0s"],
   ];
   const program = join(tree, "activator", "main.ts");
-  return startNode(directory, program, flags, cores.proxy, ports.ops);
+  return startNode(directory, program, flags, cores.proxy, ports.ops, nodeFlags);
 }
 
 async function startNode(
@@ -81,9 +82,10 @@ async function startNode(
   flags: readonly string[],
   core: string,
   port: number,
+  ownOptions: readonly string[] = [],
 ): Promise<Running> {
   const log = openSync(join(directory, "access.log"), "a");
-  const options = (process.env["PROXY_NODE_OPTIONS"] ?? "").split(" ").filter(Boolean);
+  const options = [...ownOptions, ...(process.env["PROXY_NODE_OPTIONS"] ?? "").split(" ").filter(Boolean)];
   const path = join(import.meta.dirname, program).replace(/^.*\/(?=\/)/, "");
   const file = program.startsWith("/") ? program : path;
   const child = spawn("taskset", ["-c", core, process.execPath, ...options, file, ...flags], {

@@ -5,6 +5,7 @@ import { systemClock } from "../../../lib/clock.ts";
 import { cpuSeconds, residentBytes } from "../../../programs/process-cost.ts";
 import { inParallel } from "../../in-parallel.ts";
 import { watchFor } from "../../sightings.ts";
+import { until } from "../../until.ts";
 import { countCalls } from "../api-calls.ts";
 import { type App, leadingController, programsOf } from "../installed-programs.ts";
 import { is, sandboxNamed } from "../objects.ts";
@@ -15,6 +16,7 @@ const sizes = [100, 1_000, 10_000] as const;
 const awakeOneIn = 10;
 const writers = 32;
 const settleLimitMs = 1_200_000;
+/** What was made is told of within this time. */
 const settleMs = 10_000;
 const restMs = 30_000;
 const apps = ["agent-sandbox-controller", "sandbox-router"] as const;
@@ -60,8 +62,25 @@ async function restart({ kubectl }: World): Promise<void> {
   }
 }
 
-async function row({ client, layout, say }: World, size: number): Promise<string> {
-  await systemClock.sleep(settleMs); // what was made has been told of, and garbage been collected
+/**
+ * Waits until the API server serves all that was written in `v1alpha1` too: it has the webhook convert each change, one call
+ * after the other, and after a rush it is behind.
+ */
+async function untilConverted({ kubectl }: World): Promise<void> {
+  let before = -1;
+  await until(async () => {
+    const page = await kubectl.run(["get", "--raw", "/metrics"]);
+    const counts = page.matchAll(/^apiserver_conversion_webhook_request_total\{.*\} (\d+)$/gm);
+    const calls = [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+    const isOver = calls === before;
+    before = calls;
+    return isOver;
+  }, settleMs);
+}
+
+async function row(world: World, size: number): Promise<string> {
+  const { client, layout, say } = world;
+  await untilConverted(world);
   const { pid } = await leadingController(client);
   const controllers = [pid, ...(await pidsOf(client, "agent-sandbox-controller")).filter((each) => each !== pid)];
   const activators = await pidsOf(client, "sandbox-router");

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { nodeFlags } from "../../../../programs/node-flags.ts";
 
 const repository = join(import.meta.dirname, "..", "..", "..", "..");
 
@@ -25,7 +26,9 @@ export interface ProgramHere extends AsyncDisposable {
 /** One of the programs, started on this machine against the cluster. */
 export function startHere(program: keyof typeof programs, ...flags: readonly string[]): ProgramHere {
   const [main, ...always] = programs[program];
-  const child = spawn(process.execPath, [join(repository, main), ...always, ...flags], { env: { ...process.env } });
+  const child = spawn(process.execPath, [...nodeFlags, join(repository, main), ...always, ...flags], {
+    env: { ...process.env },
+  });
   let said = "";
   let complaints = "";
   child.stdout.on("data", (chunk: Buffer) => {
