@@ -10,7 +10,7 @@ import { eventually } from "../support/eventually.ts";
 import { happensOnce } from "../support/happens-once.ts";
 import { anActivator, findDirectly } from "./support/direct-activator.ts";
 import { findActivator, type InstalledActivator } from "./support/installed-activator.ts";
-import { heldRequests, killProgramOf, programsOf, replicasOf } from "./support/replicas.ts";
+import { heldRequests, killProgramOf, programsOf, replicasOf, signalAll } from "./support/replicas.ts";
 import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
 import { startTraffic, wordsOf } from "./support/traffic.ts";
 
@@ -162,7 +162,7 @@ it("keeps a sandbox awake while an activator hangs that may carry something to i
   const { boot } = await askable.askProgram(test.at("quiet"));
   const pids = programsOf(hanging);
   try {
-    for (const pid of pids) process.kill(pid, "SIGSTOP");
+    signalAll(pids, "SIGSTOP");
     const told = async () =>
       (await cluster.client.list(eventType, { namespace: release.namespace })).items.some(
         ({ reason, regarding }) => reason === "ActivatorUnreachable" && regarding?.uid === hanging.metadata.uid,
@@ -172,7 +172,7 @@ it("keeps a sandbox awake while an activator hangs that may carry something to i
     expect((await test.sandbox("quiet")).spec.operatingMode).toBe("Running");
     expect((await test.podOf("quiet"))?.metadata.deletionTimestamp).toBeUndefined();
   } finally {
-    for (const pid of pids) process.kill(pid, "SIGCONT");
+    signalAll(pids, "SIGCONT");
   }
   await settled();
   await test.untilAsleep("quiet");

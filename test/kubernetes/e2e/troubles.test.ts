@@ -51,8 +51,10 @@ describe("a sandbox that cannot run", () => {
     expect(answer.body).toContain("CrashLoopBackOff (last exit code 3)");
     expect(answer.tookMs).toBeLessThan(untoldMs);
     // Not at once: a container without a readiness probe is ready in the moment in which it runs, each time it is tried again.
-    const ready = () => test.condition("crashing", "Ready");
-    await eventually(async () => (await ready())?.reason === "DependenciesNotReady");
+    await eventually(async () => {
+      const ready = await test.condition("crashing", "Ready");
+      return ready?.status === "False" && ready.reason === "DependenciesNotReady";
+    });
     await eventually(async () => (await test.eventReasons("Pod", "crashing")).includes("BackOff"));
   });
 

@@ -3,7 +3,7 @@ import { assignedSandboxAnnotation } from "../../../api/keys.ts";
 import type { Stored } from "../../../api/meta.ts";
 import { type SandboxClaim, sandboxClaimType } from "../../../api/sandbox-claim.ts";
 import { release } from "../../../cluster/install-chart.ts";
-import { leadingReplica, programsOf } from "../e2e/support/replicas.ts";
+import { leadingReplica, programsOf, signalAll } from "../e2e/support/replicas.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
 import { claimNamed, openPools, poolNamed, templateNamed } from "./support/pools.ts";
@@ -39,16 +39,13 @@ it("C66, C71, C72: gives each claim one sandbox and leaks none when the leader i
   const spares = new Set((await test.membersOf("p")).map(({ metadata }) => metadata.name));
   const names = Array.from({ length: claims }, (_, at) => `claim-${at}`);
   const victims = programsOf(await leadingReplica(cluster));
-  const signal = (name: NodeJS.Signals) => {
-    for (const pid of victims) process.kill(pid, name);
-  };
   // It stands still until there are all claims, so that it is among them when it is killed, however long they take to make.
-  signal("SIGSTOP");
+  signalAll(victims, "SIGSTOP");
   const assigned = untilAssigned(test.namespace, 3);
   await Promise.all(names.map((name) => test.create(claimNamed(name, "p"))));
-  signal("SIGCONT");
+  signalAll(victims, "SIGCONT");
   await assigned;
-  signal("SIGKILL");
+  signalAll(victims, "SIGKILL");
   const left = (await Promise.all(names.map((name) => test.claim(name)))).filter((claim) => !isAssigned(claim));
   expect(left.length).toBeGreaterThan(0);
 

@@ -2,10 +2,16 @@ import { waitUntil } from "../../../cluster/wait.ts";
 import { systemClock } from "../../../lib/clock.ts";
 
 /**
- * Waits until the state is reached. The limit is for a machine that has much else to do: it says that something never comes,
- * not how soon it has to.
+ * Waits until the state is reached, and resolves with the answer that says so. The limit is for a machine that has much else
+ * to do: it says that something never comes, not how soon it has to.
  */
-export function eventually(reached: () => unknown, limitMs = 45_000): Promise<void> {
+export async function eventually<T>(reached: () => T | Promise<T>, limitMs = 45_000): Promise<NonNullable<T>> {
+  let answer: T | undefined;
+  const isReached = async () => {
+    answer = await reached();
+    return Boolean(answer);
+  };
   const complaint = () => `not reached within ${limitMs} ms: ${reached}`;
-  return waitUntil(async () => Boolean(await reached()), { clock: systemClock, limitMs, complaint });
+  await waitUntil(isReached, { clock: systemClock, limitMs, complaint });
+  return answer as NonNullable<T>;
 }

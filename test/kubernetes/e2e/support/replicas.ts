@@ -23,16 +23,12 @@ export async function leaderIdentity({ client }: ClusterUnderTest): Promise<stri
 }
 
 /** The replica that leads, as soon as one does. */
-export async function leadingReplica(cluster: ClusterUnderTest): Promise<Stored<Pod>> {
-  let found: Stored<Pod> | undefined;
-  await eventually(async () => {
+export function leadingReplica(cluster: ClusterUnderTest): Promise<Stored<Pod>> {
+  return eventually(async () => {
     const leader = await leaderIdentity(cluster);
     const replicas = await replicasOf(cluster, "agent-sandbox-controller");
-    found = replicas.find(({ metadata }) => leader.startsWith(`${metadata.name}_`));
-    return found !== undefined;
+    return replicas.find(({ metadata }) => leader.startsWith(`${metadata.name}_`));
   });
-  if (!found) throw new Error("no replica of the controller leads");
-  return found;
 }
 
 /** The requests that all replicas of the activator hold. */
@@ -56,10 +52,13 @@ export function programsOf({ metadata }: Stored<Pod>): readonly number[] {
   return programs.map(Number);
 }
 
-/** `kill -9` for the program in a Pod; its kubelet starts it anew. */
-export function killProgramOf(pod: Stored<Pod>): void {
-  for (const pid of programsOf(pod)) process.kill(pid, "SIGKILL");
+/** Sends a signal to each of the processes. */
+export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+  for (const pid of pids) process.kill(pid, signal);
 }
+
+/** `kill -9` for the program in a Pod; its kubelet starts it anew. */
+export const killProgramOf = (pod: Stored<Pod>): void => signalAll(programsOf(pod), "SIGKILL");
 
 /** Empty for a process that has ended meanwhile. */
 function readProcess(pid: string, file: "cgroup" | "cmdline"): string {
