@@ -8,7 +8,7 @@ function head(headers: Record<string, string>, method = "GET"): RequestHead {
   return { method, target: "/", host: "any", headers: pairs, peer: "", upgrade: false };
 }
 
-describe("an answer of our own", () => {
+describe("a response of the activator", () => {
   it.each([
     ["text/html", true],
     ["text/html,application/xhtml+xml,*/*;q=0.8", true],
@@ -27,7 +27,7 @@ describe("an answer of our own", () => {
     expect(status === 503).toBe(headers.some(([name]) => name === "Retry-After"));
   });
 
-  it("shows what it was told as text, never as markup, and at most a line of it", () => {
+  it("shows a cause as text, never as markup, and at most one line of it", () => {
     const error = new ActivatorError("ContainerFailed", { subject: "nova", because: `<script>${"a".repeat(999)}` });
     const { body } = toResponse(error, head({ Accept: "text/html" }));
     expect(body).not.toContain("<script>");
@@ -40,7 +40,7 @@ describe("an answer of our own", () => {
   });
 });
 
-it("only a person who opens a page navigates (router 24.8)", () => {
+it("only a person who opens a page navigates", () => {
   const page = { Accept: "text/html", "Sec-Fetch-Mode": "navigate" };
   expect(isNavigation(head(page))).toBe(true);
   expect(isNavigation(head(page, "POST"))).toBe(false);

@@ -1,7 +1,7 @@
 import type { ActivatorError } from "./errors.ts";
 import { type HeaderPair, headerValue, headerValues, type RequestHead, type Synthetic } from "./request.ts";
 
-/** The only place where an error becomes a response. Without a head the client is told in JSON. */
+/** Turns errors into responses; no other code does. Without a request head the error is JSON. */
 export function toResponse(error: ActivatorError, head?: RequestHead): Synthetic {
   const page = head !== undefined && prefersPage(head.headers);
   const headers: HeaderPair[] = [
@@ -21,7 +21,7 @@ export const healthy: Synthetic = {
   body: '{"status":"ok"}',
 };
 
-/** A person opens a page, rather than a script or a program asking for data (Fetch Metadata, "navigate"). */
+/** Whether a person opens a page, rather than a program fetching data (Fetch Metadata, "navigate"). */
 export function isNavigation(head: RequestHead): boolean {
   return (
     head.method === "GET" &&
@@ -31,10 +31,14 @@ export function isNavigation(head: RequestHead): boolean {
   );
 }
 
-/** HTML is named, and weighs no less than JSON (RFC 9110, 12.5.1). A bare wildcard asks for nothing: it gets JSON. */
+/** The number of characters of `Accept` that are read, over all its fields. Browsers send less than 200. */
+const acceptCharactersMax = 4_096;
+
+/** Whether HTML is named with a weight not below that of JSON (RFC 9110, 12.5.1). A bare wildcard gets JSON. */
 export function prefersPage(headers: readonly HeaderPair[]): boolean {
   const weights = new Map<string, number>();
-  for (const range of headerValues(headers, "accept").join(",").split(",")) {
+  const accepted = headerValues(headers, "accept").join(",").slice(0, acceptCharactersMax);
+  for (const range of accepted.split(",")) {
     const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
     const q = parameters.find((parameter) => parameter.startsWith("q="));
     weights.set(type, q === undefined ? 1 : Number(q.slice(2)) || 0);

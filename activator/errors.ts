@@ -1,16 +1,16 @@
 interface ErrorSpec {
   readonly status: number;
-  /** Seconds after which the same request may succeed; absent where repeating it is of no use. */
+  /** Seconds after which the same request may succeed; absent if a retry does not help. */
   readonly retryAfterSeconds?: number;
-  /** The text for the client. `subject` is a sandbox's checked name, `because` what is known about the cause. */
+  /** The text for the client. `subject`: the checked name of the sandbox. `because`: the known cause. */
   readonly detail: (subject: string, because: string) => string;
 }
 
 const withCause = (text: string, because: string) => (because ? `${text}: ${because}` : `${text}.`);
 
 /**
- * Every "no" of the activator. Texts up to `Unexpected` are wire facts. SDKs send reads again on 500, 502, 503 and
- * 504, so what cannot heal by itself has a 4xx, except where clients of the ecosystem already expect a 502.
+ * Every error of the activator. Texts up to `Unexpected` are part of the protocol. SDKs retry reads on 500, 502, 503 and 504,
+ * so a permanent error has a 4xx, except where clients of the ecosystem already expect a 502.
  */
 export const activatorErrors = {
   MissingSandboxId: { status: 400, detail: () => "X-Sandbox-ID header is required." },
@@ -46,6 +46,7 @@ export const activatorErrors = {
   HeadersTooLarge: { status: 431, detail: () => "Request header fields too large." },
   ExpectationFailed: { status: 417, detail: () => "Only Expect: 100-continue can be met." },
   ConflictingHeaders: { status: 400, detail: () => "X-Sandbox headers contradict the host of the request." },
+  ForeignHost: { status: 403, detail: () => "This activator does not answer under this host name." },
   UnknownHost: { status: 404, detail: () => "No sandbox has this host name." },
   Unclaimed: { status: 404, detail: (id) => `Sandbox belongs to a warm pool and is not claimed: ${id}` },
   PortNotDeclared: {
@@ -103,10 +104,10 @@ export const activatorErrors = {
 
 export type ErrorCode = keyof typeof activatorErrors;
 
-/** The longest cause that a client is told, in characters: messages of clusters may hold whole manifests. */
+/** The maximum length of a cause for the client, in characters: messages of a cluster may contain whole manifests. */
 const longestCause = 300;
 
-/** A request cannot be carried. The client gets the table's text; `cause` is for the log. */
+/** A request cannot be proxied. The client gets the table's text; `cause` goes to the log. */
 export class ActivatorError extends Error {
   override readonly name = "ActivatorError";
   readonly code: ErrorCode;
@@ -133,7 +134,7 @@ export class ActivatorError extends Error {
   }
 }
 
-/** What goes wrong unforeseen is ours; its text stays in the log. */
+/** Unexpected errors are the activator's fault; their text goes to the log alone. */
 export function toActivatorError(error: unknown): ActivatorError {
   return error instanceof ActivatorError ? error : new ActivatorError("Unexpected", { cause: error });
 }

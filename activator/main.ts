@@ -1,14 +1,16 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { loadConnection } from "../kube/connection.ts";
-import { createKubeClient } from "../kube/http-client.ts";
-import { systemClock } from "../lib/clock.ts";
-import { explain } from "../lib/explain.ts";
-import { aborted, endProcess, stopOnSignals } from "../lib/lifecycle.ts";
-import { createLogger } from "../lib/log.ts";
+import { loadConnection } from "../kube/client/connection.ts";
+import { createKubeClient } from "../kube/client/http-client.ts";
+import { explain } from "../lib/guard/explain.ts";
+import { createLogger, type Logger } from "../lib/log/log.ts";
+import { aborted, endProcess } from "../lib/process/lifecycle.ts";
+import { runSupervised } from "../lib/process/supervise.ts";
+import { systemClock } from "../lib/time/clock.ts";
 import { loadTracing } from "../lib/tracing/load-tracing.ts";
-import { type ActivatorConfig, parseActivatorConfig } from "./config.ts";
-import { fileFlags } from "./config-file.ts";
-import { activatorFlags } from "./flags.ts";
+import { type ActivatorConfig, parseActivatorConfig } from "./config/config.ts";
+import { fileFlags } from "./config/config-file.ts";
+import { activatorFlags } from "./config/flags.ts";
+import { endLimitOf } from "./end-limit.ts";
 import { startActivator, version } from "./start.ts";
 
 const program = "rouse-activator";
@@ -19,19 +21,30 @@ endProcess(await main(process.argv.slice(2)));
 async function main(args: readonly string[]): Promise<number> {
   try {
     const config = parseActivatorConfig([...(await fileFlags(args, process.env)), ...args], process.env);
-    if (config.version) process.stdout.write(`${program} v${version}\n`);
-    else await run(config);
+    if (!config.version) return await supervise(config);
+    process.stdout.write(`${program} v${version}\n`);
     return 0;
   } catch (error) {
     return explain(error, { name: program, flags: activatorFlags }, process);
   }
 }
 
-async function run(config: ActivatorConfig): Promise<void> {
-  using stop = stopOnSignals(process);
+function supervise(config: ActivatorConfig): Promise<number> {
   const log = createLogger(program, config.logLevel);
-  for (const warning of config.warnings) log.warn(warning);
   const registry = new Registry();
+  const endLimitMs = endLimitOf(config);
+  return runSupervised(process, { clock: systemClock, log, registry, endLimitMs }, (stop) =>
+    run(config, { log, registry }, stop),
+  );
+}
+
+interface RunParts {
+  readonly log: Logger;
+  readonly registry: Registry;
+}
+
+async function run(config: ActivatorConfig, { log, registry }: RunParts, stop: AbortSignal): Promise<void> {
+  for (const warning of config.warnings) log.warn(warning);
   collectDefaultMetrics({ register: registry });
   const connection = await loadConnection({ kubeconfig: config.kubeconfig, environment: process.env });
   await using client = createKubeClient(connection, { userAgent: `${program}/${version}`, registry });
@@ -41,8 +54,10 @@ async function run(config: ActivatorConfig): Promise<void> {
   const traced = tracing && { tracer: tracing.tracer };
   await using activator = await startActivator(config, { client, clock, log, registry, ...traced });
   log.info({ proxy: activator.proxyUrl, ops: activator.opsUrl }, "started");
-  await Promise.race([aborted(stop.signal), activator.failed]);
+  const failure = await Promise.race([aborted(stop), activator.failed.catch((error: Error) => error)]);
+  if (failure) log.error({ err: failure }, "shutting down: a component failed");
   log.info("draining");
   await activator.drain();
+  if (failure) throw failure;
   log.info("stopping");
 }

@@ -1,12 +1,13 @@
 import type { Registry } from "prom-client";
-import type { Pages } from "../lib/page-server.ts";
+import { metricsPage } from "../lib/net/metrics-page.ts";
+import type { Pages } from "../lib/net/page-server.ts";
 
-/** `/healthz`, `/readyz` and `/metrics`, apart from the port that strangers reach. `isReady`: new connections are wanted. */
+/** `/healthz`, `/readyz` and `/metrics`, on a port apart from that of clients. `isReady`: whether new connections are accepted. */
 export const opsPages = (registry: Registry, isReady: () => boolean): Pages => ({
   "/healthz": () => ({ contentType: "application/json", body: '{"status":"ok"}' }),
   "/readyz": () =>
     isReady()
       ? { contentType: "text/plain", body: "ok" }
       : { status: 503, contentType: "text/plain", body: "draining" },
-  "/metrics": async () => ({ contentType: registry.contentType, body: await registry.metrics() }),
+  "/metrics": metricsPage(registry),
 });

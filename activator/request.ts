@@ -2,66 +2,66 @@ import type { ErrorCode } from "./errors.ts";
 
 export type HeaderPair = readonly [name: string, value: string];
 
-/** What a client said before its body. Strings hold one byte in each character, as they were on the wire. */
+/** The head of a client's request. Strings hold one byte per character, as on the wire. */
 export interface RequestHead {
   readonly method: string;
-  /** Path and query byte for byte, or `*`; an absolute-form target is reduced to it. */
+  /** Path and query byte for byte, or `*`; an absolute-form target is reduced to these. */
   readonly target: string;
-  /** The host that the request names, as sent; empty where it names none. */
+  /** The host of the request, as sent; empty if absent. */
   readonly host: string;
   /** In order, with duplicates. */
   readonly headers: readonly HeaderPair[];
-  /** Address of the other end of the TCP connection, never from a header. */
+  /** The address of the TCP peer, never from a header. */
   readonly peer: string;
-  /** The client asks for another protocol on this connection. */
+  /** The client asks for an upgrade of this connection. */
   readonly upgrade: boolean;
 }
 
-/** An answer that is ours and not a sandbox's. */
+/** A response of the activator, not of a sandbox. */
 export interface Synthetic {
   readonly status: number;
   readonly headers: readonly HeaderPair[];
   readonly body: string;
-  /** Why we did not carry the request; absent for answers that are no errors. */
+  /** Why the request was rejected; absent for responses that are no errors. */
   readonly code?: ErrorCode;
 }
 
-/** Somebody who may leave before they got what they came for. */
+/** A client that may leave before it is served. */
 export interface Leaver {
   readonly left: boolean;
-  /** Who is told when they leave: one listener, in place of the one before. */
+  /** Sets the listener for the client's leaving. It replaces the former listener. */
   onLeave(listener: (() => void) | undefined): void;
 }
 
-/** One request as the middle of the activator sees it, whatever protocol brought it. */
+/** One request, as the rest of the activator sees it, in any protocol. */
 export interface Incoming extends Leaver {
   readonly head: RequestHead;
-  /** Monotonic milliseconds of the clock when the head was complete. */
+  /** Monotonic milliseconds at the end of the head. */
   readonly seenMs: number;
-  /** Whether the client has left, or what it sends turned out to be malformed. */
+  /** Whether the client has left or sent something malformed. */
   readonly left: boolean;
-  /** Whether nothing of a response has been sent, so that `answer` still can. */
+  /** Whether no byte of a response was sent, so that `answer` is still possible. */
   readonly answerable: boolean;
   answer(response: Synthetic): void;
-  /** Cuts the connection, so that the client sees that what it got is not whole. */
+  /** Cuts the connection, so that the client sees an incomplete response. */
   abort(): void;
-  /** Calls back once, when the exchange is over, however it ended; at once when it is already. */
+  /** Calls back once at the end of the exchange, whatever its outcome; at once if it has ended. */
   onEnded(listener: (ended: Ended) => void): void;
 }
 
-/** There is nobody to answer any more. */
+/** The client has left, so no response is possible. */
 export class ClientGone extends Error {
   override readonly name = "ClientGone";
 }
 
 export interface Ended {
-  /** Of the final response; 499 when the client left before one. */
+  /** Of the final response; 499 if the client left before it. */
   readonly status: number;
-  /** Body bytes that were sent to the client. */
+  /** Body bytes sent to the client. */
   readonly bytesOut: number;
 }
 
-/** The values of a header in their order; `name` in lower case. */
+/** The values of a header in order; `name` in lower case. */
 export function headerValues(headers: readonly HeaderPair[], name: string): readonly string[] {
   let values: string[] | undefined;
   for (const pair of headers) {
@@ -72,7 +72,7 @@ export function headerValues(headers: readonly HeaderPair[], name: string): read
   return values ?? none;
 }
 
-/** The first value of a header, trimmed; undefined where it is absent or empty. */
+/** The first value of a header, trimmed; undefined if it is absent or empty. */
 export function headerValue(headers: readonly HeaderPair[], name: string): string | undefined {
   for (const pair of headers) if (isNamed(pair, name)) return pair[1].trim() || undefined;
   return undefined;
@@ -80,10 +80,10 @@ export function headerValue(headers: readonly HeaderPair[], name: string): strin
 
 const none: readonly string[] = [];
 
-// Every request is asked for a dozen headers, and has few of them: the length alone tells most names apart.
+// Each request is searched for a dozen headers and has few of them: the length rules out most names.
 const isNamed = ([each]: HeaderPair, name: string) => each.length === name.length && each.toLowerCase() === name;
 
-/** Path of a request target, without the query. */
+/** The path of a request target, without the query. */
 export function pathOf(target: string): string {
   const query = target.indexOf("?");
   return query < 0 ? target : target.slice(0, query);

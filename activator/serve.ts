@@ -1,90 +1,149 @@
 import type { Activity } from "./activity/activity.ts";
+import { type KeepOpenDeps, keepOpen } from "./activity/keep-open.ts";
+import type { Use } from "./activity/use.ts";
 import { healthy, toResponse } from "./answer.ts";
 import type { Authorizer } from "./authorize/authorizer.ts";
-import type { Carry } from "./carry/carry.ts";
+import { reach } from "./connect/connect.ts";
+import type { ConnectDeps } from "./connect/connect-request.ts";
+import type { Upstream } from "./connect/connector.ts";
 import { ActivatorError, toActivatorError } from "./errors.ts";
-import { type FindOptions, find, hostNamesSandbox, type Lookup } from "./find/find.ts";
+import type { NewSandboxes } from "./find/await-new-sandbox.ts";
+import { type FindOptions, find, hostNamesSandbox, type Lookup, type Routed } from "./find/find.ts";
+import type { FirstView } from "./hold/await-first-view.ts";
 import type { Observer } from "./observe/observer.ts";
-import type { Story } from "./observe/story.ts";
-import type { Surroundings } from "./reach/errand.ts";
-import type { Newcomers } from "./reach/newcomers.ts";
-import { reach } from "./reach/reach.ts";
+import type { RequestRecord } from "./observe/request-record.ts";
+import type { ProxyRequest, ProxyRequestOptions } from "./proxy/proxy-request.ts";
 import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead } from "./request.ts";
-import { type StaySurroundings, stayOpen } from "./stay-open.ts";
 
-export interface World<I extends Incoming> extends Surroundings, StaySurroundings {
+export interface ServeDeps<I extends Incoming> extends ConnectDeps, KeepOpenDeps {
+  readonly cluster: ConnectDeps["cluster"];
   readonly find: FindOptions;
   readonly lookup: Lookup;
-  readonly newcomers: Newcomers;
+  readonly firstView: FirstView;
+  readonly newSandboxes: NewSandboxes;
   readonly authorizer: Authorizer;
   readonly activity: Activity;
   readonly observer: Observer;
-  readonly carry: Carry<I>;
-  /** 0 means no limit. A body of unknown length is the carrier's to count. */
+  readonly proxy: ProxyRequest<I>;
+  /** 0: unlimited. The proxy counts a body of unknown length. */
   readonly maxRequestBodyBytes: number;
-  /** Until a response begins, beside the limits of the request. */
+  /** The limit until a response begins, besides the limits of the request. */
   readonly responseHeaderTimeoutMs: number;
 }
 
-/** The life of a request: each line is a step, and names how it can end here. */
-export async function serve<I extends Incoming>(incoming: I, world: World<I>): Promise<void> {
+/** The steps of a request, with the statuses of the errors that end it at each step. */
+export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>): Promise<void> {
   const { head } = incoming;
-  const { authorizer } = world;
-  const story = world.observer.begin(incoming);
+  const record = deps.observer.begin(incoming);
   try {
-    if (isHealthCheck(head, world)) return incoming.answer(healthy);
+    if (isHealthCheck(head, deps)) return incoming.answer(healthy);
     refuseMethod(head); // 405
-    refuseLength(head, world.maxRequestBodyBytes); // 413
-    const known = authorizer.authenticate(head); // 401, 503
-    if (known) await known;
-    let found = find(head, world.find, world.lookup); // 400, 404
-    const arrival = world.newcomers.arrival(found, incoming);
-    if (arrival) {
-      await arrival;
-      found = find(head, world.find, world.lookup);
-    }
-    const routed = story.routed(found);
-    const decided = story.decided(() => authorizer.authorize(head, routed)); // 401, 403, 503
-    const allowed = decided instanceof Promise ? await decided : decided;
-    if (incoming.left) throw new ClientGone("the client left before it was let in");
-    const use = world.activity.useBy(head);
-    incoming.onEnded(() => use.end());
-    const errand = { to: allowed.routed, waiting: incoming, around: world, journey: story, use };
-    const reached = reach(errand);
-    const upstream = reached instanceof Promise ? await reached : reached; // what keeps a sandbox from being reached
-    story.reached(upstream.target);
-    await world.carry(incoming, upstream, {
-      subject: routed.name,
-      byHost: routed.byHost,
-      consumesAuthorization: authorizer.consumesAuthorization,
-      trace: story.trace,
-      responseStartMs: Math.min(
-        routed.timeoutMs ?? Number.POSITIVE_INFINITY,
-        world.options.proxyTimeoutMs,
-        world.responseHeaderTimeoutMs,
-      ),
-      onFirstByte: () => {
-        use.answered();
-        story.firstByte();
-      },
-      onOpen(connection) {
-        const onEnded = (listener: () => void) => incoming.onEnded(listener);
-        return stayOpen(connection, { to: routed, target: upstream.target, onEnded, use }, world);
-      },
-    }); // 502, 504
+    refuseLength(head, deps.maxRequestBodyBytes); // 413
+    await deps.authorizer.authenticate(head); // 401, 503
+    if (deps.firstView.mayMislead(head.host)) await awaitFirstView(incoming, deps, record); // 400, 403, 404, 503
+    const routed = await route(incoming, deps, record); // 400, 403, 404, 503
+    const use = beginUse(incoming, deps);
+    const upstream = await reach({ to: routed, client: incoming, deps, observer: record, use }); // 404, 409, 410, 424, 502, 503
+    record.reached(upstream.target);
+    await deps.proxy(incoming, upstream, proxyOptions(incoming, { routed, upstream, use, record }, deps)); // 502, 504
   } catch (error) {
-    refuse(incoming, error, story);
+    refuse(incoming, error, record);
   }
 }
 
-// On a host that names a sandbox every path is the sandbox's own, or its `/healthz` could never be asked. Probes of
-// the activator itself come by address or by its Service's name.
-function isHealthCheck(head: RequestHead, { find: domains, lookup }: Pick<World<never>, "find" | "lookup">): boolean {
+/**
+ * Waits until the host can be resolved. A client that may not reach the name in the host takes no place, and gets the same
+ * error at once whether or not the name exists.
+ */
+async function awaitFirstView<I extends Incoming>(
+  incoming: I,
+  { find: options, lookup, authorizer, firstView }: ServeDeps<I>,
+  record: RequestRecord,
+): Promise<void> {
+  const spelt = record.routed(find(incoming.head, options, lookup));
+  try {
+    await authorizer.authorize(incoming.head, spelt);
+  } catch (error) {
+    // The name may be a claim's, whose sandbox the client may reach: that is not known yet.
+    const isForbidden = error instanceof ActivatorError && error.code === "Forbidden";
+    throw isForbidden ? new ActivatorError("ClusterUnseen") : error;
+  }
+  await firstView.known(incoming, spelt, record);
+}
+
+/** Finds the sandbox that the client names and may reach. A sandbox that was just created is awaited for a moment. */
+async function route<I extends Incoming>(incoming: I, deps: ServeDeps<I>, record: RequestRecord): Promise<Routed> {
+  const routed = await findAllowed(incoming, deps, record);
+  const arrival = deps.newSandboxes.arrival(routed, incoming);
+  if (!arrival) return routed;
+  await arrival;
+  return findAllowed(incoming, deps, record, routed); // the name may be a claim's
+}
+
+/**
+ * Finds the sandbox and authorizes the client for it. Until that succeeds, neither a rejection nor its timing shows which
+ * sandboxes exist. `before`: a sandbox that the client was authorized for already.
+ */
+async function findAllowed<I extends Incoming>(
+  { head }: I,
+  deps: ServeDeps<I>,
+  record: RequestRecord,
+  before?: Routed,
+): Promise<Routed> {
+  const found = record.routed(find(head, deps.find, deps.lookup));
+  const isSame = before?.name === found.name && before.namespace === found.namespace;
+  const { routed } = isSame ? { routed: found } : await record.decided(() => deps.authorizer.authorize(head, found));
+  if (routed.refusal) throw routed.refusal;
+  return routed;
+}
+
+/** The use of the sandbox lasts until the request has ended. */
+function beginUse<I extends Incoming>(incoming: I, { activity }: ServeDeps<I>): Use {
+  if (incoming.left) throw new ClientGone("the client left before it was let in");
+  const use = activity.useBy(incoming.head);
+  incoming.onEnded(() => use.end());
+  return use;
+}
+
+interface Reached {
+  readonly routed: Routed;
+  readonly upstream: Upstream;
+  readonly use: Use;
+  readonly record: RequestRecord;
+}
+
+function proxyOptions<I extends Incoming>(
+  incoming: I,
+  { routed, upstream, use, record }: Reached,
+  deps: ServeDeps<I>,
+): ProxyRequestOptions {
+  const { name: subject, byHost, timeoutMs = Number.POSITIVE_INFINITY } = routed;
+  return {
+    subject,
+    byHost,
+    consumesAuthorization: deps.authorizer.consumesAuthorization,
+    trace: record.trace,
+    responseStartMs: Math.min(timeoutMs, deps.options.proxyTimeoutMs, deps.responseHeaderTimeoutMs),
+    use,
+    onFirstByte: () => record.firstByte(),
+    onOpen(connection) {
+      const onEnded = (listener: () => void) => incoming.onEnded(listener);
+      return keepOpen(connection, { to: routed, target: upstream.target, onEnded, use }, deps);
+    },
+  };
+}
+
+// On a host that names a sandbox every path is the sandbox's, even `/healthz`. Probes of the activator come by address or by
+// its Service name.
+function isHealthCheck(
+  head: RequestHead,
+  { find: domains, lookup }: Pick<ServeDeps<never>, "find" | "lookup">,
+): boolean {
   if (pathOf(head.target) !== "/healthz" || (head.method !== "GET" && head.method !== "HEAD")) return false;
   return !hostNamesSandbox(head, domains, lookup);
 }
 
-/** CONNECT would make us an open proxy; TRACE shows a page headers that it may not read. */
+/** CONNECT would make the activator an open proxy; TRACE would show a page headers that it may not read. */
 function refuseMethod({ method }: RequestHead): void {
   if (method === "CONNECT" || method === "TRACE") throw new ActivatorError("MethodNotAllowed");
 }
@@ -94,13 +153,13 @@ function refuseLength({ headers }: RequestHead, maxBytes: number): void {
     throw new ActivatorError("BodyTooLarge");
 }
 
-function refuse(incoming: Incoming, error: unknown, story: Story): void {
+function refuse(incoming: Incoming, error: unknown, record: RequestRecord): void {
   if (error instanceof ClientGone || incoming.left) {
-    story.clientLeft();
+    record.clientLeft();
     return incoming.abort();
   }
   const refusal = toActivatorError(error);
-  story.refused(refusal);
+  record.refused(refusal);
   if (incoming.answerable) incoming.answer(toResponse(refusal, incoming.head));
-  else incoming.abort(); // an error body after the first bytes of a response would be taken for a part of it
+  else incoming.abort(); // an error body after the first bytes of a response would be read as a part of it
 }

@@ -1,26 +1,26 @@
 import { Counter, type Registry } from "prom-client";
-import { startCertificateFiles } from "../lib/certificate-files.ts";
-import type { Running } from "../lib/lifecycle.ts";
-import type { Logger } from "../lib/log.ts";
-import type { ActivatorConfig } from "./config.ts";
+import { startCertificateFiles } from "../lib/certificates/certificate-files.ts";
+import type { Logger } from "../lib/log/log.ts";
+import type { Running } from "../lib/process/lifecycle.ts";
+import type { ActivatorConfig } from "./config/config.ts";
+import type { HttpsConfig } from "./config/https-config.ts";
 import { type Front, type FrontParts, type FrontTls, startHttp1Front } from "./http1/front/front.ts";
-import type { HttpsConfig } from "./https-config.ts";
 
 export interface FrontsParts extends FrontParts {
   readonly registry: Registry;
   readonly log: Logger;
 }
 
-/** All fronts for HTTP as one. Its address is that of plain HTTP, where there is that. */
+/** All HTTP fronts as one. Its address is that of plain HTTP, if enabled. */
 export interface Fronts extends Front, Running {
-  /** Undefined: nothing is served over TLS. */
+  /** Undefined: HTTPS is disabled. */
   readonly tlsPort: number | undefined;
 }
 
 /**
- * Starts to listen for HTTP, HTTPS or both.
+ * Starts the listeners for HTTP, HTTPS or both.
  *
- * @throws NoCertificateFiles when there is no certificate, Error when a port cannot be had.
+ * @throws NoCertificateFiles without a certificate, Error if it cannot listen on a port.
  */
 export async function startFronts(config: ActivatorConfig, parts: FrontsParts): Promise<Fronts> {
   await using stack = new AsyncDisposableStack();
@@ -39,6 +39,7 @@ export async function startFronts(config: ActivatorConfig, parts: FrontsParts): 
     },
     beginDrain: () => fronts.forEach((front) => void front.beginDrain()),
     stopAccepting: () => fronts.forEach((front) => void front.stopAccepting()),
+    endWebSockets: () => fronts.forEach((front) => void front.endWebSockets()),
     idle: async () => void (await Promise.all(fronts.map((front) => front.idle()))),
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
@@ -69,7 +70,7 @@ async function startTlsFront(
 function createReloadCounter(registry: Registry) {
   const reloads = new Counter({
     name: "sandbox_router_cert_reloads_total",
-    help: "Looks at new certificate files, by whether they could be used.",
+    help: "Reloads of certificate files, by outcome.",
     labelNames: ["outcome"] as const,
     registers: [registry],
   });

@@ -1,35 +1,44 @@
 import type { Registry } from "prom-client";
-import type { WakeTimeline } from "../api/wake-timeline.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { Clock } from "../lib/clock.ts";
-import { firstFailure, type Running } from "../lib/lifecycle.ts";
-import type { Logger } from "../lib/log.ts";
-import { startPageServer, urlOf } from "../lib/page-server.ts";
+import type { Stored } from "../api/kinds/meta.ts";
+import type { Sandbox } from "../api/kinds/sandbox.ts";
+import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
+import { defaultPort } from "../api/rules/declared-ports.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import type { Logger } from "../lib/log/log.ts";
+import { startPageServer, urlOf } from "../lib/net/page-server.ts";
+import { firstFailure, type Running } from "../lib/process/lifecycle.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { OncePerMinute } from "../lib/time/once-per-minute.ts";
 import { noTracer, type Tracer } from "../lib/tracing/tracer.ts";
 import packageJson from "../package.json" with { type: "json" };
 import type { Authorizer } from "./authorize/authorizer.ts";
 import { createAuthorizer } from "./authorize/create-authorizer.ts";
-import { Pool } from "./carry/pool.ts";
-import type { ActivatorConfig } from "./config.ts";
-import { Books } from "./drain/books.ts";
-import { createHttp1Carrier } from "./http1/carrier/carrier.ts";
+import type { ActivatorConfig } from "./config/config.ts";
+import { Connector } from "./connect/connector.ts";
+import { ProbeBudget } from "./connect/probe-budget.ts";
+import { Prober } from "./connect/prober.ts";
+import { ReplicaState } from "./drain/replica-state.ts";
+import { NewSandboxes } from "./find/await-new-sandbox.ts";
+import { FirstView } from "./hold/await-first-view.ts";
+import { HoldDeadlines } from "./hold/hold-deadlines.ts";
+import { HoldLimits } from "./hold/hold-limits.ts";
+import { SandboxHolds } from "./hold/sandbox-holds.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
 import type { Front } from "./http1/front/front.ts";
+import { HeadBudget, unfinishedHeadBytesMax } from "./http1/front/head-budget.ts";
+import { createHttp1Proxy } from "./http1/proxy/create-http1-proxy.ts";
 import { AccessLog } from "./observe/access-log.ts";
 import { createConnectionMetrics } from "./observe/connection-metrics.ts";
+import { NamespaceLabels } from "./observe/namespace-labels.ts";
 import { Observer } from "./observe/observer.ts";
-import { createRequestMetrics, type RequestMetrics } from "./observe/request-metrics.ts";
+import { RequestMetrics } from "./observe/request-metrics.ts";
+import { createUpstreamMetrics } from "./observe/upstream-metrics.ts";
 import { createWakeMetrics, type WakeMetrics } from "./observe/wake-metrics.ts";
 import { opsPages } from "./ops-pages.ts";
-import { Connector } from "./reach/connector.ts";
-import { Holds } from "./reach/holds.ts";
-import { Newcomers } from "./reach/newcomers.ts";
-import { Prober } from "./reach/prober.ts";
-import { Waits } from "./reach/waits.ts";
+import { idleLimits, Pool } from "./proxy/pool.ts";
 import { type Claims, startClaims } from "./sandbox/claims.ts";
 import { type Cluster, startCluster } from "./sandbox/cluster.ts";
-import { serve, type World } from "./serve.ts";
-import { Slots } from "./slots.ts";
+import { type ServeDeps, serve } from "./serve.ts";
 import { socketsMax } from "./socket/descriptors.ts";
 import { BufferLoans } from "./socket/read-place.ts";
 import { openSockets } from "./socket/wire-socket.ts";
@@ -37,12 +46,12 @@ import { startFronts } from "./start-fronts.ts";
 import { Sweep } from "./sweep.ts";
 import { openTcpFront } from "./tcp-front/open-tcp-front.ts";
 import type { TcpFront } from "./tcp-front/tcp-front.ts";
-import { Stirring } from "./wake/stirring.ts";
+import { WakeOnActivity } from "./wake/wake-on-activity.ts";
 import { Waker } from "./wake/waker.ts";
 
 export const version: string = packageJson.version;
 
-/** What the activator needs and does not make itself. */
+/** The dependencies of the activator. */
 export interface ActivatorParts {
   readonly client: KubeClient;
   readonly clock: Clock;
@@ -50,80 +59,80 @@ export interface ActivatorParts {
   readonly registry: Registry;
   /** Absent: nothing is traced. */
   readonly tracer?: Tracer;
-  /** Told of each wake when the first byte of its response has come. */
+  /** Called for each wake when the first byte of its response has arrived. */
   readonly onWake?: (timeline: WakeTimeline) => void;
 }
 
 export interface Activator extends Running {
-  /** Where sandboxes are reached. */
+  /** The address of the HTTP listener. */
   readonly proxyUrl: string;
   readonly proxyPort: number;
-  /** Where they are reached over TLS; undefined: nowhere. */
+  /** The address of the HTTPS listener; undefined: disabled. */
   readonly tlsPort: number | undefined;
-  /** Where `/healthz`, `/readyz` and `/metrics` are. */
+  /** The address of `/healthz`, `/readyz` and `/metrics`. */
   readonly opsUrl: string;
-  /** Where the controller asks; undefined: nowhere. */
+  /** The address of the drain listener; undefined: disabled. */
   readonly drainPort: number | undefined;
   /**
-   * Leaves without breaking a promise: no longer ready, still accepting while that gets about, then finishing what is
-   * under way, and only then refusing what is still held. Disposing afterwards cuts what is left.
+   * Exits without breaking a promise: not ready at first, but still accepting; then it finishes requests in progress; then it
+   * rejects held requests. Dispose afterwards to cut the rest.
    */
   drain(): Promise<void>;
 }
 
-/** So many connections at once may have a read buffer of 128 KiB of their own; those beyond copy what they read. */
+/** The maximum number of connections with a read buffer of 128 KiB of their own; the others copy what they read. */
 const ownBuffersMax = 512;
 
-/** What is left of a drain once held requests were refused: time to write the answers. */
+/** The time after held requests were rejected, to write the responses. Milliseconds. */
 const lastAnswersMs = 1_000;
 
 /**
- * Starts to serve. It listens at once and holds requests until the cluster is known; `/readyz` says when that is.
+ * Starts to serve. It listens at once and holds requests until the cluster is synced; `/readyz` reports that.
  *
- * @throws Error when a port or a certificate cannot be had; ConfigError when the key of scoped tokens cannot be used.
+ * @throws Error if it cannot listen on a port or read a certificate; ConfigError for an unusable key of scoped tokens.
  */
 export async function startActivator(config: ActivatorConfig, parts: ActivatorParts): Promise<Activator> {
   await using started = new AsyncDisposableStack();
   const authorizer = await createAuthorizer(config.authorization, parts);
-  const books = new Books(parts);
-  // Open before the first list, and longer than all else: whoever finds it closed may take it that nothing is carried.
-  const drainServer = config.drain && started.use(await books.listen(config.drain));
+  const replicaState = new ReplicaState({ ...parts, allowLoopbackPodIp: config.allowLoopbackPodIp });
+  // Opened before the first list and closed last: a caller that finds it closed may assume that nothing is proxied.
+  const drainServer = config.drain && started.use(await replicaState.listen(config.drain));
   const cluster = started.use(startCluster(parts));
-  books.keepFrom(cluster);
+  replicaState.keepFrom(cluster);
   const claims = started.use(startClaims(parts, cluster));
   const { clock, registry } = parts;
   const wires = {
-    pool: started.use(new Pool(config.maxIdleUpstream, clock)),
+    pool: started.use(new Pool(idleLimits(config.maxIdleUpstream, socketsMax()), clock)),
     sweep: started.use(new Sweep(clock)),
     loans: new BufferLoans(ownBuffersMax),
   };
-  const requests = createRequestMetrics(registry, version);
-  const accessLog = config.accessLog && parts.log.isLevelEnabled("info") ? accessLogOf(parts) : undefined;
-  if (accessLog) started.use(accessLog);
-  const waker = new Waker(parts.client, config.wakes, clock);
+  const labels = new NamespaceLabels({ clock, hasSandboxes: (namespace) => cluster.hasSandboxes(namespace) });
+  const requests = new RequestMetrics(registry, version, labels);
+  const accessLog = started.use(config.accessLog ? openAccessLog(parts) : undefined);
   const wakes = createWakeMetrics(registry, config.slots.total);
-  const onWoken: Books["woken"] = (...wake) => {
-    wakes.stirred();
-    books.woken(...wake);
+  const waker = started.use(createWaker(config, parts, { wakes, replicaState }));
+  const onWoken: ReplicaState["woken"] = (...wake) => {
+    wakes.connection();
+    replicaState.woken(...wake);
   };
-  const stirring = started.use(new Stirring({ ...parts, cluster, bonds: books.bonds, waker, onWoken }));
-  const middle = { cluster, claims, authorizer, requests, wakes, accessLog, books, waker, stirring };
-  const world = buildWorld(config, { ...parts, ...wires, ...middle });
+  const wakeOnActivity = started.use(
+    new WakeOnActivity({ ...parts, cluster, fences: replicaState.fences, waker, onWoken }),
+  );
+  const middle = { cluster, claims, authorizer, requests, wakes, accessLog, replicaState, waker, wakeOnActivity };
+  const deps = buildDeps(config, { ...parts, ...wires, ...middle });
   const state = { draining: false };
   const isReady = () => cluster.synced && claims.settled && !state.draining;
-  const pages = { pages: opsPages(registry, isReady), log: parts.log };
-  const ops = started.use(await startPageServer({ name: "health", address: config.ops, ...pages }));
-  if (config.metrics) started.use(await startPageServer({ name: "metrics", address: config.metrics, ...pages }));
+  const opsUrl = await startOpsPages(started, config, { pages: opsPages(registry, isReady), log: parts.log });
   const events = createConnectionMetrics(registry, requests);
   const hasRoom = roomForSockets();
-  const tcpFront =
-    config.tcpFront &&
-    started.use(openTcpFront(config.tcpFront, config, world, { ...parts, ...wires, wakes, accessLog, hasRoom }));
-  if (tcpFront) books.confirmBy((request) => tcpFront.confirm(request));
+  const tcpParts = { ...parts, ...wires, wakes, accessLog, hasRoom };
+  const tcpFront = config.tcpFront && started.use(openTcpFront(config.tcpFront, config, deps, tcpParts));
+  if (tcpFront) replicaState.confirmBy((request) => tcpFront.confirm(request));
   const front = started.use(
     await startFronts(config, {
       ...{ ...parts, ...wires, events, hasRoom: () => hasRoom(tcpFront?.listening ?? 0) },
-      serve: (exchange) => serve(exchange, world),
+      heads: new HeadBudget(unfinishedHeadBytesMax, events.headShed),
+      serve: (exchange) => serve(exchange, deps),
     }),
   );
   const running = started.move();
@@ -132,18 +141,42 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     proxyUrl: urlOf(front.address, config.http ? "http" : "https"),
     proxyPort: front.address.port,
     tlsPort: front.tlsPort,
-    opsUrl: ops.url,
+    opsUrl,
     drainPort: drainServer?.port,
     failed,
     async drain() {
       state.draining = true;
-      await drain({ front, tcpFront, holds: world.holds }, config, clock);
+      await drain({ front, tcpFront, holds: deps.holds }, config, clock);
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
 
-/** Whether there may be another socket besides so many that listen. */
+/** A wake without a waiting request is counted and recorded as well. */
+function createWaker(
+  config: ActivatorConfig,
+  { client, clock }: ActivatorParts,
+  { wakes, replicaState }: { readonly wakes: WakeMetrics; readonly replicaState: ReplicaState },
+): Waker {
+  const onUnheard = (sandbox: Stored<Sandbox>) => {
+    wakes.wakeEnded("request", "clientLeft", 0);
+    replicaState.woken(sandbox, defaultPort(sandbox.spec.podTemplate.spec));
+  };
+  return new Waker(client, { rate: config.wakes, clock, onUnheard });
+}
+
+/** Returns the address of the health pages; metrics may have another port besides. */
+async function startOpsPages(
+  started: AsyncDisposableStack,
+  { ops, metrics }: ActivatorConfig,
+  pages: Pick<Parameters<typeof startPageServer>[0], "pages" | "log">,
+): Promise<string> {
+  const { url } = started.use(await startPageServer({ name: "health", address: ops, ...pages }));
+  if (metrics) started.use(await startPageServer({ name: "metrics", address: metrics, ...pages }));
+  return url;
+}
+
+/** Whether another socket may be opened, besides that many listeners. */
 function roomForSockets(): (besides: number) => boolean {
   const max = socketsMax() ?? Number.POSITIVE_INFINITY;
   return (besides) => openSockets() + besides < max;
@@ -152,7 +185,7 @@ function roomForSockets(): (besides: number) => boolean {
 interface Leaving {
   readonly front: Front;
   readonly tcpFront: TcpFront | undefined;
-  readonly holds: Holds;
+  readonly holds: HoldDeadlines;
 }
 
 async function drain({ front, tcpFront, holds }: Leaving, config: ActivatorConfig, clock: Clock): Promise<void> {
@@ -168,11 +201,12 @@ async function drain({ front, tcpFront, holds }: Leaving, config: ActivatorConfi
   over.abort(new Error("the time to leave is over"));
   tcpFront?.stopAccepting();
   holds.endAll();
+  front.endWebSockets();
   await Promise.race([Promise.all([front.idle(), tcpFront?.idle()]), clock.sleep(lastAnswersMs)]);
 }
 
-/** What the middle of the activator shares with its ends. */
-interface WorldParts extends ActivatorParts {
+/** The shared parts of the fronts. */
+interface DepsParts extends ActivatorParts {
   readonly pool: Pool;
   readonly sweep: Sweep;
   readonly loans: BufferLoans;
@@ -182,20 +216,23 @@ interface WorldParts extends ActivatorParts {
   readonly requests: RequestMetrics;
   readonly wakes: WakeMetrics;
   readonly accessLog: AccessLog | undefined;
-  readonly books: Books;
+  readonly replicaState: ReplicaState;
   readonly waker: Waker;
-  readonly stirring: Stirring;
+  readonly wakeOnActivity: WakeOnActivity;
 }
 
-const accessLogOf = ({ log, clock }: ActivatorParts) =>
-  new AccessLog(log.child({ logger: "sandbox-router.access" }), clock);
+const openAccessLog = ({ log, clock }: ActivatorParts) =>
+  log.isLevelEnabled("info") ? new AccessLog(log.child({ logger: "sandbox-router.access" }), clock) : undefined;
 
-function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange> {
-  const { clock, log, books, onWake, pool, sweep, loans, cluster, claims, authorizer } = parts;
-  const prober = new Prober(clock);
+function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchange> {
+  const { clock, log, replicaState, onWake, pool, sweep, loans, cluster, claims, authorizer } = parts;
+  const budget = new ProbeBudget(clock);
+  const prober = new Prober(clock, budget);
+  createUpstreamMetrics(parts.registry, { budget, pool });
   cluster.onPodGone((podUid) => {
     pool.forgetPod(podUid);
     prober.forgetPod(podUid);
+    sweep.podGone(podUid);
   });
   const observer = new Observer({
     clock,
@@ -204,11 +241,14 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
     requests: parts.requests,
     wakes: parts.wakes,
     accessLog: parts.accessLog,
+    mayLog: new OncePerMinute(clock),
     podSeenMs: (podUid) => cluster.podSeenMs(podUid),
     acceptedMs: (target) => prober.acceptedMs(target),
     knowsSandbox: (namespace, name) => cluster.sandbox(namespace, name) !== undefined,
     onWake,
   });
+  const slots = new HoldLimits(config.slots);
+  const holds = new HoldDeadlines(clock);
   return {
     options: config,
     maxRequestBodyBytes: config.maxRequestBodyBytes,
@@ -218,22 +258,26 @@ function buildWorld(config: ActivatorConfig, parts: WorldParts): World<Exchange>
       sandbox: (namespace, name) => cluster.sandbox(namespace, name),
       claimed: (namespace, name) => claims.sandboxOf(namespace, name),
     },
-    newcomers: new Newcomers({ cluster, clock }),
+    firstView: new FirstView({
+      ...{ clock, cluster, claims, slots, holds },
+      ...{ domains: config, proxyTimeoutMs: config.proxyTimeoutMs },
+    }),
+    newSandboxes: new NewSandboxes({ cluster, clock }),
     clock,
     cluster,
     prober,
     observer,
     authorizer,
     waker: parts.waker,
-    activity: books.activity,
-    bonds: books.bonds,
-    openConnections: books.openConnections,
-    onWoken: (sandbox, port) => books.woken(sandbox, port),
-    onMoved: (stirred) => parts.stirring.moved(stirred),
+    activity: replicaState.activity,
+    fences: replicaState.fences,
+    openConnections: replicaState.openConnections,
+    onWoken: (sandbox, port) => replicaState.woken(sandbox, port),
+    onMoved: (connection) => parts.wakeOnActivity.moved(connection),
     connector: new Connector(config.connectTimeoutMs, (target, head) => pool.take(target, head), clock),
-    slots: new Slots(config.slots),
-    holds: new Holds(clock),
-    waits: new Waits(),
-    carry: createHttp1Carrier({ ...config, pool, clock, sweep, loans }),
+    slots,
+    holds,
+    waits: new SandboxHolds(),
+    proxy: createHttp1Proxy({ ...config, pool, clock, sweep, loans }),
   };
 }

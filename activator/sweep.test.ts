@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../lib/clock.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import { Sweep, type Watched } from "./sweep.ts";
 
 function watch(check: (nowMs: number) => void): Watched {
@@ -7,7 +7,7 @@ function watch(check: (nowMs: number) => void): Watched {
 }
 
 describe("a sweep", () => {
-  it("asks everything that is watched, and lets things leave while it asks", async () => {
+  it("checks every entry, and lets entries leave during a check", async () => {
     const clock = new FakeClock();
     using sweep = new Sweep(clock);
     const asked: string[] = [];
@@ -25,7 +25,7 @@ describe("a sweep", () => {
     expect(sweep.size).toBe(1);
   });
 
-  it("runs no timer while there is nothing to watch", async () => {
+  it("runs no timer without entries", async () => {
     const clock = new FakeClock();
     using sweep = new Sweep(clock);
     expect(clock.pending).toBe(0);
@@ -36,5 +36,26 @@ describe("a sweep", () => {
     sweep.remove(only);
     sweep.remove(only);
     expect([clock.pending, sweep.size]).toEqual([0, 0]);
+  });
+
+  it("reports a gone Pod to its entries, also to those added a moment later", async () => {
+    const clock = new FakeClock();
+    using sweep = new Sweep(clock);
+    const told: string[] = [];
+    const carried = (name: string, podUid: string): Watched => {
+      return { sweepIndex: -1, check: () => {}, podUid, podGone: () => void told.push(name) };
+    };
+    sweep.add(carried("to another", "p2"));
+    sweep.podGone("p1");
+    await clock.advance(10_000);
+    const late = carried("late", "p1");
+    sweep.add(late);
+    await clock.advance(100);
+    expect(told).toEqual(["late"]);
+    sweep.remove(late);
+    await clock.advance(30_000);
+    sweep.add(carried("after half a minute", "p1"));
+    await clock.advance(100);
+    expect(told).toEqual(["late"]);
   });
 });

@@ -1,22 +1,35 @@
-import type { Clock, Timer } from "../lib/clock.ts";
+import { reportUnexpected } from "../lib/guard/guard.ts";
+import type { Clock, Timer } from "../lib/time/clock.ts";
 
-/** Something that has a limit in time and is asked about it now and then. */
+/** Something with a time limit that is checked from time to time. */
 export interface Watched {
-  /** Its place in the sweep, which keeps it; -1 while it is in none. */
+  /** Its position in the sweep, which sets it; -1 if it is in none. */
   sweepIndex: number;
   check(nowMs: number): void;
+  /** The UID of the Pod that it sends to. Absent: none. */
+  readonly podUid?: string;
+  /** That Pod was seen gone, so no further response may come. It may be called more than once. */
+  podGone?(nowMs: number): void;
 }
 
-/** Limits on the data path are seconds; being late by so much harms none of them. */
+/**
+ * How long a Pod is remembered as gone, in milliseconds. A connection that was being dialled when the Pod went may be added a
+ * moment later; no dial takes longer.
+ */
+const goneKeptMs = 30_000;
+
+/** The interval in milliseconds. Limits on the data path are seconds, so this delay is harmless. */
 const stepMs = 100;
 
 /**
- * Looks at everything that has a limit in time, in steps: setting and moving a limit is then an assignment, where a
- * timer for each request would cost as much as reading its head. No timer runs while there is nothing to watch.
+ * Checks everything with a time limit, in steps: a limit is set by an assignment, where a timer for each request would cost as
+ * much as parsing its head. Without entries no timer runs.
  */
 export class Sweep implements Disposable {
   readonly #clock: Clock;
   readonly #watched: Watched[] = [];
+  /** Ticks in milliseconds until which each Pod is remembered as gone; in that order. */
+  readonly #gone = new Map<string, number>();
   #timer: Timer | undefined;
 
   constructor(clock: Clock) {
@@ -45,6 +58,13 @@ export class Sweep implements Disposable {
     if (this.#watched.length === 0) this[Symbol.dispose]();
   }
 
+  /** That Pod is gone: entries that send to it are called at the next step. */
+  podGone(podUid: string): void {
+    const nowMs = this.#clock.ticksMs();
+    this.#forgetGone(nowMs);
+    this.#gone.set(podUid, nowMs + goneKeptMs);
+  }
+
   [Symbol.dispose](): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -53,7 +73,28 @@ export class Sweep implements Disposable {
   #step(): void {
     this.#timer = this.#clock.after(stepMs, () => this.#step());
     const nowMs = this.#clock.ticksMs();
-    // Backwards: what leaves during the sweep is replaced by one that was asked already.
-    for (let index = this.#watched.length - 1; index >= 0; index -= 1) this.#watched[index]?.check(nowMs);
+    if (this.#gone.size > 0) this.#forgetGone(nowMs);
+    // Backwards: an entry that leaves during the sweep is replaced by one that was checked already.
+    for (let index = this.#watched.length - 1; index >= 0; index -= 1) {
+      try {
+        const watched = this.#watched[index];
+        if (this.#gone.size > 0) this.#tellGone(watched, nowMs);
+        watched?.check(nowMs);
+      } catch (error) {
+        // The others are still checked.
+        reportUnexpected("socket", error);
+      }
+    }
+  }
+
+  #tellGone(watched: Watched | undefined, nowMs: number): void {
+    if (watched?.podUid !== undefined && this.#gone.has(watched.podUid)) watched.podGone?.(nowMs);
+  }
+
+  #forgetGone(nowMs: number): void {
+    for (const [podUid, untilMs] of this.#gone) {
+      if (nowMs < untilMs) return;
+      this.#gone.delete(podUid);
+    }
   }
 }

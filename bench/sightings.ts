@@ -1,8 +1,8 @@
-import type { KubeObject, Stored } from "../api/meta.ts";
-import type { ResourceType } from "../api/resource-type.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { ApiError } from "../kube/errors.ts";
-import { systemClock } from "../lib/clock.ts";
+import type { KubeObject, Stored } from "../api/kinds/meta.ts";
+import type { ResourceType } from "../api/kinds/resource-type.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { ApiError } from "../kube/client/errors.ts";
+import { systemClock } from "../lib/time/clock.ts";
 
 /** When, on this process's monotonic clock, each object of a namespace was first seen in each state. */
 export interface Sightings<State extends string> extends AsyncDisposable {

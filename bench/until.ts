@@ -1,4 +1,4 @@
-import { systemClock } from "../lib/clock.ts";
+import { systemClock } from "../lib/time/clock.ts";
 
 const longestMs = 300_000;
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { run, succeeds } from "./command.ts";
 import { bridgeName, network } from "./network.ts";
 import { waitUntil } from "./wait.ts";
@@ -12,12 +12,12 @@ async function links(...filter: readonly string[]): Promise<readonly Link[]> {
   return JSON.parse((await run("ip", ["-json", "link", "show", ...filter])) || "[]");
 }
 
-/** The directory of the cluster that runs on this machine, whichever it is: the bridge bears its name. */
+/** The directory of the cluster that runs on this machine. The bridge has it as its alias. */
 export async function findOwner(): Promise<string | undefined> {
   return (await links("type", "bridge")).find(({ ifname }) => ifname === bridgeName)?.ifalias;
 }
 
-/** Makes the bridge that Pods hang on, with the node's address; leaves one that is there already. */
+/** Creates the bridge for the Pods, with the node's address, if it does not exist. */
 export async function makeBridge(owner: string): Promise<void> {
   if (!(await links("type", "bridge")).some(({ ifname }) => ifname === bridgeName)) {
     await run("ip", ["link", "add", bridgeName, "type", "bridge"]);
@@ -25,32 +25,33 @@ export async function makeBridge(owner: string): Promise<void> {
   await run("ip", ["link", "set", bridgeName, "alias", owner]);
   await run("ip", ["address", "replace", `${network.node}/${network.podRangeBits}`, "dev", bridgeName]);
   await run("ip", ["link", "set", bridgeName, "up"]);
-  // What is sent to a Service that does not exist must not leave the machine.
+  // Traffic to a Service that does not exist must not leave the machine.
   await run("ip", ["route", "replace", network.serviceRange, "dev", bridgeName]);
 }
 
 const goneLimitMs = 20_000;
-/** Of no meaning but that nothing else on the machine is in it. */
-const doomedGroup = 19_818;
+/** An arbitrary number: nothing else on the machine uses this group. */
+const removedGroup = 19_818;
 
 /**
- * Removes the bridge and the ends of the Pods that hang on it: at once, for the kernel is in no hurry to take away what a network
- * namespace leaves, and does it one by one.
+ * Removes the bridge and the host ends of the Pods' links in one batch. The kernel would remove the links of a deleted
+ * network namespace one by one and slowly.
  *
- * @throws when something is still there after 20 s.
+ * @throws when a link still exists after 20 s.
  */
 export async function removeBridge(clock: Clock): Promise<void> {
   const isGone = async () => {
     const [bridge] = (await links("type", "bridge")).filter(({ ifname }) => ifname === bridgeName);
     if (!bridge) return true;
-    const doomed = [...(await links("master", bridgeName)), bridge];
-    const commands = doomed.map(({ ifname }) => `link set dev ${ifname} group ${doomedGroup}`);
-    // What has gone meanwhile cannot be named any more: that is no failure, and the next look tells.
+    const removed = [...(await links("master", bridgeName)), bridge];
+    const commands = removed.map(({ ifname }) => `link set dev ${ifname} group ${removedGroup}`);
+    // The batch fails for links that are gone meanwhile. This is no failure: the next check lists the links that
+    // remain.
     await succeeds("ip", ["-force", "-batch", "-"], `${commands.join("\n")}\n`);
-    await succeeds("ip", ["link", "delete", "group", `${doomedGroup}`]);
+    await succeeds("ip", ["link", "delete", "group", `${removedGroup}`]);
     return false;
   };
-  const complaint = () => `the network bridge ${bridgeName} cannot be removed`;
+  const complaint = () => `cannot remove the network bridge ${bridgeName}`;
   await waitUntil(isGone, { clock, limitMs: goneLimitMs, complaint });
 }
 

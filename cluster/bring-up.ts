@@ -1,18 +1,18 @@
-import type { Clock } from "../lib/clock.ts";
-import type { ToolBuilder } from "../tools/build-tool.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { ToolBuilder } from "../scripts/tools/build-tool.ts";
 import type { BuiltPrograms } from "./components.ts";
 import type { ClusterConfig } from "./config.ts";
 import { productImages } from "./images/product.ts";
 import { provideImages } from "./images/provide-images.ts";
 import { installChart } from "./install-chart.ts";
 import { linkPrograms } from "./link-programs.ts";
-import { prepareMachine } from "./prepare-machine.ts";
+import { prepareMachine } from "./machine/prepare-machine.ts";
 import { type Cluster, startCluster } from "./start-cluster.ts";
 
 /**
- * Brings up a cluster with the product of this checkout installed, or whatever is missing of that.
+ * Starts a cluster with the product of this checkout, or the missing parts of one.
  *
- * @throws Unprepared and everything that startCluster throws.
+ * @throws Unprepared and all errors of startCluster.
  */
 export async function bringUp(
   config: ClusterConfig,
@@ -21,7 +21,7 @@ export async function bringUp(
 ): Promise<Cluster & { readonly programs: BuiltPrograms }> {
   const programs = await prepareMachine(config, builder);
   const images = productImages();
-  builder.say("starting Kubernetes, and making the images that are missing (a minute or two the first time) ...");
+  builder.say("starting Kubernetes and building missing images (a minute or two the first time) ...");
   const cluster = await startCluster({
     directory: config.directory,
     programs,

@@ -3,13 +3,13 @@ import { dirname } from "node:path";
 import { findOwner } from "./bridge.ts";
 import { type Layout, provisionerDirectory } from "./layout.ts";
 
-/** The machine has a cluster in another directory, or the directory holds something else. */
+/** The machine has a cluster in another directory, or the directory is not empty and not a cluster's. */
 export class DirectoryRefused extends Error {
   override readonly name = "DirectoryRefused";
 }
 
 /**
- * Makes the directory a cluster's, with all its folders.
+ * Marks the directory as a cluster's and creates its folders.
  *
  * @throws DirectoryRefused
  */
@@ -17,7 +17,7 @@ export async function claimDirectory(layout: Layout): Promise<void> {
   await refuseOtherOwner(layout);
   const { directory, marker } = layout;
   if (existsSync(directory) && !existsSync(marker) && readdirSync(directory).length > 0) {
-    throw new DirectoryRefused(`${directory} holds something else than a cluster: name an empty one with --dir`);
+    throw new DirectoryRefused(`${directory} is not a cluster's directory; choose an empty one with --dir`);
   }
   const { pki, kubeconfig, settings, process, log, etcd, images, volumes } = layout;
   const files = [pki("any"), kubeconfig("any"), settings("cni/any"), process("any"), log("any")];

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 
-/** What every command is given to find its programs with; nothing of the caller's environment is passed on. */
+/** The environment of every command. Nothing of the caller's environment is passed on. */
 export const commandEnvironment = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   HOME: "/root",
@@ -14,9 +14,9 @@ export class CommandFailed extends Error {
 const longestCommandMs = 300_000;
 
 /**
- * Runs a program to its end and returns what it wrote to standard output.
+ * Runs a program to its end and returns its standard output.
  *
- * @throws CommandFailed when it ends with another status than 0; the message has what it wrote to standard error.
+ * @throws CommandFailed when its exit status is not 0; the message has its standard error.
  */
 export function run(program: string, args: readonly string[], input?: string): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -26,12 +26,12 @@ export function run(program: string, args: readonly string[], input?: string): P
       const said = stderr.trim() || stdout.trim() || error.message;
       reject(new CommandFailed(`${program} ${args.join(" ")}: ${said}`, { cause: error }));
     });
-    child.stdin?.on("error", () => {}); // it may end without reading; its status tells
+    child.stdin?.on("error", () => {}); // it may exit without reading; its status is checked
     child.stdin?.end(input ?? "");
   });
 }
 
-/** Whether a program ends well; for questions whose answer is its status. */
+/** Whether a program exits with status 0. */
 export function succeeds(program: string, args: readonly string[], input?: string): Promise<boolean> {
   return run(program, args, input).then(
     () => true,

@@ -1,4 +1,4 @@
-import type { ToolName } from "../tools/build-tool.ts";
+import type { ToolName } from "../scripts/tools/build-tool.ts";
 import type { Command } from "./daemon.ts";
 import type { Layout } from "./layout.ts";
 import { network, nodeName, ports } from "./network.ts";
@@ -9,7 +9,7 @@ export interface Component {
   readonly command: Command;
   /** The files of `settings/` that it reads at its start. */
   readonly reads: readonly string[];
-  /** What answers 200, or ends well, once it can be used. */
+  /** A URL that answers 200, or a command that succeeds, once the component is ready. */
   readonly health: { readonly url: string } | { readonly command: Command };
 }
 
@@ -28,12 +28,12 @@ export const clusterPrograms = [
   "helm",
 ] as const satisfies readonly ToolName[];
 
-/** What has to run before the API server can. */
+/** The components that the API server needs. */
 export function foundations(layout: Layout, programs: BuiltPrograms): readonly Component[] {
   return [etcd(layout, programs.etcd), containerd(layout)];
 }
 
-/** What works against the API server. */
+/** The clients of the API server. */
 export function apiServerClients(layout: Layout, programs: BuiltPrograms): readonly Component[] {
   return [
     controllerManager(layout, programs["kube-controller-manager"]),
@@ -55,9 +55,9 @@ const etcd = (layout: Layout, program: string): Component => ({
     args: flagsOf({
       name: "rouse",
       "data-dir": layout.etcd,
-      // A test cluster that loses its last writes with the power of the machine loses nothing.
+      // No fsync: a test cluster may lose its last writes in a power failure.
       "unsafe-no-fsync": true,
-      // As kubeadm sets it: without, watches of kinds of which nothing ever happens get no bookmarks for ten minutes.
+      // As kubeadm does. Without it, watches of kinds without changes get no bookmarks for ten minutes.
       "watch-progress-notify-interval": "5s",
       "listen-client-urls": `https://127.0.0.1:${ports.etcd}`,
       "advertise-client-urls": `https://127.0.0.1:${ports.etcd}`,
@@ -106,7 +106,7 @@ export const apiServer = (layout: Layout, programs: BuiltPrograms): Component =>
       "service-account-signing-key-file": layout.pki("service-accounts.key"),
       "service-cluster-ip-range": network.serviceRange,
       "authorization-mode": "Node,RBAC",
-      // The second is not on by default; clusters that have it refuse owner references that others take.
+      // The second is off by default. Clusters that enable it reject owner references that others accept.
       "enable-admission-plugins": "NodeRestriction,OwnerReferencesPermissionEnforcement",
       "audit-policy-file": layout.settings("audit.yaml"),
       "audit-log-path": layout.auditLog,

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { FlagError } from "../lib/flags.ts";
+import { FlagError } from "../lib/flags/flags.ts";
 import { parseClusterConfig } from "./config.ts";
 
-it("brings the cluster up unless told otherwise, in the user's cache folder", () => {
+it("starts the cluster by default, in the user's cache folder", () => {
   expect(parseClusterConfig([], { XDG_CACHE_HOME: "/cache" })).toEqual({
     action: "up",
     directory: "/cache/rouse/cluster",

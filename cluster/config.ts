@@ -1,9 +1,9 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import { FlagError, type FlagTable, flag, parseFlags } from "../lib/flags.ts";
+import { FlagError, type FlagTable, flag, parseFlags } from "../lib/flags/flags.ts";
 
 export const clusterFlags = {
-  dir: flag.string("", "where everything of the cluster is kept; empty: rouse/cluster in the user's cache folder"),
+  dir: flag.string("", "directory of the cluster; empty: rouse/cluster in the user's cache folder"),
   "install-packages": flag.boolean(false, "install missing Debian packages (as root)"),
 } satisfies FlagTable;
 
@@ -25,7 +25,7 @@ export function parseClusterConfig(
   const [first] = args;
   const action = first === "down" || first === "up" ? first : undefined;
   const { values, rest } = parseFlags(clusterFlags, action ? args.slice(1) : args);
-  if (rest.length > 0) throw new FlagError(`unknown word: ${rest.join(" ")}; there are "up" and "down"`);
+  if (rest.length > 0) throw new FlagError(`unknown command: ${rest.join(" ")}; use "up" or "down"`);
   return {
     action: action ?? "up",
     directory: resolve(values.dir || join(cacheFolder(environment), "rouse", "cluster")),

@@ -5,16 +5,16 @@ import {
   makeClientCertificate,
   makeServerCertificate,
   type Validity,
-} from "../lib/certificates.ts";
-import type { Clock } from "../lib/clock.ts";
+} from "../lib/certificates/certificates.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { Layout } from "./layout.ts";
 import { apiServerUrl, clusterDomain, network, nodeName } from "./network.ts";
 
 const dayMs = 86_400_000;
-// Longer than anybody keeps a test cluster; nothing renews these.
+// Longer than the life of a test cluster; nothing renews these certificates.
 const validDays = 365;
 
-/** The users that get a kubeconfig, and their groups, as the API server's own roles know them. */
+/** The users that get a kubeconfig, and their groups, as named in the API server's default roles. */
 const users: Readonly<Record<string, { readonly commonName: string; readonly organizations: readonly string[] }>> = {
   admin: { commonName: "kubernetes-admin", organizations: ["system:masters"] },
   "controller-manager": { commonName: "system:kube-controller-manager", organizations: [] },
@@ -24,7 +24,7 @@ const users: Readonly<Record<string, { readonly commonName: string; readonly org
   kubelet: { commonName: `system:node:${nodeName}`, organizations: ["system:nodes"] },
 };
 
-/** Makes all certificates and kubeconfigs of the cluster that are not there yet. */
+/** Creates the missing certificates and kubeconfigs of the cluster. */
 export async function makeCredentials(layout: Layout, clock: Clock): Promise<void> {
   const now = clock.now().getTime();
   const validity = { notBefore: new Date(now - dayMs), notAfter: new Date(now + validDays * dayMs) };
@@ -61,7 +61,7 @@ const serverRequests = (validity: Validity) => ({
   "service-accounts": { commonName: "service-accounts", dnsNames: ["unused"], ipAddresses: [], validity },
 });
 
-/** Makes a pair by its name, or reads the one that was made before. */
+/** Creates the pair of a name, or reads the existing one. */
 function keeper(layout: Layout) {
   return async (name: string, make: () => Promise<CertificatePair>): Promise<CertificatePair> => {
     const certificateFile = layout.pki(`${name}.crt`);
@@ -71,7 +71,7 @@ function keeper(layout: Layout) {
     }
     const pair = await make();
     writeSecret(keyFile, pair.key);
-    // The last one: a certificate without its key is made again.
+    // Written last: a certificate without its key is created again.
     writeFileSync(certificateFile, pair.certificate);
     return pair;
   };
@@ -79,7 +79,7 @@ function keeper(layout: Layout) {
 
 const writeSecret = (path: string, text: string) => writeFileSync(path, text, { mode: 0o600 });
 
-/** A kubeconfig in JSON, which every reader of YAML takes. */
+/** A kubeconfig in JSON, which is valid YAML. */
 function kubeconfig(user: string, authority: string, pair: CertificatePair): string {
   const base64 = (text: string) => Buffer.from(text).toString("base64");
   const name = "rouse";

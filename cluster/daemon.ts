@@ -1,11 +1,11 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { closeSync, existsSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import type { Clock } from "../lib/clock.ts";
-import { identityOfProcess } from "../lib/process-identity.ts";
-import { componentsFile } from "./cgroup.ts";
+import { identityOfProcess } from "../lib/process/process-identity.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { commandEnvironment } from "./command.ts";
 import type { Layout } from "./layout.ts";
+import { componentsFile } from "./machine/cgroup.ts";
 
 export interface Command {
   readonly program: string;
@@ -15,16 +15,16 @@ export interface Command {
 /** A component that runs in the background and outlives the program that started it. */
 export interface Daemon {
   readonly pid: number;
-  /** False: it had been started before, by the same command. */
+  /** False: it was running already, started by the same command. */
   readonly isNew: boolean;
 }
 
-/** Moves itself into the cluster's cgroup and becomes the component: the process id stays the same. */
+/** Enters the cluster's cgroup and then executes the component, with the same process id. */
 const enterAndBecome = 'echo $$ > "$0" && exec "$@"';
 
 /**
- * Starts a component unless it runs already; one that runs by another command, or reads other settings, is replaced. `settings`
- * is the text of all that it reads at its start.
+ * Starts a component unless it runs already. It is restarted if its command or its settings have changed. `settings` is
+ * the content of all files that it reads at its start.
  */
 export async function ensureDaemon(
   name: string,
@@ -48,13 +48,13 @@ export async function ensureDaemon(
   });
   closeSync(log);
   const { pid } = child;
-  if (pid === undefined) throw new Error(`${name} cannot be started: there is no "sh"`);
+  if (pid === undefined) throw new Error(`cannot start ${name}: "sh" is not installed`);
   child.unref();
   writeFileSync(layout.process(name), `${identityOfProcess(pid)} ${command}\n`);
   return { pid, isNew: true };
 }
 
-/** The living process of a component. */
+/** The running process of a component. */
 export function findDaemon(
   layout: Layout,
   name: string,
@@ -94,8 +94,8 @@ async function stopProcess(pid: number, clock: Clock): Promise<void> {
 
 const shownLines = 15;
 
-/** The end of a component's log, for a person who must be told why it does not run. */
+/** The end of a component's log, for an error message. */
 export function lastLogLines(layout: Layout, name: string): string {
-  if (!existsSync(layout.log(name))) return "(it has written no log)";
+  if (!existsSync(layout.log(name))) return "(no log file)";
   return readFileSync(layout.log(name), "utf8").trimEnd().split("\n").slice(-shownLines).join("\n");
 }

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { request } from "undici";
-import type { WakeTimeline } from "../api/wake-timeline.ts";
-import type { Clock } from "../lib/clock.ts";
-import { stayAlive } from "../lib/stay-alive.ts";
+import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
+import { stayAlive } from "../lib/process/stay-alive.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { release } from "./install-chart.ts";
 import type { Kubectl } from "./kubectl.ts";
 import { waitUntil } from "./wait.ts";
@@ -12,22 +12,22 @@ const examples = join(import.meta.dirname, "..", "examples");
 const inRelease = `--namespace=${release.namespace}`;
 export const helloHost = "hello.default.sandbox.localhost";
 
-/** The sandbox did not do what the demonstration shows; the cluster stays up for whoever looks into it. */
+/** The sandbox did not behave as the demonstration expects. The cluster stays up for an investigation. */
 export class DemonstrationFailed extends Error {
   override readonly name = "DemonstrationFailed";
 }
 
-/** Where sandboxes are reached from this machine: kube-proxy carries the Service's address here too. */
+/** The activators' address on this machine: kube-proxy forwards the Service's address here too. */
 export async function activatorUrl(kubectl: Kubectl): Promise<string> {
   const address = "--output=jsonpath={.spec.clusterIP}:{.spec.ports[0].port}";
   return `http://${await kubectl.run(["get", "service", "sandbox-router-svc", inRelease, address])}`;
 }
 
-/** Lays the example down asleep, also when an earlier run has left it awake. */
+/** Creates the example, suspended, also if an earlier run left it running. */
 export async function putHelloToSleep(kubectl: Kubectl): Promise<void> {
   await kubectl.run(["apply", "--namespace=default", "--kustomize", join(examples, "hello")]);
   await kubectl.run(["wait", "sandbox/hello", "--namespace=default", "--for=condition=Suspended", "--timeout=60s"]);
-  // For its first ten seconds or so the API server lets nothing be owned by objects of a kind that is as new as that.
+  // For its first ten seconds or so, the API server rejects owner references to objects of a new kind.
   await kubectl.run(["wait", "pvc/data-hello", "--namespace=default", "--for=create", "--timeout=60s"]);
 }
 
@@ -35,7 +35,7 @@ const answerWithinMs = 60_000;
 const logWithinMs = 5_000;
 
 /**
- * Sends one request to the example, as any client would. The timeline is undefined where no log has it.
+ * Sends one request to the example, as any client does. The timeline is undefined if no log contains it.
  *
  * @throws DemonstrationFailed
  */
@@ -58,7 +58,7 @@ export async function wakeHello(
   return { answer, timeline };
 }
 
-/** The text of a good answer. */
+/** The body of a 200 response. */
 async function ask(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
   const advice = "see `kubectl describe sandbox hello`";
   const signal = AbortSignal.timeout(answerWithinMs);
@@ -82,6 +82,6 @@ async function readToken(kubectl: Kubectl): Promise<string> {
   return Buffer.from(token, "base64").toString();
 }
 
-/** What all replicas have written lately; either may have carried the request. */
+/** The recent logs of all replicas; any of them may have proxied the request. */
 const activatorLog = (kubectl: Kubectl) =>
   kubectl.run(["logs", "--selector=app=sandbox-router", inRelease, "--since=2m", "--tail=-1", "--ignore-errors"]);

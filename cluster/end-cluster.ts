@@ -1,15 +1,15 @@
 import { existsSync, readdirSync, rmdirSync } from "node:fs";
-import type { Clock } from "../lib/clock.ts";
-import { stayAlive } from "../lib/stay-alive.ts";
+import { stayAlive } from "../lib/process/stay-alive.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { removeBridge, removeProxyRules } from "./bridge.ts";
-import { killClusterProcesses, removeCgroups } from "./cgroup.ts";
 import { refuseOtherOwner, removeDirectory } from "./cluster-directory.ts";
-import { restoreKernelSettings } from "./kernel-settings.ts";
 import { layoutOf, provisionerDirectory } from "./layout.ts";
+import { killClusterProcesses, removeCgroups } from "./machine/cgroup.ts";
+import { restoreKernelSettings } from "./machine/kernel-settings.ts";
 
 /**
- * Ends a cluster, or what is left of one, and leaves the machine as it was: no process, mount, bridge, network
- * namespace, packet filter rule, cgroup or file. It needs nothing to work but the kernel.
+ * Ends a cluster, or its remains, and restores the machine: no process, mount, bridge, network namespace, packet filter
+ * rule, cgroup or file is left. It depends only on the kernel.
  *
  * @throws DirectoryRefused when the cluster on this machine is another one.
  */
@@ -17,11 +17,11 @@ export async function endCluster(directory: string, clock: Clock): Promise<void>
   const layout = layoutOf(directory);
   using _alive = stayAlive();
   await refuseOtherOwner(layout);
-  // First: the end of a network namespace that has a link holds up every other change of links for as long as it takes.
+  // First: while the kernel deletes a network namespace with a link, every other change of links waits.
   await removeBridge(clock);
-  // The mounts and the network namespaces of all Pods go with the last process that is in them.
+  // The kernel removes the mounts and network namespaces of all Pods with the last process in them.
   await killClusterProcesses(clock);
-  // What was at work until then may have made another.
+  // A process that ran until now may have created another link.
   await removeBridge(clock);
   await removeProxyRules();
   restoreKernelSettings(layout.kernelSettings);

@@ -7,9 +7,9 @@ const dnsPorts = [
 ];
 const reader = { name: "system:coredns" };
 
-/** What a cluster is expected to have and no component makes by itself. */
+/** Objects that clusters usually have and that no component creates. */
 export const firstObjects: readonly object[] = [
-  // The name server runs on the node; the Service that Pods ask has no selector, so its endpoint is written here.
+  // The name server runs on the node. The Service of the name server has no selector, so its endpoint is written here.
   {
     apiVersion: "v1",
     kind: "Service",
@@ -40,15 +40,15 @@ export const firstObjects: readonly object[] = [
     roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: reader.name },
     subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "system:coredns" }],
   },
-  // The controller manager's own provisioner makes a directory per claim and removes it with the claim: the life of a
-  // volume is that of a real cluster, which volumes made in advance would not show.
+  // The controller manager's own provisioner creates a directory for each claim and removes it with the claim. So
+  // volumes have the life cycle of a real cluster's, unlike volumes created in advance.
   {
     apiVersion: "storage.k8s.io/v1",
     kind: "StorageClass",
     metadata: { name: "host-path", annotations: { "storageclass.kubernetes.io/is-default-class": "true" } },
     provisioner: "kubernetes.io/host-path",
     reclaimPolicy: "Delete",
-    // A Pod that is scheduled while its claim is being bound may wait a quarter of a minute for the kubelet to look again.
+    // A Pod that is scheduled while its claim is being bound may wait 15 s for the kubelet's next check.
     volumeBindingMode: "WaitForFirstConsumer",
   },
 ];

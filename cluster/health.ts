@@ -3,7 +3,7 @@ import { get as getSecure } from "node:https";
 
 const patienceMs = 2_000;
 
-/** Whether a component on this machine answers 200. Those with https make their own certificates, so none is checked. */
+/** Whether a component on this machine answers 200. HTTPS certificates are self-signed and not verified. */
 export function answersOk(url: string): Promise<boolean> {
   return new Promise((resolve) => {
     const options = { agent: false, timeout: patienceMs, rejectUnauthorized: false } as const;

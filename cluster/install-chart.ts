@@ -8,7 +8,7 @@ import type { Layout } from "./layout.ts";
 const chart = join(import.meta.dirname, "..", "charts", "rouse");
 export const release = { name: "rouse", namespace: "agent-sandbox-system" } as const;
 
-/** Installs the chart with the images of this checkout, or upgrades what is installed; nothing if neither has changed. */
+/** Installs or upgrades the chart with the images of this checkout. Does nothing if neither has changed. */
 export async function installChart(layout: Layout, helm: string, images: ProductImages): Promise<void> {
   const values = { image: imageValues(images.controller), activator: { image: imageValues(images.activator) } };
   const wanted = hashOf(JSON.stringify(values));

@@ -1,10 +1,10 @@
 import { run, succeeds } from "./command.ts";
 
-/** kubectl with a kubeconfig; the cluster's own version of it. */
+/** kubectl of the cluster's own version, with a kubeconfig. */
 export interface Kubectl {
   run(args: readonly string[], input?: string): Promise<string>;
   succeeds(args: readonly string[]): Promise<boolean>;
-  /** Brings objects in line with these; those that are so already are left alone. */
+  /** Applies objects; unchanged ones are left alone. */
   apply(objects: readonly object[]): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ export function createKubectl(program: string, kubeconfig: string): Kubectl {
     succeeds: (args) => succeeds(program, withConfig(args)),
     async apply(objects) {
       const list = { apiVersion: "v1", kind: "List", items: objects };
-      // On the server's side, for a definition of a kind is larger than what the client's side can remember.
+      // Server-side: the definition of a kind exceeds the size limit of the client-side annotation.
       const args = ["apply", "--server-side", "--force-conflicts", "--filename=-"];
       await run(program, withConfig(args), JSON.stringify(list));
     },

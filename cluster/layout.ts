@@ -1,13 +1,13 @@
 import { join } from "node:path";
 
-/** Where everything of one cluster is kept. All of it goes when the cluster ends. */
+/** The paths of all files of one cluster. They are removed when the cluster ends. */
 export type Layout = ReturnType<typeof layoutOf>;
 
 export function layoutOf(directory: string) {
   const path = (...names: string[]) => join(directory, ...names);
   return {
     directory,
-    /** Says that the directory is a cluster's, and so may be removed. */
+    /** Marks the directory as a cluster's, so that it may be removed. */
     marker: path("this-is-a-rouse-cluster"),
     pki: (name: string) => path("pki", name),
     kubeconfig: (user: string) => path("kubeconfig", user),
@@ -16,7 +16,7 @@ export function layoutOf(directory: string) {
     log: (component: string) => path("logs", `${component}.log`),
     auditLog: path("logs", "audit.log"),
     process: (component: string) => path("processes", component),
-    /** What the kernel's settings were before the cluster changed them. */
+    /** The kernel's settings before the cluster changed them. */
     kernelSettings: path("kernel-settings.json"),
     etcd: path("etcd"),
     /** Seen by the components as `/var`: images, containers, volumes of Pods and their logs. */
@@ -24,12 +24,12 @@ export function layoutOf(directory: string) {
     /** Seen by the components as the folder below, where the controller manager makes volumes of type hostPath. */
     volumes: path("volumes"),
     images: path("images"),
-    /** What a person puts on the PATH. */
+    /** The folder to put on the PATH. */
     programs: path("bin"),
-    /** Says which chart, with which images, was installed last. */
+    /** Names the chart and the images of the last installation. */
     installed: path("installed"),
   } as const;
 }
 
-/** The only place in which the controller manager's provisioner of hostPath volumes makes any. */
+/** The only directory in which the controller manager's provisioner creates hostPath volumes. */
 export const provisionerDirectory = "/tmp/hostpath_pv";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { BuiltPrograms } from "./components.ts";
 import type { Layout } from "./layout.ts";
 
-/** The programs of the cluster that a person uses, under their names in one folder. */
+/** Links the cluster's client programs under their names into one folder. */
 export function linkPrograms(layout: Layout, programs: BuiltPrograms): void {
   mkdirSync(layout.programs, { recursive: true });
   for (const name of ["kubectl", "helm"] as const) {

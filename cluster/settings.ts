@@ -1,10 +1,10 @@
-import { podsCgroup } from "./cgroup.ts";
 import type { Layout } from "./layout.ts";
+import { podsCgroup } from "./machine/cgroup.ts";
 import { bridgeName, clusterDomain, network, nodeName, ports } from "./network.ts";
 
 export const pauseImage = "rouse.local/pause:1";
 
-/** The files that the components read at their start, by name. All but two are JSON, which readers of YAML take. */
+/** The files that the components read at their start, by name. All but two are JSON, which is valid YAML. */
 export function settingsFiles(layout: Layout): Readonly<Record<string, string>> {
   const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
   return {
@@ -39,7 +39,7 @@ const cniSettings = {
       type: "bridge",
       bridge: bridgeName,
       isGateway: true,
-      // So that a Pod reaches itself through its own Service.
+      // Lets a Pod reach itself through its own Service.
       hairpinMode: true,
       ipam: {
         type: "host-local",
@@ -68,7 +68,7 @@ const kubeletSettings = (layout: Layout) => ({
   containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
   clusterDNS: [network.dnsService],
   clusterDomain,
-  // Pods resolve names of the cluster and no others.
+  // Pods resolve only names of the cluster.
   resolvConf: "",
   cgroupDriver: "cgroupfs",
   cgroupRoot: podsCgroup,
@@ -78,7 +78,7 @@ const kubeletSettings = (layout: Layout) => ({
   makeIPTablesUtilChains: false,
   maxPods: 500,
   serializeImagePulls: false,
-  // Images were put here by hand and could not be pulled again; and a full disk is the machine's affair, not a Pod's.
+  // Never collect images: they were imported by hand and cannot be pulled again. A full disk must not evict Pods.
   imageGCHighThresholdPercent: 100,
   imageGCLowThresholdPercent: 99,
   evictionHard: { "memory.available": "100Mi" },
@@ -97,7 +97,7 @@ const proxySettings = (layout: Layout) => ({
   conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: "0s", tcpCloseWaitTimeout: "0s" },
 });
 
-/** Who did what to which object, without bodies, once per request. */
+/** User, verb and object of each request, without bodies, once per request. */
 const auditPolicy = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",

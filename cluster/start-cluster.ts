@@ -1,18 +1,18 @@
 import { existsSync, writeFileSync } from "node:fs";
-import { lockDataDir } from "../kube/memory/data-dir-lock.ts";
-import type { Clock } from "../lib/clock.ts";
-import { stayAlive } from "../lib/stay-alive.ts";
+import { lockDataDir } from "../apiserver/storage/data-dir-lock.ts";
+import { stayAlive } from "../lib/process/stay-alive.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { makeBridge } from "./bridge.ts";
-import { killClusterProcesses, makeCgroups } from "./cgroup.ts";
 import { claimDirectory } from "./cluster-directory.ts";
 import { apiServer, apiServerClients, type BuiltPrograms, type Component, foundations } from "./components.ts";
 import { makeCredentials } from "./credentials.ts";
 import { ensureDaemon, lastLogLines } from "./daemon.ts";
 import { firstObjects } from "./first-objects.ts";
-import { changeKernelSettings } from "./kernel-settings.ts";
 import { createKubectl, type Kubectl } from "./kubectl.ts";
 import { type Layout, layoutOf } from "./layout.ts";
-import { isNamespaceReady, namespaceKeeper } from "./mount-namespace.ts";
+import { killClusterProcesses, makeCgroups } from "./machine/cgroup.ts";
+import { changeKernelSettings } from "./machine/kernel-settings.ts";
+import { isNamespaceReady, namespaceKeeper } from "./machine/mount-namespace.ts";
 import { nodeName } from "./network.ts";
 import { settingsFiles } from "./settings.ts";
 import { type Inside, insideOf, startComponent } from "./start-component.ts";
@@ -22,7 +22,7 @@ export interface ClusterOptions {
   readonly directory: string;
   readonly programs: BuiltPrograms;
   readonly clock: Clock;
-  /** Puts images into the container runtime; called once it runs, and before anything asks for them. */
+  /** Puts images into the container runtime; called once containerd runs, before any Pod starts. */
   readonly provideImages: (inside: Inside) => Promise<void>;
 }
 
@@ -32,10 +32,10 @@ export interface Cluster {
 }
 
 /**
- * Brings a one-node cluster up, or what is missing of one; where all is well it changes nothing.
+ * Starts a one-node cluster, or its missing parts. Changes nothing if everything runs.
  *
  * @throws DirectoryRefused, DataDirInUse
- * @throws when a component ends or does not become ready; the message has the end of its log.
+ * @throws when a component exits or does not become ready; the message has the end of its log.
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { directory, programs, clock } = options;
@@ -67,9 +67,9 @@ const namespaceLimitMs = 10_000;
 async function ensureNamespace(layout: Layout, clock: Clock): Promise<number> {
   makeCgroups();
   const { pid, isNew } = await ensureDaemon(keeperName, namespaceKeeper(layout), { layout, clock, settings: "" });
-  // Whatever still runs in a namespace that nobody can enter any more has to start anew.
+  // Processes in the former namespace, which cannot be entered any more, must be restarted.
   if (isNew) await killClusterProcesses(clock, pid);
-  const explain = () => `the mount namespace cannot be made:\n${lastLogLines(layout, keeperName)}`;
+  const explain = () => `cannot create the mount namespace:\n${lastLogLines(layout, keeperName)}`;
   const isReady = () => {
     if (!existsSync(`/proc/${pid}`)) throw new Error(explain());
     return isNamespaceReady(pid);
@@ -88,11 +88,11 @@ async function nodeIsReady(kubectl: Kubectl, clock: Clock): Promise<void> {
   };
   const complaint = () => `node ${nodeName} does not become ready`;
   await waitUntil(isReady, { clock, limitMs: nodeLimitMs, complaint });
-  // Pods can be made only where their ServiceAccount is.
+  // Pods can be created only after their ServiceAccount.
   const hasAccount = () => kubectl.succeeds(["get", "serviceaccount", "default", "--namespace=default"]);
   await waitUntil(hasAccount, {
     clock,
     limitMs: nodeLimitMs,
-    complaint: () => "the default ServiceAccount is not made",
+    complaint: () => "the default ServiceAccount was not created",
   });
 }

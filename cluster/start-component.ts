@@ -1,13 +1,13 @@
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { run, succeeds } from "./command.ts";
 import type { Component } from "./components.ts";
 import { type Command, ensureDaemon, findDaemon, lastLogLines } from "./daemon.ts";
 import { answersOk } from "./health.ts";
 import type { Layout } from "./layout.ts";
-import { inNamespace } from "./mount-namespace.ts";
+import { inNamespace } from "./machine/mount-namespace.ts";
 import { waitUntil } from "./wait.ts";
 
-/** Where the components run: programs that are to see their mounts and sockets must run there too. */
+/** The namespaces of the components. Programs that use their mounts and sockets must run here too. */
 export interface Inside {
   readonly layout: Layout;
   command(command: Command): Command;
@@ -30,9 +30,9 @@ export function insideOf(layout: Layout, keeper: number): Inside {
 const readyLimitMs = 60_000;
 
 /**
- * Starts a component unless it runs, and waits until it can be used.
+ * Starts a component unless it runs, and waits until it is ready.
  *
- * @throws when it ends before that, or takes longer than a minute; the message has the end of its log.
+ * @throws when it exits before that, or takes longer than a minute; the message has the end of its log.
  */
 export async function startComponent(
   component: Component,

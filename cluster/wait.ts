@@ -1,11 +1,11 @@
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 
 const lookEveryMs = 100;
 
 /**
- * Asks until the answer is yes.
+ * Polls until the condition holds.
  *
- * @throws with what `complaint` says after `limitMs` milliseconds, and whatever `isTrue` throws at once.
+ * @throws an error with the text of `complaint` after `limitMs` milliseconds, and any error of `isTrue` at once.
  */
 export async function waitUntil(
   isTrue: () => Promise<boolean> | boolean,

@@ -1,6 +1,6 @@
-import type { WakeTimeline } from "../api/wake-timeline.ts";
+import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
 
-/** What the activator's access log says of the request of a user agent, once it has woken a sandbox and ended. */
+/** The wake in the activator's access log that belongs to a request of this user agent, once the request has ended. */
 export function findWake(log: string, userAgent: string): WakeTimeline | undefined {
   for (const line of log.split("\n")) {
     if (!line.includes(userAgent)) continue;
@@ -15,7 +15,7 @@ interface LogLine {
   readonly wake?: Partial<WakeTimeline>;
 }
 
-/** In JSON, a step that was not seen is not there. */
+/** Steps that were not observed are absent in the JSON. */
 function timelineOf({ wakePatched, podCreated, portAccepted, firstByte }: Partial<WakeTimeline>): WakeTimeline {
   return { seen: 0, wakePatched, podCreated, portAccepted, firstByte };
 }

@@ -3,25 +3,29 @@ import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { collectDefaultMetrics, Registry } from "prom-client";
-import { loadConnection } from "../kube/connection.ts";
-import { createKubeClient } from "../kube/http-client.ts";
-import { serviceAccountFolder } from "../kube/in-pod.ts";
-import { systemClock } from "../lib/clock.ts";
-import { explain } from "../lib/explain.ts";
-import { aborted, endProcess, stopOnSignals } from "../lib/lifecycle.ts";
-import { createLogger } from "../lib/log.ts";
-import { stayAlive } from "../lib/stay-alive.ts";
+import { loadConnection } from "../kube/client/connection.ts";
+import { createKubeClient } from "../kube/client/http-client.ts";
+import { serviceAccountFolder } from "../kube/client/in-pod.ts";
+import { explain } from "../lib/guard/explain.ts";
+import { createLogger, type Logger } from "../lib/log/log.ts";
+import { aborted, endProcess } from "../lib/process/lifecycle.ts";
+import { stayAlive } from "../lib/process/stay-alive.ts";
+import { runSupervised } from "../lib/process/supervise.ts";
+import { systemClock } from "../lib/time/clock.ts";
+import { Turns } from "../lib/time/turns.ts";
 import { loadTracing } from "../lib/tracing/load-tracing.ts";
 import { noTracer } from "../lib/tracing/tracer.ts";
-import { version } from "./build-info.ts";
-import { type ControllerConfig, parseControllerConfig } from "./config.ts";
-import { controllerFlags } from "./controller-flags.ts";
+import { type ControllerConfig, parseControllerConfig } from "./config/config.ts";
+import { controllerFlags } from "./config/controller-flags.ts";
+import { version } from "./metrics/build-info.ts";
 import { startController } from "./start.ts";
 
 const program = "agent-sandbox-controller";
 const namespaceFile = join(serviceAccountFolder, "namespace");
 // kube-proxy may take a second to hear of an endpoint that has gone, and others longer; a Pod has 30 seconds to end.
 const webhookLingerMs = 5_000;
+// For the passes in hand, the lease and the webhook's linger; below the 30 seconds that a Pod has to end.
+const endLimitMs = 25_000;
 
 endProcess(await main(process.argv.slice(2)));
 
@@ -33,41 +37,48 @@ async function main(args: readonly string[]): Promise<number> {
       process.stdout.write(`${program} v${version}\n`);
       return 0;
     }
-    await run(config);
-    return 0;
+    const log = createLogger(program, config.logLevel);
+    const registry = new Registry();
+    return await runSupervised(process, { clock: systemClock, log, registry, endLimitMs }, (stop) =>
+      run(config, { log, registry }, stop),
+    );
   } catch (error) {
     return explain(error, { name: program, flags: controllerFlags }, process);
   }
 }
 
-async function run(config: ControllerConfig): Promise<void> {
-  using stop = stopOnSignals(process);
+interface RunParts {
+  readonly log: Logger;
+  readonly registry: Registry;
+}
+
+async function run(config: ControllerConfig, { log, registry }: RunParts, stop: AbortSignal): Promise<void> {
   // Where no page is served and the API server is away or says no, nothing else would keep it waiting.
   using _alive = stayAlive();
-  const log = createLogger(program, config.logLevel);
   for (const warning of config.warnings) log.warn(warning);
-  const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const connection = await loadConnection({ kubeconfig: config.kubeconfig, environment: process.env });
   const userAgent = `${program}/${version}`;
-  await using client = createKubeClient(connection, { userAgent, registry, ...config.api });
-  // Without the rate of the others: a leader must be able to say that it lives.
+  const clock = systemClock;
+  const turns = new Turns(clock);
+  await using client = createKubeClient(connection, { userAgent, registry, turns, ...config.api });
+  // Without the rate and the turns of the others: a leader must be able to say that it lives.
   await using leaseClient = createKubeClient(connection, { userAgent, connections: 1 });
   const identity = `${hostname()}_${randomUUID()}`;
-  const clock = systemClock;
   await using tracing = await loadTracing(config.traceCollector, { origin: { service: program, version }, clock, log });
   const tracer = tracing?.tracer ?? noTracer;
   await using controller = await startController(config, {
     client,
     leaseClient,
     clock,
+    turns,
     log,
     registry,
     identity,
     tracer,
   });
   log.info({ metrics: controller.metricsUrl, health: controller.healthUrl, identity }, "started");
-  await Promise.race([aborted(stop.signal), controller.failed]);
+  await Promise.race([aborted(stop), controller.failed]);
   log.info("stopping");
 }
 

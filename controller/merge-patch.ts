@@ -1,4 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
+import { LongInteger } from "../lib/data/exact-json.ts";
+import { ownField, setField } from "../lib/data/own-fields.ts";
 
 type StringMap = Readonly<Record<string, string>>;
 
@@ -11,8 +13,8 @@ export function mapPatch(
   to: StringMap | undefined,
 ): Readonly<Record<string, string | null>> | undefined {
   const patch: Record<string, string | null> = {};
-  for (const [key, value] of Object.entries(to ?? {})) if (from?.[key] !== value) patch[key] = value;
-  for (const key of Object.keys(from ?? {})) if (to?.[key] === undefined) patch[key] = null;
+  for (const [key, value] of Object.entries(to ?? {})) if (ownField(from, key) !== value) setField(patch, key, value);
+  for (const key of Object.keys(from ?? {})) if (ownField(to, key) === undefined) setField(patch, key, null);
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
 
@@ -28,16 +30,16 @@ type JsonObject = Readonly<Record<string, unknown>>;
 export function objectPatch(from: JsonObject, to: JsonObject): JsonObject | undefined {
   const patch: Record<string, unknown> = {};
   for (const name of new Set([...Object.keys(from), ...Object.keys(to)])) {
-    const [old, next] = [from[name], to[name]];
+    const [old, next] = [ownField(from, name), ownField(to, name)];
     if (next === undefined) {
-      if (old !== undefined) patch[name] = null;
+      if (old !== undefined) setField(patch, name, null);
     } else if (isObject(old) && isObject(next)) {
       const inner = objectPatch(old, next);
-      if (inner) patch[name] = inner;
-    } else if (!isDeepStrictEqual(old, next)) patch[name] = next;
+      if (inner) setField(patch, name, inner);
+    } else if (!isDeepStrictEqual(old, next)) setField(patch, name, next);
   }
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
 
 const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof LongInteger);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { keyOf, type Stored } from "../api/meta.ts";
-import type { Pod } from "../api/pod.ts";
-import { FakeClock } from "../lib/clock.ts";
-import { aPodOf, aSandbox } from "../test/support/builders.ts";
-import { feedInformer } from "../test/support/fed-informer.ts";
+import { keyOf, type Stored } from "../api/kinds/meta.ts";
+import type { Pod } from "../api/kinds/pod.ts";
+import { FakeClock } from "../lib/time/clock.ts";
+import { aPodOf, aSandbox } from "../test/support/builders/builders.ts";
+import { feedInformer } from "../test/support/fakes/fed-informer.ts";
 import { OwnWrites } from "./own-writes.ts";
 
 const key = "lab/nova";

@@ -1,10 +1,10 @@
-import { type KubeObject, keyOf, type Stored } from "../api/meta.ts";
-import type { Change, Informer } from "../kube/informer.ts";
-import type { Clock, Timer } from "../lib/clock.ts";
-import { Subscribers } from "../lib/subscribers.ts";
+import { type KubeObject, keyOf, type Stored } from "../api/kinds/meta.ts";
+import type { Change, Informer } from "../kube/informer/informer.ts";
+import { Subscribers } from "../lib/data/subscribers.ts";
+import type { Clock, Timer } from "../lib/time/clock.ts";
 
-// Longer than a watch lags on a healthy server. What we remember is dropped then, so that an event that never comes
-// (the object was made and deleted between two lists) cannot keep a picture alive that is not true.
+// Longer than a watch lags on a healthy server. Then the remembered result is dropped, so that a missing event (the
+// object was created and deleted between two lists) cannot keep an outdated object visible.
 const rememberMs = 5_000;
 
 interface Memory<T extends KubeObject> {
@@ -17,14 +17,14 @@ type Settles<T extends KubeObject> = (change: Change<T>) => boolean;
 
 /** The read half of `OwnWrites`. */
 export interface View<T extends KubeObject> {
-  /** By `namespace/name`, as it is after our own writes. */
+  /** By `namespace/name`, with our own writes applied. */
   get(key: string): Stored<T> | undefined;
 }
 
 /**
- * The store of an informer, but never behind our own writes: what the server answered is shown until the watch has
- * caught up with it. Without that a reconciler that is woken by its own write acts twice. It only saves calls: whatever
- * it misses ends in AlreadyExists or a failed precondition, which callers handle anyway.
+ * The store of an informer, with our own writes applied: the server's answer is shown until the watch has caught up.
+ * Without that, a reconciler that its own write triggers would act twice. It only saves calls: a missed case ends in
+ * AlreadyExists or a failed precondition, which callers handle anyway.
  */
 export class OwnWrites<T extends KubeObject, I extends string = never> implements View<T>, Disposable {
   readonly #informer: Informer<T, I>;
@@ -44,11 +44,11 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     return this.#memories.get(key)?.object ?? this.#informer.store.get(key);
   }
 
-  /** Runs a create, patch or replace, or a read that asks the server itself, and shows its result from then on. */
+  /** Runs a create, patch or replace, or a direct read, and shows its result from then on. */
   async write(key: string, call: () => Promise<Stored<T>>): Promise<Stored<T>> {
     const { result, changes } = await this.#during(key, call);
     const before = changes[0]?.previous ?? this.#informer.store.get(key);
-    // A read tells what the watch had told before it began; what has come since is newer.
+    // A read may return what the watch had before the read began; events since then are newer.
     if (before?.metadata.resourceVersion === result.metadata.resourceVersion) {
       this.#forget(key);
       return result;
@@ -69,9 +69,16 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     });
   }
 
-  /** Calls back when the watch did not confirm a write in time, so that somebody looks again. */
+  /** Calls back when the watch did not confirm a write in time, so that its key is requeued. */
   onForgotten(listener: (object: Stored<T>) => void): Disposable {
     return this.#forgottenListeners.add(listener);
+  }
+
+  /** Calls back with each deleted object, also when a new object has the same name. */
+  onGone(listener: (object: Stored<T>) => void): Disposable {
+    return this.#listeners.add(({ previous, current }) => {
+      if (previous && previous.metadata.uid !== current?.metadata.uid) listener(previous);
+    });
   }
 
   [Symbol.dispose](): void {
@@ -80,7 +87,7 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     this.#memories.clear();
   }
 
-  /** The result of a call, and what the watch told about the object meanwhile: an event may overtake the answer. */
+  /** The result of a call, and the watch events of the object meanwhile: an event may arrive before the answer. */
   async #during<R>(key: string, call: () => Promise<R>): Promise<{ result: R; changes: readonly Change<T>[] }> {
     const changes: Change<T>[] = [];
     using _listening = this.#listeners.add((change) => {
@@ -92,7 +99,7 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   #remember(object: Stored<T>, changes: readonly Change<T>[], settledBy: Settles<T>): void {
     const key = keyOf(object);
     this.#forget(key);
-    // A write that changed nothing is answered with the version that we have.
+    // A write that changed nothing returns the resourceVersion that the store has.
     const current = this.#informer.store.get(key);
     if (changes.some(settledBy) || settledBy({ key, previous: undefined, current })) return;
     const timer = this.#clock.after(rememberMs, () => {
@@ -124,7 +131,7 @@ function catchesUp<T extends KubeObject>(
 ): boolean {
   const { uid, resourceVersion, generation = 0 } = written.metadata;
   if (!current) return previous?.metadata.uid === uid;
-  // A late word about an earlier object of the same name says nothing about the one that we made.
+  // A late event of an earlier object with the same name says nothing about the new object.
   if (current.metadata.uid !== uid) return false;
   return (
     isNew || current.metadata.resourceVersion === resourceVersion || (current.metadata.generation ?? 0) > generation

@@ -18,20 +18,25 @@ const suffixes: Readonly<Record<string, { readonly tens: number; readonly twos: 
   Ei: { tens: 0, twos: 60 },
 };
 
-const pattern = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([eE][+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i)?)$/;
-// Far below the smallest step (10^-9) of a quantity with digits behind the point.
+const pattern = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:([eE][+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i)?)$/;
+// The cost grows with the number of digits; real quantities have a dozen. API servers set no limit.
+const charactersMax = 128;
+// Far below the smallest step (10^-9) of a fractional quantity.
 const scale = 120;
 
-/** Whether two Kubernetes quantities are the same amount, however they are spelled. What is none equals its like only. */
+/**
+ * Whether two Kubernetes quantities are the same amount, however they are written. A text that is not a quantity, or
+ * has more than 128 characters, equals only the identical text.
+ */
 export function sameQuantity(a: string | number, b: string | number): boolean {
   const left = exactValue(String(a));
   const right = exactValue(String(b));
   return left === undefined || right === undefined ? String(a) === String(b) : left === right;
 }
 
-/** The amount times 10^scale as a whole number, so that nothing is lost to rounding. */
+/** The amount times 10^scale as an integer, so that nothing is lost to rounding. */
 function exactValue(text: string): bigint | undefined {
-  const match = pattern.exec(text);
+  const match = text.length <= charactersMax ? pattern.exec(text) : null;
   if (!match) return undefined;
   const [, sign, digits = "", exponent, suffix = ""] = match;
   const [whole = "", fraction = ""] = digits.split(".");

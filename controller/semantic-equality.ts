@@ -1,3 +1,5 @@
+import { readTime } from "../api/rules/timestamps.ts";
+import { ownField } from "../lib/data/own-fields.ts";
 import { sameQuantity } from "./quantity.ts";
 
 type Compare = (a: string | number, b: string | number) => boolean;
@@ -28,7 +30,7 @@ function equalIn(a: unknown, b: unknown, field: string | undefined, inQuantityMa
   if (!left || !right) return false;
   const quantities = field !== undefined && quantityMaps.has(field);
   const names = new Set([...Object.keys(left), ...Object.keys(right)]);
-  return [...names].every((name) => equalIn(left[name], right[name], name, quantities));
+  return [...names].every((name) => equalIn(ownField(left, name), ownField(right, name), name, quantities));
 }
 
 /** The members of an object; none for what counts as an empty one; undefined for anything else. */
@@ -47,5 +49,9 @@ function comparison(field: string | undefined, inQuantityMap: boolean): Compare 
   return field !== undefined && /Time(stamp)?$/.test(field) ? sameInstant : (a, b) => a === b;
 }
 
-const sameInstant: Compare = (a, b) =>
-  typeof a === "string" && typeof b === "string" && new Date(a).getTime() === new Date(b).getTime();
+/** Of two texts that are no times, only the same text is the same. */
+const sameInstant: Compare = (a, b) => {
+  if (a === b) return true;
+  const [first, second] = [a, b].map((text) => (typeof text === "string" ? readTime(text) : undefined));
+  return first !== undefined && first.getTime() === second?.getTime();
+};

@@ -1,20 +1,23 @@
-import { type NetworkPolicy, networkPolicyType } from "../api/network-policy.ts";
-import { type SandboxClaim, sandboxClaimType } from "../api/sandbox-claim.ts";
-import { type SandboxTemplate, sandboxTemplateType } from "../api/sandbox-template.ts";
-import { type SandboxWarmPool, sandboxWarmPoolType } from "../api/sandbox-warm-pool.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { createEventRecorder } from "../kube/event-recorder.ts";
-import type { Informer } from "../kube/informer.ts";
-import { startInformer } from "../kube/start-informer.ts";
-import type { Clock } from "../lib/clock.ts";
-import { firstFailure, type Running } from "../lib/lifecycle.ts";
-import type { Logger } from "../lib/log.ts";
-import type { ClaimMetrics } from "./claim/claim-metrics.ts";
-import { claimIndexes } from "./claim/pool-changes.ts";
+import type { Registry } from "prom-client";
+import { type NetworkPolicy, networkPolicyType } from "../api/kinds/network-policy.ts";
+import { type SandboxClaim, sandboxClaimType } from "../api/kinds/sandbox-claim.ts";
+import { type SandboxTemplate, sandboxTemplateType } from "../api/kinds/sandbox-template.ts";
+import { type SandboxWarmPool, sandboxWarmPoolType } from "../api/kinds/sandbox-warm-pool.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { createEventRecorder } from "../kube/events/event-recorder.ts";
+import type { Informer } from "../kube/informer/informer.ts";
+import { startInformer } from "../kube/informer/start-informer.ts";
+import type { Logger } from "../lib/log/log.ts";
+import { firstFailure, type Running } from "../lib/process/lifecycle.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Turns } from "../lib/time/turns.ts";
+import { claimIndexes } from "./claim/adoption/pool-changes.ts";
 import { type ClaimInformers, startClaimController } from "./claim/start-claim-controller.ts";
-import type { ExtensionsConfig } from "./extensions-config.ts";
-import type { RuntimeMetrics } from "./runtime-metrics.ts";
+import type { ClaimMetrics } from "./claim/status/claim-metrics.ts";
+import type { ExtensionsConfig } from "./config/extensions-config.ts";
+import type { RuntimeMetrics } from "./metrics/runtime-metrics.ts";
 import { withoutManagedFields } from "./start-informers.ts";
+import { LostPolicies } from "./template/lost-policies.ts";
 import { startTemplateController, type TemplateInformers } from "./template/start-template-controller.ts";
 import type { Traces } from "./traces.ts";
 import {
@@ -29,7 +32,10 @@ interface Base {
   readonly log: Logger;
 }
 
-export interface ExtensionInformers extends TemplateInformers, Omit<WarmPoolInformers, "sandboxes">, Running {
+export interface ExtensionInformers
+  extends Omit<TemplateInformers, "sandboxes" | "pods">,
+    Omit<WarmPoolInformers, "sandboxes">,
+    Running {
   readonly sandboxClaims: Informer<SandboxClaim, "pool">;
   /** Resolves once every one of them has listed what there is. */
   readonly synced: Promise<void>;
@@ -47,6 +53,7 @@ export function startExtensionInformers(options: Base): ExtensionInformers {
     startInformer<SandboxClaim, "pool">({ ...base, type: sandboxClaimType, indexes: claimIndexes }),
   );
   const networkPolicies = stack.use(startInformer<NetworkPolicy>({ ...base, type: networkPolicyType }));
+  const lostPolicies = stack.use(new LostPolicies(networkPolicies, templates.store, options.clock));
   const all = [templates, pools, sandboxClaims, networkPolicies];
   const failed = firstFailure(...all);
   return {
@@ -54,6 +61,7 @@ export function startExtensionInformers(options: Base): ExtensionInformers {
     pools,
     sandboxClaims,
     networkPolicies,
+    lostPolicies,
     failed,
     synced: Promise.all(all.map((informer) => informer.synced)).then(() => {}),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
@@ -66,6 +74,8 @@ export interface ExtensionControllersOptions extends Base {
   readonly config: ExtensionsConfig;
   readonly informers: TemplateInformers & WarmPoolInformers & ClaimInformers;
   readonly runtimeMetrics: RuntimeMetrics;
+  readonly turns?: Turns | undefined;
+  readonly registry: Registry;
   readonly traces: Traces;
   readonly claimMetrics: ClaimMetrics;
   /** In which domains a claim may give its Pod labels. */
@@ -80,7 +90,13 @@ export function startExtensionControllers(options: ExtensionControllersOptions):
   const stack = new AsyncDisposableStack();
   const recorder = (reportingController: string) =>
     stack.use(createEventRecorder({ client, clock, log, reportingController, reportingInstance }));
-  const templates = stack.use(startTemplateController({ ...options, workers: config.templateWorkers }));
+  const templates = stack.use(
+    startTemplateController({
+      ...options,
+      events: recorder("sandboxtemplate-controller"),
+      workers: config.templateWorkers,
+    }),
+  );
   const pools = stack.use(
     startWarmPoolController({
       ...options,

@@ -4,21 +4,22 @@ import {
   podType,
   type Service,
   serviceType,
-} from "../api/core.ts";
-import { sandboxNameHashLabel } from "../api/keys.ts";
-import type { KubeObject, Stored } from "../api/meta.ts";
-import type { Pod } from "../api/pod.ts";
-import { type Sandbox, sandboxType } from "../api/sandbox.ts";
-import { type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../api/tcp-front.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { Informer } from "../kube/informer.ts";
-import { startInformer } from "../kube/start-informer.ts";
-import type { Clock } from "../lib/clock.ts";
-import { firstFailure, type Running } from "../lib/lifecycle.ts";
-import type { Logger } from "../lib/log.ts";
+} from "../api/kinds/core.ts";
+import type { KubeObject, Stored } from "../api/kinds/meta.ts";
+import type { Pod } from "../api/kinds/pod.ts";
+import { type Sandbox, sandboxType } from "../api/kinds/sandbox.ts";
+import { type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../api/protocols/tcp-front.ts";
+import { sandboxNameHashLabel } from "../api/rules/keys.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import type { Informer } from "../kube/informer/informer.ts";
+import { startInformer } from "../kube/informer/start-informer.ts";
+import type { Logger } from "../lib/log/log.ts";
+import { firstFailure, type Running } from "../lib/process/lifecycle.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import { controllerIndexes } from "./claim/observe.ts";
 import { podIndexes } from "./sandbox/observe.ts";
 import type { SandboxInformers } from "./sandbox/start-sandbox-controller.ts";
+import { templateHashIndexes } from "./template/policy-users.ts";
 import { memberIndexes } from "./warm-pool/members.ts";
 
 export interface InformersOptions {
@@ -32,7 +33,8 @@ export interface InformersOptions {
 }
 
 export interface Informers extends SandboxInformers, Running {
-  readonly sandboxes: Informer<Sandbox, "pool" | "controllerUid" | "uid">;
+  readonly sandboxes: Informer<Sandbox, "pool" | "controllerUid" | "uid" | "templateHash">;
+  readonly pods: Informer<Pod, "sandboxHash" | "templateHash">;
   readonly slices: Informer<EndpointSlice> | undefined;
   /** Resolves once every one of them has listed what there is. */
   readonly synced: Promise<void>;
@@ -43,10 +45,16 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
   const base = { client, clock, log, indexes: {}, transform: withoutManagedFields };
   const tracked = trackedOnly ? { labelSelector: sandboxNameHashLabel } : {};
   const stack = new AsyncDisposableStack();
-  const indexes = { ...memberIndexes, ...controllerIndexes, ...identityIndexes };
+  const indexes = { ...memberIndexes, ...controllerIndexes, ...identityIndexes, ...templateHashIndexes };
   const sandboxes = stack.use(startInformer<Sandbox, keyof typeof indexes>({ ...base, type: sandboxType, indexes }));
   const pods = stack.use(
-    startInformer({ ...base, ...tracked, type: podType, indexes: podIndexes, transform: slimPod }),
+    startInformer({
+      ...base,
+      ...tracked,
+      type: podType,
+      indexes: { ...podIndexes, ...templateHashIndexes },
+      transform: slimPod,
+    }),
   );
   const services = stack.use(startInformer<Service>({ ...base, ...tracked, type: serviceType }));
   const claims = stack.use(startInformer<PersistentVolumeClaim>({ ...base, type: persistentVolumeClaimType }));
@@ -78,6 +86,9 @@ export function withoutManagedFields<T extends KubeObject>(object: Stored<T>): S
 /** A Pod as far as anybody here looks: what is left out never comes back in a write, for those are patches. */
 function slimPod(pod: Stored<Pod>): Stored<Pod> {
   const { managedFields: _, finalizers: __, ...metadata } = pod.metadata;
-  const { nodeName } = pod.spec ?? {};
-  return { ...pod, metadata, spec: { containers: [], ...(nodeName && { nodeName }) } };
+  const { nodeName, hostNetwork, containers = [] } = pod.spec ?? {};
+  // With the address of its node, only its declared ports are its own.
+  const kept = hostNetwork ? containers.map(({ name, ports = [] }) => ({ name, ports })) : [];
+  const spec = { containers: kept, ...(nodeName && { nodeName }), ...(hostNetwork && { hostNetwork }) };
+  return { ...pod, metadata, spec };
 }

@@ -1,12 +1,12 @@
 import { Registry } from "prom-client";
 import { expect, it, vi } from "vitest";
-import { configMapType, namespaceType } from "../api/core.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { FakeClock } from "../lib/clock.ts";
-import { silentLogger } from "../lib/log.ts";
+import { configMapType, namespaceType } from "../api/kinds/core.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { silentLogger } from "../lib/log/log.ts";
+import { FakeClock } from "../lib/time/clock.ts";
 import { openMemoryApi } from "../test/support/memory-api.ts";
 import { waiting } from "../test/support/waiting.ts";
-import { createRuntimeMetrics } from "./runtime-metrics.ts";
+import { createRuntimeMetrics } from "./metrics/runtime-metrics.ts";
 import { startKind } from "./start-kind.ts";
 
 const metadata = (name: string) => ({ namespace: "leaving", name });

@@ -1,32 +1,38 @@
-import type { KubeObject, Stored } from "../api/meta.ts";
-import { isNamespaceTerminating } from "../kube/errors.ts";
-import type { Informer } from "../kube/informer.ts";
-import type { Clock } from "../lib/clock.ts";
-import { KeyedQueue, retryBackoff } from "../lib/keyed-queue.ts";
-import type { Running } from "../lib/lifecycle.ts";
-import type { Logger } from "../lib/log.ts";
-import { type Outcome, startWorkers } from "../lib/workers.ts";
-import type { RuntimeMetrics } from "./runtime-metrics.ts";
+import { type KubeObject, parseKey, type Stored } from "../api/kinds/meta.ts";
+import { isNamespaceTerminating } from "../kube/client/errors.ts";
+import type { Informer } from "../kube/informer/informer.ts";
+import type { Logger } from "../lib/log/log.ts";
+import type { Running } from "../lib/process/lifecycle.ts";
+import { KeyedQueue, retryBackoff } from "../lib/queues/keyed-queue.ts";
+import { type Outcome, startWorkers } from "../lib/queues/workers.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { onClockJump } from "../lib/time/clock-jumps.ts";
+import type { Turns } from "../lib/time/turns.ts";
+import type { RuntimeMetrics } from "./metrics/runtime-metrics.ts";
 
-/** Tells which keys to look at, from now on until it is disposed of. */
+/** Enqueues the keys to reconcile until it is disposed of. */
 export type Source = (enqueue: (key: string) => void) => Disposable;
 
 export interface KindOptions {
-  /** How metrics and the log call this controller. */
+  /** The name of this controller in metrics and logs. */
   readonly name: string;
   readonly workers: number;
-  /** Keys that may wait for others; they hold half of the workers at most. Absent: none. */
+  /** Low-priority keys; they occupy at most half of the workers. Absent: none. */
   readonly mayWait?: (key: string) => boolean;
+  /** The longest retry delay for a key that a user waits for; absent: the backoff's own maximum. */
+  readonly retryCeilingMs?: (key: string) => number | undefined;
   readonly sources: readonly Source[];
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: RuntimeMetrics;
-  /** What it works with: disposed of after the last pass. */
+  /** As of `startWorkers`. */
+  readonly turns?: Turns | undefined;
+  /** Dependencies that are disposed of after the last pass. */
   readonly uses?: Disposable;
 }
 
-/** The keys that an informer's objects are about: at once for all that are there, then for each that changes. */
+/** The keys for an informer's objects: for all existing objects at once, then for each change. */
 export function keysFrom<T extends KubeObject, I extends string>(
   informer: Informer<T, I>,
   toKeys: (object: Stored<T>) => readonly string[],
@@ -34,14 +40,14 @@ export function keysFrom<T extends KubeObject, I extends string>(
   return (enqueue) => {
     for (const object of informer.store.list()) toKeys(object).forEach(enqueue);
     return informer.onChange(({ previous, current }) => {
-      // An object may change whom it is about: both have to look.
+      // A change may move an object from one key to another: enqueue both.
       const keys = [previous, current].flatMap((object) => (object ? toKeys(object) : []));
       new Set(keys).forEach(enqueue);
     });
   };
 }
 
-/** Whether all that went wrong is that the namespace is being deleted: what there was to do would only be in the way. */
+/** Whether the only error is that the namespace is being deleted: then the reconcile is no longer needed. */
 const isOnItsWayOut = (error: unknown): boolean => {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.every(isOnItsWayOut);
   return (
@@ -49,13 +55,16 @@ const isOnItsWayOut = (error: unknown): boolean => {
   );
 };
 
-/** Starts the controller of one kind: a queue that the sources fill, and workers that empty it. */
+/** A namespace with an exhausted quota delays only its own sandboxes, not the API server or other namespaces. */
+const retriesMax = { groupOf: (key: string) => parseKey(key).namespace ?? "", perSecondAndGroup: 10, perSecond: 200 };
+
+/** Starts the controller of one kind: a queue that the sources fill, and workers that process it. */
 export function startKind(options: KindOptions): Running {
   const { name, workers, sources, clock, metrics } = options;
   const log = options.log.child({ controller: name });
-  const { mayWait } = options;
+  const { mayWait, retryCeilingMs: ceilingMs } = options;
   const patience = mayWait && { mayWait, heldMax: Math.ceil(workers / 2) };
-  const queue = new KeyedQueue(clock, retryBackoff, patience);
+  const queue = new KeyedQueue(clock, retryBackoff, patience, ceilingMs && { ...retriesMax, ceilingMs });
   const meter = metrics.ofController({ name, workers, queue });
   const enqueue = (key: string) => {
     meter.added(key);
@@ -66,20 +75,23 @@ export function startKind(options: KindOptions): Running {
       return await options.reconcile(key, signal);
     } catch (error) {
       if (!isOnItsWayOut(error)) throw error;
-      log.debug({ err: error, key }, "left an object alone: its namespace is being deleted");
+      log.debug({ err: error, key }, "skipped an object: its namespace is being deleted");
       return {};
     }
   };
   const subscriptions = new DisposableStack();
   for (const source of sources) subscriptions.use(source(enqueue));
+  // Most delays end at a wall-clock time, such as a shutdownTime. An early pass costs no API call.
+  subscriptions.use(onClockJump(clock, () => queue.addAllDelayed()));
   const working = startWorkers({
     name: `the ${name} controller`,
     queue,
     workers,
+    turns: options.turns,
     reconcile: (key, signal) => meter.reconciled(key, () => reconcile(key, signal)),
     onFailure: (key, err) => {
       meter.retried();
-      log.warn({ err, key, failures: queue.failures(key) + 1 }, "could not bring an object in line; trying again");
+      log.warn({ err, key, failures: queue.failures(key) + 1 }, "reconcile failed; requeued");
     },
   });
   return {

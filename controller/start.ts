@@ -1,35 +1,40 @@
 import { Gauge, type Registry } from "prom-client";
-import { CallLanes } from "../kube/call-lanes.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { createEventRecorder } from "../kube/event-recorder.ts";
-import { startLeaderElection } from "../kube/leader-election.ts";
-import type { Clock } from "../lib/clock.ts";
-import { aborted, firstFailure, type Running, startTask } from "../lib/lifecycle.ts";
-import type { Logger } from "../lib/log.ts";
-import { type Page, startPageServer } from "../lib/page-server.ts";
+import { leaderLeaseName } from "../api/rules/names.ts";
+import { CallLanes } from "../kube/client/call-lanes.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { createEventRecorder } from "../kube/events/event-recorder.ts";
+import { startLeaderElection } from "../kube/leader/leader-election.ts";
+import type { Logger } from "../lib/log/log.ts";
+import { type Page, startPageServer } from "../lib/net/page-server.ts";
+import { aborted, firstFailure, type Running, startTask } from "../lib/process/lifecycle.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { Turns } from "../lib/time/turns.ts";
 import { noTracer, type Tracer } from "../lib/tracing/tracer.ts";
-import { registerBuildInfo } from "./build-info.ts";
-import { registerCertificateEnds } from "./certificate-ends.ts";
-import { labelDomainsFile, readLabelDomains } from "./claim/allowed-label-domains.ts";
-import { ClaimMetrics } from "./claim/claim-metrics.ts";
-import { ConfigError, type ControllerConfig } from "./config.ts";
-import { createRuntimeMetrics } from "./runtime-metrics.ts";
-import { LifecycleMetrics } from "./sandbox/lifecycle-metrics.ts";
-import { registerSandboxCensus } from "./sandbox/sandbox-census.ts";
+import { labelDomainsFile, readLabelDomains } from "./claim/create/allowed-label-domains.ts";
+import { ClaimMetrics } from "./claim/status/claim-metrics.ts";
+import { ConfigError, type ControllerConfig } from "./config/config.ts";
+import { registerBuildInfo } from "./metrics/build-info.ts";
+import { registerCertificateEnds } from "./metrics/certificate-ends.ts";
+import { createRuntimeMetrics } from "./metrics/runtime-metrics.ts";
+import { serveMetrics } from "./metrics/serve-metrics.ts";
+import { LifecycleMetrics } from "./sandbox/metrics/lifecycle-metrics.ts";
+import { registerSandboxGauge } from "./sandbox/metrics/sandbox-gauge.ts";
 import { startSandboxController } from "./sandbox/start-sandbox-controller.ts";
-import { serveMetrics } from "./serve-metrics.ts";
 import { type ExtensionInformers, startExtensionControllers, startExtensionInformers } from "./start-extensions.ts";
 import { type Informers, startInformers } from "./start-informers.ts";
-import { countDrainCalls } from "./suspension/count-drain-calls.ts";
-import { startDrainCertificates } from "./suspension/drain-certificates.ts";
-import { drainCalls } from "./suspension/drain-client.ts";
-import { startActivatorFinder } from "./suspension/find-activators.ts";
+import { countDrainCalls } from "./suspension/activators/count-drain-calls.ts";
+import { startDrainCertificates } from "./suspension/activators/drain-certificates.ts";
+import { drainCalls } from "./suspension/activators/drain-client.ts";
+import { startActivatorFinder } from "./suspension/activators/find-activators.ts";
+import { usualSilenceLimitMs } from "./suspension/activators/silence.ts";
 import type { Activators } from "./suspension/start-suspending.ts";
 import { SuspensionMetrics } from "./suspension/suspension-metrics.ts";
+import { PortShortages } from "./tcp-front/port-shortages.ts";
 import { startTcpFrontController } from "./tcp-front/start-tcp-front-controller.ts";
 import { TcpFrontMetrics } from "./tcp-front/tcp-front-metrics.ts";
+import { PolicyGate } from "./template/policy-gate.ts";
 import { Traces } from "./traces.ts";
-import { registerPoolSizes } from "./warm-pool/pool-sizes.ts";
+import { registerPoolSizes } from "./warm-pool/status/pool-sizes.ts";
 import { startWebhook } from "./webhook/start-webhook.ts";
 
 export interface ControllerParts {
@@ -40,6 +45,8 @@ export interface ControllerParts {
    */
   readonly leaseClient?: KubeClient;
   readonly clock: Clock;
+  /** Shared with `client`; absent: passes follow each other without pauses. */
+  readonly turns?: Turns;
   readonly log: Logger;
   readonly registry: Registry;
   /** Unique among all replicas, also over restarts. */
@@ -61,8 +68,6 @@ export interface RunningController extends Running {
   readonly healthUrl: string | undefined;
 }
 
-const leaseName = "a3317529.agent-sandbox.x-k8s.io";
-
 /**
  * Starts the controller: its webhook, pages and stores at once, its work as soon as the stores are filled and it leads.
  * Disposal finishes what is in hand, then gives up the lease.
@@ -80,7 +85,7 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const tcpFronts = (parts.activators ?? config.activators) !== undefined;
   const informers = stack.use(startInformers({ client, clock, log, trackedOnly: config.cachesTrackedOnly, tcpFronts }));
   const extensions = config.extensions && stack.use(startExtensionInformers({ client, clock, log }));
-  registerSandboxCensus(registry, () => informers.sandboxes.store.list());
+  registerSandboxGauge(registry, () => informers.sandboxes.store.list());
   if (extensions) registerPoolSizes(registry, () => informers.sandboxes.store.list());
   const activators = await findActivators(stack, config, parts);
   registerCertificateEnds(registry, { webhook: webhook?.certificate, drain: activators?.certificate });
@@ -96,16 +101,7 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const work = stack.use(startWork(config, parts, { informers, extensions, activators, labelDomains }, begin));
 
   const started = stack.move();
-  const failed = firstFailure(
-    informers,
-    { failed: leadership.lost },
-    work,
-    extensions,
-    webhook,
-    metrics,
-    health,
-    activators,
-  );
+  const failed = firstFailure(informers, { failed: leadership.lost }, work, extensions, webhook, metrics, activators);
   return {
     failed,
     synced,
@@ -131,26 +127,28 @@ function startWork(config: ControllerConfig, parts: ControllerParts, world: Worl
     const stopped = aborted(signal);
     await Promise.race([stopped, begin]);
     if (signal.aborted) return;
-    tools.log.info("stores are filled; starting to work");
+    tools.log.info("caches synced; starting workers");
     await using kinds = startKinds(config, tools, world);
     await Promise.race([stopped, kinds.failed]);
   });
 }
 
 /** What the controllers of all kinds share. Its metrics are there before the work begins. */
-function makeTools({ client, clock, log, registry, identity, tracer = noTracer }: ControllerParts) {
+function makeTools({ client, clock, turns, log, registry, identity, tracer = noTracer }: ControllerParts) {
   const lanes = new CallLanes({ clock });
   return {
     client: lanes.atOnce(client),
     slowClient: lanes.slowly(client),
     clock,
+    turns,
     log,
     registry,
     lifecycleMetrics: new LifecycleMetrics(registry, clock),
     runtimeMetrics: createRuntimeMetrics(registry, clock),
     suspensionMetrics: new SuspensionMetrics(registry),
-    traces: new Traces(tracer, log),
+    traces: new Traces(tracer, log, clock),
     tcpFrontMetrics: new TcpFrontMetrics(registry),
+    portShortages: new PortShortages(),
     reportingInstance: identity.slice(0, 128),
   };
 }
@@ -164,6 +162,7 @@ function startKinds(
   const stack = new AsyncDisposableStack();
   const recorder = { ...tools, client: tools.slowClient, reportingController: "sandbox-controller" };
   const events = config.sandboxEvents ? stack.use(createEventRecorder(recorder)) : undefined;
+  const extended = extensions && { ...extensions, sandboxes: informers.sandboxes, pods: informers.pods };
   const sandboxes = stack.use(
     startSandboxController({
       ...tools,
@@ -173,17 +172,18 @@ function startKinds(
       clusterDomain: config.clusterDomain,
       writeBehindWindowMs: config.sandboxWriteBehindMs,
       activators,
+      policyGate: extended && new PolicyGate(extended),
     }),
   );
-  const extended =
+  const extensionKinds =
     config.extensions &&
-    extensions &&
+    extended &&
     stack.use(
       startExtensionControllers({
         ...tools,
         config: config.extensions,
-        informers: { ...extensions, sandboxes: informers.sandboxes, pods: informers.pods },
-        claimMetrics: new ClaimMetrics(tools.registry, tools.lifecycleMetrics),
+        informers: extended,
+        claimMetrics: new ClaimMetrics(tools.registry, tools.lifecycleMetrics, tools.clock),
         labelDomains,
       }),
     );
@@ -198,10 +198,11 @@ function startKinds(
         settings: config.tcpFronts,
         events,
         metrics: tools.tcpFrontMetrics,
+        shortages: tools.portShortages,
       }),
     );
   return {
-    failed: firstFailure(sandboxes, extended, fronts),
+    failed: firstFailure(sandboxes, extensionKinds, fronts),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
@@ -224,9 +225,9 @@ async function findActivators(
   const finder = stack.use(startActivatorFinder({ client, clock, log, config }));
   const failed = firstFailure(finder, certificates);
   const call = countDrainCalls(drainCalls(certificates.current, clock), registry);
-  const { vanishGraceMs } = config;
+  const { vanishGraceMs, silenceLimitMs = usualSilenceLimitMs } = config;
   const certificate = () => certificates.current().certificate;
-  return { finder, call, vanishGraceMs, synced: finder.synced, failed, certificate };
+  return { finder, call, vanishGraceMs, silenceLimitMs, synced: finder.synced, failed, certificate };
 }
 
 /** Stands for election, where there is one; else everybody leads. */
@@ -240,14 +241,16 @@ function stand(
   if (!namespace) {
     throw new ConfigError("not running in a Pod: give --leader-election-namespace, or --leader-elect=false");
   }
-  const election = stack.use(startLeaderElection({ client, clock, log, namespace, name: leaseName, identity, times }));
+  const election = stack.use(
+    startLeaderElection({ client, clock, log, namespace, name: leaderLeaseName, identity, times }),
+  );
   new Gauge({
     name: "leader_election_master_status",
-    help: "1 while this replica leads.",
+    help: "1 while this replica is the leader.",
     labelNames: ["name"],
     registers: [registry],
     collect() {
-      this.set({ name: leaseName }, election.isLeader() ? 1 : 0);
+      this.set({ name: leaderLeaseName }, election.isLeader() ? 1 : 0);
     },
   });
   return election;

@@ -1,16 +1,21 @@
-import { createdByLabel, normalizedCreator, traceContextAnnotation } from "../api/keys.ts";
-import { type KubeObject, keyOf, type Stored } from "../api/meta.ts";
-import type { Logger } from "../lib/log.ts";
+import { type KubeObject, keyOf, type Stored } from "../api/kinds/meta.ts";
+import { createdByLabel, normalizedCreator, traceContextAnnotation } from "../api/rules/keys.ts";
+import type { Logger } from "../lib/log/log.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { OncePerMinute } from "../lib/time/once-per-minute.ts";
 import { type Attributes, noTracer, type Span, type SpanStart, type Tracer } from "../lib/tracing/tracer.ts";
 
 /** Traces what is done about objects, as continuations of the traces that their annotations name. */
 export class Traces {
   readonly #tracer: Tracer;
   readonly #log: Logger;
+  /** An object is looked at again and again. */
+  readonly #mayLog: OncePerMinute;
 
-  constructor(tracer: Tracer, log: Logger) {
+  constructor(tracer: Tracer, log: Logger, clock: Clock) {
     this.#tracer = tracer;
     this.#log = log;
+    this.#mayLog = new OncePerMinute(clock);
   }
 
   /** Does work on an object as a span. `attributesOf` is asked only where there are traces. */
@@ -30,8 +35,14 @@ export class Traces {
     if (!text) return undefined;
     const headers = parseHeaders(text);
     const parent = headers && this.#tracer.parentIn(headers);
-    if (!parent) this.#log.warn({ kind: object.kind, key: keyOf(object) }, "a trace context is malformed; ignored");
+    if (!parent) this.#tellMalformed(object);
     return parent;
+  }
+
+  #tellMalformed(object: Stored<KubeObject>): void {
+    const { kind } = object;
+    const key = keyOf(object);
+    if (this.#mayLog.asks(`${kind} ${key}`)) this.#log.warn({ kind, key }, "ignored a malformed trace context");
   }
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { MicroTimes } from "./micro-time.ts";
 
 describe("the times of events", () => {
-  it("keep the order of what happened in one millisecond", () => {
+  it("keep the order of events in one millisecond", () => {
     const times = new MicroTimes();
     const now = new Date("2026-01-01T12:00:00.250Z");
     expect([times.of(now), times.of(now), times.of(new Date(now.getTime() + 1))]).toEqual([

@@ -1,9 +1,9 @@
-/** A time as `metav1.MicroTime` spells it: RFC 3339 with exactly six digits after the second. */
+/** A time in the format of `metav1.MicroTime`: RFC 3339 with exactly six digits after the second. */
 export function toMicroTime(time: Date, microseconds = 0): string {
   return time.toISOString().replace("Z", `${String(microseconds).padStart(3, "0")}Z`);
 }
 
-/** Gives each moment a time of its own: of two in one millisecond, the second is a microsecond later. */
+/** Assigns a unique time to each moment: of two in one millisecond, the second is a microsecond later. */
 export class MicroTimes {
   #ms = Number.NaN;
   #microseconds = 0;

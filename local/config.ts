@@ -1,15 +1,19 @@
-import { type FlagTable, type FlagValues, flag, parseFlags } from "../lib/flags.ts";
+import { type FlagTable, type FlagValues, flag, parseFlags } from "../lib/flags/flags.ts";
 
 const port = (value: number) => (value >= 0 && value <= 65_535 ? undefined : "must be a port, 0 to 65535 (0: any)");
 
 export const localFlags = {
-  port: flag.integer(8080, "port of the activator: where sandboxes are reached; 0 means any", port),
+  port: flag.integer(8080, "port of the activator, through which clients reach sandboxes; 0 means any", port),
   "api-port": flag.integer(6443, "port of the API server, for kubectl; 0 means any", port),
-  "data-dir": flag.string(".rouse", "where objects, volumes, logs and the kubeconfig are kept"),
-  ephemeral: flag.boolean(false, "keep everything in a temporary folder that is removed at the end"),
-  example: flag.boolean(true, "make the two example sandboxes and wake one of them"),
+  "allowed-hosts": flag.string(
+    "",
+    "more host names on which the activator accepts X-Sandbox headers, separated by commas; localhost, 127.0.0.1 and [::1] are always allowed",
+  ),
+  "data-dir": flag.string(".rouse", "directory of objects, volumes, logs and the kubeconfig"),
+  ephemeral: flag.boolean(false, "use a temporary folder that is removed at exit"),
+  example: flag.boolean(true, "create the two example sandboxes and wake one of them"),
   "no-example": flag.boolean(false, "start empty; the same as --example=false"),
-  "ready-file": flag.string("", "write a JSON file with the addresses to this path once everything serves"),
+  "ready-file": flag.string("", "write a JSON file with the addresses to this path once everything is ready"),
   "log-level": flag.string("warn", "debug, info, warn, error or silent; the log goes to standard error", (level) =>
     ["debug", "info", "warn", "error", "silent"].includes(level) ? undefined : "must be a log level",
   ),
@@ -18,14 +22,16 @@ export const localFlags = {
 export interface LocalConfig {
   readonly port: number;
   readonly apiPort: number;
-  /** Undefined: a temporary folder, removed at the end. */
+  /** Beside the loopback names. */
+  readonly allowedHosts: string;
+  /** Undefined: a temporary folder, removed at exit. */
   readonly dataDir: string | undefined;
   readonly examples: boolean;
   readonly readyFile: string | undefined;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
 
-/** @throws HelpRequested, FlagError as parseFlags does. */
+/** @throws HelpRequested, FlagError like parseFlags. */
 export function parseLocalConfig(args: readonly string[]): LocalConfig {
   const { values } = parseFlags(localFlags, args);
   return toConfig(values);
@@ -35,9 +41,10 @@ function toConfig(values: FlagValues<typeof localFlags>): LocalConfig {
   return {
     port: values.port,
     apiPort: values["api-port"],
+    allowedHosts: values["allowed-hosts"],
     dataDir: values.ephemeral ? undefined : values["data-dir"],
     examples: values.example && !values["no-example"],
     readyFile: values["ready-file"] === "" ? undefined : values["ready-file"],
-    logLevel: values["log-level"] as LocalConfig["logLevel"], // its check refused everything else
+    logLevel: values["log-level"] as LocalConfig["logLevel"], // its check has rejected other values
   };
 }

@@ -1,11 +1,16 @@
 import { randomBytes } from "node:crypto";
 import { stringify } from "yaml";
-import { type CertificatePair, makeAuthority, makeServerCertificate, type Validity } from "../lib/certificates.ts";
-import type { Clock } from "../lib/clock.ts";
+import {
+  type CertificatePair,
+  makeAuthority,
+  makeServerCertificate,
+  type Validity,
+} from "../lib/certificates/certificates.ts";
+import type { Clock } from "../lib/time/clock.ts";
 
-/** What lets the owner of this machine, and nobody else, talk to the API server. */
+/** Credentials that let only the owner of this machine use the API server. */
 export interface Credentials {
-  /** The certificate that clients are told to trust, PEM. */
+  /** The CA certificate that clients trust, PEM. */
   readonly authority: string;
   readonly server: CertificatePair;
   readonly token: string;
@@ -14,8 +19,8 @@ export interface Credentials {
 const dayMs = 86_400_000;
 
 /**
- * Makes the authority, the server's certificate and the token anew at every start. kubectl sends a token over TLS
- * only, so the API server has to speak it. The authority's key is dropped at once: nothing else can be signed by it.
+ * Creates a new CA, server certificate and token at every start. kubectl sends a token only over TLS, so the API server
+ * must use TLS. The CA's key is discarded at once, so nothing else can be signed by it.
  */
 export async function makeCredentials(clock: Clock): Promise<Credentials> {
   const nowMs = clock.now().getTime();
@@ -30,7 +35,7 @@ export async function makeCredentials(clock: Clock): Promise<Credentials> {
   return { authority: authority.certificate, server, token: randomBytes(32).toString("hex") };
 }
 
-/** The text of a kubeconfig whose only user is the owner of `token`. */
+/** The text of a kubeconfig whose only user has `token`. */
 export function makeKubeconfig(server: string, { authority, token }: Credentials): string {
   const name = "rouse-local";
   const cluster = { server, "certificate-authority-data": Buffer.from(authority).toString("base64") };

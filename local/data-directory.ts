@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 
-/** The folder that holds everything local mode keeps; disposing removes it when it was a temporary one. */
+/** The folder with all data of local mode. Disposing removes it if it is a temporary one. */
 export interface DataDirectory extends Disposable {
   readonly path: string;
 }
@@ -18,11 +18,11 @@ export function openDataDirectory(path: string | undefined): DataDirectory {
   return { path: kept, [Symbol.dispose]: () => {} };
 }
 
-/** Replaces a file in one step: a reader sees the old text or the new one. `mode` holds from its first moment on. */
+/** Replaces a file atomically: a reader sees the old text or the new one. The file has `mode` from its creation. */
 export function writeWhole(path: string, text: string, mode: number): void {
   mkdirSync(dirname(path), { recursive: true });
   const next = `${path}.new`;
-  rmSync(next, { force: true }); // one that a killed process left behind keeps its old mode otherwise
+  rmSync(next, { force: true }); // otherwise the file of a killed process keeps its old mode
   writeFileSync(next, text, { mode });
   renameSync(next, path);
 }

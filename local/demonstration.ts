@@ -1,18 +1,18 @@
 import { request } from "node:http";
-import { type Sandbox, sandboxType } from "../api/sandbox.ts";
-import type { KubeClient } from "../kube/client.ts";
-import type { Clock } from "../lib/clock.ts";
+import { type Sandbox, sandboxType } from "../api/kinds/sandbox.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import type { Clock } from "../lib/time/clock.ts";
 
 const hello = { namespace: "default", name: "hello" } as const;
 const asleepWithinMs = 30_000;
 const answerWithinMs = 30_000;
 
-/** The sandbox did not do what the demonstration shows; the message says what to look at. */
+/** The sandbox did not behave as the demonstration expects. The message names the next command to run. */
 export class DemonstrationFailed extends Error {
   override readonly name = "DemonstrationFailed";
 }
 
-/** Waits until `hello` is asleep, and suspends it first when an earlier run left it awake. */
+/** Waits until `hello` is suspended. Suspends it first if an earlier run left it running. */
 export async function putToSleep(client: KubeClient, clock: Clock, signal: AbortSignal): Promise<void> {
   const giveUpAtMs = clock.ticksMs() + asleepWithinMs;
   for (;;) {
@@ -22,7 +22,7 @@ export async function putToSleep(client: KubeClient, clock: Clock, signal: Abort
       await client.patch(sandboxType, hello, { type: "merge", body: { spec: { operatingMode: "Suspended" } } });
     }
     if (clock.ticksMs() > giveUpAtMs) {
-      throw new DemonstrationFailed("hello did not go to sleep; see `kubectl describe sandbox hello`");
+      throw new DemonstrationFailed("hello was not suspended; see `kubectl describe sandbox hello`");
     }
     await clock.sleep(20, signal);
   }
@@ -34,7 +34,7 @@ function isAsleep({ metadata, spec, status }: Sandbox): boolean {
   return spec.operatingMode === "Suspended" && current && suspended?.status === "True";
 }
 
-/** Sends one request to `hello`, as any client would, and resolves with the answer's text. */
+/** Sends one request to `hello`, as any client does, and resolves with the text of the response. */
 export function visit(activatorPort: number, domain: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(answerWithinMs)]);
@@ -57,6 +57,10 @@ export function visit(activatorPort: number, domain: string, signal: AbortSignal
       },
     );
     outgoing.on("error", reject);
+    outgoing.on("upgrade", (_, socket) => {
+      socket.destroy();
+      reject(new DemonstrationFailed("hello switched protocols without a request for an upgrade"));
+    });
     outgoing.end();
   });
 }

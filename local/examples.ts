@@ -1,22 +1,22 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, parseAllDocuments } from "yaml";
-import { type ConfigMap, configMapType } from "../api/core.ts";
-import type { KubeObject } from "../api/meta.ts";
-import type { ResourceType } from "../api/resource-type.ts";
-import { type Sandbox, sandboxType } from "../api/sandbox.ts";
-import type { KubeClient } from "../kube/client.ts";
-import { isAlreadyExists } from "../kube/errors.ts";
+import { type ConfigMap, configMapType } from "../api/kinds/core.ts";
+import type { KubeObject } from "../api/kinds/meta.ts";
+import type { ResourceType } from "../api/kinds/resource-type.ts";
+import { type Sandbox, sandboxType } from "../api/kinds/sandbox.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import { isAlreadyExists } from "../kube/client/errors.ts";
 
-export const exampleNames = ["hello", "notebook"] as const;
+const exampleNames = ["hello", "notebook"] as const;
 
-/** What an example's kustomization may say; `kubectl apply -k` reads the same file. */
+/** The supported content of an example's kustomization; `kubectl apply -k` reads the same file. */
 interface Kustomization {
   readonly resources?: readonly string[];
   readonly configMapGenerator?: readonly { readonly name: string; readonly files: readonly string[] }[];
 }
 
-/** The objects of one example, as `kubectl kustomize` would print them. */
+/** The objects of one example, as `kubectl kustomize` prints them. */
 export function readExample(directory: string): readonly (ConfigMap | Sandbox)[] {
   const read = (file: string) => readFileSync(join(directory, file), "utf8");
   const kustomization: Kustomization = parse(read("kustomization.yaml"));
@@ -36,7 +36,7 @@ export function readExample(directory: string): readonly (ConfigMap | Sandbox)[]
 
 const typeOf: Readonly<Record<string, ResourceType>> = { ConfigMap: configMapType, Sandbox: sandboxType };
 
-/** Creates what is not there yet; what a person changed since stays as it is. */
+/** Creates missing objects; existing ones are not changed. */
 export async function createExamples(client: KubeClient, directory: string, signal: AbortSignal): Promise<void> {
   for (const name of exampleNames) {
     for (const object of readExample(join(directory, name))) await createOnce(client, object, signal);
@@ -45,7 +45,7 @@ export async function createExamples(client: KubeClient, directory: string, sign
 
 async function createOnce(client: KubeClient, object: KubeObject, signal: AbortSignal): Promise<void> {
   const type = typeOf[object.kind ?? ""];
-  if (!type) throw new Error(`an example holds a ${object.kind}, which this program does not create`);
+  if (!type) throw new Error(`an example has a ${object.kind}, which local mode does not create`);
   const inNamespace = { ...object, metadata: { ...object.metadata, namespace: "default" } };
   try {
     await client.create(type, inNamespace, {}, signal);

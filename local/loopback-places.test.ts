@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { silentLogger } from "../lib/log.ts";
+import { silentLogger } from "../lib/log/log.ts";
 import { loopbackPlaces, usableLoopback } from "./loopback-places.ts";
 
 it("each data directory has places of its own, and the same ones each time", () => {

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
-import { ipv4Text } from "../lib/ipv4.ts";
-import type { Logger } from "../lib/log.ts";
+import type { Logger } from "../lib/log/log.ts";
+import { ipv4Text } from "../lib/net/ipv4.ts";
 
-/** Where on the loopback network the parts of one local mode are, so that several on one machine do not meet. */
+/** The loopback addresses of one local mode, so that several on one machine do not collide. */
 export interface LoopbackPlaces {
-  /** Of the activator as the Services of sandboxes lead to it: an address of 127.112.0.0/12, its own. */
+  /** The address of the activator for the Services of sandboxes: its own address of 127.112.0.0/12. */
   readonly activator: string;
-  /** Which address of their range Services are given first. */
+  /** The offset of the first address for Services in their range. */
   readonly firstService: number;
 }
 
@@ -16,7 +16,7 @@ export interface LoopbackPlaces {
 const activators = 0x7f_70_00_00;
 const rangeSize = 2 ** 20;
 
-/** By the data directory, so that the next start on it finds what clients and slices of the last one remember. */
+/** Derived from the data directory, so that the next start on it has the same addresses as before. */
 export function loopbackPlaces(dataDirectory: string): LoopbackPlaces {
   const seed = createHash("sha256").update(dataDirectory).digest();
   return {
@@ -25,7 +25,7 @@ export function loopbackPlaces(dataDirectory: string): LoopbackPlaces {
   };
 }
 
-/** The address, or 127.0.0.1 on a system that has no other address until it is set up, as on macOS. */
+/** The address, or 127.0.0.1 on a system where other loopback addresses must be configured first, such as macOS. */
 export async function usableLoopback(address: string, log: Logger): Promise<string> {
   const server = createServer().listen(0, address);
   try {
@@ -34,7 +34,7 @@ export async function usableLoopback(address: string, log: Logger): Promise<stri
   } catch (error) {
     log.warn(
       { err: error, address },
-      "this system has only the loopback address 127.0.0.1: Pods and Services that want one of their own cannot be reached until it is set up",
+      "this system has only the loopback address 127.0.0.1: Pods and Services with other addresses cannot be reached until those are configured",
     );
     return "127.0.0.1";
   } finally {

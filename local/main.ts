@@ -1,29 +1,44 @@
 import { join } from "node:path";
-import { systemClock } from "../lib/clock.ts";
-import { explain } from "../lib/explain.ts";
-import { endProcess, stopOnSignals } from "../lib/lifecycle.ts";
-import { createLogger } from "../lib/log.ts";
-import { localFlags, parseLocalConfig } from "./config.ts";
+import { collectDefaultMetrics, Registry } from "prom-client";
+import { explain } from "../lib/guard/explain.ts";
+import { createLogger } from "../lib/log/log.ts";
+import { endProcess } from "../lib/process/lifecycle.ts";
+import { runSupervised } from "../lib/process/supervise.ts";
+import { systemClock } from "../lib/time/clock.ts";
+import { type LocalConfig, localFlags, parseLocalConfig } from "./config.ts";
 import { runLocal } from "./run.ts";
+
+// For the grace period of every sandbox's Pod, and for the shutdown after it.
+const endLimitMs = 60_000;
 
 endProcess(await main(process.argv.slice(2)));
 
-/** Runs until a signal or a failure; the exit status of the process. */
+/** Runs until a signal or a failure; returns the exit status of the process. */
 async function main(args: readonly string[]): Promise<number> {
-  using stop = stopOnSignals(process);
   try {
-    const config = parseLocalConfig(args);
-    const world = {
-      clock: systemClock,
-      log: createLogger("rouse", config.logLevel),
-      say: (text: string) => void process.stdout.write(text),
-      environment: process.env,
-      examplesDirectory: join(import.meta.dirname, "..", "examples"),
-    };
-    await runLocal(config, world, stop.signal);
-    return 0;
+    return await supervise(parseLocalConfig(args));
   } catch (error) {
-    if (stop.signal.aborted && error === stop.signal.reason) return 0;
     return explain(error, { name: "rouse", command: "npm start --", flags: localFlags }, process);
   }
+}
+
+function supervise(config: LocalConfig): Promise<number> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const dependencies = {
+    clock: systemClock,
+    log: createLogger("rouse", config.logLevel),
+    registry,
+    say: (text: string) => void process.stdout.write(text),
+    environment: process.env,
+    examplesDirectory: join(import.meta.dirname, "..", "examples"),
+  };
+  return runSupervised(process, { ...dependencies, endLimitMs }, async (stop) => {
+    try {
+      await runLocal(config, dependencies, stop);
+    } catch (error) {
+      // An operation that the signal aborts fails with the signal's reason.
+      if (!stop.aborted || error !== stop.reason) throw error;
+    }
+  });
 }

@@ -1,45 +1,47 @@
 import { join } from "node:path";
-import { collectDefaultMetrics, Registry } from "prom-client";
-import { parseActivatorConfig } from "../activator/config.ts";
+import type { Registry } from "prom-client";
+import { parseActivatorConfig } from "../activator/config/config.ts";
 import { startActivator } from "../activator/start.ts";
-import type { WakeTimeline } from "../api/wake-timeline.ts";
-import { parseControllerConfig } from "../controller/config.ts";
+import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
+import { loopbackClusterIps } from "../apiserver/kinds/builtin/cluster-ips.ts";
+import { servedKinds } from "../apiserver/kinds/served-kinds.ts";
+import { PodLogRefused, type PodLogRequest, type PodLogSource } from "../apiserver/pod-log-source.ts";
+import { type MemoryApiServer, startMemoryApiServer } from "../apiserver/start-memory-api-server.ts";
+import { parseControllerConfig } from "../controller/config/config.ts";
 import { startController } from "../controller/start.ts";
-import { KnownActivators } from "../controller/suspension/activators.ts";
-import { drainCalls } from "../controller/suspension/drain-client.ts";
-import { connectionFor } from "../kube/connection.ts";
-import { createKubeClient } from "../kube/http-client.ts";
-import { loopbackClusterIps } from "../kube/memory/kinds/builtin/cluster-ips.ts";
-import { servedKinds } from "../kube/memory/kinds/served-kinds.ts";
-import { PodLogRefused, type PodLogRequest, type PodLogSource } from "../kube/memory/pod-log-source.ts";
-import { type MemoryApiServer, startMemoryApiServer } from "../kube/memory/start-memory-api-server.ts";
-import type { Clock } from "../lib/clock.ts";
-import { firstFailure } from "../lib/lifecycle.ts";
-import type { Logger } from "../lib/log.ts";
+import { KnownActivators } from "../controller/suspension/activators/activators.ts";
+import { drainCalls } from "../controller/suspension/activators/drain-client.ts";
+import { connectionFor } from "../kube/client/connection.ts";
+import { createKubeClient } from "../kube/client/http-client.ts";
+import type { Logger } from "../lib/log/log.ts";
+import { aborted, firstFailure } from "../lib/process/lifecycle.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { LocalConfig } from "./config.ts";
 import { type Credentials, makeCredentials, makeKubeconfig } from "./credentials.ts";
 import { openDataDirectory, writeWhole } from "./data-directory.ts";
+import { demo } from "./demo.ts";
 import { startKubelet } from "./kubelet/start-kubelet.ts";
 import { type LoopbackPlaces, loopbackPlaces, usableLoopback } from "./loopback-places.ts";
+import { type Addresses, describeAddresses } from "./messages.ts";
 import { startServiceProxy } from "./proxy/start-service-proxy.ts";
 import { namingThePort } from "./taken-port.ts";
-import { tour } from "./tour.ts";
-import { type Addresses, describeAddresses } from "./words.ts";
 
-export interface LocalWorld {
+export interface LocalDependencies {
   readonly clock: Clock;
   readonly log: Logger;
-  /** What a person reads; the log goes elsewhere. */
+  /** For the metrics of all programs in this process. */
+  readonly registry: Registry;
+  /** Prints text for the user; the log goes elsewhere. */
   readonly say: (text: string) => void;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** The folder that holds a folder for each example. */
+  /** The folder that contains a folder for each example. */
   readonly examplesDirectory: string;
 }
 
 const host = "127.0.0.1";
 const domain = "sandbox.localhost";
 
-// There is nobody to lead beside it, nobody who scrapes it, and the API server in memory converts by itself.
+// No other controller competes, nothing scrapes the metrics, and the API server in memory converts by itself.
 const controllerFlags = [
   "--extensions",
   "--leader-elect=false",
@@ -50,28 +52,26 @@ const controllerFlags = [
 
 /**
  * Runs an API server, a kubelet of processes, the controller and the activator in this process until `stop` is aborted,
- * then ends them in the reverse order. The two programs are the ones that run on a cluster; only what they talk to is
- * different.
+ * then stops them in the reverse order. Controller and activator are those of a cluster; only the API server and the
+ * kubelet differ.
  *
- * @throws TakenPort, DataDirInUse, or what made one of the parts end by itself.
+ * @throws TakenPort, DataDirInUse, or the error that ended one of the parts.
  */
-export async function runLocal(config: LocalConfig, world: LocalWorld, stop: AbortSignal): Promise<void> {
-  const { clock, log, say } = world;
+export async function runLocal(config: LocalConfig, dependencies: LocalDependencies, stop: AbortSignal): Promise<void> {
+  const { clock, log, registry, say } = dependencies;
   using data = openDataDirectory(config.dataDir);
   const places = loopbackPlaces(data.path);
-  // Where Services lead to the activator: it opens a port there for each port of a sandbox.
+  // The activator's address for Services: it opens a port there for each port of a sandbox.
   const front = await usableLoopback(places.activator, log);
   const credentials = await makeCredentials(clock);
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
 
   const podLogs = new LateBoundPodLogs();
-  await using api = await startApi(config, world, { directory: data.path, places, credentials, podLogs });
+  await using api = await startApi(config, dependencies, { directory: data.path, places, credentials, podLogs });
   const connection = connectionFor({ server: api.url, token: credentials.token, ca: credentials.authority });
   await using client = createKubeClient(connection, { userAgent: "rouse-local", registry });
-  await using kubelet = startKubelet({ client, clock, log, dataDir: data.path, environment: world.environment });
+  await using kubelet = startKubelet({ client, clock, log, dataDir: data.path, environment: dependencies.environment });
   podLogs.bind(kubelet.podLogs);
-  // The controller is there first, and asks nobody before the activator is, too.
+  // The controller starts first, and calls no activator before the activator has started.
   const activators = new KnownActivators();
   await using controller = await startController(parseControllerConfig(controllerFlags), {
     client,
@@ -106,18 +106,19 @@ export async function runLocal(config: LocalConfig, world: LocalWorld, stop: Abo
   const begin = async () => {
     await Promise.all([kubelet, controller, proxy].map(({ synced }) => synced));
     writeWhole(addresses.kubeconfig, makeKubeconfig(api.url, credentials), 0o600);
-    say(`\nRouse runs on this machine, for you alone:\n\n${describeAddresses(addresses)}`);
-    await tour({ ...world, client, addresses, activatorPort: activator.proxyPort, wakes }, config.examples, stop);
+    say(`\nRouse runs on this machine, only for you:\n\n${describeAddresses(addresses)}`);
+    const shown = { ...dependencies, client, addresses, activatorPort: activator.proxyPort, wakes };
+    await demo(shown, config.examples, stop);
     if (config.readyFile) writeWhole(config.readyFile, `${JSON.stringify(addresses)}\n`, 0o600);
   };
-  const stopped = new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve(), { once: true }));
+  const stopped = aborted(stop);
   await Promise.race([begin().then(() => stopped), stopped, failed]);
   say("\nStopping ...\n");
 }
 
 function startApi(
   config: LocalConfig,
-  { clock, log }: LocalWorld,
+  { clock, log }: LocalDependencies,
   parts: {
     readonly directory: string;
     readonly places: LoopbackPlaces;
@@ -136,19 +137,21 @@ function startApi(
       token: parts.credentials.token,
       kinds: servedKinds({ clusterIps: loopbackClusterIps(parts.places.firstService) }),
       podLogs: parts.podLogs,
-      // What is thrown away at the end need not be written down.
+      // A temporary data directory needs no journal.
       ...(config.dataDir !== undefined && { dataDir: join(parts.directory, "api") }),
     }),
   );
 }
 
-/** The activator as a person at one machine wants it: no token on loopback, and no autoscaler that could add a node. */
-function activatorConfig({ port }: LocalConfig, front: string) {
+/** The activator's configuration for one machine: no token on loopback, and no autoscaler that could add a node. */
+function activatorConfig({ port, allowedHosts }: LocalConfig, front: string) {
   const flags = [
     `--http-bind-address=${host}:${port}`,
     "--metrics-bind-address=",
     `--health-probe-bind-address=${host}:0`,
     `--domain=${domain}`,
+    // A web page whose name resolves to this machine sends its own name as the host, and is rejected.
+    `--header-hosts=localhost,${host},[::1],${allowedHosts}`,
     "--authz-mode=allow-all",
     "--allow-loopback-pod-ip=true",
     "--unschedulable-grace=2s",
@@ -160,7 +163,7 @@ function activatorConfig({ port }: LocalConfig, front: string) {
   return parseActivatorConfig(flags, {});
 }
 
-/** The API server serves logs from the first moment on, and who has them starts after it, because it needs the API. */
+/** The API server serves logs from its start, and their source starts later, because it needs the API. */
 class LateBoundPodLogs implements PodLogSource {
   #source: PodLogSource | undefined;
 

@@ -1,6 +1,6 @@
-import { describeTakenPort } from "./words.ts";
+import { describeTakenPort } from "./messages.ts";
 
-/** Somebody else listens on the port; the message names the flag that changes it. */
+/** Another program listens on the port; the message names the flag that changes it. */
 export class TakenPort extends Error {
   override readonly name = "TakenPort";
 }

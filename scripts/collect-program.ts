@@ -1,13 +1,14 @@
-// Copies what one program runs on, and nothing else, into a folder: `node scripts/collect-program.ts MAIN TARGET`. The
-// images are made with it: they have neither tests nor what only other programs import.
+// Copies one program with its imports, and nothing else, into a folder: `node scripts/collect-program.ts MAIN TARGET`.
+// The images are built with it: they contain neither tests nor imports of other programs. Without TARGET it copies nothing
+// and prints the folders of the packages, one to a line.
 import { cpSync, existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 
 const repository = join(import.meta.dirname, "..");
 const [main, target] = process.argv.slice(2);
-if (main === undefined || target === undefined) throw new Error("usage: node scripts/collect-program.ts MAIN TARGET");
+if (main === undefined) throw new Error("usage: node scripts/collect-program.ts MAIN [TARGET]");
 
-// Folders of packages in which nothing is that runs here.
+// Folders of packages that are not needed at run time.
 const notRun = new Set([
   "node_modules",
   "@types",
@@ -20,20 +21,28 @@ const notRun = new Set([
   "docs",
 ]);
 
-const files = new Set<string>([join(repository, "package.json")]);
+const files = new Set<string>(["package.json", "LICENSE", "NOTICE"].map((file) => join(repository, file)));
 const packages = new Set<string>();
 followFile(resolve(main));
-for (const file of files) cpSync(file, join(target, relative(repository, file)));
-for (const folder of packages) {
-  cpSync(folder, join(target, relative(repository, folder)), { recursive: true, filter: isRun });
+if (target === undefined) {
+  for (const folder of [...packages].sort()) process.stdout.write(`${relative(repository, folder)}\n`);
+} else {
+  for (const file of files) cpSync(file, join(target, relative(repository, file)));
+  for (const folder of packages) {
+    cpSync(folder, join(target, relative(repository, folder)), { recursive: true, filter: isRun });
+  }
 }
 
-/** A source file, and all that it imports when it runs: an `import type` is gone by then, a `type` among other names is not. */
+/**
+ * A source file, and its imports at run time: `import type` and names marked `type` are erased. And the files that it
+ * starts as processes: `new URL("./file.ts", import.meta.url)`.
+ */
 function followFile(file: string): void {
   if (files.has(file)) return;
   files.add(file);
   if (!file.endsWith(".ts")) return;
-  const imports = /^(?:import|export)\s(?!type\s)[^;]*?from "([^"]+)"|^import "([^"]+)"|\bimport\("([^"]+)"\)/gm;
+  const imports =
+    /^(?:import|export)\s(?!type\s)[^;]*?from "([^"]+)"|^import "([^"]+)"|\b(?:import|new URL)\("([^"]+)"/gm;
   for (const [, from, bare, dynamic] of readFileSync(file, "utf8").matchAll(imports)) {
     const name = from ?? bare ?? dynamic ?? "";
     if (name.startsWith(".")) followFile(resolve(dirname(file), name));
@@ -49,10 +58,10 @@ function packageName(specifier: string): string {
     .join("/");
 }
 
-/** A package and all that it depends on, found as Node finds it from `importer`. */
+/** A package and its dependencies, resolved as Node does from `importer`. */
 function followPackage(name: string, importer: string): void {
   const folder = findPackage(name, importer);
-  if (folder === undefined || packages.has(folder)) return; // an optional one need not be there
+  if (folder === undefined || packages.has(folder)) return; // an optional package may be missing
   packages.add(folder);
   const { dependencies = {}, optionalDependencies = {} } = JSON.parse(
     readFileSync(join(folder, "package.json"), "utf8"),
@@ -66,9 +75,12 @@ function findPackage(name: string, importer: string): string | undefined {
   return importer === repository ? undefined : findPackage(name, dirname(importer));
 }
 
-/** Of a package: no types, tests, source maps, texts, nor packages inside, which are copied if they are needed. */
+/**
+ * Of a package: its licence, whatever the name of the file, but no types, tests, source maps, texts, nor nested packages, which
+ * are copied if they are needed.
+ */
 function isRun(path: string): boolean {
   const name = basename(path);
-  if (packages.has(path) || name.startsWith("LICENSE")) return true;
+  if (packages.has(path) || /^(un)?licen[cs]e|^notice|^copying/i.test(name)) return true;
   return !notRun.has(name) && !/\.(d\.[cm]?ts|[cm]?ts|map|md|markdown)$/.test(name);
 }

@@ -1,6 +1,6 @@
-// Gets a fresh clone ready: installs what package-lock.json names, and makes sure that the Node the repository pins
-// really runs. It is plain JavaScript because it is the one file that the system's own Node (20 or newer) executes;
-// everything after it runs on the pinned one, which npm finds first because it puts node_modules/.bin on the PATH.
+// Prepares a fresh clone: installs the packages of package-lock.json, and checks that the pinned Node runs. It is plain
+// JavaScript because the system's own Node (20 or newer) executes it. scripts/run starts everything after it on the
+// pinned Node.
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -18,14 +18,14 @@ const fail = (line) => {
 
 const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-/** Everything the install depends on, and nothing else; when it changes, the install is done again. */
+/** The inputs of the installation. When they change, it is repeated. */
 const wanted = () => {
   const hash = createHash("sha256").update(JSON.stringify({ dependencies, devDependencies }));
   return hash.update(readFileSync(join(root, "package-lock.json"))).digest("hex");
 };
 
 const npm = (args) => {
-  // npm tells its children where it is itself; a bare `npm` is right when this file was started by hand.
+  // npm passes its own path to its child processes. Without it (started by hand), `npm` is on the PATH.
   const own = process.env.npm_execpath;
   const [command, first] = own?.endsWith(".js") ? [process.execPath, [own]] : ["npm", []];
   const done = spawnSync(command, [...first, ...args], {
@@ -52,11 +52,10 @@ if (!installed) {
   npm(["ci", "--no-audit", "--no-fund"]);
 }
 if (!pinnedNodeRuns()) {
-  // Where npm is told not to run install scripts, the pinned Node's own one has not run.
+  // If npm is configured to skip install scripts, the pinned Node's install script has not run.
   const installer = join(modules, "node", "installArchSpecificPackage.js");
   if (existsSync(installer))
     execFileSync(process.execPath, [installer], { cwd: join(modules, "node"), stdio: "ignore" });
-  if (!pinnedNodeRuns())
-    fail(`the Node this repository pins (${pinnedVersion}) does not run; remove node_modules and try again`);
+  if (!pinnedNodeRuns()) fail(`the pinned Node (${pinnedVersion}) does not run; remove node_modules and try again`);
 }
 if (!installed) writeFileSync(stamp, wanted());

@@ -2,8 +2,10 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { parse } from "yaml";
-import { controllerFlags } from "../controller/controller-flags.ts";
+import { parse, parseAllDocuments } from "yaml";
+import { parseActivatorConfig } from "../activator/config/config.ts";
+import { endLimitOf } from "../activator/end-limit.ts";
+import { controllerFlags } from "../controller/config/controller-flags.ts";
 
 const chart = join(import.meta.dirname, "..", "charts", "rouse");
 const read = (path: string) => readFileSync(join(chart, path), "utf8");
@@ -44,6 +46,35 @@ describe("the chart's values", () => {
   });
 });
 
+interface RenderedPod {
+  readonly terminationGracePeriodSeconds: number;
+  readonly containers: readonly { readonly args: readonly string[] }[];
+}
+
+interface Rendered {
+  readonly kind?: string;
+  readonly spec: { readonly template: { readonly spec: RenderedPod } };
+}
+
+/** The Pod of the activators, and the arguments of its program, as they are rendered. */
+function activatorPod(manifests: string) {
+  const objects = parseAllDocuments(manifests).map((document): Rendered | null => document.toJS());
+  const { containers, terminationGracePeriodSeconds } = objects
+    .flatMap((object) => (object?.kind === "Deployment" ? [object.spec.template.spec] : []))
+    .reduce((only) => only);
+  return { args: containers.flatMap(({ args }) => args), graceMs: terminationGracePeriodSeconds * 1000 };
+}
+
+describe("the Pod of an activator", () => {
+  it("gives the program 5 s more than it takes to end at the latest", () => {
+    const { args, graceMs } = activatorPod(readFileSync(join(chart, "..", "..", "k8s", "activator.yaml"), "utf8"));
+    const flags = args.filter((arg) => /^--(drain-settle|shutdown-timeout)=/.test(arg));
+    const config = parseActivatorConfig([...flags, "--authz-mode=allow-all"], {});
+    expect(flags).toHaveLength(2);
+    expect(graceMs).toBe(endLimitOf(config) + 5_000);
+  });
+});
+
 describe("the chart's alerts", () => {
   it("ask for metrics that there are", () => {
     const rules = read("templates/monitoring/prometheus-rule.yaml");
@@ -55,7 +86,7 @@ describe("the chart's alerts", () => {
       ].map(([name]) => name),
     );
     expect(asked.size).toBeGreaterThan(7);
-    const sources = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "controller", "activator"], {
+    const sources = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "controller", "activator", "lib"], {
       encoding: "utf8",
     })
       .split("\n")

@@ -8,15 +8,13 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   api: ["lib"],
   kube: ["lib", "api"],
+  apiserver: ["lib", "api", "kube"],
   controller: ["lib", "api", "kube"],
   activator: ["lib", "api", "kube"],
-  migrate: ["lib", "api", "kube"],
-  local: ["lib", "api", "kube", "controller", "activator"],
-  programs: ["lib", "api", "kube", "controller"],
-  bench: ["lib", "api", "kube", "controller", "activator", "local", "programs", "cluster", "tools"],
-  scripts: ["lib", "api", "kube", "tools"],
-  cluster: ["lib", "api", "kube", "tools"],
-  tools: [],
+  local: ["lib", "api", "kube", "apiserver", "controller", "activator"],
+  bench: ["lib", "api", "kube", "apiserver", "controller", "activator", "local", "cluster", "scripts", "test"],
+  scripts: ["lib", "api", "kube", "apiserver", "controller", "activator"],
+  cluster: ["lib", "api", "kube", "apiserver", "scripts"],
 };
 
 interface Ban {
@@ -30,10 +28,11 @@ const tracingFiles = ["tracer", "create-tracer", "patient-exporter", "start-trac
 );
 
 const bans: readonly Ban[] = [
-  { found: /\bDate\.now\(|\bnew Date\(\)/, use: "the Clock you were given", allowedIn: ["lib/clock.ts"] },
-  { found: /\bset(Timeout|Interval)\(/, use: "clock.after or clock.sleep", allowedIn: ["lib/clock.ts"] },
+  { found: /\bDate\.now\(|\bnew Date\(\)/, use: "the Clock you were given", allowedIn: ["lib/time/clock.ts"] },
+  { found: /\bset(Timeout|Interval)\(/, use: "clock.after or clock.sleep", allowedIn: ["lib/time/clock.ts"] },
   { found: /\bprocess\.env\b/, use: "the parsed configuration", allowedIn: ["main.ts"] },
   { found: /\bconsole\./, use: "the logger", allowedIn: [] },
+  { found: /\.addEventListener\("abort"/, use: "onAbort, which ends no process", allowedIn: ["lib/guard/on-abort.ts"] },
   {
     found: /["'](@opentelemetry|@grpc)\//,
     use: "a Tracer; what it takes to export traces is loaded with lib/tracing/start-tracing.ts, when it is needed",

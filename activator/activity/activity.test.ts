@@ -1,7 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../../lib/clock.ts";
-import { aSandbox } from "../../test/support/builders.ts";
+import { suspensionCauseAnnotation } from "../../api/rules/keys.ts";
+import { inactivityAt } from "../../api/rules/suspension.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { aSandbox } from "../../test/support/builders/builders.ts";
+import { seededRandom } from "../../test/support/seeded-random.ts";
 import { Activity } from "./activity.ts";
+import type { Use } from "./use.ts";
 
 const head = { target: "/work", headers: [] } as const;
 
@@ -15,17 +19,25 @@ function given(spec: Parameters<typeof aSandbox>[0] = {}) {
     return use;
   };
   const load = () => activity.loadOf(sandbox.metadata.uid, "p1");
-  return { clock, activity, sandbox, begin, load };
+  /** A connection that the Pod p1 has, and that its owner lets count by its data. */
+  const open = () => {
+    const use = begin();
+    use.sentTo("p1");
+    use.opened("Data");
+    return use;
+  };
+  return { clock, activity, sandbox, begin, open, load };
 }
 
 describe("the use of a sandbox", () => {
-  it("is in flight from before the dial until its response has ended, and dates the activity by that end", async () => {
+  it("is in flight from before the dial to the end of its response, which dates the activity", async () => {
     const { clock, begin, load } = given();
     const use = begin();
-    expect(load()).toEqual({ waiting: 1, sent: 0, ignored: 0, idleForMs: 0 });
+    expect(load()).toEqual({ waiting: 1, sent: 0, ignored: 0, idleForMs: undefined });
     use.sentTo("p1");
+    expect(load()).toEqual({ waiting: 0, sent: 1, ignored: 0, idleForMs: undefined });
+    use.dispatched();
     expect(load()).toEqual({ waiting: 0, sent: 1, ignored: 0, idleForMs: 0 });
-    use.answered();
     await clock.advance(40 * 60_000);
     expect(load()).toMatchObject({ sent: 1, idleForMs: 0 });
     use.end();
@@ -33,13 +45,13 @@ describe("the use of a sandbox", () => {
     expect(load()).toEqual({ waiting: 0, sent: 0, ignored: 0, idleForMs: 3_000 });
   });
 
-  it("is counted for the Pod that it was sent to, and no other", () => {
+  it("is counted for the Pod that it was sent to alone", () => {
     const { begin, load } = given();
     begin().sentTo("former");
     expect(load().sent).toBe(0);
   });
 
-  it("is counted for each of several Pods, in whatever order they come and end", () => {
+  it("is counted for each of several Pods, in any order of begins and ends", () => {
     const { activity, sandbox, begin } = given();
     const sent = () => ["p1", "p2", "p3"].map((podUid) => activity.loadOf(sandbox.metadata.uid, podUid).sent);
     const sendTo = (podUid: string) => {
@@ -60,11 +72,12 @@ describe("the use of a sandbox", () => {
     expect(sent()).toEqual([0, 0, 1]);
   });
 
-  it.each(["never sent", "sent and not answered"])("leaves no activity behind when it was %s", async (what) => {
+  it.each(["held", "given a connection"])("leaves no activity when it was only %s", async (what) => {
     const { clock, begin, load } = given();
     const use = begin();
-    if (what !== "never sent") use.sentTo("p1");
+    if (what !== "held") use.sentTo("p1");
     await clock.advance(1_000);
+    expect(load().idleForMs).toBeUndefined();
     use.end();
     use.end();
     expect(load()).toEqual({ waiting: 0, sent: 0, ignored: 0, idleForMs: undefined });
@@ -78,11 +91,10 @@ describe("the use of a sandbox", () => {
     const { clock, begin, load } = given();
     const use = begin();
     use.sentTo("p1");
-    use.answered();
     use.opened(row.meaning);
     await clock.advance(4_000);
     expect(load()).toMatchObject({ sent: row.sentWhileOpen, idleForMs: row.idleWhenQuiet });
-    if (row.meaning === "Data") use.moved();
+    use.moved();
     await clock.advance(1_000);
     expect(load().idleForMs).toBe(row.idleAfterMove);
     use.end();
@@ -90,13 +102,14 @@ describe("the use of a sandbox", () => {
     expect(load()).toMatchObject({ sent: 0, idleForMs: row.idleAfterEnd });
   });
 
-  it("does not count where its owner said so", () => {
+  it("does not count if ignoreRequests matches it", () => {
     const { activity, begin, load } = given({ autoSuspension: { ignoreRequests: [{ pathPrefix: "/metrics" }] } });
     const ignored = begin({ target: "/metrics?x", headers: [] });
     expect(ignored.counts).toBe(false);
     ignored.sentTo("p1");
-    ignored.answered();
+    ignored.dispatched();
     ignored.moved();
+    ignored.asked();
     expect(load()).toEqual({ waiting: 0, sent: 0, ignored: 1, idleForMs: undefined });
     expect(activity.answer({}).activities).toMatchObject([{ inFlight: 0 }]);
     ignored.end();
@@ -104,7 +117,7 @@ describe("the use of a sandbox", () => {
     expect(begin().counts).toBe(true);
   });
 
-  it("follows its owner when what open connections mean is changed while it is open", async () => {
+  it("follows a change of openConnections while it is open", async () => {
     const { clock, begin, load } = given();
     const use = begin();
     use.sentTo("p1");
@@ -122,8 +135,185 @@ describe("the use of a sandbox", () => {
   });
 });
 
+describe("data that a sandbox has not answered", () => {
+  it("is in flight until the sandbox sends any later byte, and dates the activity by that byte", async () => {
+    const { clock, activity, open, load } = given();
+    const use = open();
+    await clock.advance(5_000);
+    expect(load()).toMatchObject({ sent: 0, idleForMs: 5_000 });
+    use.asked();
+    await clock.advance(9_000);
+    expect(load()).toMatchObject({ sent: 1, idleForMs: 0 });
+    expect(activity.answer({}).activities).toMatchObject([{ inFlight: 1, idleForMs: 0 }]);
+    use.answered();
+    await clock.advance(1_000);
+    expect(load()).toMatchObject({ sent: 0, idleForMs: 1_000 });
+    expect(activity.answer({}).activities).toMatchObject([{ inFlight: 0, idleForMs: 1_000 }]);
+  });
+
+  it("is in flight to the Pod that it was sent to alone", () => {
+    const { activity, sandbox, open } = given();
+    open().asked();
+    expect(activity.loadOf(sandbox.metadata.uid, "p2").sent).toBe(0);
+  });
+
+  it("is in flight until its connection is over, whose end dates the activity", async () => {
+    const { clock, open, load } = given();
+    const use = open();
+    use.asked();
+    await clock.advance(9_000);
+    use.end();
+    await clock.advance(500);
+    expect(load()).toMatchObject({ sent: 0, idleForMs: 500 });
+  });
+
+  it("is in flight until the limit after the client's last byte, without any call at that time", async () => {
+    const { clock, activity, open, load } = given({ autoSuspension: { unansweredLimitSeconds: 10 } });
+    const use = open();
+    use.asked();
+    await clock.advance(6_000);
+    use.asked();
+    const { epoch, cursor } = activity.answer({});
+    await clock.advance(9_999);
+    expect(load()).toMatchObject({ sent: 1, idleForMs: 0 });
+    expect(activity.answer({ epoch, cursor }).activities).toEqual([]);
+    await clock.advance(2_001);
+    const told = activity.answer({ epoch, cursor });
+    expect(told.activities).toMatchObject([{ inFlight: 0, idleForMs: 2_000 }]);
+    expect(activity.answer({ epoch, cursor: told.cursor }).activities).toEqual([]);
+    expect(load()).toMatchObject({ sent: 0, idleForMs: 2_000 });
+    use.end();
+    expect(load()).toMatchObject({ idleForMs: 2_000 });
+  });
+
+  it("is not in flight with a limit of 0, and is activity all the same", async () => {
+    const { clock, open, load } = given({ autoSuspension: { unansweredLimitSeconds: 0 } });
+    open().asked();
+    expect(load()).toMatchObject({ sent: 0, idleForMs: 0 });
+    await clock.advance(4_000);
+    expect(load()).toMatchObject({ sent: 0, idleForMs: 4_000 });
+  });
+
+  it("is not in flight under Ignore, and is once openConnections is Data", async () => {
+    const { clock, open, load } = given();
+    const use = open();
+    use.opened("Ignore");
+    use.asked();
+    await clock.advance(1_000);
+    expect(load()).toMatchObject({ sent: 0, idleForMs: 1_000 });
+    use.opened("Data");
+    await clock.advance(1_000);
+    expect(load()).toMatchObject({ sent: 1, idleForMs: 0 });
+    use.opened("Count");
+    use.answered();
+    expect(load()).toMatchObject({ sent: 1 });
+    use.opened("Data");
+    expect(load()).toMatchObject({ sent: 0 });
+  });
+
+  it("has the current limit of the spec", async () => {
+    const { clock, activity, sandbox, open, load } = given();
+    open().asked();
+    await clock.advance(5_000);
+    const { epoch, cursor } = activity.answer({});
+    const limited = { ...sandbox, spec: { ...sandbox.spec, autoSuspension: { unansweredLimitSeconds: 2 } } };
+    activity.saw(limited);
+    expect(load()).toMatchObject({ sent: 0, idleForMs: 0 });
+    expect(activity.answer({ epoch, cursor }).activities).toMatchObject([{ inFlight: 0 }]);
+  });
+});
+
+describe("whether an open connection keeps a sealed Pod", () => {
+  const asked = (late: boolean) => {
+    const lab = given();
+    const { uid } = lab.sandbox.metadata;
+    const use = lab.open();
+    if (!late) use.asked();
+    lab.activity.observed(uid, 2);
+    use.asked();
+    return { ...lab, use, uid };
+  };
+  const inGeneration = ({ sandbox }: ReturnType<typeof given>, generation: number) => ({
+    ...sandbox,
+    metadata: { ...sandbox.metadata, generation },
+  });
+
+  it("depends on its work in flight that came before the suspension was observed", () => {
+    const { use } = asked(false);
+    expect(use.keepsSealedPod).toBe(true);
+    use.answered();
+    expect(use.keepsSealedPod).toBe(false);
+  });
+
+  it("does not depend on data after that, which the controller still counts as in flight", () => {
+    const { use, load } = asked(true);
+    expect(use.keepsSealedPod).toBe(false);
+    expect(load().sent).toBe(1);
+    use.closing();
+    use.asked();
+    expect(load().sent).toBe(0);
+  });
+
+  it("depends on all data again once the suspension is over or another is observed", () => {
+    const over = asked(true);
+    over.activity.saw(inGeneration(over, 2));
+    expect(over.use.keepsSealedPod).toBe(false);
+    over.activity.saw(inGeneration(over, 3));
+    expect(over.use.keepsSealedPod).toBe(true);
+    const edited = asked(true);
+    const suspended = inGeneration(edited, 3);
+    const annotations = { [suspensionCauseAnnotation]: inactivityAt(2) };
+    edited.activity.saw({
+      ...{ ...suspended, metadata: { ...suspended.metadata, annotations } },
+      spec: { ...suspended.spec, operatingMode: "Suspended" },
+    });
+    expect(edited.use.keepsSealedPod).toBe(false);
+    const another = asked(true);
+    another.activity.observed(another.uid, 4);
+    expect(another.use.keepsSealedPod).toBe(true);
+  });
+});
+
+describe("the last activity", () => {
+  it("never moves back when uses begin, end or expire", async () => {
+    for (let seed = 1; seed <= 60; seed += 1) {
+      const random = seededRandom(seed);
+      const lab = given({ autoSuspension: { unansweredLimitSeconds: 3 } });
+      const uses: Use[] = [];
+      const acts: ((use: Use) => void)[] = [
+        (use) => use.sentTo("p1"),
+        (use) => use.dispatched(),
+        (use) => use.opened(random.oneOf(["Data", "Count", "Ignore"])),
+        (use) => void use.asked(),
+        (use) => void use.answered(),
+        (use) => void use.moved(),
+        (use) => use.closing(),
+        (use) => use.end(),
+        () => void uses.push(lab.begin()),
+        () =>
+          lab.activity.saw({
+            ...lab.sandbox,
+            spec: { ...lab.sandbox.spec, autoSuspension: { unansweredLimitSeconds: random.below(5) } },
+          }),
+      ];
+      let before = Number.NEGATIVE_INFINITY;
+      uses.push(lab.begin());
+      for (let step = 0; step < 200; step += 1) {
+        random.oneOf(acts)(random.oneOf(uses));
+        if (random.below(3) === 0) await lab.clock.advance(random.below(2_000));
+        const [told] = lab.activity.answer({}).activities;
+        const lastMs = lab.clock.ticksMs() - (told?.idleForMs ?? 0);
+        expect(lastMs, `seed ${seed}, step ${step}`).toBeGreaterThanOrEqual(before);
+        before = lastMs;
+      }
+      for (const use of uses) use.end();
+      expect(lab.load()).toMatchObject({ waiting: 0, sent: 0, ignored: 0 });
+    }
+  });
+});
+
 describe("the answer about activity", () => {
-  it("tells everything at first, and then what has changed, ends of use among it", async () => {
+  it("has everything at first, and then changes alone, including ends of use", async () => {
     const { clock, activity, begin, sandbox } = given();
     const { uid, name, namespace } = sandbox.metadata;
     const identity = { uid, name, namespace };
@@ -133,7 +323,7 @@ describe("the answer about activity", () => {
     const { epoch, cursor } = first;
     expect(activity.answer({ epoch, cursor })).toEqual({ epoch, cursor, full: false, activities: [] });
     use.sentTo("p1");
-    use.answered();
+    use.dispatched();
     use.end();
     await clock.advance(500);
     const second = activity.answer({ epoch, cursor });
@@ -141,7 +331,7 @@ describe("the answer about activity", () => {
     expect(activity.answer({ epoch, cursor: second.cursor }).activities).toEqual([]);
   });
 
-  it("is everything for who speaks of another run of the process, or of one that it cannot know", () => {
+  it("has everything for a cursor of another process or a cursor from the future", () => {
     const { activity, begin } = given();
     begin();
     const { epoch, cursor } = activity.answer({});
@@ -150,7 +340,7 @@ describe("the answer about activity", () => {
     expect(new Activity(new FakeClock()).answer({}).epoch).not.toBe(epoch);
   });
 
-  it("says which wake was the last, and forgets a sandbox that is no more", async () => {
+  it("names the last wake, and forgets a deleted sandbox", async () => {
     const { clock, activity, sandbox } = given();
     activity.woke(sandbox, 5432);
     await clock.advance(2_000);
@@ -164,7 +354,7 @@ describe("the answer about activity", () => {
     const { clock, begin, load } = given();
     const use = begin();
     use.sentTo("p1");
-    use.answered();
+    use.dispatched();
     use.end();
     clock.jumpWall(3_600_000);
     await clock.advance(10);

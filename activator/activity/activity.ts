@@ -1,167 +1,26 @@
 import { randomUUID } from "node:crypto";
-import type {
-  ActivityAnswer,
-  ActivityRequest,
-  SandboxActivity,
-  SandboxIdentity,
-  WakeReport,
-} from "../../api/drain-protocol.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { OpenConnections, Sandbox } from "../../api/sandbox.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { RequestHead } from "../request.ts";
-import { isIgnored } from "./ignored-requests.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { ActivityAnswer, ActivityRequest, SandboxActivity } from "../../api/protocols/drain-protocol.ts";
+import { effectiveAutoSuspension, effectiveOperatingMode } from "../../api/rules/defaults.ts";
+import { causeOf } from "../../api/rules/suspension.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { SandboxRecord } from "./sandbox-record.ts";
+import { type ActivityOfUses, type AskedBy, Use } from "./use.ts";
 
-/** What is under way for one sandbox. */
+/** The current load of one sandbox on this replica. */
 export interface Load {
-  /** Held, or being dialled: nothing was sent. */
+  /** Requests that are held or being dialled: no byte was sent. */
   readonly waiting: number;
-  /** Sent to that Pod, and not answered to the end; connections that count by being open are among them. */
+  /** Requests dispatched to that Pod that have not ended, connections that count while open, and connections with unanswered data. */
   readonly sent: number;
-  /** The same, of requests that neither wake nor count. */
+  /** Requests in flight to that Pod that `ignoreRequests` matches. */
   readonly ignored: number;
-  /** Milliseconds since the last activity; undefined when none is known. */
+  /** Milliseconds since the last activity; undefined if no activity is recorded. */
   readonly idleForMs: number | undefined;
 }
 
-type AskedBy = Pick<RequestHead, "target" | "headers">;
-
-/** What a use needs of all activity. */
-interface ActivityOfUses {
-  recordOf(sandbox: Stored<Sandbox>): SandboxRecord;
-  changed(record: SandboxRecord): void;
-  nowMs(): number;
-}
-
-/** How many there are, Pod by Pod. */
-class PodCounts {
-  readonly #counts = new Map<string, number>();
-  total = 0;
-
-  of(podUid: string): number {
-    return this.#counts.get(podUid) ?? 0;
-  }
-
-  add(podUid: string, difference: 1 | -1): void {
-    this.total += difference;
-    const count = this.of(podUid) + difference;
-    if (count === 0) this.#counts.delete(podUid);
-    else this.#counts.set(podUid, count);
-  }
-}
-
-/** What is known of the use of one sandbox. */
-class SandboxRecord {
-  readonly identity: SandboxIdentity;
-  readonly sent = new PodCounts();
-  /** What was sent and does not count: it is not cut unseen. */
-  readonly ignored = new PodCounts();
-  waiting = 0;
-  lastMs: number | undefined;
-  changedAt = 0;
-  wake: (Omit<WakeReport, "agoMs"> & { readonly atMs: number }) | undefined;
-
-  constructor({ uid, name, namespace = "" }: Stored<Sandbox>["metadata"]) {
-    this.identity = { namespace, name, uid };
-  }
-
-  get inFlight(): number {
-    return this.waiting + this.sent.total;
-  }
-}
-
-/**
- * One request's or connection's use of a sandbox.
- *
- *   new ──begin──▶ waiting ──sentTo──▶ sent ──opened──▶ open       (counts only by what moves, or not at all)
- *    └────────────────┴──────────────────┴──────end──────┴──▶ over
- */
-export class Use {
-  readonly #head: AskedBy | undefined;
-  readonly #activity: ActivityOfUses;
-  /** Undefined: its sandbox is not known yet. */
-  #record: SandboxRecord | undefined;
-  #isIgnored = false;
-  #phase: "new" | "waiting" | "sent" | "open" | "over" = "new";
-  #podUid = "";
-  #isAnswered = false;
-
-  constructor(head: AskedBy | undefined, activity: ActivityOfUses) {
-    this.#head = head;
-    this.#activity = activity;
-  }
-
-  get counts(): boolean {
-    return this.#record !== undefined && !this.#isIgnored;
-  }
-
-  /** Its sandbox is known; asked again it changes nothing. */
-  begin(sandbox: Stored<Sandbox>): void {
-    if (this.#phase !== "new") return;
-    this.#phase = "waiting";
-    this.#isIgnored = isIgnored(this.#head, sandbox.spec.autoSuspension);
-    this.#record = this.#activity.recordOf(sandbox);
-    if (this.#isIgnored) return;
-    this.#record.waiting += 1;
-    this.#changed();
-  }
-
-  /** To be called in the same synchronous step as the look that allows to send. */
-  sentTo(podUid: string): void {
-    if (this.#phase !== "waiting") return;
-    this.#phase = "sent";
-    this.#podUid = podUid;
-    if (this.counts && this.#record) this.#record.waiting -= 1;
-    this.#addSent(1);
-    this.#changed();
-  }
-
-  /** The sandbox has begun to answer. */
-  answered(): void {
-    this.#isAnswered = true;
-  }
-
-  /** It goes on as a connection that may stay open for long: what that means is the owner's choice. */
-  opened(meaning: OpenConnections): void {
-    if (this.#phase === "sent" && meaning !== "Count") {
-      this.#phase = "open";
-      this.#addSent(-1);
-      this.moved();
-    } else if (this.#phase === "open" && meaning === "Count") {
-      this.#phase = "sent";
-      this.#addSent(1);
-      this.#changed();
-    }
-  }
-
-  /** Something happened that counts. */
-  moved(): void {
-    if (!this.#record || this.#isIgnored || this.#phase === "over") return;
-    this.#record.lastMs = this.#activity.nowMs();
-    this.#changed();
-  }
-
-  end(): void {
-    const phase = this.#phase;
-    if (phase === "over") return;
-    if (phase === "sent" && this.#isAnswered) this.moved();
-    this.#phase = "over";
-    if (phase === "waiting" && this.counts && this.#record) this.#record.waiting -= 1;
-    if (phase === "sent") this.#addSent(-1);
-    this.#changed();
-  }
-
-  #addSent(difference: 1 | -1): void {
-    const counts = this.#isIgnored ? this.#record?.ignored : this.#record?.sent;
-    counts?.add(this.#podUid, difference);
-  }
-
-  #changed(): void {
-    if (this.#record && !this.#isIgnored) this.#activity.changed(this.#record);
-  }
-}
-
-/** The use of sandboxes through this replica, in memory alone. */
+/** Records in memory how sandboxes are used through this replica. */
 export class Activity {
   readonly #clock: Clock;
   readonly #epoch = randomUUID();
@@ -183,58 +42,96 @@ export class Activity {
     };
   }
 
-  /** How many sandboxes something is known of. */
+  /** The number of sandboxes with a record. */
   get size(): number {
     return this.#records.size;
   }
 
-  /** The use that a request, or a connection that is no HTTP, will make; its maker ends it. */
+  /** Creates the use of a request or raw connection; the caller ends it. `head`: undefined for a raw connection. */
   useBy(head: AskedBy | undefined): Use {
     return new Use(head, this.#ofUses);
   }
 
-  /** This replica asked for it to run, for a connection to that port. */
+  /** Records that this replica woke the sandbox for a connection to that port. */
   woke(sandbox: Stored<Sandbox>, port: number): void {
     const record = this.#recordOf(sandbox);
     record.wake = { generation: sandbox.metadata.generation ?? 0, port, atMs: this.#clock.ticksMs() };
     this.#ofUses.changed(record);
   }
 
-  /** The sandbox is no more. */
+  /** Drops the record of a deleted sandbox. */
   forget(sandboxUid: string): void {
     this.#records.delete(sandboxUid);
+  }
+
+  /** The controller asked about the suspension in that generation. Data that arrives from now on counts as sent after it. */
+  observed(sandboxUid: string, generation: number): void {
+    const record = this.#records.get(sandboxUid);
+    if (record) record.observedGeneration = generation;
+  }
+
+  /**
+   * Records a version of the sandbox from the watch. A newer generation that is no inactivity suspension ends the observed
+   * suspension.
+   */
+  saw(sandbox: Stored<Sandbox>): void {
+    const record = this.#records.get(sandbox.metadata.uid);
+    if (!record) return;
+    if ((sandbox.metadata.generation ?? 0) > record.observedGeneration && !isFallingAsleep(sandbox)) {
+      record.observedGeneration = 0;
+    }
+    const limitMs = unansweredLimitMs(sandbox);
+    if (limitMs === record.unansweredLimitMs) return;
+    const nowMs = this.#clock.ticksMs();
+    record.usedAt(record.lastUsedMs(nowMs));
+    record.unansweredLimitMs = limitMs;
+    this.#ofUses.changed(record);
   }
 
   loadOf(sandboxUid: string, podUid: string): Load {
     const record = this.#records.get(sandboxUid);
     if (!record) return { waiting: 0, sent: 0, ignored: 0, idleForMs: undefined };
-    const { waiting, lastMs } = record;
-    const sent = record.sent.of(podUid);
-    const ignored = record.ignored.of(podUid);
-    const idleForMs = lastMs === undefined ? undefined : this.#clock.ticksMs() - lastMs;
-    return { waiting, sent, ignored, idleForMs: record.inFlight > 0 ? 0 : idleForMs };
+    const nowMs = this.#clock.ticksMs();
+    const lastMs = record.lastUsedMs(nowMs);
+    return {
+      waiting: record.waiting,
+      sent: record.inFlightTo(podUid, nowMs),
+      ignored: record.ignored.of(podUid),
+      idleForMs: Number.isFinite(lastMs) ? nowMs - lastMs : undefined,
+    };
   }
 
-  /** What has changed since an answer of this run of the process, or everything. */
+  /** Activity that changed since the caller's cursor; all activity if the caller's epoch or cursor is of another process. */
   answer({ epoch, cursor = 0 }: ActivityRequest): ActivityAnswer {
+    const nowMs = this.#clock.ticksMs();
+    for (const record of this.#records.values()) if (record.hasExpired(nowMs)) this.#ofUses.changed(record);
     const full = epoch !== this.#epoch || cursor > this.#cursor;
     const changed = [...this.#records.values()].filter(({ changedAt }) => full || changedAt > cursor);
-    return { epoch: this.#epoch, cursor: this.#cursor, full, activities: changed.map((each) => this.#report(each)) };
+    const activities = changed.map((each) => this.#report(each, nowMs));
+    return { epoch: this.#epoch, cursor: this.#cursor, full, activities };
   }
 
-  // Of a sandbox that never answered there is no activity to tell of: none, at least, since we started.
-  #report({ identity, inFlight, lastMs = this.#startedMs, wake }: SandboxRecord): SandboxActivity {
-    const nowMs = this.#clock.ticksMs();
-    const idleForMs = inFlight > 0 ? 0 : nowMs - lastMs;
+  // A sandbox without activity reports the time since this process started: it has had none since then.
+  #report(record: SandboxRecord, nowMs: number): SandboxActivity {
+    const { identity, wake } = record;
+    const idleForMs = nowMs - Math.max(record.lastUsedMs(nowMs), this.#startedMs);
     const told = wake && { generation: wake.generation, port: wake.port, agoMs: nowMs - wake.atMs };
-    return { sandbox: identity, inFlight, idleForMs, ...(told && { wake: told }) };
+    return { sandbox: identity, inFlight: record.inFlight(nowMs), idleForMs, ...(told && { wake: told }) };
   }
 
-  #recordOf({ metadata }: Stored<Sandbox>): SandboxRecord {
-    const known = this.#records.get(metadata.uid);
+  #recordOf(sandbox: Stored<Sandbox>): SandboxRecord {
+    const { uid } = sandbox.metadata;
+    const known = this.#records.get(uid);
     if (known) return known;
-    const record = new SandboxRecord(metadata);
-    this.#records.set(metadata.uid, record);
+    const record = new SandboxRecord(sandbox.metadata);
+    record.unansweredLimitMs = unansweredLimitMs(sandbox);
+    this.#records.set(uid, record);
     return record;
   }
 }
+
+/** Whether an inactivity suspension is requested. Other edits of the sandbox do not end it. */
+const isFallingAsleep = (sandbox: Sandbox): boolean =>
+  effectiveOperatingMode(sandbox.spec) === "Suspended" && causeOf(sandbox) === "Inactivity";
+
+const unansweredLimitMs = ({ spec }: Sandbox): number => effectiveAutoSuspension(spec).unansweredLimitSeconds * 1000;

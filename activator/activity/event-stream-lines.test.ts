@@ -28,4 +28,35 @@ describe("an event stream", () => {
     expect(seenIn(chunk(": ping\n\n"))).toBe(false);
     expect(seenIn(chunk("data: x\n\n"))).toBe(true);
   });
+
+  it("ends in the same state for any number of lines in one read", () => {
+    const pieces = [":c\n", "data: x\n", "\r\n", "1f\r\n", "a", ":", "z", `${"long ".repeat(30)}`, "\n"];
+    let seed = 1;
+    const random = (below: number) => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
+    for (let round = 0; round < 500; round += 1) {
+      const text = Array.from({ length: 1 + random(12) }, () => pieces[random(pieces.length)] ?? "").join("");
+      const [whole, single] = [new EventStreamLines(), new EventStreamLines()];
+      const bytes = Buffer.from(`\n${text}\n`);
+      let seen = false;
+      for (let at = 1; at < bytes.length - 1; at += 1) if (single.sawEvent(bytes, at, at + 1)) seen = true;
+      expect(whole.sawEvent(bytes, 1, bytes.length - 1), text).toBe(seen);
+      const next = Buffer.from([":", "x", "1", "\n"][random(4)] ?? "");
+      expect(whole.sawEvent(next, 0, 1), text).toBe(single.sawEvent(next, 0, 1));
+    }
+  });
+
+  it("of 128 KiB of empty lines, comments or short events is read in a few milliseconds", () => {
+    for (const line of ["\n", ":\n", "x\n", `:${"c".repeat(200)}\n`]) {
+      const bytes = Buffer.alloc(131_072, line);
+      const times = Array.from({ length: 20 }, () => {
+        const beganMs = performance.now();
+        new EventStreamLines().sawEvent(bytes, 0, bytes.length);
+        return performance.now() - beganMs;
+      });
+      expect(Math.min(...times)).toBeLessThan(5);
+    }
+  });
 });

@@ -3,7 +3,7 @@ import { isIgnored } from "./ignored-requests.ts";
 
 const monitor = { target: "/health?deep=1", headers: [["User-Agent", "kube-probe/1.34"]] } as const;
 
-describe("a request that neither wakes nor counts", () => {
+describe("ignoreRequests", () => {
   it.each([
     { rule: { pathPrefix: "/health" }, fits: true },
     { rule: { pathPrefix: "/healthz" }, fits: false },
@@ -18,10 +18,25 @@ describe("a request that neither wakes nor counts", () => {
     expect(isIgnored(monitor, { ignoreRequests: [rule] })).toBe(fits);
   });
 
-  it("fits one of several rules, and none where there are none", () => {
+  it("matches one of several rules, and nothing without rules", () => {
     const ignoreRequests = [{ pathPrefix: "/other" }, { pathPrefix: "/health" }];
     expect(isIgnored(monitor, { ignoreRequests })).toBe(true);
     expect(isIgnored(monitor, undefined)).toBe(false);
     expect(isIgnored(monitor, {})).toBe(false);
+  });
+
+  it("has its headers searched once, whatever the number of rules", () => {
+    let searches = 0;
+    const headers = [["X-Any", "value"] as const, ["User-Agent", "curl/8"] as const];
+    const each = headers[Symbol.iterator].bind(headers);
+    Object.assign(headers, {
+      [Symbol.iterator]: () => {
+        searches += 1;
+        return each();
+      },
+    });
+    const ignoreRequests = Array.from({ length: 64 }, (_, n) => ({ pathPrefix: "/", userAgentPrefix: `probe-${n}/` }));
+    expect(isIgnored({ target: "/", headers }, { ignoreRequests })).toBe(false);
+    expect(searches).toBe(1);
   });
 });

@@ -1,14 +1,23 @@
-import type { AutoSuspension } from "../../api/sandbox.ts";
+import type { AutoSuspension } from "../../api/kinds/sandbox.ts";
 import { headerValue, pathOf, type RequestHead } from "../request.ts";
 
 type Asked = Pick<RequestHead, "target" | "headers">;
 
-/** Whether the owner of a sandbox said that such requests neither wake nor count. A rule that says nothing fits none; what is no request is not ignored. */
-export function isIgnored(head: Asked | undefined, { ignoreRequests = [] }: AutoSuspension = {}): boolean {
-  if (!head) return false;
-  return ignoreRequests.some(({ pathPrefix = "", userAgentPrefix = "" }) => {
-    if (pathPrefix === "" && userAgentPrefix === "") return false;
-    const userAgent = headerValue(head.headers, "user-agent") ?? "";
-    return pathOf(head.target).startsWith(pathPrefix) && userAgent.startsWith(userAgentPrefix);
-  });
+/**
+ * Whether `ignoreRequests` matches this request. An empty rule matches nothing; a raw connection never matches. The client
+ * controls the number of headers and the tenant that of rules, so the headers are searched at most once for all rules.
+ */
+export function isIgnored(head: Asked | undefined, autoSuspension?: AutoSuspension): boolean {
+  const rules = autoSuspension?.ignoreRequests;
+  if (!head || rules === undefined || rules.length === 0) return false;
+  const path = pathOf(head.target);
+  let userAgent: string | undefined;
+  for (const { pathPrefix = "", userAgentPrefix = "" } of rules) {
+    if (pathPrefix === "" && userAgentPrefix === "") continue;
+    if (!path.startsWith(pathPrefix)) continue;
+    if (userAgentPrefix === "") return true;
+    userAgent ??= headerValue(head.headers, "user-agent") ?? "";
+    if (userAgent.startsWith(userAgentPrefix)) return true;
+  }
+  return false;
 }

@@ -1,23 +1,34 @@
-/** The opcodes from here on are of control frames: close, ping, pong (RFC 6455, 5.2). */
+/** Opcodes from here on are control frames: close, ping, pong (RFC 6455, 5.2). */
 const firstControlOpcode = 8;
+const closeOpcode = 8;
 
 /**
- * Follows the frames of one direction of a WebSocket (RFC 6455, 5.2), to tell data from pings. It checks nothing: what is no
- * WebSocket gives wrong answers, and harms nothing.
+ * Follows the frames of one direction of a WebSocket (RFC 6455, 5.2) to tell data from pings. It validates nothing: other
+ * protocols give wrong answers without harm.
  */
 export class WebSocketFrames {
-  /** Bytes of the payload that are still to come, the mask before it included. */
+  /** Bytes of the payload still to come, with the mask before it. */
   #payloadLeft = 0;
   #isData = false;
-  /** The header's first two bytes and its length, as far as they have come. */
-  readonly #header: number[] = [];
+  #isClosing = false;
+  #dataFrames = 0;
+  /** Bytes of the frame header read so far without the mask, the length of that header, and the payload length read so far. */
+  #headerAt = 0;
+  #headerBytes = 2;
+  #length = 0;
+  #maskBytes = 0;
 
-  /** Whether the last byte that was seen ended a frame, so that another may begin. */
-  get atBoundary(): boolean {
-    return this.#payloadLeft === 0 && this.#header.length === 0;
+  /** Whether a control frame may follow: the last byte ended a frame that was no close frame (RFC 6455, 5.4 and 5.5.1). */
+  get mayInsert(): boolean {
+    return this.#payloadLeft === 0 && this.#headerAt === 0 && !this.#isClosing;
   }
 
-  /** Whether there is a byte of a data frame among these. */
+  /** The number of data frames that have begun. */
+  get dataFrames(): number {
+    return this.#dataFrames;
+  }
+
+  /** Whether these bytes contain a byte of a data frame. */
   sawData(bytes: Buffer, length: number): boolean {
     let found = false;
     for (let at = 0; at < length; ) {
@@ -26,24 +37,31 @@ export class WebSocketFrames {
         this.#payloadLeft -= part;
         at += part;
       } else {
-        this.#header.push(bytes[at] ?? 0);
+        this.#readHeader(bytes[at] ?? 0);
         at += 1;
-        this.#readHeader();
       }
       found ||= this.#isData;
     }
     return found;
   }
 
-  #readHeader(): void {
-    const [first = 0, second = 0, ...extended] = this.#header;
-    this.#isData = (first & 0x0f) < firstControlOpcode;
-    if (this.#header.length < 2) return;
-    const short = second & 0x7f;
-    const extendedBytes = short === 127 ? 8 : short === 126 ? 2 : 0;
-    if (extended.length < extendedBytes) return;
-    const length = extendedBytes === 0 ? short : extended.reduce((sum, each) => sum * 256 + each, 0);
-    this.#payloadLeft = length + ((second & 0x80) === 0 ? 0 : 4);
-    this.#header.length = 0;
+  #readHeader(byte: number): void {
+    const at = this.#headerAt;
+    this.#headerAt += 1;
+    if (at === 0) {
+      this.#isData = (byte & 0x0f) < firstControlOpcode;
+      this.#isClosing ||= (byte & 0x0f) === closeOpcode;
+      if (this.#isData) this.#dataFrames += 1;
+      return;
+    }
+    if (at === 1) {
+      const short = byte & 0x7f;
+      this.#maskBytes = (byte & 0x80) === 0 ? 0 : 4;
+      this.#headerBytes = short === 127 ? 10 : short === 126 ? 4 : 2;
+      this.#length = this.#headerBytes === 2 ? short : 0;
+    } else this.#length = this.#length * 256 + byte;
+    if (this.#headerAt < this.#headerBytes) return;
+    this.#payloadLeft = this.#length + this.#maskBytes;
+    this.#headerAt = 0;
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { ActivatorError } from "../errors.ts";
 import type { Routed } from "../find/find.ts";
 import type { HeaderPair, RequestHead } from "../request.ts";
@@ -16,6 +16,7 @@ const routed: Routed = {
   byHost: false,
   podIp: undefined,
   timeoutMs: undefined,
+  refusal: undefined,
 };
 
 async function verdict(
@@ -49,16 +50,16 @@ describe("one token for all", () => {
   });
 });
 
-describe("a scoped token (router 13.5)", () => {
+describe("a scoped token", () => {
   const authorizer = scopedTokens(key, new FakeClock("2026-01-01T00:00:00Z"));
 
-  it("opens its own sandbox and no other", async () => {
+  it("opens its own sandbox alone", async () => {
     expect(await verdict(authorizer, `Bearer ${vector}`)).toBe("allowed");
     expect(await verdict(authorizer, `Bearer ${vector}`, { ...routed, name: "box-b" })).toBe("403 forbidden");
     expect(await verdict(authorizer, `Bearer ${vector}`, { ...routed, namespace: "default" })).toBe("403 forbidden");
   });
 
-  it("is refused beside headers that choose an address", async () => {
+  it("is rejected with headers that choose an address", async () => {
     expect(await verdict(authorizer, `Bearer ${vector}`, routed, [["X-Sandbox-Pod-IP", "10.0.0.1"]])).toBe(
       "403 forbidden",
     );
@@ -75,7 +76,7 @@ describe("a scoped token (router 13.5)", () => {
     expect(await verdict(authorizer, authorization)).toBe("401 unauthenticated");
   });
 
-  it("ends at its very second", () => {
+  it("expires at its exact second", () => {
     const at = (time: string) => verifyScopedToken(vector, key, new Date(time));
     expect(at("2029-12-31T23:59:59.999Z")).toEqual({ ns: "team-a", name: "box-a", exp: 1893456000 });
     expect(at("2030-01-01T00:00:00Z")).toBeUndefined();

@@ -8,24 +8,24 @@ export interface Allowed {
   readonly routed: Routed;
 }
 
-/** Decides who may reach which sandbox, before anything is woken. Both steps throw, or reject with, an ActivatorError to refuse. */
+/** Decides which client may reach which sandbox, before a wake. Both steps throw or reject with an ActivatorError to reject. */
 export interface Authorizer {
-  /** Whether `Authorization` is meant for us, so that no sandbox may see it. */
+  /** Whether the activator reads `Authorization` itself and must not forward it. */
   readonly consumesAuthorization: boolean;
-  /** Who is this? Asked before the target is read, so that strangers learn nothing about it. A promise where it takes time. */
+  /** Authenticates the client. Runs before the target is read, so that unauthenticated clients learn nothing about it. */
   authenticate(head: RequestHead): void | Promise<void>;
-  /** May they reach this sandbox? */
+  /** Authorizes the client for this sandbox. */
   authorize(head: RequestHead, routed: Routed): Allowed | Promise<Allowed>;
 }
 
-/** Lets everybody reach everything. */
+/** Lets every client reach every sandbox. */
 export const allowAll: Authorizer = {
   consumesAuthorization: false,
   authenticate: () => {},
   authorize: (_, routed) => ({ routed }),
 };
 
-/** One token that opens every sandbox. */
+/** One token for all sandboxes. */
 export function staticToken(token: string): Authorizer {
   const expected = digest(token);
   return {
@@ -43,9 +43,8 @@ export function staticToken(token: string): Authorizer {
 export function bearerOf(head: RequestHead): string | undefined {
   const [value, ...more] = headerValues(head.headers, "authorization");
   if (value === undefined || more.length > 0) return undefined;
-  const [scheme = "", token, ...rest] = value.trim().split(/\s+/);
-  return scheme.toLowerCase() === "bearer" && rest.length === 0 ? token : undefined;
+  return /^bearer\s+(\S+)$/i.exec(value.trim())?.[1];
 }
 
-// Equal lengths whatever was sent: timingSafeEqual compares nothing else, and a length is a hint as well.
+// Hashes have equal lengths: timingSafeEqual needs that, and the length of the token stays secret.
 const digest = (text: string) => createHash("sha256").update(text).digest();

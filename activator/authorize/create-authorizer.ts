@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
-import type { Authorization } from "../config.ts";
-import { ConfigError } from "../config-error.ts";
+import type { Authorization } from "../config/config.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { type Authorizer, allowAll, staticToken } from "./authorizer.ts";
 import { type ReviewParts, reviewedTokens } from "./reviewed-tokens.ts";
 import { scopedTokens, shortestKey } from "./scoped-token.ts";
 
-/** @throws ConfigError when the key of scoped tokens cannot be used, the system's error when it cannot be read. */
+/** @throws ConfigError for an unusable signing key of scoped tokens; the system's error for an unreadable file. */
 export async function createAuthorizer(authorization: Authorization, parts: ReviewParts): Promise<Authorizer> {
   switch (authorization.mode) {
     case "allow-all":

@@ -1,17 +1,22 @@
 import { LRUCache } from "lru-cache";
-import type { Clock } from "../../lib/clock.ts";
+import { SharedCache } from "../../lib/data/shared-cache.ts";
+import { type Rate, TokenBuckets } from "../../lib/queues/token-buckets.ts";
+import { QuestionLine, type QuestionLineOptions } from "./question-line.ts";
 
-export interface RecentAnswersOptions {
-  readonly clock: Clock;
-  /** So many are kept; the one that was of use longest ago goes first. */
+export interface RecentAnswersOptions<T> extends QuestionLineOptions {
+  /** The number of good answers kept, and of others. */
   readonly max: number;
+  /** Whether an answer is good. Others are kept apart, so that a client that guesses tokens evicts no good answer. */
+  readonly isGood: (answer: T) => boolean;
+  /** Who a good answer belongs to; undefined: to the client that asked. Owners share the cache, and the turns of renewals. */
+  readonly ownerOf: (answer: T) => string | undefined;
   readonly ttlMs: number;
-  /** How long it is kept that a question could not be answered. */
+  /** How long a failed question is remembered, in milliseconds. */
   readonly failureTtlMs: number;
-  /** How long one question may take. */
+  /** How long one question may take, from its turn on. */
   readonly limitMs: number;
-  /** So many questions are open at once; those beyond are not asked. */
-  readonly openMax: number;
+  /** How many questions for one asker, but for renewals, may come to nothing: their answers are not good, or there is none. */
+  readonly vainRate: Rate;
   /** Told why a question could not be answered: an Error, or undefined where it was not asked. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -22,45 +27,100 @@ interface Known<T> {
   readonly answer: T | undefined;
 }
 
-/** Answers of somebody else that are good for a while. Who asks the same at the same time shares one question. */
-export class RecentAnswers<T extends object> {
-  readonly #options: RecentAnswersOptions;
-  readonly #known: LRUCache<string, Known<T>>;
-  readonly #open = new Map<string, Promise<T | undefined>>();
+interface Question<T> {
+  readonly key: string;
+  readonly asker: string;
+  /** The owner of the good answer that it renews. */
+  readonly renewedFor: string | undefined;
+  readonly ask: (signal: AbortSignal) => Promise<T>;
+}
 
-  constructor(options: RecentAnswersOptions) {
+/**
+ * Answers of somebody else that are good for a while. Who asks the same at the same time shares one question. New questions and
+ * renewals of good answers have a line each, in which askers and owners take turns.
+ */
+export class RecentAnswers<T extends object> {
+  readonly #options: RecentAnswersOptions<T>;
+  readonly #good: SharedCache<Known<T>>;
+  readonly #others: LRUCache<string, Known<T>>;
+  readonly #open = new Map<string, Promise<T | undefined>>();
+  readonly #news: QuestionLine;
+  readonly #renewals: QuestionLine;
+  readonly #vain: TokenBuckets;
+
+  constructor(options: RecentAnswersOptions<T>) {
     this.#options = options;
-    this.#known = new LRUCache({ max: options.max });
+    this.#vain = new TokenBuckets(options.vainRate, options.clock);
+    this.#good = new SharedCache(options.max);
+    this.#others = new LRUCache({ max: options.max });
+    this.#news = new QuestionLine(options);
+    this.#renewals = new QuestionLine(options);
   }
 
-  /** At once, where the answer is known; undefined when there is none to be had now. Never rejects. */
-  get(key: string, ask: (signal: AbortSignal) => Promise<T>): T | undefined | Promise<T | undefined> {
-    const { clock, openMax, onFailure } = this.#options;
-    const known = this.#known.get(key);
+  /**
+   * At once, where the answer is known; undefined when there is none to be had now. Never rejects. `asker`: the client, whose
+   * questions leave room for those of others.
+   */
+  get(key: string, asker: string, ask: (signal: AbortSignal) => Promise<T>): T | undefined | Promise<T | undefined> {
+    const { clock, onFailure } = this.#options;
+    const known = this.#good.get(key) ?? this.#others.get(key);
     if (known && clock.ticksMs() < known.untilMs) return known.answer;
     const open = this.#open.get(key);
     if (open) return open;
-    if (this.#open.size >= openMax) {
+    const question = { key, asker, renewedFor: this.#good.ownerOf(key), ask };
+    const answer = this.#inLine(question);
+    if (!answer) {
       onFailure(undefined);
       return undefined;
     }
-    const asked = this.#ask(key, ask);
-    this.#open.set(key, asked);
-    return asked;
+    this.#open.set(key, answer);
+    return answer;
   }
 
-  async #ask(key: string, ask: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
-    const { clock, ttlMs, failureTtlMs, limitMs, onFailure } = this.#options;
+  /** Undefined: there is no room in the line. */
+  #inLine(question: Question<T>): Promise<T | undefined> | undefined {
+    const { asker, renewedFor } = question;
+    const [line, by] = renewedFor === undefined ? [this.#news, asker] : [this.#renewals, renewedFor];
+    return line.hasRoom(by) ? this.#answer(question, line, by) : undefined;
+  }
+
+  async #answer(question: Question<T>, line: QuestionLine, by: string): Promise<T | undefined> {
+    const isNew = question.renewedFor === undefined;
+    // The permit is taken last: a question that is not asked costs none.
+    const asked = await line.run(by, async () =>
+      isNew && this.#vain.take(by, 0) === undefined ? undefined : this.#ask(question),
+    );
+    this.#open.delete(question.key);
+    if (!asked) this.#options.onFailure(undefined);
+    if (isNew && asked?.answer && this.#options.isGood(asked.answer)) this.#vain.giveBack(by);
+    return asked?.answer;
+  }
+
+  async #ask(question: Question<T>): Promise<{ readonly answer: T | undefined }> {
+    const { clock, limitMs, onFailure } = this.#options;
     const over = new AbortController();
     using _limit = clock.after(limitMs, () => over.abort(new Error(`no answer within ${limitMs} ms`)));
     let answer: T | undefined;
     try {
-      answer = await ask(over.signal);
+      answer = await question.ask(over.signal);
     } catch (error) {
       onFailure(error);
     }
-    this.#known.set(key, { answer, untilMs: clock.ticksMs() + (answer ? ttlMs : failureTtlMs) });
-    this.#open.delete(key);
-    return answer;
+    this.#keep(question, answer);
+    return { answer };
+  }
+
+  #keep({ key, asker, renewedFor }: Question<T>, answer: T | undefined): void {
+    const { clock, ttlMs, failureTtlMs, isGood, ownerOf } = this.#options;
+    const known = { answer, untilMs: clock.ticksMs() + (answer ? ttlMs : failureTtlMs) };
+    // A good answer that could not be renewed now is renewed first the next time.
+    const owner = answer ? (isGood(answer) ? (ownerOf(answer) ?? asker) : undefined) : renewedFor;
+    if (owner === undefined) {
+      this.#others.set(key, known);
+      this.#good.delete(key);
+    } else {
+      this.#good.set(key, owner, known);
+      this.#others.delete(key);
+    }
   }
 }

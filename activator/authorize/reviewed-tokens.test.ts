@@ -1,9 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { FakeClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
-import { answerJson, openScriptedApi, type Received, type ScriptedApi } from "../../test/support/scripted-api.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { answerJson, openScriptedApi, type Received, type ScriptedApi } from "../../test/support/fakes/scripted-api.ts";
 import { ActivatorError } from "../errors.ts";
 import type { Routed } from "../find/find.ts";
 import type { RequestHead } from "../request.ts";
@@ -12,6 +13,7 @@ import { type ReviewSettings, reviewedTokens } from "./reviewed-tokens.ts";
 const ada = { username: "ada", uid: "1", groups: ["team"], extra: { scope: ["all"] } };
 const routed: Routed = {
   ...{ namespace: "team-a", name: "box-a", port: 1, byHost: false, podIp: undefined, timeoutMs: undefined },
+  refusal: undefined,
 };
 
 /** An API server that knows one token and lets its owner reach one sandbox. */
@@ -55,9 +57,9 @@ function door(changed: Partial<ReviewSettings> = {}) {
     { ...settings, ...changed },
     { client: api.client, clock, log: silentLogger, registry },
   );
-  return async (token: string | undefined, name = "box-a"): Promise<string> => {
+  return async (token: string | undefined, name = "box-a", peer = ""): Promise<string> => {
     const headers = token === undefined ? [] : [["Authorization", `bearer  ${token}`] as const];
-    const head: RequestHead = { method: "GET", target: "/", host: "any", headers, peer: "", upgrade: false };
+    const head: RequestHead = { method: "GET", target: "/", host: "any", headers, peer, upgrade: false };
     const target = { ...routed, name };
     try {
       await authorizer.authenticate(head);
@@ -71,8 +73,8 @@ function door(changed: Partial<ReviewSettings> = {}) {
 
 const unavailable = "503 Authorization cannot be checked at the moment.";
 
-describe("a token of the cluster (router 13.4)", () => {
-  it("opens the sandboxes when the API server knows it, and nothing when not", async () => {
+describe("a token of the cluster", () => {
+  it("opens sandboxes if the API server authenticates it, and nothing otherwise", async () => {
     const knock = door();
     expect(await knock("good")).toBe("allowed");
     expect(await knock("forged")).toBe("401 unauthenticated");
@@ -82,7 +84,7 @@ describe("a token of the cluster (router 13.4)", () => {
     ]);
   });
 
-  it("is asked about once in its time, whether it is good or not, and by everybody who comes together at once", async () => {
+  it("is reviewed once per lifetime, good or bad, and once for concurrent requests", async () => {
     const knock = door();
     const crowd = await Promise.all(
       [...Array(20).fill("good"), ...Array(20).fill("forged")].map((each) => knock(each)),
@@ -97,20 +99,20 @@ describe("a token of the cluster (router 13.4)", () => {
     expect(api.received).toHaveLength(3);
   });
 
-  it("is forgotten when others come whose answers there is no room for", async () => {
+  it("is dropped from a full cache by later tokens", async () => {
     const knock = door({ cacheSize: 2 });
-    for (const token of ["good", "a", "b", "good"]) await knock(token);
+    for (const token of ["a", "b", "c", "a"]) await knock(token);
     expect(api.received).toHaveLength(4);
   });
 
-  it("may be missing, unless that is refused", async () => {
+  it("may be absent, unless a token is required", async () => {
     expect(await door()(undefined)).toBe("allowed");
     registry.clear();
     expect(await door({ tokenRequired: true })(undefined)).toBe("401 unauthenticated");
     expect(api.received).toEqual([]);
   });
 
-  it("has to be for one of the audiences, whom the server has to name itself", async () => {
+  it("must have one of the audiences, confirmed by the server", async () => {
     expect(await door({ audiences: ["sandboxes", "others"] })("good")).toBe("allowed");
     registry.clear();
     script = (_, response) => answerJson(response, 201, { status: { authenticated: true, user: ada } });
@@ -118,8 +120,133 @@ describe("a token of the cluster (router 13.4)", () => {
   });
 });
 
-describe("while the API server cannot say", () => {
-  it("everybody with a token is refused, and it is asked again after a third of the time", async () => {
+describe("guesses at tokens", () => {
+  it("evict no good token", async () => {
+    const knock = door({ cacheSize: 2 });
+    await knock("good");
+    for (let guess = 0; guess < 10; guess += 1) await knock(`guess-${guess}`);
+    expect(await knock("good")).toBe("allowed");
+    expect(api.received).toHaveLength(11);
+  });
+
+  it("of one address leave room for other addresses and for renewals", async () => {
+    const knock = door();
+    await knock("good");
+    await clock.advance(30_000);
+    script = (received, response) => {
+      if (JSON.stringify(received.body).includes("guess")) return; // no answer
+      answerReviews(received, response);
+    };
+    const guesses = Array.from({ length: 17 }, (_, at) => knock(`guess-${at}`, "box-a", "10.0.0.1"));
+    expect(await knock("good", "box-a", "10.0.0.1")).toBe("allowed");
+    expect(await knock("another", "box-a", "10.0.0.2")).toBe("401 unauthenticated");
+    await clock.advance(2_000);
+    expect(await guesses[16]).toBe(unavailable);
+    await clock.advance(1_000);
+    expect(new Set(await Promise.all(guesses))).toEqual(new Set([unavailable]));
+    expect(await knock("fresh", "box-a", "10.0.0.1")).toBe("401 unauthenticated");
+  });
+});
+
+describe("clients whose tokens are good", () => {
+  /** An API server to whom every token is the name of its user, and which allows everything. `held`: what it has not answered. */
+  const answerAll = (isHeld: () => boolean) => {
+    const held: (() => void)[] = [];
+    script = ({ body }, response) => {
+      const { spec } = body as { readonly spec: { readonly token?: string } };
+      const user = { username: spec.token };
+      const answer = () => answerJson(response, 201, { status: { authenticated: true, user, allowed: true } });
+      if (isHeld()) held.push(answer);
+      else answer();
+    };
+    return held;
+  };
+
+  it("all get in when more of them come, or come again, than may be asked about at once", async () => {
+    answerAll(() => false);
+    const knock = door({ cacheSize: 1_000 });
+    const crowd = () => Promise.all(Array.from({ length: 300 }, (_, at) => knock(`${at}`, "box-a", "10.0.0.1")));
+    expect(new Set(await crowd())).toEqual(new Set(["allowed"]));
+    await clock.advance(30_000);
+    expect(new Set(await crowd())).toEqual(new Set(["allowed"]));
+    expect(api.received).toHaveLength(600);
+  });
+
+  it.each([
+    ["user", "evil", "evil"],
+    ["namespace", "system:serviceaccount:evil:a", "system:serviceaccount:evil:b"],
+  ])("leave turns for the renewals of others: one %s has 16 open at most", async (_, one, another) => {
+    let isHeld = false;
+    const held = answerAll(() => isHeld);
+    const knock = door({ accessReviewed: true, cacheSize: 1_000 });
+    const visits = (count: number) =>
+      Array.from({ length: count }, (_, at) => knock(at % 2 ? one : another, `box-${at}`, "10.0.0.1"));
+    await Promise.all(visits(100));
+    await knock("victim");
+    await clock.advance(30_000);
+    await Promise.all([one, another, "victim"].map((token) => knock(token, "new"))); // the tokens are known again
+    isHeld = true;
+    const renewals = visits(100);
+    await eventually(() => held.length === 16);
+    isHeld = false;
+    expect(await knock("victim")).toBe("allowed");
+    expect(held).toHaveLength(16);
+    for (const answer of held) answer();
+    expect(new Set(await Promise.all(renewals))).toEqual(new Set(["allowed"]));
+  });
+
+  it("evict nobody else's answers, however many sandboxes one of them asks for", async () => {
+    answerAll(() => false);
+    const knock = door({ accessReviewed: true, cacheSize: 10 });
+    await knock("victim");
+    for (let at = 0; at < 30; at += 1) await knock("evil", `box-${at}`);
+    const before = api.received.length;
+    expect(await knock("victim")).toBe("allowed");
+    expect(api.received).toHaveLength(before);
+  });
+
+  it("have 512 places in the line; beyond that they are rejected at once", async () => {
+    answerAll(() => true);
+    const knock = door();
+    const crowd = Array.from({ length: 16 + 512 + 1 }, (_, at) => knock(`${at}`, "box-a", "10.0.0.1"));
+    expect(await crowd[16 + 512]).toBe(unavailable);
+    await clock.advance(3_000);
+    expect(new Set(await Promise.all(crowd))).toEqual(new Set([unavailable]));
+  });
+});
+
+describe("the reviews of guessed tokens", () => {
+  const guesses = async (knock: ReturnType<typeof door>, from: number, count: number) => {
+    const answers: string[] = [];
+    for (let at = from; at < from + count; at += 1) answers.push(await knock(`guess-${at}`, "box-a", "10.0.0.1"));
+    return answers.filter((answer) => answer === "401 unauthenticated").length;
+  };
+
+  it("are at most 200 at once and 50 a second for each address; known tokens and other addresses are free", async () => {
+    const knock = door();
+    expect(await knock("good", "box-a", "10.0.0.1")).toBe("allowed");
+    expect(await guesses(knock, 0, 210)).toBe(200);
+    expect(await knock("new", "box-a", "10.0.0.1")).toBe(unavailable);
+    expect(await knock("new", "box-a", "10.0.0.2")).toBe("401 unauthenticated");
+    await clock.advance(1_000);
+    expect(await guesses(knock, 300, 60)).toBe(50);
+    await clock.advance(29_000);
+    await guesses(knock, 400, 210);
+    expect(await knock("good", "box-a", "10.0.0.1")).toBe("allowed");
+    expect(await registry.metrics()).toMatch(/review="token",outcome="crowded"} 31$/m);
+  });
+
+  it("are not counted for good tokens", async () => {
+    const knock = door();
+    script = (_, response) => answerJson(response, 201, { status: { authenticated: true, user: ada } });
+    const answers = new Set<string>();
+    for (let at = 0; at < 300; at += 1) answers.add(await knock(`mine-${at}`, "box-a", "10.0.0.1"));
+    expect(answers).toEqual(new Set(["allowed"]));
+  });
+});
+
+describe("while token reviews fail", () => {
+  it("every token is rejected, and reviewed again after a third of the cache time", async () => {
     const knock = door();
     script = (_, response) => answerJson(response, 500, { message: "the secret of etcd" });
     expect(await knock("good")).toBe(unavailable);
@@ -131,7 +258,7 @@ describe("while the API server cannot say", () => {
     expect(await registry.metrics()).toContain('rouse_activator_reviews_total{review="token",outcome="failed"} 1');
   });
 
-  it("an answer of before is used no longer than its time", async () => {
+  it("an earlier answer is used until it expires", async () => {
     const knock = door();
     await knock("good");
     script = (_, response) => answerJson(response, 403, { message: "tokenreviews is forbidden" });
@@ -139,12 +266,13 @@ describe("while the API server cannot say", () => {
     expect(await knock("good")).toBe(unavailable);
   });
 
-  it("nobody waits longer than three seconds, and no more than 64 wait at once", async () => {
+  it("no more than 64 are asked about at once, for three seconds; the others wait in line for two", async () => {
     const knock = door();
     script = () => {};
-    const waiting = Array.from({ length: 65 }, (_, at) => knock(`guess-${at}`));
+    const waiting = Array.from({ length: 65 }, (_, at) => knock(`guess-${at}`, "box-a", `10.0.0.${at}`));
+    await clock.advance(2_000);
     expect(await waiting[64]).toBe(unavailable);
-    await clock.advance(3_000);
+    await clock.advance(1_000);
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([unavailable]));
     const metrics = await registry.metrics();
     expect(metrics).toContain('rouse_activator_reviews_total{review="token",outcome="failed"} 64');
@@ -152,8 +280,8 @@ describe("while the API server cannot say", () => {
   });
 });
 
-describe("with a review of access", () => {
-  it("its owner reaches the sandboxes that they may connect to", async () => {
+describe("with access reviews", () => {
+  it("a user reaches the sandboxes with permission to connect", async () => {
     const knock = door({ accessReviewed: true });
     expect(await knock("good", "box-a")).toBe("allowed");
     expect(await knock("good", "box-b")).toBe("403 forbidden");
@@ -169,14 +297,14 @@ describe("with a review of access", () => {
     });
   });
 
-  it("who brings no token is asked about as nobody in particular", async () => {
+  it("a request without a token is reviewed as the anonymous user", async () => {
     expect(await door({ accessReviewed: true })(undefined)).toBe("403 forbidden");
     expect(api.received[0]?.body).toMatchObject({
       spec: { user: "system:anonymous", groups: ["system:unauthenticated"] },
     });
   });
 
-  it("who cannot be asked about is refused", async () => {
+  it("a user whose review fails is rejected", async () => {
     const knock = door({ accessReviewed: true });
     script = (received, response) => {
       if (received.path.includes("tokenreviews")) answerReviews(received, response);

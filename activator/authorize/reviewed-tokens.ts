@@ -1,25 +1,26 @@
 import { createHash } from "node:crypto";
 import { Counter, type Registry } from "prom-client";
-import { subjectAccessReviewType, tokenReviewType, type UserInfo } from "../../api/reviews.ts";
-import { agentsGroup } from "../../api/sandbox.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
+import { subjectAccessReviewType, tokenReviewType, type UserInfo } from "../../api/kinds/reviews.ts";
+import { agentsGroup } from "../../api/kinds/sandbox.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 import { ActivatorError } from "../errors.ts";
 import type { Routed } from "../find/find.ts";
-import { OncePerMinute } from "../observe/once-per-minute.ts";
+import type { RequestHead } from "../request.ts";
 import { type Allowed, type Authorizer, bearerOf } from "./authorizer.ts";
 import { RecentAnswers } from "./recent-answers.ts";
 
 export interface ReviewSettings {
   readonly ttlMs: number;
-  /** So many tokens are remembered, and as many decisions about who may reach what. */
+  /** The number of good reviews kept; the same number of bad ones and of access decisions. */
   readonly cacheSize: number;
-  /** False: who brings no token is let in as nobody in particular. */
+  /** False: a request without a token is served as the anonymous user. */
   readonly tokenRequired: boolean;
-  /** For whom tokens have to be; empty: for the API server. */
+  /** The required audiences of tokens; empty: the API server's. */
   readonly audiences: readonly string[];
-  /** Whether the API server is also asked who may reach which sandbox; else every good token opens all of them. */
+  /** Whether the API server also decides which user may reach which sandbox. False: every good token opens all sandboxes. */
   readonly accessReviewed: boolean;
 }
 
@@ -30,87 +31,136 @@ export interface ReviewParts {
   readonly registry: Registry;
 }
 
-/** Who somebody is, under a key that says nothing of their token. */
+/** A user, under a key that reveals nothing of the token. */
 interface Known {
   readonly key: string;
-  /** Undefined: the token is good for nothing. */
+  /** Undefined: the token is invalid. */
   readonly user: UserInfo | undefined;
+  /** The name under which the user has a share; undefined for the anonymous user, who is everybody. */
+  readonly owner: string | undefined;
 }
 
 interface Decision {
   readonly allowed: boolean;
+  readonly owner: string | undefined;
 }
 
-/** As API servers name who brings no token. */
-const nobody: Known = { key: "", user: { username: "system:anonymous", groups: ["system:unauthenticated"] } };
+/** The API server's names for a user without a token. */
+const nobody: Known = {
+  key: "",
+  user: { username: "system:anonymous", groups: ["system:unauthenticated"] },
+  owner: undefined,
+};
 
 const limitMs = 3_000;
-/** Guesses at tokens must not become a flood of questions to the API server. */
+/** How long a review waits for its turn, in milliseconds. */
+const waitMs = 2_000;
+/** Limits on reviews, so that guessed tokens do not flood the API server. New reviews and renewals have as many each. */
 const openMax = 64;
+/** Of these for one client, so that it does not use up the reviews of others: an address, or a user once it is known. */
+const openPerAskerMax = 16;
+/** How many reviews wait for their turn: new ones, and renewals. One client has half of the places at most. */
+const waitingMax = 1_024;
+/** For one client: reviews per second without a good answer, and at once. */
+const vainPerSecond = 50;
+const vainBurst = 200;
 
-/** Tokens of the cluster, which its API server is asked about (spec router 13.4). What it cannot say is refused. */
+/**
+ * Reviews cluster tokens with the API server (`authentication.k8s.io`, `authorization.k8s.io`). A request is rejected while no
+ * review is available.
+ */
 export function reviewedTokens(settings: ReviewSettings, parts: ReviewParts): Authorizer {
-  const { client } = parts;
-  const told = reviewTeller(parts);
-  const limits = {
-    ...{ clock: parts.clock, max: settings.cacheSize, ttlMs: settings.ttlMs, limitMs, openMax },
-    failureTtlMs: Math.max(settings.ttlMs / 3, 1_000),
-  };
-  const users = new RecentAnswers<Known>({ ...limits, onFailure: (error) => told.failed("token", error) });
-  const decisions = new RecentAnswers<Decision>({ ...limits, onFailure: (error) => told.failed("access", error) });
-  const callers = new WeakMap<object, Known>();
+  return new ReviewedTokens(settings, parts);
+}
 
-  const askWho = async (token: string, key: string, signal: AbortSignal): Promise<Known> => {
-    const { audiences } = settings;
+class ReviewedTokens implements Authorizer {
+  readonly consumesAuthorization = true;
+  readonly #settings: ReviewSettings;
+  readonly #client: KubeClient;
+  readonly #reviews: ReturnType<typeof reviewTeller>;
+  readonly #users: RecentAnswers<Known>;
+  readonly #decisions: RecentAnswers<Decision>;
+  readonly #callers = new WeakMap<object, Known>();
+
+  constructor(settings: ReviewSettings, parts: ReviewParts) {
+    this.#settings = settings;
+    this.#client = parts.client;
+    this.#reviews = reviewTeller(parts);
+    const limits = {
+      ...{ clock: parts.clock, max: settings.cacheSize, ttlMs: settings.ttlMs, limitMs },
+      ...{ open: { max: openMax, maxOfGroup: openPerAskerMax }, waitingMax, waitMs },
+      vainRate: { perSecond: vainPerSecond, burst: vainBurst },
+      failureTtlMs: Math.max(settings.ttlMs / 3, 1_000),
+    };
+    const onFailure = (review: Review) => (error: unknown) => this.#reviews.failed(review, error);
+    const ownerOf = ({ owner }: Pick<Known, "owner">) => owner;
+    const isUser = ({ user }: Known) => user !== undefined;
+    this.#users = new RecentAnswers({ ...limits, isGood: isUser, ownerOf, onFailure: onFailure("token") });
+    this.#decisions = new RecentAnswers({
+      ...limits,
+      isGood: ({ allowed }: Decision) => allowed,
+      ownerOf,
+      onFailure: onFailure("access"),
+    });
+  }
+
+  authenticate(head: RequestHead): void | Promise<void> {
+    const token = bearerOf(head);
+    if (token === undefined) {
+      if (this.#settings.tokenRequired) throw new ActivatorError("Unauthenticated");
+      return this.#admit(head, nobody);
+    }
+    const key = createHash("sha256").update(token).digest("base64");
+    const known = this.#users.get(key, head.peer, (signal) => this.#reviewToken(token, key, signal));
+    return known instanceof Promise ? known.then((later) => this.#admit(head, later)) : this.#admit(head, known);
+  }
+
+  authorize(head: RequestHead, routed: Routed): Allowed | Promise<Allowed> {
+    if (!this.#settings.accessReviewed) return { routed };
+    const caller = this.#callers.get(head);
+    if (!caller) throw new ActivatorError("AuthorizationUnavailable");
+    const key = `${caller.key} ${routed.namespace}/${routed.name}`;
+    const asker = caller.owner ?? head.peer;
+    const decision = this.#decisions.get(key, asker, (signal) => this.#reviewAccess(caller, routed, signal));
+    return decision instanceof Promise ? decision.then((later) => judge(later, routed)) : judge(decision, routed);
+  }
+
+  #admit(head: RequestHead, known: Known | undefined): void {
+    if (!known) throw new ActivatorError("AuthorizationUnavailable");
+    if (!known.user) throw new ActivatorError("Unauthenticated");
+    this.#callers.set(head, known);
+  }
+
+  async #reviewToken(token: string, key: string, signal: AbortSignal): Promise<Known> {
+    const { audiences } = this.#settings;
     const spec = audiences.length > 0 ? { token, audiences } : { token };
-    const { status } = await client.create(tokenReviewType, { metadata: {}, spec }, {}, signal);
-    // A server that knows nothing of audiences says of every token that it is good.
+    const { status } = await this.#client.create(tokenReviewType, { metadata: {}, spec }, {}, signal);
+    // An API server without audience support authenticates every token.
     const isForUs = audiences.length === 0 || audiences.some((each) => status?.audiences?.includes(each));
     const user = status?.authenticated === true && isForUs ? (status.user ?? {}) : undefined;
-    told.answered("token", user !== undefined);
-    return { key, user };
-  };
+    this.#reviews.answered("token", user !== undefined);
+    return { key, user, owner: user && shareOf(user) };
+  }
 
-  const askWhether = async ({ user }: Known, { namespace, name }: Routed, signal: AbortSignal): Promise<Decision> => {
-    const { username = "", uid, groups, extra } = user ?? {};
+  async #reviewAccess(caller: Known, { namespace, name }: Routed, signal: AbortSignal): Promise<Decision> {
+    const { username = "", uid, groups, extra } = caller.user ?? {};
     const resourceAttributes = { group: agentsGroup, resource: "sandboxes", subresource: "connect", verb: "get" };
     const spec = {
       ...{ user: username, ...(uid !== undefined && { uid }), ...(groups && { groups }), ...(extra && { extra }) },
       resourceAttributes: { ...resourceAttributes, namespace, name },
     };
-    const { status } = await client.create(subjectAccessReviewType, { metadata: {}, spec }, {}, signal);
+    const { status } = await this.#client.create(subjectAccessReviewType, { metadata: {}, spec }, {}, signal);
     const allowed = status?.allowed === true;
-    told.answered("access", allowed);
-    return { allowed };
-  };
+    this.#reviews.answered("access", allowed);
+    return { allowed, owner: caller.owner };
+  }
+}
 
-  const admit = (head: object, known: Known | undefined) => {
-    if (!known) throw new ActivatorError("AuthorizationUnavailable");
-    if (!known.user) throw new ActivatorError("Unauthenticated");
-    callers.set(head, known);
-  };
-
-  return {
-    consumesAuthorization: true,
-    authenticate(head) {
-      const token = bearerOf(head);
-      if (token === undefined) {
-        if (settings.tokenRequired) throw new ActivatorError("Unauthenticated");
-        return admit(head, nobody);
-      }
-      const key = createHash("sha256").update(token).digest("base64");
-      const known = users.get(key, (signal) => askWho(token, key, signal));
-      return known instanceof Promise ? known.then((later) => admit(head, later)) : admit(head, known);
-    },
-    authorize(head, routed) {
-      if (!settings.accessReviewed) return { routed };
-      const caller = callers.get(head);
-      if (!caller) throw new ActivatorError("AuthorizationUnavailable");
-      const key = `${caller.key} ${routed.namespace}/${routed.name}`;
-      const decision = decisions.get(key, (signal) => askWhether(caller, routed, signal));
-      return decision instanceof Promise ? decision.then((later) => judge(later, routed)) : judge(decision, routed);
-    },
-  };
+/** Service accounts of a namespace share: whoever may create one there may create any number. */
+function shareOf({ username = "" }: UserInfo): string | undefined {
+  if (username === "") return undefined;
+  const [, namespace] = /^system:serviceaccount:([^:]+):/.exec(username) ?? [];
+  return namespace === undefined ? `user ${username}` : `namespace ${namespace}`;
 }
 
 function judge(decision: Decision | undefined, routed: Routed): Allowed {
@@ -121,11 +171,11 @@ function judge(decision: Decision | undefined, routed: Routed): Allowed {
 
 type Review = "token" | "access";
 
-/** Counts what the API server was asked, and writes once a minute why it could not be. */
+/** Counts reviews by result and logs once a minute why a review failed. */
 function reviewTeller({ registry, clock, log }: ReviewParts) {
   const reviews = new Counter({
     name: "rouse_activator_reviews_total",
-    help: "Questions to the API server about tokens and access, by what came of them; crowded: not asked, for too many were.",
+    help: "TokenReviews and SubjectAccessReviews, by outcome; crowded: not sent, because too many were in progress.",
     labelNames: ["review", "outcome"] as const,
     registers: [registry],
   });
@@ -139,10 +189,7 @@ function reviewTeller({ registry, clock, log }: ReviewParts) {
       const outcome = error === undefined ? "crowded" : "failed";
       reviews.inc({ review, outcome });
       if (!lines.asks(`${review} ${outcome}`)) return;
-      log.warn(
-        { err: error, review },
-        "the API server could not be asked who may reach a sandbox; requests are refused",
-      );
+      log.warn({ err: error, review }, "access review failed; rejecting requests");
     },
   };
 }

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { ActivatorError } from "../errors.ts";
 import { headerValue } from "../request.ts";
 import { type Authorizer, bearerOf } from "./authorizer.ts";
@@ -15,7 +15,7 @@ interface Scope {
   readonly exp: number;
 }
 
-/** Tokens that open one sandbox until a time (spec router 13.5). */
+/** Tokens that open one sandbox until a given time. */
 export function scopedTokens(key: string, clock: Clock): Authorizer {
   const scopes = new WeakMap<object, Scope>();
   return {
@@ -27,7 +27,7 @@ export function scopedTokens(key: string, clock: Clock): Authorizer {
       scopes.set(head, scope);
     },
     authorize(head, routed) {
-      // A holder of a token for one sandbox must not choose the address by another way.
+      // A token for one sandbox must not be used with another way to choose the address.
       const choosesAddress = ["x-sandbox-pod-ip", "x-sandbox-uid"].some((name) => headerValue(head.headers, name));
       const scope = scopes.get(head);
       if (choosesAddress || scope?.ns !== routed.namespace || scope.name !== routed.name) {
@@ -38,10 +38,10 @@ export function scopedTokens(key: string, clock: Clock): Authorizer {
   };
 }
 
-/** What a token opens; undefined when it is forged, malformed or expired. */
+/** The claims of a token; undefined if it is forged, malformed or expired. */
 export function verifyScopedToken(token: string, key: string, now: Date): Scope | undefined {
-  const [version, payload, signature, ...more] = token.split(".");
-  if (version !== "v1" || payload === undefined || signature === undefined || more.length > 0) return undefined;
+  const [version, payload, signature, more] = token.split(".", 4);
+  if (version !== "v1" || payload === undefined || signature === undefined || more !== undefined) return undefined;
   const expected = createHmac("sha256", key)
     .update(context + payload)
     .digest();

@@ -1,4 +1,4 @@
-import type { CertificateFiles } from "../../lib/certificate-files.ts";
+import type { CertificateFiles } from "../../lib/certificates/certificate-files.ts";
 
 interface Values {
   readonly "drain-tls-cert-file": string;
@@ -7,9 +7,9 @@ interface Values {
 }
 
 /**
- * The files of the drain port; undefined: none, so that it must be on a loopback address.
+ * The files of the drain listener; undefined: plain HTTP, on a loopback address alone.
  *
- * @throws Error when some are given and others are not, or there are none for an address that others reach.
+ * @throws Error if some files are missing, or all of them on an address that is not loopback.
  */
 export function drainTlsFiles(values: Values, host: string | undefined): CertificateFiles | undefined {
   const files = {

@@ -1,28 +1,28 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { DrainCall } from "./drain-server.ts";
 
-/** What the controller asked, and what that did here. */
+/** Counts the controller's requests and their effects. */
 export function createDrainMetrics(registry: Registry, sizes: { readonly sandboxes: () => number }) {
   const registers = [registry];
   const calls = new Counter({
     name: "rouse_activator_drain_calls_total",
-    help: "Questions of the controller, by which it was and how it was answered.",
+    help: "Drain calls by the controller, by call and outcome.",
     labelNames: ["call", "code"] as const,
     registers,
   });
-  const forsworn = new Counter({
-    name: "rouse_activator_pods_forsworn_total",
-    help: "Pods that nothing was sent to any more, for they were doomed.",
+  const fenced = new Counter({
+    name: "rouse_activator_pods_fenced_total",
+    help: "Pods that were fenced: nothing is sent to them any more, because the controller is about to delete them.",
     registers,
   });
   const closed = new Counter({
     name: "rouse_activator_connections_closed_for_sleep_total",
-    help: "Open connections that were closed because their sandbox went to sleep.",
+    help: "Open connections that were closed because their sandbox was suspended.",
     registers,
   });
   new Gauge({
     name: "rouse_activator_sandboxes_with_activity",
-    help: "Sandboxes whose use is known here.",
+    help: "Current number of sandboxes whose activity this replica records.",
     registers,
     collect() {
       this.set(sizes.sandboxes());
@@ -30,9 +30,7 @@ export function createDrainMetrics(registry: Registry, sizes: { readonly sandbox
   });
   return {
     called: (call: DrainCall, code: number) => calls.inc({ call, code }),
-    forswore(connections: number): void {
-      forsworn.inc();
-      closed.inc(connections);
-    },
+    fenced: () => fenced.inc(),
+    closedForSleep: () => closed.inc(),
   };
 }

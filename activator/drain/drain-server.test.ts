@@ -3,36 +3,38 @@ import { Agent, request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { drainPaths, type ListeningPort, listeningPortsLimit } from "../../api/drain-protocol.ts";
-import { startCertificateFiles } from "../../lib/certificate-files.ts";
-import { CurrentCertificate, type ServerCertificate } from "../../lib/certificate-source.ts";
-import { makeAuthority, makeClientCertificate, makeServerCertificate } from "../../lib/certificates.ts";
-import { FakeClock, systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { drainPaths, type ListeningPort, listeningPortsLimit } from "../../api/protocols/drain-protocol.ts";
+import { startCertificateFiles } from "../../lib/certificates/certificate-files.ts";
+import { CurrentCertificate, type ServerCertificate } from "../../lib/certificates/certificate-source.ts";
+import { makeAuthority, makeClientCertificate, makeServerCertificate } from "../../lib/certificates/certificates.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { Activity } from "../activity/activity.ts";
-import { BondBook } from "../activity/bond-book.ts";
-import { DrainDesk } from "./drain-desk.ts";
+import { PodFences } from "../activity/pod-fences.ts";
+import { DrainHandlers } from "./drain-handlers.ts";
 import { type DrainServerOptions, startDrainServer } from "./drain-server.ts";
 
 const sandbox = { namespace: "lab", name: "nova", uid: "u1" };
 
 async function openServer(changed: Partial<DrainServerOptions> = {}) {
   const calls: string[] = [];
-  const bonds = new BondBook(() => {});
+  const fences = new PodFences({ onFenced: () => {}, hasPod: () => false });
   const listening = async ({ ports }: { readonly ports: readonly ListeningPort[] }) => ({ ports: ports.slice(0, 1) });
-  const desk = new DrainDesk({ activity: new Activity(systemClock), bonds, seenGeneration: () => 0, listening });
+  const busy = async () => ({ asked: true, status: 503 }) as const;
+  const replicaState = { activity: new Activity(systemClock), fences, closeOpen: () => {} };
+  const desk = new DrainHandlers({ ...replicaState, seenGeneration: () => 0, listening, busy });
   const server = await startDrainServer({
     address: { host: "127.0.0.1", port: 0 },
     certificates: undefined,
     onCall: (call, status) => calls.push(`${call} ${status}`),
     ...{ desk, ...changed },
   });
-  return { ...server, port: server.port, bonds, calls };
+  return { ...server, port: server.port, fences, calls };
 }
 
 describe("the drain port", () => {
-  it("answers the questions of the protocol", async () => {
+  it("answers every request of the protocol", async () => {
     await using server = await openServer();
     const ask = async (path: string, body: object) => {
       const init = { method: "POST", body: JSON.stringify(body) };
@@ -46,8 +48,10 @@ describe("the drain port", () => {
       activatorPort: 10_000 + at,
     }));
     expect(await ask(drainPaths.listening, { ports })).toEqual({ ports: ports.slice(0, 1) });
-    expect(server.bonds.of("u1")).toMatchObject({ toldGeneration: 2 });
-    expect(server.calls).toEqual(["observed 200", "promise 200", "activity 200", "listening 200"]);
+    const about = { sandbox, podUid: "p1", generation: 2 };
+    expect(await ask(drainPaths.busy, about)).toEqual({ asked: true, status: 503 });
+    expect(server.fences.of("u1")).toMatchObject({ toldGeneration: 2 });
+    expect(server.calls).toEqual(["observed 200", "promise 200", "activity 200", "listening 200", "busy 200"]);
   });
 
   it.each([
@@ -102,7 +106,7 @@ function askOver(port: number, ca: string, { certificate, key }: Caller): Promis
 }
 
 describe("the drain port with certificates", () => {
-  it("answers the controller, and nobody else", async () => {
+  it("answers the controller alone", async () => {
     const { authority, own, caller, tls } = await certificates();
     await using server = await openServer({ certificates: new CurrentCertificate(tls) });
     const stranger = await certificates();
@@ -115,7 +119,7 @@ describe("the drain port with certificates", () => {
     expect(server.calls).toEqual(["activity 200"]);
   });
 
-  it("shows renewed certificates within a minute, and keeps the former ones when those cannot be read", async () => {
+  it("loads renewed certificates within a minute, and keeps the old ones if that fails", async () => {
     const former = await certificates();
     const next = await certificates();
     await using directory = await mkdtempDisposable(join(tmpdir(), "drain-certs-"));

@@ -4,21 +4,25 @@ import {
   drainPaths,
   listeningPortsLimit,
   parseActivityRequest,
+  parseBusyRequest,
   parseListeningPorts,
   parseObservedRequest,
   parsePromiseRequest,
-} from "../../api/drain-protocol.ts";
-import type { BindAddress } from "../../lib/bind-address.ts";
-import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificate-source.ts";
-import { listen } from "../../lib/listen.ts";
-import type { DrainDesk } from "./drain-desk.ts";
+} from "../../api/protocols/drain-protocol.ts";
+import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificates/certificate-source.ts";
+import { guarded } from "../../lib/guard/guard.ts";
+import type { BindAddress } from "../../lib/net/bind-address.ts";
+import { type LimitedConnections, limitConnections, strangerLimits } from "../../lib/net/connection-limit.ts";
+import { listen } from "../../lib/net/listen.ts";
+import { workloadsAskedMax } from "./busy-prober.ts";
+import type { DrainHandlers } from "./drain-handlers.ts";
 
 export interface DrainServerOptions {
   readonly address: BindAddress;
-  /** Who we are to the controller, and the authority of those who may call; absent: plain HTTP, where everything is one machine. */
+  /** Server certificate and client CA (mTLS). Absent: plain HTTP, loopback only. */
   readonly certificates: ShownCertificates | undefined;
-  readonly desk: DrainDesk;
-  /** Told of every call that was answered. */
+  readonly desk: DrainHandlers;
+  /** Called after each answered request. */
   readonly onCall: (call: DrainCall, status: number) => void;
 }
 
@@ -28,48 +32,61 @@ export interface DrainServer extends AsyncDisposable {
 
 export type DrainCall = keyof typeof drainPaths | "other";
 
-/** The longest body of a question: names, UIDs and numbers. */
+/** The maximum body of a request, in bytes: names, UIDs and numbers. */
 const bodyBytesMax = 16_384;
-/** Of one that lists ports: each is two short names, a UID and a number. */
+/** The maximum body of a request that lists ports: two short names, a UID and a number for each. */
 const listeningBytesMax = listeningPortsLimit * 128;
 const requestTimeoutMs = 10_000;
-/** Longer than between two reads of the activity, so that no question meets a connection that is being closed. */
+/**
+ * The maximum number of connections. A controller sends a few requests at a time to each activator, and as many busy probes as
+ * an activator runs, each of which takes seconds. While a controller is replaced there are two.
+ */
+const connectionsMax = {
+  max: 256 + 2 * workloadsAskedMax,
+  perPeerMax: 128 + workloadsAskedMax,
+  answerTakenWithinMs: 10_000,
+};
+/** Longer than the interval between two reads of the activity, so that no request arrives on a connection that is being closed. */
 const keepAliveMs = 75_000;
 
 /**
- * Listens for the controller until it is disposed of.
+ * Listens for the controller until disposed of.
  *
- * @throws Error when the port cannot be had.
+ * @throws Error if it cannot listen on the port.
  */
 export async function startDrainServer(options: DrainServerOptions): Promise<DrainServer> {
   const { address, certificates } = options;
   const timeouts = {
+    ...strangerLimits,
     requestTimeout: requestTimeoutMs,
-    headersTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
   };
-  const answer = (request: IncomingMessage, response: ServerResponse) => void serve(request, response, options);
+  const answer = guarded(
+    "drain",
+    (request: IncomingMessage, response: ServerResponse) => serve(request, response, options),
+    (_request, response) => response.destroy(),
+  );
   const server = certificates
     ? createTlsServer({ ...timeouts, ...mutualTls, ...secretsOf(certificates) }, answer)
     : createPlainServer(timeouts, answer);
+  const connections = limitConnections(server, connectionsMax);
   const { port } = await listen(server, address);
-  server.on("error", () => {}); // one connection that could not be accepted; the next may be
   const following =
     certificates && "setSecureContext" in server ? keepShowing(server, certificates, mutualTls) : undefined;
   return {
     port,
     async [Symbol.asyncDispose]() {
       following?.[Symbol.dispose]();
-      await close(server);
+      await close(server, connections);
     },
   };
 }
 
 const mutualTls = { minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: true } as const;
 
-async function close(server: Server): Promise<void> {
+async function close(server: Server, connections: LimitedConnections): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeAllConnections();
+  connections.closeAll();
   await closed;
 }
 
@@ -90,11 +107,11 @@ interface Answer {
 const refusal = (status: number, detail: string): Answer => ({ status, body: { detail } });
 
 function callOf(url: string | undefined): DrainCall {
-  const known: readonly (keyof typeof drainPaths)[] = ["observed", "promise", "activity", "listening"];
+  const known: readonly (keyof typeof drainPaths)[] = ["observed", "promise", "activity", "listening", "busy"];
   return known.find((call) => drainPaths[call] === url) ?? "other";
 }
 
-async function answerTo(request: IncomingMessage, call: DrainCall, desk: DrainDesk): Promise<Answer> {
+async function answerTo(request: IncomingMessage, call: DrainCall, desk: DrainHandlers): Promise<Answer> {
   if (call === "other") return refusal(404, "there is nothing here");
   if (request.method !== "POST") return refusal(405, "questions are POSTs");
   const value = await readJson(request, call === "listening" ? listeningBytesMax : bodyBytesMax);
@@ -102,7 +119,7 @@ async function answerTo(request: IncomingMessage, call: DrainCall, desk: DrainDe
   return body ? { status: 200, body } : refusal(400, "this is no question of the drain protocol");
 }
 
-function ask(desk: DrainDesk, call: keyof typeof drainPaths, value: unknown): object | Promise<object> | undefined {
+function ask(desk: DrainHandlers, call: keyof typeof drainPaths, value: unknown): object | Promise<object> | undefined {
   switch (call) {
     case "observed": {
       const question = parseObservedRequest(value);
@@ -120,10 +137,14 @@ function ask(desk: DrainDesk, call: keyof typeof drainPaths, value: unknown): ob
       const question = parseListeningPorts(value);
       return question && desk.listening(question);
     }
+    case "busy": {
+      const question = parseBusyRequest(value);
+      return question && desk.busy(question);
+    }
   }
 }
 
-/** Undefined for what is too long, breaks off, or is no JSON. */
+/** Undefined if the body is too long, incomplete, or no JSON. */
 async function readJson(request: IncomingMessage, bytesMax: number): Promise<unknown> {
   const pieces: Buffer[] = [];
   let length = 0;

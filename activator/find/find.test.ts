@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { aSandbox } from "../../test/support/activator-world.ts";
+import { aSandbox } from "../../test/support/labs/activator-world.ts";
 import { ActivatorError } from "../errors.ts";
 import type { HeaderPair, RequestHead } from "../request.ts";
 import { find, hostNamesSandbox, type Lookup } from "./find.ts";
@@ -8,7 +8,10 @@ const options = { domain: "sandbox.localhost", clusterDomain: "cluster.local", a
 const container = {
   name: "main",
   image: "program",
-  ports: [{ containerPort: 53, protocol: "UDP" }, { containerPort: 3000 }],
+  ports: [
+    { containerPort: 53, protocol: "UDP" },
+    { containerPort: 3000, protocol: "" },
+  ],
 };
 const taken = aSandbox("warm-1", {
   podTemplate: { spec: { containers: [{ name: "main", ports: [{ containerPort: 5000 }] }] } },
@@ -26,13 +29,48 @@ function head(host: string, headers: Record<string, string> | readonly HeaderPai
 
 function found(host: string, headers: Record<string, string> | readonly HeaderPair[] = {}) {
   try {
-    const { namespace, name, port, byHost } = find(head(host, headers), options, known);
+    const { namespace, name, port, byHost, refusal } = find(head(host, headers), options, known);
+    if (refusal) throw refusal;
     return `${namespace}/${name}:${port ?? ""}${byHost ? " by host" : ""}`;
   } catch (error) {
     if (!(error instanceof ActivatorError)) throw error;
     return `${error.status} ${error.code}`;
   }
 }
+
+describe("with a list of hosts on which headers may name a sandbox", () => {
+  const listed = { ...options, headerHosts: ["localhost", "127.0.0.1", "[::1]", "box.example"] };
+  const answer = (host: string) => {
+    try {
+      const { name, refusal } = find(
+        head(host, { "x-sandbox-id": "nova", "x-sandbox-namespace": "lab" }),
+        listed,
+        known,
+      );
+      return refusal?.code ?? name;
+    } catch (error) {
+      return error instanceof ActivatorError ? error.code : error;
+    }
+  };
+
+  it.each([
+    "localhost:8080",
+    "LocalHost",
+    "127.0.0.1:9000",
+    "[::1]:8080",
+    "box.example.",
+    "nova.lab.sandbox.localhost",
+  ])("%s reaches it", (host) => {
+    expect(answer(host)).toBe("nova");
+  });
+
+  it.each(["evil.example:8080", "localhost.evil.example", "127.0.0.2", "[::2]", "", "web.lab.svc", "8.8.8.8"])(
+    "%s is refused",
+    (host) => {
+      expect(answer(host)).toBe("ForeignHost");
+    },
+  );
+});
 
 describe("a host", () => {
   it.each([
@@ -62,7 +100,7 @@ describe("a host", () => {
     expect(found(host)).toBe(meaning);
   });
 
-  it("of another Service in the cluster leaves the word to the headers", () => {
+  it("of another Service in the cluster defers to the headers", () => {
     const host = "sandbox-router-svc.agent-sandbox-system.svc.cluster.local:8080";
     expect(found(host, { "X-Sandbox-ID": "nova", "X-Sandbox-Namespace": "lab" })).toBe("lab/nova:8888");
   });
@@ -84,7 +122,7 @@ describe("a host", () => {
     expect(found("task.lab.sandbox.localhost", headers)).toBe(meaning);
   });
 
-  it("of a claim is none inside the cluster, where names are Services'", () => {
+  it("of a claim has no in-cluster form, where names are those of Services", () => {
     expect(found("task.lab.svc")).toBe("400 MissingSandboxId");
     expect(found("task.lab.svc", { "X-Sandbox-ID": "nova", "X-Sandbox-Namespace": "lab" })).toBe("lab/nova:8888");
   });
@@ -96,7 +134,7 @@ describe("a host", () => {
   });
 });
 
-describe("routing headers (router 3 to 5)", () => {
+describe("routing headers", () => {
   const id = { "X-Sandbox-ID": "nova" };
   it.each<[Record<string, string>, string]>([
     [id, "default/nova:8888"],
@@ -123,7 +161,7 @@ describe("routing headers (router 3 to 5)", () => {
     expect(found("any.example", headers)).toBe(meaning);
   });
 
-  it("that say two things are refused, and that say one thing twice are not", () => {
+  it("with two values are rejected, and with one value twice are not", () => {
     const twice = (second: string): readonly HeaderPair[] => [
       ["X-Sandbox-ID", "nova"],
       ["x-sandbox-id", second],

@@ -1,60 +1,66 @@
-import type { Sandbox } from "../../api/sandbox.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { defaultPort, fallbackPort } from "../../api/rules/declared-ports.ts";
 import { ActivatorError } from "../errors.ts";
 import type { RequestHead } from "../request.ts";
 import { type Domains, readHost } from "./host-name.ts";
 import { type RoutingHeaders, readRoutingHeaders, readTimeoutMs } from "./routing-headers.ts";
 
-/** Which sandbox a request is for, and how it said so. */
+/** The sandbox of a request, and how the request named it. */
 export interface Routed {
   readonly namespace: string;
-  /** A checked label, so that it may be shown. */
+  /** A checked label, so it may be shown to clients. */
   readonly name: string;
-  /** Undefined: the sandbox's first declared port; it was not known when the request was read. */
+  /** Undefined: the sandbox's first declared port, which was not known when the request was read. */
   readonly port: number | undefined;
-  /** The name was the host's. Such requests keep what belongs to that origin: Host, Origin, Authorization. */
+  /** The host named the sandbox. Such a request keeps the headers of that origin: Host, Origin, Authorization. */
   readonly byHost: boolean;
   readonly podIp: string | undefined;
-  /** How long the client listens, in milliseconds from the request's head. */
+  /** How long the client waits, in milliseconds from the request's head. */
   readonly timeoutMs: number | undefined;
+  /** The error of this request, if it reveals which sandboxes exist. Only clients that may reach the named sandbox get it. */
+  readonly refusal: ActivatorError | undefined;
 }
 
 export interface FindOptions extends Domains {
   readonly allowLoopbackPodIp: boolean;
 }
 
-/** Where names are looked up. */
+/** Finds sandboxes by name. */
 export interface Lookup {
   /** The sandbox of this name. */
   sandbox(namespace: string, name: string): Sandbox | undefined;
-  /** The sandbox that the claim of this name has. */
+  /** The sandbox that is bound to the claim of this name. */
   claimed(namespace: string, name: string): Sandbox | undefined;
 }
 
 const defaultNamespace = "default";
-/** Port of a sandbox that declares none, and of requests that name a sandbox by headers alone. */
-export const defaultPort = 8888;
 
 /**
- * Finds out which sandbox a request names; whether there is one is seen later, after authorization.
+ * Reads which sandbox a request names. Whether it exists is checked after authorization.
  *
- * @throws ActivatorError for a host that names nothing, malformed headers, or headers against the host.
+ * @throws ActivatorError for errors that do not depend on the sandboxes: a host that names none, or malformed headers.
  */
 export function find(head: RequestHead, options: FindOptions, lookup: Lookup): Routed {
   const meaning = namedSandbox(head, options, lookup);
   const headers = readRoutingHeaders(head.headers, options.allowLoopbackPodIp);
   const timeoutMs = readTimeoutMs(head.headers);
-  if (meaning === undefined) {
+  if (meaning === undefined || (meaning.otherService === "byHeaders" && headers.id !== undefined)) {
     if (headers.id === undefined) throw new ActivatorError("MissingSandboxId");
-    const { id: name, namespace = defaultNamespace, port = defaultPort, podIp } = headers;
-    return { name, namespace, port, byHost: false, podIp, timeoutMs };
+    const { id: name, namespace = defaultNamespace, port = fallbackPort, podIp } = headers;
+    return { name, namespace, port, byHost: false, podIp, timeoutMs, refusal: undefined };
   }
   const { name, namespace, port } = meaning;
-  // A page of one sandbox may set any header on requests to its own origin; it must not reach another by that.
-  if (!agrees(headers, meaning)) throw new ActivatorError("ConflictingHeaders");
-  return { name, namespace, port, byHost: true, podIp: headers.podIp, timeoutMs };
+  return { name, namespace, port, byHost: true, podIp: headers.podIp, timeoutMs, refusal: refusalOf(meaning, headers) };
 }
 
-/** Whether the host of a request names a sandbox, so that every path on it, `/healthz` too, is the sandbox's. */
+function refusalOf(meaning: NamedByHost, headers: RoutingHeaders): ActivatorError | undefined {
+  if (meaning.otherService === "byHeaders") return new ActivatorError("MissingSandboxId");
+  if (meaning.otherService === "foreign") return new ActivatorError("ForeignHost");
+  // A page of one sandbox may set any header on requests to its own origin; that must not lead to another sandbox.
+  return agrees(headers, meaning) ? undefined : new ActivatorError("ConflictingHeaders");
+}
+
+/** Whether the host of a request names a sandbox: then every path, even `/healthz`, belongs to the sandbox. */
 export function hostNamesSandbox(head: RequestHead, options: Domains, lookup: Lookup): boolean {
   const meaning = readHost(head.host, options);
   if (meaning.is === "service") return lookup.sandbox(meaning.namespace, meaning.name) !== undefined;
@@ -62,11 +68,13 @@ export function hostNamesSandbox(head: RequestHead, options: Domains, lookup: Lo
 }
 
 interface NamedByHost {
-  /** As the host spells it: the name of the sandbox, or of a claim that has it. */
+  /** The name in the host: that of the sandbox, or of the claim it is bound to. */
   readonly label: string;
   readonly name: string;
   readonly namespace: string;
   readonly port: number | undefined;
+  /** The error for a Service that belongs to no sandbox; undefined for a sandbox's Service. */
+  readonly otherService?: "byHeaders" | "foreign" | undefined;
 }
 
 function namedSandbox(head: RequestHead, options: FindOptions, lookup: Lookup): NamedByHost | undefined {
@@ -76,17 +84,20 @@ function namedSandbox(head: RequestHead, options: FindOptions, lookup: Lookup): 
       throw new ActivatorError("MalformedRequest", { because: "the Host header is no host name" });
     case "unknown":
       throw new ActivatorError("UnknownHost");
+    case "foreign":
+      throw new ActivatorError("ForeignHost");
     case "other":
       return undefined;
     case "sandbox": {
-      // A sandbox's own name wins: nobody takes another's host by a claim of its name.
+      // A sandbox's own name wins, so that a claim of the same name does not take over its host.
       const { namespace, name } = meaning;
       return named(meaning, lookup.sandbox(namespace, name) ?? lookup.claimed(namespace, name));
     }
     case "service": {
-      // Clients in the cluster reach the activator itself by a Service name, and say by headers whom they mean.
+      // Clients in the cluster reach the activator by its Service name, and name the sandbox in headers.
       const sandbox = lookup.sandbox(meaning.namespace, meaning.name);
-      return sandbox && named({ ...meaning, port: undefined }, sandbox);
+      const service = named({ ...meaning, port: undefined }, sandbox);
+      return sandbox ? service : { ...service, otherService: options.headerHosts ? "foreign" : "byHeaders" };
     }
   }
 }
@@ -99,16 +110,8 @@ function named(
     label: name,
     name: sandbox?.metadata.name ?? name,
     namespace,
-    port: port ?? (sandbox && firstPortOf(sandbox)),
+    port: port ?? (sandbox && defaultPort(sandbox.spec.podTemplate.spec)),
   };
-}
-
-/** The port that is meant where none is named. */
-export function firstPortOf(sandbox: Sandbox): number {
-  for (const { ports = [] } of sandbox.spec.podTemplate.spec.containers) {
-    for (const { protocol = "TCP", containerPort } of ports) if (protocol === "TCP") return containerPort;
-  }
-  return defaultPort;
 }
 
 function agrees(headers: RoutingHeaders, named: NamedByHost): boolean {

@@ -1,38 +1,42 @@
 import { LRUCache } from "lru-cache";
 
-/** What a host name says about a sandbox. */
+/** The meaning of a host name. */
 export type HostMeaning =
-  /** A name under the domain: it names this sandbox and nothing else. */
+  /** A name under the domain: it names this sandbox. */
   | { readonly is: "sandbox"; readonly name: string; readonly namespace: string; readonly port: number | undefined }
-  /** An in-cluster Service name: a sandbox's if there is one, else some other Service's, such as our own. */
+  /** An in-cluster Service name: of a sandbox, or of another Service, such as the activator's. */
   | { readonly is: "service"; readonly name: string; readonly namespace: string }
-  /** Under the domain, but of no form that names a sandbox. */
+  /** A name under the domain in neither of the two forms. */
   | { readonly is: "unknown" }
-  /** Any other host; headers may say which sandbox is meant. */
+  /** Any other host; headers may name the sandbox. */
   | { readonly is: "other" }
+  /** A host on which headers may name no sandbox. */
+  | { readonly is: "foreign" }
   | { readonly is: "malformed" };
 
 export interface Domains {
-  /** Sandboxes are `name.namespace.DOMAIN` and `port--name--namespace.DOMAIN`; empty switches both forms off. */
+  /** Sandboxes are `name.namespace.DOMAIN` and `port--name--namespace.DOMAIN`; empty: both forms are disabled. */
   readonly domain: string;
-  /** Of the cluster's DNS, such as `cluster.local`. */
+  /** The domain of the cluster's DNS, such as `cluster.local`. */
   readonly clusterDomain: string;
+  /** The only other hosts on which headers may name a sandbox, in lower case without a port; absent: all. */
+  readonly headerHosts?: readonly string[] | undefined;
 }
 
 /** RFC 1123 label. */
 export const isLabel = (text: string): boolean => text.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(text);
 
-/** A TCP port in decimal; a plus sign is allowed for the SDKs' sake. Undefined when it is none. */
+/** A TCP port in decimal; SDKs may write a plus sign. Undefined if malformed. */
 export function parsePort(text: string): number | undefined {
   const port = /^\+?[0-9]{1,5}$/.test(text) ? Number(text) : 0;
   return port >= 1 && port <= 65_535 ? port : undefined;
 }
 
-/** What the hosts of late meant, for each set of domains: most requests name a host that was named before. */
+/** Parsed hosts, for each set of domains: most requests repeat a recent host. */
 const meanings = new WeakMap<Domains, LRUCache<string, HostMeaning>>();
 const rememberedMax = 4_096;
 
-/** Reads the value of a Host header. Its port is ours, not the sandbox's. */
+/** Parses the value of a Host header. Its port is the listener's, not the sandbox's. */
 export function readHost(host: string, domains: Domains): HostMeaning {
   let known = meanings.get(domains);
   if (!known) {
@@ -47,7 +51,15 @@ export function readHost(host: string, domains: Domains): HostMeaning {
   return meaning;
 }
 
-function interpret(host: string, { domain, clusterDomain }: Domains): HostMeaning {
+function interpret(host: string, domains: Domains): HostMeaning {
+  const meaning = interpretName(host, domains);
+  const { headerHosts } = domains;
+  if (meaning.is !== "other" || !headerHosts) return meaning;
+  const name = host.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
+  return headerHosts.includes(name) ? meaning : { is: "foreign" };
+}
+
+function interpretName(host: string, { domain, clusterDomain }: Domains): HostMeaning {
   if (host === "" || /^\[[0-9a-f:.]+\](:\d*)?$/i.test(host)) return { is: "other" };
   const match = /^([a-z0-9._-]+)(:\d*)?$/i.exec(host);
   if (!match) return { is: "malformed" };
@@ -71,8 +83,8 @@ function readDomainName(labels: readonly string[]): HostMeaning {
   return { is: "sandbox", name: first, namespace: second, port: undefined };
 }
 
-// One label, for wildcard certificates that cover one. A name with `--` in it has no such form: two readings of one
-// name would let one sandbox pose as another.
+// One label, for wildcard certificates that cover one. Names with `--` have no such form: with two readings one sandbox could
+// pose as another.
 function readSingleLabel(label: string): HostMeaning {
   const [portText = "", name = "", namespace = "", ...more] = label.split("--");
   const port = parsePort(portText);

@@ -19,9 +19,8 @@ loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
 /**
- * One spelling for each address: IPv6 compressed in lower case, and an IPv4 address that is wrapped in IPv6 (mapped,
- * compatible, NAT64, 6to4) unwrapped, for its class is what counts. Undefined for anything but a plain literal;
- * zones are refused.
+ * The canonical spelling of an address: IPv6 compressed in lower case, and an IPv4 address in IPv6 (mapped, compatible, NAT64,
+ * 6to4) unwrapped, because its class decides. Undefined for all but plain literals; zones are rejected.
  */
 export function canonicalIp(text: string): string | undefined {
   if (text.includes("%")) return undefined;
@@ -34,10 +33,10 @@ export function canonicalIp(text: string): string | undefined {
 
 type AddressClass = "pod" | "loopback" | "nobody";
 
-/** Of addresses that were asked about lately: every request asks, and few addresses are in use at once. */
+/** Recently checked addresses: every request checks one, and few are in use at once. */
 const classes = new LRUCache<string, AddressClass>({ max: 4_096 });
 
-/** Whether an address in canonical form may be a Pod's: unicast, and loopback only where that is asked for. */
+/** Whether an address in canonical form may be a Pod's: unicast; loopback only if allowed. */
 export function isDiallable(ip: string, allowLoopback: boolean): boolean {
   let known = classes.get(ip);
   if (known === undefined) {
@@ -54,7 +53,7 @@ function classOf(ip: string): AddressClass {
 }
 
 function groupsOf(ipv6: string): readonly number[] {
-  const host = new URL(`http://[${ipv6}]`).hostname.slice(1, -1); // turns a dotted tail into groups as well
+  const host = new URL(`http://[${ipv6}]`).hostname.slice(1, -1); // also turns a dotted tail into groups
   const [left = "", right] = host.split("::");
   const parse = (part: string) => (part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16)));
   const [head, tail] = [parse(left), parse(right ?? "")];
@@ -65,7 +64,7 @@ function embeddedIpv4(groups: readonly number[]): string | undefined {
   const [a, b, c, d, e, f, g = 0, h = 0] = groups;
   const zeros = a === 0 && b === 0 && c === 0 && d === 0 && e === 0;
   const mapped = zeros && f === 0xffff;
-  const compatible = zeros && f === 0 && (g !== 0 || h > 1); // :: and ::1 are themselves
+  const compatible = zeros && f === 0 && (g !== 0 || h > 1); // :: and ::1 are addresses of their own
   const nat64 = a === 0x64 && b === 0xff9b && c === 0 && d === 0 && e === 0 && f === 0;
   if (mapped || compatible || nat64) return dotted(g, h);
   return a === 0x2002 ? dotted(b ?? 0, c ?? 0) : undefined;

@@ -3,21 +3,19 @@ import { type HeaderPair, headerValues } from "../request.ts";
 import { isLabel, parsePort } from "./host-name.ts";
 import { canonicalIp, isDiallable } from "./ip-address.ts";
 
-/** What the `X-Sandbox-*` headers of a request say. Undefined: absent or empty. */
+/** The `X-Sandbox-*` headers of a request. Undefined: absent or empty. */
 export interface RoutingHeaders {
   readonly id: string | undefined;
   readonly namespace: string | undefined;
   readonly port: number | undefined;
-  /** In canonical form. A hint that is checked against the live Pod, never an address to dial. */
+  /** In canonical form. A hint that is compared with the live Pod, never dialled. */
   readonly podIp: string | undefined;
 }
 
 /**
- * Reads the routing headers in the contract's order: id, namespace, port, Pod IP; the first failure is the one
- * that is reported.
+ * Parses the routing headers in the contract's order: id, namespace, port, Pod IP. The first error is reported.
  *
- * @throws ActivatorError for a value that is malformed, or one header that says two things: an outer proxy may have
- *   read the other one.
+ * @throws ActivatorError for a malformed value, or a header with two values: an outer proxy may have read the other value.
  */
 export function readRoutingHeaders(headers: readonly HeaderPair[], allowLoopbackPodIp: boolean): RoutingHeaders {
   const id = readOne(headers, "x-sandbox-id", "BadSandboxId");
@@ -47,10 +45,14 @@ function readOne(headers: readonly HeaderPair[], name: string, disagree: ErrorCo
   return trimmed || undefined;
 }
 
-/** `X-Sandbox-Timeout` in milliseconds; undefined where it is absent or of no use (spec router 10.3). */
+/** Python and Go print no float with more than 25 characters. */
+const timeoutCharactersMax = 64;
+
+/** `X-Sandbox-Timeout` in milliseconds; undefined if it is absent, too long or unusable. */
 export function readTimeoutMs(headers: readonly HeaderPair[]): number | undefined {
   const text = headerValues(headers, "x-sandbox-timeout")[0]?.trim() ?? "";
-  if (!/^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return undefined;
+  if (text.length > timeoutCharactersMax) return undefined;
+  if (!/^\+?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)) return undefined;
   const seconds = Number(text);
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { corpus } from "../../test/http1/corpus.ts";
+import { generate, mutate } from "../../test/http1/generate.ts";
+import { Random } from "../../test/http1/random.ts";
+import { type Message, readWire, WireReader } from "../../test/http1/wire-reader.ts";
 import { openBackend, openPassage, type Passage, say } from "../../test/support/passage.ts";
-import { corpus } from "./proof/corpus.ts";
-import { generate, mutate } from "./proof/generate.ts";
-import { Random } from "./proof/random.ts";
-import { type Message, readWire, WireReader } from "./proof/wire-reader.ts";
-import { requestHeadLimits } from "./request-head-parser.ts";
+import { requestHeadLimits } from "./parse/request-head-parser.ts";
 
 const seed = 20_260_102;
 const streams = 4_000;
@@ -72,7 +72,7 @@ function expectsMiracles(fields: readonly string[]): boolean {
 /** With what the carrier adds to them they are more than the back-end takes. */
 const fullHeads: ReadonlySet<string> = new Set(["as many fields as fit", "a head that just fits"]);
 
-describe("front, carrier and a strict back-end", () => {
+describe("front, proxy and a strict backend", () => {
   async function compare(passage: Passage, seen: Seen[], wire: string, about: string) {
     seen.length = 0;
     // What is cut off is never whole, so that the end of the client's side ends every stream.

@@ -1,15 +1,15 @@
 import { symbols } from "pino";
-import type { WakeTimeline } from "../../api/wake-timeline.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
+import type { WakeTimeline } from "../../api/protocols/wake-timeline.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { TraceHeaders } from "../../lib/tracing/tracer.ts";
 import { type Ended, headerValue, pathOf, type RequestHead } from "../request.ts";
 
-/** Characters of a value that a client chose; log lines stay short whatever it sends. */
+/** The maximum characters of a value that a client chose, so that log lines stay short. */
 const longestValue = 256;
 const unlogged = new Set(["/healthz", "/readyz", "/metrics"]);
 
-/** Lines leave together, after so long or so many characters: a write for each would cost more than the request. */
+/** Lines are written together, after this many milliseconds or characters: a write for each would cost more than the request. */
 const gatherMs = 50;
 const gatherCharacters = 65_536;
 
@@ -19,11 +19,11 @@ export interface AccessEntry {
   readonly durationMs: number;
   readonly reason: string | undefined;
   readonly wake: WakeTimeline | undefined;
-  /** Undefined: it was not traced. */
+  /** Undefined: the request was not traced. */
   readonly trace: TraceHeaders | undefined;
 }
 
-/** A connection to a port of a sandbox, of whatever protocol. */
+/** A raw connection to a port of a sandbox. */
 export interface ConnectionEntry {
   readonly namespace: string;
   readonly sandbox: string;
@@ -33,15 +33,14 @@ export interface ConnectionEntry {
   readonly bytesIn: number;
   readonly bytesOut: number;
   readonly outcome: string;
-  /** Why it was not carried. */
+  /** Why it was rejected. */
   readonly reason: string | undefined;
   readonly wake: WakeTimeline | undefined;
 }
 
 /**
- * Writes one line a request, with the keys of spec router 17.1 and, beside them, why it was refused and how it woke.
- * The lines are those of the logger, made by hand: its own way through formatters and redaction is for entries of any
- * shape, and these have one.
+ * Logs one line per request, with the keys of the ecosystem's router, the reason of a rejection and the wake. Lines have the
+ * logger's format but are built here: the logger's formatters and redaction serve entries of any shape, and these have one.
  */
 export class AccessLog implements Disposable {
   readonly #clock: Clock;
@@ -52,7 +51,7 @@ export class AccessLog implements Disposable {
   #second = Number.NaN;
   #secondText = "";
 
-  /** The logger is asked for its fields and its stream once. */
+  /** The logger's fields and stream are read once. */
   constructor(log: Logger, clock: Clock) {
     const inner = log as Logger & LoggerInners;
     this.#clock = clock;
@@ -102,7 +101,7 @@ export class AccessLog implements Disposable {
     this.#write(lines);
   }
 
-  /** ISO 8601 in UTC, like every other line's. */
+  /** ISO 8601 in UTC, as in every other line. */
   #time(): string {
     const now = this.#clock.now().getTime();
     const second = Math.floor(now / 1_000);
@@ -114,29 +113,29 @@ export class AccessLog implements Disposable {
   }
 }
 
-/** What pino shows of a logger under symbols that it publishes. */
+/** The parts of a pino logger under its published symbols. */
 interface LoggerInners {
   /** The fields of every line as text, each with a comma before it. */
   readonly [symbols.chindingsSym]: string;
   readonly [symbols.streamSym]: { write(lines: string): void };
 }
 
-/** Why it was refused and how it woke, where it was and did. */
+/** The reason of a rejection and the wake, if any. */
 const whyAndHow = (reason: string | undefined, wake: WakeTimeline | undefined) =>
   `${reason === undefined ? "" : `,"reason":${text(reason)}`}${wake ? `,"wake":${JSON.stringify(wake)}` : ""}`;
 const rounded = (ms: number) => Math.round(ms * 1000) / 1000;
 
-/** As JSON. Hardly any value has anything to escape, and looking for that costs less than having it done. */
+/** As JSON. Hardly any value needs an escape, and the check is cheaper than the escape. */
 function text(value: string): string {
   const short = value.length > longestValue ? value.slice(0, longestValue) : value;
   for (let at = 0; at < short.length; at += 1) if (!isPlain(short.charCodeAt(at))) return JSON.stringify(short);
   return `"${short}"`;
 }
 
-/** Visible ASCII and the space, but for the quote and the backslash. */
+/** Visible ASCII and the space, without quote and backslash. */
 const isPlain = (code: number) => code >= 0x20 && code < 0x7f && code !== 0x22 && code !== 0x5c;
 
-/** As `traceparent` has them: `00-TRACE-SPAN-FLAGS`. */
+/** As in `traceparent`: `00-TRACE-SPAN-FLAGS`. */
 function idsOf({ traceparent = "" }: TraceHeaders): string {
   const [, traceId, spanId] = traceparent.split("-");
   return traceId === undefined || spanId === undefined ? "" : `,"trace_id":"${traceId}","span_id":"${spanId}"`;

@@ -1,15 +1,21 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ActivatorError } from "../errors.ts";
 import type { FrontEvents } from "../http1/front/front.ts";
+import { handshakeFailures } from "../http1/front/handshakes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
-/** Counts the connections of clients, and what came on them that was no request. */
-export function createConnectionMetrics(registry: Registry, requests: RequestMetrics): FrontEvents {
+export interface ConnectionMetrics extends FrontEvents {
+  /** A connection was closed because unfinished heads took too much memory. */
+  headShed(): void;
+}
+
+/** Counts client connections, and those that sent no valid request. */
+export function createConnectionMetrics(registry: Registry, requests: RequestMetrics): ConnectionMetrics {
   const registers = [registry];
   let open = 0;
   new Gauge({
     name: "rouse_activator_connections",
-    help: "Connections of clients that are open now.",
+    help: "Current number of client connections.",
     registers,
     collect() {
       this.set(open);
@@ -17,9 +23,21 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
   });
   const dropped = new Counter({
     name: "rouse_activator_connections_dropped_total",
-    help: "Connections that were closed at once because there were too many.",
+    help: "Client connections that were closed on accept because of --max-connections.",
     registers,
   });
+  const headsShed = new Counter({
+    name: "rouse_activator_unfinished_heads_shed_total",
+    help: "Client connections that were closed because unfinished request heads took too much memory.",
+    registers,
+  });
+  const handshakes = new Counter({
+    name: "rouse_activator_tls_handshakes_failed_total",
+    help: "TLS handshakes that failed, by reason.",
+    labelNames: ["reason"] as const,
+    registers,
+  });
+  for (const reason of handshakeFailures) handshakes.inc({ reason }, 0);
   return {
     connected() {
       open += 1;
@@ -28,6 +46,8 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
       open -= 1;
     },
     dropped: () => dropped.inc(),
+    headShed: () => headsShed.inc(),
     refused: (error: ActivatorError) => requests.refused(error.code),
+    handshakeFailed: (reason) => handshakes.inc({ reason }),
   };
 }

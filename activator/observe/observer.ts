@@ -1,13 +1,13 @@
 import type { Tracer } from "../../lib/tracing/tracer.ts";
 import type { Incoming } from "../request.ts";
-import { Story, type StoryOptions } from "./story.ts";
-import { spanOf, TracedStory } from "./traced-story.ts";
+import { RequestRecord, type RequestRecordOptions } from "./request-record.ts";
+import { spanOf, TracedRequestRecord } from "./traced-request-record.ts";
 
-export interface ObserverOptions extends StoryOptions {
+export interface ObserverOptions extends RequestRecordOptions {
   readonly tracer: Tracer;
 }
 
-/** Keeps the record of every request: metrics, access log, timelines, traces. It decides nothing. */
+/** Records every request: metrics, access log, timelines, traces. It decides nothing. */
 export class Observer {
   readonly #options: ObserverOptions;
 
@@ -15,11 +15,13 @@ export class Observer {
     this.#options = options;
   }
 
-  begin(incoming: Incoming): Story {
+  begin(incoming: Incoming): RequestRecord {
     this.#options.requests.began();
     const span = this.#options.tracer.enabled ? spanOf(incoming.head, this.#options.tracer) : undefined;
-    const story = span ? new TracedStory(incoming, this.#options, span) : new Story(incoming, this.#options);
-    incoming.onEnded((ended) => story.ended(ended));
-    return story;
+    const record = span
+      ? new TracedRequestRecord(incoming, this.#options, span)
+      : new RequestRecord(incoming, this.#options);
+    incoming.onEnded((ended) => record.ended(ended));
+    return record;
   }
 }

@@ -1,81 +1,107 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import { activatorErrors, type ErrorCode } from "../errors.ts";
+import { methodLabel } from "./labels.ts";
+import type { NamespaceLabels } from "./namespace-labels.ts";
 import { RequestSeries } from "./request-series.ts";
 
-const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+const upstreamFailures = ["dial", "timeout", "eof", "other"] as const;
+export type UpstreamFailure = (typeof upstreamFailures)[number];
 
-export type UpstreamFailure = "dial" | "timeout" | "eof" | "other";
+/** The metrics of the ecosystem's router, by its names, and rejected requests. */
+export class RequestMetrics {
+  readonly #namespaces: NamespaceLabels;
+  readonly #series: RequestSeries;
+  readonly #upstreamErrors: Counter<"sandbox_namespace" | "reason">;
+  readonly #retries: Counter<"sandbox_namespace">;
+  readonly #decisions: Counter<"sandbox_namespace" | "decision">;
+  readonly #refused: Counter<"reason">;
+  // Counted here and collected by a scrape: the library hashes labels at each update, and each request makes two.
+  #inflight = 0;
+  readonly #allowed = new Map<string, number>();
 
-/** The series of the ecosystem's router, by its names, and what this router refuses. */
-export function createRequestMetrics(registry: Registry, version: string) {
-  const registers = [registry];
-  const series = new RequestSeries(registry);
-  // Counted here, and told when somebody asks: the library hashes labels at each step, and there are two for each request.
-  let inflight = 0;
-  new Gauge({
-    name: "sandbox_router_inflight_requests",
-    help: "Requests that are held or carried now.",
-    registers,
-    collect() {
-      this.set(inflight);
-    },
-  });
-  const upstreamErrors = new Counter({
-    name: "sandbox_router_upstream_errors_total",
-    help: "Requests that a sandbox failed, by how.",
-    labelNames: ["sandbox_namespace", "reason"] as const,
-    registers,
-  });
-  const retries = new Counter({
-    name: "sandbox_router_upstream_retries_total",
-    help: "Dials that failed and were tried again.",
-    labelNames: ["sandbox_namespace"] as const,
-    registers,
-  });
-  const allowed = new Map<string, number>();
-  const decisions = new Counter({
+  constructor(registry: Registry, version: string, namespaces: NamespaceLabels) {
+    const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]) =>
+      new Counter({ name, help, labelNames: [...labelNames], registers: [registry] });
+    this.#namespaces = namespaces;
+    this.#series = new RequestSeries(registry, namespaces);
+    const failed = "Requests that failed at the sandbox, by failure.";
+    this.#upstreamErrors = counter("sandbox_router_upstream_errors_total", failed, ["sandbox_namespace", "reason"]);
+    const retried = "Connection attempts to sandboxes that failed and were retried.";
+    this.#retries = counter("sandbox_router_upstream_retries_total", retried, ["sandbox_namespace"]);
+    const refused = "Requests that were rejected by the activator, by reason.";
+    this.#refused = counter("rouse_activator_refused_total", refused, ["reason"]);
+    for (const reason of Object.keys(activatorErrors)) this.#refused.inc({ reason }, 0);
+    this.#decisions = decisionsOf(registry, this.#allowed);
+    registerInflight(registry, () => this.#inflight);
+    registerBuild(registry, version);
+    namespaces.onDropped((namespace) => this.#drop(namespace));
+  }
+
+  began(): void {
+    this.#inflight += 1;
+  }
+
+  ended(method: string, status: number, namespace: string, seconds: number): void {
+    this.#inflight -= 1;
+    this.#series.ended(methodLabel(method), status, namespace, seconds);
+  }
+
+  upstreamFailed(namespace: string, reason: UpstreamFailure): void {
+    this.#upstreamErrors.inc({ sandbox_namespace: this.#namespaces.of(namespace), reason });
+  }
+
+  retried(namespace: string): void {
+    this.#retries.inc({ sandbox_namespace: this.#namespaces.of(namespace) });
+  }
+
+  decided(namespace: string, decision: "allow" | "deny"): void {
+    const label = this.#namespaces.of(namespace);
+    if (decision === "allow") this.#allowed.set(label, (this.#allowed.get(label) ?? 0) + 1);
+    else this.#decisions.inc({ sandbox_namespace: label, decision });
+  }
+
+  refused(reason: ErrorCode): void {
+    this.#refused.inc({ reason });
+  }
+
+  #drop(sandbox_namespace: string): void {
+    for (const reason of upstreamFailures) this.#upstreamErrors.remove({ sandbox_namespace, reason });
+    for (const decision of ["allow", "deny"]) this.#decisions.remove({ sandbox_namespace, decision });
+    this.#retries.remove({ sandbox_namespace });
+    this.#allowed.delete(sandbox_namespace);
+  }
+}
+
+function decisionsOf(registry: Registry, allowed: Map<string, number>): Counter<"sandbox_namespace" | "decision"> {
+  return new Counter({
     name: "sandbox_router_authz_decisions_total",
     help: "Authorization decisions.",
-    labelNames: ["sandbox_namespace", "decision"] as const,
-    registers,
+    labelNames: ["sandbox_namespace", "decision"],
+    registers: [registry],
     collect() {
       for (const [namespace, count] of allowed) this.inc({ sandbox_namespace: namespace, decision: "allow" }, count);
       allowed.clear();
     },
   });
-  const refused = new Counter({
-    name: "rouse_activator_refused_total",
-    help: "Requests that were not carried, by reason.",
-    labelNames: ["reason"] as const,
-    registers,
-  });
-  const build = new Gauge({
-    name: "sandbox_router_build_info",
-    help: "What runs here; always 1.",
-    labelNames: ["git_version", "git_commit", "build_date", "go_version", "compiler", "platform"] as const,
-    registers,
-  });
-  build.set({ git_version: version, compiler: `node ${process.version}`, platform: process.platform }, 1);
-  for (const reason of Object.keys(activatorErrors)) refused.inc({ reason }, 0);
-
-  return {
-    began(): void {
-      inflight += 1;
-    },
-    ended(method: string, status: number, namespace: string, seconds: number): void {
-      inflight -= 1;
-      // Both labels come from clients, who could otherwise make as many series as they like.
-      series.ended(methods.has(method) ? method : "other", status, namespace, seconds);
-    },
-    upstreamFailed: (namespace: string, reason: UpstreamFailure) =>
-      upstreamErrors.inc({ sandbox_namespace: namespace, reason }),
-    retried: (namespace: string) => retries.inc({ sandbox_namespace: namespace }),
-    decided(namespace: string, decision: "allow" | "deny"): void {
-      if (decision === "allow") allowed.set(namespace, (allowed.get(namespace) ?? 0) + 1);
-      else decisions.inc({ sandbox_namespace: namespace, decision });
-    },
-    refused: (reason: ErrorCode) => refused.inc({ reason }),
-  };
 }
 
-export type RequestMetrics = ReturnType<typeof createRequestMetrics>;
+function registerInflight(registry: Registry, inflight: () => number): void {
+  new Gauge({
+    name: "sandbox_router_inflight_requests",
+    help: "Current number of requests that are held or proxied.",
+    registers: [registry],
+    collect() {
+      this.set(inflight());
+    },
+  });
+}
+
+function registerBuild(registry: Registry, version: string): void {
+  const build = new Gauge({
+    name: "sandbox_router_build_info",
+    help: "Version of this program; always 1.",
+    labelNames: ["git_version", "git_commit", "build_date", "go_version", "compiler", "platform"] as const,
+    registers: [registry],
+  });
+  build.set({ git_version: version, compiler: `node ${process.version}`, platform: process.platform }, 1);
+}

@@ -1,4 +1,6 @@
 import { Counter, Histogram, type MetricObjectWithValues, type MetricValueWithName, type Registry } from "prom-client";
+import { isRegistered, statusClass } from "./labels.ts";
+import { type NamespaceLabels, noNamespace } from "./namespace-labels.ts";
 
 /** Upper bounds in seconds. */
 const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180];
@@ -6,28 +8,39 @@ const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 type Label = "method" | "code" | "sandbox_namespace";
 const labelNames: readonly Label[] = ["method", "code", "sandbox_namespace"];
 
-/** All requests that had the same labels. */
+/** Beyond this number of series in a namespace, further requests are labelled by the class of their status alone. */
+const ofNamespaceMax = 100;
+/** The same for all namespaces together. A scrape then has about 10 MB and blocks the event loop for half a second. */
+const inAllMax = 5_000;
+
+/** The requests with equal labels. */
 interface Series {
-  readonly labels: { readonly method: string; readonly code: number; readonly sandbox_namespace: string };
-  /** One for each bound, and one for what is above all. */
+  readonly labels: { readonly method: string; readonly code: number | string; readonly sandbox_namespace: string };
+  /** A count for each bound, and one above all bounds. */
   readonly counts: number[];
   seconds: number;
 }
 
 /**
- * How many requests ended and how long they took. Every request ends here, so it counts in arrays that are found by
- * three look-ups, and makes metrics of them when somebody asks; a metric library finds a series by hashing its labels.
+ * Counts requests and their durations. Every request ends here, so counts are kept in arrays that three look-ups find, and
+ * become metrics at a scrape; a metric library hashes labels to find a series.
  */
 export class RequestSeries {
-  readonly #series = new Map<string, Map<string, Map<number, Series>>>();
+  readonly #series = new Map<string, Map<string, Map<number | string, Series>>>();
+  readonly #counts = new Map<string, number>();
+  readonly #namespaces: NamespaceLabels;
+  #total = 0;
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, namespaces: NamespaceLabels) {
+    this.#namespaces = namespaces;
+    namespaces.onDropped((namespace) => this.#drop(namespace));
     const registers = [registry];
     const all = () => this.#all();
     new Counter({
       ...{ name: "sandbox_router_requests_total", help: "Requests that ended, by method, status code and namespace." },
       ...{ labelNames, registers },
       collect() {
+        namespaces.dropGone();
         this.reset();
         for (const { labels, counts } of all()) this.inc(labels, sum(counts));
       },
@@ -44,12 +57,36 @@ export class RequestSeries {
   }
 
   #of(namespace: string, method: string, code: number): Series {
-    return this.#series.get(namespace)?.get(method)?.get(code) ?? this.#add(namespace, method, code);
+    return this.#series.get(namespace)?.get(method)?.get(code) ?? this.#bounded(namespace, method, code);
   }
 
-  #add(namespace: string, method: string, code: number): Series {
+  /** A sandbox chooses its status and a client its method, so the number of their series is bounded. */
+  #bounded(asked: string, method: string, status: number): Series {
+    const namespace = this.#namespaces.of(asked);
+    const code = isRegistered(status) ? status : statusClass(status);
+    const known = this.#series.get(namespace)?.get(method)?.get(code);
+    if (known) return known;
+    if (this.#total >= inAllMax) return this.#lumped(noNamespace, status);
+    const isFull = (this.#counts.get(namespace) ?? 0) >= ofNamespaceMax;
+    return isFull ? this.#lumped(namespace, status) : this.#add(namespace, method, code);
+  }
+
+  #lumped(namespace: string, status: number): Series {
+    const code = statusClass(status);
+    return this.#series.get(namespace)?.get("other")?.get(code) ?? this.#add(namespace, "other", code);
+  }
+
+  #drop(namespace: string): void {
+    this.#series.delete(namespace);
+    this.#total -= this.#counts.get(namespace) ?? 0;
+    this.#counts.delete(namespace);
+  }
+
+  #add(namespace: string, method: string, code: number | string): Series {
+    this.#total += 1;
+    this.#counts.set(namespace, (this.#counts.get(namespace) ?? 0) + 1);
     const methods = this.#series.get(namespace) ?? new Map<string, Map<number, Series>>();
-    const codes = methods.get(method) ?? new Map<number, Series>();
+    const codes = methods.get(method) ?? new Map<number | string, Series>();
     const counts = new Array<number>(bounds.length + 1).fill(0);
     const series: Series = { labels: { method, code, sandbox_namespace: namespace }, counts, seconds: 0 };
     this.#series.set(namespace, methods.set(method, codes.set(code, series)));
@@ -63,13 +100,13 @@ export class RequestSeries {
 
 const durations = {
   name: "sandbox_router_request_duration_seconds",
-  help: "Time from the request's head to the end of the response; of an upgrade, its whole life.",
+  help: "Time from the request head to the end of the response; for an upgrade, to the end of its connection.",
 };
 
 /** A histogram whose observations are kept elsewhere. */
 class SeriesHistogram extends Histogram<Label> {
   readonly #all: () => Iterable<Series>;
-  /** Says all that a histogram says besides its values. */
+  /** Describes the histogram. */
   readonly #empty = new Histogram<Label>({ ...durations, registers: [] });
 
   constructor(registry: Registry, all: () => Iterable<Series>) {
@@ -81,7 +118,7 @@ class SeriesHistogram extends Histogram<Label> {
     return { ...(await this.#empty.get()), values: [...this.#all()].flatMap(valuesOf) };
   }
 
-  /** What the library asks instead of `get` when it writes the text format. */
+  /** Called by the library in place of `get` for the text format. */
   getForPromString(): Promise<unknown> {
     return this.get();
   }

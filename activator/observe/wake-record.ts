@@ -1,8 +1,8 @@
-import type { WakeTimeline } from "../../api/wake-timeline.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { DialError } from "../reach/dial.ts";
-import type { Journey } from "../reach/errand.ts";
-import type { Target } from "../sandbox/look.ts";
+import type { WakeTimeline } from "../../api/protocols/wake-timeline.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { ConnectObserver } from "../connect/connect-request.ts";
+import type { DialError } from "../connect/dial.ts";
+import type { Target } from "../sandbox/resolve.ts";
 import type { Wake } from "../wake/waker.ts";
 import type { WakeMetrics, WakeOutcome, WakeTrigger } from "./wake-metrics.ts";
 
@@ -14,8 +14,8 @@ export interface WakeRecordOptions {
   readonly onWake: ((timeline: WakeTimeline) => void) | undefined;
 }
 
-/** What holding and waking did to one errand, whatever brought it. */
-export abstract class WakeRecord implements Journey {
+/** Records the holds and the wake of one connect request. */
+export abstract class WakeRecord implements ConnectObserver {
   readonly #seenMs: number;
   readonly #options: WakeRecordOptions;
   #wake: Wake | undefined;
@@ -23,7 +23,7 @@ export abstract class WakeRecord implements Journey {
   #acceptedMs: number | undefined;
   #firstByteMs: number | undefined;
 
-  /** `seenMs`: monotonic milliseconds when who waits was there. */
+  /** `seenMs`: monotonic milliseconds at the client's arrival. */
   constructor(seenMs: number, options: WakeRecordOptions) {
     this.#seenMs = seenMs;
     this.#options = options;
@@ -45,14 +45,14 @@ export abstract class WakeRecord implements Journey {
     this.#acceptedMs = this.#options.acceptedMs(target);
   }
 
-  /** The first byte of a response came; of a connection that is no HTTP, the first byte could come. */
+  /** The first byte of the response arrived; for a raw connection: it was established. */
   firstByte(): void {
     this.#firstByteMs = this.#options.clock.ticksMs();
     const timeline = this.timeline();
     if (timeline) this.#options.onWake?.(timeline);
   }
 
-  /** Counts the wake, if it was one, and tells how it went. */
+  /** Counts the wake, if there was one, and reports its timeline. */
   protected wakeEnded(unanswered: WakeOutcome): WakeTimeline | undefined {
     const { clock, wakes } = this.#options;
     const timeline = this.timeline();
@@ -75,7 +75,7 @@ export abstract class WakeRecord implements Journey {
   }
 }
 
-/** One hold from its beginning to its end. */
+/** One hold from its begin to its end. */
 class HoldRecord implements Disposable {
   readonly #options: Pick<WakeRecordOptions, "clock" | "wakes">;
   readonly #sinceMs: number;

@@ -1,35 +1,43 @@
-import { controllerOf, keyFor, type Stored } from "../../api/meta.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
-import { ApiError } from "../../kube/errors.ts";
-import type { Informer } from "../../kube/informer.ts";
-import { startInformer } from "../../kube/start-informer.ts";
-import { type Backoff, backoffDelayMs } from "../../lib/backoff.ts";
-import { aborted, type Running, startTask } from "../../lib/lifecycle.ts";
+import { keyFor, type Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { controllerOfKind } from "../../api/rules/ownership.ts";
+import { ApiError } from "../../kube/client/errors.ts";
+import type { Informer } from "../../kube/informer/informer.ts";
+import { startInformer } from "../../kube/informer/start-informer.ts";
+import { aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
+import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
 import type { Cluster, ClusterOptions } from "./cluster.ts";
 
-/** Which sandboxes claims have, where there are claims. */
+/** The sandboxes of SandboxClaims, where the kind is installed. */
 export interface Claims {
-  /** The sandbox that is this claim's own, whatever the claim itself says. */
+  /** The sandbox that this claim owns, whatever the claim's status says. */
   sandboxOf(namespace: string, name: string): Stored<Sandbox> | undefined;
-  /** Whether the first list has worked, or it is known that none will. */
+  /** Whether the first list has succeeded, or claims are known to be unavailable. */
   readonly settled: boolean;
+  /** Resolves at that moment; never if disposed of before. */
+  readonly firstSettled: Promise<void>;
 }
 
-// An install without claims is looked at again, for they may come to it; one that cannot be asked, sooner.
+// Without the kind, the API server is checked again, because it may be installed later; after a failed check, sooner.
 const absentRecheckMs = 60_000;
 const backoff: Backoff = { baseMs: 100, maxMs: 5_000, jitter: 0.5 };
 
 /**
- * Starts to follow SandboxClaims once the API server serves them to us: not every install has them, and not every one
- * lets the activator read them. All else works without.
+ * Follows SandboxClaims once the API server serves them: not every install has the kind, and not every one lets the activator
+ * read it. Everything else works without.
  */
 export function startClaims(options: ClusterOptions, cluster: Pick<Cluster, "sandbox">): Claims & Running {
   const { client, clock, log } = options;
   let informer: Informer<SandboxClaim> | undefined;
   let settled = false;
+  const firstSettled = Promise.withResolvers<void>();
+  const settle = () => {
+    settled = true;
+    firstSettled.resolve();
+  };
 
-  /** Milliseconds until asking again; undefined once they are served. */
+  /** Milliseconds until the next check; undefined once they are served. */
   const ask = async (failures: number, signal: AbortSignal): Promise<number | undefined> => {
     try {
       await client.list(sandboxClaimType, { limit: 1, resourceVersion: "0" }, signal);
@@ -37,8 +45,9 @@ export function startClaims(options: ClusterOptions, cluster: Pick<Cluster, "san
     } catch (error) {
       signal.throwIfAborted();
       if (!isRefusal(error)) return backoffDelayMs(failures, backoff);
-      if (!settled) log.info({ reason: error.reason }, "claims are not reached by their names here");
-      settled = true;
+      if (!settled)
+        log.info({ reason: error.reason }, "routing by claim name is disabled: SandboxClaims are not served");
+      settle();
       return absentRecheckMs;
     }
   };
@@ -51,9 +60,7 @@ export function startClaims(options: ClusterOptions, cluster: Pick<Cluster, "san
     }
     await using following = startInformer<SandboxClaim>({ ...options, type: sandboxClaimType, indexes: {} });
     informer = following;
-    void following.synced.then(() => {
-      settled = true;
-    });
+    void following.synced.then(settle);
     await Promise.race([aborted(signal), following.failed]);
   });
   return {
@@ -61,16 +68,18 @@ export function startClaims(options: ClusterOptions, cluster: Pick<Cluster, "san
       const claim = informer?.store.get(keyFor(namespace, name));
       const sandboxName = claim?.status?.sandbox?.name;
       const sandbox = sandboxName ? cluster.sandbox(namespace, sandboxName) : undefined;
-      return sandbox && controllerOf(sandbox)?.uid === claim?.metadata.uid ? sandbox : undefined;
+      if (!claim || !sandbox) return undefined;
+      return controllerOfKind(sandbox, sandboxClaimType)?.uid === claim.metadata.uid ? sandbox : undefined;
     },
     get settled() {
       return settled;
     },
+    firstSettled: firstSettled.promise,
     failed: task.failed,
     [Symbol.asyncDispose]: () => task[Symbol.asyncDispose](),
   };
 }
 
-/** The kind is not served, or not to us. */
+/** The kind is absent, or not readable for the activator. */
 const isRefusal = (error: unknown): error is ApiError =>
   error instanceof ApiError && (error.code === 403 || error.code === 404);

@@ -1,40 +1,49 @@
-import { type Pod, podType } from "../../api/core.ts";
-import { controllerOf, keyFor, keyOf, type Stored } from "../../api/meta.ts";
-import { groupOf } from "../../api/resource-type.ts";
-import { agentsGroup, type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import type { Change, Informer } from "../../kube/informer.ts";
-import { startInformer } from "../../kube/start-informer.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { abortable, type Running } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
-import { SetsByKey } from "../../lib/sets-by-key.ts";
-import { Bell } from "./bell.ts";
+import { type Pod, podType } from "../../api/kinds/core.ts";
+import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { controllerOfKind, ownershipOf } from "../../api/rules/ownership.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { Change, Informer } from "../../kube/informer/informer.ts";
+import { startInformer } from "../../kube/informer/start-informer.ts";
+import { SetsByKey } from "../../lib/data/sets-by-key.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { abortable, type Running } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { ChangeSignal } from "./change-signal.ts";
 
-/** What the activator knows of the cluster, from watches alone. */
+/** The activator's view of the cluster, from watches alone. */
 export interface Cluster {
   sandbox(namespace: string, name: string): Stored<Sandbox> | undefined;
-  /** The Pod that is owned by this very Sandbox, not by another of its name; one that stays before one that goes. */
+  hasSandboxes(namespace: string): boolean;
+  /**
+   * The Pod that this Sandbox controls, by UID. Of several, a Pod that is not being deleted is preferred, then the oldest, so
+   * that a later Pod never takes over; within one second, the Pod with the sandbox's name.
+   */
   podOf(sandbox: Stored<Sandbox>): Stored<Pod> | undefined;
-  /** Every Pod that says that it has this address, in the spelling of its status: ended ones and the host's too. */
+  /** Whether a Pod with that UID is in view and controlled by this sandbox. */
+  hasPod(sandboxUid: string, podUid: string): boolean;
+  /** Every Pod whose status names this address in this spelling, also ended Pods and those on the host's network. */
   podsAt(ip: string): readonly Stored<Pod>[];
-  /** A bell that rings when the sandbox or a Pod of it changes, until it is disposed of. */
-  listen(namespace: string, name: string): Disposable & Pick<Bell, "next" | "reset">;
-  /** A bell that rings when a Pod comes to have this address, or changes while it has it. */
-  listenAt(ip: string): Disposable & Pick<Bell, "next" | "reset">;
-  /** Calls back with the UID of each Pod that is gone, and of the sandbox that owned it. */
+  /** A signal for changes of the sandbox or a Pod of it, until disposed of. */
+  listen(namespace: string, name: string): Disposable & Pick<ChangeSignal, "next" | "reset">;
+  /** A signal for a Pod that gets this address, or changes while it has it, until disposed of. */
+  listenAt(ip: string): Disposable & Pick<ChangeSignal, "next" | "reset">;
+  /** Calls back with the UIDs of each Pod that is gone and of the sandbox that owned it. */
   onPodGone(listener: (podUid: string, sandboxUid: string) => void): void;
-  /** Calls back when a sandbox comes, changes or goes, before anybody who waits for that looks again. */
+  /** Calls back when a sandbox is created, changed or deleted, before waiting requests are resolved again. */
   onSandboxChange(listener: (change: Change<Sandbox>) => void): void;
   /** Monotonic milliseconds when the Pod was first seen. */
   podSeenMs(podUid: string): number | undefined;
-  /** Milliseconds since the API server last said anything on the quieter of the two watches. */
+  /** Milliseconds since the last message of the API server, on the watch that has been silent longer. */
   silentMs(): number;
-  /** Whether both first lists have worked. */
+  /** Whether both first lists have succeeded. */
   readonly synced: boolean;
-  /** Resolves once they have; never, if it is disposed of before. */
+  /** Resolves at that moment; never if disposed of before. */
   readonly firstSeen: Promise<void>;
 }
+
+/** After this silence of the API server, in milliseconds, addresses may belong to other Pods. */
+export const longestSilenceMs = 120_000;
 
 export interface ClusterOptions {
   readonly client: KubeClient;
@@ -42,19 +51,32 @@ export interface ClusterOptions {
   readonly log: Logger;
 }
 
-/** Starts to follow Sandboxes, and Pods once those are listed: what a Pod's sandbox says is then never older than it. */
+/** Follows Sandboxes, and Pods after the first list of those: the sandbox of a known Pod is then never older than it. */
 export function startCluster(options: ClusterOptions): Cluster & Running {
   return new WatchedCluster(options);
 }
 
-/** Every address that a Pod says it has. */
+/** Every address in the status of a Pod. */
 function addressesOf({ status = {} }: Pod): readonly string[] {
   const addresses = new Set([status.podIP, ...(status.podIPs ?? []).map(({ ip }) => ip)]);
   return [...addresses].flatMap((ip) => ip || []);
 }
 
-const isSandbox = (reference: { readonly kind: string; readonly apiVersion: string }) =>
-  reference.kind === "Sandbox" && groupOf(reference.apiVersion) === agentsGroup;
+/** The UID of the Sandbox that controls a Pod, as a list for an index. */
+function ownerOf(pod: Pod): readonly string[] {
+  const owner = controllerOfKind(pod, sandboxType);
+  return owner ? [owner.uid] : [];
+}
+
+function precedes({ metadata: one }: Stored<Pod>, { metadata: other }: Stored<Pod>, name: string): boolean {
+  if ((one.deletionTimestamp === undefined) !== (other.deletionTimestamp === undefined)) {
+    return one.deletionTimestamp === undefined;
+  }
+  if (one.creationTimestamp !== other.creationTimestamp) return one.creationTimestamp < other.creationTimestamp;
+  return other.name !== name && (one.name === name || one.uid < other.uid);
+}
+
+const none: readonly never[] = [];
 
 class WatchedCluster implements Cluster, Running {
   readonly failed: Promise<never>;
@@ -62,14 +84,16 @@ class WatchedCluster implements Cluster, Running {
   readonly #sandboxes: Informer<Sandbox>;
   readonly #stop = new AbortController();
   readonly #started: Promise<void>;
-  readonly #bells = new SetsByKey<Bell>();
+  readonly #bells = new SetsByKey<ChangeSignal>();
   readonly #seenMs = new Map<string, number>();
+  /** The number of sandboxes by namespace, for namespaces with sandboxes. */
+  readonly #counts = new Map<string, number>();
   readonly #goneListeners: ((podUid: string, sandboxUid: string) => void)[] = [];
   readonly #failure = Promise.withResolvers<never>();
   readonly #firstSeen = Promise.withResolvers<void>();
   #pods: Informer<Pod, "owner" | "ip"> | undefined;
   #synced = false;
-  /** The sandbox that was asked for last: a request asks for its own four times. */
+  /** The last sandbox read: a request reads its own four times. */
   #last:
     | { readonly namespace: string; readonly name: string; readonly sandbox: Stored<Sandbox> | undefined }
     | undefined;
@@ -77,14 +101,15 @@ class WatchedCluster implements Cluster, Running {
   constructor(options: ClusterOptions) {
     this.#options = options;
     this.failed = this.#failure.promise;
-    this.failed.catch(() => {}); // whoever does not race it must not be killed by it
+    this.failed.catch(() => {}); // without a listener, the rejection would end the process
     this.#sandboxes = startInformer({ ...options, type: sandboxType, indexes: {} });
-    this.#sandboxes.onChange(({ key }) => {
+    this.#sandboxes.onChange(({ key, previous, current }) => {
       this.#last = undefined;
+      if (!previous !== !current) this.#count((current ?? previous)?.metadata.namespace ?? "", current ? 1 : -1);
       this.#ring(key);
     });
     this.#sandboxes.failed.catch(this.#failure.reject);
-    this.#started = this.#followPods().catch(() => {}); // only disposal interrupts it
+    this.#started = this.#followPods().catch(() => {}); // it rejects by disposal alone
   }
 
   get synced(): boolean {
@@ -103,26 +128,45 @@ class WatchedCluster implements Cluster, Running {
     return sandbox;
   }
 
+  hasSandboxes(namespace: string): boolean {
+    return this.#counts.has(namespace);
+  }
+
+  #count(namespace: string, difference: 1 | -1): void {
+    const count = (this.#counts.get(namespace) ?? 0) + difference;
+    if (count > 0) this.#counts.set(namespace, count);
+    else this.#counts.delete(namespace);
+  }
+
   podOf(sandbox: Stored<Sandbox>): Stored<Pod> | undefined {
-    const owned = this.#pods?.store.by("owner", sandbox.metadata.uid) ?? [];
-    return owned.find(({ metadata }) => !metadata.deletionTimestamp) ?? owned[0];
+    let chosen: Stored<Pod> | undefined;
+    for (const pod of this.#pods?.store.by("owner", sandbox.metadata.uid) ?? none) {
+      if (ownershipOf(pod, sandbox) !== "owned") continue;
+      if (!chosen || precedes(pod, chosen, sandbox.metadata.name)) chosen = pod;
+    }
+    return chosen;
+  }
+
+  hasPod(sandboxUid: string, podUid: string): boolean {
+    const pods = this.#pods?.store.by("owner", sandboxUid) ?? none;
+    return pods.some(({ metadata }) => metadata.uid === podUid);
   }
 
   podsAt(ip: string): readonly Stored<Pod>[] {
     return this.#pods?.store.by("ip", ip) ?? [];
   }
 
-  listen(namespace: string, name: string): Disposable & Pick<Bell, "next" | "reset"> {
+  listen(namespace: string, name: string): Disposable & Pick<ChangeSignal, "next" | "reset"> {
     return this.#listenFor(keyFor(namespace, name));
   }
 
-  // No address has a slash in it, and every sandbox's key has one.
-  listenAt(ip: string): Disposable & Pick<Bell, "next" | "reset"> {
+  // Sandbox keys contain a slash, and addresses do not.
+  listenAt(ip: string): Disposable & Pick<ChangeSignal, "next" | "reset"> {
     return this.#listenFor(ip);
   }
 
-  #listenFor(key: string): Disposable & Pick<Bell, "next" | "reset"> {
-    const bell = new Bell();
+  #listenFor(key: string): Disposable & Pick<ChangeSignal, "next" | "reset"> {
+    const bell = new ChangeSignal();
     const added = this.#bells.add(key, bell);
     return {
       next: () => bell.next(),
@@ -155,8 +199,7 @@ class WatchedCluster implements Cluster, Running {
 
   async #followPods(): Promise<void> {
     await abortable(this.#sandboxes.synced, this.#stop.signal);
-    const owner = (pod: Pod) => (pod.metadata.ownerReferences ?? []).filter(isSandbox).map(({ uid }) => uid);
-    const pods = startInformer({ ...this.#options, type: podType, indexes: { owner, ip: addressesOf } });
+    const pods = startInformer({ ...this.#options, type: podType, indexes: { owner: ownerOf, ip: addressesOf } });
     this.#pods = pods;
     pods.failed.catch(this.#failure.reject);
     pods.onChange(({ previous, current }) => this.#podChanged(previous, current));
@@ -169,8 +212,8 @@ class WatchedCluster implements Cluster, Running {
   #podChanged(previous: Stored<Pod> | undefined, current: Stored<Pod> | undefined): void {
     if (current && this.#bells.size > 0) for (const ip of addressesOf(current)) this.#ring(ip);
     const pod = current ?? previous;
-    const owner = pod && controllerOf(pod);
-    if (!pod || !owner || !isSandbox(owner)) return;
+    const owner = pod && controllerOfKind(pod, sandboxType);
+    if (!pod || !owner) return;
     const { uid } = pod.metadata;
     if (previous && previous.metadata.uid !== current?.metadata.uid) this.#podGone(previous, owner.uid);
     if (current && !this.#seenMs.has(uid)) this.#seenMs.set(uid, this.#options.clock.ticksMs());

@@ -1,21 +1,28 @@
-import type { Container, HttpGetAction, Pod, Probe } from "../../api/core.ts";
-import type { AutoResume } from "../../api/sandbox.ts";
+import type { Container, HttpGetAction, Pod, Probe } from "../../api/kinds/core.ts";
+import type { AutoResume } from "../../api/kinds/sandbox.ts";
+import { isPort } from "../../lib/net/is-port.ts";
 
-/** A readiness probe that the activator can run itself, faster than the kubelet does. */
+/** A readiness probe that the activator can run itself, sooner than the kubelet. */
 export interface OwnProbe {
   readonly port: number;
-  /** Absent: the port accepting is all that is asked. */
+  /** Absent: only the port must accept. */
   readonly httpGet?: Pick<HttpGetAction, "path" | "httpHeaders">;
   readonly timeoutMs: number;
 }
 
+/**
+ * The maximum number of such probes. With more, a Pod waits for the kubelet, as with probes that the activator cannot run: each
+ * attempt runs all of them, at the cost of other sandboxes.
+ */
+const ownProbesMax = 16;
+
 export type Readiness =
-  /** Once the requested port accepts and these pass. */
+  /** Ready once the requested port accepts and these probes pass. */
   | { readonly is: "probed"; readonly probes: readonly OwnProbe[] }
-  /** Only once the kubelet says so. */
+  /** Ready once the kubelet says so. */
   | { readonly is: "podReady" };
 
-/** What must be true before a request goes to a Pod, beside its port accepting (design, `autoResume.readiness`). */
+/** The conditions of a dispatch to a Pod besides an accepting port (`autoResume.readiness`). */
 export function readinessOf(pod: Pod, mode: NonNullable<AutoResume["readiness"]>): Readiness {
   if (mode === "PortOpen" || isPodReady(pod)) return { is: "probed", probes: [] };
   if (mode === "PodReady" || (pod.spec?.readinessGates ?? []).length > 0) return { is: "podReady" };
@@ -25,6 +32,7 @@ export function readinessOf(pod: Pod, mode: NonNullable<AutoResume["readiness"]>
     const own = toOwnProbe(container, container.readinessProbe);
     if (!own) return { is: "podReady" };
     probes.push(own);
+    if (probes.length > ownProbesMax) return { is: "podReady" };
   }
   return { is: "probed", probes };
 }
@@ -36,11 +44,11 @@ export function isPodReady(pod: Pod): boolean {
 const sidecarsOf = (pod: Pod) =>
   (pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
 
-// `exec`, `grpc` and HTTPS are the kubelet's. A probe's `host` is ignored: it would let a manifest make us dial anything.
+// The kubelet runs `exec`, `grpc` and HTTPS. A probe's `host` is ignored: a manifest could make the activator dial any address.
 function toOwnProbe(container: Container, probe: Probe): OwnProbe | undefined {
   const { httpGet, tcpSocket } = probe;
   const port = portNumber(container, httpGet?.port ?? tcpSocket?.port);
-  if (port === undefined || (httpGet?.scheme ?? "HTTP").toUpperCase() !== "HTTP") return undefined;
+  if (!isPort(port) || (httpGet?.scheme ?? "HTTP").toUpperCase() !== "HTTP") return undefined;
   const timeoutMs = (probe.timeoutSeconds ?? 1) * 1000;
   if (!httpGet) return { port, timeoutMs };
   const { path = "/", httpHeaders = [] } = httpGet;

@@ -7,7 +7,7 @@ Max open files            ${soft.padEnd(20)} 1048576              files
 Max locked memory         8388608              8388608              bytes     
 `;
 
-describe("the number of sockets that there may be", () => {
+describe("the limit of sockets", () => {
   it.each([
     ["20000", 18_000],
     ["300", 236],
@@ -17,7 +17,7 @@ describe("the number of sockets that there may be", () => {
     expect(socketsMax(limits(soft))).toBe(max);
   });
 
-  it("is not known where the system does not say", () => {
+  it("is unknown if the system reports none", () => {
     expect(socketsMax("")).toBeUndefined();
   });
 });

@@ -1,35 +1,43 @@
-import type { Socket } from "node:net";
-import type { ReadPlace } from "./read-place.ts";
+import type { Kept, ReadPlace } from "./read-place.ts";
+import type { WireSocket } from "./wire-socket.ts";
 
-/** What is shorter than this goes out as text together with what stands beside it: one string, one write. */
+/** Shorter pieces, in bytes, are sent as text together with the text next to them: one string, one write. */
 const textBytesMax = 4_096;
 
-/** Collects what goes to a socket in one turn, so that a head and what follows it leave in one call. */
+/** Collects the output of one turn, so that a head and the bytes behind it are sent in one call. */
 export class Outgoing {
-  readonly #socket: Socket;
+  readonly #socket: WireSocket;
   #text = "";
   #isCorked = false;
 
-  constructor(socket: Socket) {
+  constructor(socket: WireSocket) {
     this.#socket = socket;
   }
 
-  /** One character for each byte. */
+  /** One character per byte. */
   text(text: string): void {
     this.#text += text;
   }
 
-  /** A part of what `place` read last. */
+  /** A part of the last read of `place`. */
   bytes(place: ReadPlace, bytes: Buffer, from: number, to: number): void {
     if (to - from < textBytesMax) this.#text += bytes.toString("latin1", from, to);
-    else this.piece(place.part(bytes, from, to));
+    else {
+      this.#cork();
+      place.write(this.#socket, bytes, from, to);
+    }
   }
 
-  /** Bytes that nobody else will change. */
+  /** Bytes that were kept until now. */
+  kept({ bytes, write }: Kept): void {
+    this.#cork();
+    if (write) write(this.#socket);
+    else this.#socket.write(bytes);
+  }
+
+  /** Bytes that nothing else will change. */
   piece(piece: Buffer): void {
-    if (!this.#isCorked) this.#socket.cork();
-    this.#isCorked = true;
-    this.#writeText();
+    this.#cork();
     this.#socket.write(piece);
   }
 
@@ -38,6 +46,13 @@ export class Outgoing {
     if (!this.#isCorked) return;
     this.#isCorked = false;
     this.#socket.uncork();
+  }
+
+  /** Later output follows the text and is sent with it. */
+  #cork(): void {
+    if (!this.#isCorked) this.#socket.cork();
+    this.#isCorked = true;
+    this.#writeText();
   }
 
   #writeText(): void {

@@ -1,11 +1,12 @@
+import type { Socket } from "node:net";
 import { commonBuffer, writeAheadBytes } from "./wire-socket.ts";
 
-/** Enough for a body of 64 KiB, as many are, together with its head. */
+/** Enough for a body of 64 KiB, a common size, with its head. */
 const ownBytes = 131_072;
-/** So many small reads in a row, and the crowd has passed. */
+/** After this many small reads in a row, the buffer is returned. */
 const smallReadsMax = 16;
 
-/** How many sockets may have a read buffer of their own at once; others copy what they read. */
+/** Limits the number of sockets with a read buffer of their own; the others copy what they read. */
 export class BufferLoans {
   readonly #max: number;
   #lent = 0;
@@ -18,61 +19,205 @@ export class BufferLoans {
     return this.#lent;
   }
 
-  borrow(): Buffer | undefined {
-    if (this.#lent >= this.#max) return undefined;
+  /** Whether a buffer was left to lend. */
+  borrow(): boolean {
+    if (this.#lent >= this.#max) return false;
     this.#lent += 1;
-    return Buffer.allocUnsafeSlow(ownBytes);
+    return true;
   }
 
-  /** The buffer itself is not used again: a write may still hold it. */
+  /** The buffer itself is not reused: a write may still hold it. */
   giveBack(): void {
     this.#lent -= 1;
   }
 }
 
-/**
- * Where the bytes of one socket go: to the buffer that all share while they are few, to one of its own while they are
- * many. Few bytes are copied out, many are written on from where they lie.
- */
-export class ReadPlace {
-  readonly #loans: BufferLoans;
-  #own: Buffer | undefined;
-  #smallReads = 0;
+/** The destination of a place's writes. */
+export type WriteTarget = Pick<Socket, "destroyed" | "writableLength" | "destroy"> & {
+  write(bytes: Buffer, done?: () => void): boolean;
+};
 
-  constructor(loans: BufferLoans) {
-    this.#loans = loans;
-  }
+/** The socket of a place. */
+export interface ReadSource {
+  /** Resumes reading if its reader wants more. */
+  readOn(): void;
+}
 
-  next(): Buffer {
-    return this.#own ?? commonBuffer;
-  }
+/** A read buffer of one socket, and the writes that hold parts of it. */
+class OwnBuffer {
+  readonly bytes: Buffer = Buffer.allocUnsafeSlow(ownBytes);
+  readonly #source: ReadSource;
+  /** Writes whose callback is still to come. */
+  #writes = 0;
+  /** The destinations of these writes. */
+  readonly #targets: WriteTarget[] = [];
 
-  /** Says how much was read, which decides where the next bytes go. */
-  took(length: number): void {
-    if (length >= writeAheadBytes) {
-      this.#smallReads = 0;
-      this.#own ??= this.#loans.borrow();
-    } else if (this.#own && ++this.#smallReads >= smallReadsMax) this.release();
+  constructor(source: ReadSource) {
+    this.#source = source;
   }
 
   /**
-   * A part of what was read last, to be written on. Where it is not a copy, it is so large that a socket which cannot
-   * send it at once is behind: nothing more must be read until that has drained.
+   * Whether a write may still send bytes of this buffer. A write's callback says that it will not, on any socket; a socket that
+   * was destroyed, or has nothing queued, sends no more either. The size of a socket's queue says nothing.
    */
-  part(bytes: Buffer, from: number, to: number): Buffer {
+  get isHeld(): boolean {
+    if (this.#writes === 0) return false;
+    for (const { destroyed, writableLength } of this.#targets) if (!destroyed && writableLength > 0) return true;
+    return false;
+  }
+
+  write(target: WriteTarget, part: Buffer): void {
+    this.#writes += 1;
+    if (!this.#targets.includes(target)) this.#targets.push(target);
+    target.write(part, this.#written);
+  }
+
+  destroyTargets(): void {
+    for (const target of this.#targets) target.destroy();
+  }
+
+  /** One function for all writes, so that Node calls them back at once. */
+  readonly #written = (): void => {
+    this.#writes -= 1;
+    if (this.#writes > 0) return;
+    this.#targets.length = 0;
+    this.#source.readOn();
+  };
+}
+
+/**
+ * The read buffer of one socket: the buffer that all sockets share while reads are small, and one of its own while they are
+ * large. Small reads are copied, large ones are written from where they lie.
+ *
+ * A place belongs to its socket and goes to the next reader together with it. It has at most one loan, which `close` returns
+ * once, whatever reader was last. Nothing may be read while `isFree` is false; the source resumes when that changes.
+ */
+export class ReadPlace {
+  readonly #loans: BufferLoans;
+  readonly #source: ReadSource;
+  #own: OwnBuffer | undefined;
+  /** The buffer of the next read, unless it is a shared buffer. */
+  #next: OwnBuffer | undefined;
+  #smallReads = 0;
+  /** `own` is left to its writes until they have ended. */
+  #isAside = false;
+  /** The number of kept parts of `own` that are not written yet. */
+  #keepers = 0;
+  /** The holder of a kept part owns the buffer and its loan. */
+  #isAway = false;
+  #isClosed = false;
+
+  constructor(loans: BufferLoans, source: ReadSource) {
+    this.#loans = loans;
+    this.#source = source;
+  }
+
+  /** Whether no write still holds bytes that the next read would overwrite. */
+  get isFree(): boolean {
+    return this.#next === undefined || !this.#next.isHeld;
+  }
+
+  /** The buffer of the next read; `shared`: the buffer to use while this socket has none of its own. */
+  next(shared: Buffer = commonBuffer): Buffer {
+    if (this.#keepers > 0 && this.#own) {
+      this.#own = undefined;
+      this.#isAway = true;
+    }
+    if (this.#isAside) this.#isAside = this.#own?.isHeld ?? false;
+    this.#next = this.#isAside ? undefined : this.#own;
+    return this.#next?.bytes ?? shared;
+  }
+
+  /**
+   * Says where a read landed, before the bytes are used.
+   *
+   * @throws Error if the read has overwritten bytes that a write still held. Their destination is cut off, because they are
+   *   wrong.
+   */
+  landed(bytes: Buffer): void {
+    const next = this.#next;
+    if (bytes !== next?.bytes || !next.isHeld) return;
+    next.destroyTargets();
+    throw new Error("bytes were read over others that were still being written");
+  }
+
+  /** Says how much was read, after the bytes were used. That decides where the next read goes. */
+  took(length: number, mayBorrow = true): void {
+    if (this.#isAside) this.#next = undefined; // `next` is called before the next read
+    if (length >= writeAheadBytes) {
+      this.#smallReads = 0;
+      if (mayBorrow && !this.#isAway && !this.#isClosed) this.#borrow();
+    } else if (this.#own && ++this.#smallReads >= smallReadsMax) this.#giveUp();
+  }
+
+  /** Writes a part of the last read: a large part from where it lies, and then the place is not free until it was sent. */
+  write(target: WriteTarget, bytes: Buffer, from: number, to: number): void {
     const part = bytes.subarray(from, to);
-    return this.staysInPlace(bytes, from, to) ? part : Buffer.from(part);
+    const own = this.#ownOf(bytes, from, to);
+    if (own) own.write(target, part);
+    else target.write(Buffer.from(part));
   }
 
-  /** Whether a part of what was read last is no copy but lies where the next bytes of this socket go. */
-  staysInPlace(bytes: Buffer, from: number, to: number): boolean {
-    return bytes === this.#own && to - from >= writeAheadBytes;
+  /** Keeps a part of the last read for later. */
+  keep(bytes: Buffer, from: number, to: number): Kept {
+    return this.keepInPlace(bytes, from, to) ?? { bytes: Buffer.from(bytes.subarray(from, to)), write: undefined };
   }
 
-  /** Gives up the buffer of its own. */
-  release(): void {
+  /** As `keep`, but `undefined` if that would be a copy. */
+  keepInPlace(bytes: Buffer, from: number, to: number): Kept | undefined {
+    const own = this.#ownOf(bytes, from, to);
+    if (!own) return undefined;
+    const part = bytes.subarray(from, to);
+    this.#keepers += 1;
+    return { bytes: part, write: (target) => own.write(target, part) };
+  }
+
+  /** A kept part was written or dropped. Call it once for each part. */
+  unkeep({ write }: Kept): void {
+    if (!write) return;
+    this.#keepers -= 1;
+    if (this.#isAway && this.#keepers === 0) {
+      this.#isAway = false;
+      this.#loans.giveBack();
+    }
+  }
+
+  /**
+   * Earlier writes do not concern the next reader, which reads into another buffer until they were sent: from the next read on,
+   * if called while the reader takes bytes.
+   */
+  moveOn(): void {
+    this.#isAside = this.#own?.isHeld ?? false;
+  }
+
+  /** The socket is closed. */
+  close(): void {
+    this.#isClosed = true;
+    this.#giveUp();
+    if (!this.#isAway) return;
+    this.#isAway = false;
+    this.#loans.giveBack();
+  }
+
+  /** The position of a part that is large enough to be written from there. */
+  #ownOf(bytes: Buffer, from: number, to: number): OwnBuffer | undefined {
+    return bytes === this.#own?.bytes && to - from >= writeAheadBytes ? this.#own : undefined;
+  }
+
+  #borrow(): void {
+    if (!this.#own && this.#loans.borrow()) this.#own = new OwnBuffer(this.#source);
+  }
+
+  #giveUp(): void {
     if (!this.#own) return;
     this.#own = undefined;
     this.#loans.giveBack();
   }
+}
+
+/** See `ReadPlace.keep`. */
+export interface Kept {
+  readonly bytes: Buffer;
+  /** Writes it from where it lies, in the buffer of the next reads; absent: it is a copy. */
+  readonly write: ((target: WriteTarget) => void) | undefined;
 }

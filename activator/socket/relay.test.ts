@@ -2,8 +2,10 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { BufferLoans } from "./read-place.ts";
-import { RelaySide, relay } from "./relay.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { BufferLoans, ReadPlace } from "./read-place.ts";
+import { endRelay, RelaySide, relay } from "./relay.ts";
 import {
   type Adoption,
   adoptAccepted,
@@ -37,6 +39,7 @@ async function connected(port: number): Promise<Socket> {
 /** Both ends of a connection that goes through a relay, and the server in its middle. */
 async function throughRelay(by: Adoption | undefined) {
   const far = Promise.withResolvers<Socket>();
+  const joined = Promise.withResolvers<{ readonly incoming: WireSocket; readonly outgoing: WireSocket }>();
   const back = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
     opened.push(socket);
     far.resolve(socket);
@@ -47,12 +50,14 @@ async function throughRelay(by: Adoption | undefined) {
     const outgoing = newSocket();
     outgoing.connect({ port: backPort, host: "127.0.0.1" });
     outgoing.once("connect", () => {
-      const readerOf = (incoming: WireSocket) => new RelaySide(incoming, outgoing, loans);
-      relay(adoptAccepted(accepted, readerOf, by ?? adoptionOf(accepted)), outgoing, loans);
+      const readerOf = (incoming: WireSocket) => new RelaySide(incoming, outgoing, new ReadPlace(loans, incoming));
+      const incoming = adoptAccepted(accepted, readerOf, by ?? adoptionOf(accepted));
+      relay(incoming, outgoing, loans);
+      joined.resolve({ incoming, outgoing });
     });
   });
   const near = await connected(await listening(middle));
-  return { near, far: await far.promise, middle, loans };
+  return { near, far: await far.promise, middle, loans, ...(await joined.promise) };
 }
 
 /** Bytes in which a block that is lost, repeated or written over shows. */
@@ -91,7 +96,7 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
   { how: "as this Node allows", by: undefined },
   { how: "from events", by: "events" },
 ])("a relay that reads $how", ({ by }) => {
-  it("carries both directions at once, each to its last byte, while both ends are slow to read", async () => {
+  it("relays both directions at once, each to its last byte, between slow readers", async () => {
     const { near, far } = await throughRelay(by);
     const [up, down] = [numbered(24 * megabyte, 1), numbered(24 * megabyte, 2)];
     sendAll(near, up, 100_000);
@@ -105,7 +110,7 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
     expect(digest(gotDown)).toBe(digest(down));
   });
 
-  it("carries many small writes into a stalled reader", async () => {
+  it("relays many small writes to a stalled reader", async () => {
     const { near, far } = await throughRelay(by);
     const bytes = numbered(12 * megabyte, 3);
     sendAll(near, bytes, 997);
@@ -113,7 +118,7 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
     expect(digest(await readAll(far))).toBe(digest(bytes));
   });
 
-  it("keeps a half-closed connection: the answer comes after the request has ended", async () => {
+  it("keeps a half-closed connection: the response arrives after the request has ended", async () => {
     const { near, far } = await throughRelay(by);
     near.end("question");
     expect(String(await readAll(far))).toBe("question");
@@ -121,12 +126,43 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
     expect(String(await readAll(near))).toBe("answer");
   });
 
-  it("passes a reset on as one, so that nothing cut short looks whole", async () => {
+  it("forwards a reset as a reset, so that cut data does not look complete", async () => {
     const { near, far } = await throughRelay(by);
     far.write("x");
     await once(near, "readable");
     const failed = new Promise((resolve) => near.on("error", resolve).resume());
     far.resetAndDestroy();
+    expect(await failed).toMatchObject({ code: "ECONNRESET" });
+  });
+
+  it("ended by the activator, resets a side that has not taken everything by the limit", async () => {
+    const { near, far, incoming, outgoing } = await throughRelay(by);
+    const clock = new FakeClock();
+    far.on("error", () => {}); // it is cut off as well
+    sendAll(far, numbered(20 * megabyte, 4), 100_000);
+    await stalled(far);
+    endRelay(outgoing, incoming, clock);
+    near.write("x");
+    await eventually(() => incoming.bytesRead === 1);
+    expect(incoming.destroyed).toBe(false);
+    const failed = new Promise((resolve) => near.on("error", resolve));
+    await clock.advance(1_000);
+    near.resume();
+    expect(await failed).toMatchObject({ code: "ECONNRESET" });
+  });
+
+  it("resets a side whose bytes arrive before the other side's loss is reported", async () => {
+    const { near, far, incoming, outgoing } = await throughRelay(by);
+    far.write("x");
+    await once(near, "readable");
+    const failed = new Promise((resolve) =>
+      near
+        .on("error", resolve)
+        .once("end", () => resolve("an end"))
+        .resume(),
+    );
+    outgoing.destroy(new Error("a write failed"));
+    incoming.reader.take(incoming.reader.nextBuffer(), 1);
     expect(await failed).toMatchObject({ code: "ECONNRESET" });
   });
 

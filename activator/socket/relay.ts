@@ -1,19 +1,18 @@
-import type { Clock } from "../../lib/clock.ts";
-import type { BufferLoans } from "./read-place.ts";
-import { ReadPlace } from "./read-place.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { type BufferLoans, ReadPlace } from "./read-place.ts";
 import { isBehind, type SocketReader, type WireSocket } from "./wire-socket.ts";
 
-/** Hears how a relay fares. */
+/** Called for the progress of a relay. */
 export interface RelayListener {
-  /** So many bytes were passed on; they are at the beginning of `bytes` until the end of the call. */
+  /** This many bytes were forwarded; they are at the beginning of `bytes` until the call returns. */
   passed(length: number, bytes: Buffer): void;
-  /** The socket that this side read from is closed. */
+  /** The source socket of this side is closed. */
   closed(): void;
 }
 
 /**
- * One direction of a relay: what one socket reads is written to the other. An end is passed on alone, so that a
- * half-closed connection stays one; a reset is passed on as one, for an end would look like the whole.
+ * One direction of a relay: the bytes of one socket are written to the other. An end is forwarded alone, so a half-closed
+ * connection stays half-closed; a reset is forwarded as a reset, because an end would look complete.
  */
 export class RelaySide implements SocketReader {
   readonly #source: WireSocket;
@@ -22,10 +21,11 @@ export class RelaySide implements SocketReader {
   readonly #listener: RelayListener | undefined;
   #ended = false;
 
-  constructor(source: WireSocket, target: WireSocket, loans: BufferLoans, listener?: RelayListener) {
+  /** `place`: the source's, from its former reader. */
+  constructor(source: WireSocket, target: WireSocket, place: ReadPlace, listener?: RelayListener) {
     this.#source = source;
     this.#target = target;
-    this.#place = new ReadPlace(loans);
+    this.#place = place;
     this.#listener = listener;
   }
 
@@ -33,16 +33,17 @@ export class RelaySide implements SocketReader {
     return this.#place.next();
   }
 
-  take(bytes: Buffer, length: number): boolean {
+  get wantsMore(): boolean {
+    return !isBehind(this.#target) && this.#place.isFree;
+  }
+
+  take(bytes: Buffer, length: number): void {
     const target = this.#target;
-    if (!target.writable) {
-      this.#source.destroy();
-      return false;
-    }
+    this.#place.landed(bytes);
+    if (!target.writable) return this.#refuse();
     this.#listener?.passed(length, bytes);
-    target.write(this.#place.part(bytes, 0, length));
+    this.#place.write(target, bytes, 0, length);
     this.#place.took(length);
-    return !isBehind(target);
   }
 
   ended(): void {
@@ -50,36 +51,50 @@ export class RelaySide implements SocketReader {
     this.#target.end();
   }
 
-  /** What the other direction wrote here has left: it may read on. */
+  /**
+   * The target takes no more. If it was lost, the source must see a reset as well, perhaps before the target's close is
+   * reported. A target that we have ended still sends its queue: input is dropped meanwhile, for as long as `endRelay` allows.
+   */
+  #refuse(): void {
+    if (this.#target.destroyed) this.#source.reset();
+  }
+
+  /** The other direction's bytes were sent here, so it may read on. */
   drained(): void {
-    this.#target.resume();
+    this.#target.readOn();
   }
 
   closed(hadError: boolean): void {
-    this.#place.release();
-    if (hadError) this.#target.resetAndDestroy();
-    else if (!this.#ended) this.#target.destroy(); // gone without an end: the other has nobody to talk to
+    this.#place.close();
+    if (hadError) this.#target.reset();
+    else if (!this.#ended) this.#target.destroy(); // closed without an end: the other side has no peer
     this.#listener?.closed();
   }
 }
 
-/** How long both sides may take to end theirs, after we have ended ours. */
+/** How long both sides may take to end after our end, in milliseconds. */
 const closeGraceMs = 1_000;
 
-/** Ends a relay from the middle: what was written to either side leaves, and who has not ended by then is cut off. */
+/** Ends a relay from our side: queued bytes are sent, and a side that has not ended by then is cut off. */
 export function endRelay(one: WireSocket, other: WireSocket, clock: Clock): void {
   one.end();
   other.end();
   clock.after(closeGraceMs, () => {
-    one.destroy();
-    other.destroy();
+    cutOff(one, other);
+    cutOff(other, one);
   });
 }
 
-/** Joins two sockets; returns what reads the first and what reads the second. */
+/** A cut stream must not look complete: a side sees an end only if it got all bytes of the other side, to its end. */
+function cutOff(socket: WireSocket, other: WireSocket): void {
+  if (socket.writableLength > 0 || !other.readableEnded) socket.reset();
+  else socket.destroy();
+}
+
+/** Joins two sockets that were not read before. */
 export function relay(one: WireSocket, other: WireSocket, loans: BufferLoans): void {
-  one.reader = new RelaySide(one, other, loans);
-  other.reader = new RelaySide(other, one, loans);
-  one.resume();
-  other.resume();
+  one.reader = new RelaySide(one, other, new ReadPlace(loans, one));
+  other.reader = new RelaySide(other, one, new ReadPlace(loans, other));
+  one.readOn();
+  other.readOn();
 }

@@ -1,66 +1,99 @@
 import { type Server, Socket } from "node:net";
+import { bufferOf, takeRead, tellClosed, tellDrain, tellEnd, wantsMore, wantsRest } from "./doors.ts";
+import { hasInners, hasServerInners, isConnection } from "./node-inners.ts";
+import { resetSocket } from "./reset-socket.ts";
 
-/** Uses what a socket reads, in buffers that it chooses, and hears what else happens to it. */
+/**
+ * Owns the reading of a socket: it provides the buffers, says whether more may be read, and receives the other events. An error
+ * in it ends its own connection alone.
+ */
 export interface SocketReader {
-  /** Where the bytes after the next ones go: asked after each `take`, and once when the socket is made. */
+  /** The buffer of the read after the next: called after each `take`, and once when the socket is created. */
   nextBuffer(): Buffer;
-  /** So many bytes are at the beginning of `bytes`, until the end of the call; false stops reading until `resume`. */
-  take(bytes: Buffer, length: number): boolean;
+  /** This many bytes are at the beginning of `bytes`, until the call returns. */
+  take(bytes: Buffer, length: number): void;
+  /**
+   * Whether more may be read now, for all reasons to wait. Read after each `take` and by each `readOn`. A reader that returns
+   * false calls `readOn` once that has changed.
+   */
+  readonly wantsMore: boolean;
   /** The other side will send no more. */
   ended(): void;
-  /** What was written has left, after so much waited that the writer should have stopped. */
+  /** The queue was sent, after it had grown so long that the writer should have stopped. */
   drained(): void;
   /**
-   * Nothing more can be written. True: what was received before that is still wanted, and the reader sees to it that the
-   * socket is destroyed in the end, for its end may not be told any more. Absent: nothing is wanted.
+   * No more can be written. True: bytes that were received before are still wanted, and the reader destroys the socket in the
+   * end, because its end may not be reported any more. Absent: nothing is wanted.
    */
   writeFailed?(): boolean;
-  /** Nothing more will happen. */
+  /** The last event. */
   closed(hadError: boolean): void;
 }
 
-/** A TCP connection whose reader may change while it is open. Its errors are told by `closed`. */
-export interface WireSocket extends Socket {
+/**
+ * A TCP connection whose reader may change while it is open. `closed` reports its errors. Only the current reader decides
+ * whether more is read; nothing else resumes it.
+ */
+export interface WireSocket extends Omit<Socket, "pause" | "resume" | "resetAndDestroy"> {
   reader: SocketReader;
+  /** Resumes reading if the reader wants more. Any code may call it at any time. */
+  readOn(): void;
+  /** Cuts the connection, so that the other side sees a failure: an end would look complete. */
+  reset(): void;
 }
 
-/** How many bytes may wait in a socket before who writes to it is to stop, and hears of `drained`. */
+/** The queue of a socket, in bytes, from which its writer should stop and wait for `drained`. */
 export const writeAheadBytes = 16_384;
 
-/** What every accepted socket is made with. */
+/** The options of every accepted socket. */
 export const acceptedSocket = { noDelay: true, highWaterMark: writeAheadBytes } as const;
-/** And those that `adoptAccepted` takes from a server without encryption. */
+/** The options of sockets that `adoptAccepted` takes from a server without TLS. */
 export const plainAcceptedSocket = { ...acceptedSocket, allowHalfOpen: true, pauseOnConnect: true } as const;
 
-/** Whether so much waits to be sent that nothing should be added; `drained` follows if so. */
-export function isBehind(socket: Socket): boolean {
+/** Whether the queue is so long that nothing should be added; then `drained` follows. */
+export function isBehind(socket: Pick<Socket, "writableLength" | "writableHighWaterMark">): boolean {
   return socket.writableLength >= socket.writableHighWaterMark;
 }
 
-/** Where sockets read to as long as they read little: what lands here is used or copied before the call ends. */
+/** The shared read buffer of sockets with small reads. Its bytes are used or copied before the call ends. */
 export const commonBuffer: Buffer = Buffer.allocUnsafeSlow(131_072);
 
-/** Descriptors are the process's, and so is their number. */
+/** A small part of it, for sockets whose reader may have to keep what it reads. */
+export const smallBuffer: Buffer = commonBuffer.subarray(0, writeAheadBytes);
+
+/** File descriptors belong to the process, so the count is global. */
 let open = 0;
 
-/** How many of these sockets are open in this process, accepted and dialled ones together. */
+/** The number of open sockets of this kind in this process, accepted and dialled. */
 export const openSockets = (): number => open;
 
-/** How an accepted socket gets its reader: by its handle, or by the events that every socket has. */
+/** Counts a socket without a reader until disposed of, once. */
+export function holdDescriptor(): Disposable {
+  let held = 1;
+  open += held;
+  return {
+    [Symbol.dispose]() {
+      open -= held;
+      held = 0;
+    },
+  };
+}
+
+/** How an accepted socket gets its reader: by its handle, or by the events of every socket. */
 export type Adoption = "handle" | "events";
 
-/** A socket to connect. Until it is given a reader it closes when anything is said on it that nobody asked for. */
+/** A socket to connect, which reads nothing before the first `readOn`. Until it has a reader, any input closes it. */
 export function newSocket(): WireSocket {
-  return new OnReadSocket(undefined, true, commonBuffer);
+  return new OnReadSocket(undefined, true, commonBuffer).pause();
 }
 
 /**
- * Gives a reader to a socket that a server accepted with `pauseOnConnect`, and returns the socket to go on with; the
- * one that was accepted is not to be used again. Reading has begun when it returns.
+ * Gives a reader to a socket that a server accepted with `pauseOnConnect`. Returns the socket to use from now on; the accepted
+ * one must not be used again. Reading has begun when it returns.
  *
- * Only sockets that one makes have the `onread` option. What an accepted one has is a handle, and a new socket around
- * that handle has all options; where a Node has other inners than we know, the reader is fed from "data" events, one
- * copy slower and otherwise the same. The first bytes go to `first`, before the reader is asked for a place.
+ * Only new sockets take the `onread` option. An accepted socket has a handle, and a new socket around that handle takes all
+ * options. If this Node has unknown internals, the reader gets "data" events instead, with one more copy. The first bytes go to
+ * `first`, before the reader is called for a buffer.
  */
 export function adoptAccepted(
   accepted: Socket,
@@ -70,22 +103,22 @@ export function adoptAccepted(
 ): WireSocket {
   const socket = by === "handle" ? wrapHandle(accepted, first) : feedFromEvents(accepted);
   socket.reader = readerOf(socket);
-  socket.resume();
+  socket.readOn();
   return socket;
 }
 
-/** Who gets the connections of a server. */
+/** Receives the connections of a server. */
 export interface Acceptor {
-  /** Whether there is room for one more; if not, it is closed. */
+  /** Whether one more connection is accepted; if not, it is closed. */
   hasRoom(): boolean;
   /** As with `adoptAccepted`. */
   readerOf(socket: WireSocket): SocketReader;
 }
 
 /**
- * Has a server without encryption, which listens, make its connections into sockets with a reader at once: the socket that it makes
- * of each would only be taken apart again. False, and nothing is changed, where this Node's server has other inners than
- * we know; then what it accepts comes by its event, as does what goes over `maxConnections`.
+ * Intercepts the accepted handles of a listening server without TLS and creates sockets with readers from them directly,
+ * instead of unwrapping Node's. False, without any change, if this Node's server has unknown internals; then connections come
+ * by its event, as do those beyond `maxConnections`.
  */
 export function acceptHandles(server: Server, acceptor: Acceptor): boolean {
   const inners: object = server;
@@ -97,11 +130,11 @@ export function acceptHandles(server: Server, acceptor: Acceptor): boolean {
     if (error || isFull || !isConnection(handle)) return byEvent.call(this, error, handle);
     if (!acceptor.hasRoom()) return handle.close();
     handle.setNoDelay(true);
-    const socket = new OnReadSocket(handle, true, commonBuffer);
+    const socket = new OnReadSocket(handle, true, smallBuffer);
     inners._connections += 1;
     Object.assign(socket, { _server: server });
     socket.reader = acceptor.readerOf(socket);
-    socket.resume();
+    socket.readOn();
   };
   return true;
 }
@@ -110,64 +143,24 @@ export function adoptionOf(socket: Socket): Adoption {
   return hasInners(socket) ? "handle" : "events";
 }
 
-/** What a Node net.Socket has inside, as far as it is used here. */
-interface SocketInners {
-  _handle: { readonly useUserBuffer: (buffer: Buffer) => void } | null;
-  /** The server counts its connections by this: whoever has it when it is destroyed is taken off. */
-  _server: unknown;
-}
-
-/** What a Node net.Server has inside while it listens, as far as it is used here. */
-interface ServerInners {
-  _handle: { onconnection: (this: unknown, error: unknown, handle: unknown) => void };
-  _connections: number;
-}
-
-function hasServerInners(server: object): server is ServerInners {
-  if (!("_handle" in server && "_connections" in server) || typeof server._connections !== "number") return false;
-  const handle = server._handle;
-  return (
-    typeof handle === "object" &&
-    handle !== null &&
-    "onconnection" in handle &&
-    typeof handle.onconnection === "function"
-  );
-}
-
-/** A connection that the kernel has accepted, and nobody has made a socket of. */
-interface Connection {
-  setNoDelay(on: boolean): void;
-  close(): void;
-}
-
-function isConnection(handle: unknown): handle is Connection {
-  if (typeof handle !== "object" || handle === null || !("useUserBuffer" in handle)) return false;
-  return "setNoDelay" in handle && "close" in handle;
-}
-
-function hasInners(socket: object): socket is SocketInners {
-  if (!("_handle" in socket && "_server" in socket)) return false;
-  const handle = socket._handle;
-  return typeof handle === "object" && handle !== null && "useUserBuffer" in handle;
-}
-
 class OnReadSocket extends Socket implements WireSocket {
   readonly #held: { reader: SocketReader };
 
   constructor(handle: unknown, allowHalfOpen: boolean, first: Buffer) {
-    const held: { reader: SocketReader } = {
+    const held: { reader: SocketReader; socket?: WireSocket } = {
       reader: first === commonBuffer ? nobody : { ...nobody, nextBuffer: () => first },
     };
     const options = {
       ...(handle !== undefined && { handle }),
       ...{ allowHalfOpen, noDelay: true, writableHighWaterMark: writeAheadBytes },
       onread: {
-        buffer: () => held.reader.nextBuffer(),
+        buffer: () => bufferOf(held.reader, held.socket),
         callback: takeRead,
       },
     };
     super(options);
     this.#held = held;
+    held.socket = this;
     held.reader = new Unasked(this);
     report(this);
   }
@@ -180,9 +173,22 @@ class OnReadSocket extends Socket implements WireSocket {
     this.#held.reader = reader;
   }
 
-  /** Node destroys a socket whose write failed; what the other side said before it hung up would be lost with it. */
+  readOn(): void {
+    this.resume();
+  }
+
+  /** Node itself calls this, too. */
+  override resume(): this {
+    return wantsMore(this) ? super.resume() : this;
+  }
+
+  reset(): void {
+    resetSocket(this);
+  }
+
+  /** Node destroys a socket whose write failed; bytes that the other side sent before its close would be lost. */
   override destroy(error?: Error): this {
-    if (isWriteError(error) && this.reader.writeFailed?.()) return this;
+    if (isWriteError(error) && wantsRest(this)) return this;
     return super.destroy(error);
   }
 }
@@ -200,51 +206,47 @@ function wrapHandle(accepted: Socket, first: Buffer): WireSocket {
 }
 
 function feedFromEvents(accepted: Socket): WireSocket {
-  const socket: WireSocket = Object.assign(accepted, { reader: new Unasked(accepted) });
+  const { resume } = accepted;
+  const socket: Socket & WireSocket = Object.assign(accepted, {
+    reader: new Unasked(accepted),
+    resume: () => (wantsMore(socket) ? resume.call(socket) : socket),
+    readOn: () => void socket.resume(),
+    reset: () => resetSocket(accepted),
+  });
   report(socket);
   return socket.on("data", (bytes: Buffer) => {
-    let wantsMore = true;
     for (let at = 0; at < bytes.length; ) {
-      const buffer = socket.reader.nextBuffer();
+      const buffer = bufferOf(socket.reader, socket);
       const length = bytes.copy(buffer, 0, at);
-      wantsMore = socket.reader.take(buffer, length);
       at += length;
+      if (takeRead.call(socket, length, buffer)) continue;
+      socket.pause();
+      if (at < bytes.length && !socket.destroyed) socket.unshift(bytes.subarray(at));
+      return;
     }
-    if (!wantsMore) socket.pause();
   });
 }
 
 /**
- * Tells the reader of the moment what happens, for as long as the socket lives. Node calls all listeners, and the
- * callback of `onread`, on the socket: functions of its own would be a good part of what a held request weighs.
+ * Calls the current reader for the events of the socket. Node calls all listeners, and the callback of `onread`, with the
+ * socket as `this`: closures per socket would be a large part of the memory of a held request.
  */
 function report(socket: WireSocket): void {
   open += 1;
   socket.on("end", tellEnd).on("drain", tellDrain).on("error", ignoreError).on("close", tellClose);
 }
 
-function takeRead(this: WireSocket, length: number, bytes: Buffer): boolean {
-  return this.reader.take(bytes, length);
-}
-
-function tellEnd(this: WireSocket): void {
-  this.reader.ended();
-}
-
-function tellDrain(this: WireSocket): void {
-  this.reader.drained();
-}
-
-/** Told once, by "close", which follows. */
+/** reported once, by the "close" that follows */
 function ignoreError(): void {}
 
 function tellClose(this: WireSocket, hadError: boolean): void {
   open -= 1;
-  this.reader.closed(hadError);
+  tellClosed(this, hadError);
 }
 
-/** Reads on a connection that nobody uses: an end closes it, and so do bytes, which would be taken for an answer. */
+/** Reads on an unused connection: an end closes it, and so does any byte, which would be read as a response. */
 class Unasked implements SocketReader {
+  readonly wantsMore = true;
   readonly #socket: Socket;
 
   constructor(socket: Socket) {
@@ -255,9 +257,8 @@ class Unasked implements SocketReader {
     return commonBuffer;
   }
 
-  take(): boolean {
+  take(): void {
     this.#socket.destroy();
-    return false;
   }
 
   ended(): void {
@@ -269,10 +270,11 @@ class Unasked implements SocketReader {
   closed(): void {}
 }
 
-/** Only while a socket is being made. */
+/** Absent only while a socket is being created. */
 const nobody: SocketReader = {
+  wantsMore: false,
   nextBuffer: () => commonBuffer,
-  take: () => false,
+  take() {},
   ended() {},
   drained() {},
   closed() {},

@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { podType } from "../../api/core.ts";
-import type { SandboxSpec } from "../../api/sandbox.ts";
-import { sandboxType } from "../../api/sandbox.ts";
-import { FakeClock, systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
-import { aSandbox } from "../../test/support/activator-world.ts";
+import { podType } from "../../api/kinds/core.ts";
+import type { SandboxSpec } from "../../api/kinds/sandbox.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
+import { aSandbox } from "../../test/support/labs/activator-world.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { startCluster } from "../sandbox/cluster.ts";
 import { refusalOf } from "./admit-peer.ts";
+import { PeerWaits, waitsPerPeer } from "./peer-waits.ts";
 
 const peer = "10.1.2.3";
 const stays = { peer, left: false, onLeave: () => {} };
@@ -20,16 +21,27 @@ async function given(spec: Partial<SandboxSpec> = {}) {
   const cluster = opened.use(startCluster({ client, clock: systemClock, log: silentLogger }));
   await cluster.firstSeen;
   const clock = new FakeClock();
-  const standing = {
+  let looks = 0;
+  const watched = {
+    sandbox: cluster.sandbox.bind(cluster),
+    podsAt: (ip: string) => {
+      looks += 1;
+      return cluster.podsAt(ip);
+    },
+  };
+  const waits = new PeerWaits(cluster);
+  const binding = {
     ...{ activatorPort: 10_001, containerPort: 5432, namespace: "default" },
     ...{ sandboxName: "nova", sandboxUid: sandbox.metadata.uid },
   };
   const closing = opened.move();
   return {
     clock,
-    standing,
-    ask: (changed: Partial<typeof standing> = {}, caller = stays) =>
-      refusalOf(caller, { ...standing, ...changed }, { cluster, clock, allowLoopbackPodIp: false }),
+    binding,
+    looks: () => looks,
+    client,
+    ask: (changed: Partial<typeof binding> = {}, caller = stays) =>
+      refusalOf(caller, { ...binding, ...changed }, { cluster: watched, clock, waits, allowLoopbackPodIp: false }),
     async addPod(namespace = "default", podIP = peer) {
       const metadata = { name: "client", namespace };
       const spec = { containers: [{ name: "main", image: "program" }] };
@@ -43,7 +55,7 @@ async function given(spec: Partial<SandboxSpec> = {}) {
 }
 
 describe("a Pod that connects", () => {
-  it("before the watch has shown its address is let in as soon as it has", async () => {
+  it("is admitted once the watch shows its address", async () => {
     await using world = await given();
     const asked = world.ask();
     await world.addPod();
@@ -52,7 +64,7 @@ describe("a Pod that connects", () => {
     expect(await world.ask()).toBeUndefined();
   });
 
-  it("and is never shown is refused after two seconds", async () => {
+  it("that the watch never shows is rejected after 2 s", async () => {
     await using world = await given();
     const asked = world.ask();
     await world.clock.advance(1_999);
@@ -61,7 +73,7 @@ describe("a Pod that connects", () => {
     expect(await asked).toBe("NoPod");
   });
 
-  it("from another namespace is refused, unless the sandbox lets in the cluster", async () => {
+  it("from another namespace is rejected, unless the sandbox admits the cluster", async () => {
     await using world = await given();
     await world.addPod("kube-system");
     const asked = world.ask();
@@ -72,7 +84,7 @@ describe("a Pod that connects", () => {
     expect(await open.ask()).toBeUndefined();
   });
 
-  it("to a sandbox that is another by now is refused", async () => {
+  it("to a sandbox that was replaced meanwhile is rejected", async () => {
     await using world = await given();
     await world.addPod();
     const asked = world.ask({ sandboxUid: "another" });
@@ -80,12 +92,42 @@ describe("a Pod that connects", () => {
     expect(await asked).toBe("NoSandbox");
   });
 
-  it("and leaves is waited for no longer", async () => {
+  it("and leaves ends the wait", async () => {
     await using world = await given();
     let leave: (() => void) | undefined;
     const asked = world.ask({}, { ...stays, onLeave: (listener?: () => void) => (leave = listener) });
     leave?.();
     expect(await asked).toBe("NoPod");
     expect(world.clock.pending).toBe(0);
+  });
+
+  it("many times is looked at once for each change, and each connection is let in", async () => {
+    await using world = await given();
+    const asked = Array.from({ length: 500 }, () => world.ask());
+    expect(world.clock.pending).toBe(500);
+    const before = world.looks();
+    await world.addPod("kube-system");
+    for (const x of ["1", "2", "3"]) {
+      const body = { metadata: { labels: { x } } };
+      await world.client.patch(podType, { namespace: "kube-system", name: "client" }, { type: "merge", body });
+    }
+    const body = { spec: { autoResume: { allowFrom: "Cluster" as const } } };
+    const name = { namespace: "default", name: "nova" };
+    const first = Promise.race(asked).then(() => world.looks());
+    await world.client.patch(sandboxType, name, { type: "merge", body });
+    expect((await first) - before).toBeLessThan(100);
+    expect(new Set(await Promise.all(asked))).toEqual(new Set([undefined]));
+    expect(world.clock.pending).toBe(0);
+  });
+
+  it("to more sandboxes at once than one address may wait for is refused at once", async () => {
+    await using world = await given();
+    const asked = Array.from({ length: waitsPerPeer }, (_, n) => world.ask({ sandboxUid: `another-${n}` }));
+    expect(await world.ask()).toBe("NoPod");
+    await world.clock.advance(2_000);
+    expect(new Set(await Promise.all(asked))).toEqual(new Set(["NoSandbox"]));
+    const again = world.ask();
+    await world.addPod();
+    expect(await again).toBeUndefined();
   });
 });

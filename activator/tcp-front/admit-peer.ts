@@ -1,37 +1,38 @@
-import { effectiveAutoResume } from "../../api/defaults.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { aborted } from "../../lib/lifecycle.ts";
+import { effectiveAutoResume } from "../../api/rules/defaults.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
+import type { PeerWaits } from "./peer-waits.ts";
 import { mayChange, type PeerRefusal, refusalOfPeer } from "./peers.ts";
-import type { Standing } from "./standings.ts";
+import type { PortBinding } from "./port-bindings.ts";
 import type { TcpClient } from "./tcp-client.ts";
 
-/** Who asks to come in. */
+/** The client of a connection. */
 export type Caller = Pick<TcpClient, "peer" | "left" | "onLeave">;
 
 export interface Doorkeeper {
-  readonly cluster: Pick<Cluster, "sandbox" | "podsAt" | "listen" | "listenAt">;
+  readonly cluster: Pick<Cluster, "sandbox" | "podsAt">;
+  readonly waits: PeerWaits;
   readonly clock: Clock;
   readonly allowLoopbackPodIp: boolean;
 }
 
-/** A Pod may connect before the watch has shown us its address; no watch lags longer without being behind for other reasons. */
+/** A Pod may connect before the watch shows its address, by this many milliseconds at most; a larger lag has other causes. */
 const watchLagMs = 2_000;
 
-/** Whether a client may come to the sandbox that its port stands for: undefined if so. Nothing is woken by asking. */
+/** Returns why a client may not reach the sandbox of its port; undefined: it may. This wakes nothing. */
 export async function refusalOf(
   client: Caller,
-  standing: Standing,
+  binding: PortBinding,
   doorkeeper: Doorkeeper,
 ): Promise<PeerRefusal | undefined> {
-  const refusal = look(client.peer, standing, doorkeeper);
+  const refusal = look(client.peer, binding, doorkeeper);
   if (refusal === undefined || !mayChange(refusal)) return refusal;
-  return waitForPeer(client, standing, doorkeeper);
+  return waitForPeer(client, binding, doorkeeper);
 }
 
 function look(
   peer: string,
-  { namespace, sandboxName, sandboxUid }: Standing,
+  { namespace, sandboxName, sandboxUid }: PortBinding,
   { cluster, allowLoopbackPodIp }: Doorkeeper,
 ): PeerRefusal | undefined {
   const sandbox = cluster.sandbox(namespace, sandboxName);
@@ -45,21 +46,17 @@ function look(
 
 async function waitForPeer(
   client: Caller,
-  standing: Standing,
+  binding: PortBinding,
   doorkeeper: Doorkeeper,
 ): Promise<PeerRefusal | undefined> {
-  const { cluster, clock } = doorkeeper;
-  using ofPeer = cluster.listenAt(client.peer);
-  using ofSandbox = cluster.listen(standing.namespace, standing.sandboxName);
-  const over = new AbortController();
-  using _limit = clock.after(watchLagMs, () => over.abort());
-  client.onLeave(() => over.abort());
-  const ended = aborted(over.signal);
-  for (;;) {
-    ofPeer.reset();
-    ofSandbox.reset();
-    const refusal = look(client.peer, standing, doorkeeper);
-    if (refusal === undefined || over.signal.aborted || client.left) return refusal;
-    await Promise.race([ofPeer.next(), ofSandbox.next(), ended]);
-  }
+  const { waits, clock } = doorkeeper;
+  const now = () => look(client.peer, binding, doorkeeper);
+  const over = Promise.withResolvers<void>();
+  const isAdmitted = () => now() === undefined;
+  using joined = waits.join(client.peer, binding, isAdmitted, over.resolve);
+  if (!joined) return now();
+  using _limit = clock.after(watchLagMs, over.resolve);
+  client.onLeave(over.resolve);
+  await over.promise;
+  return now();
 }

@@ -1,9 +1,9 @@
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
-import { endpointSliceType, tcpFrontSliceName } from "../../api/tcp-front.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { endpointSliceType, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import {
   allocate,
@@ -13,8 +13,8 @@ import {
   talkTo,
   tcpPort,
   tcpProgram,
-} from "../../test/support/tcp-front-lab.ts";
-import { parseActivatorConfig } from "../config.ts";
+} from "../../test/support/labs/tcp-front-lab.ts";
+import { parseActivatorConfig } from "../config/config.ts";
 import { startActivator } from "../start.ts";
 
 const endpoints = [{ addresses: ["127.0.0.1"] }];
@@ -35,7 +35,7 @@ const bye = async (port: number) => {
 };
 
 describe("a replica that starts", () => {
-  it.each(["sandboxes", "pods", "endpointslices"])("listens to nobody before it has seen all %s", async (plural) => {
+  it.each(["sandboxes", "pods", "endpointslices"])("opens no port before it has seen all %s", async (plural) => {
     await using world = await openTcpWorld();
     await world.awake("nova", tcpProgram(greeter("nova")));
     const activatorPort = await freeFrontPort();
@@ -60,8 +60,8 @@ describe("a replica that starts", () => {
   });
 });
 
-describe("a replica that leaves", () => {
-  it("accepts for as long as a slice lists it, and goes once what it carries has ended", async () => {
+describe("a replica that exits", () => {
+  it("accepts while a slice lists it, and exits once its connections have ended", async () => {
     await using world = await openTcpWorld([], { POD_IP: "127.0.0.1" });
     await world.awake("nova", tcpProgram(greeter("nova")));
     const port = await world.front("nova", { endpoints });
@@ -82,7 +82,7 @@ describe("a replica that leaves", () => {
     await left;
   });
 
-  it("waits no longer than it may, and resets what it still holds", async () => {
+  it("waits until its limit, and resets held connections", async () => {
     await using world = await openTcpWorld(["--shutdown-timeout=200ms"], { POD_IP: "127.0.0.1" });
     await world.asleep("nova");
     const port = await world.front("nova", { endpoints });
@@ -104,7 +104,7 @@ describe("a stranger", () => {
     expect(world.kubelet.made("nova")).toBe(0);
   });
 
-  it("beyond the connections that there may be is reset at once", async () => {
+  it("beyond the limit of connections is reset at once", async () => {
     await using world = await openTcpWorld(["--max-connections=1"]);
     await world.awake("nova", tcpProgram(greeter("nova")));
     const port = await world.front("nova");

@@ -3,14 +3,14 @@ import {
   type ListeningPort,
   type ListeningRequest,
   listeningWaitMs,
-} from "../../api/drain-protocol.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { Bell } from "../sandbox/bell.ts";
+} from "../../api/protocols/drain-protocol.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { ChangeSignal } from "../sandbox/change-signal.ts";
 import type { Listeners } from "./listeners.ts";
 
 /**
- * Says on which of these ports connections are accepted for these sandboxes: once it is all of them but those that rest, or
- * time is up.
+ * Reports which of these ports accept connections for these sandboxes, once all of them do except quarantined ports, or the
+ * time limit has passed.
  */
 export async function confirm(
   { ports }: ListeningRequest,
@@ -24,7 +24,7 @@ export async function confirm(
     return missing.size === 0;
   };
   if (!look()) {
-    const bell = new Bell();
+    const bell = new ChangeSignal();
     using _listening = listeners.onAccepting(() => bell.ring());
     let over = false;
     using _limit = clock.after(listeningWaitMs, () => {

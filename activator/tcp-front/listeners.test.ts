@@ -1,16 +1,16 @@
 import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { listeningWaitMs } from "../../api/drain-protocol.ts";
-import { FakeClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { listeningWaitMs } from "../../api/protocols/drain-protocol.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { freeFrontPort, talkTo } from "../../test/support/tcp-front-lab.ts";
+import { freeFrontPort, talkTo } from "../../test/support/labs/tcp-front-lab.ts";
 import { confirm } from "./confirm.ts";
 import { Listeners } from "./listeners.ts";
-import type { Standing } from "./standings.ts";
+import type { PortBinding } from "./port-bindings.ts";
 
-const standing = (activatorPort: number, sandboxUid = "u1"): Standing => ({
+const binding = (activatorPort: number, sandboxUid = "u1"): PortBinding => ({
   ...{ activatorPort, sandboxUid, containerPort: 5432 },
   ...{ namespace: "default", sandboxName: "nova" },
 });
@@ -31,10 +31,10 @@ function given() {
 }
 
 describe("the listeners", () => {
-  it("accept on a port for as long as it stands for something", async () => {
+  it("accept on a port while it has a binding", async () => {
     using world = given();
     const port = await freeFrontPort();
-    world.listeners.want(port, standing(port));
+    world.listeners.want(port, binding(port));
     await eventually(() => world.listeners.size === 1);
     using client = await talkTo(port);
     expect([await client.over(), world.came]).toEqual(["ended", ["u1"]]);
@@ -42,11 +42,11 @@ describe("the listeners", () => {
     await expect(talkTo(port)).rejects.toThrow("ECONNREFUSED");
   });
 
-  it("give a port that changes hands to nobody in between", async () => {
+  it("serve no client between two bindings of a port", async () => {
     using world = given();
     const port = await freeFrontPort();
     for (const uid of ["u1", "u2", "u3"]) {
-      world.listeners.want(port, standing(port, uid));
+      world.listeners.want(port, binding(port, uid));
       expect(world.listeners.accepts({ activatorPort: port, sandboxUid: uid })).toBe(false);
       await eventually(() => world.listeners.accepts({ activatorPort: port, sandboxUid: uid }));
       const socket = connect(port, "127.0.0.1");
@@ -55,12 +55,12 @@ describe("the listeners", () => {
     }
   });
 
-  it("try again for a port that another program has, more and more seldom, and say so", async () => {
+  it("retry a port in use with backoff, and report it", async () => {
     using world = given();
     const port = await freeFrontPort();
     const other = createServer();
     await once(other.listen(port, "127.0.0.1"), "listening");
-    world.listeners.want(port, standing(port));
+    world.listeners.want(port, binding(port));
     await eventually(() => world.failures.length === 1);
     await world.clock.advance(250);
     await eventually(() => world.failures.length === 2);
@@ -72,11 +72,11 @@ describe("the listeners", () => {
     expect(world.clock.pending).toBe(0);
   });
 
-  it("open many without keeping others waiting", async () => {
+  it("open many ports without blocking the event loop", async () => {
     using world = given();
     const ports: number[] = [];
     while (ports.length < 300) ports.push(await freeFrontPort());
-    for (const port of ports) world.listeners.want(port, standing(port));
+    for (const port of ports) world.listeners.want(port, binding(port));
     let turns = 0;
     const turn = () => {
       turns += 1;
@@ -87,35 +87,35 @@ describe("the listeners", () => {
     expect(turns).toBeGreaterThan(5);
   });
 
-  it("are closed once and for all", async () => {
+  it("stay closed once disposed of", async () => {
     using world = given();
     const [first, second] = [await freeFrontPort(), await freeFrontPort()];
-    world.listeners.want(first, standing(first));
+    world.listeners.want(first, binding(first));
     await eventually(() => world.listeners.size === 1);
     world.listeners.close();
-    world.listeners.want(second, standing(second));
+    world.listeners.want(second, binding(second));
     await expect(talkTo(first)).rejects.toThrow("ECONNREFUSED");
     await expect(talkTo(second)).rejects.toThrow("ECONNREFUSED");
   });
 });
 
 describe("a confirmation", () => {
-  it("comes as soon as all ports accept for the sandboxes that were asked about", async () => {
+  it("comes once all ports accept for the requested sandboxes", async () => {
     using world = given();
     const [first, second] = [await freeFrontPort(), await freeFrontPort()];
     const ports = [first, second].map((activatorPort) => ({ activatorPort, sandboxUid: "u1" }));
     const confirmed = confirm({ ports }, world.listeners, () => false, world.clock);
-    world.listeners.want(first, standing(first));
-    world.listeners.want(second, standing(second));
+    world.listeners.want(first, binding(first));
+    world.listeners.want(second, binding(second));
     expect(await confirmed).toEqual({ ports });
     expect(world.clock.pending).toBe(0);
   });
 
-  it("names after its time those that do, and none for another sandbox", async () => {
+  it("names the accepting ports at its limit, and none of another sandbox", async () => {
     using world = given();
     const [first, second] = [await freeFrontPort(), await freeFrontPort()];
-    world.listeners.want(first, standing(first));
-    world.listeners.want(second, standing(second, "u2"));
+    world.listeners.want(first, binding(first));
+    world.listeners.want(second, binding(second, "u2"));
     await eventually(() => world.listeners.size === 2);
     const ports = [first, second].map((activatorPort) => ({ activatorPort, sandboxUid: "u1" }));
     const confirmed = confirm({ ports }, world.listeners, () => false, world.clock);

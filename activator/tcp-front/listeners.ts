@@ -1,41 +1,43 @@
 import { createServer, type Server, type Socket } from "node:net";
-import type { ListeningPort } from "../../api/drain-protocol.ts";
-import { type Backoff, backoffDelayMs } from "../../lib/backoff.ts";
-import type { Clock, Timer } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
-import { Subscribers } from "../../lib/subscribers.ts";
+import type { ListeningPort } from "../../api/protocols/drain-protocol.ts";
+import { Subscribers } from "../../lib/data/subscribers.ts";
+import { guarded, runGuarded } from "../../lib/guard/guard.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
+import { resetSocket } from "../socket/reset-socket.ts";
 import { plainAcceptedSocket } from "../socket/wire-socket.ts";
-import { isSameStanding, type Standing } from "./standings.ts";
+import { isSamePortBinding, type PortBinding } from "./port-bindings.ts";
 
 export interface ListenersOptions {
-  /** A literal address; absent: every address. */
+  /** A literal address; absent: all addresses. */
   readonly host: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Gets each connection paused, on a port that stands for this. */
-  readonly onConnection: (socket: Socket, standing: Standing) => void;
-  /** A port could not be had; it is tried again. */
+  /** Receives each connection paused, with the port's binding. */
+  readonly onConnection: (socket: Socket, binding: PortBinding) => void;
+  /** A port could not be opened; it is retried. */
   readonly onFailure: (code: string) => void;
 }
 
 interface Listener {
-  readonly standing: Standing;
+  readonly binding: PortBinding;
   readonly server: Server;
   accepting: boolean;
   retry: Timer | undefined;
 }
 
-/** Ports that are opened or closed in one turn of the event loop, so that ten thousand of them keep nobody waiting. */
+/** The number of ports opened or closed in one turn of the event loop: ten thousand of them must not block it. */
 const portsATurn = 32;
-/** A port that another program has may come free, and so do file descriptors. */
+/** Another program may release a port, and file descriptors may become free. */
 const backoff: Backoff = { baseMs: 250, maxMs: 15_000, jitter: 0.5 };
-/** Crowds arrive at once when a sandbox that many use is woken; the kernel has its own, often lower, limit. */
+/** Crowds arrive at once when a busy sandbox wakes; the kernel's own limit is often lower. */
 const backlog = 1_024;
 
-/** Listens on the ports that stand for something, and on no others. The only place that opens and closes them. */
+/** Listens on the ports with a binding, and on no others. No other code opens and closes these ports. */
 export class Listeners {
   readonly #options: ListenersOptions;
-  readonly #wanted = new Map<number, Standing>();
+  readonly #wanted = new Map<number, PortBinding>();
   readonly #open = new Map<number, Listener>();
   readonly #failures = new Map<number, number>();
   readonly #due = new Set<number>();
@@ -49,33 +51,33 @@ export class Listeners {
     this.#options = options;
   }
 
-  /** How many ports accept connections. */
+  /** The number of ports that accept connections. */
   get size(): number {
     return this.#accepting;
   }
 
-  /** What a port is to stand for from now on; undefined: nothing. What it accepted before goes on. */
-  want(activatorPort: number, standing: Standing | undefined): void {
-    if (this.#closed || isSameStanding(this.#wanted.get(activatorPort), standing)) return;
-    if (standing) this.#wanted.set(activatorPort, standing);
+  /** Sets the binding of a port; undefined: none. Connections that were accepted before continue. */
+  want(activatorPort: number, binding: PortBinding | undefined): void {
+    if (this.#closed || isSamePortBinding(this.#wanted.get(activatorPort), binding)) return;
+    if (binding) this.#wanted.set(activatorPort, binding);
     else this.#wanted.delete(activatorPort);
     this.#failures.delete(activatorPort);
-    // At once, not in its turn: a connection that comes between must not find what the port stood for.
+    // At once, not in its turn: a connection in between must not get the former binding.
     this.#closePort(activatorPort);
     this.#settle(activatorPort);
   }
 
   accepts({ sandboxUid, activatorPort }: ListeningPort): boolean {
     const listener = this.#open.get(activatorPort);
-    return listener?.accepting === true && listener.standing.sandboxUid === sandboxUid;
+    return listener?.accepting === true && listener.binding.sandboxUid === sandboxUid;
   }
 
-  /** Calls back when ports have begun to accept, until it is disposed of. */
+  /** Calls back when ports have begun to accept, until disposed of. */
   onAccepting(listener: () => void): Disposable {
     return this.#waiters.add(listener);
   }
 
-  /** Listens no more. What was accepted goes on. */
+  /** Stops listening. Accepted connections continue. */
   close(): void {
     this.#closed = true;
     clearImmediate(this.#turn);
@@ -92,18 +94,19 @@ export class Listeners {
     this.#turn = undefined;
     for (const port of [...this.#due.values().take(portsATurn)]) {
       this.#due.delete(port);
-      const standing = this.#wanted.get(port);
-      if (standing) this.#openPort(standing);
+      const binding = this.#wanted.get(port);
+      if (binding) runGuarded("tcp-front", () => this.#openPort(binding));
     }
     if (this.#due.size > 0) this.#turn = setImmediate(() => this.#takeTurn());
   }
 
-  #openPort(standing: Standing): void {
-    const { activatorPort } = standing;
+  #openPort(binding: PortBinding): void {
+    const { activatorPort } = binding;
     if (this.#open.has(activatorPort)) return;
     const { host, onConnection } = this.#options;
-    const server = createServer(plainAcceptedSocket, (socket) => onConnection(socket, standing));
-    const listener: Listener = { standing, server, accepting: false, retry: undefined };
+    const accept = (socket: Socket) => onConnection(socket, binding);
+    const server = createServer(plainAcceptedSocket, guarded("tcp-front", accept, resetSocket));
+    const listener: Listener = { binding, server, accepting: false, retry: undefined };
     this.#open.set(activatorPort, listener);
     server.on("error", (error: NodeJS.ErrnoException) => this.#failed(listener, error));
     server.once("listening", () => this.#opened(listener));
@@ -111,7 +114,7 @@ export class Listeners {
   }
 
   #opened(listener: Listener): void {
-    const { activatorPort } = listener.standing;
+    const { activatorPort } = listener.binding;
     if (this.#open.get(activatorPort) !== listener) return;
     listener.accepting = true;
     this.#accepting += 1;
@@ -125,15 +128,15 @@ export class Listeners {
   }
 
   #failed(listener: Listener, error: NodeJS.ErrnoException): void {
-    const { activatorPort } = listener.standing;
-    // One connection that could not be accepted; the next may be.
+    const { activatorPort } = listener.binding;
+    // One connection failed to be accepted; later ones may succeed.
     if (listener.accepting || this.#open.get(activatorPort) !== listener) return;
     const { clock, log, onFailure } = this.#options;
     const failures = (this.#failures.get(activatorPort) ?? 0) + 1;
     this.#failures.set(activatorPort, failures);
     onFailure(error.code ?? "other");
     if (failures === 1)
-      log.warn({ err: error, port: activatorPort }, "a port of a sandbox cannot be had; trying again");
+      log.warn({ err: error, port: activatorPort }, "cannot listen on the port of a sandbox; retrying");
     listener.retry = clock.after(backoffDelayMs(failures, backoff), () => {
       this.#open.delete(activatorPort);
       this.#settle(activatorPort);

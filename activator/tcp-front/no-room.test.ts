@@ -1,10 +1,10 @@
 import { Registry } from "prom-client";
 import { expect, it } from "vitest";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
+import { allocate, freeFrontPort, talkTo } from "../../test/support/labs/tcp-front-lab.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
-import { allocate, freeFrontPort, talkTo } from "../../test/support/tcp-front-lab.ts";
 import { startTcpFront } from "./tcp-front.ts";
 import { createTcpMetrics } from "./tcp-metrics.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { Pod } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { PodPhase } from "../../api/pod.ts";
+import type { Pod } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { PodPhase } from "../../api/kinds/pod.ts";
 import { type PeerQuestion, peerAddress, refusalOfPeer } from "./peers.ts";
 
 interface Said {

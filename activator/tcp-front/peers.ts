@@ -1,9 +1,9 @@
 import { isIPv4 } from "node:net";
-import type { Pod } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { AutoResume } from "../../api/sandbox.ts";
+import type { Pod } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { AutoResume } from "../../api/kinds/sandbox.ts";
 
-/** Why a connection was not let in, in the words of metrics and logs. */
+/** Why a connection was rejected, in the words of metrics and logs. */
 export const peerRefusals = [
   "Loopback",
   "NoPod",
@@ -17,15 +17,15 @@ export type PeerRefusal = (typeof peerRefusals)[number];
 export interface PeerQuestion {
   /** In the spelling of `peerAddress`. */
   readonly peer: string;
-  /** Pods that have this address in the latest view. */
+  /** The Pods with this address in the latest view. */
   readonly pods: readonly Stored<Pod>[];
-  /** Of the sandbox. */
+  /** The UID of the sandbox. */
   readonly namespace: string;
   readonly allowFrom: NonNullable<AutoResume["allowFrom"]>;
   readonly allowLoopback: boolean;
 }
 
-/** Whether a peer may come, by its address alone: undefined if so. Pure. */
+/** Why a peer is rejected by its address alone; undefined: it is not. Pure. */
 export function refusalOfPeer({
   peer,
   pods,
@@ -40,20 +40,20 @@ export function refusalOfPeer({
   return "OtherNamespace";
 }
 
-/** Whether a later view of Pods may say otherwise: the watch may lag behind a Pod that has just begun. */
+/** Whether a later view of Pods may change the result: the watch may lag behind a new Pod. */
 export const mayChange = (refusal: PeerRefusal): boolean =>
   refusal === "NoPod" || refusal === "OtherNamespace" || refusal === "NoSandbox";
 
 /**
- * The other end's address as Pods write theirs. An IPv4 address on a socket of both families is unwrapped; no other
- * embedding is, for those are routes through somebody else.
+ * The peer's address in the spelling of Pods. An IPv4 address on a dual-stack socket is unwrapped; no other embedding is,
+ * because those are routes through other hosts.
  */
 export function peerAddress(remoteAddress: string): string {
   const plain = remoteAddress.replace(/^::ffff:/i, "");
   return isIPv4(plain) ? plain : remoteAddress.toLowerCase();
 }
 
-/** On the host's network a Pod's address is its node's, which is everybody's there. */
+/** The address of a Pod on the host's network is its node's, which other programs share. */
 const hasItsOwnAddress = ({ spec, status }: Pod) =>
   spec?.hostNetwork !== true && status?.phase !== "Succeeded" && status?.phase !== "Failed";
 

@@ -1,55 +1,63 @@
 import type { Activity } from "../activity/activity.ts";
+import { type KeepOpenDeps, keepOpen } from "../activity/keep-open.ts";
+import { reach } from "../connect/connect.ts";
+import type { ConnectDeps, ConnectRequest } from "../connect/connect-request.ts";
+import type { Upstream } from "../connect/connector.ts";
 import { ActivatorError, toActivatorError } from "../errors.ts";
-import type { Upstream } from "../reach/connector.ts";
-import type { Errand, Surroundings } from "../reach/errand.ts";
-import { reach } from "../reach/reach.ts";
 import { ClientGone } from "../request.ts";
-import { type StaySurroundings, stayOpen } from "../stay-open.ts";
 import { refusalOf } from "./admit-peer.ts";
-import type { Standing } from "./standings.ts";
+import type { PeerWaits } from "./peer-waits.ts";
+import type { PortBinding } from "./port-bindings.ts";
 import type { TcpClient } from "./tcp-client.ts";
-import { TcpStory, type TcpStoryOptions } from "./tcp-story.ts";
+import { TcpRecord, type TcpRecordOptions } from "./tcp-record.ts";
 import { carryTcp, type TunnelEnding, type TunnelOptions } from "./tcp-tunnel.ts";
 
-export interface TcpWorld extends Surroundings, StaySurroundings, TcpStoryOptions {
-  readonly clock: Surroundings["clock"];
-  readonly cluster: Surroundings["cluster"];
+export interface TcpDeps extends ConnectDeps, KeepOpenDeps, TcpRecordOptions {
+  readonly clock: ConnectDeps["clock"];
+  readonly cluster: ConnectDeps["cluster"];
   readonly activity: Activity;
   readonly tunnels: TunnelOptions;
+  readonly peerWaits: PeerWaits;
 }
 
-/** The life of a connection to a port of a sandbox: that of a request that says nothing. Never rejects. */
-export async function serveTcp(client: TcpClient, standing: Standing, world: TcpWorld): Promise<void> {
-  const story = new TcpStory(client, standing, world);
-  const use = world.activity.useBy(undefined);
+/** Serves a connection to a port of a sandbox, as a request without a head. Never rejects. */
+export async function serveTcp(client: TcpClient, binding: PortBinding, deps: TcpDeps): Promise<void> {
+  const record = new TcpRecord(client, binding, deps);
+  const use = deps.activity.useBy(undefined);
   try {
-    const { clock, cluster, options } = world;
-    const refusal = await refusalOf(client, standing, { clock, cluster, ...options });
+    const { clock, cluster, options, peerWaits: waits } = deps;
+    const refusal = await refusalOf(client, binding, { clock, cluster, waits, ...options });
     if (client.left) return;
     if (refusal !== undefined) {
-      story.peerRefused(refusal);
+      record.peerRefused(refusal);
       return client.refuse();
     }
-    const { namespace, sandboxName: name, sandboxUid: uid, containerPort: port } = standing;
-    const errand = { to: { namespace, name, uid, port }, waiting: client, around: world, journey: story, use };
-    const upstream = await reach(errand);
-    story.reached(upstream.target);
-    story.carried(await carry(client, upstream, errand, world));
+    const { namespace, sandboxName: name, sandboxUid: uid, containerPort: port } = binding;
+    const connectRequest = {
+      to: { namespace, name, uid, port },
+      client,
+      deps: deps,
+      observer: record,
+      use,
+    };
+    const upstream = await reach(connectRequest);
+    record.reached(upstream.target);
+    record.carried(await carry(client, upstream, connectRequest, deps));
   } catch (error) {
-    if (!(error instanceof ClientGone || client.left)) story.refused(toActivatorError(error));
+    if (!(error instanceof ClientGone || client.left)) record.refused(toActivatorError(error));
     client.refuse();
   } finally {
     use.end();
-    story.ended();
+    record.ended();
   }
 }
 
-/** @throws ActivatorError when the sandbox has closed meanwhile; ClientGone when the client has. */
+/** @throws ActivatorError if the sandbox has closed its side meanwhile; ClientGone if the client has. */
 async function carry(
   client: TcpClient,
   upstream: Upstream,
-  { to, use }: Errand,
-  world: TcpWorld,
+  { to, use }: ConnectRequest,
+  deps: TcpDeps,
 ): Promise<TunnelEnding> {
   const { target, socket } = upstream;
   if (client.left || socket.destroyed) {
@@ -58,11 +66,11 @@ async function carry(
   }
   using over = new DisposableStack();
   const onEnded = (listener: () => void) => over.defer(listener);
-  use.answered();
+  use.dispatched();
   return await carryTcp(
     client,
     upstream,
-    (connection) => stayOpen(connection, { to, target, use, onEnded }, world),
-    world.tunnels,
+    (connection) => keepOpen(connection, { to, target, use, onEnded }, deps),
+    deps.tunnels,
   );
 }

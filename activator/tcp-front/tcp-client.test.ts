@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { talkTo } from "../../test/support/tcp-front-lab.ts";
+import { talkTo } from "../../test/support/labs/tcp-front-lab.ts";
 import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
 import { earlyPlace, TcpClient } from "./tcp-client.ts";
 
@@ -18,7 +18,7 @@ async function given() {
   if (!raw) throw new Error("nothing was accepted");
   let client: TcpClient | undefined;
   const clientOf = (socket: WireSocket) => {
-    client = new TcpClient(socket, { clock, onClosed: () => {} });
+    client = new TcpClient(socket, clock);
     return client;
   };
   adoptAccepted(raw, clientOf, adoptionOf(raw), earlyPlace);
@@ -33,7 +33,7 @@ async function given() {
 }
 
 describe("a client that waits", () => {
-  it("is read no further than a few KiB", async () => {
+  it("is read up to a few KiB", async () => {
     using world = await given();
     const { socket } = world.client;
     world.talk.socket.write(Buffer.alloc(32_000_000)); // more than the kernel keeps for a socket, at either end
@@ -43,7 +43,7 @@ describe("a client that waits", () => {
     expect(world.talk.socket.writableLength).toBeGreaterThan(0);
   });
 
-  it("has left when it ends before it said anything, unless it is served at once", async () => {
+  it("has left if it ends without a byte, unless it is served at once", async () => {
     using world = await given();
     let told = 0;
     world.client.onLeave(() => (told += 1));
@@ -56,7 +56,7 @@ describe("a client that waits", () => {
     expect(told).toBe(1);
   });
 
-  it("has left when it is reset, whatever it said", async () => {
+  it("has left if it resets, also after bytes", async () => {
     using world = await given();
     world.talk.send("hello");
     await eventually(() => world.client.socket.bytesRead === 5);
@@ -64,7 +64,7 @@ describe("a client that waits", () => {
     await eventually(() => world.client.left);
   });
 
-  it("may end its side behind what it said, and still listen", async () => {
+  it("may end its side after its bytes, and still listen", async () => {
     using world = await given();
     world.talk.send("job");
     world.talk.socket.end();

@@ -1,31 +1,26 @@
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { SocketReader, WireSocket } from "../socket/wire-socket.ts";
 import { peerAddress } from "./peers.ts";
 
-/** What is read of a client that waits: enough to notice that it leaves. */
+/** The maximum bytes read from a waiting client: enough to notice that it leaves. */
 const earlyBytesMax = 4_096;
-/** Where it is read to, for all of them: it is copied before the next is read. */
+/** The read buffer of all waiting clients: bytes are copied before the next read. */
 export const earlyPlace: Buffer = Buffer.allocUnsafeSlow(earlyBytesMax);
 
-/** A client that has said nothing and ends its side may wait for a greeting, or be gone: who is not served by then is gone. */
+/** How long a silent client may wait after it ended its side: it may wait for a greeting, or be gone. Milliseconds. */
 const halfClosedGraceMs = 100;
 
-export interface TcpClientOptions {
-  readonly clock: Clock;
-  readonly onClosed: () => void;
-}
-
-/** What a client said while it waited. */
+/** What a client sent while it waited. */
 export interface Early {
   readonly bytes: Buffer;
-  /** It has said all it has to say, and may still listen. */
+  /** The client ended its side, and may still listen. */
   readonly ended: boolean;
 }
 
 /**
- * A connection that waits to be carried.
+ * A connection that waits for its sandbox.
  *
- *   waiting ──handOver──▶ carried                          (who carries reads the socket from then on)
+ *   waiting ──handOver──▶ handed over                      (the tunnel reads the socket from then on)
  *      └──── reset, or an end before any byte ──▶ left
  *
  * An end behind bytes may be half of a conversation, as with `echo ping | nc`, and is kept for the sandbox. An end behind
@@ -35,17 +30,17 @@ export class TcpClient implements SocketReader {
   readonly socket: WireSocket;
   readonly seenMs: number;
   readonly peer: string;
-  readonly #options: TcpClientOptions;
+  readonly #clock: Clock;
   #early: Buffer | undefined;
   #inputEnded = false;
   #left = false;
   #onLeave: (() => void) | undefined;
 
-  constructor(socket: WireSocket, options: TcpClientOptions) {
+  constructor(socket: WireSocket, clock: Clock) {
     this.socket = socket;
-    this.seenMs = options.clock.ticksMs();
+    this.seenMs = clock.ticksMs();
     this.peer = peerAddress(socket.remoteAddress ?? "");
-    this.#options = options;
+    this.#clock = clock;
   }
 
   get left(): boolean {
@@ -56,7 +51,7 @@ export class TcpClient implements SocketReader {
     this.#onLeave = listener;
   }
 
-  /** From now on somebody else reads the socket. */
+  /** From now on another reader reads the socket. */
   handOver(reader: SocketReader): Early {
     this.socket.reader = reader;
     const bytes = this.#early ?? Buffer.alloc(0);
@@ -64,25 +59,28 @@ export class TcpClient implements SocketReader {
     return { bytes, ended: this.#inputEnded };
   }
 
-  /** Ends it so that the client sees a failure, and not an answer of no bytes. */
+  /** Ends it so that the client sees a failure, and not an empty response. */
   refuse(): void {
-    this.socket.resetAndDestroy();
+    this.socket.reset();
   }
 
   nextBuffer(): Buffer {
     return earlyPlace;
   }
 
-  take(bytes: Buffer, length: number): boolean {
+  get wantsMore(): boolean {
+    return (this.#early?.length ?? 0) < earlyBytesMax;
+  }
+
+  take(bytes: Buffer, length: number): void {
     const read = bytes.subarray(0, length);
     this.#early = this.#early ? Buffer.concat([this.#early, read]) : Buffer.from(read);
-    return this.#early.length < earlyBytesMax;
   }
 
   ended(): void {
     this.#inputEnded = true;
     if (this.#early) return;
-    this.#options.clock.after(halfClosedGraceMs, () => {
+    this.#clock.after(halfClosedGraceMs, () => {
       if (this.socket.reader === this) this.socket.destroy();
     });
   }
@@ -93,6 +91,5 @@ export class TcpClient implements SocketReader {
     this.#left = true;
     this.#early = undefined;
     this.#onLeave?.();
-    this.#options.onClosed();
   }
 }

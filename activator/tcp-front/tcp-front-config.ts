@@ -1,9 +1,9 @@
 import { isIP } from "node:net";
 
 export interface TcpFrontConfig {
-  /** Where the ports of sandboxes are opened; absent: every address. */
+  /** The address of the ports of sandboxes; absent: all addresses. */
   readonly host: string | undefined;
-  /** Under which slices list this replica; absent: it cannot tell when they no longer do. */
+  /** The name of this replica in slices; absent: it cannot tell when slices have ceased to list it. */
   readonly podIp: string | undefined;
 }
 
@@ -12,13 +12,13 @@ interface Values {
   readonly "tcp-front-bind-address": string;
 }
 
-/** Modes of `--tcp-front`; empty: on where the controller can ask, for without that no slice lists this replica. */
+/** Modes of `--tcp-front`; empty: on if the drain listener is enabled, because without it no slice lists this replica. */
 export const tcpFrontModes = ["", "on", "off"] as const;
 
 /**
- * How ports of sandboxes are opened; undefined: they are not.
+ * Reads how ports of sandboxes are opened; undefined: disabled.
  *
- * @throws Error when an address is none, or nobody could ask for a confirmation.
+ * @throws Error for a malformed address, or without the drain listener.
  */
 export function tcpFrontConfig(
   values: Values,

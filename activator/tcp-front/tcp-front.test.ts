@@ -1,13 +1,13 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { podType } from "../../api/core.ts";
-import { drainPaths, parseListeningAnswer } from "../../api/drain-protocol.ts";
-import { tcpFrontAnnotation } from "../../api/keys.ts";
-import { sandboxType } from "../../api/sandbox.ts";
-import { endpointSliceType, formatTcpFront, tcpFrontOf, tcpFrontSliceName } from "../../api/tcp-front.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { drainPaths, parseListeningAnswer } from "../../api/protocols/drain-protocol.ts";
+import { endpointSliceType, formatTcpFront, tcpFrontOf, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
+import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { allocate, greeter, openTcpWorld, talkTo, tcpPort, tcpProgram } from "../../test/support/tcp-front-lab.ts";
+import { allocate, greeter, openTcpWorld, talkTo, tcpPort, tcpProgram } from "../../test/support/labs/tcp-front-lab.ts";
 
 const nova = { namespace: "default", name: "nova" };
 
@@ -22,7 +22,7 @@ async function freed(api: KubeClient, uid: string): Promise<void> {
 }
 
 describe("a connection to a port of a sandbox", () => {
-  it("is held, wakes the sandbox, and hears its greeting (design 5)", async () => {
+  it("is held, wakes the sandbox, and hears its greeting", async () => {
     await using world = await openTcpWorld();
     await world.asleep("nova", tcpProgram(greeter("nova")));
     const port = await world.front("nova");
@@ -33,7 +33,7 @@ describe("a connection to a port of a sandbox", () => {
     expect(world.kubelet.made("nova")).toBe(1);
   });
 
-  it("keeps what the client said while it was held, and an end behind it", async () => {
+  it("keeps the client's bytes while it is held, and an end after them", async () => {
     await using world = await openTcpWorld();
     await world.asleep("nova", tcpProgram(greeter("nova")));
     const port = await world.front("nova");
@@ -65,7 +65,7 @@ describe("a connection to a port of a sandbox", () => {
     expect([client.received, heard]).toEqual(["all I have to say", "and now you"]);
   });
 
-  it("carries megabytes both ways with back-pressure", async () => {
+  it("relays megabytes both ways with back-pressure", async () => {
     await using world = await openTcpWorld();
     await world.awake(
       "nova",
@@ -80,7 +80,7 @@ describe("a connection to a port of a sandbox", () => {
     expect(client.received).toHaveLength(128 * block.length);
   });
 
-  it("shares one wake with two hundred others", async () => {
+  it("shares one wake with 200 others", async () => {
     await using world = await openTcpWorld();
     await world.asleep("nova", tcpProgram(greeter("nova")));
     const port = await world.front("nova");
@@ -105,7 +105,7 @@ describe("a connection to a port of a sandbox", () => {
     await eventually(() => world.hasMetric(`rouse_activator_tcp_refused_total{reason="${reason}"} 1`));
   });
 
-  it("takes no more than its share of places", async () => {
+  it("takes its share of places at most", async () => {
     await using world = await openTcpWorld(["--held-max-per-sandbox=1"]);
     await world.asleep("nova");
     const port = await world.front("nova");
@@ -116,7 +116,7 @@ describe("a connection to a port of a sandbox", () => {
     expect(first.received).toBe("");
   });
 
-  it.each(["end", "resetAndDestroy"] as const)("gives its place back when the client leaves by %s", async (leaves) => {
+  it.each(["end", "resetAndDestroy"] as const)("returns its place when the client leaves by %s", async (leaves) => {
     await using world = await openTcpWorld();
     await world.asleep("nova");
     using client = await talkTo(await world.front("nova"));
@@ -126,7 +126,7 @@ describe("a connection to a port of a sandbox", () => {
     expect(await world.hasMetric('rouse_activator_tcp_connections_total{outcome="clientLeft"} 1')).toBe(true);
   });
 
-  it("ends when the Pod is deleted under it", async () => {
+  it("ends when its Pod is deleted", async () => {
     await using world = await openTcpWorld();
     await world.awake("nova", tcpProgram(greeter("nova")));
     using client = await talkTo(await world.front("nova"));
@@ -136,7 +136,7 @@ describe("a connection to a port of a sandbox", () => {
     await eventually(() => world.hasMetric('rouse_activator_tcp_connections{state="carried"} 0'));
   });
 
-  it("is reset after too long a silence, and after too long a life", async () => {
+  it("is reset at the limits of silence and of lifetime", async () => {
     for (const flag of ["--tunnel-idle-timeout=300ms", "--tunnel-lifetime=300ms"]) {
       await using world = await openTcpWorld([flag]);
       await world.awake("nova", tcpProgram(greeter("nova")));
@@ -148,7 +148,7 @@ describe("a connection to a port of a sandbox", () => {
 });
 
 describe("a port of the activator", () => {
-  it("never leads to another sandbox than its own", async () => {
+  it("leads to its own sandbox alone", async () => {
     await using world = await openTcpWorld();
     await world.awake("nova", tcpProgram(greeter("nova")));
     await world.awake("vega", tcpProgram(greeter("vega")));
@@ -169,7 +169,7 @@ describe("a port of the activator", () => {
     await client.until("nova: still there?");
   });
 
-  it("leads to no other sandbox for a while after its record has vanished, and to its own at once", async () => {
+  it("is quarantined after its record was removed, except for its own sandbox", async () => {
     await using world = await openTcpWorld();
     await world.awake("nova", tcpProgram(greeter("nova")));
     await world.awake("vega", tcpProgram(greeter("vega")));
@@ -195,7 +195,7 @@ describe("a port of the activator", () => {
     expect(await client.until("hello")).toBe("hello from nova\n");
   });
 
-  it("resets who comes for a sandbox that was replaced by another of its name", async () => {
+  it("resets connections to a sandbox that was replaced by another of its name", async () => {
     await using world = await openTcpWorld();
     await world.awake("nova", tcpProgram(greeter("nova")));
     const port = await world.front("nova");

@@ -1,31 +1,33 @@
 import type { Socket } from "node:net";
-import type { ListeningAnswer, ListeningRequest } from "../../api/drain-protocol.ts";
-import type { Stored } from "../../api/meta.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { ListeningAnswer, ListeningRequest } from "../../api/protocols/drain-protocol.ts";
 import {
   addressesListedBy,
   type EndpointSlice,
   endpointSliceType,
   tcpFrontSelector,
   usualQuarantineMs,
-} from "../../api/tcp-front.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import type { Change, Informer } from "../../kube/informer.ts";
-import { startInformer } from "../../kube/start-informer.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { abortable, type Running } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
+} from "../../api/protocols/tcp-front.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { Change, Informer } from "../../kube/informer/informer.ts";
+import { startInformer } from "../../kube/informer/start-informer.ts";
+import { runGuarded } from "../../lib/guard/guard.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { abortable, type Running } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
+import { resetSocket } from "../socket/reset-socket.ts";
 import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
 import { confirm } from "./confirm.ts";
 import { Listeners } from "./listeners.ts";
-import { ourPortsNamedBy, type Standing, standingOf } from "./standings.ts";
+import { ourPortsNamedBy, type PortBinding, portBindingOf } from "./port-bindings.ts";
+import { QuarantinedPorts } from "./quarantined-ports.ts";
 import { earlyPlace, TcpClient } from "./tcp-client.ts";
 import type { TcpFrontConfig } from "./tcp-front-config.ts";
 import type { TcpMetrics } from "./tcp-metrics.ts";
-import { VanishedPorts } from "./vanished-ports.ts";
 
 export interface TcpFrontOptions extends TcpFrontConfig {
-  /** What is above it is reset at once. */
+  /** Connections beyond this are reset at once. */
   readonly maxConnections: number;
 }
 
@@ -35,13 +37,13 @@ export interface TcpFrontParts {
   readonly log: Logger;
   readonly cluster: Pick<Cluster, "firstSeen">;
   readonly metrics: TcpMetrics;
-  /** Whether the process may open another socket besides so many that listen. */
+  /** Whether the process may open another socket, besides that many listeners. */
   readonly hasRoom: (besides: number) => boolean;
-  /** Takes a connection; never rejects. */
-  readonly serve: (client: TcpClient, standing: Standing) => Promise<void>;
+  /** Serves a connection; never rejects. */
+  readonly serve: (client: TcpClient, binding: PortBinding) => Promise<void>;
 }
 
-/** Listens on the ports that slices say, as soon as those and the cluster are seen, and hands over what comes. */
+/** Listens on the ports in slices, once slices and the cluster are synced, and passes accepted connections on. */
 export function startTcpFront(options: TcpFrontOptions, parts: TcpFrontParts): TcpFront {
   return new TcpFront(options, parts);
 }
@@ -51,9 +53,10 @@ export class TcpFront implements Running {
   readonly #options: TcpFrontOptions;
   readonly #parts: TcpFrontParts;
   readonly #listeners: Listeners;
-  readonly #vanished: VanishedPorts;
+  readonly #vanished: QuarantinedPorts;
   readonly #slices: Informer<EndpointSlice, "port" | "address">;
-  readonly #clients = new Set<TcpClient>();
+  /** Every open connection; the socket's close removes it. */
+  readonly #open = new Set<WireSocket>();
   readonly #idleWaiters: (() => void)[] = [];
   readonly #stop = new AbortController();
   #active = 0;
@@ -62,10 +65,10 @@ export class TcpFront implements Running {
     this.#options = options;
     this.#parts = parts;
     const { client, clock, log, metrics } = parts;
-    this.#vanished = new VanishedPorts(clock);
+    this.#vanished = new QuarantinedPorts(clock);
     this.#listeners = new Listeners({
       ...{ host: options.host, clock, log, onFailure: metrics.listenFailed },
-      onConnection: (socket, standing) => this.#accept(socket, standing),
+      onConnection: (socket, binding) => this.#accept(socket, binding),
     });
     this.#slices = startInformer({
       ...{ client, clock, log, type: endpointSliceType },
@@ -73,7 +76,7 @@ export class TcpFront implements Running {
       indexes: { port: (slice) => ourPortsNamedBy(slice).map(String), address: addressesListedBy },
     });
     this.failed = this.#slices.failed;
-    this.#follow().catch(() => {}); // only disposal interrupts it
+    this.#follow().catch(() => {}); // it rejects by disposal alone
   }
 
   get listening(): number {
@@ -84,7 +87,7 @@ export class TcpFront implements Running {
     return confirm(request, this.#listeners, (port) => this.#vanished.rests(port), this.#parts.clock);
   }
 
-  /** Resolves once no slice lists this replica any more, so that nobody new is sent here; at once where that cannot be known. */
+  /** Resolves once no slice lists this replica, so that no new client is sent here; at once if that cannot be known. */
   async unlisted(signal: AbortSignal): Promise<void> {
     const { podIp } = this.#options;
     if (podIp === undefined) return;
@@ -94,13 +97,13 @@ export class TcpFront implements Running {
     if (isListed()) await abortable(gone.promise, signal).catch(() => {});
   }
 
-  /** Accepts no more connections; those that were go on. */
+  /** Stops accepting. Accepted connections continue. */
   stopAccepting(): void {
     this.#stop.abort(new Error("the activator is leaving"));
     this.#listeners.close();
   }
 
-  /** Resolves as soon as no connection is held or carried. */
+  /** Resolves once no connection is held or proxied. */
   idle(): Promise<void> {
     if (this.#active === 0) return Promise.resolve();
     return new Promise((resolve) => this.#idleWaiters.push(resolve));
@@ -108,8 +111,8 @@ export class TcpFront implements Running {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.stopAccepting();
-    // Cut, not ended: an end would look like the whole.
-    for (const { socket } of this.#clients) socket.resetAndDestroy();
+    // Reset, not ended: an end would look complete.
+    for (const socket of this.#open) socket.reset();
     await this.#slices[Symbol.asyncDispose]();
   }
 
@@ -131,8 +134,8 @@ export class TcpFront implements Running {
 
   #settle(ports: readonly number[]): void {
     for (const port of ports) {
-      const standing = standingOf(port, this.#naming(port));
-      this.#listeners.want(port, standing && this.#vanished.rests(standing) ? undefined : standing);
+      const binding = portBindingOf(port, this.#naming(port));
+      this.#listeners.want(port, binding && this.#vanished.rests(binding) ? undefined : binding);
     }
   }
 
@@ -140,27 +143,32 @@ export class TcpFront implements Running {
     return this.#slices.store.by("port", String(port));
   }
 
-  #accept(accepted: Socket, standing: Standing): void {
+  #accept(accepted: Socket, binding: PortBinding): void {
     const { clock, metrics, hasRoom } = this.#parts;
     const isFull = this.#active >= this.#options.maxConnections;
     if (isFull || !hasRoom(this.listening)) {
       metrics.refused(isFull ? "TooManyConnections" : "NoDescriptors");
-      accepted.resetAndDestroy();
+      resetSocket(accepted);
       return;
     }
     const clientOf = (socket: WireSocket) => {
-      const client: TcpClient = new TcpClient(socket, { clock, onClosed: () => this.#clients.delete(client) });
-      this.#clients.add(client);
-      void this.#serve(client, standing);
+      this.#open.add(socket);
+      socket.once("close", () => this.#open.delete(socket));
+      const client = new TcpClient(socket, clock);
+      runGuarded(
+        "tcp-front",
+        () => this.#serve(client, binding),
+        () => client.refuse(),
+      );
       return client;
     };
     adoptAccepted(accepted, clientOf, adoptionOf(accepted), earlyPlace);
   }
 
-  async #serve(client: TcpClient, standing: Standing): Promise<void> {
+  async #serve(client: TcpClient, binding: PortBinding): Promise<void> {
     this.#active += 1;
     try {
-      await this.#parts.serve(client, standing);
+      await this.#parts.serve(client, binding);
     } finally {
       this.#active -= 1;
       if (this.#active === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();

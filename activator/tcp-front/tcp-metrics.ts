@@ -4,38 +4,38 @@ import { type PeerRefusal, peerRefusals } from "./peers.ts";
 import type { TunnelEnding } from "./tcp-tunnel.ts";
 
 export type TcpOutcome = TunnelEnding | "refused" | "clientLeft";
-export const tcpOutcomes = ["carried", "timedOut", "closedForSleep", "refused", "clientLeft"] as const;
+const tcpOutcomes = ["carried", "timedOut", "closedForSleep", "refused", "clientLeft"] as const;
 
-/** What came to the ports of sandboxes. */
+/** Counts the connections to ports of sandboxes. */
 export function createTcpMetrics(registry: Registry, sizes: { readonly listeners: () => number }) {
   const registers = [registry];
   const connections = new Counter({
     name: "rouse_activator_tcp_connections_total",
-    help: "Connections to ports of sandboxes, by how they ended.",
+    help: "TCP connections to sandboxes that ended, by outcome.",
     labelNames: ["outcome"] as const,
     registers,
   });
   const open = new Gauge({
     name: "rouse_activator_tcp_connections",
-    help: "Connections to ports of sandboxes that wait for one or are carried now.",
+    help: "Current number of TCP connections to sandboxes that are held or proxied.",
     labelNames: ["state"] as const,
     registers,
   });
   const refused = new Counter({
     name: "rouse_activator_tcp_refused_total",
-    help: "Connections to ports of sandboxes that were not carried, by reason.",
+    help: "TCP connections to sandboxes that were rejected, by reason.",
     labelNames: ["reason"] as const,
     registers,
   });
   const failures = new Counter({
     name: "rouse_activator_tcp_listen_failures_total",
-    help: "Attempts to listen on a port of a sandbox that failed, by the system's code.",
+    help: "Failed attempts to listen on a port of a sandbox, by error code of the operating system.",
     labelNames: ["code"] as const,
     registers,
   });
   new Gauge({
     name: "rouse_activator_tcp_listeners",
-    help: "Ports of sandboxes on which connections are accepted.",
+    help: "Current number of sandbox ports with a listener.",
     registers,
     collect() {
       this.set(sizes.listeners());

@@ -1,25 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { podType } from "../../api/core.ts";
-import { drainPaths, type ObservedAnswer, type PromiseAnswer } from "../../api/drain-protocol.ts";
-import { suspensionCauseAnnotation } from "../../api/keys.ts";
-import { type OpenConnections, sandboxType } from "../../api/sandbox.ts";
-import { inactivityAt } from "../../api/suspension.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { type OpenConnections, sandboxType } from "../../api/kinds/sandbox.ts";
+import { drainPaths } from "../../api/protocols/drain-protocol.ts";
+import { suspensionCauseAnnotation } from "../../api/rules/keys.ts";
+import { inactivityAt } from "../../api/rules/suspension.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { lastUse, observed, promised } from "../../test/support/drain-questions.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { greeter, openTcpWorld, type TcpWorld, talkTo, tcpProgram } from "../../test/support/tcp-front-lab.ts";
+import { greeter, openTcpWorld, type TcpWorld, talkTo, tcpProgram } from "../../test/support/labs/tcp-front-lab.ts";
 
 const nova = { namespace: "default", name: "nova" };
-
-async function call<T>({ activator, api }: TcpWorld, path: string, ahead = 0): Promise<T> {
-  const { metadata } = await api.client.get(sandboxType, nova);
-  const { uid } = (await api.client.get(podType, nova)).metadata;
-  const generation = (metadata.generation ?? 0) + ahead;
-  const body = JSON.stringify({ sandbox: { ...nova, uid: metadata.uid }, podUid: uid, generation });
-  const answer = await fetch(`http://127.0.0.1:${activator.drainPort}${path}`, { method: "POST", body });
-  return (await answer.json()) as T;
-}
-
-const observed = (world: TcpWorld, ahead = 0) => call<ObservedAnswer>(world, drainPaths.observed, ahead);
-const promise = (world: TcpWorld) => call<PromiseAnswer>(world, drainPaths.promise);
 
 async function connected(world: TcpWorld, openConnections: OpenConnections) {
   await world.awake("nova", tcpProgram(greeter("nova")), { autoSuspension: { openConnections } });
@@ -29,26 +19,26 @@ async function connected(world: TcpWorld, openConnections: OpenConnections) {
   return { port, client };
 }
 
-describe("a raw connection that is open", () => {
-  it.each(["Data", "Ignore"] as const)("does not keep its Pod under %s, and ends in good order", async (meaning) => {
+describe("an open raw connection", () => {
+  it.each(["Data", "Ignore"] as const)("does not keep its Pod under %s, and ends without a reset", async (meaning) => {
     await using world = await openTcpWorld();
     const { client } = await connected(world, meaning);
     expect((await observed(world)).inFlight).toBe(0);
-    expect(await promise(world)).toEqual({ inFlight: 0 });
+    expect(await promised(world)).toEqual({ inFlight: 0 });
     expect(await client.over()).toBe("ended");
     await eventually(() => world.hasMetric('rouse_activator_tcp_connections_total{outcome="closedForSleep"} 1'));
     expect(await world.hasMetric("rouse_activator_connections_closed_for_sleep_total 1")).toBe(true);
   });
 
-  it("keeps its Pod by being open under Count, until it ends", async () => {
+  it("keeps its Pod while open under Count", async () => {
     await using world = await openTcpWorld();
     const { client } = await connected(world, "Count");
     expect((await observed(world)).inFlight).toBe(1);
-    expect(await promise(world)).toEqual({ inFlight: 1 });
+    expect(await promised(world)).toEqual({ inFlight: 1 });
     client.send("still here\n");
     await client.until("nova: still here\n");
     client.socket.destroy();
-    await eventually(async () => (await promise(world)).inFlight === 0);
+    await eventually(async () => (await promised(world)).inFlight === 0);
   });
 
   it.each([
@@ -57,14 +47,16 @@ describe("a raw connection that is open", () => {
   ] as const)("is used by its bytes under $meaning: $counts", async ({ meaning, counts }) => {
     await using world = await openTcpWorld();
     const { client } = await connected(world, meaning);
-    const idleMs = async () => (await observed(world)).idleForMs ?? 0;
-    await eventually(async () => (await idleMs()) > 200);
+    await eventually(async () => ((await observed(world)).idleForMs ?? 0) > 20);
+    const sentMs = systemClock.ticksMs();
     client.send("a line\n");
     await client.until("nova: a line\n");
-    expect((await idleMs()) < 200).toBe(counts);
+    const { earliestMs = 0, latestMs = 0 } = (await lastUse(world)) ?? {};
+    if (counts) expect(latestMs).toBeGreaterThanOrEqual(sentMs);
+    else expect(earliestMs).toBeLessThan(sentMs);
   });
 
-  it("calls off a suspension by inactivity with its first byte after the deadline", async () => {
+  it("cancels an inactivity suspension with its first byte after the deadline", async () => {
     await using world = await openTcpWorld();
     const { client } = await connected(world, "Data");
     const { generation = 1 } = (await world.api.client.get(sandboxType, nova)).metadata;
@@ -78,7 +70,7 @@ describe("a raw connection that is open", () => {
   });
 });
 
-describe("a byte on a quiet connection while its sandbox goes to sleep", () => {
+describe("a byte on a silent connection while its sandbox is being suspended", () => {
   it("is answered, or finds the connection ended: it is never lost in silence", async () => {
     await using world = await openTcpWorld();
     const { port } = await connected(world, "Data");
@@ -111,24 +103,24 @@ describe("a byte on a quiet connection while its sandbox goes to sleep", () => {
   });
 });
 
-describe("a raw connection that comes during a suspension", () => {
-  it("is held, counts, and is carried to the next Pod", async () => {
+describe("a raw connection that arrives during a suspension", () => {
+  it("is held, counts, and is connected to the next Pod", async () => {
     await using world = await openTcpWorld();
     const { port } = await connected(world, "Data");
-    expect(await promise(world)).toEqual({ inFlight: 0 });
+    expect(await promised(world)).toEqual({ inFlight: 0 });
     using late = await talkTo(port);
     await eventually(async () => (await observed(world)).inFlight === 1);
-    expect(await promise(world)).toEqual({ inFlight: 0 });
+    expect(await promised(world)).toEqual({ inFlight: 0 });
     const body = { spec: { operatingMode: "Suspended" } };
     await world.api.client.patch(sandboxType, nova, { type: "merge", body });
     await late.until("hello from nova\n");
     expect(world.kubelet.made("nova")).toBe(2);
   });
 
-  it("does not keep the sandbox busy once its client has left", async () => {
+  it("counts no more once its client has left", async () => {
     await using world = await openTcpWorld();
     const { port } = await connected(world, "Data");
-    await promise(world);
+    await promised(world);
     const late = await talkTo(port);
     await eventually(async () => (await observed(world)).inFlight === 1);
     late.socket.destroy();

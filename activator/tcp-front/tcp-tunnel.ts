@@ -1,51 +1,51 @@
-import type { Clock } from "../../lib/clock.ts";
-import type { OpenConnection, OpenConnectionBook } from "../activity/open-connections.ts";
-import type { OpenListener } from "../carry/carry.ts";
-import { StallWatch } from "../carry/stall-watch.ts";
-import type { Upstream } from "../reach/connector.ts";
-import type { BufferLoans } from "../socket/read-place.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { OpenConnection } from "../activity/open-connections.ts";
+import { RawTraffic } from "../activity/raw-traffic.ts";
+import type { Upstream } from "../connect/connector.ts";
+import type { OpenListener } from "../proxy/proxy-request.ts";
+import { StallWatch } from "../proxy/stall-watch.ts";
+import { type BufferLoans, ReadPlace } from "../socket/read-place.ts";
 import { endRelay, RelaySide } from "../socket/relay.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
 import type { Sweep, Watched } from "../sweep.ts";
 import type { TcpClient } from "./tcp-client.ts";
 
-/** How a carried connection ended: by its own two ends, at one of our limits, or because its sandbox goes to sleep. */
+/** How a proxied connection ended: by its two sides, at a limit, or because its sandbox was suspended. */
 export type TunnelEnding = "carried" | "timedOut" | "closedForSleep";
 
 export interface TunnelOptions {
   readonly loans: BufferLoans;
   readonly clock: Clock;
   readonly sweep: Sweep;
-  /** All that is carried; closed when its Pod is gone. */
-  readonly carried: OpenConnectionBook;
-  /** Longest time in which nothing moves; 0 means no limit. */
+  /** The maximum time without data, in milliseconds; 0: unlimited. */
   readonly tunnelIdleMs: number;
-  /** 0 means no limit. */
+  /** 0: unlimited. */
   readonly tunnelLifetimeMs: number;
 }
 
-/** An hour's silence may be noticed a minute late: ten thousand quiet connections must not be looked at ten times a second. */
+/** An hour of silence may be noticed a minute late: ten thousand silent connections must not be checked ten times a second. */
 const looksInIdleTime = 60;
-/** A side that vanished without a word is noticed after so long, and some seconds of probes. */
+/** The silence after which TCP keep-alive probes begin, in milliseconds: a peer that vanished is noticed some seconds later. */
 const keepAliveMs = 60_000;
 
 /**
- * Passes bytes both ways until both sides have ended; an end of one side is passed on alone. Resolves when both sockets are closed.
+ * Relays bytes both ways until both sides have ended; the end of one side is forwarded alone. Resolves when both sockets are
+ * closed.
  */
 export async function carryTcp(
   client: TcpClient,
-  { socket, target: { podUid } }: Upstream,
+  upstream: Upstream,
   onOpen: (connection: OpenConnection) => OpenListener,
   options: TunnelOptions,
 ): Promise<TunnelEnding> {
-  const tunnel = new TcpTunnel(client.socket, socket, options);
-  using _ended = options.carried.add(podUid, { close: () => tunnel.podGone() });
+  const tunnel = new TcpTunnel(client.socket, upstream, options);
   tunnel.start(client, onOpen);
   return await tunnel.over;
 }
 
 class TcpTunnel implements Watched, OpenConnection {
   sweepIndex = -1;
+  readonly podUid: string;
   readonly over: Promise<TunnelEnding>;
   readonly #client: WireSocket;
   readonly #pod: WireSocket;
@@ -57,9 +57,10 @@ class TcpTunnel implements Watched, OpenConnection {
   #endMs = Number.POSITIVE_INFINITY;
   #lookMs = 0;
 
-  constructor(client: WireSocket, pod: WireSocket, options: TunnelOptions) {
+  constructor(client: WireSocket, { socket, target }: Upstream, options: TunnelOptions) {
     this.#client = client;
-    this.#pod = pod;
+    this.#pod = socket;
+    this.podUid = target.podUid;
     this.#options = options;
     const { promise, resolve } = Promise.withResolvers<TunnelEnding>();
     this.over = promise;
@@ -73,25 +74,40 @@ class TcpTunnel implements Watched, OpenConnection {
     if (tunnelLifetimeMs > 0) this.#endMs = nowMs + tunnelLifetimeMs;
     sweep.add(this);
     const opened = onOpen(this);
-    const listener = {
-      passed: (length: number) => {
-        if (length > 0) opened.moved();
-      },
-      closed: () => this.#closed(),
+    const traffic = new RawTraffic();
+    const closed = () => this.#closed();
+    const clientSent = (length: number, bytes: Buffer) => {
+      if (traffic.clientSent(bytes, length)) opened.clientSpoke();
     };
-    const up = new RelaySide(this.#client, this.#pod, loans, listener);
-    this.#pod.reader = new RelaySide(this.#pod, this.#client, loans, listener);
+    const sandboxSent = (length: number, bytes: Buffer) => {
+      const said = traffic.sandboxSent(bytes, length);
+      if (said === "answer") opened.sandboxSpoke();
+      else if (said === "rest") opened.moved();
+    };
+    const up = new RelaySide(this.#client, this.#pod, new ReadPlace(loans, this.#client), {
+      passed: clientSent,
+      closed,
+    });
+    this.#pod.reader = new RelaySide(this.#pod, this.#client, new ReadPlace(loans, this.#pod), {
+      passed: sandboxSent,
+      closed,
+    });
     const early = client.handOver(up);
     if (early.bytes.length > 0) {
-      opened.moved();
+      clientSent(early.bytes.length, early.bytes);
       this.#pod.write(early.bytes);
     }
     if (early.ended) up.ended();
-    for (const socket of [this.#client, this.#pod]) socket.setKeepAlive(true, keepAliveMs).resume();
+    for (const socket of [this.#client, this.#pod]) {
+      socket.setKeepAlive(true, keepAliveMs);
+      socket.readOn();
+    }
   }
 
-  /** There is nobody left to hear the client: what its sandbox still said is passed on, and that was all. */
-  podGone(): void {
+  /** The Pod is gone: the rest of its data is forwarded. Its end may never arrive, as from a lost node. */
+  podGone(nowMs: number): void {
+    if (this.#stall.isPodGone) return;
+    this.#stall.podGone(nowMs);
     const finish = () => {
       this.#pod.destroy();
       this.#client.destroySoon();
@@ -100,22 +116,22 @@ class TcpTunnel implements Watched, OpenConnection {
     else this.#pod.once("end", finish);
   }
 
-  /** Its sandbox goes to sleep. */
+  /** Its sandbox is suspended. */
   close(): void {
     this.#ending = "closedForSleep";
     endRelay(this.#pod, this.#client, this.#options.clock);
   }
 
   check(nowMs: number): void {
-    if (nowMs < this.#lookMs) return;
+    if (nowMs < this.#lookMs && !this.#stall.isPodGone) return;
     const { tunnelIdleMs } = this.#options;
     this.#lookMs = Math.min(this.#endMs, tunnelIdleMs > 0 ? nowMs + tunnelIdleMs / looksInIdleTime : this.#endMs);
     const progress = this.#client.bytesRead + this.#client.bytesWritten + this.#pod.bytesRead + this.#pod.bytesWritten;
     if (nowMs < this.#endMs && !this.#stall.isStalled(progress, nowMs)) return;
     this.#options.sweep.remove(this);
-    this.#ending = "timedOut";
-    this.#client.resetAndDestroy();
-    this.#pod.resetAndDestroy();
+    if (!this.#stall.isPodGone) this.#ending = "timedOut";
+    this.#client.reset();
+    this.#pod.reset();
   }
 
   #closed(): void {

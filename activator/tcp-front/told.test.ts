@@ -1,8 +1,8 @@
 import { Writable } from "node:stream";
 import { Registry } from "prom-client";
 import { expect, it } from "vitest";
-import { systemClock } from "../../lib/clock.ts";
-import { createLogger } from "../../lib/log.ts";
+import { createLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import {
   allocate,
@@ -12,13 +12,13 @@ import {
   talkTo,
   tcpPort,
   tcpProgram,
-} from "../../test/support/tcp-front-lab.ts";
-import { parseActivatorConfig } from "../config.ts";
+} from "../../test/support/labs/tcp-front-lab.ts";
+import { parseActivatorConfig } from "../config/config.ts";
 import { startActivator } from "../start.ts";
 
 const host = "127.88.1.2";
 
-it("a line of the access log tells of each connection, and one a minute in the log of those that were refused", async () => {
+it("connections log one access line each, and rejections one line a minute", async () => {
   await using world = await openTcpWorld();
   await world.asleep("nova", tcpProgram(greeter("nova")));
   await world.asleep("vega", undefined, { autoResume: { trigger: "Never" } });
@@ -62,6 +62,6 @@ it("a line of the access log tells of each connection, and one a minute in the l
     wake: { seen: 0, wakePatched: expect.any(Number), firstByte: expect.any(Number) },
   });
   expect(connections()[1]).toMatchObject({ sandbox_id: "vega", outcome: "refused", reason: "WakeNotAllowed" });
-  const refusals = lines.filter(({ msg }) => msg === "a connection was not carried");
+  const refusals = lines.filter(({ msg }) => msg === "TCP connection rejected");
   expect(refusals).toMatchObject([{ reason: "WakeNotAllowed", namespace: "default", sandbox: "vega" }]);
 });

@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
-import type { Stored } from "../../api/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { aSandbox } from "../../test/support/activator-world.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { ApiUnreachable } from "../../kube/client/errors.ts";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { type Intercept, interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
+import { aSandbox } from "../../test/support/labs/activator-world.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { Waker } from "./waker.ts";
 
@@ -14,10 +17,10 @@ async function asleep(create: (sandbox: Sandbox) => Promise<Stored<Sandbox>>, na
 }
 
 describe("a wake", () => {
-  it("is one patch for all who ask at once, and one of them is told that it is theirs", async () => {
+  it("is one patch for all concurrent callers, and belongs to one of them", async () => {
     await using api = await openMemoryApi();
     const sandbox = await asleep((each) => api.client.create(sandboxType, each));
-    const waker = new Waker(api.client, rate, systemClock);
+    const waker = new Waker(api.client, { rate, clock: systemClock });
     const wakes = await Promise.all(Array.from({ length: 50 }, () => waker.wake(sandbox, never)));
     expect(wakes.filter(({ mine }) => mine)).toHaveLength(1);
     const now = await api.client.get(sandboxType, { namespace: "default", name: "nova" });
@@ -25,20 +28,20 @@ describe("a wake", () => {
     expect(now.metadata.generation).toBe(2);
   });
 
-  it("changes nothing where somebody else changed the sandbox since it was seen", async () => {
+  it("changes nothing if the sandbox was changed since it was seen", async () => {
     await using api = await openMemoryApi();
     const seen = await asleep((each) => api.client.create(sandboxType, each));
     await api.client.replace(sandboxType, { ...seen, spec: { ...seen.spec, shutdownPolicy: "Delete" } });
-    const waker = new Waker(api.client, rate, systemClock);
+    const waker = new Waker(api.client, { rate, clock: systemClock });
     expect(await waker.wake(seen, never)).toEqual({ mine: true, patchedMs: undefined, answer: undefined });
     const now = await api.client.get(sandboxType, { namespace: "default", name: "nova" });
     expect(now.spec.operatingMode).toBe("Suspended");
   });
 
-  it("goes on for the others when one who asked leaves", async () => {
+  it("continues when one of its callers leaves", async () => {
     await using api = await openMemoryApi();
     const sandbox = await asleep((each) => api.client.create(sandboxType, each));
-    const waker = new Waker(api.client, rate, systemClock);
+    const waker = new Waker(api.client, { rate, clock: systemClock });
     const leaving = new AbortController();
     const left = waker.wake(sandbox, leaving.signal);
     const stayed = waker.wake(sandbox, never);
@@ -47,10 +50,10 @@ describe("a wake", () => {
     expect((await stayed).patchedMs).toEqual(expect.any(Number));
   });
 
-  it("begins anew for whoever comes when all who waited have left", async () => {
+  it("starts again for a new caller after all others have left", async () => {
     await using api = await openMemoryApi();
     const sandbox = await asleep((each) => api.client.create(sandboxType, each));
-    const waker = new Waker(api.client, rate, systemClock);
+    const waker = new Waker(api.client, { rate, clock: systemClock });
     const leaving = new AbortController();
     const left = waker.wake(sandbox, leaving.signal);
     leaving.abort(new Error("left"));
@@ -60,11 +63,128 @@ describe("a wake", () => {
     expect(now.spec.operatingMode).toBe("Running");
   });
 
-  it("is refused when its namespace wakes more than it may", async () => {
+  it("is rejected beyond the rate limit of its namespace", async () => {
     await using api = await openMemoryApi();
-    const waker = new Waker(api.client, { perSecond: 0.01, burst: 1 }, systemClock);
+    const waker = new Waker(api.client, { rate: { perSecond: 0.01, burst: 1 }, clock: systemClock });
     const create = (each: Sandbox) => api.client.create(sandboxType, each);
     await waker.wake(await asleep(create, "first"), never);
     await expect(waker.wake(await asleep(create, "second"), never)).rejects.toMatchObject({ code: "WakeRateLimited" });
+  });
+});
+
+/** A waker whose time is the test's, one permit for each second, and sandboxes that sleep, by name. */
+async function given(intercept: Intercept = (_, proceed) => proceed()) {
+  await using opened = new AsyncDisposableStack();
+  const api = opened.use(await openMemoryApi());
+  const clock = new FakeClock();
+  const unheard: string[] = [];
+  const patched: string[] = [];
+  const client = interceptCalls(api.client, (call, proceed) => {
+    patched.push(call.name);
+    return intercept(call, proceed);
+  });
+  const onUnheard = ({ metadata }: Stored<Sandbox>) => unheard.push(metadata.name);
+  const options = { rate: { perSecond: 1, burst: 1 }, clock, onUnheard };
+  const waker = opened.use(new Waker(client, options));
+  const closing = opened.move();
+  return {
+    ...{ waker, clock, unheard, patched, client: api.client },
+    create: (name: string) => asleep((each) => api.client.create(sandboxType, each), name),
+    /** Somebody who asks; what comes of it is of no interest. */
+    ask(sandbox: Stored<Sandbox>): AbortController {
+      const leaving = new AbortController();
+      waker.wake(sandbox, leaving.signal).catch(() => {});
+      return leaving;
+    },
+    isAwake: async (name: string) => {
+      const { spec } = await api.client.get(sandboxType, { namespace: "default", name });
+      return spec.operatingMode === "Running";
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+const left = () => new Error("left");
+
+describe("a wake that waits for its permit", () => {
+  it("uses none when cancelled, so that others get theirs sooner", async () => {
+    await using world = await given();
+    await world.waker.wake(await world.create("first"), never);
+    for (let count = 0; count < 9; count += 1) world.ask(await world.create(`leaves-${count}`)).abort(left());
+    const stays = world.waker.wake(await world.create("stays"), never);
+    await world.clock.advance(1_000);
+    expect((await stays).answer?.spec.operatingMode).toBe("Running");
+    expect(world.patched).toEqual(["first", "stays"]);
+  });
+
+  it("keeps its place for a client that is expected back, and wakes without it", async () => {
+    await using world = await given();
+    await world.waker.wake(await world.create("first"), never);
+    const second = await world.create("second");
+    const leaving = world.ask(second);
+    world.waker.comesBack(second.metadata.uid);
+    leaving.abort(left());
+    world.ask(await world.create("third"));
+    await world.clock.advance(1_000);
+    await eventually(() => world.unheard.length > 0);
+    expect(world.unheard).toEqual(["second"]);
+    expect(await world.isAwake("second")).toBe(true);
+    await world.clock.advance(1_000);
+    await eventually(() => world.isAwake("third"));
+    expect(world.patched).toEqual(["first", "second", "third"]);
+  });
+
+  it("has one place in the queue for all changes and requests", async () => {
+    await using world = await given();
+    await world.waker.wake(await world.create("first"), never);
+    let busy = await world.create("busy");
+    const asked = [world.waker.wake(busy, never)];
+    const other = world.waker.wake(await world.create("other"), never);
+    for (let count = 0; count < 5; count += 1) {
+      const body = { metadata: { annotations: { count: String(count) } } };
+      busy = await world.client.patch(sandboxType, { namespace: "default", name: "busy" }, { type: "merge", body });
+      asked.push(world.waker.wake(busy, never));
+    }
+    await world.clock.advance(1_000);
+    const wakes = await Promise.all(asked);
+    expect(wakes.filter(({ mine, answer }) => mine && answer)).toHaveLength(1);
+    await world.clock.advance(1_000);
+    expect((await other).answer?.spec.operatingMode).toBe("Running");
+    expect(world.patched).toEqual(["first", "busy", "other"]);
+  });
+});
+
+describe("a patch in flight", () => {
+  it("is not cancelled when its caller leaves, and the next caller joins it", async () => {
+    const proceeding = Promise.withResolvers<void>();
+    await using world = await given((_, proceed) => proceeding.promise.then(proceed));
+    const nova = await world.create("nova");
+    const leaving = world.ask(nova);
+    await eventually(() => world.patched.length === 1);
+    leaving.abort(left());
+    world.ask(nova); // joins what is under way
+    await world.clock.advance(0);
+    proceeding.resolve();
+    await eventually(() => world.isAwake("nova"));
+    expect(world.patched).toEqual(["nova"]);
+  });
+
+  it("is retried while the API server is away and a caller waits", async () => {
+    await using world = await given(async () => {
+      throw new ApiUnreachable("away");
+    });
+    const nova = await world.create("nova");
+    const leaving = world.ask(nova);
+    await eventually(() => world.patched.length === 1 && world.clock.pending > 0);
+    world.waker.comesBack(nova.metadata.uid);
+    leaving.abort(left());
+    for (let second = 0; second < 9; second += 1) await world.clock.advance(1_000);
+    const tried = world.patched.length;
+    expect(tried).toBeGreaterThan(3);
+    await world.clock.advance(2_000);
+    const last = world.patched.length;
+    for (let second = 0; second < 30; second += 1) await world.clock.advance(1_000);
+    expect(world.patched).toHaveLength(last);
+    expect(world.clock.pending).toBe(0);
   });
 });

@@ -1,17 +1,18 @@
-import type { Stored } from "../../api/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { ApiError, ApiUnreachable, isConflict, isNotFound } from "../../kube/errors.ts";
-import { type Backoff, backoffDelayMs } from "../../lib/backoff.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { abortable } from "../../lib/lifecycle.ts";
-import { type Rate, TokenBuckets } from "../../lib/token-buckets.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { ApiError, ApiUnreachable, isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { abortable } from "../../lib/process/lifecycle.ts";
+import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
+import { PermitQueues } from "../../lib/queues/permit-queues.ts";
+import type { Rate } from "../../lib/queues/token-buckets.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { ActivatorError } from "../errors.ts";
 
 export interface Wake {
-  /** Whether this caller's request is the one that woke. */
+  /** Whether this caller's request caused the wake. */
   readonly mine: boolean;
-  /** Monotonic milliseconds of the answer to our patch; undefined when somebody else changed the sandbox first. */
+  /** Monotonic milliseconds of the answer to our patch; undefined if another client changed the sandbox first. */
   readonly patchedMs: number | undefined;
   /** The sandbox as that answer shows it. */
   readonly answer: Stored<Sandbox> | undefined;
@@ -19,113 +20,193 @@ export interface Wake {
 
 type Answer = Pick<Wake, "patchedMs" | "answer">;
 
+/**
+ * The wake of one sandbox.
+ *
+ *   queued ──permit──▶ asking ──answer──▶ over
+ *      │                 │  ▲
+ *      │           no answer │
+ *      │                 ▼  │
+ *      ├───────────── pausing
+ *      └─▶ over                  (queued or pausing, and nobody wants it any more)
+ */
 interface Flight {
-  readonly resourceVersion: string;
-  readonly answered: Promise<Answer>;
+  phase: "queued" | "asking" | "pausing" | "over";
+  /** The version that the last caller saw before the patch was sent. */
+  sandbox: Stored<Sandbox>;
   readonly stop: AbortController;
+  answered: Promise<Answer>;
   waiters: number;
-  over: boolean;
+  /** Monotonic milliseconds until which a client that left is expected back. */
+  wantedUntilMs: number;
+  wantedTimer: Timer | undefined;
+  /** Whether a caller was told that this wake is its own. */
+  isHeard: boolean;
 }
 
-// The API server may be away for a while; held requests outlive that, and there is one caller for each sandbox.
+export interface WakerOptions {
+  /** The limits of one namespace. */
+  readonly rate: Rate;
+  readonly clock: Clock;
+  /** Called for a wake without a caller at that moment. */
+  readonly onUnheard?: (sandbox: Stored<Sandbox>) => void;
+}
+
+// The API server may be away for a while; held requests outlive that, and each sandbox has one caller.
 const backoff: Backoff = { baseMs: 50, maxMs: 1_000, jitter: 0.5 };
-/** One attempt; a patch that was lost on the way shows as a conflict when it is sent again. */
+/** The limit of one attempt, in milliseconds. A lost patch shows as a conflict at the retry. */
 const attemptLimitMs = 5_000;
 const longestRateWaitMs = 10_000;
-/** The watch tells us of our own patch long before that. */
+/** The watch reports our own patch long before that. */
 const rememberMs = 60_000;
+/** A browser with the wait page requests again after a second; after this time it is slow, or its tab is closed. Milliseconds. */
+const comesBackMs = 10_000;
 
-/** Asks for sandboxes to run: one patch for each version of a sandbox, however many requests wait for it. */
-export class Waker {
+/**
+ * Wakes sandboxes: one patch for each version of a sandbox, whatever the number of requests. Each sandbox has one place in the
+ * queue of its namespace, so repeated requests for one sandbox delay no other.
+ */
+export class Waker implements Disposable {
   readonly #client: KubeClient;
-  readonly #clock: Clock;
-  readonly #buckets: TokenBuckets;
+  readonly #options: WakerOptions;
+  readonly #permits: PermitQueues;
   readonly #flights = new Map<string, Flight>();
 
-  constructor(client: KubeClient, rate: Rate, clock: Clock) {
+  constructor(client: KubeClient, options: WakerOptions) {
     this.#client = client;
-    this.#clock = clock;
-    this.#buckets = new TokenBuckets(rate, clock);
+    this.#options = options;
+    this.#permits = new PermitQueues(options.rate, options.clock);
   }
 
   /**
-   * Resolves once the API server has answered; what came of it is told by the watch. Keeps trying while the API
-   * server is away, until nobody waits any more.
+   * Resolves once the API server has answered; the watch reports the result. Retries while the API server is away, until no
+   * caller is left. A patch in flight is not cancelled.
    *
-   * @throws ActivatorError when the patch is refused or the namespace wakes too many; the signal's reason when aborted.
+   * @throws ActivatorError if the patch is rejected or the namespace exceeds its rate limit; the signal's reason when aborted.
    */
   async wake(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<Wake> {
     signal.throwIfAborted();
-    const { uid, resourceVersion } = sandbox.metadata;
-    const running = this.#flights.get(uid);
-    const mine = running?.resourceVersion !== resourceVersion;
-    const flight = mine ? this.#start(sandbox) : running;
+    const flight = this.#flightFor(sandbox);
     flight.waiters += 1;
     try {
-      return { mine, ...(await abortable(flight.answered, signal)) };
+      const answer = await abortable(flight.answered, signal);
+      const mine = !flight.isHeard;
+      flight.isHeard = true;
+      return { mine, ...answer };
     } finally {
       flight.waiters -= 1;
-      if (flight.waiters === 0 && !flight.over) this.#abandon(uid, flight);
+      this.#unlessWanted(flight);
     }
   }
 
-  // Out of the map at once: whoever comes next must not join what was just given up.
-  #abandon(uid: string, flight: Flight): void {
-    if (this.#flights.get(uid) === flight) this.#flights.delete(uid);
-    flight.stop.abort(new Error("nobody waits for this wake any more"));
+  /** A client leaves and will request this sandbox again soon: its wake keeps its place for a while. */
+  comesBack(uid: string): void {
+    const flight = this.#flights.get(uid);
+    if (!flight || flight.phase === "over") return;
+    flight.wantedUntilMs = this.#options.clock.ticksMs() + comesBackMs;
+  }
+
+  /** Cancels every wake whose patch is not in flight. */
+  [Symbol.dispose](): void {
+    for (const flight of this.#flights.values()) if (mayStop(flight)) this.#giveUp(flight);
+  }
+
+  #flightFor(sandbox: Stored<Sandbox>): Flight {
+    const running = this.#flights.get(sandbox.metadata.uid);
+    if (running && mayStop(running)) {
+      running.sandbox = sandbox; // it keeps its place in the queue
+      return running;
+    }
+    const isSame = running?.sandbox.metadata.resourceVersion === sandbox.metadata.resourceVersion;
+    return running && isSame ? running : this.#start(sandbox);
   }
 
   #start(sandbox: Stored<Sandbox>): Flight {
-    const { uid, resourceVersion } = sandbox.metadata;
-    const stop = new AbortController();
+    const { uid } = sandbox.metadata;
     const flight: Flight = {
-      resourceVersion,
-      answered: this.#ask(sandbox, stop.signal),
-      stop,
-      waiters: 0,
-      over: false,
+      ...{ phase: "queued", sandbox, stop: new AbortController(), answered: never, waiters: 0 },
+      ...{ wantedUntilMs: Number.NEGATIVE_INFINITY, wantedTimer: undefined, isHeard: false },
     };
     this.#flights.set(uid, flight);
+    flight.answered = this.#ask(flight);
     const forget = () => {
-      flight.over = true;
+      this.#end(flight);
       if (this.#flights.get(uid) === flight) this.#flights.delete(uid);
     };
-    const remember = () => {
-      flight.over = true;
-      this.#clock.after(rememberMs, forget);
+    const remember = ({ answer }: Answer) => {
+      this.#end(flight);
+      if (flight.waiters === 0 && answer) this.#tellUnheard(flight, answer);
+      this.#options.clock.after(rememberMs, forget);
     };
     flight.answered.then(remember, forget);
     return flight;
   }
 
-  async #ask(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<Answer> {
-    const subject = sandbox.metadata.name;
-    const waitMs = this.#buckets.take(sandbox.metadata.namespace ?? "", longestRateWaitMs);
-    if (waitMs === undefined) throw new ActivatorError("WakeRateLimited", { subject });
-    if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
+  #end(flight: Flight): void {
+    flight.phase = "over";
+    flight.wantedTimer?.cancel();
+  }
+
+  #tellUnheard(flight: Flight, answer: Stored<Sandbox>): void {
+    flight.isHeard = true;
+    this.#options.onUnheard?.(answer);
+  }
+
+  #unlessWanted(flight: Flight): void {
+    if (!mayStop(flight) || flight.waiters > 0) return;
+    const { clock } = this.#options;
+    const leftMs = flight.wantedUntilMs - clock.ticksMs();
+    flight.wantedTimer?.cancel();
+    if (leftMs > 0) flight.wantedTimer = clock.after(leftMs, () => this.#unlessWanted(flight));
+    else this.#giveUp(flight);
+  }
+
+  // Removed at once: a new caller must not join a cancelled wake.
+  #giveUp(flight: Flight): void {
+    const { uid } = flight.sandbox.metadata;
+    if (this.#flights.get(uid) === flight) this.#flights.delete(uid);
+    flight.stop.abort(new Error("nobody waits for this wake any more"));
+  }
+
+  async #ask(flight: Flight): Promise<Answer> {
+    const { name: subject, namespace = "" } = flight.sandbox.metadata;
+    const { signal } = flight.stop;
+    const permit = this.#permits.take(namespace, longestRateWaitMs, signal);
+    if (!permit) throw new ActivatorError("WakeRateLimited", { subject });
+    await permit;
     for (let failures = 1; ; failures += 1) {
+      signal.throwIfAborted();
+      flight.phase = "asking";
       try {
-        const answer = await this.#patch(sandbox, signal);
-        return { patchedMs: this.#clock.ticksMs(), answer };
+        const answer = await this.#patch(flight.sandbox);
+        return { patchedMs: this.#options.clock.ticksMs(), answer };
       } catch (error) {
-        signal.throwIfAborted();
         if (isConflict(error) || isNotFound(error)) return { patchedMs: undefined, answer: undefined };
         if (!mayPass(error)) throw new ActivatorError("WakeRefused", { subject, cause: error });
-        await this.#clock.sleep(backoffDelayMs(failures, backoff), signal);
+        flight.phase = "pausing";
+        this.#unlessWanted(flight);
+        await this.#options.clock.sleep(backoffDelayMs(failures, backoff), signal);
       }
     }
   }
 
-  async #patch({ metadata }: Stored<Sandbox>, signal: AbortSignal): Promise<Stored<Sandbox>> {
+  /** Limited by its own timeout alone: its callers may leave. */
+  async #patch({ metadata }: Stored<Sandbox>): Promise<Stored<Sandbox>> {
     const attempt = new AbortController();
-    using _limit = this.#clock.after(attemptLimitMs, () => attempt.abort(new ApiUnreachable("no answer in time")));
+    const giveUp = () => attempt.abort(new ApiUnreachable("no answer in time"));
+    using _limit = this.#options.clock.after(attemptLimitMs, giveUp);
     const { namespace, name, resourceVersion } = metadata;
-    // Under the version that was seen: whoever changed the sandbox meanwhile had a reason that we do not know.
+    // With the seen resourceVersion: another client's change since then had a reason unknown to us.
     const body = { metadata: { resourceVersion }, spec: { operatingMode: "Running" } };
-    const merge = { type: "merge", body } as const;
-    return this.#client.patch(sandboxType, { namespace, name }, merge, {}, AbortSignal.any([signal, attempt.signal]));
+    return this.#client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, attempt.signal);
   }
 }
+
+/** Whether no patch is in flight: a patch that was sent is awaited. */
+const mayStop = ({ phase }: Flight): boolean => phase === "queued" || phase === "pausing";
+
+/** Undefined only while a flight is being created. */
+const never: Promise<Answer> = new Promise(() => {});
 
 const mayPass = (error: unknown) =>
   error instanceof ApiUnreachable ||

@@ -1,14 +1,12 @@
 export type ConversionFailure =
-  /** Not a kind that is converted here. */
+  /** The kind is not converted here. */
   | "UnknownKind"
-  /** Not a version of the kind. */
+  /** The kind does not have this version. */
   | "UnknownVersion"
-  /** Not an object of the kind, whatever its version. */
-  | "MalformedObject"
-  /** The annotation that stands for `volumeClaimTemplatesPolicy` holds none of its values. */
-  | "InvalidPolicy";
+  /** Not an object of the kind in any version. */
+  | "MalformedObject";
 
-/** An object cannot be converted. The message is for the person who asked for the object. */
+/** An object cannot be converted. The message is for the client that requested the object. */
 export class ConversionError extends Error {
   override readonly name = "ConversionError";
   readonly failure: ConversionFailure;

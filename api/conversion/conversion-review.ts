@@ -1,9 +1,8 @@
-import type { KubeObject } from "../meta.ts";
 import { ConversionError } from "./conversion-error.ts";
-import { type ConvertibleKind, convert } from "./convert.ts";
+import { type ConvertibleKind, convertToText } from "./convert.ts";
 import { isFields } from "./fields.ts";
 
-/** What an API server asks of a conversion webhook (`apiextensions.k8s.io`), as far as it is looked at here. */
+/** The fields of an API server's conversion request (`apiextensions.k8s.io`) that are used here. */
 export interface ConversionRequest {
   readonly uid: string;
   readonly desiredAPIVersion: string;
@@ -16,30 +15,19 @@ export interface ConversionReview {
   readonly request: ConversionRequest;
 }
 
-export interface ConversionAnswer {
-  readonly apiVersion: string;
-  readonly kind: "ConversionReview";
-  readonly response: {
-    readonly uid: string;
-    /** In the order of the request; none when one of them failed. */
-    readonly convertedObjects: readonly KubeObject[];
-    readonly result: { readonly status: "Success" } | { readonly status: "Failed"; readonly message: string };
-  };
-}
-
-/** The body of a request is no ConversionReview: there is no one to answer, for there is no uid. */
+/** The body of a request is not a ConversionReview. It cannot be answered, because it has no uid. */
 export class NoConversionReview extends Error {
   override readonly name = "NoConversionReview";
 }
 
-/** @throws NoConversionReview when a value is none. */
+/** @throws NoConversionReview for any other value. */
 export function parseConversionReview(value: unknown): ConversionReview {
   const review = isFields(value) ? value : {};
   const { apiVersion, kind } = review;
   const request = isFields(review["request"]) ? review["request"] : {};
   const { uid, desiredAPIVersion, objects } = request;
   if (kind !== "ConversionReview" || !isReviewVersion(apiVersion)) {
-    throw new NoConversionReview("the body is no ConversionReview of apiextensions.k8s.io/v1 or v1beta1");
+    throw new NoConversionReview("the body is not a ConversionReview of apiextensions.k8s.io/v1 or v1beta1");
   }
   if (typeof uid !== "string" || typeof desiredAPIVersion !== "string" || !Array.isArray(objects)) {
     throw new NoConversionReview("the ConversionReview needs a request with uid, desiredAPIVersion and objects");
@@ -47,28 +35,35 @@ export function parseConversionReview(value: unknown): ConversionReview {
   return { apiVersion, kind, request: { uid, desiredAPIVersion, objects } };
 }
 
-// Both look the same, and definitions in the field allow both.
+// Both versions have the same fields, and installed definitions allow both.
 const isReviewVersion = (version: unknown): version is string =>
   version === "apiextensions.k8s.io/v1" || version === "apiextensions.k8s.io/v1beta1";
 
+export interface ReviewAnswer {
+  /** JSON. */
+  readonly text: string;
+  /** The reason why it contains no objects. */
+  readonly failure?: string;
+}
+
 /**
- * Converts all objects of a review, or says why one of them cannot be: then the server gets none of them. What could not
- * be read, and was taken for absent, is added to `ignored`.
+ * The answer to a review: all converted objects in their order, or the reason why one of them cannot be converted; then
+ * the server gets none of them. Data that cannot be parsed or does not fit counts as absent and is added to `ignored`.
+ * Each object is written separately, so that an error has its name.
  */
-export function convertReview(
+export function answerReview(
   { apiVersion, kind, request: { uid, desiredAPIVersion, objects } }: ConversionReview,
   kinds: readonly ConvertibleKind[],
   ignored: string[] = [],
-): ConversionAnswer {
+): ReviewAnswer {
+  const answer = (converted: string, result: object): string =>
+    `{"apiVersion":${JSON.stringify(apiVersion)},"kind":"${kind}","response":{"uid":${JSON.stringify(uid)},` +
+    `"convertedObjects":[${converted}],"result":${JSON.stringify(result)}}}`;
   try {
-    const convertedObjects = objects.map((object) => convert(object, desiredAPIVersion, kinds, ignored));
-    return { apiVersion, kind, response: { uid, convertedObjects, result: { status: "Success" } } };
+    const texts = objects.map((object) => convertToText(object, desiredAPIVersion, kinds, ignored));
+    return { text: answer(texts.join(","), { status: "Success" }) };
   } catch (error) {
     if (!(error instanceof ConversionError)) throw error;
-    return {
-      apiVersion,
-      kind,
-      response: { uid, convertedObjects: [], result: { status: "Failed", message: error.message } },
-    };
+    return { text: answer("", { status: "Failed", message: error.message }), failure: error.message };
   }
 }

@@ -6,7 +6,7 @@ import {
   anAlphaTemplate,
   core,
   extensions,
-} from "../../test/support/versions.ts";
+} from "../../test/support/builders/versions.ts";
 import { ConversionError } from "./conversion-error.ts";
 import { convert, coreKinds } from "./convert.ts";
 
@@ -64,10 +64,8 @@ describe("convert", () => {
   });
 
   it("names the object that it cannot convert", () => {
-    const template = anAlphaTemplate();
-    const annotations = { "api.agents.x-k8s.io/v1beta1-volume-claim-templates-policy": "bogus" };
-    const broken = { ...template, metadata: { namespace: "lab", name: "tpl", annotations } };
-    expect(failureOf(() => convert(broken, extensions.beta))).toContain("InvalidPolicy: SandboxTemplate lab/tpl: ");
+    const broken = { ...anAlphaTemplate(), metadata: { namespace: "lab", name: "tpl" }, status: "no object" };
+    expect(failureOf(() => convert(broken, extensions.beta))).toContain("MalformedObject: SandboxTemplate lab/tpl: ");
   });
 
   it("knows only the kinds that are switched on", () => {

@@ -1,5 +1,8 @@
-import type { KubeObject } from "../meta.ts";
-import { agentsGroup, extensionsGroup } from "../sandbox.ts";
+import { ownField } from "../../lib/data/own-fields.ts";
+import type { KubeObject } from "../kinds/meta.ts";
+import { agentsGroup, extensionsGroup } from "../kinds/sandbox.ts";
+import { v1alpha1StateAnnotations } from "../rules/keys.ts";
+import { withAnnotations } from "./annotations.ts";
 import { ConversionError } from "./conversion-error.ts";
 import { isFields } from "./fields.ts";
 import { sandboxToV1alpha1, sandboxToV1beta1 } from "./sandbox.ts";
@@ -7,16 +10,17 @@ import { claimToV1alpha1, claimToV1beta1 } from "./sandbox-claim.ts";
 import { templateToV1alpha1, templateToV1beta1 } from "./sandbox-template.ts";
 import { poolToV1alpha1, poolToV1beta1 } from "./sandbox-warm-pool.ts";
 
-/** A kind that has both versions, and the way between them. */
+/** A kind with both versions, and their conversions. */
 export interface ConvertibleKind {
   readonly group: string;
   readonly kind: string;
-  readonly toV1beta1: (object: KubeObject) => KubeObject;
-  /** What could not be read, and was taken for absent, is added to `ignored`. */
+  /** Data that cannot be parsed or does not fit counts as absent and is added to `ignored`. */
+  readonly toV1beta1: (object: KubeObject, ignored: string[]) => KubeObject;
+  /** Like toV1beta1, in the other direction. */
   readonly toV1alpha1: (object: KubeObject, ignored: string[]) => KubeObject;
 }
 
-/** The kind that is there even where the extensions are not. */
+/** The kind that is always installed, even without the extensions. */
 export const coreKinds: readonly ConvertibleKind[] = [
   { group: agentsGroup, kind: "Sandbox", toV1beta1: sandboxToV1beta1, toV1alpha1: sandboxToV1alpha1 },
 ];
@@ -29,11 +33,14 @@ export const allKinds: readonly ConvertibleKind[] = [
 ];
 
 /**
- * An object in another version of its kind. Neither the object nor anything in it is changed; the result shares with it
- * what is the same in both. An object that already has the version is returned as it is. What could not be read, and was
- * taken for absent, is added to `ignored`, by the object's name.
+ * An object in another version of its kind. The object is not modified; the result shares unchanged parts with it. An
+ * object that already has the version is returned unchanged. Data that cannot be parsed or does not fit counts as
+ * absent and is added to `ignored`, with the object's name.
  *
- * @throws ConversionError that says what is wrong with the object, by its name.
+ * It never fails for an object that an API server has stored, and the server accepts the result: a rejected object
+ * would fail every list of all clients.
+ *
+ * @throws ConversionError for an object that no API server has stored; the message names it and the fault.
  */
 export function convert(
   object: unknown,
@@ -41,24 +48,60 @@ export function convert(
   kinds: readonly ConvertibleKind[] = allKinds,
   ignored: string[] = [],
 ): KubeObject {
-  if (!isObject(object)) throw new ConversionError("MalformedObject", "this is no object of the Kubernetes API");
+  if (!isObject(object)) throw new ConversionError("MalformedObject", "not an object of the Kubernetes API");
   const { apiVersion = "" } = object;
   const kind = kinds.find((known) => known.kind === object.kind && apiVersion.startsWith(`${known.group}/`));
-  if (!kind) throw new ConversionError("UnknownKind", `${apiVersion} ${object.kind} is not converted here`);
+  if (!kind) throw new ConversionError("UnknownKind", `${apiVersion} ${object.kind} is not converted by this webhook`);
   const convertFrom = conversionTo(kind, apiVersion, toApiVersion);
   if (apiVersion === toApiVersion) return object;
   refuseMalformed(object);
   const ignoredHere: string[] = [];
+  const converted = { ...convertFrom(object, ignoredHere), apiVersion: toApiVersion };
+  for (const what of ignoredHere) ignored.push(`${about(object)}: ${what}`);
+  return converted;
+}
+
+/**
+ * The JSON text of an object in another version of its kind, as `convert` returns it. One object must not fail its
+ * list: if it can be converted or written only without the state of its other version, the state is left out and added
+ * to `ignored`.
+ *
+ * @throws ConversionError with the object's name if that does not help either.
+ */
+export function convertToText(
+  object: unknown,
+  toApiVersion: string,
+  kinds: readonly ConvertibleKind[],
+  ignored: string[],
+): string {
   try {
-    const converted = { ...convertFrom(object, ignoredHere), apiVersion: toApiVersion };
-    ignored.push(...ignoredHere.map((what) => `${about(object)}: ${what}`));
-    return converted;
+    return JSON.stringify(convert(object, toApiVersion, kinds, ignored));
   } catch (error) {
-    throw error instanceof ConversionError
-      ? new ConversionError(error.failure, `${about(object)}: ${error.message}`)
-      : error;
+    if (error instanceof ConversionError || !isObject(object)) throw error;
+    return convertWithoutState(object, toApiVersion, kinds, ignored);
   }
 }
+
+const stateKeys: Readonly<Record<string, string>> = v1alpha1StateAnnotations;
+
+function convertWithoutState(
+  object: KubeObject,
+  toApiVersion: string,
+  kinds: readonly ConvertibleKind[],
+  ignored: string[],
+): string {
+  const key = ownField(stateKeys, object.kind ?? "") ?? "";
+  try {
+    const text = JSON.stringify(convert(withAnnotations(object, { [key]: undefined }), toApiVersion, kinds, ignored));
+    ignored.push(`${about(object)}: annotation ${key} is left out: the object cannot be converted with it`);
+    return text;
+  } catch (error) {
+    if (error instanceof ConversionError) throw error;
+    throw new ConversionError("MalformedObject", `${about(object)}: cannot be converted: ${messageOf(error)}`);
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 function conversionTo({ group, kind, ...ways }: ConvertibleKind, from: string, to: string) {
   const byVersion = new Map([
@@ -71,7 +114,7 @@ function conversionTo({ group, kind, ...ways }: ConvertibleKind, from: string, t
   throw new ConversionError("UnknownVersion", `${kind} has no version ${JSON.stringify(unknown)}`);
 }
 
-/** Fields of the wrong kind are what no server lets through; whatever is missing may be missing. */
+/** Rejects fields of the wrong type, which no server accepts; any field may be absent. */
 function refuseMalformed(object: KubeObject & { readonly spec?: unknown; readonly status?: unknown }): void {
   const wrong = (["spec", "status"] as const).find((part) => !isFields(object[part] ?? {}));
   if (wrong) throw new ConversionError("MalformedObject", `${about(object)}: ${wrong} is not an object`);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { generatedAlpha, generatedBeta } from "../../test/support/generated-versions.ts";
+import { generatedAlpha, generatedBeta } from "../../test/support/builders/generated-versions.ts";
+import { core, extensions } from "../../test/support/builders/versions.ts";
 import { seededRandom } from "../../test/support/seeded-random.ts";
-import { core, extensions } from "../../test/support/versions.ts";
-import { v1alpha1StateAnnotations } from "../keys.ts";
-import type { KubeObject } from "../meta.ts";
+import type { KubeObject } from "../kinds/meta.ts";
+import { v1alpha1StateAnnotations } from "../rules/keys.ts";
 import { withAnnotations } from "./annotations.ts";
-import { convertReview } from "./conversion-review.ts";
+import { answerReview } from "./conversion-review.ts";
 import { allKinds, convert } from "./convert.ts";
 
 const kinds = ["Sandbox", "SandboxClaim", "SandboxTemplate", "SandboxWarmPool"] as const;
@@ -17,10 +17,11 @@ function eachGenerated(check: (kind: Kind, seed: number) => void): void {
   for (const kind of kinds) for (let seed = 1; seed <= rounds; seed += 1) check(kind, seed);
 }
 
-/** With the state as the object that it spells: the order of its fields means nothing. */
-function withReadState(kind: Kind, { metadata, ...object }: KubeObject): object {
-  const { [v1alpha1StateAnnotations[kind]]: state, ...annotations } = metadata.annotations ?? {};
-  return { ...object, metadata: { ...metadata, annotations }, state: JSON.parse(state ?? "") };
+/** The default policy has no annotation in the older version, so it is absent after a round trip. */
+function asMeant(object: KubeObject): object {
+  if (object.kind !== "SandboxTemplate") return object;
+  const { spec, ...rest } = object as KubeObject & { readonly spec?: object };
+  return { ...rest, spec: { volumeClaimTemplatesPolicy: "Disallowed", ...spec } };
 }
 
 function frozen<T>(value: T): T {
@@ -37,13 +38,13 @@ describe("any object", () => {
     });
   });
 
-  it("of v1alpha1 comes back as it was when it is written and read again and again, and its state does not grow", () => {
+  it("of v1alpha1 comes back unchanged after many writes and reads, and its state does not grow", () => {
     eachGenerated((kind, seed) => {
       const original = generatedAlpha[kind](seededRandom(seed));
       const { alpha, beta } = versionsOf(kind);
       const once = convert(original, beta);
       const again = convert(convert(convert(convert(once, alpha), beta), alpha), beta);
-      expect(withReadState(kind, again), `${kind} of seed ${seed}`).toEqual(withReadState(kind, once));
+      expect(again, `${kind} of seed ${seed}`).toEqual(once);
     });
   });
 
@@ -53,7 +54,7 @@ describe("any object", () => {
       const { alpha, beta } = versionsOf(kind);
       const back = convert(convert(original, alpha), beta);
       const withoutState = withAnnotations(back, { [v1alpha1StateAnnotations[kind]]: undefined });
-      expect(withoutState, `${kind} of seed ${seed}`).toEqual(original);
+      expect(asMeant(withoutState), `${kind} of seed ${seed}`).toEqual(asMeant(original));
     });
   });
 
@@ -78,19 +79,18 @@ describe("any object", () => {
 });
 
 describe("a review of 5 000 objects", () => {
-  it("is answered in one call, in order, each object sharing what did not change with the one that it came from", () => {
+  it("is answered in one call, in order; each object shares unchanged parts with its source", () => {
     const objects = Array.from({ length: 5_000 }, (_, seed) => generatedAlpha.Sandbox(seededRandom(seed)));
     const review = {
       apiVersion: "apiextensions.k8s.io/v1",
       kind: "ConversionReview",
       request: { uid: "u", desiredAPIVersion: core.beta, objects },
     } as const;
-    const { convertedObjects } = convertReview(review, allKinds).response;
-    expect(convertedObjects.map(({ metadata }) => metadata.uid)).toEqual(objects.map(({ metadata }) => metadata.uid));
-    const shares = (at: number) => {
-      const converted = convertedObjects[at] as (typeof objects)[number] | undefined;
-      return converted?.spec?.podTemplate === objects[at]?.spec?.podTemplate;
-    };
-    expect(objects.every((_, at) => shares(at))).toBe(true);
+    const { response } = JSON.parse(answerReview(review, allKinds).text);
+    const converted = objects.map((object) => convert(object, core.beta));
+    expect(response).toEqual({ uid: "u", convertedObjects: converted, result: { status: "Success" } });
+    const blueprintOf = (object: KubeObject | undefined) =>
+      (object as (typeof objects)[number] | undefined)?.spec?.podTemplate;
+    expect(objects.every((object, at) => blueprintOf(converted[at]) === blueprintOf(object))).toBe(true);
   });
 });

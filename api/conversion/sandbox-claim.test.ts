@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { v1alpha1StateAnnotations } from "../../api/keys.ts";
-import { aBetaClaim, anAlphaClaim, extensions } from "../../test/support/versions.ts";
-import { claimedSandboxName } from "../claimed-sandbox-name.ts";
-import type { SandboxClaim } from "../sandbox-claim.ts";
+import { aBetaClaim, anAlphaClaim, extensions } from "../../test/support/builders/versions.ts";
+import type { SandboxClaim } from "../kinds/sandbox-claim.ts";
+import { claimedSandboxName } from "../rules/claimed-sandbox-name.ts";
+import { v1alpha1StateAnnotations } from "../rules/keys.ts";
 import { allKinds, convert } from "./convert.ts";
 import type { SandboxClaimV1alpha1 } from "./v1alpha1.ts";
 
@@ -15,17 +15,17 @@ const withPool = (claim: SandboxClaim, name: string): SandboxClaim => ({
 
 describe("a v1alpha1 claim", () => {
   it.each([
-    { id: "V6", warmpool: "my-pool", sandbox: undefined, pool: "my-pool" },
-    { id: "V7", warmpool: "none", sandbox: "my-claim", pool: "shadow-pool-my-template" },
-    { id: "V8", warmpool: "default", sandbox: "my-claim", pool: "shadow-pool-my-template" },
-    { id: "V9", warmpool: "my-pool", sandbox: "my-pool-abcde", pool: "my-pool" },
-    { id: "V9", warmpool: "my-pool", sandbox: "other-abcde", pool: "my-pool" },
-    { id: "V10", warmpool: "default", sandbox: "my-pool-abcde", pool: "my-pool" },
-    { id: "V10", warmpool: "default", sandbox: "nodash", pool: "nodash" },
-    { id: "V11", warmpool: undefined, sandbox: undefined, pool: "shadow-pool-my-template" },
-    { id: "V11", warmpool: "", sandbox: "", pool: "shadow-pool-my-template" },
+    { warmpool: "my-pool", sandbox: undefined, pool: "my-pool" },
+    { warmpool: "none", sandbox: "my-claim", pool: "shadow-pool-my-template" },
+    { warmpool: "default", sandbox: "my-claim", pool: "shadow-pool-my-template" },
+    { warmpool: "my-pool", sandbox: "my-pool-abcde", pool: "my-pool" },
+    { warmpool: "my-pool", sandbox: "other-abcde", pool: "my-pool" },
+    { warmpool: "default", sandbox: "my-pool-abcde", pool: "my-pool" },
+    { warmpool: "default", sandbox: "nodash", pool: "nodash" },
+    { warmpool: undefined, sandbox: undefined, pool: "shadow-pool-my-template" },
+    { warmpool: "", sandbox: "", pool: "shadow-pool-my-template" },
   ])(
-    "$id: with warmpool $warmpool and sandbox $sandbox refers to $pool, and comes back as it was",
+    "with warmpool $warmpool and sandbox $sandbox refers to $pool, and comes back as it was",
     ({ warmpool, sandbox, pool }) => {
       const original = anAlphaClaim(warmpool === undefined ? {} : { warmpool }, sandbox);
       const converted = toBeta(original);
@@ -45,7 +45,7 @@ describe("a v1alpha1 claim", () => {
     expect(toAlpha(aBetaClaim("p", shared)).spec).toMatchObject(shared);
   });
 
-  it("stands for its template although its own sandbox is called otherwise, for a claim's name may have dots", () => {
+  it("stands for its template though its sandbox has another name, since a claim's name may have dots", () => {
     const original = {
       ...anAlphaClaim({ warmpool: "default" }),
       metadata: { name: "my.claim", uid: "uid-of-my.claim" },
@@ -56,30 +56,30 @@ describe("a v1alpha1 claim", () => {
     expect(converted.spec.warmPoolRef).toEqual({ name: "shadow-pool-my-template" });
   });
 
-  it("is still the one that was written when its sandbox has the name of the pool", () => {
+  it("keeps its original if its sandbox has the name of the pool", () => {
     const original = anAlphaClaim({ warmpool: "default" }, "my-pool-abcde");
     expect(toAlpha(withPool(toBeta(original), "my-pool-abcde")).spec).toEqual(original.spec);
   });
 
-  it("is still the one that was written when its template became its pool", () => {
+  it("keeps its original if its template became its pool", () => {
     const original = anAlphaClaim({ warmpool: "none" });
     expect(toAlpha(withPool(toBeta(original), "my-template")).spec).toEqual(original.spec);
   });
 });
 
 describe("a v1beta1 claim", () => {
-  it("V12: of a pool that stands for a template is one of that template, of any pool", () => {
+  it("of a pool that stands for a template is one of that template, of any pool", () => {
     expect(toAlpha(aBetaClaim("shadow-pool-t")).spec).toEqual({
       sandboxTemplateRef: { name: "t" },
       warmpool: "default",
     });
   });
 
-  it.each(["p", ""])("V13: of the pool '%s' has the pool's name for its template too", (pool) => {
+  it.each(["p", ""])("of the pool '%s' has the pool's name for its template too", (pool) => {
     expect(toAlpha(aBetaClaim(pool)).spec).toEqual({ sandboxTemplateRef: { name: pool }, warmpool: pool });
   });
 
-  it("V14: of another pool than it was written with keeps its template", () => {
+  it("of another pool than it was written with keeps its template", () => {
     const edited = withPool(toBeta(anAlphaClaim({ warmpool: "my-pool" })), "other");
     expect(toAlpha(edited).spec).toEqual({ sandboxTemplateRef: { name: "my-template" }, warmpool: "other" });
   });

@@ -1,8 +1,8 @@
-import { claimedSandboxName } from "../claimed-sandbox-name.ts";
-import { v1alpha1StateAnnotations } from "../keys.ts";
-import { migrationPoolName, migrationPoolPrefix } from "../names.ts";
-import type { SandboxClaimSpec, SandboxClaimStatus } from "../sandbox-claim.ts";
-import { type Fields, isFields } from "./fields.ts";
+import type { SandboxClaimSpec, SandboxClaimStatus } from "../kinds/sandbox-claim.ts";
+import { claimedSandboxName } from "../rules/claimed-sandbox-name.ts";
+import { v1alpha1StateAnnotations } from "../rules/keys.ts";
+import { migrationPoolName, migrationPoolPrefix } from "../rules/names.ts";
+import { isFields } from "./fields.ts";
 import { readState, type State, UnreadableState, withoutState, withState } from "./state.ts";
 import type { SandboxClaimSpecV1alpha1, SandboxClaimV1alpha1, Spoken } from "./v1alpha1.ts";
 
@@ -11,17 +11,25 @@ type PoolFields = Partial<Pick<SandboxClaimSpecV1alpha1, "sandboxTemplateRef" | 
 
 const stateKey = v1alpha1StateAnnotations.SandboxClaim;
 
-/** Template and policy become one pool: the one that is named, the one that it was served from, or the template's own. */
-export function claimToV1beta1(source: SandboxClaimV1alpha1): SpokenClaim {
+/**
+ * Template and policy become one pool: the named pool, the pool that the claim was served from, or the template's own.
+ */
+export function claimToV1beta1(source: SandboxClaimV1alpha1, ignored: string[]): SpokenClaim {
   const { spec, ...object } = source;
   const { sandboxTemplateRef, warmpool, ...shared } = spec ?? {};
   const name = specificPool(warmpool) ?? servedFrom(source) ?? migrationPoolName(sandboxTemplateRef?.name ?? "");
-  return withState({ ...object, spec: { ...shared, warmPoolRef: { name } } }, source, stateKey);
+  const remainder = {
+    spec: {
+      ...(sandboxTemplateRef && { sandboxTemplateRef: { name: sandboxTemplateRef.name } }),
+      ...(warmpool !== undefined && { warmpool }),
+    },
+  };
+  return withState({ ...object, spec: { ...shared, warmPoolRef: { name } } }, remainder, stateKey, ignored);
 }
 
 /**
- * A claim whose pool is still the one that its `v1alpha1` original stood for gets back what was written there.
- * A state that cannot be read counts as none, and is added to `ignored`.
+ * If the claim's pool is still the one that its `v1alpha1` original resulted in, the original fields are restored. A
+ * state that cannot be parsed counts as absent and is added to `ignored`.
  */
 export function claimToV1alpha1(source: SpokenClaim, ignored: string[]): SandboxClaimV1alpha1 {
   const { spec, ...object } = source;
@@ -32,22 +40,25 @@ export function claimToV1alpha1(source: SpokenClaim, ignored: string[]): Sandbox
   return withoutState({ ...object, spec: { ...shared, ...fields } }, stateKey);
 }
 
-/** The pool that a claim insists on. */
+/** The pool that a claim names. */
 function specificPool(warmpool: string | undefined): string | undefined {
   return warmpool === undefined || warmpool === "" || warmpool === "none" || warmpool === "default"
     ? undefined
     : warmpool;
 }
 
-/** A claim that was served from a pool has a sandbox of that pool's naming; one that was not has one of its own name. */
+/**
+ * The pool that a claim was served from: the sandbox then has a name generated from the pool's. Otherwise it has a name
+ * derived from the claim's.
+ */
 function servedFrom({ metadata, status }: SandboxClaimV1alpha1): string | undefined {
   const sandboxName = status?.sandbox?.name;
-  // Other releases give it the claim's name as it is.
+  // Other releases use the claim's name unchanged.
   const itsOwn: readonly (string | undefined)[] = [metadata.name, claimedSandboxName(metadata)];
   return sandboxName && !itsOwn.includes(sandboxName) ? withoutSuffix(sandboxName) : undefined;
 }
 
-/** `my-pool-abcde` without what was generated: the name up to its last dash. */
+/** `my-pool-abcde` without the generated suffix: the name up to its last dash. */
 function withoutSuffix(name: string): string {
   const dash = name.lastIndexOf("-");
   return dash < 0 ? name : name.slice(0, dash);
@@ -76,14 +87,14 @@ function poolFieldsIn({ spec: { sandboxTemplateRef, warmpool } }: State): PoolFi
   };
 }
 
+/** Only the name is used: other fields written by a tenant must not appear in lists. */
 function templateRefIn(value: unknown): { readonly name: string } {
-  if (isFields(value) && hasName(value)) return value;
+  const name = isFields(value) ? value["name"] : undefined;
+  if (typeof name === "string") return { name };
   throw new UnreadableState("its sandboxTemplateRef has no name");
 }
 
-const hasName = (value: Fields): value is { readonly name: string } => typeof value["name"] === "string";
-
 function warmpoolIn(value: unknown): string {
   if (typeof value === "string") return value;
-  throw new UnreadableState("its warmpool is not a text");
+  throw new UnreadableState("its warmpool is not a string");
 }

@@ -1,5 +1,5 @@
-import { v1alpha1StateAnnotations } from "../keys.ts";
-import type { SandboxSpec, SandboxStatus } from "../sandbox.ts";
+import type { SandboxSpec, SandboxStatus } from "../kinds/sandbox.ts";
+import { v1alpha1StateAnnotations } from "../rules/keys.ts";
 import { filled } from "./fields.ts";
 import { readState, type State, UnreadableState, withoutState, withState } from "./state.ts";
 import type { SandboxV1alpha1, Spoken } from "./v1alpha1.ts";
@@ -8,20 +8,24 @@ type SpokenSandbox = Spoken<SandboxSpec, SandboxStatus>;
 
 const stateKey = v1alpha1StateAnnotations.Sandbox;
 
-/** `replicas: 0` is `Suspended`, anything else `Running`. What only `v1alpha1` has stays in the state annotation. */
-export function sandboxToV1beta1(source: SandboxV1alpha1): SpokenSandbox {
+/**
+ * `replicas: 0` is `Suspended`, anything else `Running`. Fields that only `v1alpha1` has are kept in the state
+ * annotation.
+ */
+export function sandboxToV1beta1(source: SandboxV1alpha1, ignored: string[]): SpokenSandbox {
   const { spec, status, ...object } = source;
   const { replicas, ...shared } = spec ?? {};
-  const { replicas: _observed, ...sharedStatus } = status ?? {};
+  const { replicas: observed, ...sharedStatus } = status ?? {};
   const converted: SpokenSandbox = {
     ...object,
     spec: { ...shared, operatingMode: replicas === 0 ? "Suspended" : "Running" },
     ...filled("status", sharedStatus),
   };
-  return withState(converted, source, stateKey);
+  const remainder = { ...filled("spec", counted(replicas)), ...filled("status", counted(observed)) };
+  return withState(converted, remainder, stateKey, ignored);
 }
 
-/** A state that cannot be read counts as none, and is added to `ignored`. */
+/** A state that cannot be parsed counts as absent and is added to `ignored`. */
 export function sandboxToV1alpha1(source: SpokenSandbox, ignored: string[]): SandboxV1alpha1 {
   const { spec, status, ...object } = source;
   const { operatingMode, ...shared } = spec ?? {};
@@ -37,15 +41,19 @@ export function sandboxToV1alpha1(source: SpokenSandbox, ignored: string[]): San
   return withoutState(converted, stateKey);
 }
 
+const counted = (replicas: number | undefined) => (replicas === undefined ? {} : { replicas });
+
 const replicasOf = (operatingMode: SandboxSpec["operatingMode"]): number => (operatingMode === "Suspended" ? 0 : 1);
 
-/** What was written before stays as it was, absence included, unless the sandbox has been resumed since. */
+/** The original value is kept, also its absence, unless the sandbox has been resumed since. */
 const asWritten = (asked: number | undefined): number | undefined => (asked === 0 ? 1 : asked);
 
 interface WrittenReplicas {
   readonly asked: number | undefined;
   readonly observed: number | undefined;
 }
+
+const int32Max = 2 ** 31 - 1;
 
 const replicasIn = ({ spec, status }: State): WrittenReplicas => ({
   asked: numberIn(spec["replicas"]),
@@ -54,6 +62,7 @@ const replicasIn = ({ spec, status }: State): WrittenReplicas => ({
 
 function numberIn(replicas: unknown): number | undefined {
   if (replicas === undefined || replicas === null) return undefined;
-  if (typeof replicas === "number") return replicas;
-  throw new UnreadableState("its replicas are not a number");
+  if (typeof replicas === "number" && Number.isInteger(replicas) && replicas >= 0 && replicas <= int32Max)
+    return replicas;
+  throw new UnreadableState("its replicas are not an integer from 0 to 2147483647");
 }

@@ -1,29 +1,38 @@
-import type { KubeObject } from "../meta.ts";
-import { annotationOf, withAnnotations } from "./annotations.ts";
+import type { KubeObject } from "../kinds/meta.ts";
+import { annotationOf, withAnnotations, withAnnotationThatFits } from "./annotations.ts";
 import { type Fields, isFields } from "./fields.ts";
 
+/** The fields of a `v1alpha1` object that `v1beta1` lacks, at their original paths. */
+export interface Remainder {
+  readonly metadata?: { readonly annotations: Fields };
+  readonly spec?: Fields;
+  readonly status?: Fields;
+}
+
 /**
- * `converted` with its `v1alpha1` original beside it, whole, so that the way back finds what `v1beta1` has no field for.
- * The original is taken down without an older state: otherwise it would grow with every write.
+ * `converted` with an annotation for the fields of its `v1alpha1` original that it lacks. Other releases write the
+ * whole original into it, and read it by the same paths. If it does not fit, it is left out: then the object has only
+ * its `v1beta1` fields, like one that was never written through `v1alpha1`.
  */
-export function withState<T extends KubeObject>(converted: T, original: KubeObject, key: string): T {
-  return withAnnotations(converted, { [key]: JSON.stringify(withAnnotations(original, { [key]: undefined })) });
+export function withState<T extends KubeObject>(converted: T, remainder: Remainder, key: string, ignored: string[]): T {
+  return withAnnotationThatFits(converted, { key, value: JSON.stringify(remainder) }, ignored);
 }
 
 export const withoutState = <T extends KubeObject>(object: T, key: string): T =>
   withAnnotations(object, { [key]: undefined });
 
-/** What an object was last written with through `v1alpha1`. */
+/** The last state of an object written through `v1alpha1`: the remainder, or the whole object. */
 export interface State {
+  readonly annotations: Fields;
   readonly spec: Fields;
   readonly status: Fields;
 }
 
 /**
- * What `read` finds in the state of an object; undefined if it never was written through `v1alpha1`.
+ * The result of `read` for the state of an object; undefined if it was never written through `v1alpha1`.
  *
- * Anybody may write the annotation. One that cannot be read counts as none and is added to `ignored`: a failure would be
- * one of every list that the object is in, and so of everybody who reads `v1alpha1`.
+ * Any user may write the annotation. One that cannot be parsed counts as absent and is added to `ignored`: an error
+ * would fail every list with the object, for all clients of `v1alpha1`.
  */
 export function readState<T>(
   object: KubeObject,
@@ -42,7 +51,7 @@ export function readState<T>(
   }
 }
 
-/** A state is not what a conversion writes; the message says how. */
+/** A state is not one that a conversion writes; the message has the reason. */
 export class UnreadableState extends Error {
   override readonly name = "UnreadableState";
 }
@@ -50,9 +59,11 @@ export class UnreadableState extends Error {
 function parseState(text: string): State {
   const state = parseJson(text);
   if (!isFields(state)) throw new UnreadableState("it is not the JSON of an object");
-  const { spec = {}, status = {} } = state;
+  const { metadata = {}, spec = {}, status = {} } = state;
   if (!isFields(spec) || !isFields(status)) throw new UnreadableState("its spec or status is not an object");
-  return { spec, status };
+  const annotations = isFields(metadata) ? (metadata["annotations"] ?? {}) : undefined;
+  if (!isFields(annotations)) throw new UnreadableState("its metadata or annotations are not an object");
+  return { annotations, spec, status };
 }
 
 function parseJson(text: string): unknown {

@@ -1,20 +1,24 @@
-// The four kinds as `v1alpha1` spells them: served for manifests and clients of that time, stored nowhere. Each type says
-// only what differs from `v1beta1`.
-import type { KubeObject } from "../meta.ts";
-import type { ResourceType } from "../resource-type.ts";
-import { type SandboxSpec, type SandboxStatus, sandboxType } from "../sandbox.ts";
-import { type SandboxClaimSpec, type SandboxClaimStatus, sandboxClaimType } from "../sandbox-claim.ts";
-import { type SandboxTemplateSpec, sandboxTemplateType } from "../sandbox-template.ts";
-import { type SandboxWarmPoolSpec, type SandboxWarmPoolStatus, sandboxWarmPoolType } from "../sandbox-warm-pool.ts";
+// The four kinds in `v1alpha1`: served for old manifests and clients, never stored. Each type has only the differences
+// from `v1beta1`.
+import type { KubeObject } from "../kinds/meta.ts";
+import type { ResourceType } from "../kinds/resource-type.ts";
+import { type SandboxSpec, type SandboxStatus, sandboxType } from "../kinds/sandbox.ts";
+import { type SandboxClaimSpec, type SandboxClaimStatus, sandboxClaimType } from "../kinds/sandbox-claim.ts";
+import { type SandboxTemplateSpec, sandboxTemplateType } from "../kinds/sandbox-template.ts";
+import {
+  type SandboxWarmPoolSpec,
+  type SandboxWarmPoolStatus,
+  sandboxWarmPoolType,
+} from "../kinds/sandbox-warm-pool.ts";
 
-/** An object of either version as it comes over the wire: a client may have sent no more than some of its fields. */
+/** An object of either version as received: a client may have sent only some of its fields. */
 export interface Spoken<Spec extends object, Status extends object = never> extends KubeObject {
   readonly spec?: Partial<Spec>;
   readonly status?: Status;
 }
 
 export interface SandboxSpecV1alpha1 extends Omit<SandboxSpec, "operatingMode"> {
-  /** 0 is suspended; 1, like none, is running. */
+  /** 0: suspended; 1 or absent: running. */
   readonly replicas?: number;
 }
 
@@ -24,7 +28,7 @@ export interface SandboxStatusV1alpha1 extends Omit<SandboxStatus, "nodeName"> {
 
 export interface SandboxClaimSpecV1alpha1 extends Omit<SandboxClaimSpec, "warmPoolRef" | "volumeClaimTemplates"> {
   readonly sandboxTemplateRef: { readonly name: string };
-  /** `none`: never from a pool; `default`: from any pool of the template; anything else: from that pool alone. */
+  /** `none`: never from a pool; `default`: from any pool of the template; any other value: only from that pool. */
   readonly warmpool?: string;
 }
 

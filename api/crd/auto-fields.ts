@@ -1,92 +1,96 @@
-// The fields that are ours: how a sandbox falls asleep and wakes by itself. They are the same in every version of Sandbox
-// and SandboxTemplate, so that a client of an older version that writes an object back drops nothing. None has a default
-// in the schema: what an absent field means is decided by readers, and an object that uses none of them stays as it was.
-import { autoResumeDefaults, autoSuspensionDefaults } from "../defaults.ts";
+// Our own fields: suspension for inactivity and wakes. They are the same in every version of Sandbox and SandboxTemplate, so
+// a client of an older version that writes an object back drops none. They have no defaults in the schema: readers apply
+// the defaults, so an object without these fields stays unchanged.
+import { autoResumeDefaults, autoSuspensionDefaults } from "../rules/defaults.ts";
 import { httpGet } from "./container.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { described, int32, listOf, object, oneOf, text, time } from "./shapes.ts";
 
 const requestPattern: JsonSchema = {
   ...object({
-    pathPrefix: described("The path of the request begins with this. It begins with a slash.", {
+    pathPrefix: described("Prefix of the request path. It starts with a slash.", {
       ...text,
       pattern: "^/",
       maxLength: 1024,
     }),
-    userAgentPrefix: described("The User-Agent header of the request begins with this.", {
+    userAgentPrefix: described("Prefix of the User-Agent header.", {
       ...text,
       minLength: 1,
       maxLength: 256,
     }),
   }),
-  // An entry that says nothing would match every request.
+  // An empty entry would match every request.
   minProperties: 1,
 };
 
 const busyProbe = object({
-  "httpGet*": described("The request, as in the probes of a container; its host is ignored.", httpGet),
+  "httpGet*": described("The request, as in the probes of a container. Its host is ignored.", httpGet),
   limitSeconds: described(
-    `For how many seconds in a row the probe can keep the sandbox awake. Default: ${autoSuspensionDefaults.busyProbeLimitSeconds}.`,
+    `Maximum time in a row that the probe blocks suspension for inactivity, in seconds. Default: ${autoSuspensionDefaults.busyProbeLimitSeconds}.`,
     { ...int32, minimum: 1 },
   ),
 });
 
 const autoSuspension = object({
   busyProbe: described(
-    "A request put to the workload when it would be suspended: a 2xx answer lets it sleep, anything else says that it is busy.",
+    "A request to the workload before a suspension for inactivity. Status 2xx permits the suspension. Any other status, or no response, means busy.",
     busyProbe,
   ),
   drainTimeoutSeconds: described(
-    `How many seconds a suspension that a person asked for waits for work in flight. A suspension by inactivity never cuts any. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
+    `Maximum time that a manual suspension (operatingMode) waits for work in flight, in seconds. A suspension for inactivity cuts no work in flight. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
     { ...int32, minimum: 0 },
   ),
   ignoreRequests: described(
-    "Requests that neither wake the sandbox nor count as activity. An entry matches when all that it says is true of the request.",
+    "Requests that neither wake the sandbox nor count as activity. An entry matches if all of its fields match.",
     { ...listOf(requestPattern), maxItems: 64 },
   ),
   inactivityTimeoutSeconds: described(
-    "Suspend the sandbox after so many seconds without activity. Without a value it never sleeps by itself.",
+    "Time without activity after which the sandbox is suspended, in seconds. Without a value it is not suspended for inactivity.",
     { ...int32, minimum: 1 },
   ),
-  keepAwakeUntil: described("No suspension by inactivity before this time.", time),
+  keepAwakeUntil: described("The sandbox is not suspended for inactivity before this time.", time),
   openConnections: described(
-    `What an open WebSocket, event stream or TCP connection means. Data: bytes either way are activity, pings are not. Count: being open is activity. Ignore: neither is. Default: ${autoSuspensionDefaults.openConnections}.`,
+    `What counts as activity on an open WebSocket, event stream or TCP connection. Data: each byte in either direction, but no pings; data that the sandbox has not answered is work in flight. Count: the open connection itself. Ignore: nothing. Default: ${autoSuspensionDefaults.openConnections}.`,
     oneOf("Data", "Count", "Ignore"),
+  ),
+  unansweredLimitSeconds: described(
+    `With openConnections Data: how long unanswered data on a TCP connection or WebSocket is work in flight, in seconds after the client's last byte. 0: it is never work in flight. Default: ${autoSuspensionDefaults.unansweredLimitSeconds}.`,
+    { ...int32, minimum: 0 },
   ),
 });
 
 const autoResume = object({
   allowFrom: described(
-    `Who may reach the sandbox through its Service. Namespace: Pods of its own namespace. Cluster: every Pod. Default: ${autoResumeDefaults.allowFrom}.`,
+    `Pods that may connect through the Service of the sandbox. Namespace: those of its own namespace. Cluster: all. Default: ${autoResumeDefaults.allowFrom}.`,
     oneOf("Namespace", "Cluster"),
   ),
   readiness: described(
-    `When a held connection is let through. Auto: the port accepts, and the readiness probe of the Pod passes. PodReady: the Pod is Ready. PortOpen: the port accepts. Default: ${autoResumeDefaults.readiness}.`,
+    `When a held request or connection is sent to the Pod. Auto: the port accepts connections, and the readiness probe of the Pod passes. PodReady: the Pod is Ready. PortOpen: the port accepts connections. Default: ${autoResumeDefaults.readiness}.`,
     oneOf("Auto", "PodReady", "PortOpen"),
   ),
   timeoutSeconds: described(
-    `For how many seconds one connection may be held while the sandbox wakes. Default: ${autoResumeDefaults.timeoutSeconds}.`,
+    `Maximum time that a request or connection is held while the sandbox wakes, in seconds. Default: ${autoResumeDefaults.timeoutSeconds}.`,
     { ...int32, minimum: 1 },
   ),
   trigger: described(
-    `What wakes the sandbox by itself. Connection: a connection that reaches it. Never: nothing. Default: ${autoResumeDefaults.trigger}.`,
+    `What wakes the sandbox. Connection: a request or connection to it. Never: only a change of operatingMode resumes it. Default: ${autoResumeDefaults.trigger}.`,
     oneOf("Connection", "Never"),
   ),
   waitPage: described(
-    `Whether a browser that opens a page of the sleeping sandbox is shown that it is waking (Browser), or just waits (Never). Default: ${autoResumeDefaults.waitPage}.`,
+    `Response to a browser that requests a page while the sandbox wakes. Browser: a wait page that reloads itself. Never: the request is held. Default: ${autoResumeDefaults.waitPage}.`,
     oneOf("Browser", "Never"),
   ),
 });
 
 export const autoFields: Readonly<Record<string, JsonSchema>> = {
-  autoResume: described("How the sandbox wakes. Without it, a connection wakes it.", autoResume),
-  autoSuspension: described("How the sandbox falls asleep. Without it, it never does by itself.", autoSuspension),
+  autoResume: described("How the sandbox wakes. Without it the defaults apply: a connection wakes it.", autoResume),
+  autoSuspension: described("When the sandbox is suspended for inactivity. Without it, never.", autoSuspension),
 };
 
 export const autoStatusFields: Readonly<Record<string, JsonSchema>> = {
   lastActivityTime: described(
-    "When the sandbox was last used. Kept for sandboxes with autoSuspension only, to the minute.",
+    "Time of the last activity, updated at most once a minute. Only for sandboxes with autoSuspension.",
     time,
   ),
-  nextSuspensionTime: described("When the sandbox will be suspended unless it is used before.", time),
+  nextSuspensionTime: described("Time at which the sandbox will be suspended if there is no activity before.", time),
 };

@@ -5,19 +5,16 @@ import { storageClaimSpec } from "./storage-claim.ts";
 
 const podTemplate = object({
   metadata: described(
-    "Labels and annotations of the Pod. Nothing else of a Pod's metadata can be set.",
+    "Labels and annotations of the Pod. No other metadata of the Pod can be set.",
     object({
-      annotations: described(
-        "Annotations of the Pod. Keys that the system reserves for itself are left out.",
-        mapOf(text),
-      ),
-      labels: described("Labels of the Pod. Keys that the system reserves for itself are left out.", mapOf(text)),
+      annotations: described("Annotations of the Pod. Keys that are reserved for the system are ignored.", mapOf(text)),
+      labels: described("Labels of the Pod. Keys that are reserved for the system are ignored.", mapOf(text)),
     }),
   ),
-  "spec*": described("What runs: the specification of a Pod, as in the core API.", podSpec),
+  "spec*": described("The specification of the Pod, as in the core API.", podSpec),
 });
 
-/** The claims that a sandbox brings along, or that a SandboxClaim adds to it. */
+/** The volume claims of a sandbox, or those that a SandboxClaim adds. */
 export const volumeClaimTemplates = listOf(
   object({
     metadata: described(
@@ -26,23 +23,23 @@ export const volumeClaimTemplates = listOf(
         annotations: described("Annotations of the PersistentVolumeClaim.", mapOf(text)),
         labels: described("Labels of the PersistentVolumeClaim.", mapOf(text)),
         name: described(
-          "The name of the volume in the Pod. The PersistentVolumeClaim is called by it, a dash, and the name of the sandbox.",
+          "The name of the volume in the Pod. The name of the PersistentVolumeClaim is this name, a dash, and the name of the sandbox.",
           text,
         ),
       }),
     ),
-    "spec*": described("What storage is asked for: the specification of a PersistentVolumeClaim.", storageClaimSpec),
+    "spec*": described("The requested storage: the specification of a PersistentVolumeClaim.", storageClaimSpec),
   }),
 );
 
-/** What a sandbox is made of; Sandbox and SandboxTemplate have the same three fields. */
+/** The blueprint of a sandbox; Sandbox and SandboxTemplate have the same three fields. */
 export const blueprintFields: Readonly<Record<string, JsonSchema>> = {
   "podTemplate*": described(
-    "The Pod to run. A change takes effect when the Pod is next made, for example after a suspension; only labels and annotations reach a Pod that is there already.",
+    "The Pod to run. A change takes effect when the next Pod is created, for example after a suspension; only labels and annotations are applied to an existing Pod.",
     podTemplate,
   ),
   service: described(
-    "Whether the sandbox has a Service of its own name: true makes one and waits for it, false removes it. Without a value none is made, and one that is there is kept.",
+    "Whether the sandbox has a Service of the same name: true creates it and waits for it, false deletes it. If absent, no Service is created, and an existing one is kept.",
     bool,
   ),
 };

@@ -1,18 +1,21 @@
 import { described, int64, object, oneOf, plainListOf, text, time } from "./shapes.ts";
 
-// The shape of `metav1.Condition`; the patterns and lengths are the ones that Kubernetes documents for it.
+// The schema of `metav1.Condition`; patterns and lengths are those that Kubernetes documents.
 const condition = object({
-  "lastTransitionTime*": described("When the status last changed.", time),
-  "message*": described("The same for people, in a sentence.", { ...text, maxLength: 32768 }),
-  observedGeneration: described("The generation of the object that this was said about.", { ...int64, minimum: 0 }),
-  "reason*": described("Why, in one word that programs may test.", {
+  "lastTransitionTime*": described("Time of the last change of the status.", time),
+  "message*": described("A description for users, in a sentence.", { ...text, maxLength: 32768 }),
+  observedGeneration: described("The generation of the object that the condition was set for.", {
+    ...int64,
+    minimum: 0,
+  }),
+  "reason*": described("The reason in one word, for programs.", {
     ...text,
     maxLength: 1024,
     minLength: 1,
     pattern: "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
   }),
-  "status*": described("Whether it holds.", oneOf("True", "False", "Unknown")),
-  "type*": described("What is said.", {
+  "status*": described("Whether the condition is true.", oneOf("True", "False", "Unknown")),
+  "type*": described("The type of the condition.", {
     ...text,
     maxLength: 316,
     pattern:

@@ -1,4 +1,4 @@
-// The container of core/v1 as Kubernetes 1.36 has it, and one field of 1.37.
+// The container of core/v1 in Kubernetes 1.36, and one field of 1.37.
 import {
   atomicObject,
   bool,
@@ -75,7 +75,7 @@ const port = object({
   hostIP: text,
   hostPort: int32,
   name: text,
-  // The protocol is half of the key of the list, so it must be there.
+  // The protocol is a key of the list, so it must be present.
   protocol: withDefault(text, "TCP"),
 });
 

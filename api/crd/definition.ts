@@ -1,4 +1,4 @@
-import type { CustomResourceDefinition } from "../core.ts";
+import type { CustomResourceDefinition } from "../kinds/core.ts";
 import type { JsonSchema, ValidationRule } from "./json-schema.ts";
 import { described, object, text } from "./shapes.ts";
 
@@ -7,7 +7,7 @@ export interface PrinterColumn {
   readonly type: "string" | "integer" | "date";
   readonly jsonPath: string;
   readonly description?: string;
-  /** 0, or absent, is always shown; 1 only by `-o wide`. */
+  /** 0, or absent, is always shown; 1 only with `-o wide`. */
   readonly priority?: number;
 }
 
@@ -28,7 +28,7 @@ export interface DefinitionVersion {
   readonly additionalPrinterColumns?: readonly PrinterColumn[];
 }
 
-/** A definition as its manifest spells it. */
+/** A definition as in its manifest. */
 export interface Definition extends CustomResourceDefinition {
   readonly metadata: { readonly name: string };
   readonly spec: Omit<NonNullable<CustomResourceDefinition["spec"]>, "versions"> & {
@@ -37,14 +37,14 @@ export interface Definition extends CustomResourceDefinition {
   };
 }
 
-/** One version of a kind, without what all versions of all kinds have in common. */
+/** One version of a kind, without the parts that all versions of all kinds share. */
 export interface VersionParts {
   readonly spec: JsonSchema;
-  /** Absent: the kind has no status, and no subresource. */
+  /** Absent: the kind has no status, and no status subresource. */
   readonly status?: JsonSchema;
   readonly scale?: ScaleSubresource;
   readonly columns?: readonly PrinterColumn[];
-  /** Rules of the whole object: only they see the name. */
+  /** Rules of the root object: only they can read the name. */
   readonly rules?: readonly ValidationRule[];
 }
 
@@ -78,7 +78,7 @@ export const scaleSubresource: ScaleSubresource = {
   labelSelectorPath: ".status.selector",
 };
 
-// The service, its namespace and the path are those of existing installations. The certificate is put in when it exists.
+// Service, namespace and path are those of existing installations. The controller sets the CA bundle.
 const conversion = {
   strategy: "Webhook",
   webhook: {
@@ -118,8 +118,8 @@ export function definition(parts: KindParts): Definition {
 
 function versionBody(description: string, { spec, status, scale, columns, rules }: VersionParts) {
   const root = object({
-    apiVersion: described("The group and version of the API that this object is written in.", text),
-    kind: described("What kind of object this is.", text),
+    apiVersion: described("The API group and version of the object.", text),
+    kind: described("The kind of the object.", text),
     metadata: { type: "object" },
     "spec*": spec,
     ...(status && { status }),

@@ -20,7 +20,7 @@ function versionOf(kind: string, version: string): DefinitionVersion {
   return found.body;
 }
 
-/** The schema at a path of field names; `[]` steps into the items of a list. */
+/** The schema at a path of field names; `[]` selects the items of a list. */
 function at(schema: JsonSchema, path: string): JsonSchema {
   return path.split(".").reduce((parent, step) => {
     const child = step === "[]" ? parent.items : parent.properties?.[step];

@@ -1,12 +1,12 @@
-/** A validation rule in CEL, as the API server runs it on a write. */
+/** A validation rule in CEL, which the API server evaluates on a write. */
 export interface ValidationRule {
   readonly rule: string;
   readonly message: string;
-  /** `oldSelf` is an optional value, and the rule is run on creation too. */
+  /** `oldSelf` is an optional value, and the rule also applies to creation. */
   readonly optionalOldSelf?: boolean;
 }
 
-/** The part of structural OpenAPI v3 schemas that our definitions, and those of the built-in kinds, use. */
+/** The subset of structural OpenAPI v3 schemas that our definitions and those of the built-in kinds use. */
 export interface JsonSchema {
   readonly type?: "object" | "array" | "string" | "boolean" | "integer" | "number";
   readonly format?: "int32" | "int64" | "date-time" | "byte";

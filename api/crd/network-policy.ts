@@ -13,20 +13,20 @@ const ports = listOf(object({ endPort: int32, port: intOrString, protocol: text 
 /** Rules of networking.k8s.io/v1. */
 export const networkPolicy = object({
   egress: described(
-    "What sandboxes may connect to. Without it nothing is allowed.",
+    "Allowed outgoing connections of sandboxes. If absent, none.",
     plainListOf(
       object({
-        ports: described("On which ports; without it all.", ports),
-        to: described("Whom; without it all.", peers),
+        ports: described("Ports; if absent, all.", ports),
+        to: described("Destinations; if absent, all.", peers),
       }),
     ),
   ),
   ingress: described(
-    "Who may connect to sandboxes. Without it nobody is allowed.",
+    "Allowed incoming connections to sandboxes. If absent, none.",
     plainListOf(
       object({
-        from: described("Who; without it all.", peers),
-        ports: described("On which ports; without it all.", ports),
+        from: described("Sources; if absent, all.", peers),
+        ports: described("Ports; if absent, all.", ports),
       }),
     ),
   ),

@@ -1,5 +1,5 @@
-// The Pod specification of core/v1 as Kubernetes 1.36 has it, with the defaults that its API server writes into lists
-// that have keys. There are no enums and no bounds in it: the API server that gets the Pod judges it.
+// The Pod specification of core/v1 in Kubernetes 1.36, with the defaults that its API server sets in lists with keys.
+// It has no enums and no bounds: the API server validates the Pod.
 import {
   container,
   ephemeralContainer,

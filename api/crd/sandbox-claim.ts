@@ -1,4 +1,4 @@
-import { extensionsGroup } from "../sandbox.ts";
+import { extensionsGroup } from "../kinds/sandbox.ts";
 import { volumeClaimTemplates } from "./blueprint.ts";
 import { conditions } from "./condition.ts";
 import { ageColumn, type Definition, definition, readyColumn, reasonColumn } from "./definition.ts";
@@ -7,11 +7,11 @@ import { described, int32, listOf, mapOf, object, oneOf, plainListOf, text, time
 
 const lifecycle = object({
   shutdownPolicy: described(
-    "What becomes of the claim when it expires. Delete: it is deleted, and its sandbox after it. DeleteForeground: it is deleted, and its sandbox before it. Retain: it stays, and its sandbox is deleted.",
+    "Action when the claim expires. Delete: it is deleted, and its sandbox after it. DeleteForeground: it is deleted, and its sandbox before it. Retain: it stays, and its sandbox is deleted.",
     withDefault(oneOf("Delete", "DeleteForeground", "Retain"), "Retain"),
   ),
-  shutdownTime: described("When the claim expires. Without it, it never does.", time),
-  ttlSecondsAfterFinished: described("The claim expires so many seconds after its sandbox has finished.", {
+  shutdownTime: described("Time at which the claim expires. If absent, it does not expire.", time),
+  ttlSecondsAfterFinished: described("The claim expires this number of seconds after its sandbox has finished.", {
     ...int32,
     minimum: 0,
   }),
@@ -19,7 +19,7 @@ const lifecycle = object({
 
 const env = listOf(
   object({
-    containerName: described("The container that gets the variable. Without it the first one does.", text),
+    containerName: described("The container that gets the variable. Default: the first one.", text),
     "name*": described("The name of the variable.", text),
     "value*": described("Its value.", text),
   }),
@@ -34,21 +34,21 @@ const sharedSpecFields: Readonly<Record<string, JsonSchema>> = {
     }),
   ),
   env: described(
-    "Environment variables to add, as far as the template allows it. A claim with any gets a sandbox that is made for it.",
+    "Environment variables to add, as far as the template permits. A claim with an entry gets a new sandbox, not one of a pool.",
     env,
   ),
-  lifecycle: described("When the claim ends by itself, and how.", lifecycle),
+  lifecycle: described("When the claim expires, and the action at that time.", lifecycle),
 };
 
 const status = described(
-  "What was last seen of the claim.",
+  "The observed state of the claim.",
   object({
-    conditions: described("What is known about the claim: Ready, Finished.", conditions),
+    conditions: described("The conditions of the claim: Ready, Finished.", conditions),
     sandbox: described(
-      "The sandbox that the claim has got.",
+      "The sandbox of the claim.",
       object({
         name: described("Its name.", text),
-        podIPs: described("The addresses of its Pod, while it has one.", plainListOf(text)),
+        podIPs: described("The addresses of its Pod, if it has one.", plainListOf(text)),
       }),
     ),
   }),
@@ -59,14 +59,14 @@ export const sandboxClaimDefinition: Definition = definition({
   kind: "SandboxClaim",
   plural: "sandboxclaims",
   shortName: "sandboxclaim",
-  description: "A request for one sandbox, taken from a pool where there is one ready.",
+  description: "A request for one sandbox, taken from a pool if a ready one exists.",
   v1beta1: {
     spec: described(
-      "Which sandbox is asked for.",
+      "The requested sandbox.",
       object({
         ...sharedSpecFields,
         volumeClaimTemplates: described(
-          "Volumes to add, as far as the template allows it. A claim with any gets a sandbox that is made for it.",
+          "Volumes to add, as far as the template permits. A claim with an entry gets a new sandbox, not one of a pool.",
           volumeClaimTemplates,
         ),
         "warmPoolRef*": described(
@@ -85,7 +85,7 @@ export const sandboxClaimDefinition: Definition = definition({
   },
   v1alpha1: {
     spec: described(
-      "Which sandbox is asked for.",
+      "The requested sandbox.",
       object({
         ...sharedSpecFields,
         "sandboxTemplateRef*": described(

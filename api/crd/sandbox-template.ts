@@ -1,4 +1,4 @@
-import { extensionsGroup } from "../sandbox.ts";
+import { extensionsGroup } from "../kinds/sandbox.ts";
 import { autoFields } from "./auto-fields.ts";
 import { blueprintFields, volumeClaimTemplates } from "./blueprint.ts";
 import { type Definition, definition } from "./definition.ts";
@@ -10,35 +10,35 @@ const sharedFields: Readonly<Record<string, JsonSchema>> = {
   ...blueprintFields,
   ...autoFields,
   envVarsInjectionPolicy: described(
-    "What claims may do with environment variables: nothing (Disallowed), add new ones (Allowed), or replace those of the template too (Overrides).",
+    "Whether claims may set environment variables: no (Disallowed), only new ones (Allowed), or also those of the template (Overrides).",
     withDefault(oneOf("Allowed", "Overrides", "Disallowed"), "Disallowed"),
   ),
-  networkPolicy: described("Network rules that take the place of the built-in ones, even when empty.", networkPolicy),
+  networkPolicy: described("Network rules that replace the built-in ones, even if empty.", networkPolicy),
   networkPolicyManagement: described(
-    "Whether a NetworkPolicy is made for the sandboxes of this template (Managed) or not (Unmanaged).",
+    "Whether the controller creates a NetworkPolicy for the sandboxes of this template (Managed) or not (Unmanaged).",
     withDefault(oneOf("Managed", "Unmanaged"), "Managed"),
   ),
   volumeClaimTemplates: described(
-    "A PersistentVolumeClaim for each entry, for each sandbox. A change reaches sandboxes that are made later.",
+    "A PersistentVolumeClaim for each entry, for each sandbox. A change affects only sandboxes that are created later.",
     volumeClaimTemplates,
   ),
 };
 
-const meaning = "What the sandboxes of this template are made of.";
+const meaning = "The blueprint of the sandboxes.";
 
 export const sandboxTemplateDefinition: Definition = definition({
   group: extensionsGroup,
   kind: "SandboxTemplate",
   plural: "sandboxtemplates",
   shortName: "sandboxtemplate",
-  description: "What sandboxes are made from, for pools and claims.",
+  description: "A blueprint of sandboxes, for pools and claims.",
   v1beta1: {
     spec: described(
       meaning,
       object({
         ...sharedFields,
         volumeClaimTemplatesPolicy: described(
-          "What claims may do with volumeClaimTemplates: nothing (Disallowed), add new ones (Allowed), or replace those of the template too (Overrides).",
+          "Whether claims may set volumeClaimTemplates: no (Disallowed), only new ones (Allowed), or also those of the template (Overrides).",
           withDefault(oneOf("Disallowed", "Allowed", "Overrides"), "Disallowed"),
         ),
       }),

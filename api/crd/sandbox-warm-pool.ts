@@ -1,9 +1,9 @@
-import { extensionsGroup } from "../sandbox.ts";
+import { extensionsGroup } from "../kinds/sandbox.ts";
 import { ageColumn, type Definition, definition, type PrinterColumn, scaleSubresource } from "./definition.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { described, int32, int64, object, oneOf, text, withDefault } from "./shapes.ts";
 
-const replicas = described("How many sandboxes the pool keeps ready.", { ...int32, minimum: 0 });
+const replicas = described("Number of sandboxes that the pool keeps ready.", { ...int32, minimum: 0 });
 
 const sharedSpecFields: Readonly<Record<string, JsonSchema>> = {
   "sandboxTemplateRef*": described(
@@ -11,10 +11,10 @@ const sharedSpecFields: Readonly<Record<string, JsonSchema>> = {
     object({ "name*": described("The name of a SandboxTemplate of the same namespace.", text) }),
   ),
   updateStrategy: described(
-    "What becomes of sandboxes that were made before the template changed.",
+    "Handling of sandboxes created before a change of the template.",
     object({
       type: described(
-        "Recreate: they are replaced at once. OnReplenish: they stay until they are taken.",
+        "Recreate: they are replaced at once. OnReplenish: they stay until they are claimed.",
         withDefault(oneOf("Recreate", "OnReplenish"), "OnReplenish"),
       ),
     }),
@@ -22,9 +22,9 @@ const sharedSpecFields: Readonly<Record<string, JsonSchema>> = {
 };
 
 const sharedStatusFields: Readonly<Record<string, JsonSchema>> = {
-  readyReplicas: described("How many of them are Ready.", int32),
-  replicas: described("How many sandboxes the pool has.", int32),
-  selector: described("The label selector that finds them.", text),
+  readyReplicas: described("Number of sandboxes that are Ready.", int32),
+  replicas: described("Number of sandboxes of the pool.", int32),
+  selector: described("The label selector of the sandboxes.", text),
 };
 
 const columns: readonly PrinterColumn[] = [
@@ -38,25 +38,28 @@ export const sandboxWarmPoolDefinition: Definition = definition({
   kind: "SandboxWarmPool",
   plural: "sandboxwarmpools",
   shortName: "swp",
-  description: "A number of sandboxes of one template, made before anybody asks for them.",
+  description: "A number of sandboxes of one template, created in advance for claims.",
   v1beta1: {
     spec: described(
-      "How many sandboxes of which template.",
+      "The size and the template of the pool.",
       object({ ...sharedSpecFields, replicas: withDefault(replicas, 1) }),
     ),
     status: described(
-      "What was last seen of the pool.",
+      "The observed state of the pool.",
       object({
         ...sharedStatusFields,
-        observedGeneration: described("The generation of the pool that this was said about.", { ...int64, minimum: 0 }),
+        observedGeneration: described("The generation of the pool that the status was set for.", {
+          ...int64,
+          minimum: 0,
+        }),
       }),
     ),
     scale: scaleSubresource,
     columns,
   },
   v1alpha1: {
-    spec: described("How many sandboxes of which template.", object({ ...sharedSpecFields, "replicas*": replicas })),
-    status: described("What was last seen of the pool.", object(sharedStatusFields)),
+    spec: described("The size and the template of the pool.", object({ ...sharedSpecFields, "replicas*": replicas })),
+    status: described("The observed state of the pool.", object(sharedStatusFields)),
     scale: scaleSubresource,
     columns,
   },

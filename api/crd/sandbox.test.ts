@@ -56,7 +56,7 @@ describe("volumeClaimTemplates", () => {
   });
 });
 
-describe("a Sandbox whose name is no DNS label (X4)", () => {
+describe("a Sandbox whose name is not a DNS label", () => {
   const [rule] = v1beta1?.["x-kubernetes-validations"] ?? [];
   const sandbox = (length: number, spec: CelInput) => ({ metadata: { name: "x".repeat(length) }, spec });
 

@@ -1,4 +1,4 @@
-import { agentsGroup } from "../sandbox.ts";
+import { agentsGroup } from "../kinds/sandbox.ts";
 import { autoFields, autoStatusFields } from "./auto-fields.ts";
 import { blueprintFields, volumeClaimTemplates } from "./blueprint.ts";
 import { conditions } from "./condition.ts";
@@ -19,8 +19,8 @@ const volumeClaimTemplatesStay: ValidationRule = {
   rule: "has(self.volumeClaimTemplates) == has(oldSelf.volumeClaimTemplates) && (!has(self.volumeClaimTemplates) || self.volumeClaimTemplates == oldSelf.volumeClaimTemplates)",
 };
 
-// The Service is called like the sandbox, and its name is a DNS label. A sandbox that asked for one before this rule
-// existed is left alone, or not even its status could be written any more.
+// The Service has the sandbox's name, which must be a DNS label. Older sandboxes with other names are exempt, since
+// otherwise not even their status could be written.
 const serviceNameFits: ValidationRule = {
   message: "metadata.name must be at most 63 characters when spec.service is true",
   optionalOldSelf: true,
@@ -31,22 +31,22 @@ const sharedSpecFields: Readonly<Record<string, JsonSchema>> = {
   ...blueprintFields,
   ...autoFields,
   shutdownPolicy: described(
-    "What becomes of this object at its shutdownTime; the Pod and the Service go either way.",
+    "Handling of this object at its shutdownTime; the Pod and the Service are deleted in any case.",
     withDefault(oneOf("Delete", "Retain"), "Retain"),
   ),
-  shutdownTime: described("When the sandbox expires. Without it, it never does.", time),
+  shutdownTime: described("Time at which the sandbox expires. If absent, it does not expire.", time),
   volumeClaimTemplates: described(
-    "A PersistentVolumeClaim for each entry, kept while the sandbox sleeps. It cannot be changed later.",
+    "A PersistentVolumeClaim for each entry, kept while the sandbox is suspended. Immutable.",
     volumeClaimTemplates,
   ),
 };
 
 const sharedStatusFields: Readonly<Record<string, JsonSchema>> = {
   ...autoStatusFields,
-  conditions: described("What is known about the sandbox: Ready, Suspended, PodScheduled, Finished.", conditions),
-  podIPs: described("The addresses of its Pod, while it has one.", plainListOf(text)),
-  selector: described("The label selector that finds its Pod.", text),
-  service: described("The name of its Service, while it has one.", text),
+  conditions: described("The conditions of the sandbox: Ready, Suspended, PodScheduled, Finished.", conditions),
+  podIPs: described("The addresses of its Pod, if it has one.", plainListOf(text)),
+  selector: described("The label selector of its Pod.", text),
+  service: described("The name of its Service, if it has one.", text),
   serviceFQDN: described("The DNS name of its Service inside the cluster.", text),
 };
 
@@ -56,7 +56,7 @@ const columns: readonly PrinterColumn[] = [
   ageColumn,
   { name: "Mode", type: "string", jsonPath: ".spec.operatingMode", priority: 1 },
   { name: "Last Activity", type: "date", jsonPath: ".status.lastActivityTime", priority: 1 },
-  // Not a date: those are printed as ages, and this one lies ahead.
+  // Not a date: kubectl prints dates as ages, and this time is in the future.
   { name: "Next Suspension", type: "string", jsonPath: ".status.nextSuspensionTime", priority: 1 },
 ];
 
@@ -69,11 +69,11 @@ export const sandboxDefinition: Definition = definition({
   v1beta1: {
     spec: {
       ...described(
-        "What the sandbox is made of and how it should be.",
+        "The desired state of the sandbox.",
         object({
           ...sharedSpecFields,
           operatingMode: described(
-            "Whether the sandbox should run or sleep. Suspended removes its Pod and keeps its volumes and its Service.",
+            "Whether the sandbox should be running or suspended. Suspended deletes its Pod and keeps its volumes and its Service.",
             withDefault(oneOf("Running", "Suspended"), "Running"),
           ),
         }),
@@ -81,7 +81,7 @@ export const sandboxDefinition: Definition = definition({
       "x-kubernetes-validations": [volumeClaimTemplatesStay],
     },
     status: described(
-      "What was last seen of the sandbox.",
+      "The observed state of the sandbox.",
       object({ ...sharedStatusFields, nodeName: described("The node that its Pod is bound to.", text) }),
     ),
     columns,
@@ -89,10 +89,10 @@ export const sandboxDefinition: Definition = definition({
   },
   v1alpha1: {
     spec: described(
-      "What the sandbox is made of and how it should be.",
+      "The desired state of the sandbox.",
       object({
         ...sharedSpecFields,
-        replicas: described("Whether the sandbox should run (1) or sleep (0).", {
+        replicas: described("Whether the sandbox should be running (1) or suspended (0).", {
           ...withDefault(int32, 1),
           minimum: 0,
           maximum: 1,
@@ -100,10 +100,10 @@ export const sandboxDefinition: Definition = definition({
       }),
     ),
     status: described(
-      "What was last seen of the sandbox.",
+      "The observed state of the sandbox.",
       object({
         ...sharedStatusFields,
-        replicas: described("How many Pods there are: one or none.", { ...int32, minimum: 0 }),
+        replicas: described("Number of Pods: 0 or 1.", { ...int32, minimum: 0 }),
       }),
     ),
     scale: scaleSubresource,

@@ -1,4 +1,4 @@
-// The words that the definitions are written in. A schema is plain data; these only keep it short enough to be read.
+// Building blocks of the definitions. A schema is plain data; these functions keep it readable.
 import type { JsonSchema } from "./json-schema.ts";
 
 export const text = { type: "string" } as const satisfies JsonSchema;
@@ -13,7 +13,7 @@ export const intOrString = {
   "x-kubernetes-int-or-string": true,
 } as const satisfies JsonSchema;
 
-/** An amount such as `500m`, `1Gi` or `2`; the pattern is the one of `resource.Quantity`. */
+/** A quantity such as `500m`, `1Gi` or `2`; the pattern is the one of `resource.Quantity`. */
 export const quantity = {
   ...intOrString,
   pattern:
@@ -22,7 +22,7 @@ export const quantity = {
 
 export const oneOf = (...values: readonly string[]): JsonSchema => ({ ...text, enum: values });
 
-/** An object with these fields. A star at the end of a name (`"port*"`) says that the field is required. */
+/** An object with these fields. A star at the end of a name (`"port*"`) marks a required field. */
 export function object(fields: Readonly<Record<string, JsonSchema>>): JsonSchema {
   const entries = Object.entries(fields);
   const required = entries.filter(([name]) => name.endsWith("*")).map(([name]) => withoutStar(name));
@@ -47,7 +47,7 @@ export const atomicMapOf = (values: JsonSchema): JsonSchema => ({
   "x-kubernetes-map-type": "atomic",
 });
 
-/** A list without a list type, which server-side apply takes for an atomic one. */
+/** A list without a list type, which server-side apply treats as atomic. */
 export const plainListOf = (items: JsonSchema): JsonSchema => ({ type: "array", items });
 
 /** A list that server-side apply replaces as a whole. */
@@ -58,7 +58,7 @@ export const listOf = (items: JsonSchema): JsonSchema => ({
 
 export const setOf = (items: JsonSchema): JsonSchema => ({ ...plainListOf(items), "x-kubernetes-list-type": "set" });
 
-/** A list whose items are told apart by `keys`; each of them must be required or have a default. */
+/** A list whose items are identified by `keys`; each key must be required or have a default. */
 export const listMapOf = (items: JsonSchema, ...keys: readonly string[]): JsonSchema => ({
   ...plainListOf(items),
   "x-kubernetes-list-type": "map",
@@ -70,7 +70,7 @@ export const withDefault = (schema: JsonSchema, value: string | number | boolean
   default: value,
 });
 
-/** The schema with the sentence that `kubectl explain` prints for it. */
+/** The schema with a description, which `kubectl explain` prints. */
 export const described = (description: string, schema: JsonSchema): JsonSchema => ({ ...schema, description });
 
 const withoutStar = (name: string): string => (name.endsWith("*") ? name.slice(0, -1) : name);

@@ -1,7 +1,7 @@
 import { labelSelector } from "./selectors.ts";
 import { atomicObject, listOf, mapOf, object, quantity, text } from "./shapes.ts";
 
-/** `PersistentVolumeClaimSpec` of core/v1; nothing in it is required by schema. */
+/** `PersistentVolumeClaimSpec` of core/v1; the schema requires no field. */
 export const storageClaimSpec = object({
   accessModes: listOf(text),
   dataSource: atomicObject({ apiGroup: text, "kind*": text, "name*": text }),

@@ -8,7 +8,7 @@ interface Place {
   readonly schema: JsonSchema;
 }
 
-/** A schema and everything in it, with the path from the root. */
+/** A schema and its subschemas, with their paths from the root. */
 function everything({ path, schema }: Place): readonly Place[] {
   const inside: Place[] = Object.entries(schema.properties ?? {}).map(([name, child]) => ({
     path: `${path}.${name}`,
@@ -68,7 +68,7 @@ describe("every schema", () => {
 });
 
 describe("the schema of a Pod", () => {
-  it("needs containers, told apart by their names, and of them only the name", () => {
+  it("requires containers, identified by their names, and of them only the name", () => {
     expect(podSpec.required).toEqual(["containers"]);
     for (const list of ["containers", "initContainers", "ephemeralContainers"]) {
       expect(inPod(list)).toMatchObject({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"] });
@@ -86,7 +86,7 @@ describe("the schema of a Pod", () => {
     ["hostAliases", ["ip"]],
     ["imagePullSecrets", ["name"]],
     ["volumes", ["name"]],
-  ])("tells the items of %s apart by %j", (path, keys) => {
+  ])("identifies the items of %s by %j", (path, keys) => {
     expect(inPod(path)).toMatchObject({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys });
   });
 
@@ -152,11 +152,11 @@ describe("the schema of a Pod", () => {
     },
   );
 
-  it("has a nodeSelector that server-side apply replaces as a whole, so that two authors never mix theirs", () => {
+  it("has a nodeSelector that server-side apply replaces as a whole", () => {
     expect(inPod("nodeSelector")).toMatchObject({ "x-kubernetes-map-type": "atomic" });
   });
 
-  it("lets fields through that are newer than Kubernetes 1.36 (X21)", () => {
+  it("lets fields through that are newer than Kubernetes 1.36", () => {
     expect(inPod("evictionResponders")).toMatchObject({
       "x-kubernetes-list-type": "map",
       "x-kubernetes-list-map-keys": ["name"],

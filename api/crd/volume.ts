@@ -1,4 +1,4 @@
-// The volume of core/v1 as Kubernetes 1.36 has it.
+// The volume of core/v1 in Kubernetes 1.36.
 import { fieldRef, localReference, resourceFieldRef } from "./container.ts";
 import { labelSelector } from "./selectors.ts";
 import { atomicObject, bool, int32, int64, listOf, mapOf, object, quantity, text, withDefault } from "./shapes.ts";
@@ -25,7 +25,7 @@ const projectedSource = object({
   serviceAccountToken: object({ audience: text, expirationSeconds: int64, "path*": text }),
 });
 
-/** Sources that the kubelet itself makes or finds in the cluster. */
+/** Sources that the kubelet creates itself or finds in the cluster. */
 const ownSources = {
   configMap: atomicObject({ defaultMode: int32, items: files, name: withDefault(text, ""), optional: bool }),
   csi: object({
@@ -38,7 +38,7 @@ const ownSources = {
   downwardAPI: object({ defaultMode: int32, items: downwardFiles }),
   emptyDir: object({ medium: text, sizeLimit: quantity }),
   ephemeral: object({
-    // Labels and annotations that are given here are pruned: the metadata has no fields in the contract.
+    // Labels and annotations given here are pruned: the metadata has no fields in the contract.
     volumeClaimTemplate: object({ metadata: { type: "object" }, "spec*": storageClaimSpec }),
   }),
   gitRepo: object({ directory: text, "repository*": text, revision: text }),
@@ -49,7 +49,7 @@ const ownSources = {
   secret: object({ defaultMode: int32, items: files, optional: bool, secretName: text }),
 };
 
-/** Sources that name a disk or a server outside the cluster. */
+/** Sources that name a disk or a server outside of the cluster. */
 const foreignSources = {
   awsElasticBlockStore: object({ fsType: text, partition: int32, readOnly: bool, "volumeID*": text }),
   azureDisk: object({

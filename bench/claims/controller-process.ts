@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ChildProgram } from "../../programs/child-program.ts";
-import { writeKubeconfig } from "../../programs/kubeconfig.ts";
+import { ChildProgram } from "../../test/programs/child-program.ts";
+import { writeKubeconfig } from "../../test/programs/kubeconfig.ts";
 
 export interface ControllerProcess extends AsyncDisposable {
   readonly pid: number;

@@ -1,11 +1,11 @@
-import { podType } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { isConflict, isNotFound } from "../../kube/errors.ts";
-import { startInformer } from "../../kube/start-informer.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { podType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { startInformer } from "../../kube/informer/start-informer.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 
 // About what a scheduler and a kwok node need on a machine that has something to do.
 const stepMs = 10;

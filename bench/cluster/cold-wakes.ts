@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { podType } from "../../api/core.ts";
-import { sandboxType } from "../../api/sandbox.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { release } from "../../cluster/install-chart.ts";
 import { findWake } from "../../cluster/wake-log.ts";
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { watchFor } from "../sightings.ts";
 import { spreadOf, spreadTable } from "../statistics.ts";
 import { askInfo, putToSleep } from "../wake/our-client.ts";

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { findDaemon } from "../../cluster/daemon.ts";
 import type { Layout } from "../../cluster/layout.ts";
 import { insideOf } from "../../cluster/start-component.ts";
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 
 /** When containers were started, by the container runtime's own account. */
 export interface ContainerStarts extends Disposable {

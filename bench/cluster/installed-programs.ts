@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { leaseType, type Pod, podType } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
+import { leaseType, type Pod, podType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
 import { release } from "../../cluster/install-chart.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 
 export type App = "agent-sandbox-controller" | "sandbox-router";
 

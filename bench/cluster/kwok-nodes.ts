@@ -4,7 +4,7 @@ import type { Kubectl } from "../../cluster/kubectl.ts";
 import type { Layout } from "../../cluster/layout.ts";
 import { network } from "../../cluster/network.ts";
 import { waitUntil } from "../../cluster/wait.ts";
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { kwokStages } from "./kwok-stages.ts";
 
 /** Where a Pod goes that is to run on a node that only seems to be there. */

@@ -1,10 +1,10 @@
-import type { Condition, KubeObject, Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import { apiVersionOf } from "../../api/resource-type.ts";
-import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/sandbox.ts";
-import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
-import { type SandboxTemplate, sandboxTemplateType } from "../../api/sandbox-template.ts";
-import { type SandboxWarmPool, sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import type { Condition, KubeObject, Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import { apiVersionOf } from "../../api/kinds/resource-type.ts";
+import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { type SandboxTemplate, sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
+import { type SandboxWarmPool, sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
 import { onKwok } from "./kwok-nodes.ts";
 
 const podSpec = { ...onKwok, containers: [{ name: "main", image: "busybox:1.36", ports: [{ containerPort: 8888 }] }] };

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { release } from "../../cluster/install-chart.ts";
 import { createKubectl } from "../../cluster/kubectl.ts";
-import { ChildProgram } from "../../programs/child-program.ts";
+import { ChildProgram } from "../../test/programs/child-program.ts";
 import type { ObservedController } from "./parts/claims.ts";
 import type { World } from "./world.ts";
 

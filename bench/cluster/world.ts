@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { BuiltPrograms } from "../../cluster/components.ts";
 import type { Cluster } from "../../cluster/start-cluster.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { type KubeConnection, loadConnection } from "../../kube/connection.ts";
-import { createKubeClient } from "../../kube/http-client.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { findOrBuild, type ToolBuilder, type ToolName } from "../../tools/build-tool.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { type KubeConnection, loadConnection } from "../../kube/client/connection.ts";
+import { createKubeClient } from "../../kube/client/http-client.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { findOrBuild, type ToolBuilder, type ToolName } from "../../scripts/tools/build-tool.ts";
 import { startKwokNodes } from "./kwok-nodes.ts";
 
 export interface Sizes {

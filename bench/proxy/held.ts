@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { residentBytes } from "../../programs/process-cost.ts";
+import { residentBytes } from "../../test/programs/process-cost.ts";
 import { runLoad } from "./load.ts";
 import { ports } from "./ports.ts";
 import { holdCrowd } from "./raw-client-process.ts";
@@ -31,6 +31,7 @@ export async function measureHeld(proxy: string, { pid }: Running, directory: st
   const kibibytesEach = (residentBytes(pid) - before) / heldMax / 1024;
   if (tellsLag) await longestLagMs(); // each reading begins anew
   const { good, releasedMs } = await crowd.release();
+  if (tellsLag) await delay(1_500); // the page of metrics is made once a second at most
   const cost = { kibibytesEach, releasedMs, failures: heldMax - good };
   return tellsLag ? { ...cost, blockedMs: (await longestLagMs()) - loopStepMs } : cost;
 }

@@ -4,8 +4,8 @@ import { openSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { writeKubeconfig } from "../../programs/kubeconfig.ts";
-import { nodeFlags } from "../../programs/node-flags.ts";
+import { writeKubeconfig } from "../../test/programs/kubeconfig.ts";
+import { nodeFlags } from "../../test/programs/node-flags.ts";
 import { haproxy, nginxBackend, nginxProxy } from "./configurations.ts";
 import { ports } from "./ports.ts";
 
@@ -16,7 +16,7 @@ export interface Running extends AsyncDisposable {
   readonly pid: number;
 }
 
-export interface Surroundings {
+export interface ConnectDeps {
   /** For configurations, logs and files. */
   readonly directory: string;
   /** URL of the API server that the activator watches. */
@@ -26,7 +26,7 @@ export interface Surroundings {
 const ownTree = join(import.meta.dirname, "..", "..");
 
 /** What is measured. Each has a core of its own, an access log in a file, and warm connections behind it. */
-export const subjects: Readonly<Record<string, (around: Surroundings) => Promise<Running>>> = {
+export const subjects: Readonly<Record<string, (around: ConnectDeps) => Promise<Running>>> = {
   rouse: (around) => startActivator(around, ownTree),
   /** The activator of another tree, to compare a change with what was before it. */
   before: (around) => startActivator(around, process.env["BEFORE_AT"] ?? ownTree),
@@ -63,7 +63,7 @@ export async function startWorld(): Promise<Running & { readonly url: string }> 
   return { url: String(line).trim(), ...running(child) };
 }
 
-function startActivator({ directory, api }: Surroundings, tree: string): Promise<Running> {
+function startActivator({ directory, api }: ConnectDeps, tree: string): Promise<Running> {
   const flags = [
     `--kubeconfig=${writeKubeconfig(directory, api)}`,
     `--http-bind-address=127.0.0.1:${ports.proxy}`,
@@ -101,7 +101,7 @@ function startNginx(directory: string, name: string, text: string, core: string,
   return up(spawn("taskset", flags, { stdio: "ignore" }), port);
 }
 
-function startHaproxy({ directory }: Surroundings): Promise<Running> {
+function startHaproxy({ directory }: ConnectDeps): Promise<Running> {
   const file = join(directory, "haproxy.cfg");
   writeFileSync(file, haproxy());
   const log = openSync(join(directory, "haproxy-access.log"), "a");

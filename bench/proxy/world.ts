@@ -1,12 +1,12 @@
 // A process of its own: an API server in memory with sandboxes that are awake, all at 127.0.0.1. Prints its address.
-import { type Pod, podType } from "../../api/core.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { connectionFor } from "../../kube/connection.ts";
-import { createKubeClient } from "../../kube/http-client.ts";
-import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
-import { startMemoryApiServer } from "../../kube/memory/start-memory-api-server.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { type Pod, podType } from "../../api/kinds/core.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { servedKinds } from "../../apiserver/kinds/served-kinds.ts";
+import { startMemoryApiServer } from "../../apiserver/start-memory-api-server.ts";
+import { connectionFor } from "../../kube/client/connection.ts";
+import { createKubeClient } from "../../kube/client/http-client.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { hostsMax } from "./ports.ts";
 
 const parts = { clock: systemClock, log: silentLogger, host: "127.0.0.1", port: 0, kinds: servedKinds() };

@@ -1,5 +1,5 @@
 import { Agent, request } from "node:http";
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import type { Activator } from "./world.ts";
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });

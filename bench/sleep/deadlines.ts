@@ -1,4 +1,4 @@
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { spreadOf, spreadTable } from "../statistics.ts";
 import { ask, stopAsking } from "./ask.ts";
 import { openSleepWorld, type SleepWorld } from "./world.ts";

@@ -1,11 +1,11 @@
 import { createServer } from "node:http";
-import { type Pod, podType } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { isConflict, isNotFound } from "../../kube/errors.ts";
-import { startInformer } from "../../kube/start-informer.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { type Pod, podType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { startInformer } from "../../kube/informer/start-informer.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 
 /** A node whose Pods take no time, all at one address, where one server answers for all of them. */
 export interface InstantNode extends AsyncDisposable {

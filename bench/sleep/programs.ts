@@ -1,5 +1,5 @@
-import { ChildProgram } from "../../programs/child-program.ts";
-import { cpuSeconds, residentBytes } from "../../programs/process-cost.ts";
+import { ChildProgram } from "../../test/programs/child-program.ts";
+import { cpuSeconds, residentBytes } from "../../test/programs/process-cost.ts";
 
 /** One of our programs as a process of its own, with what it costs. */
 export interface Program extends AsyncDisposable {

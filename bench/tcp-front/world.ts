@@ -1,6 +1,5 @@
-import { podType } from "../../api/core.ts";
-import { tcpFrontAnnotation } from "../../api/keys.ts";
-import { sandboxType } from "../../api/sandbox.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   endpointSliceType,
   formatTcpFront,
@@ -8,9 +7,10 @@ import {
   tcpFrontManager,
   tcpFrontPorts,
   tcpFrontSliceName,
-} from "../../api/tcp-front.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { systemClock } from "../../lib/clock.ts";
+} from "../../api/protocols/tcp-front.ts";
+import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 
 /** Where every sandbox listens, once it does. */
 export const containerPort = 19_003;
@@ -22,7 +22,7 @@ export interface Pair {
 
 /** So many sandboxes that run, at 127.0.0.1, with a port on which nothing listens yet; and their slices when they are asked for. */
 export async function makeSandboxes(client: KubeClient, count: number): Promise<readonly string[]> {
-  return inTurns(count, async (n) => {
+  return forEachYielding(count, async (n) => {
     const podTemplate = { spec: { containers: [{ name: "main", image: "program" }] } };
     const sandbox = await client.create(sandboxType, {
       ...{ apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox" },
@@ -46,7 +46,7 @@ export async function makeSandboxes(client: KubeClient, count: number): Promise<
 
 /** A slice for each sandbox, as the controller writes it. */
 export async function makeSlices(client: KubeClient, uids: readonly string[]): Promise<readonly Pair[]> {
-  return inTurns(uids.length, async (n) => {
+  return forEachYielding(uids.length, async (n) => {
     const [sandboxUid = "", activatorPort] = [uids[n], tcpFrontPorts.first + n];
     const ports = [{ name: "main", containerPort, activatorPort }];
     await client.create(endpointSliceType, {
@@ -65,7 +65,7 @@ export async function makeSlices(client: KubeClient, uids: readonly string[]): P
 
 const atOnce = 32;
 
-async function inTurns<T>(count: number, make: (n: number) => Promise<T>): Promise<readonly T[]> {
+async function forEachYielding<T>(count: number, make: (n: number) => Promise<T>): Promise<readonly T[]> {
   const made: T[] = [];
   for (let from = 0; from < count; from += atOnce) {
     const length = Math.min(atOnce, count - from);

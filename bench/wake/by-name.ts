@@ -1,8 +1,8 @@
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { serviceType } from "../../api/core.ts";
-import { sandboxType } from "../../api/sandbox.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import { serviceType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 
 const withinMs = 30_000;
 const stepMs = 50;

@@ -1,7 +1,7 @@
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { sandboxType } from "../../api/sandbox.ts";
-import type { KubeClient, ObjectName } from "../../kube/client.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import type { KubeClient, ObjectName } from "../../kube/client/client.ts";
 import type { WakeTarget } from "./with-k6.ts";
 
 export interface Target {

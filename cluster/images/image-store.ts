@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import type { Inside } from "../start-component.ts";
 
-/** An image to build: what `buildah build` is told. */
+/** An image to build with `buildah build`. */
 export interface ImageSource {
-  /** The full names that Pods ask for it by. */
+  /** The full names by which Pods refer to it. */
   readonly names: readonly [string, ...string[]];
   /** The folder whose files the Dockerfile copies. */
   readonly context: string;
@@ -20,7 +20,7 @@ export async function imageNames(inside: Inside): Promise<ReadonlySet<string>> {
   return new Set(list.split("\n").filter(Boolean));
 }
 
-/** Builds an image and hands it to the container runtime under its names. No registry is asked for anything. */
+/** Builds an image and imports it into the container runtime under its names. No registry is used. */
 export async function buildImage(inside: Inside, source: ImageSource): Promise<void> {
   const { names, context, dockerfile, buildArguments = {} } = source;
   const [name, ...otherNames] = names;
@@ -30,7 +30,7 @@ export async function buildImage(inside: Inside, source: ImageSource): Promise<v
   await buildah(
     "build",
     policy,
-    // Neither user namespaces nor a container runtime: what a build step needs here is its own root directory.
+    // Neither user namespaces nor a container runtime: a build step needs only its own root directory here.
     "--isolation=chroot",
     "--pull-never",
     ...buildArgs,

@@ -1,5 +1,6 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { accounts } from "../../scripts/release/base/accounts.ts";
 import type { Inside } from "../start-component.ts";
 import { buildImage, type ImageSource, imageNames } from "./image-store.ts";
 import { copyInto, copyProgram } from "./root-file-system.ts";
@@ -14,15 +15,9 @@ ENV PATH=/usr/local/bin:/usr/bin:/bin
 CMD ["node"]
 `;
 
-const accounts = {
-  "etc/passwd": "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/home/nonroot:/sbin/nologin\n",
-  "etc/group": "root:x:0:\nnonroot:x:65532:\n",
-  "etc/nsswitch.conf": "hosts: files dns\n",
-};
-
 /**
- * The image that those of the product are based on, where no registry is reachable: the Node that the repository pins, the
- * libraries it is linked to, the certificates that it trusts, and no shell.
+ * The base image of the product's images where no registry is reachable: the pinned Node, its shared libraries, the
+ * trusted certificates, and no shell.
  */
 export async function provideNodeBase(inside: Inside): Promise<void> {
   const there = await imageNames(inside);

@@ -6,13 +6,12 @@ import { buildImage, imageNames } from "./image-store.ts";
 
 const name = "registry.k8s.io/pause:3.10";
 
-// Like the image of that name it does nothing, and ends as soon as it is asked to, which a bare sleep as first process
-// does not.
+// Like the real pause image it does nothing and exits on SIGTERM, which a plain `sleep` as process 1 does not.
 const dockerfile = `FROM ${pauseImage}
 CMD ["/bin/sh", "-c", "trap 'exit 0' TERM INT; sleep infinity & wait"]
 `;
 
-/** What tests of others run as a workload. It is made from busybox, which must be there. */
+/** The workload of the ecosystem's tests. It is built from the busybox image, which must exist. */
 export async function providePause(inside: Inside): Promise<void> {
   if ((await imageNames(inside)).has(name)) return;
   const context = join(inside.layout.images, "pause");

@@ -10,7 +10,7 @@ const repository = join(import.meta.dirname, "..", "..");
 const products = ["controller", "activator"] as const;
 type Product = (typeof products)[number];
 
-/** The full names of the products' images. To be asked once: they change with the files of the checkout. */
+/** The full names of the product's images. Compute them once: they change with the files of the checkout. */
 export type ProductImages = Readonly<Record<Product, string>>;
 
 export const productImages = (): ProductImages => ({
@@ -18,10 +18,10 @@ export const productImages = (): ProductImages => ({
   activator: imageName("activator"),
 });
 
-/** A name whose tag is the hash of what is in the image. */
+/** A name whose tag is the hash of the image's content. */
 function imageName(product: Product): string {
   const hash = createHash("sha256");
-  const sources = [`Dockerfile.${product}`, ".dockerignore", "package.json", "package-lock.json"];
+  const sources = [`Dockerfile.${product}`, ".dockerignore", "LICENSE", "NOTICE", "package.json", "package-lock.json"];
   const folders = ["lib", "api", "kube", product, "scripts/collect-program.ts"];
   const files = folders.flatMap((folder) =>
     folder.endsWith(".ts") ? [folder] : globSync(`${folder}/**/*.ts`, { cwd: repository }).sort(),
@@ -32,7 +32,7 @@ function imageName(product: Product): string {
   return `rouse.local/${product}:${hash.digest("hex").slice(0, 12)}`;
 }
 
-/** Builds the images of both programs from the checkout, unless they are there as the checkout is. */
+/** Builds the images of both programs from the checkout, unless images with the same hash exist. */
 export async function provideProducts(inside: Inside, images: ProductImages): Promise<void> {
   const there = await imageNames(inside);
   for (const product of products) {

@@ -4,7 +4,7 @@ import { provideNodeBase } from "./node-base.ts";
 import { providePause } from "./pause.ts";
 import { type ProductImages, provideProducts } from "./product.ts";
 
-/** Gives the container runtime every image that is not there yet. */
+/** Provides all missing images to the container runtime. */
 export async function provideImages(inside: Inside, images: ProductImages): Promise<void> {
   await provideBusybox(inside);
   await providePause(inside);

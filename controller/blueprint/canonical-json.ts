@@ -1,9 +1,11 @@
-import { byCodeUnits } from "../../lib/by-code-units.ts";
+import { byCodeUnits } from "../../lib/data/by-code-units.ts";
 
-/** JSON with the members of every object in one order, so that equal values are equal texts. */
+/** JSON with sorted object keys, so that equal values give equal texts. */
 export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === "object" && inner !== null && !Array.isArray(inner) ? inOrder(inner) : inner,
+    typeof inner === "object" && inner !== null && !Array.isArray(inner) && !JSON.isRawJSON(inner)
+      ? inOrder(inner)
+      : inner,
   );
 
 const inOrder = (object: object): object =>

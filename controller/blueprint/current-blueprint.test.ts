@@ -1,12 +1,18 @@
 import { describe, expect, it } from "vitest";
-import type { SandboxTemplateSpec } from "../../api/sandbox-template.ts";
-import { aTemplate, templatePodSpec } from "../../test/support/extension-builders.ts";
+import type { SandboxTemplateSpec } from "../../api/kinds/sandbox-template.ts";
+import { aTemplate, templatePodSpec } from "../../test/support/builders/extension-builders.ts";
 import { currentBlueprint } from "./current-blueprint.ts";
 
 const hashOf = (spec: Partial<SandboxTemplateSpec>) => currentBlueprint(aTemplate(spec)).blueprintHash;
 const plain = hashOf({});
 const claims = (storage: string, labels = {}) => ({
   volumeClaimTemplates: [{ metadata: { name: "data", labels }, spec: { resources: { requests: { storage } } } }],
+});
+
+it("makes a blueprint once for each version of a template", () => {
+  const template = aTemplate();
+  expect(currentBlueprint(template)).toBe(currentBlueprint(template));
+  expect(currentBlueprint(aTemplate())).not.toBe(currentBlueprint(template));
 });
 
 describe("the hash of a blueprint", () => {

@@ -1,29 +1,39 @@
-import { nameHash } from "../../api/names.ts";
-import type { PodSpec } from "../../api/pod.ts";
-import type { VolumeClaimTemplate } from "../../api/sandbox.ts";
-import type { SandboxTemplate } from "../../api/sandbox-template.ts";
+import type { PodSpec } from "../../api/kinds/pod.ts";
+import type { VolumeClaimTemplate } from "../../api/kinds/sandbox.ts";
+import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
+import { nameHash } from "../../api/rules/names.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { securePodSpec } from "./secure-defaults.ts";
 
-/** What a sandbox made from a template now would run, and the label values that say so. */
+/** What a new sandbox of a template runs now, and the label values that identify it. */
 export interface CurrentBlueprint {
-  /** Of the template's name. */
+  /** Hash of the template's name. */
   readonly refHash: string;
-  /** Of everything whose change makes a warm sandbox stale, and of nothing else. */
+  /** Hash of the fields whose change makes a member of a warm pool stale. */
   readonly blueprintHash: string;
-  /** Of the Pod template as it is written, labels and annotations included; only older releases read it. */
+  /** Hash of the whole Pod template, labels and annotations included; only older releases read it. */
   readonly podTemplateHash: string;
-  /** With the secure defaults. */
+  /** The Pod spec with the secure defaults. */
   readonly podSpec: PodSpec;
   readonly volumeClaimTemplates: readonly VolumeClaimTemplate[];
   readonly service: boolean | undefined;
 }
 
+// To hash a template of 1.5 MiB takes 0.1 s, and each pass of its pools and claims needs the hash. Objects of the
+// stores are never changed in place, so the result is cached by object.
+const known = new WeakMap<SandboxTemplate, CurrentBlueprint>();
+
 /**
- * The blueprint of a template as it is now. Labels and annotations of Pods and claims are not in its hash, nor are
- * `autoSuspension` and `autoResume`: all of them reach a sandbox without a new Pod.
+ * The blueprint of a template. Its hash leaves out labels and annotations of Pods and volume claims, `autoSuspension`
+ * and `autoResume`: these reach a sandbox without a new Pod. The same object gives the same blueprint.
  */
-export function currentBlueprint({ metadata, spec }: SandboxTemplate): CurrentBlueprint {
+export function currentBlueprint(template: SandboxTemplate): CurrentBlueprint {
+  const blueprint = known.get(template) ?? blueprintOf(template);
+  known.set(template, blueprint);
+  return blueprint;
+}
+
+function blueprintOf({ metadata, spec }: SandboxTemplate): CurrentBlueprint {
   const podSpec = securePodSpec(spec);
   const { volumeClaimTemplates = [], service } = spec;
   const claims = volumeClaimTemplates.map(claimIdentity);
@@ -37,5 +47,5 @@ export function currentBlueprint({ metadata, spec }: SandboxTemplate): CurrentBl
   };
 }
 
-/** The part of a claim template that makes one volume differ from another. */
+/** The part of a volume claim template that makes one volume differ from another. */
 export const claimIdentity = ({ metadata, spec }: VolumeClaimTemplate) => ({ name: metadata?.name ?? "", spec });

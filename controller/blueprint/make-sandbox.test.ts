@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { podNameAnnotation, templateRefAnnotation, templateRefHashLabel } from "../../api/keys.ts";
-import { nameHash } from "../../api/names.ts";
-import { controlledBy, noon } from "../../test/support/builders.ts";
-import { aPool, aTemplate, templatePodSpec } from "../../test/support/extension-builders.ts";
+import { podNameAnnotation, templateRefAnnotation, templateRefHashLabel } from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
+import { controlledBy, noon } from "../../test/support/builders/builders.ts";
+import { aPool, aTemplate, templatePodSpec } from "../../test/support/builders/extension-builders.ts";
 import { currentBlueprint } from "./current-blueprint.ts";
 import { autoFieldsPatch, makeSandbox } from "./make-sandbox.ts";
 
@@ -36,7 +36,7 @@ it("a sandbox carries the trace of its template, and what its maker adds", () =>
   });
 });
 
-it("W16: a sandbox gets the volumes and the Service of its template", () => {
+it("a sandbox gets the volumes and the Service of its template", () => {
   const volumeClaimTemplates = [{ metadata: { name: "data" }, spec: { accessModes: ["ReadWriteOnce"] } }];
   expect(made(aTemplate({ volumeClaimTemplates, service: true })).spec).toMatchObject({
     volumeClaimTemplates,
@@ -45,7 +45,7 @@ it("W16: a sandbox gets the volumes and the Service of its template", () => {
   expect(made(aTemplate({ service: false })).spec.service).toBe(false);
 });
 
-it("a sandbox falls asleep and wakes as its template says, and no other field of the template comes with it", () => {
+it("a sandbox sleeps and wakes as its template says, and takes no other field of the template", () => {
   const auto = { autoSuspension: { inactivityTimeoutSeconds: 60 }, autoResume: { timeoutSeconds: 5 } };
   const { spec } = made(aTemplate({ ...auto, envVarsInjectionPolicy: "Allowed", networkPolicy: {} }));
   expect(spec).toMatchObject(auto);
@@ -63,7 +63,7 @@ it("labels and annotations of the template's Pod stay, but for those that are th
   });
 });
 
-it("a sandbox that was made earlier is brought up to date about sleeping and waking, and only about what changed", () => {
+it("an existing sandbox takes changes of sleeping and waking from its template, and only the changes", () => {
   const was = { autoSuspension: { inactivityTimeoutSeconds: 60, keepAwakeUntil: noon }, autoResume: {} };
   const is = { autoSuspension: { inactivityTimeoutSeconds: 90 }, autoResume: {} };
   expect(autoFieldsPatch(was, is)).toEqual({

@@ -1,26 +1,26 @@
-import { podNameAnnotation, templateRefAnnotation, templateRefHashLabel } from "../../api/keys.ts";
-import type { ObjectMeta, OwnerReference, Stored } from "../../api/meta.ts";
-import { apiVersionOf } from "../../api/resource-type.ts";
-import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/sandbox.ts";
-import type { SandboxTemplate } from "../../api/sandbox-template.ts";
+import type { ObjectMeta, OwnerReference, Stored } from "../../api/kinds/meta.ts";
+import { apiVersionOf } from "../../api/kinds/resource-type.ts";
+import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
+import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
+import { podNameAnnotation, templateRefAnnotation, templateRefHashLabel } from "../../api/rules/keys.ts";
 import { objectPatch } from "../merge-patch.ts";
 import type { CurrentBlueprint } from "./current-blueprint.ts";
 
-/** What one maker of sandboxes adds to what every sandbox of a template has. */
+/** What a pool or a claim adds to a sandbox of a template. */
 export interface Maker {
   readonly owner: OwnerReference;
-  /** The name, and what it was made of. */
+  /** The name, and the `generateName` that it was built from. */
   readonly named: Required<Pick<ObjectMeta, "name">> & Pick<ObjectMeta, "generateName">;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** On top of the template's own, for the Pod. */
+  /** Added to the template's Pod labels and annotations. */
   readonly podLabels: Readonly<Record<string, string>>;
   readonly podAnnotations?: Readonly<Record<string, string>>;
 }
 
 /**
- * A Sandbox as its template wants it, with the traces that lead back to the template. What its Pod will be called is
- * known, and saying so here saves the write that says it later.
+ * A new Sandbox of a template, with the trace context of the template. The name of its Pod is known already; to record
+ * it here saves a later write.
  */
 export function makeSandbox(template: Stored<SandboxTemplate>, current: CurrentBlueprint, maker: Maker): Sandbox {
   const { name, namespace = "" } = template.metadata;
@@ -54,16 +54,16 @@ export function makeSandbox(template: Stored<SandboxTemplate>, current: CurrentB
 
 type AutoFields = Pick<SandboxSpec, "autoSuspension" | "autoResume">;
 
-/** How the sandboxes of a template fall asleep and wake, as far as it says so. */
+/** The template's `autoSuspension` and `autoResume`, if set. */
 const autoFields = ({ autoSuspension, autoResume }: AutoFields): AutoFields => ({
   ...(autoSuspension && { autoSuspension }),
   ...(autoResume && { autoResume }),
 });
 
 /**
- * The merge patch under `spec` that brings a sandbox in line with its template about sleeping and waking; undefined when
- * it is. For the moment at which a warm one is given to a claim: until then neither matters, and afterwards both are
- * its owner's.
+ * The merge patch under `spec` that sets a sandbox's `autoSuspension` and `autoResume` to the template's; undefined
+ * when they are equal. It is applied when a pool member is given to a claim: before that the fields have no effect, and
+ * afterwards they belong to the owner of the claim.
  */
 export const autoFieldsPatch = (sandbox: AutoFields, template: AutoFields) =>
   objectPatch({ ...autoFields(sandbox) }, { ...autoFields(template) });

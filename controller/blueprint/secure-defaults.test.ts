@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { PodSpec } from "../../api/pod.ts";
-import type { SandboxTemplateSpec } from "../../api/sandbox-template.ts";
-import { templatePodSpec } from "../../test/support/extension-builders.ts";
+import type { PodSpec } from "../../api/kinds/pod.ts";
+import type { SandboxTemplateSpec } from "../../api/kinds/sandbox-template.ts";
+import { templatePodSpec } from "../../test/support/builders/extension-builders.ts";
 import { securePodSpec } from "./secure-defaults.ts";
 
 const secured = (pod: Partial<PodSpec> = {}, template: Partial<SandboxTemplateSpec> = {}) =>
@@ -9,17 +9,17 @@ const secured = (pod: Partial<PodSpec> = {}, template: Partial<SandboxTemplateSp
 const publicDns = { dnsPolicy: "None", dnsConfig: { nameservers: ["8.8.8.8", "1.1.1.1"] } };
 
 describe("the Pod that a template means", () => {
-  it("W17: gets no token, and asks public resolvers behind the built-in policy", () => {
+  it("gets no token, and asks public resolvers behind the built-in policy", () => {
     const expected = { ...templatePodSpec, automountServiceAccountToken: false, ...publicDns };
     expect(secured()).toEqual(expected);
     expect(secured({}, { networkPolicyManagement: "Managed" })).toEqual(expected);
   });
 
-  it.each([true, false])("W18: keeps automountServiceAccountToken: %s where it says so", (automount) => {
+  it.each([true, false])("keeps automountServiceAccountToken: %s where it says so", (automount) => {
     expect(secured({ automountServiceAccountToken: automount }).automountServiceAccountToken).toBe(automount);
   });
 
-  it("W19: resolves names as the cluster does where no policy is managed, or it has one of its own", () => {
+  it("resolves names as the cluster does where no policy is managed, or it has one of its own", () => {
     const untouched = { ...templatePodSpec, automountServiceAccountToken: false };
     expect(secured({}, { networkPolicyManagement: "Unmanaged" })).toEqual(untouched);
     expect(secured({}, { networkPolicy: {} })).toEqual(untouched);

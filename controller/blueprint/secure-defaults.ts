@@ -1,13 +1,13 @@
-import { effectiveNetworkPolicyManagement } from "../../api/defaults.ts";
-import type { PodSpec } from "../../api/pod.ts";
-import type { SandboxTemplateSpec } from "../../api/sandbox-template.ts";
+import type { PodSpec } from "../../api/kinds/pod.ts";
+import type { SandboxTemplateSpec } from "../../api/kinds/sandbox-template.ts";
+import { effectiveNetworkPolicyManagement } from "../../api/rules/defaults.ts";
 
-/** Public resolvers: those of the cluster are out of reach behind the built-in network policy. */
+/** Public resolvers: the default network policy blocks the resolvers of the cluster. */
 const publicNameservers = ["8.8.8.8", "1.1.1.1"] as const;
 
 /**
- * The Pod that a template means: no API token unless it asks for one, and names resolved where its network policy lets
- * it reach. A Sandbox that a person writes gets none of this.
+ * The Pod spec of a template with secure defaults: no API token unless the template asks for one, and public resolvers
+ * where the default network policy applies. A Sandbox that a person writes gets no such defaults.
  */
 export function securePodSpec(template: SandboxTemplateSpec): PodSpec {
   const { spec } = template.podTemplate;

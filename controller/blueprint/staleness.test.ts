@@ -1,15 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { podTemplateHashLabel, templateHashLabel, templateRefHashLabel } from "../../api/keys.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { VolumeClaimTemplate } from "../../api/sandbox.ts";
-import type { SandboxTemplate, SandboxTemplateSpec } from "../../api/sandbox-template.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { VolumeClaimTemplate } from "../../api/kinds/sandbox.ts";
+import type { SandboxTemplate, SandboxTemplateSpec } from "../../api/kinds/sandbox-template.ts";
+import { podTemplateHashLabel, templateHashLabel, templateRefHashLabel } from "../../api/rules/keys.ts";
 import {
   aMember,
   aTemplate,
   type MemberParts,
   relabelled,
   templatePodSpec,
-} from "../../test/support/extension-builders.ts";
+} from "../../test/support/builders/extension-builders.ts";
 import { currentBlueprint } from "./current-blueprint.ts";
 import { isStale } from "./staleness.ts";
 
@@ -39,12 +39,12 @@ describe("a warm sandbox is as its template wants it", () => {
   it.each<[string, Partial<SandboxTemplateSpec>, Partial<SandboxTemplateSpec>]>([
     ["nothing has changed", {}, {}],
     [
-      "W32: only labels and annotations of the Pod template changed",
+      "only labels and annotations of the Pod template changed",
       {},
       { podTemplate: { spec: templatePodSpec, metadata: { labels: { a: "b" }, annotations: { c: "d" } } } },
     ],
     [
-      "W33: only labels of a volume claim template changed",
+      "only labels of a volume claim template changed",
       { volumeClaimTemplates: [volume("data")] },
       { volumeClaimTemplates: [volume("data", "1Gi", { a: "b" })] },
     ],
@@ -54,13 +54,13 @@ describe("a warm sandbox is as its template wants it", () => {
       { volumeClaimTemplates: [volume("data", "1Gi")] },
       { volumeClaimTemplates: [volume("data", "1024Mi")] },
     ],
-    ["W39: its maker left out what says nothing", withPod({}), withPod(sayingNothing)],
-    ["W37: the dnsPolicy that it was given stands for none", withPod({ dnsPolicy: "" }), {}],
+    ["its maker left out what says nothing", withPod({}), withPod(sayingNothing)],
+    ["the dnsPolicy that it was given stands for none", withPod({ dnsPolicy: "" }), {}],
   ])("when %s", (_, was, is) => {
     expect(staleAfter(was, is)).toBe(false);
   });
 
-  it("W39, U8: when it lacks the hashes of the content, as those of older releases do", () => {
+  it("when it lacks the hashes of the content, as those of older releases do", () => {
     const labels = relabelled(aMember(), { [templateHashLabel]: undefined, [podTemplateHashLabel]: undefined });
     expect(staleFor(aTemplate(), { metadata: { labels } })).toBe(false);
   });
@@ -77,46 +77,62 @@ describe("a warm sandbox is as its template wants it", () => {
 
 describe("a warm sandbox is stale", () => {
   it.each<[string, Partial<SandboxTemplateSpec>, Partial<SandboxTemplateSpec>]>([
-    ["W29: the image changed", {}, withPod({ containers: [{ name: "main", image: "busybox:1.37" }] })],
-    ["W34: a volume was added", {}, { volumeClaimTemplates: [volume("data")] }],
-    ["W34: a volume was removed", { volumeClaimTemplates: [volume("data")] }, {}],
+    ["the image changed", {}, withPod({ containers: [{ name: "main", image: "busybox:1.37" }] })],
+    ["a volume was added", {}, { volumeClaimTemplates: [volume("data")] }],
+    ["a volume was removed", { volumeClaimTemplates: [volume("data")] }, {}],
     [
-      "W34: a volume changed",
+      "a volume changed",
       { volumeClaimTemplates: [volume("data", "1Gi")] },
       { volumeClaimTemplates: [volume("data", "2Gi")] },
     ],
     [
-      "W34: volumes changed places",
+      "volumes changed places",
       { volumeClaimTemplates: [volume("a"), volume("b")] },
       { volumeClaimTemplates: [volume("b"), volume("a")] },
     ],
-    [
-      "W34: a volume has another name",
-      { volumeClaimTemplates: [volume("a")] },
-      { volumeClaimTemplates: [volume("b")] },
-    ],
-    ["W35: a Service is wanted", {}, { service: true }],
-    ["W35: a Service is unwanted", {}, { service: false }],
+    ["a volume has another name", { volumeClaimTemplates: [volume("a")] }, { volumeClaimTemplates: [volume("b")] }],
+    ["a Service is wanted", {}, { service: true }],
+    ["a Service is unwanted", {}, { service: false }],
     ["it is to run as nobody in particular, and ran as root", withPod(asUser(0)), withPod({})],
     ["it is to have a node with a label, be it an empty one", withPod({}), withPod({ nodeSelector: { gpu: "" } })],
-    ["W38: the dnsPolicy changed", withPod({ dnsPolicy: "Default" }), withPod({ dnsPolicy: "ClusterFirst" })],
+    ["the dnsPolicy changed", withPod({ dnsPolicy: "Default" }), withPod({ dnsPolicy: "ClusterFirst" })],
     ["the built-in policy no longer stands in the way of the cluster's resolvers", {}, { networkPolicy: {} }],
   ])("when %s", (_, was, is) => {
     expect(staleAfter(was, is)).toBe(true);
   });
 
-  it("W36: when it was made from another template, though of the same content", () => {
+  it("when it was made from another template, though of the same content", () => {
     expect(staleFor(aTemplate({}, { name: "other" }), {})).toBe(true);
   });
 
-  it.each([undefined, "deadbeef"])("W9: when its template is %s", (hash) => {
+  it.each([undefined, "deadbeef"])("when its template is %s", (hash) => {
     const labels = relabelled(aMember(), { [templateRefHashLabel]: hash });
     expect(staleFor(aTemplate(), { metadata: { labels } })).toBe(true);
   });
 
-  it("W8: when nobody owns it and it differs, whatever its hash says", () => {
+  it("when nobody owns it and it differs, whatever its hash says", () => {
     const metadata = { ownerReferences: [] };
     expect(staleFor(aTemplate(), { metadata, spec: withPod({ hostname: "mine" }) })).toBe(true);
     expect(staleFor(aTemplate(), { metadata })).toBe(false);
   });
+});
+
+it("a sandbox is compared with each version of its template once", () => {
+  const former = aMember({ template: aTemplate(withPod({ hostname: "former" })) });
+  let looks = 0;
+  const spec = {
+    ...former.spec,
+    get podTemplate() {
+      looks += 1;
+      return former.spec.podTemplate;
+    },
+  };
+  const member = { ...former, spec };
+  for (const hostname of ["b", "c"]) {
+    const looksBefore = looks;
+    const current = currentBlueprint(aTemplate(withPod({ hostname })));
+    expect(isStale(member, current)).toBe(true);
+    expect(isStale({ ...member }, current)).toBe(true);
+    expect(looks).toBe(looksBefore + 1);
+  }
 });

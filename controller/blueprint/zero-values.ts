@@ -1,18 +1,20 @@
-/** Where false or 0 says no more than nothing; elsewhere in a Pod it says something of its own, such as a user ID of 0. */
+/**
+ * Fields in which false or 0 means the same as absent. In other fields of a Pod they have a meaning, such as user ID 0.
+ */
 const zeroIsNothing = new Set([
   ...["hostNetwork", "hostPID", "hostIPC", "stdin", "stdinOnce", "tty", "readOnly", "hostPort", "partition"],
   ...["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"],
 ]);
 
-/** Maps of a Pod, by whose keys something is told even where the value is empty. */
+/** Maps in a Pod whose keys count even if the value is empty. */
 const maps = new Set([
   ...["nodeSelector", "matchLabels", "limits", "requests", "overhead"],
   ...["volumeAttributes", "options", "userAnnotations"],
 ]);
 
 /**
- * A part of a Pod without empty texts, false and 0 where they say nothing. Programs with types for Pods leave those out
- * when they write one, so of two that mean the same one may have them and the other not.
+ * A part of a Pod without empty strings, and without false and 0 where they mean the same as absent. Typed clients
+ * leave these out when they write a Pod, so two equal Pods may differ in them.
  */
 export function withoutZeroValues(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutZeroValues);

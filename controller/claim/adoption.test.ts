@@ -1,14 +1,14 @@
 import { describe, expect, it, vi } from "vitest";
-import { findCondition } from "../../api/conditions.ts";
-import { assignedSandboxAnnotation, assignedSandboxLabel } from "../../api/keys.ts";
-import { controllerOf } from "../../api/meta.ts";
-import type { ResourceType } from "../../api/resource-type.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
-import { ApiError, ApiUnreachable } from "../../kube/errors.ts";
-import { controlledBy } from "../../test/support/builders.ts";
-import { type ClaimLab, type LabClaims, openClaimLab } from "../../test/support/claim-lab.ts";
-import type { Intercept, InterceptedCall } from "../../test/support/intercepted-client.ts";
+import { controllerOf } from "../../api/kinds/meta.ts";
+import type { ResourceType } from "../../api/kinds/resource-type.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { findCondition } from "../../api/rules/conditions.ts";
+import { assignedSandboxAnnotation, assignedSandboxLabel } from "../../api/rules/keys.ts";
+import { ApiError, ApiUnreachable } from "../../kube/client/errors.ts";
+import { controlledBy } from "../../test/support/builders/builders.ts";
+import type { Intercept, InterceptedCall } from "../../test/support/fakes/intercepted-client.ts";
+import { type ClaimLab, type LabClaims, openClaimLab } from "../../test/support/labs/claim-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 const patchBody = ({ body }: InterceptedCall) =>
@@ -76,7 +76,7 @@ const writesOf = ({ calls }: LabClaims) =>
   calls.filter(({ verb }) => verb !== "get").map(({ verb, kind, name }) => `${verb} ${kind} ${name}`);
 
 describe("a claim that is assigned a sandbox", () => {
-  it("C56: is assigned the same one when somebody changes the claim at that moment", async () => {
+  it("is assigned the same one when somebody changes the claim at that moment", async () => {
     await using lab = await openWarmLab(2);
     const intercept = beforeThe(assigns, () => annotate(lab, sandboxClaimType, "task"), 3);
     await using _claims = await lab.startClaims({ intercept });
@@ -85,7 +85,7 @@ describe("a claim that is assigned a sandbox", () => {
     expect(await ownerOf(lab, "warm-2")).toBe("SandboxWarmPool pool");
   });
 
-  it("C57: and that was made again meanwhile loses nothing: its successor gets the sandbox", async () => {
+  it("and that was made again meanwhile loses nothing: its successor gets the sandbox", async () => {
     await using lab = await openWarmLab();
     const replace = async () => {
       await lab.client.delete(sandboxClaimType, { namespace: "default", name: "task" });
@@ -98,7 +98,7 @@ describe("a claim that is assigned a sandbox", () => {
     expect(claim.status?.sandbox?.name).toBe("warm-1");
   });
 
-  it("C58: by somebody else keeps that one, and ours stays in the pool", async () => {
+  it("by somebody else keeps that one, and ours stays in the pool", async () => {
     await using lab = await openWarmLab(2);
     const assign = () =>
       lab.patch(sandboxClaimType, "task", { metadata: { annotations: { [assignedSandboxAnnotation]: "warm-2" } } });
@@ -112,7 +112,7 @@ describe("a claim that is assigned a sandbox", () => {
 });
 
 describe("a sandbox that changes hands", () => {
-  it("C59: and was ours already is ours", async () => {
+  it("and was ours already is ours", async () => {
     await using lab = await openWarmLab();
     // The answer to the first write is lost: it was carried out all the same.
     const lose: Intercept = async (call, proceed) => {
@@ -126,7 +126,7 @@ describe("a sandbox that changes hands", () => {
     expect(await ownerOf(lab, "warm-1")).toBe("SandboxClaim task");
   });
 
-  it("C60: and was changed meanwhile is asked for again, the same one", async () => {
+  it("and was changed meanwhile is asked for again, the same one", async () => {
     await using lab = await openWarmLab(2);
     const intercept = beforeThe(adopts, () => annotate(lab, sandboxType, "warm-1"), 2);
     await using claims = await lab.startClaims({ intercept });
@@ -135,7 +135,7 @@ describe("a sandbox that changes hands", () => {
     expect(claims.calls.filter(adopts).map(({ name }) => name)).toEqual(["warm-1", "warm-1", "warm-1"]);
   });
 
-  it("C61: and went to another claim is given up before another one is taken, in another pass", async () => {
+  it("and went to another claim is given up before another one is taken, in another pass", async () => {
     await using lab = await openWarmLab(2);
     await using claims = await lab.startClaims({ intercept: beforeThe(adopts, () => giveAway(lab)) });
     await lab.claim("task");
@@ -152,7 +152,7 @@ describe("a sandbox that changes hands", () => {
     ]);
   });
 
-  it("C62: and is gone meanwhile is given up", async () => {
+  it("and is gone meanwhile is given up", async () => {
     await using lab = await openWarmLab(2);
     const remove = () => lab.client.delete(sandboxType, { namespace: "default", name: "warm-1" });
     await using claims = await lab.startClaims({ intercept: beforeThe(adopts, remove) });
@@ -161,7 +161,7 @@ describe("a sandbox that changes hands", () => {
     expect(story(claims).slice(0, 4)).toEqual(["assign", "adopt warm-1", "take back", "AdoptionConflict"]);
   });
 
-  it("C63: and changes all the time stays assigned, until it can be had", async () => {
+  it("and changes all the time stays assigned, until it can be had", async () => {
     await using lab = await openWarmLab();
     const intercept = beforeThe(adopts, () => annotate(lab, sandboxType, "warm-1"), 5);
     await using claims = await lab.startClaims({ intercept });
@@ -171,7 +171,7 @@ describe("a sandbox that changes hands", () => {
     expect(story(claims)).toEqual(["assign", ...fiveTimes, "AdoptionConflict", "adopt warm-1", "DependenciesReady"]);
   });
 
-  it("C64: and went to another claim stays assigned while that cannot be taken back, and is dropped later", async () => {
+  it("and went to another claim stays assigned while that cannot be taken back, and is dropped later", async () => {
     await using lab = await openWarmLab(2);
     let refusals = 1;
     const intercept: Intercept = async (call, proceed) => {
@@ -185,7 +185,7 @@ describe("a sandbox that changes hands", () => {
     expect(story(claims).slice(0, 5)).toEqual(["assign", "adopt warm-1", "take back", "AdoptionConflict", "take back"]);
   });
 
-  it("C65: is left as it is when the controller ends in the middle, without a word about a conflict", async () => {
+  it("is left as it is when the controller ends in the middle, without a word about a conflict", async () => {
     await using lab = await openWarmLab();
     const ended = Promise.withResolvers<void>();
     const intercept: Intercept = (call, proceed) => {
@@ -206,7 +206,7 @@ describe("a sandbox that changes hands", () => {
 describe("an adoption that another process began", () => {
   const assignedTo = (sandbox: string) => ({ annotations: { [assignedSandboxAnnotation]: sandbox } });
 
-  it("C66: is completed without another sandbox being asked for", async () => {
+  it("is completed without another sandbox being asked for", async () => {
     await using lab = await openWarmLab(2);
     await lab.claim("task", {}, assignedTo("warm-2"));
     await using claims = await lab.startClaims();
@@ -214,7 +214,7 @@ describe("an adoption that another process began", () => {
     expect(claims.calls.filter(assigns)).toEqual([]);
   });
 
-  it("C67, C68: is given up when its sandbox is not to be had, after asking the API server itself", async () => {
+  it("is given up when its sandbox is not to be had, after asking the API server itself", async () => {
     await using lab = await openWarmLab(2);
     await giveAway(lab);
     await lab.claim("task", {}, assignedTo("warm-1"));
@@ -224,7 +224,7 @@ describe("an adoption that another process began", () => {
     expect(story(claims)).toEqual(["take back", "assign", "adopt warm-2", "DependenciesReady"]);
   });
 
-  it("C69: is written down anew when an older release wrote it down", async () => {
+  it("is written down anew when an older release wrote it down", async () => {
     await using lab = await openWarmLab();
     const task = await lab.claim("task", {}, { labels: { [assignedSandboxLabel]: "warm-1" } });
     await lab.patch(sandboxType, "warm-1", { metadata: { ownerReferences: [controlledBy(task)] } });
@@ -234,7 +234,7 @@ describe("an adoption that another process began", () => {
     expect(metadata.annotations).toMatchObject({ [assignedSandboxAnnotation]: "warm-1" });
   });
 
-  it("C70: is believed before a store that does not show it yet", async () => {
+  it("is believed before a store that does not show it yet", async () => {
     await using lab = await openWarmLab(2);
     await using claims = await lab.startClaims();
     await lab.claim("task");

@@ -1,13 +1,14 @@
-import type { ClaimReadyReason } from "../../api/conditions.ts";
-import { isInvalid } from "../../kube/errors.ts";
+import type { ClaimReadyReason } from "../../api/rules/conditions.ts";
+import { isInvalid } from "../../kube/client/errors.ts";
 
 /**
- * What is to be done about a claim that cannot be served.
+ * What follows after a claim that cannot be served.
  *
- * - `retry`: again after a backoff;
- * - `recheck`: what it names is missing; its coming wakes the claim, and we look now and then;
- * - `converge`: our own write has to come back to us first;
- * - `edit`: nothing changes before a person edits something.
+ * - `retry`: requeue with backoff;
+ * - `recheck`: an object that the claim names is missing; its creation enqueues the claim, and it is rechecked at an
+ *   interval;
+ * - `converge`: our own write has to show in the cache first;
+ * - `edit`: nothing changes until a person edits an object.
  */
 export type Remedy = "retry" | "recheck" | "converge" | "edit";
 
@@ -24,7 +25,7 @@ const remedies = {
   ReconcilerError: "retry",
 } as const satisfies Partial<Record<ClaimReadyReason, Remedy>>;
 
-/** Why a claim was not served, as its Ready condition says it. */
+/** Why a claim was not served, as its Ready condition reports it. */
 export type ProblemReason = keyof typeof remedies;
 
 export class ClaimProblem extends Error {
@@ -41,7 +42,7 @@ export class ClaimProblem extends Error {
   }
 }
 
-/** Any failure in the words of a claim. What the API server refuses as invalid it would refuse again. */
+/** Any error as a claim's condition. A request that the API server rejects as invalid would be rejected again. */
 export function problemOf(cause: unknown): ClaimProblem {
   if (cause instanceof ClaimProblem) return cause;
   const text = cause instanceof Error ? cause.message : String(cause);

@@ -1,19 +1,23 @@
-import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
-import type { DeleteOptions, KubeClient } from "../../kube/client.ts";
-import { isNotFound } from "../../kube/errors.ts";
+import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import type { DeleteOptions, KubeClient } from "../../kube/client/client.ts";
+import { isConflict, isNotFound } from "../../kube/client/errors.ts";
 import type { OwnWrites } from "../own-writes.ts";
+import { ownershipOf } from "../ownership.ts";
+
+/** Attempts to delete a Sandbox that keeps changing. */
+const attemptsMax = 5;
 
 export interface ClaimWritesOptions {
   readonly client: KubeClient;
-  /** For what nobody waits for. */
+  /** For writes that no user waits for. */
   readonly slowClient: KubeClient;
   readonly claims: OwnWrites<SandboxClaim, "pool">;
   readonly sandboxes: OwnWrites<Sandbox, "controllerUid">;
 }
 
-/** All that is written for claims, and what is read from the API server itself; the stores show each result at once. */
+/** All writes for claims, and direct reads from the API server; the stores show each result at once. */
 export class ClaimWrites {
   readonly #client: KubeClient;
   readonly #slowClient: KubeClient;
@@ -40,7 +44,7 @@ export class ClaimWrites {
     );
   }
 
-  /** Writes something down on a claim for which nobody waits. */
+  /** Writes an annotation on a claim that no user waits for. */
   noteOnClaim(claim: Stored<SandboxClaim>, body: object, signal: AbortSignal): Promise<Stored<SandboxClaim>> {
     const { namespace, name } = claim.metadata;
     return this.#claims.write(keyOf(claim), () =>
@@ -48,16 +52,25 @@ export class ClaimWrites {
     );
   }
 
-  /** One that is gone is deleted. */
+  /**
+   * Deletes a claim at the resourceVersion that was read. A claim that has changed since may have been given more time:
+   * it stays, the store shows it as it is now, and false is returned. A claim that is gone counts as deleted.
+   */
   async deleteClaim(
     claim: Stored<SandboxClaim>,
     options: Pick<DeleteOptions, "propagationPolicy">,
     signal: AbortSignal,
-  ): Promise<void> {
-    const { namespace, name, uid } = claim.metadata;
-    const precise = { ...options, preconditions: { uid } };
+  ): Promise<boolean> {
+    const { namespace, name, uid, resourceVersion } = claim.metadata;
+    const precise = { ...options, preconditions: { uid, resourceVersion } };
     const call = () => this.#client.delete(sandboxClaimType, { namespace, name }, precise, signal);
-    await this.#claims.delete(claim, call).catch(undefinedIfNotFound);
+    try {
+      await this.#claims.delete(claim, call).catch(undefinedIfNotFound);
+      return true;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
+    return (await this.freshClaim(claim, signal)) === undefined;
   }
 
   createSandbox(sandbox: Sandbox, signal: AbortSignal): Promise<Stored<Sandbox>> {
@@ -71,14 +84,29 @@ export class ClaimWrites {
     );
   }
 
-  /** One that is gone is deleted. */
-  async deleteSandbox(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<void> {
-    const { namespace, name, uid } = sandbox.metadata;
-    const call = () => this.#client.delete(sandboxType, { namespace, name }, { preconditions: { uid } }, signal);
-    await this.#sandboxes.delete(sandbox, call).catch(undefinedIfNotFound);
+  /**
+   * Deletes a Sandbox while the claim controls it. A Sandbox that has changed since it was read is read and checked
+   * again.
+   *
+   * @throws ApiError 409 when it keeps changing.
+   */
+  async deleteSandbox(seen: Stored<Sandbox>, claim: Stored<SandboxClaim>, signal: AbortSignal): Promise<void> {
+    const { namespace, name, uid } = seen.metadata;
+    let sandbox: Stored<Sandbox> | undefined = seen;
+    for (let attempt = 1; ; attempt += 1) {
+      const preconditions = { uid, resourceVersion: sandbox.metadata.resourceVersion };
+      const call = () => this.#client.delete(sandboxType, { namespace, name }, { preconditions }, signal);
+      try {
+        return await this.#sandboxes.delete(sandbox, call).catch(undefinedIfNotFound);
+      } catch (error) {
+        if (!isConflict(error) || attempt === attemptsMax) throw error;
+      }
+      sandbox = await this.freshSandbox(namespace, name, signal);
+      if (sandbox?.metadata.uid !== uid || ownershipOf(sandbox, claim) !== "owned") return;
+    }
   }
 
-  /** The claim as the API server has it now; undefined when that very claim is gone or going. */
+  /** The claim as the API server has it now; undefined when this claim (by UID) is deleted or being deleted. */
   async freshClaim(seen: Stored<SandboxClaim>, signal: AbortSignal): Promise<Stored<SandboxClaim> | undefined> {
     const { namespace, name, uid } = seen.metadata;
     const read = () => this.#client.get(sandboxClaimType, { namespace, name }, signal);

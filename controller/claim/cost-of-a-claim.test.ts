@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
-import { claimFirstReadyAtAnnotation, controllerFirstObservedAtAnnotation } from "../../api/keys.ts";
-import { sandboxClaimType } from "../../api/sandbox-claim.ts";
-import { ApiUnreachable } from "../../kube/errors.ts";
-import { openClaimLab } from "../../test/support/claim-lab.ts";
+import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { claimFirstReadyAtAnnotation, controllerFirstObservedAtAnnotation } from "../../api/rules/keys.ts";
+import { ApiUnreachable } from "../../kube/client/errors.ts";
+import { openClaimLab } from "../../test/support/labs/claim-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 describe("what a claim costs (5.12)", () => {
@@ -57,7 +57,7 @@ describe("what a claim costs (5.12)", () => {
     }, waiting);
   });
 
-  it("C102: is one write less of a cold one that carries no notes, and it is timed all the same", async () => {
+  it("is one write less of a cold one that carries no notes, and it is timed all the same", async () => {
     await using lab = await openClaimLab();
     await using controller = await lab.startController({ flags: ["--disable-claim-observability-annotations"] });
     await lab.template();
@@ -75,7 +75,7 @@ describe("what a claim costs (5.12)", () => {
     expect(ofClaim.length).toBeLessThanOrEqual(4);
   });
 
-  it("C103: is no event where they are switched off", async () => {
+  it("is no event where they are switched off", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController({ flags: ["--disable-claim-events"] });
     await lab.warm(1);
@@ -86,7 +86,7 @@ describe("what a claim costs (5.12)", () => {
     expect(await lab.eventReasons()).toEqual([]);
   });
 
-  it("C81: is nothing more when somebody writes at the same time as its status: the next pass tells it", async () => {
+  it("is nothing more when somebody writes at the same time as its status: the next pass tells it", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(1);
@@ -109,7 +109,7 @@ describe("what a claim costs (5.12)", () => {
 });
 
 describe("the time of its first Ready", () => {
-  it("M7: that could not be written down is an error, counts once, and is filled in as unknown", async () => {
+  it("that could not be written down is an error, counts once, and is filled in as unknown", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(1);

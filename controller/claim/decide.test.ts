@@ -1,12 +1,18 @@
 import { describe, expect, it } from "vitest";
-import { assignedSandboxAnnotation, assignedSandboxLabel, launchTypeLabel } from "../../api/keys.ts";
-import type { ObjectMeta, Stored } from "../../api/meta.ts";
-import type { SandboxClaim, SandboxClaimSpec } from "../../api/sandbox-claim.ts";
-import { controlledBy, noon, someoneElse } from "../../test/support/builders.ts";
-import { aClaimed, aCondition, aLookAt, aSandboxClaim, aSpare } from "../../test/support/claim-builders.ts";
-import { aPool, aTemplate, relabelled, templatePodSpec } from "../../test/support/extension-builders.ts";
-import { defaultLabelDomains } from "./allowed-label-domains.ts";
+import type { ObjectMeta, Stored } from "../../api/kinds/meta.ts";
+import type { SandboxClaim, SandboxClaimSpec } from "../../api/kinds/sandbox-claim.ts";
+import {
+  assignedSandboxAnnotation,
+  assignedSandboxLabel,
+  launchTypeLabel,
+  templateRefHashLabel,
+} from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
+import { controlledBy, noon, someoneElse } from "../../test/support/builders/builders.ts";
+import { aClaimed, aCondition, aLookAt, aSandboxClaim, aSpare } from "../../test/support/builders/claim-builders.ts";
+import { aPool, aTemplate, relabelled, templatePodSpec } from "../../test/support/builders/extension-builders.ts";
 import { ClaimProblem } from "./claim-problem.ts";
+import { defaultLabelDomains } from "./create/allowed-label-domains.ts";
 import { decide, requireTemplate, type Step } from "./decide.ts";
 import type { Observed } from "./observed.ts";
 
@@ -30,7 +36,7 @@ function decided(seen: Observed): object | string {
 const named = (step: Step) => ("sandbox" in step ? { ...step, sandbox: step.sandbox?.metadata.name } : step);
 
 describe("the first of these that is there is what a claim has", () => {
-  it("C6: the sandbox of its name that it controls", () => {
+  it("the sandbox of its name that it controls", () => {
     expect(decided(aLookAt(claim, { sandboxes: [bound] }))).toEqual({
       do: "use",
       byAssignment: false,
@@ -40,7 +46,7 @@ describe("the first of these that is there is what a claim has", () => {
     });
   });
 
-  it("C73, C101: the sandbox that its status names, ready or not, also while that is being deleted", () => {
+  it("the sandbox that its status names, ready or not, also while that is being deleted", () => {
     const warm = aClaimed(claim, { name: "warm-1", deletionTimestamp: noon });
     const seen = aLookAt(aSandboxClaim({}, {}, recorded("warm-1")), { sandboxes: [warm, bound] });
     expect(decided(seen)).toMatchObject({ do: "use", sandbox: "warm-1" });
@@ -51,14 +57,14 @@ describe("the first of these that is there is what a claim has", () => {
     expect(decided(seen)).toMatchObject({ do: "use", sandbox: "warm-1" });
   });
 
-  it("C66: the sandbox that it was given and that is still the pool's: the adoption is completed", () => {
+  it("the sandbox that it was given and that is still the pool's: the adoption is completed", () => {
     expect(decided(aLookAt(assignedTo("warm-1"), { sandboxes: [aSpare()] }))).toEqual({
       do: "completeAdoption",
       sandbox: "warm-1",
     });
   });
 
-  it("C69: the sandbox that an older release gave it, by a label", () => {
+  it("the sandbox that an older release gave it, by a label", () => {
     const legacy = aSandboxClaim({}, { labels: { [assignedSandboxLabel]: "warm-1" } });
     const taken = { sandboxes: [aClaimed(claim, { name: "warm-1" })] };
     expect(decided(aLookAt(legacy, taken))).toMatchObject({ do: "use", sandbox: "warm-1", byAssignment: true });
@@ -72,8 +78,8 @@ describe("the first of these that is there is what a claim has", () => {
   });
 
   it.each<[string, Partial<SandboxClaimSpec>]>([
-    ["C28: variables", { env: [{ name: "KEY", value: "1" }] }],
-    ["C29: volumes", { volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }] }],
+    ["variables", { env: [{ name: "KEY", value: "1" }] }],
+    ["volumes", { volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }] }],
   ])("none, and one is made, for a claim that brings %s", (_case, spec) => {
     expect(decided(aLookAt(aSandboxClaim(spec)))).toEqual({ do: "create" });
   });
@@ -85,10 +91,10 @@ describe("a sandbox that a claim names and cannot have", () => {
   const another = aSpare({ pool: aPool({}, { name: "another" }) });
   it.each([
     { case: "is gone", sandboxes: [] },
-    { case: "C67: is of another pool", sandboxes: [another] },
-    { case: "C68: is another claim's", sandboxes: [aClaimed(others, { name: "warm-1" })] },
+    { case: "is of another pool", sandboxes: [another] },
+    { case: "is another claim's", sandboxes: [aClaimed(others, { name: "warm-1" })] },
     {
-      case: "C68: is another claim's, by the older version",
+      case: "is another claim's, by the older version",
       sandboxes: [aClaimed(others, { name: "warm-1", ownerReferences: [othersBefore] })],
     },
     { case: "is a pool's that is about to delete it", sandboxes: [aSpare({ metadata: { deletionTimestamp: noon } })] },
@@ -109,7 +115,7 @@ describe("a sandbox that a claim names and cannot have", () => {
     expect(decided(aLookAt(assignedTo("warm-1"), { sandboxes: [stray] }))).toEqual({ do: "adoptOrCreate" });
   });
 
-  it("C5: because it has the claim's name and is not its own is an error that says what to do", () => {
+  it("because it has the claim's name and is not its own is an error that says what to do", () => {
     const stranger = aClaimed(claim, { ownerReferences: [someoneElse] });
     expect(decided(aLookAt(claim, { sandboxes: [stranger] }))).toBe(
       "Error: Sandbox task exists and is controlled by ReplicaSet other (uid uid-of-other); " +
@@ -125,12 +131,12 @@ describe("how a sandbox was launched that does not say so", () => {
   };
   const says = (type: string) => ({ patch: { metadata: { labels: { [launchTypeLabel]: type } } } });
 
-  it("C96: cold, when it has the claim's name and was not given to it", () => {
+  it("cold, when it has the claim's name and was not given to it", () => {
     expect(launched(claim, "task")).toMatchObject(says("cold"));
     expect(launched(aSandboxClaim({}, {}, recorded("task")), "task")).toMatchObject(says("cold"));
   });
 
-  it("C97: warm, when it has another name or was given to it", () => {
+  it("warm, when it has another name or was given to it", () => {
     expect(launched(aSandboxClaim({}, {}, recorded("warm-1")), "warm-1")).toMatchObject(says("warm"));
     expect(launched(assignedTo("task", {}, recorded("task")), "task")).toMatchObject(says("warm"));
     expect(launched(assignedTo("warm-1"), "warm-1")).toMatchObject(says("warm"));
@@ -140,13 +146,13 @@ describe("how a sandbox was launched that does not say so", () => {
 describe("a template or pool that is missing", () => {
   const additionalPodMetadata = { annotations: { note: "1" } };
 
-  it("C7: does not matter to a bound claim", () => {
+  it("does not matter to a bound claim", () => {
     const seen = aLookAt(claim, { sandboxes: [bound], pool: undefined, template: undefined });
     expect(decided(seen)).toMatchObject({ do: "use", patch: undefined });
   });
 
   it.each([{}, { labels: {}, annotations: {} }])(
-    "C7: does not matter to a bound claim that asks for no metadata in so many words: %j",
+    "does not matter to a bound claim that asks for no metadata in so many words: %j",
     (nothing) => {
       const asking = aSandboxClaim({ additionalPodMetadata: nothing });
       const seen = aLookAt(asking, { sandboxes: [aClaimed(asking)], pool: undefined, template: undefined });
@@ -154,23 +160,51 @@ describe("a template or pool that is missing", () => {
     },
   );
 
-  it("C8: matters to a bound claim that asks for metadata", () => {
+  it("matters to a bound claim that asks for metadata", () => {
     const asking = aSandboxClaim({ additionalPodMetadata });
-    const seen = aLookAt(asking, { sandboxes: [aClaimed(asking)] });
-    expect(decided({ ...seen, template: undefined })).toBe('TemplateNotFound: SandboxTemplate "tpl" not found');
-    expect(decided({ ...seen, template: undefined, pool: undefined })).toBe(
-      'WarmPoolNotFound: SandboxWarmPool "warm" not found',
-    );
+    const seen = aLookAt(asking, { sandboxes: [aClaimed(asking)], template: undefined });
+    expect(decided(seen)).toBe('TemplateNotFound: SandboxTemplate "tpl" not found');
+    expect(decided({ ...seen, pool: undefined })).toBe('WarmPoolNotFound: SandboxWarmPool "warm" not found');
   });
 
-  it("C2, C3: is named where a sandbox is to be made", () => {
+  it("is named where a sandbox is to be made", () => {
     expect(() => requireTemplate(aLookAt(claim, { template: undefined }))).toThrow('SandboxTemplate "tpl" not found');
     expect(() => requireTemplate(aLookAt(claim, { pool: undefined }))).toThrow('SandboxWarmPool "warm" not found');
   });
 });
 
+describe("the template of a bound sandbox", () => {
+  const other = aTemplate(
+    { podTemplate: { metadata: { labels: { tier: "gold" } }, spec: templatePodSpec } },
+    { name: "other" },
+  );
+  const own = aTemplate();
+  const templateNamed = (name: string) => [own, other].find(({ metadata }) => metadata.name === name);
+
+  it("is the one that it was made from, whatever its pool names now", () => {
+    const seen = aLookAt(claim, { sandboxes: [bound], template: other, templateNamed });
+    expect(decided(seen)).toMatchObject({ do: "use", patch: undefined });
+  });
+
+  it("is not replaced by that of its pool when it is gone", () => {
+    const gone = aLookAt(claim, { sandboxes: [bound], template: other, templateNamed: () => undefined });
+    expect(decided(gone)).toMatchObject({ do: "use", patch: undefined });
+    const asking = aSandboxClaim({ additionalPodMetadata: { annotations: { note: "1" } } });
+    const asked = { sandboxes: [aClaimed(asking)], template: other, templateNamed: () => undefined };
+    expect(decided(aLookAt(asking, asked))).toBe('TemplateNotFound: SandboxTemplate "tpl" not found');
+  });
+
+  it("is that of its pool where the sandbox does not record one", () => {
+    const unrecorded = aClaimed(claim, { annotations: {} });
+    const seen = aLookAt(claim, { sandboxes: [unrecorded], template: other, templateNamed });
+    expect(decided(seen)).toMatchObject({
+      patch: { metadata: { labels: { [templateRefHashLabel]: nameHash("other") } } },
+    });
+  });
+});
+
 describe("metadata that the template contradicts", () => {
-  it("C100: is refused before a sandbox is taken for the claim", () => {
+  it("is refused before a sandbox is taken for the claim", () => {
     const podTemplate = { metadata: { annotations: { note: "template" } }, spec: templatePodSpec };
     const contrary = aSandboxClaim({ additionalPodMetadata: { annotations: { note: "claim" } } });
     expect(decided(aLookAt(contrary, { template: aTemplate({ podTemplate }) }))).toContain("may not be overridden");
@@ -178,7 +212,7 @@ describe("metadata that the template contradicts", () => {
 });
 
 describe("bad metadata", () => {
-  it("C14: is refused before anything else is done, also for a bound claim", () => {
+  it("is refused before anything else is done, also for a bound claim", () => {
     const bad = aSandboxClaim({ additionalPodMetadata: { labels: { team: "red" } } });
     expect(decided(aLookAt(bad, { sandboxes: [aClaimed(bad)] }))).toMatch(/^InvalidMetadata: /);
   });
@@ -222,11 +256,11 @@ describe("a claim whose time is over", () => {
   const expired = (lifecycle: SandboxClaimSpec["lifecycle"], status?: SandboxClaim["status"]) =>
     aSandboxClaim({ lifecycle: { shutdownTime: noon, ...lifecycle } }, {}, status);
 
-  it.each(["Retain", "Delete", "DeleteForeground"] as const)("C82: is marked before %s is done", (shutdownPolicy) => {
+  it.each(["Retain", "Delete", "DeleteForeground"] as const)("is marked before %s is done", (shutdownPolicy) => {
     expect(decided(aLookAt(expired({ shutdownPolicy }), { sandboxes: [bound] }))).toEqual({ do: "markExpired" });
   });
 
-  it("C83: loses its sandbox under Retain", () => {
+  it("loses its sandbox under Retain", () => {
     expect(decided(aLookAt(expired({}, marked()), { sandboxes: [bound] }))).toEqual({
       do: "tearDown",
       sandbox: "task",
@@ -234,13 +268,13 @@ describe("a claim whose time is over", () => {
     });
   });
 
-  it("C84: loses the sandbox from a pool that its status names, and all others of its own", () => {
+  it("loses the sandbox from a pool that its status names, and all others of its own", () => {
     const warm = aClaimed(claim, { name: "warm-1" });
     const seen = aLookAt(expired({}, marked({ name: "warm-1" })), { sandboxes: [warm, bound], own: [bound] });
     expect(decided(seen)).toMatchObject({ sandbox: "warm-1", doomed: [bound, warm] });
   });
 
-  it("C85: leaves a sandbox that it does not control, and says so", () => {
+  it("leaves a sandbox that it does not control, and says so", () => {
     const stranger = aClaimed(claim, { ownerReferences: [someoneElse] });
     expect(decided(aLookAt(expired({}, marked()), { sandboxes: [stranger] }))).toBe(
       "ClaimExpired: Claim expired. Sandbox task is not controlled by this claim; its deletion was skipped.",
@@ -254,9 +288,9 @@ describe("a claim whose time is over", () => {
   });
 
   it.each([
-    ["C86", "Delete", false],
-    ["C87", "DeleteForeground", true],
-  ] as const)("%s: goes under %s", (_id, shutdownPolicy, foreground) => {
+    ["Delete", false],
+    ["DeleteForeground", true],
+  ] as const)("goes under %s", (shutdownPolicy, foreground) => {
     expect(decided(aLookAt(expired({ shutdownPolicy }, marked())))).toEqual({ do: "deleteClaim", foreground });
   });
 });

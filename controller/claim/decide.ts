@@ -1,52 +1,54 @@
-import { claimedSandboxName } from "../../api/claimed-sandbox-name.ts";
-import { effectiveClaimShutdownPolicy } from "../../api/defaults.ts";
-import type { Stored } from "../../api/meta.ts";
-import { nameHash } from "../../api/names.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { SandboxTemplate } from "../../api/sandbox-template.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
+import { claimedSandboxName } from "../../api/rules/claimed-sandbox-name.ts";
+import { effectiveClaimShutdownPolicy } from "../../api/rules/defaults.ts";
+import { templateRefAnnotation } from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
 import { describeOwner, ownershipOf } from "../ownership.ts";
-import { ownedBy } from "../sandbox/metric-labels.ts";
-import { assignmentOf } from "./assignment.ts";
-import { boundPatch, type LaunchType } from "./bound-patch.ts";
+import { ownedBy } from "../sandbox/metrics/metric-labels.ts";
+import { assignmentOf } from "./adoption/assignment.ts";
+import { boundPatch, type LaunchType } from "./adoption/bound-patch.ts";
+import { adoptableFrom, poolKeyOf } from "./adoption/pool-membership.ts";
 import { ClaimProblem } from "./claim-problem.ts";
-import { claimedPodMetadata } from "./claimed-pod-metadata.ts";
-import { isExpired, isMarkedExpired } from "./expiry.ts";
+import { claimedPodMetadata } from "./create/claimed-pod-metadata.ts";
+import { templateOf } from "./create/template-of.ts";
+import { validateMetadata } from "./create/validate-metadata.ts";
 import type { Observed } from "./observed.ts";
-import { adoptableFrom, poolKeyOf } from "./pool-membership.ts";
-import { validateMetadata } from "./validate-metadata.ts";
+import { isExpired, isMarkedExpired } from "./status/expiry.ts";
 
-/** The next thing to do for a claim. After `confirm` and `unassign` comes another look, and another step. */
+/** The next step for a claim. After `confirm` and `unassign` the claim is observed again, and another step follows. */
 export type Step =
-  /** Its time is over, and the status says so before anything is deleted. */
+  /** The claim has expired; the status reports that before anything is deleted. */
   | { readonly do: "markExpired" }
   | { readonly do: "deleteClaim"; readonly foreground: boolean }
-  /** The claim stays, and what it controls goes. */
+  /** The claim stays; the Sandboxes that it controls are deleted. */
   | {
       readonly do: "tearDown";
       readonly sandbox: Stored<Sandbox> | undefined;
       readonly doomed: readonly Stored<Sandbox>[];
     }
-  /** Before a Sandbox that the claim names is given up, the API server itself is asked about it. */
+  /** Read a named Sandbox from the API server before the claim gives it up. */
   | { readonly do: "confirm"; readonly name: string }
-  /** The claim was given a Sandbox that it cannot have. */
+  /** The claim is assigned a Sandbox that it cannot have. */
   | { readonly do: "unassign"; readonly name: string }
   | {
       readonly do: "use";
-      /** It was found by the assignment, which is to be written as it is written now. */
+      /** Found by an assignment; a legacy label becomes an annotation. */
       readonly byAssignment: boolean;
       readonly sandbox: Stored<Sandbox>;
       readonly patch: object | undefined;
       readonly surplus: readonly Stored<Sandbox>[];
     }
-  /** An adoption was begun, and the Sandbox is still the pool's. */
+  /** An adoption was started, and the Sandbox still belongs to the pool. */
   | { readonly do: "completeAdoption"; readonly sandbox: Stored<Sandbox> }
   | { readonly do: "adoptOrCreate" }
   | { readonly do: "create" };
 
 /**
- * What comes next for one claim.
+ * The next step for one claim.
  *
- * @throws ClaimProblem and Error for why nothing can be done.
+ * @throws ClaimProblem and Error with the reason that nothing can be done.
  */
 export function decide(seen: Observed, labelDomains: readonly string[]): Step {
   const { claim, now } = seen;
@@ -78,7 +80,7 @@ function recordedSandbox(seen: Observed): Step | undefined {
   return use(seen, sandbox, { launchType: warm ? "warm" : "cold", byAssignment: false });
 }
 
-/** The Sandbox that the claim was given, whether or not it knows it yet. */
+/** The Sandbox that the claim is assigned, whether or not its status names it yet. */
 function assignedSandbox(seen: Observed): Step | undefined {
   const { claim } = seen;
   const name = assignmentOf(claim)?.name;
@@ -92,7 +94,7 @@ function assignedSandbox(seen: Observed): Step | undefined {
   return unlessConfirmed(seen, name) ?? { do: "unassign", name };
 }
 
-/** Neither a pool's nor a claim's: it is not known whose mistake that is, so the assignment stays to be seen. */
+/** The Sandbox belongs neither to a pool nor to a claim. The cause is unknown, so the assignment stays visible. */
 const isNobodysToGive = (sandbox: Sandbox): boolean => ownedBy(sandbox) === "None";
 
 function namesake(seen: Observed): Step | undefined {
@@ -109,15 +111,15 @@ function namesake(seen: Observed): Step | undefined {
 
 function anySandbox({ claim, template }: Observed): Step {
   const { env = [], volumeClaimTemplates = [] } = claim.spec;
-  // Variables and volumes cannot be given to a Pod that runs already.
+  // Variables and volumes cannot be added to a running Pod.
   if (env.length > 0 || volumeClaimTemplates.length > 0) return { do: "create" };
-  // A contradiction is told before a sandbox is taken for the claim.
+  // A contradiction in the metadata is reported before a Sandbox is taken from the pool.
   if (template) claimedPodMetadata(template.spec.podTemplate, claim, nameHash(template.metadata.name));
   return { do: "adoptOrCreate" };
 }
 
-// A store may not show yet what another controller has just done for this claim. Giving up on its word would bind a
-// second Sandbox and leave the first to nobody.
+// A store may not show yet what another controller has just done for this claim. To give the Sandbox up because of a
+// stale store would bind a second Sandbox and orphan the first.
 const unlessConfirmed = ({ confirmed }: Observed, name: string): Step | undefined =>
   confirmed.has(name) ? undefined : { do: "confirm", name };
 
@@ -129,9 +131,9 @@ interface Found {
 function use(seen: Observed, sandbox: Stored<Sandbox>, { launchType, byAssignment }: Found): Step {
   const { claim, own } = seen;
   const { name, uid } = sandbox.metadata;
-  const patch = boundPatch(sandbox, claim, templateOfBound(seen), launchType);
+  const patch = boundPatch(sandbox, claim, templateOfBound(seen, sandbox), launchType);
   const only = { do: "use", byAssignment, sandbox, patch, surplus: [] } as const;
-  // Only what is recorded and stays is certain not to be given up; until then nothing is surplus.
+  // Only a Sandbox that the status names and that is not being deleted is kept for certain. Until then none is surplus.
   const certain = claim.status?.sandbox?.name === name && staysUndeleted(sandbox);
   const surplus = own.filter(({ metadata }) => metadata.uid !== uid).filter(staysUndeleted);
   const assignment = assignmentOf(claim);
@@ -144,17 +146,23 @@ function use(seen: Observed, sandbox: Stored<Sandbox>, { launchType, byAssignmen
 
 const staysUndeleted = ({ metadata }: Sandbox): boolean => !metadata.deletionTimestamp;
 
-/** A bound claim outlives its template, unless it asks for metadata that has to agree with it. */
-function templateOfBound(seen: Observed): Stored<SandboxTemplate> | undefined {
-  // Clients with types for claims write empty metadata where they ask for none.
+/** A bound claim does not need its template, unless it asks for metadata that must agree with the template's. */
+function templateOfBound(seen: Observed, sandbox: Sandbox): Stored<SandboxTemplate> | undefined {
+  const template = templateOf(sandbox, seen);
+  // Typed clients write empty metadata when they ask for none.
   const { labels, annotations } = seen.claim.spec.additionalPodMetadata ?? {};
   const asksForMetadata = Object.keys({ ...labels, ...annotations }).length > 0;
-  return asksForMetadata ? requireTemplate(seen) : seen.template;
+  if (template || !asksForMetadata) return template;
+  const name = sandbox.metadata.annotations?.[templateRefAnnotation];
+  if (name && seen.pool) throw templateNotFound(name);
+  return requireTemplate({ ...seen, template });
 }
 
-/** @throws ClaimProblem for a pool or a template that is missing. */
+/** @throws ClaimProblem for a missing pool or template. */
 export function requireTemplate({ claim, pool, template }: Observed): Stored<SandboxTemplate> {
   if (!pool) throw new ClaimProblem("WarmPoolNotFound", `SandboxWarmPool "${claim.spec.warmPoolRef.name}" not found`);
   if (template) return template;
-  throw new ClaimProblem("TemplateNotFound", `SandboxTemplate "${pool.spec.sandboxTemplateRef.name}" not found`);
+  throw templateNotFound(pool.spec.sandboxTemplateRef.name);
 }
+
+const templateNotFound = (name: string) => new ClaimProblem("TemplateNotFound", `SandboxTemplate "${name}" not found`);

@@ -1,15 +1,15 @@
 import { describe, expect, it, vi } from "vitest";
-import { findCondition } from "../../api/conditions.ts";
-import { podType } from "../../api/core.ts";
-import { sandboxType } from "../../api/sandbox.ts";
-import { sandboxClaimType } from "../../api/sandbox-claim.ts";
-import { openClaimLab } from "../../test/support/claim-lab.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { findCondition } from "../../api/rules/conditions.ts";
+import { openClaimLab } from "../../test/support/labs/claim-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 const inThePast = "2026-01-01T00:00:00Z";
 
 describe("the end of a claim", () => {
-  it("C82, C83, C84: is told first, then its sandbox goes and the claim stays", async () => {
+  it("is told first, then its sandbox goes and the claim stays", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.warm(1);
@@ -28,7 +28,17 @@ describe("the end of a claim", () => {
     }, waiting);
   });
 
-  it("C86: takes the claim with it under Delete", async () => {
+  it("does not come at a time that nobody can read, and that is told", async () => {
+    await using lab = await openClaimLab();
+    await using _controller = await lab.startController();
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("task", { lifecycle: { shutdownTime: "2026-01-01T00:00:00+24:00" } });
+    await lab.untilReady("task");
+    await vi.waitFor(async () => expect(await lab.eventReasons()).toContain("UnreadableTime Reconciling"), waiting);
+  });
+
+  it("takes the claim with it under Delete", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.template();
@@ -40,7 +50,7 @@ describe("the end of a claim", () => {
     }, waiting);
   });
 
-  it("C90, C93: comes with the end of its Pod when it is to last no longer", async () => {
+  it("comes with the end of its Pod when it is to last no longer", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.template();

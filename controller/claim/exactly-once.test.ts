@@ -1,13 +1,13 @@
 import { describe, expect, it, vi } from "vitest";
-import { findCondition } from "../../api/conditions.ts";
-import { assignedSandboxAnnotation } from "../../api/keys.ts";
-import { controllerOf, type Stored } from "../../api/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { type SandboxClaim, sandboxClaimType } from "../../api/sandbox-claim.ts";
-import { ApiError, ApiUnreachable } from "../../kube/errors.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { type ClaimLab, openClaimLab } from "../../test/support/claim-lab.ts";
-import type { Intercept, InterceptedCall } from "../../test/support/intercepted-client.ts";
+import { controllerOf, type Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { findCondition } from "../../api/rules/conditions.ts";
+import { assignedSandboxAnnotation } from "../../api/rules/keys.ts";
+import { ApiError, ApiUnreachable } from "../../kube/client/errors.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import type { Intercept, InterceptedCall } from "../../test/support/fakes/intercepted-client.ts";
+import { type ClaimLab, openClaimLab } from "../../test/support/labs/claim-lab.ts";
 import { seededRandom } from "../../test/support/seeded-random.ts";
 
 const namespace = "default";
@@ -162,7 +162,7 @@ const isTrueOf = ({ verb, kind }: InterceptedCall, error: Error): boolean =>
   !(error instanceof ApiError && error.code === 404) || (verb === "patch" && kind === "Sandbox");
 
 describe("a hundred workers", () => {
-  it("C71: give each of many claims a warm sandbox of its own, in as many writes as one claim at a time", async () => {
+  it("give each of many claims a warm sandbox of its own, in as many writes as one claim at a time", async () => {
     await using lab = await openLabWith(50);
     await using claims = await lab.startClaims({ workers: 100 });
     await claimMany(lab, 40);
@@ -171,7 +171,7 @@ describe("a hundred workers", () => {
     await vi.waitFor(() => expect(claims.calls).toHaveLength(40 * 4), patience);
   });
 
-  it("C72: give out what there is and make the rest", async () => {
+  it("give out what there is and make the rest", async () => {
     await using lab = await openLabWith(5);
     await using _claims = await lab.startClaims({ workers: 100 });
     await claimMany(lab, 20);

@@ -1,23 +1,23 @@
 import { describe, expect, it, vi } from "vitest";
 import { sandboxClaimV1alpha1Type } from "../../api/conversion/v1alpha1.ts";
-import { podType } from "../../api/core.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { networkPolicyType } from "../../api/kinds/network-policy.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
 import {
   assignedSandboxAnnotation,
   launchTypeLabel,
   podNameAnnotation,
   suspensionCauseAnnotation,
   warmPoolSandboxLabel,
-} from "../../api/keys.ts";
-import { networkPolicyType } from "../../api/network-policy.ts";
-import { sandboxType } from "../../api/sandbox.ts";
-import { sandboxClaimType } from "../../api/sandbox-claim.ts";
-import { sandboxTemplateType } from "../../api/sandbox-template.ts";
-import { sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
-import { inactivityAt } from "../../api/suspension.ts";
-import { ApiError } from "../../kube/errors.ts";
-import { type Clock, systemClock } from "../../lib/clock.ts";
-import { controlledBy } from "../../test/support/builders.ts";
-import { openClaimLab } from "../../test/support/claim-lab.ts";
+} from "../../api/rules/keys.ts";
+import { inactivityAt } from "../../api/rules/suspension.ts";
+import { ApiError } from "../../kube/client/errors.ts";
+import { type Clock, systemClock } from "../../lib/time/clock.ts";
+import { controlledBy } from "../../test/support/builders/builders.ts";
+import { openClaimLab } from "../../test/support/labs/claim-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 /** For whom every claim is two seconds older than it is. */
@@ -29,7 +29,7 @@ const twoSecondsAhead: Clock = {
 };
 
 describe("a claim on a pool that is warm", () => {
-  it("C50, C74: gets a running sandbox, whose Pod loses the pool's label, and the pool refills behind it", async () => {
+  it("gets a running sandbox, whose Pod loses the pool's label, and the pool refills behind it", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.warm(2);
@@ -50,7 +50,7 @@ describe("a claim on a pool that is warm", () => {
     expect(await lab.eventReasons()).toEqual(["SandboxAdopted Adoption"]);
   });
 
-  it("C36, C39, C42: waits a moment for one that gets its address, instead of having one made", async () => {
+  it("waits a moment for one that gets its address, instead of having one made", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(1);
@@ -64,7 +64,7 @@ describe("a claim on a pool that is warm", () => {
     expect(claim.status?.sandbox).toEqual({ name: "warm-1", podIPs: ["10.1.0.5"] });
   });
 
-  it("C40: has one made when none gets an address in time", async () => {
+  it("has one made when none gets an address in time", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(1);
@@ -76,7 +76,7 @@ describe("a claim on a pool that is warm", () => {
 });
 
 describe("a claim on a pool that is empty", () => {
-  it("C1, C41: gets a sandbox of its own name, made at once", async () => {
+  it("gets a sandbox of its own name, made at once", async () => {
     await using lab = await openClaimLab();
     await using controller = await lab.startController();
     await lab.template();
@@ -90,12 +90,12 @@ describe("a claim on a pool that is empty", () => {
       waiting,
     );
     expect(await controller.metrics()).toContain(
-      'agent_sandbox_claim_creation_total{namespace="default",sandbox_template="template",launch_type="cold",' +
-        'warmpool_name="pool",pod_condition="not_ready",created_by="unknown"} 1',
+      'agent_sandbox_claim_creation_total{namespace="default",sandbox_template="template",warmpool_name="pool",' +
+        'launch_type="cold",pod_condition="not_ready",created_by="unknown"} 1',
     );
   });
 
-  it("C2, C3, C4: says what is missing, and is served as soon as it is there", async () => {
+  it("says what is missing, and is served as soon as it is there", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.claim("task");
@@ -107,7 +107,7 @@ describe("a claim on a pool that is empty", () => {
     await lab.untilReady("task");
   });
 
-  it("that an older client wrote, and that names a template alone, is served as soon as the template is there", async () => {
+  it("that names only a template, as older clients write it, is served once the template exists", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     const spec = { sandboxTemplateRef: { name: "template" } };
@@ -130,7 +130,7 @@ describe("a claim on a pool that is empty", () => {
     await lab.untilReady("task", { reason: "WarmPoolNotFound" });
   });
 
-  it("W7: has a name that is no host name, and gets a sandbox whose name is one", async () => {
+  it("has a name that is no host name, and gets a sandbox whose name is one", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.template();
@@ -140,7 +140,7 @@ describe("a claim on a pool that is empty", () => {
     expect(claim.status?.sandbox?.name).toMatch(/^team-task-7-[0-9a-f]{8}$/);
   });
 
-  it("W6, X4: says so when the API server refuses its sandbox for good, and calls that no error to be retried", async () => {
+  it("says so when the API server refuses its sandbox for good, and calls that no error to be retried", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(0);
@@ -162,7 +162,7 @@ describe("a claim on a pool that is empty", () => {
 });
 
 describe("a bound claim", () => {
-  it("C99: passes labels that its template gets on to its sandbox, the next time that it is looked at", async () => {
+  it("passes labels that its template gets on to its sandbox, the next time that it is looked at", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.warm(1);
@@ -178,7 +178,7 @@ describe("a bound claim", () => {
     }, waiting);
   });
 
-  it("C101: gets another sandbox when somebody deletes its own", async () => {
+  it("gets another sandbox when somebody deletes its own", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.warm(1);
@@ -194,7 +194,7 @@ describe("a bound claim", () => {
     }, waiting);
   });
 
-  it("W8: stays ready while its sandbox sleeps by itself, and tells when a person suspends it", async () => {
+  it("stays ready while its sandbox sleeps by itself, and tells when a person suspends it", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.warm(1);
@@ -215,7 +215,7 @@ describe("a bound claim", () => {
     await lab.untilReady("task", { reason: "SandboxSuspended", status: "False", message: "Sandbox is suspended" });
   });
 
-  it("C10, C11, U7: loses the network policy that an older release made for it, and no other", async () => {
+  it("loses the network policy that an older release made for it, and no other", async () => {
     await using lab = await openClaimLab();
     await lab.template();
     await lab.pool(0);

@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
-import { assignedSandboxLabel, controllerFirstObservedAtAnnotation } from "../../api/keys.ts";
-import { sandboxType } from "../../api/sandbox.ts";
-import { sandboxClaimType } from "../../api/sandbox-claim.ts";
-import { ApiError } from "../../kube/errors.ts";
-import { controlledBy } from "../../test/support/builders.ts";
-import { openClaimLab, readyCondition } from "../../test/support/claim-lab.ts";
-import type { InterceptedCall } from "../../test/support/intercepted-client.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { assignedSandboxLabel, controllerFirstObservedAtAnnotation } from "../../api/rules/keys.ts";
+import { ApiError } from "../../kube/client/errors.ts";
+import { controlledBy } from "../../test/support/builders/builders.ts";
+import type { InterceptedCall } from "../../test/support/fakes/intercepted-client.ts";
+import { openClaimLab, readyCondition } from "../../test/support/labs/claim-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 const overloaded = () => new ApiError(500, { apiVersion: "v1", kind: "Status", message: "too much to do" });
@@ -40,7 +40,7 @@ describe("what is to be written down on a claim and cannot be", () => {
     expect(JSON.stringify(written)).not.toContain("ReconcilerError");
   });
 
-  it("C69: does not keep a claim from the sandbox that an older release gave it, by a label", async () => {
+  it("does not keep a claim from the sandbox that an older release gave it, by a label", async () => {
     const annotations = { [controllerFirstObservedAtAnnotation]: "2026-01-01T00:00:00.000000001Z" };
     await using lab = await openBoundLab({ annotations, labels: { [assignedSandboxLabel]: "warm-1" } });
     const refused = new Set<string>();
@@ -57,7 +57,7 @@ describe("what is to be written down on a claim and cannot be", () => {
   });
 });
 
-it("C14, C102: when a claim was first seen is written on it also where nothing can be done for it", async () => {
+it("when a claim was first seen is written on it also where nothing can be done for it", async () => {
   await using lab = await openClaimLab({ kubelet: false });
   await using claims = await lab.startClaims();
   await lab.claim("task", { additionalPodMetadata: { labels: { unqualified: "1" } } });

@@ -1,25 +1,27 @@
-import { claimedSandboxName } from "../../api/claimed-sandbox-name.ts";
-import { controllerOf, keyFor, type Stored } from "../../api/meta.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { SandboxClaim } from "../../api/sandbox-claim.ts";
-import type { SandboxTemplate } from "../../api/sandbox-template.ts";
-import type { SandboxWarmPool } from "../../api/sandbox-warm-pool.ts";
-import type { Store } from "../../kube/informer.ts";
+import { controllerOf, keyFor, type Stored } from "../../api/kinds/meta.ts";
+import type { NetworkPolicy } from "../../api/kinds/network-policy.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { SandboxClaim } from "../../api/kinds/sandbox-claim.ts";
+import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
+import type { SandboxWarmPool } from "../../api/kinds/sandbox-warm-pool.ts";
+import { claimedSandboxName } from "../../api/rules/claimed-sandbox-name.ts";
+import type { Store } from "../../kube/informer/informer.ts";
 import type { View } from "../own-writes.ts";
-import { assignmentOf } from "./assignment.ts";
+import { assignmentOf } from "./adoption/assignment.ts";
+import { impliedPool, poolKeyOf } from "./adoption/pool-membership.ts";
 import type { Observed } from "./observed.ts";
-import { impliedPool, poolKeyOf } from "./pool-membership.ts";
 
-/** Where a claim and what it leads to are looked up. */
+/** The stores that a claim and its objects are read from. */
 export interface ClaimViews {
   readonly claims: View<SandboxClaim>;
   readonly sandboxes: View<Sandbox>;
   readonly controlledSandboxes: Pick<Store<Sandbox, "controllerUid">, "by">;
   readonly pools: View<SandboxWarmPool>;
   readonly templates: View<SandboxTemplate>;
+  readonly networkPolicies: Pick<View<NetworkPolicy>, "get">;
 }
 
-/** Sandboxes by the UID of whoever controls them, as an index of their informer. */
+/** Sandboxes by the UID of their controller, as an index of their informer. */
 export const controllerIndexes = {
   controllerUid: (sandbox: Stored<Sandbox>): readonly string[] => {
     const owner = controllerOf(sandbox);
@@ -27,14 +29,14 @@ export const controllerIndexes = {
   },
 };
 
-/** What the API server itself has said during this pass, by name; undefined: there is none. */
+/** Answers of the API server during this pass, by name; undefined: no such Sandbox. */
 export type Confirmed = ReadonlyMap<string, Stored<Sandbox> | undefined>;
 
-/** One look at the stores, corrected by what is known better. */
+/** A snapshot of the stores, corrected by `confirmed`. */
 export function observe(claim: Stored<SandboxClaim>, views: ClaimViews, confirmed: Confirmed, now: Date): Observed {
   const { namespace } = claim.metadata;
   const pool = views.pools.get(poolKeyOf(claim)) ?? impliedPool(claim);
-  const template = pool && views.templates.get(keyFor(namespace, pool.spec.sandboxTemplateRef.name));
+  const templateNamed = (name: string) => views.templates.get(keyFor(namespace, name));
   const look = (name: string) =>
     confirmed.has(name) ? confirmed.get(name) : views.sandboxes.get(keyFor(namespace, name));
   const names = [claim.status?.sandbox?.name, assignmentOf(claim)?.name, claimedSandboxName(claim.metadata)];
@@ -43,7 +45,8 @@ export function observe(claim: Stored<SandboxClaim>, views: ClaimViews, confirme
     now,
     claim,
     pool,
-    template,
+    template: pool && templateNamed(pool.spec.sandboxTemplateRef.name),
+    templateNamed,
     sandboxes: new Map(seen.map((sandbox) => [sandbox.metadata.name, sandbox])),
     own: views.controlledSandboxes.by("controllerUid", claim.metadata.uid),
     confirmed: new Set(confirmed.keys()),

@@ -1,28 +1,31 @@
-import { effectiveClaimShutdownPolicy } from "../../api/defaults.ts";
-import { controllerFirstObservedAtAnnotation, traceContextAnnotation } from "../../api/keys.ts";
-import { keyOf, parseKey, type Stored } from "../../api/meta.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { SandboxClaim } from "../../api/sandbox-claim.ts";
-import { isAlreadyExists } from "../../kube/errors.ts";
-import type { EventRecorder } from "../../kube/event-recorder.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
+import { keyOf, parseKey, type Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { SandboxClaim } from "../../api/kinds/sandbox-claim.ts";
+import { effectiveClaimShutdownPolicy } from "../../api/rules/defaults.ts";
+import { controllerFirstObservedAtAnnotation, traceContextAnnotation } from "../../api/rules/keys.ts";
+import { isAlreadyExists } from "../../kube/client/errors.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
+import { policyGap } from "../template/policy-in-place.ts";
 import { contextToWrite } from "../traces.ts";
-import { type Adopter, CandidateLost } from "./adopter.ts";
-import type { AdoptionQueues } from "./adoption-queue.ts";
-import { type Notes, notesPatch, unassignPatch } from "./assignment.ts";
-import { type Chosen, chooseCandidate } from "./choose-candidate.ts";
-import type { ClaimMetrics } from "./claim-metrics.ts";
+import { type Adopter, CandidateLost } from "./adoption/adopter.ts";
+import { adoptionPatch } from "./adoption/adoption-patch.ts";
+import type { AdoptionQueues } from "./adoption/adoption-queue.ts";
+import { type Notes, notesPatch, unassignPatch } from "./adoption/assignment.ts";
+import { type Chosen, chooseCandidate } from "./adoption/choose-candidate.ts";
+import { adoptableFrom, poolKeyOf } from "./adoption/pool-membership.ts";
 import { ClaimProblem, problemOf } from "./claim-problem.ts";
 import type { ClaimWrites } from "./claim-writes.ts";
+import { makeClaimedSandbox } from "./create/make-claimed-sandbox.ts";
+import { templateOf } from "./create/template-of.ts";
 import { decide, requireTemplate, type Step } from "./decide.ts";
-import type { FirstSights } from "./first-sights.ts";
-import * as happenings from "./happenings.ts";
-import { makeClaimedSandbox } from "./make-claimed-sandbox.ts";
 import { type ClaimViews, observe } from "./observe.ts";
 import type { Observed } from "./observed.ts";
-import { adoptableFrom, poolKeyOf } from "./pool-membership.ts";
+import type { ClaimMetrics } from "./status/claim-metrics.ts";
+import * as happenings from "./status/events.ts";
+import type { FirstSights } from "./status/first-sights.ts";
 
 export interface PassSurroundings {
   readonly views: ClaimViews;
@@ -36,30 +39,34 @@ export interface PassSurroundings {
   readonly clock: Clock;
   readonly log: Logger;
   readonly labelDomains: readonly string[];
-  /** Whether the time at which a claim was first seen is written on it. */
+  /** Whether the time at which a claim was first seen is written as an annotation. */
   readonly writesNotes: boolean;
 }
 
-/** How the work of a pass ended; what the status is to say follows from it. */
+/** The result of a pass; the status follows from it. */
 export type PassEnd =
-  /** There is no status to write: the claim is being deleted, or waits for a candidate. */
+  /** No status to write: the claim is being deleted, or waits for a candidate. */
   | { readonly is: "over"; readonly requeueAfterMs?: number }
   | { readonly is: "toBeMarkedExpired"; readonly claim: Stored<SandboxClaim> }
   | {
       readonly is: "ended";
-      /** As our own writes have left it. */
+      /** With the results of our own writes. */
       readonly claim: Stored<SandboxClaim>;
       readonly sandbox: Stored<Sandbox> | undefined;
       readonly problem: ClaimProblem | undefined;
       readonly expired: boolean;
     };
 
-// A confirmed name, another one, an assignment taken off, and then the last step.
+// At most: a confirmed name, a second one, a removed assignment, and the last step.
 const roundsMax = 5;
 const longestCandidateWaitMs = 2_000;
+const longestPolicyWaitMs = 2_000;
 const candidatePollMs = 500;
 
-/** One look at one claim, and what is done about it: steps until one of them is the last. */
+/** The claim has changed since it was read; the stores show that now or in a moment. */
+const lookAgain: PassEnd = { is: "over", requeueAfterMs: 200 };
+
+/** One pass over one claim: steps until one of them ends the pass. */
 export class Pass {
   readonly #around: PassSurroundings;
   readonly #span: Span;
@@ -75,8 +82,8 @@ export class Pass {
   }
 
   /**
-   * Rejects only when it is interrupted, or could not write down what it saw, which says nothing about the claim:
-   * everything else that fails is a problem of the claim.
+   * Rejects only when it is aborted, or when an annotation could not be written: neither says anything about the claim.
+   * Every other failure becomes the claim's problem.
    */
   async run(): Promise<PassEnd> {
     try {
@@ -98,12 +105,12 @@ export class Pass {
   async #endInVain(error: unknown): Promise<PassEnd> {
     this.#signal.throwIfAborted();
     if (error instanceof Unnoted) throw error;
-    // Nothing could be done, but the claim was seen.
+    // The claim could not be served, but it was seen: its annotations are still written.
     await this.#writeNotes();
     return { ...this.#endedWith(undefined), problem: problemOf(error) };
   }
 
-  /** Undefined: look again. */
+  /** Undefined: observe again. */
   async #perform(step: Step, seen: Observed): Promise<PassEnd | undefined> {
     switch (step.do) {
       case "markExpired":
@@ -111,8 +118,7 @@ export class Pass {
       case "deleteClaim":
         return this.#deleteClaim(step.foreground);
       case "tearDown":
-        for (const sandbox of step.doomed) await this.#around.writes.deleteSandbox(sandbox, this.#signal);
-        return { ...this.#endedWith(step.sandbox), expired: true };
+        return this.#tearDown(step);
       case "confirm":
         return this.#confirm(step.name);
       case "unassign":
@@ -135,9 +141,21 @@ export class Pass {
 
   async #deleteClaim(foreground: boolean): Promise<PassEnd> {
     const { events, writes } = this.#around;
+    const options = foreground ? ({ propagationPolicy: "Foreground" } as const) : {};
+    if (!(await writes.deleteClaim(this.#claim, options, this.#signal))) return lookAgain;
     events?.record(happenings.deleting(this.#claim, effectiveClaimShutdownPolicy(this.#claim.spec.lifecycle)));
-    await writes.deleteClaim(this.#claim, foreground ? { propagationPolicy: "Foreground" } : {}, this.#signal);
     return { is: "over" };
+  }
+
+  /** The claim's spec deletes the Sandboxes, so a direct read must confirm that it is unchanged. */
+  async #tearDown({ sandbox, doomed }: Extract<Step, { do: "tearDown" }>): Promise<PassEnd> {
+    const { writes } = this.#around;
+    if (doomed.length > 0) {
+      const fresh = await writes.freshClaim(this.#claim, this.#signal);
+      if (fresh?.metadata.resourceVersion !== this.#claim.metadata.resourceVersion) return lookAgain;
+    }
+    for (const each of doomed) await writes.deleteSandbox(each, this.#claim, this.#signal);
+    return { ...this.#endedWith(sandbox), expired: true };
   }
 
   async #confirm(name: string): Promise<undefined> {
@@ -157,12 +175,12 @@ export class Pass {
     return this.#endedWith(patched);
   }
 
-  /** Two controllers at once may have bound two. The API server itself has to say which one the claim has. */
+  /** Two controllers at once may have bound two. A direct read of the claim decides which one it has. */
   async #deleteSurplus(bound: Stored<Sandbox>, surplus: readonly Stored<Sandbox>[]): Promise<void> {
     const { writes } = this.#around;
     const claim = await writes.freshClaim(this.#claim, this.#signal);
     if (claim?.status?.sandbox?.name !== bound.metadata.name) return;
-    for (const sandbox of surplus) await writes.deleteSandbox(sandbox, this.#signal);
+    for (const sandbox of surplus) await writes.deleteSandbox(sandbox, claim, this.#signal);
   }
 
   async #adoptOrCreate(seen: Observed): Promise<PassEnd> {
@@ -180,6 +198,8 @@ export class Pass {
   async #adoptChosen({ candidate, sandbox }: Chosen, seen: Observed): Promise<PassEnd> {
     const { adopter, queues } = this.#around;
     try {
+      // If the Sandbox is of an older template than the pool's, a contradiction is reported before it is assigned.
+      adoptionPatch(sandbox, this.#claim, templateOf(sandbox, seen));
       this.#claim = await adopter.assign(this.#claim, sandbox.metadata.name, this.#notes(), this.#signal);
       return await this.#adopt(sandbox, seen);
     } catch (error) {
@@ -188,9 +208,9 @@ export class Pass {
     }
   }
 
-  async #adopt(pooled: Stored<Sandbox>, { template }: Observed): Promise<PassEnd> {
+  async #adopt(pooled: Stored<Sandbox>, seen: Observed): Promise<PassEnd> {
     const { adopter, events, metrics } = this.#around;
-    const sandbox = await adopter.adopt(this.#traced(), pooled, template, this.#signal);
+    const sandbox = await adopter.adopt(this.#traced(), pooled, templateOf(pooled, seen), this.#signal);
     events?.record(happenings.adopted(this.#claim, sandbox.metadata.name));
     const poolName = parseKey(adoptableFrom(pooled) ?? "").name;
     metrics.provisioned({ claim: this.#claim, sandbox, launchType: "warm", poolName });
@@ -198,9 +218,12 @@ export class Pass {
   }
 
   async #create(seen: Observed): Promise<PassEnd> {
+    const template = requireTemplate(seen);
+    const gap = policyGap(template, this.#around.views.networkPolicies);
+    if (gap !== undefined) return this.#awaitPolicy(gap, seen.now);
     await this.#writeNotes();
     const { writes, events, metrics } = this.#around;
-    const made = makeClaimedSandbox(requireTemplate(seen), this.#traced());
+    const made = makeClaimedSandbox(template, this.#traced());
     const sandbox = await writes.createSandbox(made, this.#signal).catch((error: unknown) => {
       throw isAlreadyExists(error) ? createPending(made, error) : error;
     });
@@ -210,7 +233,17 @@ export class Pass {
     return this.#endedWith(sandbox);
   }
 
-  /** `andMoved`: an assignment by a label becomes one by an annotation. */
+  /**
+   * The policy enqueues the claim when it appears. The template of a young claim may be as young, so no condition
+   * reports the gap for the first 2 s.
+   */
+  #awaitPolicy(gap: string, now: Date): PassEnd {
+    const waitMs = longestPolicyWaitMs - this.#ageMs(now);
+    if (waitMs > 0) return { is: "over", requeueAfterMs: waitMs };
+    throw new ClaimProblem("ReconcilerError", gap);
+  }
+
+  /** `andMoved`: turn a legacy label assignment into an annotation. */
   async #writeNotes({ andMoved } = { andMoved: false }): Promise<void> {
     const patch = notesPatch(this.#claim, this.#notes(), andMoved);
     if (!patch) return;
@@ -218,13 +251,13 @@ export class Pass {
     const { generation = 0 } = this.#claim.metadata;
     try {
       const patched = await this.#around.writes.patchClaim(this.#claim, patch, this.#signal);
-      // The status will speak of the wish that is acted on; a newer one wakes the claim again.
+      // The status reports the generation that this pass acted on; a newer generation enqueues the claim again.
       this.#claim = { ...patched, spec, metadata: { ...patched.metadata, generation } };
     } catch (cause) {
       if (notesPatch(this.#claim, this.#notes(), false)) throw new Unnoted("nothing could be noted", { cause });
       this.#signal.throwIfAborted();
       const claim = keyOf(this.#claim);
-      this.#around.log.warn({ err: cause, claim }, "could not write an old assignment as it is written now");
+      this.#around.log.warn({ err: cause, claim }, "could not rewrite a legacy assignment of a claim");
     }
   }
 
@@ -237,7 +270,7 @@ export class Pass {
     };
   }
 
-  /** The claim, with a trace that its Sandbox continues even where nothing is noted on the claim itself. */
+  /** The claim with a trace context for its Sandbox, even if the claim itself gets no annotation. */
   #traced(): Stored<SandboxClaim> {
     const context = contextToWrite(this.#claim, this.#span);
     if (context === undefined) return this.#claim;
@@ -246,7 +279,7 @@ export class Pass {
     return { ...this.#claim, metadata: { ...metadata, annotations } };
   }
 
-  /** By the server's clock or by ours, whichever says more: a wrong clock must not make a claim wait for ever. */
+  /** The larger of the ages by the server's clock and by ours: a wrong clock must not make a claim wait for ever. */
   #ageMs(now: Date): number {
     const sinceCreationMs = now.getTime() - Date.parse(this.#claim.metadata.creationTimestamp);
     return Math.max(sinceCreationMs, this.#around.sights.ageMs(this.#claim));

@@ -1,24 +1,25 @@
-import { claimFirstReadyAtAnnotation, createdByLabel } from "../../api/keys.ts";
-import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
-import { type NetworkPolicy, networkPolicyType } from "../../api/network-policy.ts";
-import type { Pod } from "../../api/pod.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { SandboxClaim, SandboxClaimStatus } from "../../api/sandbox-claim.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { isConflict, isNotFound } from "../../kube/errors.ts";
+import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { type NetworkPolicy, networkPolicyType } from "../../api/kinds/network-policy.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { SandboxClaim, SandboxClaimStatus } from "../../api/kinds/sandbox-claim.ts";
+import { claimFirstReadyAtAnnotation, createdByLabel } from "../../api/rules/keys.ts";
+import { unreadableTimesText } from "../../api/rules/timestamps.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isConflict, isNotFound } from "../../kube/client/errors.ts";
+import type { Outcome } from "../../lib/queues/workers.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
-import type { Outcome } from "../../lib/workers.ts";
 import type { View } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
 import { recordedPodName } from "../sandbox/find-pod.ts";
 import { creatorAttribute, type Traces } from "../traces.ts";
 import type { ClaimProblem } from "./claim-problem.ts";
-import { conclude, markedExpired, readyOf, statusPatch } from "./conclude.ts";
-import { expiryOf } from "./expiry.ts";
-import { firstReadyStep } from "./first-ready.ts";
-import * as happenings from "./happenings.ts";
 import { Pass, type PassEnd, type PassSurroundings } from "./pass.ts";
-import { resumeOf, resumingReason } from "./resuming.ts";
+import { conclude, markedExpired, readyOf, statusPatch } from "./status/conclude.ts";
+import * as happenings from "./status/events.ts";
+import { expiryOf } from "./status/expiry.ts";
+import { firstReadyStep } from "./status/first-ready.ts";
+import { resumeOf, resumingReason } from "./status/resuming.ts";
 
 export interface ClaimReconcilerOptions extends PassSurroundings {
   readonly client: KubeClient;
@@ -29,10 +30,10 @@ export interface ClaimReconcilerOptions extends PassSurroundings {
 
 const recheckMissingMs = 60_000;
 const convergeMs = 200;
-// What was written down is acted on in the next pass; there is nothing to wait for in between.
+// The next pass acts on the written status; there is nothing to wait for in between.
 const afterMarkingMs = 1;
 
-/** Gives one claim at a time its Sandbox, and tells the claim about it. */
+/** Gives each claim its Sandbox and writes the claim's status, one claim at a time. */
 export class ClaimReconciler {
   readonly #options: ClaimReconcilerOptions;
 
@@ -40,7 +41,7 @@ export class ClaimReconciler {
     this.#options = options;
   }
 
-  /** @throws what failed and may work the next time. */
+  /** @throws the error of a step that may succeed at a retry. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
     const claim = this.#options.views.claims.get(key);
     if (!claim) this.#options.sights.forget(key);
@@ -57,8 +58,10 @@ export class ClaimReconciler {
     const status = this.#conclude(end);
     const written = await this.#writeStatus(end.claim, status, signal);
     const problem = end.is === "ended" ? end.problem : undefined;
-    // Whoever wrote at the same time wakes the claim, and the next pass tells it; a refusal may have had no cause, though.
+    // The concurrent write enqueues the claim, and the next pass writes the status. A 404 may have no such write, so
+    // requeue.
     if (!written) return throwIfToBeRetried(problem, { requeueAfterMs: convergeMs });
+    this.#tellUnreadableTime(end.claim);
     const sandbox = end.is === "ended" ? end.sandbox : undefined;
     const newlyExpired = !problem && isMarked(status) && !isMarked(end.claim.status);
     if (newlyExpired) this.#options.events?.record(happenings.expired(end.claim));
@@ -75,7 +78,14 @@ export class ClaimReconciler {
     return conclude({ ...end, now, pod: pod || undefined });
   }
 
-  /** False: the claim is not what was looked at any more, and nothing was written. */
+  /** At most once for each generation: the API server accepts times that cannot be parsed. */
+  #tellUnreadableTime(claim: Stored<SandboxClaim>): void {
+    if (readyOf(claim.status)?.observedGeneration === claim.metadata.generation) return;
+    const note = unreadableTimesText({ "spec.lifecycle.shutdownTime": claim.spec.lifecycle?.shutdownTime });
+    if (note !== undefined) this.#options.events?.record(happenings.unreadableTime(claim, note));
+  }
+
+  /** False: the claim has changed or is gone, and nothing was written. */
   async #writeStatus(claim: Stored<SandboxClaim>, status: SandboxClaimStatus, signal: AbortSignal): Promise<boolean> {
     const body = statusPatch(claim, status);
     if (!body) return true;
@@ -101,7 +111,7 @@ export class ClaimReconciler {
     if (step === "record" && !sights.hasSeenReady(claim)) {
       const now = clock.now();
       metrics.firstReady(claim, sandbox, sights.see(claim).at, now);
-      // Written in a pass of its own, to which the status leads that was just written: other claims come first.
+      // The annotation is written in a later pass, which the status write above triggers: other claims come first.
       sights.becameReady(claim, now);
       return;
     }
@@ -110,7 +120,7 @@ export class ClaimReconciler {
     sights.forget(keyOf(claim), claim.metadata.uid);
   }
 
-  /** When time alone, or what is not watched for this claim, may change something. */
+  /** When time alone, or an object that is not watched for this claim, may change the result. */
   #next(end: Exclude<PassEnd, { is: "over" }>, status: SandboxClaimStatus): Outcome {
     if (isMarked(status)) return {};
     const expiry = expiryOf({ spec: end.claim.spec, status });
@@ -123,24 +133,26 @@ export class ClaimReconciler {
     if (end.is === "ended" && readyOf(status)?.reason === resumingReason) {
       const resume = resumeOf({ ...end, now });
       if (resume?.leftMs !== undefined) delays.push(resume.leftMs);
-      // It has failed since the status was made up.
+      // The resume has timed out since the status was computed.
       if (!resume) delays.push(afterMarkingMs);
     }
     return delays.length > 0 ? { requeueAfterMs: Math.min(...delays) } : {};
   }
 
-  /** Older releases made a NetworkPolicy for each claim; the template's does its work now. */
+  /** Older releases created a NetworkPolicy for each claim; the template's policy replaces it. */
   async #deleteLegacyPolicy(claim: Stored<SandboxClaim>, signal: AbortSignal): Promise<void> {
     const { namespace, name } = claim.metadata;
     const policy = this.#options.networkPolicies.get(keyFor(namespace, `${name}-network-policy`));
     if (!policy || policy.metadata.deletionTimestamp || ownershipOf(policy, claim) !== "owned") return;
     const { client } = this.#options;
-    const options = { preconditions: { uid: policy.metadata.uid } };
+    const { uid, resourceVersion } = policy.metadata;
+    const options = { preconditions: { uid, resourceVersion } };
     await client
       .delete(networkPolicyType, { namespace, name: policy.metadata.name }, options, signal)
       .catch((err: unknown) => {
         signal.throwIfAborted();
-        if (!isNotFound(err)) this.#options.log.warn({ err, claim: keyOf(claim) }, "could not delete a legacy policy");
+        if (!isNotFound(err))
+          this.#options.log.warn({ err, claim: keyOf(claim) }, "could not delete a legacy NetworkPolicy");
       });
   }
 }

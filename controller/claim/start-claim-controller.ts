@@ -1,30 +1,31 @@
-import { keyOf } from "../../api/meta.ts";
-import type { NetworkPolicy } from "../../api/network-policy.ts";
-import type { Pod } from "../../api/pod.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { SandboxClaim } from "../../api/sandbox-claim.ts";
-import type { SandboxTemplate } from "../../api/sandbox-template.ts";
-import type { SandboxWarmPool } from "../../api/sandbox-warm-pool.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import type { EventRecorder } from "../../kube/event-recorder.ts";
-import type { Informer } from "../../kube/informer.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Running } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
+import { keyOf } from "../../api/kinds/meta.ts";
+import type { NetworkPolicy } from "../../api/kinds/network-policy.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { SandboxClaim } from "../../api/kinds/sandbox-claim.ts";
+import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
+import type { SandboxWarmPool } from "../../api/kinds/sandbox-warm-pool.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Informer } from "../../kube/informer/informer.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import type { Running } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Turns } from "../../lib/time/turns.ts";
+import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
-import type { RuntimeMetrics } from "../runtime-metrics.ts";
 import { keysFrom, type Source, startKind } from "../start-kind.ts";
 import type { Traces } from "../traces.ts";
-import { Adopter } from "./adopter.ts";
-import { AdoptionQueues } from "./adoption-queue.ts";
-import type { ClaimMetrics } from "./claim-metrics.ts";
+import { Adopter } from "./adoption/adopter.ts";
+import { AdoptionQueues } from "./adoption/adoption-queue.ts";
+import { claimsOfPolicies, claimsOfPools, claimsOfTemplates } from "./adoption/pool-changes.ts";
+import { claimantOf } from "./adoption/pool-membership.ts";
+import { claimsOfSandboxes, followStock } from "./adoption/sandbox-changes.ts";
 import { ClaimWrites } from "./claim-writes.ts";
-import { isTimed } from "./first-ready.ts";
-import { FirstSights } from "./first-sights.ts";
-import { claimsOfPools, claimsOfTemplates } from "./pool-changes.ts";
-import { claimantOf } from "./pool-membership.ts";
 import { ClaimReconciler } from "./reconciler.ts";
-import { claimsOfSandboxes, followStock } from "./sandbox-changes.ts";
+import type { ClaimMetrics } from "./status/claim-metrics.ts";
+import { isTimed } from "./status/first-ready.ts";
+import { FirstSights } from "./status/first-sights.ts";
 
 export interface ClaimInformers {
   readonly sandboxClaims: Informer<SandboxClaim, "pool">;
@@ -37,24 +38,25 @@ export interface ClaimInformers {
 
 export interface ClaimControllerOptions {
   readonly client: KubeClient;
-  /** For what nobody waits for. */
+  /** For writes that no user waits for. */
   readonly slowClient: KubeClient;
   readonly informers: ClaimInformers;
-  /** Undefined: events are switched off. */
+  /** Undefined: events are disabled. */
   readonly events: EventRecorder | undefined;
   readonly metrics: ClaimMetrics;
   readonly runtimeMetrics: RuntimeMetrics;
+  readonly turns?: Turns | undefined;
   readonly traces: Traces;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workers: number;
-  /** In which domains a claim may give its Pod labels. */
+  /** Label domains that a claim may use on its Pod. */
   readonly labelDomains: readonly string[];
-  /** Whether the time at which a claim was first seen is written on it. */
+  /** Whether the time at which a claim was first seen is written as an annotation. */
   readonly writesNotes: boolean;
 }
 
-/** Starts to give claims their Sandboxes. The informers must have synced. */
+/** Starts the SandboxClaim controller. The informers must have synced. */
 export function startClaimController(options: ClaimControllerOptions): Running {
   const { client, slowClient, informers, clock, log } = options;
   const stores = new DisposableStack();
@@ -71,6 +73,7 @@ export function startClaimController(options: ClaimControllerOptions): Running {
       controlledSandboxes: informers.sandboxes.store,
       pools: informers.pools.store,
       templates: informers.templates.store,
+      networkPolicies: informers.networkPolicies.store,
     },
     writes,
     adopter: new Adopter(writes, clock),
@@ -94,6 +97,7 @@ export function startClaimController(options: ClaimControllerOptions): Running {
       claimsOfSandboxes(informers.sandboxes),
       claimsOfPools(informers.pools, informers.sandboxClaims, queues),
       claimsOfTemplates(informers.templates, informers.pools, informers.sandboxClaims),
+      claimsOfPolicies(informers.networkPolicies, informers.pools, informers.sandboxClaims),
       (enqueue) => claims.onForgotten((claim) => enqueue(keyOf(claim))),
       (enqueue) =>
         sandboxes.onForgotten((sandbox) => {
@@ -105,6 +109,7 @@ export function startClaimController(options: ClaimControllerOptions): Running {
     clock,
     log,
     metrics: options.runtimeMetrics,
+    turns: options.turns,
     uses: stores,
   });
 }

@@ -1,8 +1,8 @@
-import type { PersistentVolumeClaim, Service } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
+import type { PersistentVolumeClaim, Service } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
 
-/** The part of a sandbox that an action is about; a failure in one does not stop the others. */
+/** The part of a sandbox that an action concerns; a failure in one part does not stop the others. */
 export type Part = "claims" | "pod" | "podName" | "service" | "sandbox";
 
 type MergePatch = Readonly<Record<string, unknown>>;
@@ -11,24 +11,30 @@ export type Action =
   | { readonly do: "createClaim"; readonly claim: PersistentVolumeClaim }
   | { readonly do: "adoptClaim"; readonly claim: Stored<PersistentVolumeClaim>; readonly patch: MergePatch }
   | { readonly do: "createPod"; readonly pod: Pod }
+  | { readonly do: "adoptPod"; readonly pod: Stored<Pod>; readonly patch: MergePatch }
   | { readonly do: "patchPod"; readonly pod: Stored<Pod>; readonly patch: MergePatch }
   | { readonly do: "deletePod"; readonly pod: Stored<Pod>; readonly mayBeGone: boolean }
-  /** Undefined takes the annotation off. */
+  /** Undefined removes the annotation. */
   | { readonly do: "recordPodName"; readonly name: string | undefined }
   | { readonly do: "createService"; readonly service: Service }
   | { readonly do: "patchService"; readonly service: Stored<Service>; readonly patch: MergePatch }
   | { readonly do: "replaceService"; readonly service: Stored<Service> }
   | { readonly do: "deleteService"; readonly service: Stored<Service> }
   | { readonly do: "deleteSandbox" }
-  /** Nothing may be done, and this is why. `untilChanged`: looking again later without a change is of no use. */
+  /** Nothing may be done, for this reason. `untilChanged`: a retry without a change is useless. */
   | { readonly do: "refuse"; readonly part: Part; readonly why: string; readonly untilChanged: boolean };
 
-const parts: Readonly<Record<Exclude<Action["do"], "refuse">, Part>> = {
+/** What may fail: an action, or the handshake that removes the Pod, which precedes all actions. */
+export type Attempt = Action | { readonly do: "suspend" };
+
+const parts: Readonly<Record<Exclude<Attempt["do"], "refuse">, Part>> = {
   createClaim: "claims",
   adoptClaim: "claims",
   createPod: "pod",
+  adoptPod: "pod",
   patchPod: "pod",
   deletePod: "pod",
+  suspend: "pod",
   recordPodName: "podName",
   createService: "service",
   patchService: "service",
@@ -37,16 +43,16 @@ const parts: Readonly<Record<Exclude<Action["do"], "refuse">, Part>> = {
   deleteSandbox: "sandbox",
 };
 
-export const partOf = (action: Action): Part => (action.do === "refuse" ? action.part : parts[action.do]);
+export const partOf = (action: Attempt): Part => (action.do === "refuse" ? action.part : parts[action.do]);
 
 export interface Failure {
-  readonly action: Action;
+  readonly action: Attempt;
   readonly message: string;
-  /** Trying again cannot help before something changes: the API server refused the child itself, or a person must choose. */
+  /** A retry is useless before something changes: the API server rejected the child itself, or a person must decide. */
   readonly untilChanged: boolean;
   readonly cause?: unknown;
 }
 
-/** Whether any failure was in this part. */
+/** Whether a failure concerns this part. */
 export const failedIn = (failures: readonly Failure[], part: Part): boolean =>
   failures.some(({ action }) => partOf(action) === part);

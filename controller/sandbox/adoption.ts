@@ -1,20 +1,20 @@
-import { adoptableLabel, sandboxNameHashLabel } from "../../api/keys.ts";
-import type { KubeObject, Stored } from "../../api/meta.ts";
-import { nameHash } from "../../api/names.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { controllerReference, describeOwner, withController } from "../ownership.ts";
+import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { adoptableLabel, sandboxNameHashLabel } from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
+import { controllerReference, describeOwner, takenOverBy } from "../ownership.ts";
 
-/** Whether an object that nobody controls was made for this sandbox, and says so by a label. */
+/** Whether an object without a controller was created for this sandbox, as a label on it says. */
 export function isAdoptable(child: KubeObject, sandbox: Stored<Sandbox>): boolean {
   const { labels = {} } = child.metadata;
   return labels[adoptableLabel] === "true" || labels[sandboxNameHashLabel] === nameHash(sandbox.metadata.name);
 }
 
-/** The owner references of a child, once the sandbox controls it. */
-export const adoptedBy = (sandbox: Stored<Sandbox>, child: KubeObject) =>
-  withController(child, controllerReference(sandboxType, sandbox));
+/** The metadata with which the sandbox takes over a child, with the resourceVersion that was read. */
+export const adoptedBy = (sandbox: Stored<Sandbox>, child: Stored<KubeObject>) =>
+  takenOverBy(controllerReference(sandboxType, sandbox), child);
 
-/** Why a child of the wanted name cannot be the sandbox's. */
+/** Why a child with the expected name cannot belong to the sandbox. */
 export function refusalToAdopt(kind: string, child: KubeObject): string {
   const { name } = child.metadata;
   return describeOwner(child) === "nobody"

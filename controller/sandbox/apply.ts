@@ -4,14 +4,14 @@ import {
   podType,
   type Service,
   serviceType,
-} from "../../api/core.ts";
-import { podNameAnnotation } from "../../api/keys.ts";
-import { type KubeObject, keyOf, type Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import type { ResourceType } from "../../api/resource-type.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { isAlreadyExists, isInvalid, isNotFound } from "../../kube/errors.ts";
+} from "../../api/kinds/core.ts";
+import { type KubeObject, keyOf, type ObjectMeta, type Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { ResourceType } from "../../api/kinds/resource-type.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { podNameAnnotation } from "../../api/rules/keys.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isAlreadyExists, isConflict, isInvalid, isNotFound } from "../../kube/client/errors.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { type Action, type Failure, failedIn, partOf } from "./actions.ts";
 import type { PassTrace } from "./pass-trace.ts";
@@ -27,15 +27,18 @@ export interface SandboxWriters {
 export interface Applied {
   readonly failures: readonly Failure[];
   readonly podCreated: boolean;
-  /** A child was there already that the stores do not show. Now they do: observe and decide once more. */
+  /**
+   * A child was there already that the stores do not show, or an object that was to be taken over or deleted has changed
+   * meanwhile. Now the stores show it: observe and decide once more.
+   */
   readonly clashed: boolean;
 }
 
 const fieldManager = "sandbox-controller";
 
 /**
- * Performs the actions, claims first, then the Pod, and returns what failed: one broken child does not stop the others.
- * Only the claims stop at their first failure, and the name of a Pod that could not be made is not recorded.
+ * Performs the actions, first what concerns the Sandbox itself, then claims, then the Pod, and returns what failed: one broken child does not stop the others.
+ * Only the claims stop at their first failure, and the name of a Pod that could not be made or adopted is not recorded.
  */
 export async function apply(
   actions: readonly Action[],
@@ -59,15 +62,19 @@ export async function apply(
       }
     }
   };
-  const { claims, pod, others } = Object.groupBy(actions, toStep);
+  const { self, claims, pod, others } = Object.groupBy(actions, toStep);
+  await performAll(self);
+  // The Sandbox is not what was decided about any more: its children are not to pay for that.
+  if (clashes.length > 0) return { failures, podCreated, clashed: true };
   await trace.claims(() => performAll(claims));
   await trace.pod(() => performAll(pod));
   await performAll(others);
   return { failures, podCreated, clashed: clashes.length > 0 };
 }
 
-function toStep(action: Action): "claims" | "pod" | "others" {
+function toStep(action: Action): "self" | "claims" | "pod" | "others" {
   const part = partOf(action);
+  if (action.do === "deleteSandbox") return "self";
   if (part === "podName") return "pod";
   return part === "claims" || part === "pod" ? part : "others";
 }
@@ -75,7 +82,7 @@ function toStep(action: Action): "claims" | "pod" | "others" {
 function isPointless(action: Action, failures: readonly Failure[], clashes: readonly Action[]): boolean {
   if (partOf(action) === "claims") return failedIn(failures, "claims");
   const unmade = [...failures.map((failure) => failure.action), ...clashes];
-  return action.do === "recordPodName" && unmade.some((other) => other.do === "createPod");
+  return action.do === "recordPodName" && unmade.some((other) => other.do === "createPod" || other.do === "adoptPod");
 }
 
 class Refused extends Error {}
@@ -99,10 +106,11 @@ async function perform(
       return to(persistentVolumeClaimType).patch(claims, action.claim, action.patch);
     case "createPod":
       return to(podType).create(pods, action.pod);
+    case "adoptPod":
     case "patchPod":
       return to(podType).patch(pods, action.pod, action.patch);
     case "deletePod":
-      return to(podType).delete(pods, action.pod, action.mayBeGone);
+      return to(podType).delete(pods, action.pod, { mayBeGone: action.mayBeGone, asSeen: false });
     case "recordPodName":
       return to(sandboxType).patch(sandboxes, sandbox, {
         metadata: { annotations: { [podNameAnnotation]: action.name ?? null } },
@@ -114,9 +122,9 @@ async function perform(
     case "replaceService":
       return to(serviceType).replace(services, action.service);
     case "deleteService":
-      return to(serviceType).delete(services, action.service, true);
+      return to(serviceType).delete(services, action.service, { mayBeGone: true, asSeen: true });
     case "deleteSandbox":
-      return to(sandboxType).delete(sandboxes, sandbox, true);
+      return to(sandboxType).delete(sandboxes, sandbox, { mayBeGone: true, asSeen: true });
     case "refuse":
       throw new Refused(action.why);
   }
@@ -124,6 +132,7 @@ async function perform(
 
 /** The four writes, each seen by its store at once. */
 function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T>, signal: AbortSignal) {
+  const read = ({ namespace, name = "" }: ObjectMeta) => client.get(type, { namespace, name }, signal);
   return {
     async create(store: Pick<OwnWrites<T>, "write">, object: T): Promise<"done" | "clashed"> {
       const key = keyOf(object);
@@ -132,31 +141,60 @@ function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T
         return "done";
       } catch (error) {
         if (!isAlreadyExists(error)) throw error;
-        const { namespace, name = "" } = object.metadata;
-        await store.write(key, () => client.get(type, { namespace, name }, signal));
+        await store.write(key, () => read(object.metadata));
         return "clashed";
       }
     },
-    async patch(store: Pick<OwnWrites<T>, "write">, { metadata }: Stored<T>, body: object): Promise<"done"> {
-      const { namespace, name } = metadata;
+    patch(store: Pick<OwnWrites<T>, "write">, object: Stored<T>, body: object): Promise<"done" | "clashed"> {
+      const { namespace, name } = object.metadata;
       const call = () => client.patch(type, { namespace, name }, { type: "merge", body }, {}, signal);
-      await store.write(keyOf({ metadata }), call);
-      return "done";
+      return changeAsSeen(store, object, { call, read });
     },
-    async replace(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<"done"> {
-      await store.write(keyOf(object), () => client.replace(type, object, {}, signal));
-      return "done";
+    replace(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<"done" | "clashed"> {
+      return changeAsSeen(store, object, { call: () => client.replace(type, object, {}, signal), read });
     },
-    /** The uid makes this "delete the one I saw", never "delete whatever has that name by now". */
-    async delete(store: Pick<OwnWrites<T>, "delete">, object: Stored<T>, mayBeGone: boolean): Promise<"done"> {
-      const { namespace, name, uid } = object.metadata;
-      const options = { preconditions: { uid } };
-      await store
-        .delete(object, () => client.delete(type, { namespace, name }, options, signal))
-        .catch((error: unknown) => {
-          if (!mayBeGone || !isNotFound(error)) throw error;
-        });
-      return "done";
+    /**
+     * The uid makes this "delete the one I saw", never "delete whatever has that name by now". `asSeen`: the object itself
+     * says why it is to go, so one that has changed since (an expiry that was put off) stays and is looked at again. A
+     * Pod goes for what its Sandbox says, and its status changes all the time.
+     */
+    async delete(
+      store: Pick<OwnWrites<T>, "delete" | "write">,
+      object: Stored<T>,
+      { mayBeGone, asSeen }: { readonly mayBeGone: boolean; readonly asSeen: boolean },
+    ): Promise<"done" | "clashed"> {
+      const { namespace, name, uid, resourceVersion } = object.metadata;
+      const options = { preconditions: { uid, ...(asSeen && { resourceVersion }) } };
+      try {
+        await store.delete(object, () => client.delete(type, { namespace, name }, options, signal));
+        return "done";
+      } catch (error) {
+        if (mayBeGone && isNotFound(error)) return "done";
+        if (!asSeen || !isConflict(error)) throw error;
+      }
+      try {
+        await store.write(keyOf(object), () => read(object.metadata));
+        return "clashed";
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        return "done";
+      }
     },
   };
+}
+
+/** Changes an object. One that has changed since it was seen stays as it is, and is to be looked at again. */
+async function changeAsSeen<T extends KubeObject>(
+  store: Pick<OwnWrites<T>, "write">,
+  object: Stored<T>,
+  { call, read }: { readonly call: () => Promise<Stored<T>>; readonly read: (of: ObjectMeta) => Promise<Stored<T>> },
+): Promise<"done" | "clashed"> {
+  try {
+    await store.write(keyOf(object), call);
+    return "done";
+  } catch (error) {
+    if (!isConflict(error)) throw error;
+    await store.write(keyOf(object), () => read(object.metadata));
+    return "clashed";
+  }
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { findCondition } from "../../api/conditions.ts";
-import { podNameAnnotation, sealedPodAnnotation } from "../../api/keys.ts";
-import { formatSeal } from "../../api/suspension.ts";
-import { aPodOf, aSandbox, noon } from "../../test/support/builders.ts";
-import { anObservation } from "../../test/support/observed.ts";
-import { conclude } from "./conclude.ts";
+import { findCondition } from "../../api/rules/conditions.ts";
+import { podNameAnnotation, sealedPodAnnotation } from "../../api/rules/keys.ts";
+import { formatSeal } from "../../api/rules/suspension.ts";
+import { aPodOf, aSandbox, noon } from "../../test/support/builders/builders.ts";
+import { anObservation } from "../../test/support/builders/observed.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./observed.ts";
+import { conclude } from "./status/conclude.ts";
 
 const seal = formatSeal({ podName: "nova", podUid: "uid-of-nova", cause: "Inactivity", at: noon });
 const sealed = { annotations: { [podNameAnnotation]: "nova", [sealedPodAnnotation]: seal } };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { adoptableLabel, podNameAnnotation } from "../../api/keys.ts";
-import type { ObjectMeta } from "../../api/meta.ts";
-import type { SandboxSpec } from "../../api/sandbox.ts";
+import type { ObjectMeta } from "../../api/kinds/meta.ts";
+import type { SandboxSpec } from "../../api/kinds/sandbox.ts";
+import { adoptableLabel, podNameAnnotation } from "../../api/rules/keys.ts";
 import {
   aPodOf,
   aSandbox,
@@ -11,8 +11,8 @@ import {
   readyStatus,
   someoneElse,
   trackingLabelsOf,
-} from "../../test/support/builders.ts";
-import { anObservation } from "../../test/support/observed.ts";
+} from "../../test/support/builders/builders.ts";
+import { anObservation } from "../../test/support/builders/observed.ts";
 import type { Action } from "./actions.ts";
 import { decide } from "./decide.ts";
 import type { Observed } from "./observed.ts";
@@ -30,7 +30,7 @@ const recordedName = (actions: readonly Action[]) =>
 describe("the Pod of a running Sandbox", () => {
   const sandbox = aSandbox();
 
-  it("S31, X16: is made under the Sandbox's name, and recorded", () => {
+  it("is made under the Sandbox's name, and recorded", () => {
     const actions = act({});
     expect(verbs(actions)).toEqual(["createPod", "recordPodName"]);
     expect(actions[0]).toMatchObject({
@@ -46,38 +46,40 @@ describe("the Pod of a running Sandbox", () => {
     expect(recordedName(actions)).toEqual(["nova"]);
   });
 
-  it("S33: is all that a minimal Sandbox gets", () => {
+  it("is all that a minimal Sandbox gets", () => {
     expect(verbs(act({ sandbox: aSandbox({}, recorded("nova")) }))).toEqual(["createPod"]);
   });
 
   it.each([
-    { id: "S34", why: "allows it", labels: adoptable },
-    { id: "S35", why: "has the tracking label", labels: trackingLabelsOf(sandbox) },
-  ])("$id: is a recorded Pod that nobody controls, if that one $why", ({ labels }) => {
+    { why: "allows it", labels: adoptable },
+    { why: "has the tracking label", labels: trackingLabelsOf(sandbox) },
+  ])("is a recorded Pod that nobody controls, if that one $why", ({ labels }) => {
     const pod = aPodOf(sandbox, { name: "spare", ...unowned(labels) });
     const actions = act({ sandbox: aSandbox({}, recorded("spare")), pods: [pod] });
-    expect(verbs(actions)).toEqual(["patchPod"]);
+    expect(verbs(actions)).toEqual(["adoptPod"]);
     expect(actions[0]).toMatchObject({ pod, patch: { metadata: { ownerReferences: [controlledBy(sandbox)] } } });
   });
 
-  it("S36: is not a Pod that nobody gave to it, which stays recorded and untouched", () => {
+  it("is not a Pod that nobody gave to it, which stays recorded and untouched", () => {
     const pod = aPodOf(sandbox, { name: "spare", ...unowned() });
     const actions = act({ sandbox: aSandbox({}, recorded("spare")), pods: [pod] });
     expect(verbs(actions)).toEqual(["refuse"]);
     expect(refusal(actions)).toMatchObject({ part: "pod", untilChanged: false });
   });
 
-  it("S37: is taken over even if its labels are right already", () => {
+  it("is taken over even if its labels are right already", () => {
     const pod = aPodOf(sandbox, unowned(trackingLabelsOf(sandbox)));
     const [action] = act({ pods: [pod] });
     expect(action).toEqual({
-      do: "patchPod",
+      do: "adoptPod",
       pod,
-      patch: { metadata: { ownerReferences: [controlledBy(sandbox)] } },
+      patch: {
+        metadata: { resourceVersion: pod.metadata.resourceVersion, ownerReferences: [controlledBy(sandbox)] },
+      },
     });
   });
 
-  it("S38: is never somebody else's: that one is no longer recorded, and nothing is made in its place", () => {
+  it("is never somebody else's: that one is no longer recorded, and nothing is made in its place", () => {
     const pod = aPodOf(sandbox, { ownerReferences: [someoneElse] });
     const actions = act({ sandbox: aSandbox({}, recorded("nova")), pods: [pod] });
     expect(verbs(actions)).toEqual(["recordPodName", "refuse"]);
@@ -85,18 +87,18 @@ describe("the Pod of a running Sandbox", () => {
     expect(refusal(actions)).toMatchObject({ why: "Pod nova is controlled by ReplicaSet other (uid uid-of-other)" });
   });
 
-  it("S40: is the one that it owns, whatever missing Pod was recorded", () => {
+  it("is the one that it owns, whatever missing Pod was recorded", () => {
     const actions = act({ sandbox: aSandbox({}, recorded("gone")), pods: [aPodOf(sandbox)] });
     expect(actions).toEqual([{ do: "recordPodName", name: "nova" }]);
   });
 
-  it("S41: is the one that it owns, whatever adoptable Pod was recorded", () => {
+  it("is the one that it owns, whatever adoptable Pod was recorded", () => {
     const spare = aPodOf(sandbox, { name: "spare", ...unowned(adoptable) });
     const actions = act({ sandbox: aSandbox({}, recorded("spare")), pods: [spare, aPodOf(sandbox)] });
     expect(actions).toEqual([{ do: "recordPodName", name: "nova" }]);
   });
 
-  it("S42: is not chosen among several: nothing is made, deleted or patched, and the Service stays as it is", () => {
+  it("is not chosen among several: nothing is made, deleted or patched, and the Service stays as it is", () => {
     const pods = [aPodOf(sandbox), aPodOf(sandbox, { name: "second" })];
     expect(act({ sandbox: aSandbox({ service: true }), pods })).toEqual([
       {
@@ -108,22 +110,22 @@ describe("the Pod of a running Sandbox", () => {
     ]);
   });
 
-  it("S43: is told from somebody else's with the same label", () => {
+  it("is told from somebody else's with the same label", () => {
     const stranger = aPodOf(sandbox, { name: "stranger", ownerReferences: [someoneElse] });
     expect(act({ sandbox: aSandbox({}, recorded("nova")), pods: [stranger, aPodOf(sandbox)] })).toEqual([]);
   });
 
-  it("S44: has no successor before it is gone", () => {
+  it("has no successor before it is gone", () => {
     const pods = [aPodOf(sandbox, { deletionTimestamp: noon })];
     expect(act({ sandbox: aSandbox({}, recorded("nova")), pods })).toEqual([]);
   });
 
-  it("S53: does not follow an edited template", () => {
+  it("does not follow an edited template", () => {
     const edited: Partial<SandboxSpec> = { podTemplate: { spec: { containers: [{ name: "main", image: "other" }] } } };
     expect(act({ sandbox: aSandbox(edited, recorded("nova")), pods: [aPodOf(sandbox)] })).toEqual([]);
   });
 
-  it.each(["Succeeded", "Failed"] as const)("S70: is not made anew when it has %s", (phase) => {
+  it.each(["Succeeded", "Failed"] as const)("is not made anew when it has %s", (phase) => {
     const pods = [aPodOf(sandbox, {}, { phase })];
     expect(act({ sandbox: aSandbox({}, recorded("nova")), pods })).toEqual([]);
   });
@@ -149,37 +151,37 @@ describe("the Pod of a suspended Sandbox", () => {
   const asleep = (metadata: Partial<ObjectMeta> = {}) => aSandbox({ operatingMode: "Suspended" }, metadata);
   const sandbox = asleep();
 
-  it("S45: is deleted, the one that was seen, and stays recorded until it is gone", () => {
+  it("is deleted, the one that was seen, and stays recorded until it is gone", () => {
     const pod = aPodOf(sandbox, {}, readyStatus);
     expect(act({ sandbox: asleep(recorded("nova")), pods: [pod] })).toEqual([
       { do: "deletePod", pod, mayBeGone: false },
     ]);
   });
 
-  it("S46: is not deleted twice", () => {
+  it("is not deleted twice", () => {
     const pods = [aPodOf(sandbox, { deletionTimestamp: noon })];
     expect(act({ sandbox: asleep(recorded("nova")), pods })).toEqual([]);
   });
 
-  it("S47: is no longer recorded once it is gone", () => {
+  it("is no longer recorded once it is gone", () => {
     expect(act({ sandbox: asleep(recorded("nova")) })).toEqual([{ do: "recordPodName", name: undefined }]);
     expect(act({ sandbox })).toEqual([]);
   });
 
   it.each([
-    { id: "S48", whose: "somebody else's", ownerReferences: [someoneElse] },
-    { id: "S49", whose: "nobody's", ownerReferences: [] },
-  ])("$id: is kept when it is $whose, but no longer recorded", ({ ownerReferences }) => {
+    { whose: "somebody else's", ownerReferences: [someoneElse] },
+    { whose: "nobody's", ownerReferences: [] },
+  ])("is kept when it is $whose, but no longer recorded", ({ ownerReferences }) => {
     const pods = [aPodOf(sandbox, { ownerReferences })];
     expect(act({ sandbox: asleep(recorded("nova")), pods })).toEqual([{ do: "recordPodName", name: undefined }]);
   });
 
-  it("S50: is deleted under whatever name it was recorded", () => {
+  it("is deleted under whatever name it was recorded", () => {
     const pod = aPodOf(sandbox, { name: "adopted" });
     expect(verbs(act({ sandbox: asleep(recorded("adopted")), pods: [pod] }))).toEqual(["deletePod"]);
   });
 
-  it("S51: is all that goes: volumes and Service are made even for one that was created suspended", () => {
+  it("is all that goes: volumes and Service are made even for one that was created suspended", () => {
     const spec: Partial<SandboxSpec> = {
       operatingMode: "Suspended",
       service: true,
@@ -198,18 +200,18 @@ describe("a change of the Pod's metadata", () => {
   const look = (windowMs: number, waitedMs?: number) =>
     decide(anObservation({ sandbox, pods, writeBehind: { windowMs, waitedMs } }));
 
-  it("S111: is written at once without a window", () => {
+  it("is written at once without a window", () => {
     const { actions, putOffMs } = look(0);
     expect(verbs(actions)).toEqual(["patchPod"]);
     expect(putOffMs).toBeUndefined();
   });
 
-  it("S112: waits for the window", () => {
+  it("waits for the window", () => {
     expect(look(500)).toEqual({ course: "children", actions: [], putOffMs: 500 });
     expect(look(500, 200)).toEqual({ course: "children", actions: [], putOffMs: 300 });
   });
 
-  it("S113: is written whole, in one patch, when the window has passed", () => {
+  it("is written whole, in one patch, when the window has passed", () => {
     const { actions } = look(500, 500);
     expect(actions).toEqual([
       {
@@ -222,17 +224,17 @@ describe("a change of the Pod's metadata", () => {
     ]);
   });
 
-  it("S114: waits for at most a second", () => {
+  it("waits for at most a second", () => {
     expect(look(5_000).putOffMs).toBe(1_000);
     expect(verbs(look(5_000, 1_000).actions)).toEqual(["patchPod"]);
   });
 
-  it("S115: never waits when it comes with an adoption", () => {
+  it("never waits when it comes with an adoption", () => {
     const spare = aPodOf(sandbox, unowned(adoptable));
     const decision = decide(
       anObservation({ sandbox, pods: [spare], writeBehind: { windowMs: 500, waitedMs: undefined } }),
     );
-    expect(verbs(decision.actions)).toEqual(["patchPod"]);
+    expect(verbs(decision.actions)).toEqual(["adoptPod"]);
   });
 });
 
@@ -245,12 +247,12 @@ describe("the children of a Sandbox whose time is over", () => {
   const marked = (spec: Partial<SandboxSpec> = {}, metadata: Partial<ObjectMeta> = {}) =>
     aSandbox({ shutdownTime: noon, ...spec }, metadata, expiredStatus);
 
-  it("S101: stay until the status says that it has expired", () => {
+  it("stay until the status says that it has expired", () => {
     const sandbox = aSandbox({ shutdownTime: noon });
     expect(decide(anObservation({ sandbox, pods: [aPodOf(sandbox)] }))).toEqual({ course: "markExpired", actions: [] });
   });
 
-  it("S102: go then, Pod and Service", () => {
+  it("go then, Pod and Service", () => {
     const sandbox = marked();
     const { course, actions } = decide(
       anObservation({ sandbox, pods: [aPodOf(sandbox)], service: aServiceOf(sandbox) }),
@@ -259,13 +261,13 @@ describe("the children of a Sandbox whose time is over", () => {
     expect(verbs(actions)).toEqual(["deletePod", "deleteService"]);
   });
 
-  it("S103: go under whatever name they were adopted", () => {
+  it("go under whatever name they were adopted", () => {
     const sandbox = marked({}, recorded("adopted"));
     const pod = aPodOf(sandbox, { name: "adopted", labels: {} });
     expect(act({ sandbox, pods: [pod] })).toEqual([{ do: "deletePod", pod, mayBeGone: true }]);
   });
 
-  it("S104: go with the Sandbox itself under the policy Delete", () => {
+  it("go with the Sandbox itself under the policy Delete", () => {
     const sandbox = marked({ shutdownPolicy: "Delete" });
     expect(verbs(act({ sandbox, pods: [aPodOf(sandbox)] }))).toEqual(["deletePod", "deleteSandbox"]);
   });
@@ -273,12 +275,12 @@ describe("the children of a Sandbox whose time is over", () => {
   it.each([
     { whose: "somebody else's", ownerReferences: [someoneElse] },
     { whose: "nobody's", ownerReferences: [] },
-  ])("S105: stay when they are $whose", ({ ownerReferences }) => {
+  ])("stay when they are $whose", ({ ownerReferences }) => {
     const sandbox = marked();
     expect(act({ sandbox, pods: [aPodOf(sandbox, { ownerReferences })] })).toEqual([]);
   });
 
-  it("S106: need not be there", () => {
+  it("need not be there", () => {
     expect(act({ sandbox: marked() })).toEqual([]);
   });
 });

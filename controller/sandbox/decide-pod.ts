@@ -1,8 +1,9 @@
-import { effectiveOperatingMode } from "../../api/defaults.ts";
-import { podNameAnnotation } from "../../api/keys.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import { mayHaveNextPod } from "../suspension/decide-suspension.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
+import { podNameAnnotation } from "../../api/rules/keys.ts";
+import { mayHaveNextPod } from "../../api/rules/suspension.ts";
+import { hasRoundedInteger, longIntegersMax } from "../../lib/data/exact-json.ts";
 import type { Action } from "./actions.ts";
 import { adoptedBy, isAdoptable, refusalToAdopt } from "./adoption.ts";
 import { type FoundPod, findPod, recordedPodName } from "./find-pod.ts";
@@ -12,23 +13,23 @@ import { podMetadataPatch } from "./pod-metadata.ts";
 
 export interface PodDecision {
   readonly actions: readonly Action[];
-  /** A change of the Pod's metadata was put off; look again after so many milliseconds. */
+  /** Milliseconds until a deferred change of the Pod's metadata is rechecked. */
   readonly putOffMs?: number;
 }
 
-// The promise to whoever reads a Pod's labels, however long a window was asked for.
+// Upper limit of the write-behind window, so that readers of a Pod's labels wait no longer.
 const longestWriteBehindMs = 1_000;
 
 export const severalPods = (count: number): string =>
   `multiple Pods (${count}) are controlled by this Sandbox; refusing to choose or create a Pod`;
 
-/** What is to be done about the Pod of a sandbox that has not expired. */
+/** What to do about the Pod of a sandbox that has not expired. */
 export function decidePod(observed: Observed): PodDecision {
   const found = findPod(observed);
   if (found.found === "several") return { actions: [{ ...refuse(severalPods(found.count)), untilChanged: true }] };
   if (effectiveOperatingMode(observed.sandbox.spec) === "Suspended") return { actions: suspend(observed, found) };
   if (mayHaveNextPod(observed.sandbox)) return run(observed, found);
-  // What is doomed is kept as it is until it is gone, and the next one is made after that.
+  // A sealed Pod is kept until it is gone; the next Pod is created after that.
   return found.found === "owned" ? keep(observed, found.pod) : { actions: [] };
 }
 
@@ -36,14 +37,14 @@ type OnePod = Exclude<FoundPod, { found: "several" }>;
 
 function suspend(observed: Observed, found: OnePod): readonly Action[] {
   if (observed.suspending) return [];
-  // A Pod that is not ours is nobody's to delete, and no longer the sandbox's to name.
+  // A Pod of another owner is never deleted, and the sandbox no longer names it.
   if (found.found !== "owned") return recordName(observed, undefined);
   const { pod } = found;
   const stillNamed = recordedPodName(observed.sandbox) === pod.metadata.name;
   return [...deletePod(pod), ...(stillNamed ? [] : recordName(observed, undefined))];
 }
 
-/** A Pod on its way is left to go: its own grace period is running. */
+/** A terminating Pod is left alone: its own grace period is running. */
 const deletePod = (pod: Stored<Pod>): readonly Action[] =>
   pod.metadata.deletionTimestamp ? [] : [{ do: "deletePod", pod, mayBeGone: false }];
 
@@ -64,11 +65,16 @@ function run(observed: Observed, found: OnePod): PodDecision {
 function create(observed: Observed): readonly Action[] {
   const pod = makePod(observed.sandbox);
   const { name = "" } = pod.metadata;
-  // A name that is wrong goes first, so that a Pod that cannot be made leaves none behind. When it is right already,
-  // nothing stands between the wish to run and the Pod.
+  // A wrong Pod name is removed first, so that it does not stay if the new Pod cannot be created. If the name is right,
+  // the Pod is created at once.
   const wrong = recordedPodName(observed.sandbox) === name ? [] : recordName(observed, undefined);
+  if (observed.policyGap !== undefined) return [...wrong, refuse(observed.policyGap)];
+  // The Pod would have other values than the Sandbox.
+  if (hasRoundedInteger(pod.spec)) return [...wrong, { ...refuse(rounded), untilChanged: true }];
   return [...wrong, { do: "createPod", pod }, ...recordName(observed, name)];
 }
+
+const rounded = `Pod is not created: more than ${longIntegersMax} integers of the Sandbox are beyond 2^53, so they were rounded`;
 
 /** The spec of a Pod is never changed: an edited template takes effect in the next Pod. */
 function keep(observed: Observed, pod: Stored<Pod>): PodDecision {
@@ -86,8 +92,8 @@ function leftToWaitMs({ windowMs, waitedMs = 0 }: WriteBehind): number {
 
 function adopt(observed: Observed, pod: Stored<Pod>): readonly Action[] {
   const { sandbox } = observed;
-  const metadata = { ...podMetadataPatch(sandbox, pod), ownerReferences: adoptedBy(sandbox, pod) };
-  return [{ do: "patchPod", pod, patch: { metadata } }, ...recordName(observed, pod.metadata.name)];
+  const metadata = { ...podMetadataPatch(sandbox, pod), ...adoptedBy(sandbox, pod) };
+  return [{ do: "adoptPod", pod, patch: { metadata } }, ...recordName(observed, pod.metadata.name)];
 }
 
 function leave(observed: Observed, pod: Stored<Pod>): readonly Action[] {
@@ -103,7 +109,7 @@ const refuse = (why: string): Extract<Action, { do: "refuse" }> => ({
   untilChanged: false,
 });
 
-/** Brings the annotation to this name, or takes it off; nothing when it says so already. */
+/** Sets or removes the annotation; no action when it is right already. */
 function recordName({ sandbox }: Observed, name: string | undefined): readonly Action[] {
   const recorded = sandbox.metadata.annotations?.[podNameAnnotation];
   return recorded === name ? [] : [{ do: "recordPodName", name }];

@@ -1,30 +1,30 @@
 import { ownershipOf } from "../ownership.ts";
 import type { Action } from "./actions.ts";
-import { decideClaims } from "./decide-claims.ts";
 import { decidePod } from "./decide-pod.ts";
-import { decideService } from "./decide-service.ts";
 import { isDeletedOnExpiry, isExpired, isMarkedExpired } from "./expiry.ts";
 import { findPod, ownedPods } from "./find-pod.ts";
 import type { Observed } from "./observed.ts";
+import { decideService } from "./service/decide-service.ts";
+import { decideVolumeClaims } from "./volumes/decide-volume-claims.ts";
 
 /**
- * What one pass is about.
+ * The course of one pass.
  *
- * - `children`: bring claims, Pod and Service in line;
- * - `markExpired`: its time is over, and the status says so before anything is deleted;
- * - `tearDown`: the status has said so, and the children go.
+ * - `children`: reconcile volume claims, Pod and Service;
+ * - `markExpired`: the sandbox has expired; the status reports that before anything is deleted;
+ * - `tearDown`: the status reports the expiry, and the children are deleted.
  */
 export type Course = "children" | "markExpired" | "tearDown";
 
 export interface Decision {
   readonly course: Course;
-  /** In the order in which they are to be done. */
+  /** In the order of execution. */
   readonly actions: readonly Action[];
-  /** A change of the Pod's metadata was put off; look again after so many milliseconds. */
+  /** Milliseconds until a deferred change of the Pod's metadata is rechecked. */
   readonly putOffMs?: number;
 }
 
-/** What is to be done about one sandbox. */
+/** What to do about one sandbox. */
 export function decide(observed: Observed): Decision {
   const { sandbox, now } = observed;
   if (!isExpired(sandbox, now)) return decideChildren(observed);
@@ -33,9 +33,9 @@ export function decide(observed: Observed): Decision {
 }
 
 function decideChildren(observed: Observed): Decision {
-  const claims = decideClaims(observed);
+  const claims = decideVolumeClaims(observed);
   const pod = decidePod(observed);
-  // Which of several Pods the Service is to lead to is not known, so it stays as it is.
+  // It is unknown which of several Pods the Service should select, so the Service stays unchanged.
   const service = findPod(observed).found === "several" ? [] : decideService(observed);
   return {
     course: "children",
@@ -44,7 +44,7 @@ function decideChildren(observed: Observed): Decision {
   };
 }
 
-/** What is not the sandbox's own stays, and so do the volumes. */
+/** Objects of other owners stay, and so do the volumes. */
 function tearDown(observed: Observed): readonly Action[] {
   const { sandbox, service } = observed;
   const pods = ownedPods(observed).filter((pod) => !pod.metadata.deletionTimestamp);

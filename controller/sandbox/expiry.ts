@@ -1,22 +1,24 @@
-import { findCondition } from "../../api/conditions.ts";
-import { effectiveShutdownPolicy } from "../../api/defaults.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { findCondition } from "../../api/rules/conditions.ts";
+import { effectiveShutdownPolicy } from "../../api/rules/defaults.ts";
+import { readTime } from "../../api/rules/timestamps.ts";
 
-// A sandbox that is about to expire is not looked at more often than this.
+// The shortest interval between checks of a sandbox that is about to expire.
 const shortestRecheckMs = 2_000;
 
-/** Whether the sandbox's time is over; the very moment counts. */
+/** Whether the sandbox has expired; the exact moment counts as expired. */
 export function isExpired({ spec }: Sandbox, now: Date): boolean {
-  return spec.shutdownTime ? now.getTime() >= new Date(spec.shutdownTime).getTime() : false;
+  const end = readTime(spec.shutdownTime);
+  return end !== undefined && now.getTime() >= end.getTime();
 }
 
-/** When to look again for expiry, in milliseconds; undefined for a sandbox that never expires. */
+/** Milliseconds until the next expiry check; undefined for a sandbox that never expires. */
 export function expiryRecheckMs({ spec }: Sandbox, now: Date): number | undefined {
-  if (!spec.shutdownTime) return undefined;
-  return Math.max(new Date(spec.shutdownTime).getTime() - now.getTime(), shortestRecheckMs);
+  const end = readTime(spec.shutdownTime);
+  return end && Math.max(end.getTime() - now.getTime(), shortestRecheckMs);
 }
 
-/** Whether the status already says that it has expired: only then are its children torn down. */
+/** Whether the status reports the expiry: only then are the children deleted. */
 export const isMarkedExpired = ({ status }: Sandbox): boolean =>
   findCondition(status?.conditions, "Ready")?.reason === "SandboxExpired";
 

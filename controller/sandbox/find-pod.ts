@@ -1,7 +1,8 @@
-import { podNameAnnotation } from "../../api/keys.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { podNameAnnotation } from "../../api/rules/keys.ts";
+import { isDnsSubdomain } from "../../api/rules/names.ts";
 import { type Ownership, ownershipOf } from "../ownership.ts";
 import type { Observed } from "./observed.ts";
 
@@ -10,17 +11,20 @@ export type FoundPod =
   | { readonly found: "several"; readonly count: number }
   | { readonly found: Ownership; readonly pod: Stored<Pod> };
 
-/** What the annotation on the sandbox says; empty when it says nothing. */
-export const recordedPodName = (sandbox: Sandbox): string => sandbox.metadata.annotations?.[podNameAnnotation] ?? "";
+/** The Pod name in the sandbox's annotation; empty when it is not a valid Pod name. */
+export function recordedPodName({ metadata }: Sandbox): string {
+  const recorded = metadata.annotations?.[podNameAnnotation] ?? "";
+  return isDnsSubdomain(recorded) ? recorded : "";
+}
 
 /** The Pods of an observation that the sandbox controls. */
 export const ownedPods = ({ sandbox, pods }: Pick<Observed, "sandbox" | "pods">): readonly Stored<Pod>[] =>
   pods.filter((pod) => ownershipOf(pod, sandbox) === "owned");
 
 /**
- * Which Pod backs the sandbox. A Pod that the sandbox controls wins over whatever the annotation says; more than one
- * is a riddle that only a person can solve. Without one it is the recorded Pod, else the one of the sandbox's name,
- * whoever it belongs to.
+ * Finds the Pod of the sandbox. A Pod that the sandbox controls takes precedence over the annotation; if it controls
+ * more than one, a person must choose. If it controls none, the Pod is the one that the annotation names, else the one
+ * with the sandbox's name, whatever its owner.
  */
 export function findPod(observed: Pick<Observed, "sandbox" | "pods">): FoundPod {
   const { sandbox, pods } = observed;

@@ -1,17 +1,19 @@
 import { describe, expect, it } from "vitest";
+import type { ObjectMeta } from "../../api/kinds/meta.ts";
+import type { PodSpec } from "../../api/kinds/pod.ts";
+import type { PodTemplate, SandboxSpec } from "../../api/kinds/sandbox.ts";
 import {
   createdByLabel,
   propagatedAnnotationsAnnotation,
   propagatedLabelsAnnotation,
   sandboxNameHashLabel,
+  templateRefAnnotation,
   templateRefHashLabel,
   traceContextAnnotation,
   warmPoolSandboxLabel,
-} from "../../api/keys.ts";
-import type { ObjectMeta } from "../../api/meta.ts";
-import type { PodSpec } from "../../api/pod.ts";
-import type { PodTemplate, SandboxSpec } from "../../api/sandbox.ts";
-import { aPodOf, aSandbox, trackingLabelsOf } from "../../test/support/builders.ts";
+} from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
+import { aPodOf, aSandbox, trackingLabelsOf } from "../../test/support/builders/builders.ts";
 import { makePod } from "./make-pod.ts";
 import { podMetadataPatch } from "./pod-metadata.ts";
 
@@ -33,41 +35,50 @@ const labelsOf = (spec: Partial<SandboxSpec>, metadata: Partial<ObjectMeta> = {}
   makePod(aSandbox(spec, metadata)).metadata.labels;
 
 describe("a new Pod", () => {
-  it("S54: has the true hash, whatever the template says", () => {
+  it("has the true hash, whatever the template says", () => {
     expect(labelsOf(template({ labels: { [sandboxNameHashLabel]: "evil", tier: "gold" } }))).toEqual({
       ...tracking,
       tier: "gold",
     });
   });
 
-  it("S55: has no key that is the system's to give", () => {
+  it("has no key that is the system's to give", () => {
     const labels = { "extensions.agents.x-k8s.io/x": "1" };
     const { metadata } = makePod(aSandbox(template({ labels, annotations: { [traceContextAnnotation]: "{}" } })));
     expect(metadata.labels).toEqual(tracking);
     expect(metadata).not.toHaveProperty("annotations");
   });
 
-  it("S56: takes nothing from the Sandbox's own labels", () => {
+  it("takes nothing from the Sandbox's own labels", () => {
     expect(labelsOf({}, { labels: { "agents.x-k8s.io/claim-uid": "1", team: "red" } })).toEqual(tracking);
   });
 
-  it("S57: belongs to no pool because its template says so", () => {
+  it("belongs to no pool because its template says so", () => {
     expect(labelsOf(template({ labels: { [warmPoolSandboxLabel]: "11111111" } }))).toEqual(tracking);
   });
 
-  it("S58: names no template when nobody made the Sandbox from one", () => {
+  it("names no template when nobody made the Sandbox from one", () => {
     expect(labelsOf({}, { labels: { [templateRefHashLabel]: "22222222" } })).toEqual(tracking);
   });
 
-  it.each(["v1alpha1", "v1beta1"])("S59: carries both hashes for a pool's Sandbox (owner in %s)", (version) => {
+  it("names the template of a Sandbox that has lost the claim or pool it was made for", () => {
+    const labels = { [templateRefHashLabel]: nameHash("tpl") };
+    expect(labelsOf({}, { labels, annotations: { [templateRefAnnotation]: "tpl" } })).toEqual({
+      ...tracking,
+      ...labels,
+    });
+    expect(labelsOf({}, { labels, annotations: { [templateRefAnnotation]: "other" } })).toEqual(tracking);
+  });
+
+  it.each(["v1alpha1", "v1beta1"])("carries both hashes for a pool's Sandbox (owner in %s)", (version) => {
     const metadata = { labels: bothHashes, ownerReferences: [extensionOwner("SandboxWarmPool", version)] };
     expect(labelsOf({}, metadata)).toEqual({ ...tracking, ...bothHashes });
   });
 
   it.each([
-    { id: "S64", given: "go-client", told: "go-client" },
-    { id: "S65", given: "weird", told: "unknown" },
-  ])("$id: tells its creator $given as $told", ({ given, told }) => {
+    { given: "go-client", told: "go-client" },
+    { given: "weird", told: "unknown" },
+  ])("tells its creator $given as $told", ({ given, told }) => {
     expect(labelsOf({}, { labels: { [createdByLabel]: given } })).toEqual({ ...tracking, [createdByLabel]: told });
   });
 
@@ -80,7 +91,7 @@ describe("a new Pod", () => {
     });
   });
 
-  it("S68: has a claim in the place of a volume of the same name, at the end", () => {
+  it("has a claim in the place of a volume of the same name, at the end", () => {
     const volumes = [
       { name: "data", emptyDir: {} },
       { name: "tmp", emptyDir: {} },
@@ -97,13 +108,13 @@ describe("a new Pod", () => {
     ]);
   });
 
-  it("S69: has its template's volumes when there are no claims", () => {
+  it("has its template's volumes when there are no claims", () => {
     const volumes = [{ name: "tmp", emptyDir: {} }];
     expect(makePod(aSandbox({ podTemplate: { spec: { containers, volumes } } })).spec?.volumes).toEqual(volumes);
     expect(makePod(aSandbox()).spec).not.toHaveProperty("volumes");
   });
 
-  it("X21: has every field of its template, known here or not", () => {
+  it("has every field of its template, known here or not", () => {
     const spec = { containers, evictionResponders: [{ name: "x" }] };
     expect(makePod(aSandbox({ podTemplate: { spec } })).spec).toEqual(spec);
   });
@@ -116,19 +127,22 @@ describe("the metadata of an existing Pod", () => {
     annotations: Readonly<Record<string, string>> = {},
   ) => podMetadataPatch(sandbox, aPodOf(sandbox, { labels: { ...tracking, ...labels }, annotations }));
 
-  it("S60: leaves the pool when a claim takes the Sandbox", () => {
+  it("leaves the pool when a claim takes the Sandbox", () => {
     const claimed = aSandbox({}, { labels: bothHashes, ownerReferences: [extensionOwner("SandboxClaim")] });
     expect(patch(claimed, bothHashes)).toEqual({ labels: { [warmPoolSandboxLabel]: null } });
   });
 
-  it("S61: forgets the template when the Sandbox does", () => {
-    const claimed = aSandbox({}, { ownerReferences: [extensionOwner("SandboxClaim")] });
-    expect(patch(claimed, { [templateRefHashLabel]: "22222222" })).toEqual({
-      labels: { [templateRefHashLabel]: null },
+  it("keeps the label to its NetworkPolicy when the Sandbox loses it, its owner, or both", () => {
+    const ownerReferences = [extensionOwner("SandboxClaim")];
+    const worn = { [templateRefHashLabel]: "22222222" };
+    expect(patch(aSandbox({}, { ownerReferences }), worn)).toBeUndefined();
+    expect(patch(aSandbox({}, { labels: worn }), worn)).toBeUndefined();
+    expect(patch(aSandbox(), worn, { [propagatedLabelsAnnotation]: templateRefHashLabel })).toEqual({
+      annotations: { [propagatedLabelsAnnotation]: "" },
     });
   });
 
-  it("S62: loses a label that the template once gave, and none of anybody else's", () => {
+  it("loses a label that the template once gave, and none of anybody else's", () => {
     const sandbox = aSandbox(template({ labels: { a: "1" } }));
     expect(patch(sandbox, { a: "1", b: "2", other: "3" }, { [propagatedLabelsAnnotation]: "a,b" })).toEqual({
       labels: { b: null },
@@ -136,14 +150,14 @@ describe("the metadata of an existing Pod", () => {
     });
   });
 
-  it("S62: lists nothing any longer, rather than dropping the list, when the last label went", () => {
+  it("lists nothing any longer, rather than dropping the list, when the last label went", () => {
     expect(patch(aSandbox(), { b: "2" }, { [propagatedLabelsAnnotation]: "b" })).toEqual({
       labels: { b: null },
       annotations: { [propagatedLabelsAnnotation]: "" },
     });
   });
 
-  it("S63: loses the system's keys that an older release copied, even if the template still has them", () => {
+  it("loses the system's keys that an older release copied, even if the template still has them", () => {
     const stale = "agents.x-k8s.io/claim-uid";
     const sandbox = aSandbox(template({ labels: { [stale]: "1" } }));
     const listed = `${sandboxNameHashLabel},${stale}`;
@@ -154,9 +168,9 @@ describe("the metadata of an existing Pod", () => {
   });
 
   it.each([
-    { id: "S64", given: { [createdByLabel]: "go-client" }, has: {}, becomes: { [createdByLabel]: "go-client" } },
-    { id: "S66", given: {}, has: { [createdByLabel]: "go-client" }, becomes: { [createdByLabel]: null } },
-  ])("$id: follows the Sandbox's creator", ({ given, has, becomes }) => {
+    { given: { [createdByLabel]: "go-client" }, has: {}, becomes: { [createdByLabel]: "go-client" } },
+    { given: {}, has: { [createdByLabel]: "go-client" }, becomes: { [createdByLabel]: null } },
+  ])("follows the Sandbox's creator", ({ given, has, becomes }) => {
     expect(patch(aSandbox({}, { labels: given }), has)).toEqual({ labels: becomes });
   });
 

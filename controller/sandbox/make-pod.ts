@@ -1,12 +1,12 @@
-import type { Volume } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
+import type { Volume } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { controllerReference } from "../ownership.ts";
-import { claimName } from "./make-claim.ts";
 import { newPodMetadata } from "./pod-metadata.ts";
+import { claimName } from "./volumes/make-volume-claim.ts";
 
-/** The Pod of a sandbox: its template as it is, with a volume for each claim. */
+/** The Pod of a sandbox: its template, with a volume for each volume claim. */
 export function makePod(sandbox: Stored<Sandbox>): Pod {
   const { name, namespace = "" } = sandbox.metadata;
   const { labels, annotations } = newPodMetadata(sandbox);
@@ -25,7 +25,7 @@ export function makePod(sandbox: Stored<Sandbox>): Pod {
   };
 }
 
-/** The template's volumes, but a claim of the same name takes the place of one, at the end and in the claims' order. */
+/** The template's volumes, followed by the volume claims in their order; a claim replaces a volume of the same name. */
 function podVolumes(sandbox: Stored<Sandbox>): readonly Volume[] | undefined {
   const { podTemplate, volumeClaimTemplates = [] } = sandbox.spec;
   const own = podTemplate.spec.volumes;

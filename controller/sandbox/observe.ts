@@ -1,16 +1,16 @@
-import type { PersistentVolumeClaim, Service } from "../../api/core.ts";
-import { sandboxNameHashLabel } from "../../api/keys.ts";
-import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
-import { nameHash } from "../../api/names.ts";
-import type { Pod } from "../../api/pod.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { Store } from "../../kube/informer.ts";
+import type { PersistentVolumeClaim, Service } from "../../api/kinds/core.ts";
+import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { sandboxNameHashLabel } from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
+import type { Store } from "../../kube/informer/informer.ts";
 import type { View } from "../own-writes.ts";
 import { recordedPodName } from "./find-pod.ts";
-import { claimName } from "./make-claim.ts";
 import type { Observed } from "./observed.ts";
+import { claimName } from "./volumes/make-volume-claim.ts";
 
-/** Where a sandbox and its children are looked up. */
+/** The stores that a sandbox and its children are read from. */
 export interface SandboxViews {
   readonly sandboxes: View<Sandbox>;
   readonly pods: View<Pod>;
@@ -27,11 +27,11 @@ export const podIndexes = {
   },
 };
 
-/** One look at the stores; undefined when there is no such sandbox, or it is on its way out and no longer ours. */
+/** A snapshot of the stores; undefined when the sandbox does not exist, or is being deleted. */
 export function observe(
   key: string,
   views: SandboxViews,
-): Omit<Observed, "now" | "writeBehind" | "hasActivators" | "suspending"> | undefined {
+): Omit<Observed, "now" | "writeBehind" | "hasActivators" | "policyGap" | "suspending"> | undefined {
   const sandbox = views.sandboxes.get(key);
   if (!sandbox || sandbox.metadata.deletionTimestamp) return undefined;
   return {

@@ -1,28 +1,30 @@
-import type { PersistentVolumeClaim, Service } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
+import type { PersistentVolumeClaim, Service } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
 
-/** Everything that one look at the stores shows of one sandbox. */
+/** A snapshot of everything in the stores about one sandbox. */
 export interface Observed {
   readonly now: Date;
   readonly sandbox: Stored<Sandbox>;
-  /** Every Pod of its namespace that may be its own: the tracked one and those with its tracking label. */
+  /** Every Pod of its namespace that may belong to it: the tracked Pod and those with its tracking label. */
   readonly pods: readonly Stored<Pod>[];
   readonly service: Stored<Service> | undefined;
-  /** The PersistentVolumeClaims that are there, by name. */
+  /** The existing PersistentVolumeClaims, by name. */
   readonly claims: ReadonlyMap<string, Stored<PersistentVolumeClaim>>;
   readonly writeBehind: WriteBehind;
-  /** Whether there are activators, to which the Service of a sandbox may lead. */
+  /** Whether activators are configured, to which the Service of a sandbox may lead. */
   readonly hasActivators: boolean;
-  /** Its Pod is being taken away by a handshake that is not over: nobody else does anything about that Pod. */
+  /** Why its Pod must not start: the NetworkPolicy of its template is not in place. */
+  readonly policyGap: string | undefined;
+  /** A handshake that has not ended removes its Pod: nothing else may change that Pod. */
   readonly suspending: boolean;
 }
 
-/** How long a change of the Pod's metadata alone may wait, so that several become one write. */
+/** How long a change of the Pod's metadata alone may be deferred, so that several become one write. */
 export interface WriteBehind {
   /** 0: written at once. */
   readonly windowMs: number;
-  /** How long it has been waiting; undefined when none is. */
+  /** How long a change has been deferred; undefined when none is. */
   readonly waitedMs: number | undefined;
 }

@@ -1,6 +1,6 @@
-import { keyFor, type Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
+import { keyFor, type Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { Attributes, Span } from "../../lib/tracing/tracer.ts";
 import type { View } from "../own-writes.ts";
 import { creatorAttribute } from "../traces.ts";

@@ -1,3 +1,7 @@
+import { controllerOf, type Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import { groupOf } from "../../api/kinds/resource-type.ts";
+import { extensionsGroup, type Sandbox } from "../../api/kinds/sandbox.ts";
 import {
   createdByLabel,
   isSystemReservedKey,
@@ -7,13 +11,10 @@ import {
   sandboxNameHashLabel,
   templateRefHashLabel,
   warmPoolSandboxLabel,
-} from "../../api/keys.ts";
-import { controllerOf, type Stored } from "../../api/meta.ts";
-import { nameHash } from "../../api/names.ts";
-import type { Pod } from "../../api/pod.ts";
-import { groupOf } from "../../api/resource-type.ts";
-import { extensionsGroup, type Sandbox } from "../../api/sandbox.ts";
+} from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
 import { compactPatch, mapPatch } from "../merge-patch.ts";
+import { policyHashOf } from "../template/policy-users.ts";
 
 type StringMap = Readonly<Record<string, string>>;
 
@@ -22,7 +23,7 @@ export const trackingLabels = (sandbox: Stored<Sandbox>): StringMap => ({
   [sandboxNameHashLabel]: nameHash(sandbox.metadata.name),
 });
 
-/** Labels and annotations of a Pod that is about to be made. */
+/** Labels and annotations of a new Pod. */
 export function newPodMetadata(sandbox: Stored<Sandbox>): {
   readonly labels: StringMap;
   readonly annotations: StringMap;
@@ -40,8 +41,8 @@ export function newPodMetadata(sandbox: Stored<Sandbox>): {
 }
 
 /**
- * The merge patch under `metadata` that brings an existing Pod's labels and annotations in line with its sandbox;
- * undefined when they are. What others put on the Pod stays.
+ * The merge patch under `metadata` that updates an existing Pod's labels and annotations; undefined when nothing
+ * changes. Keys of other writers stay.
  */
 export function podMetadataPatch(sandbox: Stored<Sandbox>, pod: Pod): Readonly<Record<string, unknown>> | undefined {
   const { labels, annotations } = pod.metadata;
@@ -49,6 +50,8 @@ export function podMetadataPatch(sandbox: Stored<Sandbox>, pod: Pod): Readonly<R
     ...withoutStale(labels, listedKeys(pod, propagatedLabelsAnnotation), labelsNeverScrubbed),
     ...templateKeys(sandbox, "labels"),
     ...controllerLabels(sandbox),
+    // A live Pod never leaves the NetworkPolicy of its template, whatever labels its Sandbox has lost.
+    [templateRefHashLabel]: policyHashOf(sandbox) ?? labels?.[templateRefHashLabel],
   };
   const wantedAnnotations = {
     ...withoutStale(annotations, listedKeys(pod, propagatedAnnotationsAnnotation), annotationsNeverScrubbed),
@@ -61,37 +64,36 @@ export function podMetadataPatch(sandbox: Stored<Sandbox>, pod: Pod): Readonly<R
   });
 }
 
-const labelsNeverScrubbed: readonly string[] = [sandboxNameHashLabel];
+const labelsNeverScrubbed: readonly string[] = [sandboxNameHashLabel, templateRefHashLabel];
 const annotationsNeverScrubbed: readonly string[] = [propagatedLabelsAnnotation, propagatedAnnotationsAnnotation];
 
-/** What the template asks for, without the keys that are the controller's own to give. */
+/** The template's keys without those that only the controller sets. */
 function templateKeys({ spec }: Sandbox, part: "labels" | "annotations"): StringMap {
   const asked = Object.entries(spec.podTemplate.metadata?.[part] ?? {});
   return Object.fromEntries(asked.filter(([key]) => !isSystemReservedKey(key)));
 }
 
-/** The labels that the controller answers for; undefined: must not be there. */
+/** The labels that the controller owns; undefined: must be absent. */
 function controllerLabels(sandbox: Stored<Sandbox>): Readonly<Record<string, string | undefined>> {
   const { labels = {} } = sandbox.metadata;
   const owner = controllerOf(sandbox);
-  const ownerKind = owner && groupOf(owner.apiVersion) === extensionsGroup ? owner.kind : undefined;
-  const pooled = ownerKind === "SandboxWarmPool";
+  const pooled = owner?.kind === "SandboxWarmPool" && groupOf(owner.apiVersion) === extensionsGroup;
   const createdBy = labels[createdByLabel];
   return {
     ...trackingLabels(sandbox),
     [warmPoolSandboxLabel]: (pooled && labels[warmPoolSandboxLabel]) || undefined,
-    [templateRefHashLabel]: (ownerKind && labels[templateRefHashLabel]) || undefined,
+    [templateRefHashLabel]: policyHashOf(sandbox),
     [createdByLabel]: createdBy ? normalizedCreator(createdBy) : undefined,
   };
 }
 
-/** The Pod's keys without those that the template once gave; the ones it still gives are put back by the caller. */
+/** The Pod's keys without those of a former template; the caller adds the current ones. */
 function withoutStale(map: StringMap | undefined, listed: readonly string[], kept: readonly string[]): StringMap {
   const stale = new Set(listed.filter((key) => !kept.includes(key)));
   return Object.fromEntries(Object.entries(map ?? {}).filter(([key]) => !stale.has(key)));
 }
 
-/** The two lists of keys for an existing Pod. One that is empty is written only over one that was not. */
+/** The two key lists of an existing Pod. An empty list is written only over a non-empty one. */
 function keyLists(sandbox: Sandbox, pod: Pod): Readonly<Record<string, string | undefined>> {
   const lists = {
     [propagatedLabelsAnnotation]: keyList(templateKeys(sandbox, "labels")),

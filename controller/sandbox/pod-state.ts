@@ -1,4 +1,4 @@
-import type { Pod } from "../../api/pod.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
 
 export const podPhase = (pod: Pod): string => pod.status?.phase ?? "";
 

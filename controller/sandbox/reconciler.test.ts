@@ -1,15 +1,15 @@
 import { describe, expect, it, vi } from "vitest";
-import { findCondition } from "../../api/conditions.ts";
-import { podType, serviceType } from "../../api/core.ts";
-import { adoptableLabel, podNameAnnotation, sandboxNameHashLabel } from "../../api/keys.ts";
-import type { ObjectMeta, Stored } from "../../api/meta.ts";
-import { nameHash } from "../../api/names.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { ApiError, ApiUnreachable } from "../../kube/errors.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { controlledBy } from "../../test/support/builders.ts";
-import type { RecordedCall } from "../../test/support/recording-client.ts";
-import { openSandboxLab, type SandboxLab } from "../../test/support/sandbox-lab.ts";
+import { podType, serviceType } from "../../api/kinds/core.ts";
+import type { ObjectMeta, Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { findCondition } from "../../api/rules/conditions.ts";
+import { adoptableLabel, podNameAnnotation, sandboxNameHashLabel } from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
+import { ApiError, ApiUnreachable } from "../../kube/client/errors.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { controlledBy } from "../../test/support/builders/builders.ts";
+import type { RecordedCall } from "../../test/support/fakes/recording-client.ts";
+import { openSandboxLab, type SandboxLab } from "../../test/support/labs/sandbox-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 const tracking = { [sandboxNameHashLabel]: nameHash("nova") };
@@ -32,7 +32,7 @@ const annotate = (lab: SandboxLab, annotations: Record<string, string>) =>
   );
 
 describe("a Sandbox at rest", () => {
-  it("S27: costs no call and keeps its three conditions, however often it is looked at", async () => {
+  it("costs no call and keeps its three conditions, however often it is looked at", async () => {
     await using lab = await openSandboxLab({ flags: ["--disable-sandbox-events"] });
     await lab.create({ service: true });
     await lab.untilCondition("Ready", { status: "True" });
@@ -45,7 +45,7 @@ describe("a Sandbox at rest", () => {
     expect(sandbox?.status?.conditions?.map(({ type }) => type)).toEqual(["Suspended", "PodScheduled", "Ready"]);
   });
 
-  it("writes the status once for a Pod that becomes ready (S72), and the Pod's name once", async () => {
+  it("writes the status once for a Pod that becomes ready, and the Pod's name once", async () => {
     await using lab = await openSandboxLab({ kubelet: false });
     await lab.create();
     await lab.untilCondition("Ready", { message: "Pod exists with phase: Pending" });
@@ -65,7 +65,7 @@ describe("a Sandbox at rest", () => {
     expect(writes).toEqual([expect.objectContaining({ verb: "patch", subresource: "status" })]);
   });
 
-  it("is told once of a new one whose Pod becomes ready soon, and only after half a second that it does not", async () => {
+  it("writes one status for a Pod that is soon ready, and says that it is not after half a second", async () => {
     await using lab = await openSandboxLab({ kubelet: false });
     const createdMs = systemClock.ticksMs();
     await lab.create();
@@ -75,7 +75,7 @@ describe("a Sandbox at rest", () => {
     expect(writes).toHaveLength(1);
   });
 
-  it("S74: is left alone while it is being deleted", async () => {
+  it("is left alone while it is being deleted", async () => {
     await using lab = await openSandboxLab();
     await lab.create({}, { finalizers: ["example.org/keep"] });
     await lab.untilCondition("Ready", { status: "True" });
@@ -89,7 +89,7 @@ describe("a Sandbox at rest", () => {
 });
 
 describe("a child that is there before the stores show it", () => {
-  it("S39, O24: is fetched and adopted when it was made for the Sandbox, also where only tracked Pods are watched", async () => {
+  it("is fetched and adopted when it was made for the Sandbox, also where only tracked Pods are watched", async () => {
     await using lab = await openSandboxLab({ flags: ["--cache-label-selectors"] });
     const spare = await makePod(lab, { name: "nova", labels: { [adoptableLabel]: "true" } });
     await lab.create();
@@ -100,7 +100,7 @@ describe("a child that is there before the stores show it", () => {
     expect(sandbox.metadata.annotations?.[podNameAnnotation]).toBe("nova");
   });
 
-  it("S39: is fetched and refused when it was not", async () => {
+  it("is fetched and refused when it was not", async () => {
     await using lab = await openSandboxLab({ flags: ["--cache-label-selectors"] });
     const stranger = await makePod(lab, { name: "nova" });
     await lab.create();
@@ -111,7 +111,7 @@ describe("a child that is there before the stores show it", () => {
 });
 
 describe("several Pods of one Sandbox", () => {
-  it("S42: are told in the status and in one event, and the Service is not touched", async () => {
+  it("are told in the status and in one event, and the Service is not touched", async () => {
     await using lab = await openSandboxLab();
     const sandbox = await lab.create({ service: true });
     await lab.untilCondition("Ready", { status: "True" });
@@ -131,7 +131,7 @@ describe("several Pods of one Sandbox", () => {
     expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandbox"} 0');
   });
 
-  it("X2: are told in no event where those are switched off", async () => {
+  it("are told in no event where those are switched off", async () => {
     await using lab = await openSandboxLab({ flags: ["--disable-sandbox-events"] });
     const sandbox = await lab.create();
     await lab.untilCondition("Ready", { status: "True" });
@@ -143,7 +143,7 @@ describe("several Pods of one Sandbox", () => {
 });
 
 describe("what the API server refuses", () => {
-  it("X1, X2: is told as InvalidConfiguration and in an event, and is not tried again", async () => {
+  it("is told as InvalidConfiguration and in an event, and is not tried again", async () => {
     await using lab = await openSandboxLab();
     const wrong = [{ name: "main", image: "busybox", env: [{ name: "a=b", value: "x" }] }];
     await lab.create({ podTemplate: { spec: { containers: wrong } } });
@@ -154,7 +154,7 @@ describe("what the API server refuses", () => {
     expect(await lab.eventReasons()).toEqual(["SandboxPodCreateFailed"]);
   });
 
-  it("S94: of a volume does not keep Pod and Service from being made", async () => {
+  it("of a volume does not keep Pod and Service from being made", async () => {
     await using lab = await openSandboxLab();
     lab.client.failWith = ({ verb, kind }) =>
       verb === "create" && kind === "PersistentVolumeClaim" ? new ApiUnreachable("no answer") : undefined;
@@ -166,7 +166,7 @@ describe("what the API server refuses", () => {
 });
 
 describe("a call that fails", () => {
-  it("S67: surfaces when it was to record the Pod's name, and is made again", async () => {
+  it("surfaces when it was to record the Pod's name, and is made again", async () => {
     await using lab = await openSandboxLab();
     let failures = 0;
     lab.client.failWith = ({ verb, kind, subresource }) => {
@@ -179,7 +179,7 @@ describe("a call that fails", () => {
     expect(sandbox.metadata.annotations?.[podNameAnnotation]).toBe("nova");
   });
 
-  it("S75: is no error when it was to write the status of a Sandbox that is gone", async () => {
+  it("is no error when it was to write the status of a Sandbox that is gone", async () => {
     await using lab = await openSandboxLab();
     const gone = new ApiError(404, { apiVersion: "v1", kind: "Status", reason: "NotFound" });
     lab.client.failWith = (call) => (isStatusWrite(call) ? gone : undefined);
@@ -193,7 +193,7 @@ describe("a call that fails", () => {
 describe("a Sandbox whose time is over", () => {
   const past = "2026-01-01T00:00:00Z";
 
-  it("S101, S102, X2: says so first, then loses its Pod and Service, and keeps its conditions only", async () => {
+  it("says so first, then loses its Pod and Service, and keeps its conditions only", async () => {
     await using lab = await openSandboxLab();
     await lab.create({ service: true });
     await lab.untilCondition("Ready", { status: "True" });
@@ -209,7 +209,7 @@ describe("a Sandbox whose time is over", () => {
     await vi.waitFor(async () => expect(await lab.eventReasons()).toContain("SandboxExpired"), waiting);
   });
 
-  it("S104: goes itself under the policy Delete", async () => {
+  it("goes itself under the policy Delete", async () => {
     await using lab = await openSandboxLab();
     await lab.create({ shutdownTime: past, shutdownPolicy: "Delete" });
     await vi.waitFor(async () => expect(await lab.find(sandboxType)).toBeUndefined(), waiting);
@@ -230,7 +230,7 @@ describe("a change of the Pod's metadata", () => {
   const relabel = (lab: SandboxLab, sandbox: Stored<Sandbox>, labels: Record<string, string>) =>
     lab.change({ podTemplate: { ...sandbox.spec.podTemplate, metadata: { labels } } });
 
-  it("S112, S113: waits for its window, and is then written in one patch", async () => {
+  it("waits for its window, and is then written in one patch", async () => {
     await using lab = await openSandboxLab({ flags: ["--sandbox-write-behind-window=300ms"] });
     await lab.create();
     const sandbox = await lab.untilCondition("Ready", { status: "True" });
@@ -248,7 +248,7 @@ describe("a change of the Pod's metadata", () => {
     expect(lab.client.calls.filter(({ verb, kind }) => verb === "patch" && kind === "Pod")).toHaveLength(1);
   });
 
-  it("S116: is written by a controller that finds it after a restart", async () => {
+  it("is written by a controller that finds it after a restart", async () => {
     await using lab = await openSandboxLab({ flags: ["--sandbox-write-behind-window=50ms"] });
     const sandbox = await lab.create({ podTemplate: { metadata: { labels: { tier: "gold" } }, spec: { containers } } });
     await lab.untilCondition("Ready", { status: "True" });
@@ -262,7 +262,7 @@ describe("a change of the Pod's metadata", () => {
 });
 
 describe("the metrics of a Sandbox", () => {
-  it("X19: count it by its mode, and tell how suspensions and resumptions went", async () => {
+  it("count it by its mode, and tell how suspensions and resumptions went", async () => {
     await using lab = await openSandboxLab();
     await lab.create();
     await lab.untilCondition("Ready", { status: "True" });

@@ -1,63 +1,69 @@
-import { traceContextAnnotation } from "../../api/keys.ts";
-import { keyOf, type Stored } from "../../api/meta.ts";
-import { type Sandbox, type SandboxStatus, sandboxType } from "../../api/sandbox.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { isNotFound } from "../../kube/errors.ts";
-import type { EventRecorder } from "../../kube/event-recorder.ts";
-import type { Clock } from "../../lib/clock.ts";
+import { keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, type SandboxStatus, sandboxType } from "../../api/kinds/sandbox.ts";
+import { traceContextAnnotation } from "../../api/rules/keys.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isNotFound } from "../../kube/client/errors.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Outcome } from "../../lib/queues/workers.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
-import type { Outcome } from "../../lib/workers.ts";
-import type { Standing, Suspender } from "../suspension/suspender.ts";
-import type { ActivityTimesKeeper } from "../suspension/use-times.ts";
+import type { Suspender, SuspensionProgress } from "../suspension/handshake/suspender.ts";
+import type { ActivityTimesKeeper } from "../suspension/idle/use-times.ts";
+import type { PortShortages } from "../tcp-front/port-shortages.ts";
+import type { PolicyGate } from "../template/policy-gate.ts";
 import { contextToWrite, type Traces } from "../traces.ts";
 import type { Failure } from "./actions.ts";
 import { type Applied, apply, type SandboxWriters } from "./apply.ts";
-import { conclude } from "./conclude.ts";
 import { type Decision, decide } from "./decide.ts";
-import { nobodyWaitsFor } from "./haste.ts";
-import type { LifecycleMetrics } from "./lifecycle-metrics.ts";
-import { notYetWindowMs, saysOnlyNotYet } from "./not-yet.ts";
+import { eventsOf, type StatusTransition } from "./events.ts";
+import { findPod } from "./find-pod.ts";
+import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe, type SandboxViews } from "./observe.ts";
 import type { Observed } from "./observed.ts";
 import { sandboxAttributes, tracePass } from "./pass-trace.ts";
-import { PutOffs } from "./put-offs.ts";
-import { statusPatch } from "./status-patch.ts";
-import { happeningsOf, type Passage } from "./transitions.ts";
+import { conclude } from "./status/conclude.ts";
+import { deferStatusMs, mayDeferStatus } from "./status/defer-status.ts";
+import { DeferredWrites } from "./status/deferred-writes.ts";
+import { statusPatch } from "./status/status-patch.ts";
+import { isLowPriority } from "./write-priority.ts";
 
 export interface SandboxReconcilerOptions {
   readonly views: SandboxViews;
   readonly writers: SandboxWriters;
-  /** The same, for what nobody waits for. */
+  /** The same, for writes that no user waits for. */
   readonly unhurried: SandboxWriters;
-  /** Absent: events are switched off. */
+  /** Absent: events are disabled. */
   readonly events: EventRecorder | undefined;
   readonly metrics: LifecycleMetrics;
   readonly traces: Traces;
   readonly clock: Clock;
   readonly clusterDomain: string;
-  /** How long a change of a Pod's metadata alone may wait; 0 writes it at once. */
+  /** How long a change of a Pod's metadata alone may be deferred; 0 writes it at once. */
   readonly writeBehindWindowMs: number;
   readonly suspender: Suspender;
   readonly hasActivators: boolean;
-  /** Absent where nothing sleeps by itself. */
+  /** Absent when suspension for inactivity is not configured. */
   readonly activity: ActivityTimesKeeper | undefined;
+  readonly portShortages: PortShortages;
+  /** Absent: no templates are reconciled, and no Pod waits for their policies. */
+  readonly policyGate: PolicyGate | undefined;
 }
 
-/** Brings one sandbox at a time in line with what its object asks for. */
+/** Reconciles one sandbox at a time. */
 export class SandboxReconciler {
   readonly #options: SandboxReconcilerOptions;
-  /** Changes of a Pod's metadata that were put off. */
-  readonly #metadata: PutOffs;
-  /** Statuses that were. */
-  readonly #notYet: PutOffs;
+  /** Deferred changes of Pod metadata. */
+  readonly #metadata: DeferredWrites;
+  /** Deferred status writes. */
+  readonly #notYet: DeferredWrites;
 
   constructor(options: SandboxReconcilerOptions) {
     this.#options = options;
-    this.#metadata = new PutOffs(options.clock);
-    this.#notYet = new PutOffs(options.clock);
+    this.#metadata = new DeferredWrites(options.clock);
+    this.#notYet = new DeferredWrites(options.clock);
   }
 
-  /** @throws AggregateError when something failed that may work the next time. */
+  /** @throws AggregateError when a step failed that may succeed at a retry. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
     const { traces, views } = this.#options;
     const sandbox = views.sandboxes.get(key);
@@ -69,27 +75,30 @@ export class SandboxReconciler {
   }
 
   async #pass(key: string, span: Span, signal: AbortSignal): Promise<Outcome> {
-    const standing = await this.#options.suspender.suspend(() => this.#observe(key), signal);
+    const { standing, unable } = await this.#suspend(key, signal);
     const seen = this.#observe(key, standing);
     if (!seen) return this.#forget(key);
-    const { actedOn, decision, applied } = await this.#bringInLine(seen, standing, span, signal);
+    const { actedOn, decision, applied: done } = await this.#bringInLine(seen, standing, span, signal);
+    const applied = { ...done, failures: [...unable, ...done.failures] };
     const after = this.#observe(key, standing);
     if (!after || after.sandbox.metadata.uid !== seen.sandbox.metadata.uid) return this.#forget(key);
 
     this.#metadata.note(key, decision.putOffMs !== undefined);
     const sandbox = asActedOn(after.sandbox, actedOn);
-    const { clusterDomain, activity, suspender } = this.#options;
+    const { clusterDomain, activity, suspender, portShortages } = this.#options;
     const { status, recheckAfterMs } = conclude({
       course: decision.course,
       observed: { ...after, sandbox, suspending: suspender.isPending({ ...after, sandbox }, standing) },
       failures: applied.failures,
       clusterDomain,
       activityTimes: activity?.timesToWrite(sandbox),
+      heldUp: activity?.heldUp(sandbox),
+      portShortage: portShortages.factOf(sandbox),
     });
     const statusPutOffMs = this.#putOff(sandbox, status);
     const { client } = this.#writersFor(after);
     const unwritten = statusPutOffMs === undefined ? await this.#write(sandbox, status, client, signal) : [];
-    // Of a status that waits nothing is told yet; it is told when it is written.
+    // A deferred status is reported in events and metrics when it is written.
     const told = statusPutOffMs === undefined ? status : (sandbox.status ?? {});
     if (unwritten.length === 0) this.#tell(sandbox, told, applied);
     throwWhatMayPass(applied.failures, unwritten);
@@ -98,25 +107,39 @@ export class SandboxReconciler {
       decision.putOffMs,
       statusPutOffMs,
       standing.is === "underWay" ? standing.recheckAfterMs : undefined,
+      applied.clashed ? clashRecheckMs : undefined,
     );
   }
 
-  #observe(key: string, standing: Standing = { is: "none" }): Observed | undefined {
-    const { views, clock, suspender, hasActivators, writeBehindWindowMs } = this.#options;
+  /** A blocked handshake is a failure like any other: the pass continues, and the status reports it. */
+  async #suspend(key: string, signal: AbortSignal): Promise<Handshake> {
+    try {
+      return { standing: await this.#options.suspender.suspend(() => this.#observe(key), signal), unable: [] };
+    } catch (cause) {
+      signal.throwIfAborted();
+      const message = cause instanceof Error ? cause.message : String(cause);
+      const unable: Failure = { action: { do: "suspend" }, message, untilChanged: false, cause };
+      return { standing: { is: "underWay", recheckAfterMs: undefined }, unable: [unable] };
+    }
+  }
+
+  #observe(key: string, standing: SuspensionProgress = { is: "none" }): Observed | undefined {
+    const { views, clock, suspender, hasActivators, writeBehindWindowMs, policyGate } = this.#options;
     const seen = observe(key, views);
     if (!seen) return undefined;
     const suspending = suspender.isPending(seen, standing);
     const writeBehind = { windowMs: writeBehindWindowMs, waitedMs: this.#metadata.waitedMs(key) };
-    return { ...seen, now: clock.now(), writeBehind, hasActivators, suspending };
+    const policyGap = findPod(seen).found === "none" ? policyGate?.gapOf(seen.sandbox) : undefined;
+    return { ...seen, now: clock.now(), writeBehind, hasActivators, policyGap, suspending };
   }
 
   #writersFor(seen: Observed): SandboxWriters {
     const { writers, unhurried } = this.#options;
-    return nobodyWaitsFor(seen) ? unhurried : writers;
+    return isLowPriority(seen) ? unhurried : writers;
   }
 
-  /** A child that turned out to be there already makes us look and decide once more, with it in view. */
-  async #bringInLine(first: Observed, standing: Standing, span: Span, signal: AbortSignal): Promise<Round> {
+  /** If a child turns out to exist already, observe and decide again with this child in view. */
+  async #bringInLine(first: Observed, standing: SuspensionProgress, span: Span, signal: AbortSignal): Promise<Round> {
     const writers = this.#writersFor(first);
     let seen = first;
     let podCreated = false;
@@ -141,18 +164,18 @@ export class SandboxReconciler {
     await sandboxes.write(keyOf(sandbox), () => client.patch(sandboxType, { namespace, name }, body, {}, signal));
   }
 
-  /** For how many milliseconds a status may wait for a better one; undefined: it is to be written now. */
+  /** Milliseconds for which a status may be deferred; undefined: write it now. */
   #putOff(sandbox: Stored<Sandbox>, status: SandboxStatus): number | undefined {
     const key = keyOf(sandbox);
-    const windowMs = notYetWindowMs(sandbox);
+    const windowMs = deferStatusMs(sandbox);
     const waitedMs = this.#notYet.waitedMs(key) ?? 0;
-    const putOff = saysOnlyNotYet(sandbox.status, status) && waitedMs < windowMs;
+    const putOff = mayDeferStatus(sandbox.status, status) && waitedMs < windowMs;
     const isNews = putOff && statusPatch(sandbox.status, status) !== undefined;
     this.#notYet.note(key, isNews);
     return isNews ? windowMs - waitedMs : undefined;
   }
 
-  /** Writes the status if it says something new. A sandbox that is gone needs none. */
+  /** Writes the status if it has changed. A sandbox that is gone needs no status. */
   async #write(
     sandbox: Stored<Sandbox>,
     status: SandboxStatus,
@@ -177,9 +200,9 @@ export class SandboxReconciler {
   #tell(sandbox: Stored<Sandbox>, status: SandboxStatus, { podCreated, failures }: Applied): void {
     const { events, metrics } = this.#options;
     const before = sandbox.status?.conditions ?? [];
-    const passage: Passage = { sandbox, before, after: status.conditions ?? [], podCreated, failures };
-    for (const happening of happeningsOf(passage)) events?.record(happening);
-    metrics.passed(passage);
+    const transition: StatusTransition = { sandbox, before, after: status.conditions ?? [], podCreated, failures };
+    for (const happening of eventsOf(transition)) events?.record(happening);
+    metrics.passed(transition);
   }
 
   #forget(key: string): Outcome {
@@ -190,21 +213,28 @@ export class SandboxReconciler {
   }
 }
 
+interface Handshake {
+  readonly standing: SuspensionProgress;
+  readonly unable: readonly Failure[];
+}
+
 interface Round {
   readonly actedOn: Stored<Sandbox>;
   readonly decision: Decision;
   readonly applied: Applied;
 }
 
-/** The conditions speak of the generation that was acted on. A newer wish is in the queue already. */
+/** The conditions report the generation that this pass acted on. A newer generation is in the queue already. */
 const asActedOn = (now: Stored<Sandbox>, { spec, metadata }: Stored<Sandbox>): Stored<Sandbox> => ({
   ...now,
   spec,
   metadata: { ...now.metadata, ...(metadata.generation !== undefined && { generation: metadata.generation }) },
 });
 
-// Each round brings at least one child into view that was hidden; more than a claim, a Pod and a Service there are not.
+// Each round reveals at least one hidden child; the kinds of children are volume claim, Pod and Service.
 const roundsMax = 3;
+/** Milliseconds until the next attempt when every round met a change. */
+const clashRecheckMs = 1_000;
 
 function throwWhatMayPass(failures: readonly Failure[], unwritten: readonly unknown[]): void {
   if (unwritten.length === 0 && failures.every(({ untilChanged }) => untilChanged)) return;

@@ -1,27 +1,31 @@
-import type { PersistentVolumeClaim, Service } from "../../api/core.ts";
-import { sandboxNameHashLabel } from "../../api/keys.ts";
-import { controllerOf, type KubeObject, keyFor, keyOf, type Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import { groupOf } from "../../api/resource-type.ts";
-import { agentsGroup, type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import type { EventRecorder } from "../../kube/event-recorder.ts";
-import type { Informer } from "../../kube/informer.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { firstFailure, type Running } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
+import type { PersistentVolumeClaim, Service } from "../../api/kinds/core.ts";
+import { type KubeObject, keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxNameHashLabel } from "../../api/rules/keys.ts";
+import { controllerOfKind } from "../../api/rules/ownership.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Informer } from "../../kube/informer/informer.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { firstFailure, type Running } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Turns } from "../../lib/time/turns.ts";
+import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
-import type { RuntimeMetrics } from "../runtime-metrics.ts";
 import { keysFrom, type Source, startKind } from "../start-kind.ts";
-import type { IdleWatch } from "../suspension/idle-watch.ts";
+import type { IdleWatch } from "../suspension/idle/idle-watch.ts";
 import { type Activators, startSuspending } from "../suspension/start-suspending.ts";
 import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
+import type { PortShortages } from "../tcp-front/port-shortages.ts";
+import type { PolicyGate } from "../template/policy-gate.ts";
 import type { Traces } from "../traces.ts";
 import type { SandboxWriters } from "./apply.ts";
-import { isSpare } from "./haste.ts";
-import type { LifecycleMetrics } from "./lifecycle-metrics.ts";
+import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe } from "./observe.ts";
 import { SandboxReconciler } from "./reconciler.ts";
+import { retryCeilingMs } from "./retry-ceiling.ts";
+import { isUnclaimedMember } from "./write-priority.ts";
 
 export interface SandboxInformers {
   readonly sandboxes: Informer<Sandbox>;
@@ -38,28 +42,26 @@ export interface SandboxControllerOptions {
   readonly events: EventRecorder | undefined;
   readonly lifecycleMetrics: LifecycleMetrics;
   readonly runtimeMetrics: RuntimeMetrics;
+  readonly turns?: Turns | undefined;
   readonly traces: Traces;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workers: number;
   readonly clusterDomain: string;
+  readonly portShortages: PortShortages;
   readonly writeBehindWindowMs: number;
   /** Who stands in front of the sandboxes; undefined: nobody, and a suspension is carried out without asking. */
   readonly activators: Activators | undefined;
   readonly suspensionMetrics: SuspensionMetrics;
+  /** Undefined: there are no templates, and no Pod waits for their policies. */
+  readonly policyGate: PolicyGate | undefined;
 }
 
 /** Starts to bring sandboxes in line with their objects. The informers must have synced. */
 export function startSandboxController(options: SandboxControllerOptions): Running {
   const { client, informers, clock, events, lifecycleMetrics: metrics, clusterDomain, writeBehindWindowMs } = options;
   const stores = new DisposableStack();
-  const writers = {
-    client,
-    sandboxes: stores.use(new OwnWrites(informers.sandboxes, clock)),
-    pods: stores.use(new OwnWrites(informers.pods, clock)),
-    services: stores.use(new OwnWrites(informers.services, clock)),
-    claims: stores.use(new OwnWrites(informers.claims, clock)),
-  };
+  const writers = openWriters(stores, options);
   const views = { ...writers, labelledPods: informers.pods.store };
   const suspending = startSuspending({
     ...{ client, events, clock, log: options.log, activators: options.activators, metrics: options.suspensionMetrics },
@@ -80,19 +82,27 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
     suspender,
     hasActivators: options.activators !== undefined,
     activity: idleWatch,
+    portShortages: options.portShortages,
+    policyGate: options.policyGate,
   });
   const kind = startKind({
     name: "sandbox",
     workers: options.workers,
     mayWait: (key) => {
       const sandbox = writers.sandboxes.get(key);
-      return sandbox !== undefined && isSpare(sandbox);
+      return sandbox !== undefined && isUnclaimedMember(sandbox);
     },
-    sources: sourcesOf(informers, writers, idleWatch),
+    retryCeilingMs: (key) => retryCeilingMs(observe(key, views)),
+    sources: [
+      ...sourcesOf(informers, writers, idleWatch),
+      (enqueue) => options.portShortages.onChange(enqueue),
+      (enqueue) => options.policyGate?.onChange(enqueue) ?? new DisposableStack(),
+    ],
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,
     log: options.log,
     metrics: options.runtimeMetrics,
+    turns: options.turns,
   });
   const failed = firstFailure(kind, suspending);
   return {
@@ -101,6 +111,16 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
       await Promise.all([kind[Symbol.asyncDispose](), suspending[Symbol.asyncDispose]()]);
       stores.dispose();
     },
+  };
+}
+
+function openWriters(stores: DisposableStack, { client, informers, clock }: SandboxControllerOptions) {
+  return {
+    client,
+    sandboxes: stores.use(new OwnWrites(informers.sandboxes, clock)),
+    pods: stores.use(new OwnWrites(informers.pods, clock)),
+    services: stores.use(new OwnWrites(informers.services, clock)),
+    claims: stores.use(new OwnWrites(informers.claims, clock)),
   };
 }
 
@@ -147,7 +167,6 @@ const trackedOwner = (child: Stored<KubeObject>): readonly string[] =>
   child.metadata.labels?.[sandboxNameHashLabel] === undefined ? [] : ownerKeys(child);
 
 function ownerKeys(child: Stored<KubeObject>): readonly string[] {
-  const owner = controllerOf(child);
-  if (!owner || owner.kind !== sandboxType.kind || groupOf(owner.apiVersion) !== agentsGroup) return [];
-  return [keyFor(child.metadata.namespace, owner.name)];
+  const owner = controllerOfKind(child, sandboxType);
+  return owner ? [keyFor(child.metadata.namespace, owner.name)] : [];
 }

@@ -1,19 +1,22 @@
-import type { Pod } from "../../api/pod.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import type { EventRecorder } from "../../kube/event-recorder.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Running } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import type { Running } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import type { Observed } from "../sandbox/observed.ts";
-import type { ActivatorFinder } from "./activators.ts";
-import { ActivityView } from "./activity-view.ts";
-import { ActivatorRounds } from "./ask-activators.ts";
-import type { DrainCall } from "./drain-client.ts";
-import { FallAsleep } from "./fall-asleep.ts";
-import { IdleWatch } from "./idle-watch.ts";
-import { Suspender } from "./suspender.ts";
+import type { Activator, ActivatorFinder } from "./activators/activators.ts";
+import { ActivatorRounds } from "./activators/ask-activators.ts";
+import { AskThroughActivators } from "./activators/ask-through-activators.ts";
+import type { DrainCall } from "./activators/drain-client.ts";
+import { usualSilenceLimitMs } from "./activators/silence.ts";
+import { Suspender } from "./handshake/suspender.ts";
+import { ActivityView } from "./idle/activity-view.ts";
+import { type AskWorkload, workloadAsker } from "./idle/ask-workload.ts";
+import { IdleWatch } from "./idle/idle-watch.ts";
+import { SuspendIdle } from "./idle/suspend-idle.ts";
 import type { SuspensionMetrics } from "./suspension-metrics.ts";
 
 /** How the activators are found and called. */
@@ -22,6 +25,8 @@ export interface Activators {
   readonly call: DrainCall;
   /** How long nobody falls asleep after one has vanished; absent: `usualVanishGraceMs`. */
   readonly vanishGraceMs?: number;
+  /** How long one whose Pod is Ready may be silent before it counts for nothing; absent: `usualSilenceLimitMs`. */
+  readonly silenceLimitMs?: number;
 }
 
 export interface SuspendingOptions {
@@ -42,6 +47,16 @@ export interface Suspending extends Running {
   readonly idleWatch: IdleWatch | undefined;
 }
 
+function askerOf(
+  { finder, call }: Activators,
+  rounds: ActivatorRounds,
+  { clock, log }: SuspendingOptions,
+): AskWorkload {
+  const isSilent = (activator: Activator) => rounds.hasGoneSilent(activator);
+  const through = new AskThroughActivators({ finder, call, clock, log, isSilent });
+  return workloadAsker(through, clock);
+}
+
 /** Starts to watch who is idle, where that can be known, and returns who carries suspensions out. */
 export function startSuspending(options: SuspendingOptions): Suspending {
   const { activators, clock, log, events, metrics } = options;
@@ -52,13 +67,14 @@ export function startSuspending(options: SuspendingOptions): Suspending {
     new IdleWatch({
       ...options,
       finder: activators.finder,
-      view: new ActivityView(activators.vanishGraceMs),
+      view: new ActivityView(activators.vanishGraceMs, activators.silenceLimitMs),
       rounds,
-      fallAsleep: new FallAsleep(options),
+      fallAsleep: new SuspendIdle({ ...options, askWorkload: askerOf(activators, rounds, options) }),
     });
   const suspender = new Suspender({
     ...options,
     askers: rounds,
+    silenceLimitMs: activators?.silenceLimitMs ?? usualSilenceLimitMs,
     onCalledOff: (key) => idleWatch?.calledOff(key),
   });
   return {
@@ -67,6 +83,7 @@ export function startSuspending(options: SuspendingOptions): Suspending {
     failed: idleWatch?.failed ?? new Promise<never>(() => {}),
     async [Symbol.asyncDispose]() {
       await idleWatch?.[Symbol.asyncDispose]();
+      suspender[Symbol.dispose]();
     },
   };
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from "vitest";
-import { endpointSliceType, tcpFrontSliceName } from "../../api/tcp-front.ts";
-import { ApiUnreachable } from "../../kube/errors.ts";
-import { type FrontLab, openFrontLab, podWith, portsOf } from "../../test/support/front-lab.ts";
-import { type Intercept, interceptCalls } from "../../test/support/intercepted-client.ts";
-import { recordCalls } from "../../test/support/recording-client.ts";
+import { endpointSliceType, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
+import { ApiUnreachable } from "../../kube/client/errors.ts";
+import { type Intercept, interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
+import { recordCalls } from "../../test/support/fakes/recording-client.ts";
+import { type FrontLab, openFrontLab, podWith, portsOf } from "../../test/support/labs/front-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 /**

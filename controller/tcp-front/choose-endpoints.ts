@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
-import type { Endpoint, EndpointPort, EndpointSlice, TcpFrontPort } from "../../api/tcp-front.ts";
-import { byCodeUnits } from "../../lib/by-code-units.ts";
+import type { Endpoint, EndpointPort, EndpointSlice, TcpFrontPort } from "../../api/protocols/tcp-front.ts";
+import { byCodeUnits } from "../../lib/data/by-code-units.ts";
 import type { SeenActivator } from "./observed-front.ts";
 
 type Family = Exclude<EndpointSlice["addressType"], "FQDN">;

@@ -1,6 +1,6 @@
-import type { ListeningPort } from "../../api/drain-protocol.ts";
-import { type EndpointSlice, tcpFrontOf } from "../../api/tcp-front.ts";
-import type { Activator } from "../suspension/activators.ts";
+import type { ListeningPort } from "../../api/protocols/drain-protocol.ts";
+import { type EndpointSlice, tcpFrontOf } from "../../api/protocols/tcp-front.ts";
+import type { Activator } from "../suspension/activators/activators.ts";
 
 /** By port and sandbox: two may want one port, until one of them gets another. */
 type Pairs = Map<string, ListeningPort>;

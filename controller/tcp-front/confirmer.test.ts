@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { listeningPortsLimit } from "../../api/drain-protocol.ts";
-import { FakeClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
-import { ScriptedActivators } from "../../test/support/front-lab.ts";
+import { listeningPortsLimit } from "../../api/protocols/drain-protocol.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { ScriptedActivators } from "../../test/support/labs/front-lab.ts";
 import { Confirmer } from "./confirmer.ts";
 
 function aConfirmer(call?: ScriptedActivators["call"]) {

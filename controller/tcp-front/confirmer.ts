@@ -4,14 +4,14 @@ import {
   type ListeningPort,
   listeningPortsLimit,
   parseListeningAnswer,
-} from "../../api/drain-protocol.ts";
-import type { EndpointSlice } from "../../api/tcp-front.ts";
-import { type Backoff, backoffDelayMs } from "../../lib/backoff.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { type Running, startTask } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
-import type { Activator, ActivatorFinder } from "../suspension/activators.ts";
-import type { DrainCall } from "../suspension/drain-client.ts";
+} from "../../api/protocols/drain-protocol.ts";
+import type { EndpointSlice } from "../../api/protocols/tcp-front.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
+import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Activator, ActivatorFinder } from "../suspension/activators/activators.ts";
+import type { DrainCall } from "../suspension/activators/drain-client.ts";
 import { Confirmations, type Lane } from "./confirmations.ts";
 
 export interface ConfirmerOptions {
@@ -53,7 +53,7 @@ export class Confirmer implements Running {
     this.#options = options;
     this.#task = startTask("the confirmations of activators", async (signal) => {
       this.#signal = signal;
-      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+      await aborted(signal);
       await Promise.all(this.#asking);
     });
     this.#confirmations.activators(options.finder.known());
@@ -168,7 +168,7 @@ export class Confirmer implements Running {
       confirmed = address && parseListeningAnswer(await call(address, drainPaths.listening, { ports }, signal));
     } catch (err) {
       signal.throwIfAborted();
-      log.debug({ err, activator: activator.id }, "an activator does not say on which ports it listens; asking again");
+      log.debug({ err, activator: activator.id }, "an activator did not confirm its listeners; retrying");
     }
     const isComplete = confirmed?.ports.length === ports.length;
     if (lane === "unsaid")

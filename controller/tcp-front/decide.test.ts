@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { Stored } from "../../api/meta.ts";
-import { type EndpointSlice, serviceNameLabel, type TcpFront, tcpFrontOf } from "../../api/tcp-front.ts";
-import { aSandbox, noon } from "../../test/support/builders.ts";
-import { podWith } from "../../test/support/front-lab.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import { type EndpointSlice, serviceNameLabel, type TcpFront, tcpFrontOf } from "../../api/protocols/tcp-front.ts";
+import { aSandbox, noon } from "../../test/support/builders/builders.ts";
+import { podWith } from "../../test/support/labs/front-lab.ts";
 import { decide } from "./decide.ts";
 import { freshSlice } from "./make-slice.ts";
 import type { ObservedFront, SeenActivator } from "./observed-front.ts";
@@ -144,8 +144,18 @@ describe("the slice of a sandbox that is gone", () => {
     expect(at(quarantineMs).action).toEqual({ do: "delete", slice: freed, keep: undefined, urgency: "refresh" });
   });
 
-  it("is looked at again in time even when the clock was set back", () => {
-    expect(at(-3_600_000)).toEqual({ recheckAfterMs: quarantineMs, unallocated: 0 });
+  it("rests from now on when the clock was set back by more than the rest", () => {
+    const now = new Date(Date.parse(noon) - 3_600_000);
+    const { action, recheckAfterMs } = decide(look({ sandbox: undefined, slice: freed, now }));
+    expect(action?.do === "replace" && tcpFrontOf(action.slice)?.freedAt).toBe(now.toISOString());
+    expect(recheckAfterMs).toBe(quarantineMs);
+  });
+
+  it("lets a port of a sandbox that lives rest from now on when the clock was set back", () => {
+    const now = new Date(Date.parse(noon) - 3_600_000);
+    const resting = { ...front, freedPorts: [{ activatorPort: 10_009, freedAt }] };
+    const freedPorts = [{ activatorPort: 10_009, freedAt: now.toISOString() }];
+    expect(said({ slice: aSlice(resting), now })).toEqual({ ...front, freedPorts });
   });
 
   it("is the sandbox's again when it wants it back", () => {

@@ -1,5 +1,5 @@
-import type { Stored } from "../../api/meta.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import {
   addressesListedBy,
   type EndpointSlice,
@@ -7,8 +7,8 @@ import {
   type TcpFront,
   type TcpFrontPort,
   tcpFrontOf,
-} from "../../api/tcp-front.ts";
-import { frontPorts } from "../sandbox/service-ports.ts";
+} from "../../api/protocols/tcp-front.ts";
+import { frontPorts } from "../sandbox/service/service-ports.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
 import { chooseEndpoints, familyOf } from "./choose-endpoints.ts";
 import { changed, freshSlice, type Leading, ourPart } from "./make-slice.ts";
@@ -35,7 +35,7 @@ export interface FrontDecision {
   readonly action?: FrontAction;
   /** When time alone will change the decision, in milliseconds. */
   readonly recheckAfterMs?: number;
-  /** Ports of the sandbox for which there was none of the activators' left. */
+  /** Ports of the sandbox for which there was none of the activators'. */
   readonly unallocated: number;
 }
 
@@ -91,7 +91,9 @@ function free(observed: ObservedFront): FrontDecision {
   const { slice, now, quarantineMs } = observed;
   const before = slice && tcpFrontOf(slice);
   if (!slice || !before) return nothing;
-  const freedAt = before.freedAt ?? now.toISOString();
+  // Of a clock that was set back: the port was freed by now, and rests from now on.
+  const isPast = before.freedAt !== undefined && Date.parse(before.freedAt) <= now.getTime();
+  const freedAt = isPast && before.freedAt ? before.freedAt : now.toISOString();
   const front: TcpFront = { ...before, freedAt };
   const next = changed(slice, front, nowhere);
   const restsForMs = leftMs({ freedAt }, observed);
@@ -103,8 +105,7 @@ function free(observed: ObservedFront): FrontDecision {
     };
   }
   if (restsForMs <= 0) return { action: { do: "delete", slice, keep: undefined, urgency: "refresh" }, unallocated: 0 };
-  // A clock that was set back must not keep ports for ever.
-  return { recheckAfterMs: Math.min(restsForMs, quarantineMs), unallocated: 0 };
+  return { recheckAfterMs: restsForMs, unallocated: 0 };
 }
 
 type Had = Pick<ObservedFront, "slice" | "reserved" | "contested">;
@@ -115,10 +116,12 @@ const portsHad = ({ slice, reserved, contested }: Had): readonly TcpFrontPort[] 
     ({ activatorPort }) => !contested.has(activatorPort),
   );
 
-/** How many ports of the sandbox have none of the activators'. */
-export function missingPorts(sandbox: Sandbox, had: Had): number {
+/** How many ports of the sandbox have one of the activators', and how many have none. */
+export function countPorts(sandbox: Sandbox, had: Had): { readonly inUse: number; readonly missing: number } {
   const kept = new Set(portsHad(had).map(({ containerPort }) => containerPort));
-  return frontPorts(sandbox.spec.podTemplate.spec).filter(({ port }) => !kept.has(port)).length;
+  const wanted = frontPorts(sandbox.spec.podTemplate.spec);
+  const missing = wanted.filter(({ port }) => !kept.has(port)).length;
+  return { inUse: wanted.length - missing, missing };
 }
 
 function allocate(
@@ -127,18 +130,20 @@ function allocate(
 ): { readonly front: TcpFront; readonly unallocated: number } {
   const { slice, freePorts, now } = observed;
   const had = portsHad(observed);
+  const keptPorts = new Map(had.toReversed().map(({ containerPort, activatorPort }) => [containerPort, activatorPort]));
   const unused = [...freePorts];
   const wanted = frontPorts(sandbox.spec.podTemplate.spec);
   const ports = wanted.flatMap(({ name = "", port }): readonly TcpFrontPort[] => {
-    const kept = had.find(({ containerPort }) => containerPort === port);
-    const activatorPort = kept?.activatorPort ?? unused.shift();
+    const activatorPort = keptPorts.get(port) ?? unused.shift();
     return activatorPort === undefined ? [] : [{ name, containerPort: port, activatorPort }];
   });
   const inUse = new Set(ports.map(({ activatorPort }) => activatorPort));
   const freedNow = had
     .filter(({ activatorPort }) => !inUse.has(activatorPort))
     .map(({ activatorPort }): FreedPort => ({ activatorPort, freedAt: now.toISOString() }));
-  const resting = ((slice && tcpFrontOf(slice)?.freedPorts) ?? []).filter((freed) => leftMs(freed, observed) > 0);
+  const resting = ((slice && tcpFrontOf(slice)?.freedPorts) ?? [])
+    .map((freed) => (Date.parse(freed.freedAt) <= now.getTime() ? freed : { ...freed, freedAt: now.toISOString() }))
+    .filter((freed) => leftMs(freed, observed) > 0);
   const freedPorts = [...resting, ...freedNow];
   const { name: sandboxName, uid: sandboxUid } = sandbox.metadata;
   return {

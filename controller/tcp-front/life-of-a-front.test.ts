@@ -1,7 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
-import { serviceType } from "../../api/core.ts";
-import { tcpFrontAnnotation } from "../../api/keys.ts";
-import { sandboxType } from "../../api/sandbox.ts";
+import { serviceType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   endpointSliceType,
   formatTcpFront,
@@ -10,8 +9,9 @@ import {
   tcpFrontManager,
   tcpFrontPorts,
   tcpFrontSliceName,
-} from "../../api/tcp-front.ts";
-import { frontOf, openFrontLab, podWith, portsOf } from "../../test/support/front-lab.ts";
+} from "../../api/protocols/tcp-front.ts";
+import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
+import { frontOf, openFrontLab, podWith, portsOf } from "../../test/support/labs/front-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 describe("the name of a sandbox that connections wake", () => {

@@ -1,7 +1,6 @@
-import { tcpFrontAnnotation } from "../../api/keys.ts";
-import type { Stored } from "../../api/meta.ts";
-import { apiVersionOf } from "../../api/resource-type.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import { apiVersionOf } from "../../api/kinds/resource-type.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import {
   type EndpointSlice,
   endpointSliceType,
@@ -12,7 +11,8 @@ import {
   tcpFrontManager,
   tcpFrontOf,
   tcpFrontSliceName,
-} from "../../api/tcp-front.ts";
+} from "../../api/protocols/tcp-front.ts";
+import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import type { Listed } from "./choose-endpoints.ts";
 
 /** Where a slice leads, and in the name of which Service; without one it leads nowhere. */

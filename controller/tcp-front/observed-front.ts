@@ -1,7 +1,7 @@
-import type { Stored } from "../../api/meta.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { EndpointSlice, TcpFrontPort } from "../../api/tcp-front.ts";
-import type { ActivatorEndpoint } from "../suspension/activators.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { EndpointSlice, TcpFrontPort } from "../../api/protocols/tcp-front.ts";
+import type { ActivatorEndpoint } from "../suspension/activators/activators.ts";
 
 /** Everything that one look shows of the slice of one sandbox. */
 export interface ObservedFront {
@@ -16,7 +16,7 @@ export interface ObservedFront {
   readonly reserved: readonly TcpFrontPort[];
   /** Ports of the slice that it must not keep: an older one has them too, or they have to rest. */
   readonly contested: ReadonlySet<number>;
-  /** Ports that nobody has; as many as may be needed, if there are so many. */
+  /** Ports that nobody has; as many as it needs, if it may have so many. */
   readonly freePorts: readonly number[];
   readonly activators: readonly SeenActivator[];
 }

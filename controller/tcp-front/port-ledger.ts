@@ -1,4 +1,4 @@
-import { keyOf, type Stored } from "../../api/meta.ts";
+import { keyOf, parseKey, type Stored } from "../../api/kinds/meta.ts";
 import {
   type EndpointSlice,
   olderFirst,
@@ -6,13 +6,33 @@ import {
   type TcpFrontPort,
   tcpFrontOf,
   tcpFrontPorts,
-} from "../../api/tcp-front.ts";
-import type { Clock } from "../../lib/clock.ts";
+} from "../../api/protocols/tcp-front.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { RestingPorts } from "./resting-ports.ts";
+
+/** How many of the activators' ports one may have. What is had already is taken from nobody. */
+export interface PortLimits {
+  /** In use; twice as many with those at rest. */
+  readonly perSandbox: number;
+  /** In use or at rest. */
+  readonly perNamespace: number;
+}
+
+/** What keeps a sandbox from a port. */
+export type PortLimit = "sandbox" | "namespace" | "range";
+
+export interface PortGrant {
+  /** Nobody has them; they are anybody's until they are reserved. */
+  readonly ports: readonly number[];
+  /** What kept it from more; undefined: it got what it asked for. */
+  readonly limitedBy: PortLimit | undefined;
+}
 
 export interface PortLedgerOptions {
   readonly clock: Clock;
   /** How long a port is given to nobody after it was freed. */
   readonly quarantineMs: number;
+  readonly limits: PortLimits;
   /** 0 to 1: where in the range the first port is looked for. */
   readonly random?: () => number;
 }
@@ -33,21 +53,28 @@ const range = tcpFrontPorts.last - tcpFrontPorts.first + 1;
 export class PortLedger {
   readonly #clock: Clock;
   readonly #quarantineMs: number;
+  readonly #limits: PortLimits;
   readonly #entries = new Map<string, Entry>();
   readonly #holders = new Map<number, Set<string>>();
   /** Given in a write that the slices do not show yet. */
   readonly #reserved = new Map<string, readonly TcpFrontPort[]>();
   readonly #reservedBy = new Map<number, string>();
-  /** Of slices that went before their time: until when, by the monotonic clock. */
-  readonly #vanishedUntilMs = new Map<number, number>();
+  /** How many ports a slice keeps from others, by its key, and all slices of a namespace. */
+  readonly #kept = new Map<string, number>();
+  readonly #keptIn = new Map<string, number>();
+  /** Of slices that went before their time. */
+  readonly #vanished: RestingPorts;
   /** Of those, what an activator does not open for whoever got it. */
-  readonly #refusedUntilMs = new Map<number, number>();
+  readonly #refused: RestingPorts;
   /** The next port to look at, counted from the first. A new leader does not know what its predecessor gave last. */
   #next: number;
 
-  constructor({ clock, quarantineMs, random = Math.random }: PortLedgerOptions) {
+  constructor({ clock, quarantineMs, limits, random = Math.random }: PortLedgerOptions) {
     this.#clock = clock;
     this.#quarantineMs = quarantineMs;
+    this.#limits = limits;
+    this.#vanished = new RestingPorts(clock, quarantineMs);
+    this.#refused = new RestingPorts(clock, quarantineMs);
     this.#next = Math.floor(random() * range) % range;
   }
 
@@ -63,15 +90,16 @@ export class PortLedger {
       for (const other of holders) others.add(other);
       this.#holders.set(port, holders.add(key));
     }
+    this.#recount(key);
     return [...others];
   }
 
   /** Notes that a slice is gone. Its ports rest for as long as if it had been freed now, unless it was long ago. */
   gone(key: string): void {
-    const untilMs = this.#clock.ticksMs() + this.#quarantineMs;
     for (const port of this.#remove(key)) {
-      if (this.#reservedBy.get(port) !== key) this.#vanishedUntilMs.set(port, untilMs);
+      if (this.#reservedBy.get(port) !== key) this.#vanished.rest(port, namespaceOf(key));
     }
+    this.#recount(key);
   }
 
   /**
@@ -79,10 +107,9 @@ export class PortLedger {
    * them gets others, and they rest.
    */
   refused(ports: readonly number[]): void {
-    const untilMs = this.#clock.ticksMs() + this.#quarantineMs;
     for (const port of ports) {
-      this.#vanishedUntilMs.set(port, untilMs);
-      this.#refusedUntilMs.set(port, untilMs);
+      this.#vanished.rest(port);
+      this.#refused.rest(port);
     }
   }
 
@@ -91,11 +118,15 @@ export class PortLedger {
     this.release(key);
     this.#reserved.set(key, ports);
     for (const { activatorPort } of ports) this.#reservedBy.set(activatorPort, key);
+    this.#recount(key);
   }
 
   release(key: string): void {
-    for (const { activatorPort } of this.reservedFor(key)) this.#reservedBy.delete(activatorPort);
+    const reserved = this.#reserved.get(key);
+    if (!reserved) return;
+    for (const { activatorPort } of reserved) this.#reservedBy.delete(activatorPort);
     this.#reserved.delete(key);
+    this.#recount(key);
   }
 
   reservedFor(key: string): readonly TcpFrontPort[] {
@@ -107,8 +138,24 @@ export class PortLedger {
     return this.#entries.get(key)?.ports ?? new Set();
   }
 
-  /** The next ports that nobody has, at most so many; they are anybody's until they are reserved. */
-  free(count: number): readonly number[] {
+  /** Ports for a slice of which `inUse` are in use and `missing` are missing, as far as its limits and the range allow. */
+  grant(key: string, { inUse, missing }: { readonly inUse: number; readonly missing: number }): PortGrant {
+    const { perSandbox, perNamespace } = this.#limits;
+    const ofSandbox = Math.max(Math.min(perSandbox - inUse, 2 * perSandbox - (this.#kept.get(key) ?? 0)), 0);
+    const ofNamespace = Math.max(perNamespace - this.#countIn(namespaceOf(key)), 0);
+    const allowed = Math.min(missing, ofSandbox, ofNamespace);
+    const ports = this.#free(allowed);
+    if (ports.length < allowed) return { ports, limitedBy: "range" };
+    const limit = ofNamespace < ofSandbox ? "namespace" : "sandbox";
+    return { ports, limitedBy: allowed < missing ? limit : undefined };
+  }
+
+  #countIn(namespace: string): number {
+    return (this.#keptIn.get(namespace) ?? 0) + this.#vanished.of(namespace);
+  }
+
+  /** The next ports that nobody has, at most so many. */
+  #free(count: number): readonly number[] {
     const found: number[] = [];
     for (let looked = 0; looked < range && found.length < count; looked += 1) {
       const port = tcpFrontPorts.first + ((this.#next + looked) % range);
@@ -131,13 +178,12 @@ export class PortLedger {
       return other !== key && holder !== undefined && olderFirst(holder.slice, entry.slice) < 0;
     };
     const olderHas = (port: number) => [...(this.#holders.get(port) ?? [])].some(isOlder);
-    return new Set([...entry.ports].filter((port) => olderHas(port) || this.#isRefused(port)));
+    return new Set([...entry.ports].filter((port) => olderHas(port) || this.#refused.has(port)));
   }
 
   count(): PortCounts {
     let allocated = 0;
-    const nowMs = this.#clock.ticksMs();
-    let quarantined = this.#vanishedUntilMs.values().reduce((sum, untilMs) => sum + Number(untilMs > nowMs), 0);
+    let quarantined = this.#vanished.size;
     for (const { slice, ports } of this.#entries.values()) {
       const front = tcpFrontOf(slice);
       const inUse = front && front.freedAt === undefined ? front.ports.length : 0;
@@ -147,21 +193,20 @@ export class PortLedger {
     return { allocated, quarantined };
   }
 
-  #isRefused(port: number): boolean {
-    const untilMs = this.#refusedUntilMs.get(port);
-    if (untilMs === undefined) return false;
-    if (untilMs > this.#clock.ticksMs()) return true;
-    this.#refusedUntilMs.delete(port);
-    return false;
+  #isFree(port: number): boolean {
+    return !this.#holders.has(port) && !this.#reservedBy.has(port) && !this.#vanished.has(port);
   }
 
-  #isFree(port: number): boolean {
-    if (this.#holders.has(port) || this.#reservedBy.has(port)) return false;
-    const untilMs = this.#vanishedUntilMs.get(port);
-    if (untilMs === undefined) return true;
-    if (untilMs > this.#clock.ticksMs()) return false;
-    this.#vanishedUntilMs.delete(port);
-    return true;
+  /** Brings in line what is counted for a slice: what it names and what is reserved for it, each port once. */
+  #recount(key: string): void {
+    const named = this.portsOf(key);
+    const onlyReserved = this.reservedFor(key).filter(({ activatorPort }) => !named.has(activatorPort));
+    const ports = named.size + onlyReserved.length;
+    const change = ports - (this.#kept.get(key) ?? 0);
+    if (change === 0) return;
+    const namespace = namespaceOf(key);
+    setCount(this.#kept, key, ports);
+    setCount(this.#keptIn, namespace, (this.#keptIn.get(namespace) ?? 0) + change);
   }
 
   /** Returns the ports that have to rest. */
@@ -176,6 +221,13 @@ export class PortLedger {
     }
     return restingAfter(entry, this.#clock.now().getTime() - this.#quarantineMs);
   }
+}
+
+const namespaceOf = (key: string): string => parseKey(key).namespace ?? "";
+
+function setCount(counts: Map<string, number>, key: string, count: number): void {
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
 }
 
 /** Without what was freed before that moment. */

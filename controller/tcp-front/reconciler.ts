@@ -1,22 +1,29 @@
-import type { Service } from "../../api/core.ts";
-import { keyFor, parseKey, type Stored } from "../../api/meta.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import { type EndpointSlice, endpointSliceType, sandboxUidOf, tcpFrontOf, usesTcpFront } from "../../api/tcp-front.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { ApiError, isAlreadyExists, isConflict, isNotFound } from "../../kube/errors.ts";
-import type { EventRecorder } from "../../kube/event-recorder.ts";
-import type { Store } from "../../kube/informer.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Outcome } from "../../lib/workers.ts";
+import type { Service } from "../../api/kinds/core.ts";
+import { keyFor, parseKey, type Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import {
+  type EndpointSlice,
+  endpointSliceType,
+  sandboxUidOf,
+  tcpFrontOf,
+  usesTcpFront,
+} from "../../api/protocols/tcp-front.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { ApiError, isAlreadyExists, isConflict, isNotFound } from "../../kube/client/errors.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Store } from "../../kube/informer/informer.ts";
+import type { Outcome } from "../../lib/queues/workers.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
-import { isFront } from "../sandbox/make-service.ts";
-import type { ActivatorFinder } from "../suspension/activators.ts";
+import { isFront } from "../sandbox/service/make-service.ts";
+import type { ActivatorFinder } from "../suspension/activators/activators.ts";
 import type { Confirmer } from "./confirmer.ts";
-import { decide, type FrontAction, missingPorts } from "./decide.ts";
-import { exhausted, notWritten } from "./happenings.ts";
+import { countPorts, decide, type FrontAction } from "./decide.ts";
+import { notWritten, tooFewPorts } from "./events.ts";
 import type { ObservedFront, SeenActivator } from "./observed-front.ts";
-import type { PortLedger } from "./port-ledger.ts";
+import type { PortLedger, PortLimit } from "./port-ledger.ts";
+import type { PortShortage, PortShortages } from "./port-shortages.ts";
 import type { TcpFrontMetrics } from "./tcp-front-metrics.ts";
 import type { WriteTurns } from "./write-turns.ts";
 
@@ -29,6 +36,7 @@ export interface TcpFrontReconcilerOptions {
   readonly confirmer: Confirmer;
   readonly ledger: PortLedger;
   readonly turns: WriteTurns;
+  readonly shortages: PortShortages;
   readonly events: EventRecorder | undefined;
   readonly metrics: TcpFrontMetrics;
   readonly clock: Clock;
@@ -36,7 +44,7 @@ export interface TcpFrontReconcilerOptions {
 }
 
 /** Ports come free one after the other, and nothing tells of those that were remembered only. */
-const exhaustedRecheckMs = 15_000;
+const shortageRecheckMs = 15_000;
 
 /** Keeps the slice of one sandbox at a time, under its key. */
 export class TcpFrontReconciler {
@@ -48,13 +56,16 @@ export class TcpFrontReconciler {
 
   /** @throws Error when the slice could not be written, and may be the next time. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
-    const { turns, ledger, events } = this.#options;
+    const { turns, ledger } = this.#options;
     const sandbox = this.#sandboxOf(key);
-    const observed = this.#observe(key, sandbox);
+    const { observed, limitedBy } = this.#observe(key, sandbox);
     this.#listen(key, observed.slice);
     const { action, recheckAfterMs, unallocated } = decide(observed);
-    if (unallocated > 0 && sandbox) events?.record(exhausted(sandbox, unallocated));
-    const againMs = [recheckAfterMs, unallocated > 0 ? exhaustedRecheckMs : undefined].filter((ms) => ms !== undefined);
+    const shortage = unallocated > 0 && limitedBy ? { ports: unallocated, limitedBy } : undefined;
+    this.#tellShortage(key, sandbox, shortage);
+    // What one sandbox asks for too much, only its own change mends.
+    const shortMs = shortage && shortage.limitedBy !== "sandbox" ? shortageRecheckMs : undefined;
+    const againMs = [recheckAfterMs, shortMs].filter((ms) => ms !== undefined);
     const outcome: Outcome = againMs.length === 0 ? {} : { requeueAfterMs: Math.min(...againMs) };
     if (!action) {
       turns.drop(key);
@@ -75,21 +86,30 @@ export class TcpFrontReconciler {
     return usesTcpFront(sandbox.spec) ? sandbox : undefined;
   }
 
-  #observe(key: string, sandbox: Stored<Sandbox> | undefined): ObservedFront {
+  #tellShortage(key: string, sandbox: Stored<Sandbox> | undefined, shortage: PortShortage | undefined): void {
+    const { shortages, events } = this.#options;
+    if (!sandbox) return shortages.forget(sandboxUidOf(parseKey(key).name));
+    if (shortage) events?.record(tooFewPorts(sandbox, shortage));
+    shortages.note(sandbox, shortage);
+  }
+
+  #observe(key: string, sandbox: Stored<Sandbox> | undefined): Observation {
     const { slices, services, ledger, clock, quarantineMs } = this.#options;
     const service = sandbox && services.get(keyFor(sandbox.metadata.namespace, sandbox.metadata.name));
     const had = { slice: slices.get(key), reserved: ledger.reservedFor(key), contested: ledger.contested(key) };
     const isOwn = sandbox && service && ownershipOf(service, sandbox) === "owned" && isFront(service);
-    return {
+    // As many as are missing: looking for them is dear when few are left.
+    const grant = sandbox && ledger.grant(key, countPorts(sandbox, had));
+    const observed = {
       now: clock.now(),
       quarantineMs,
       sandbox,
       hasService: isOwn === true && !service?.metadata.deletionTimestamp,
       ...had,
-      // As many as are missing: looking for them is dear when few are left.
-      freePorts: sandbox ? ledger.free(missingPorts(sandbox, had)) : [],
+      freePorts: grant?.ports ?? [],
       activators: sandbox ? this.#activators(sandbox, had.slice) : [],
     };
+    return { observed, limitedBy: grant?.limitedBy };
   }
 
   #activators(
@@ -194,6 +214,12 @@ export class TcpFrontReconciler {
     if (slice) ledger.note(slice);
     return false;
   }
+}
+
+interface Observation {
+  readonly observed: ObservedFront;
+  /** What keeps the sandbox from ports that it misses. */
+  readonly limitedBy: PortLimit | undefined;
 }
 
 const retryMs = 50;

@@ -1,18 +1,19 @@
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
-import type { Service } from "../../api/core.ts";
-import type { KubeObject, Stored } from "../../api/meta.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import { type EndpointSlice, tcpFrontPorts } from "../../api/tcp-front.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { FakeClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
-import { aSandbox, aServiceOf } from "../../test/support/builders.ts";
-import { feedInformer } from "../../test/support/fed-informer.ts";
-import { ScriptedActivators } from "../../test/support/front-lab.ts";
-import { createRuntimeMetrics } from "../runtime-metrics.ts";
+import type { Service } from "../../api/kinds/core.ts";
+import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { type EndpointSlice, tcpFrontPorts } from "../../api/protocols/tcp-front.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { aSandbox, aServiceOf } from "../../test/support/builders/builders.ts";
+import { feedInformer } from "../../test/support/fakes/fed-informer.ts";
+import { ScriptedActivators } from "../../test/support/labs/front-lab.ts";
+import { createRuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { chooseEndpoints } from "./choose-endpoints.ts";
 import { freshSlice } from "./make-slice.ts";
+import { PortShortages } from "./port-shortages.ts";
 import { startTcpFrontController } from "./start-tcp-front-controller.ts";
 import { TcpFrontMetrics } from "./tcp-front-metrics.ts";
 
@@ -57,7 +58,8 @@ function aWorldOf(count: number) {
     ...{ client, clock, log: silentLogger, events: undefined },
     informers: { sandboxes: sandboxes.informer, services: services.informer, slices: slices.informer },
     activators: { finder: activators, call: activators.call },
-    settings: { quarantineMs: 600_000, writesPerSecond },
+    settings: { quarantineMs: 600_000, writesPerSecond, limits: { perSandbox: 32, perNamespace: 22_000 } },
+    shortages: new PortShortages(),
     metrics: new TcpFrontMetrics(registry),
     runtimeMetrics: createRuntimeMetrics(registry, clock),
   });

@@ -1,21 +1,23 @@
-import type { Service } from "../../api/core.ts";
-import { controllerOf, keyFor, keyOf, type Stored } from "../../api/meta.ts";
-import { groupOf } from "../../api/resource-type.ts";
-import { agentsGroup, type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { type EndpointSlice, tcpFrontSliceName, usesTcpFront } from "../../api/tcp-front.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import type { EventRecorder } from "../../kube/event-recorder.ts";
-import type { Informer } from "../../kube/informer.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { firstFailure, type Running } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
+import type { Service } from "../../api/kinds/core.ts";
+import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { type EndpointSlice, tcpFrontSliceName, usesTcpFront } from "../../api/protocols/tcp-front.ts";
+import { controllerOfKind } from "../../api/rules/ownership.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Informer } from "../../kube/informer/informer.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { firstFailure, type Running } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Turns } from "../../lib/time/turns.ts";
+import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
-import type { RuntimeMetrics } from "../runtime-metrics.ts";
 import { keysFrom, type Source, startKind } from "../start-kind.ts";
-import type { ActivatorFinder } from "../suspension/activators.ts";
+import type { ActivatorFinder } from "../suspension/activators/activators.ts";
 import type { Activators } from "../suspension/start-suspending.ts";
 import { Confirmer } from "./confirmer.ts";
-import { PortLedger } from "./port-ledger.ts";
+import { PortLedger, type PortLimits } from "./port-ledger.ts";
+import type { PortShortages } from "./port-shortages.ts";
 import { TcpFrontReconciler } from "./reconciler.ts";
 import type { TcpFrontMetrics } from "./tcp-front-metrics.ts";
 import { WriteTurns } from "./write-turns.ts";
@@ -25,6 +27,7 @@ export interface TcpFrontSettings {
   readonly quarantineMs: number;
   /** Over all sandboxes. */
   readonly writesPerSecond: number;
+  readonly limits: PortLimits;
 }
 
 export interface TcpFrontInformers {
@@ -38,9 +41,12 @@ export interface TcpFrontControllerOptions {
   readonly informers: TcpFrontInformers;
   readonly activators: Activators;
   readonly settings: TcpFrontSettings;
+  /** Filled here. */
+  readonly shortages: PortShortages;
   readonly events: EventRecorder | undefined;
   readonly metrics: TcpFrontMetrics;
   readonly runtimeMetrics: RuntimeMetrics;
+  readonly turns?: Turns | undefined;
   readonly clock: Clock;
   readonly log: Logger;
   /** 0 to 1: where in the range of ports the first is looked for. */
@@ -56,7 +62,7 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
   const { finder, call } = activators;
   const stack = new DisposableStack();
   const slices = stack.use(new OwnWrites(informers.slices, clock));
-  const ledger = new PortLedger({ ...options, quarantineMs: settings.quarantineMs });
+  const ledger = new PortLedger({ ...options, ...settings });
   let enqueue: (key: string) => void = () => {};
   const turns = stack.use(new WriteTurns(settings.writesPerSecond, clock, (key) => enqueue(key)));
   const enqueueSandbox = (uid: string) => {
@@ -71,11 +77,17 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
     onResting: (ports) => ledger.refused(ports),
   });
   confirmer.takeOver(informers.slices.store.list());
-  metrics.counting({ ports: () => ledger.count(), missing: () => confirmer.missing, waiting: () => turns.waiting });
+  metrics.counting({
+    ports: () => ledger.count(),
+    refused: () => options.shortages.ports,
+    missing: () => confirmer.missing,
+    waiting: () => turns.waiting,
+  });
   const reconciler = new TcpFrontReconciler({
     ...{ client, slices, finder, confirmer, ledger, turns, metrics, clock, events: options.events },
     ...{ sandboxes: informers.sandboxes.store, services: informers.services.store },
     quarantineMs: settings.quarantineMs,
+    shortages: options.shortages,
   });
   const kind = startKind({
     name: "tcpfront",
@@ -86,20 +98,13 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
         return new DisposableStack();
       },
       keepLedger(informers.slices, slices, ledger),
-      keysFrom(informers.sandboxes, (sandbox) => keysOf(sandbox, slices)),
-      keysFrom(informers.services, (service) => ownerKeys(service)),
-      keysFrom(informers.slices, (slice) => [keyOf(slice)]),
-      (add) => slices.onForgotten((slice) => add(keyOf(slice))),
-      (add) =>
-        onOtherEndpoints(finder, () => {
-          confirmer.activatorsChanged();
-          for (const slice of informers.slices.store.list()) add(keyOf(slice));
-        }),
+      ...sourcesOf(informers, slices, finder, confirmer),
     ],
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,
     log,
     metrics: options.runtimeMetrics,
+    turns: options.turns,
   });
   const failed = firstFailure(kind, confirmer);
   return {
@@ -109,6 +114,25 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
       stack.dispose();
     },
   };
+}
+
+function sourcesOf(
+  informers: TcpFrontControllerOptions["informers"],
+  slices: OwnWrites<EndpointSlice>,
+  finder: ActivatorFinder,
+  confirmer: Confirmer,
+): readonly Source[] {
+  return [
+    keysFrom(informers.sandboxes, (sandbox) => keysOf(sandbox, slices)),
+    keysFrom(informers.services, (service) => ownerKeys(service)),
+    keysFrom(informers.slices, (slice) => [keyOf(slice)]),
+    (add) => slices.onForgotten((slice) => add(keyOf(slice))),
+    (add) =>
+      onOtherEndpoints(finder, () => {
+        confirmer.activatorsChanged();
+        for (const slice of informers.slices.store.list()) add(keyOf(slice));
+      }),
+  ];
 }
 
 /** Calls back when clients are to be led elsewhere: most of what changes about an activator is not about that. */
@@ -134,9 +158,8 @@ function keysOf(sandbox: Stored<Sandbox>, slices: OwnWrites<EndpointSlice>): rea
 
 /** The slice of the sandbox that controls a Service. */
 function ownerKeys(service: Stored<Service>): readonly string[] {
-  const owner = controllerOf(service);
-  if (owner?.kind !== sandboxType.kind || groupOf(owner.apiVersion) !== agentsGroup) return [];
-  return [keyFor(service.metadata.namespace, tcpFrontSliceName(owner.uid))];
+  const owner = controllerOfKind(service, sandboxType);
+  return owner ? [keyFor(service.metadata.namespace, tcpFrontSliceName(owner.uid))] : [];
 }
 
 /** Keeps the ledger in step with the slices, and tells of those that contradict each other. */

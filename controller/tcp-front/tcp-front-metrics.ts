@@ -5,6 +5,8 @@ import type { PortCounts } from "./port-ledger.ts";
 /** What is counted only when somebody looks. */
 export interface TcpFrontCounts {
   ports(): PortCounts;
+  /** Ports of sandboxes for which there is none of the activators'. */
+  refused(): number;
   /** Confirmations that activators owe. */
   missing(): number;
   /** Slices that wait for their turn to be written. */
@@ -20,7 +22,7 @@ export class TcpFrontMetrics {
     const registers = [registry];
     this.#writes = new Counter({
       name: "rouse_tcp_front_slice_writes_total",
-      help: "Writes of EndpointSlices that lead to activators, by verb and outcome: written or failed.",
+      help: "Writes of EndpointSlices with activator ports, by verb and outcome: written or failed.",
       labelNames: ["verb", "outcome"],
       registers,
     });
@@ -36,22 +38,41 @@ export class TcpFrontMetrics {
         },
       });
     };
-    gauge("rouse_tcp_front_allocated_ports", "Ports of activators that stand for a port of a sandbox.", (counts) => {
-      return counts.ports().allocated;
-    });
-    gauge("rouse_tcp_front_quarantined_ports", "Ports that were freed and are given to nobody yet.", (counts) => {
-      return counts.ports().quarantined;
-    });
+    gauge(
+      "rouse_tcp_front_allocated_ports",
+      "Current number of activator ports that are assigned to a port of a sandbox.",
+      (counts) => {
+        return counts.ports().allocated;
+      },
+    );
+    gauge(
+      "rouse_tcp_front_quarantined_ports",
+      "Current number of activator ports in quarantine after they were released.",
+      (counts) => {
+        return counts.ports().quarantined;
+      },
+    );
+    gauge(
+      "rouse_tcp_front_refused_ports",
+      "Current number of sandbox ports without an activator port, because a limit was reached.",
+      (counts) => {
+        return counts.refused();
+      },
+    );
     gauge(
       "rouse_tcp_front_unconfirmed_ports",
-      "Ports on which an activator has not said that it accepts.",
+      "Current number of assigned ports on which an activator has not confirmed a listener.",
       (counts) => {
         return counts.missing();
       },
     );
-    gauge("rouse_tcp_front_waiting_slices", "EndpointSlices whose next write waits for its turn.", (counts) => {
-      return counts.waiting();
-    });
+    gauge(
+      "rouse_tcp_front_waiting_slices",
+      "Current number of EndpointSlices whose next write waits for the rate limit.",
+      (counts) => {
+        return counts.waiting();
+      },
+    );
   }
 
   counting(counts: TcpFrontCounts): void {

@@ -1,8 +1,7 @@
 import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
-import { eventType, namespaceType } from "../../api/core.ts";
-import { tcpFrontAnnotation } from "../../api/keys.ts";
-import { sandboxType } from "../../api/sandbox.ts";
+import { eventType, namespaceType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import {
   type EndpointSlice,
   endpointSliceType,
@@ -11,10 +10,11 @@ import {
   tcpFrontManager,
   tcpFrontPorts,
   tcpFrontSliceName,
-} from "../../api/tcp-front.ts";
-import { ApiError } from "../../kube/errors.ts";
-import { openFrontLab, podWith, portsOf } from "../../test/support/front-lab.ts";
-import { interceptCalls } from "../../test/support/intercepted-client.ts";
+} from "../../api/protocols/tcp-front.ts";
+import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
+import { ApiError } from "../../kube/client/errors.ts";
+import { interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
+import { openFrontLab, podWith, portsOf } from "../../test/support/labs/front-lab.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 describe("a sandbox for which no port is left", () => {
@@ -27,7 +27,10 @@ describe("a sandbox for which no port is left", () => {
       await lab.client.create(endpointSliceType, resting(Array.from({ length: count }, (_, at) => from + at)));
     }
     const registry = new Registry();
-    await using _controller = await lab.startController({ registry, flags: ["--disable-sandbox-events=false"] });
+    await using _controller = await lab.startController({
+      registry,
+      flags: ["--disable-sandbox-events=false", "--tcp-front-ports-per-namespace=30000"],
+    });
     const sandbox = await lab.create({ podTemplate: podWith(22, 5432) });
     const served = await lab.untilLeadingTo(sandbox, "10.0.0.1");
     expect(portsOf(served)).toEqual([first]);
@@ -76,7 +79,7 @@ describe("a slice that cannot be written", () => {
     await lab.untilLeadingTo(sandbox, "10.0.0.1");
     await vi.waitFor(async () => {
       const { items } = await lab.client.list(eventType, { namespace: "default" });
-      const note = "the EndpointSlice of its Service could not be written: not yours";
+      const note = "could not write the EndpointSlice of its Service: not yours";
       expect(items.map((event) => event.note)).toContain(note);
     }, waiting);
     expect(await registry.metrics()).toContain(

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { FakeClock } from "../../lib/clock.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { WriteTurns } from "./write-turns.ts";
 
 /** Ten a second, of which the first ten were taken. */
@@ -59,4 +59,31 @@ it("runs no timer while nobody waits", async () => {
   turns.take("a", "refresh");
   await clock.advance(1_000);
   expect(clock.pending).toBe(0);
+});
+
+it("gives every namespace its turn, whatever another one asks for", async () => {
+  const { clock, called, turns } = busyTurns();
+  for (let at = 0; at < 100; at += 1) turns.take(`greedy/${at}`, "first");
+  turns.take("other/a", "first");
+  await clock.advance(210);
+  expect(called).toEqual(["greedy/0", "other/a"]);
+});
+
+it("lets nothing wait for ever while urgent writes go on", async () => {
+  const clock = new FakeClock();
+  const granted = new Set<string>();
+  const turns = new WriteTurns(10, clock, (key) => granted.add(key));
+  for (let at = 0; at < 50; at += 1) turns.take(`greedy/${at}`, "first");
+  turns.take("other/gone", "removal");
+  turns.take("other/new", "refresh");
+  for (let tenths = 0; tenths < 20; tenths += 1) {
+    await clock.advance(100);
+    for (const key of granted) {
+      if (!key.startsWith("greedy/")) continue;
+      granted.delete(key);
+      turns.take(key, "first");
+      turns.take(key, "first");
+    }
+  }
+  expect([...granted].sort()).toEqual(["other/gone", "other/new"]);
 });

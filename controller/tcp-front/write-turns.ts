@@ -1,11 +1,65 @@
-import type { Clock, Timer } from "../../lib/clock.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
 
 /**
  * What a write is about, the most urgent first: a sandbox that cannot be reached yet, one that leads to an activator
  * that is gone, and everything else.
  */
-export const urgencies = ["first", "removal", "refresh"] as const;
+const urgencies = ["first", "removal", "refresh"] as const;
 export type Urgency = (typeof urgencies)[number];
+
+/**
+ * Which urgency comes first at each of eight turns. Mostly the most urgent one; each of the others has a turn of its own,
+ * so that none waits for ever while a tenant goes on making urgent changes.
+ */
+const turnsOf = ["first", "first", "first", "removal", "first", "first", "first", "refresh"] as const;
+
+/** Keys that wait with one urgency: the namespaces take turns, and the keys of each come in their order. */
+class WaitingKeys {
+  readonly #byNamespace = new Map<string, Set<string>>();
+  size = 0;
+
+  has(key: string): boolean {
+    return this.#byNamespace.get(namespaceOf(key))?.has(key) ?? false;
+  }
+
+  /** A key that waits keeps its place. */
+  add(key: string): void {
+    if (this.has(key)) return;
+    const namespace = namespaceOf(key);
+    const keys = this.#byNamespace.get(namespace);
+    if (keys) keys.add(key);
+    else this.#byNamespace.set(namespace, new Set([key]));
+    this.size += 1;
+  }
+
+  delete(key: string): void {
+    const namespace = namespaceOf(key);
+    const keys = this.#byNamespace.get(namespace);
+    if (!keys?.delete(key)) return;
+    this.size -= 1;
+    if (keys.size === 0) this.#byNamespace.delete(namespace);
+  }
+
+  /** Takes the next one out. Its namespace goes behind all others. */
+  shift(): string | undefined {
+    const [next] = this.#byNamespace;
+    if (!next) return undefined;
+    const [namespace, keys] = next;
+    const [key] = keys;
+    if (key === undefined) return undefined;
+    this.delete(key);
+    if (this.#byNamespace.delete(namespace)) this.#byNamespace.set(namespace, keys);
+    return key;
+  }
+
+  clear(): void {
+    this.#byNamespace.clear();
+    this.size = 0;
+  }
+}
+
+/** Of `namespace/name`. */
+const namespaceOf = (key: string): string => key.slice(0, Math.max(key.indexOf("/"), 0));
 
 /** As many as come in a second may come at once. */
 const burstMs = 1_000;
@@ -21,11 +75,13 @@ export class WriteTurns implements Disposable {
   readonly #everyMs: number;
   readonly #clock: Clock;
   readonly #onTurn: (key: string) => void;
-  readonly #waiting: Readonly<Record<Urgency, Set<string>>> = {
-    first: new Set(),
-    removal: new Set(),
-    refresh: new Set(),
+  readonly #waiting: Readonly<Record<Urgency, WaitingKeys>> = {
+    first: new WaitingKeys(),
+    removal: new WaitingKeys(),
+    refresh: new WaitingKeys(),
   };
+  /** How many turns were given to keys that waited. */
+  #turns = 0;
   readonly #granted = new Set<string>();
   /** When the leave that was given last is used up, by the monotonic clock. */
   #busyUntilMs: number;
@@ -97,14 +153,22 @@ export class WriteTurns implements Disposable {
   }
 
   #turn(): void {
-    for (const urgency of urgencies) {
-      for (const key of this.#waiting[urgency]) {
-        if (!this.#mayGive()) return;
-        this.#give();
-        this.#waiting[urgency].delete(key);
-        this.#granted.add(key);
-        this.#onTurn(key);
-      }
+    while (this.#mayGive()) {
+      const key = this.#next();
+      if (key === undefined) return;
+      this.#give();
+      this.#granted.add(key);
+      this.#onTurn(key);
     }
+  }
+
+  #next(): string | undefined {
+    const ahead = turnsOf[this.#turns % turnsOf.length] ?? "first";
+    this.#turns += 1;
+    for (const urgency of [ahead, ...urgencies]) {
+      const key = this.#waiting[urgency].shift();
+      if (key !== undefined) return key;
+    }
+    return undefined;
   }
 }

@@ -1,17 +1,31 @@
 import { describe, expect, it } from "vitest";
-import { templateRefHashLabel } from "../../api/keys.ts";
-import type { ObjectMeta, Stored } from "../../api/meta.ts";
-import { nameHash } from "../../api/names.ts";
-import { type NetworkPolicy, type NetworkPolicySpec, networkPolicyType } from "../../api/network-policy.ts";
-import { apiVersionOf } from "../../api/resource-type.ts";
-import type { SandboxTemplateSpec } from "../../api/sandbox-template.ts";
-import { controlledBy, noon, someoneElse } from "../../test/support/builders.ts";
-import { aTemplate } from "../../test/support/extension-builders.ts";
-import { decide } from "./decide.ts";
+import type { ObjectMeta, Stored } from "../../api/kinds/meta.ts";
+import { type NetworkPolicy, type NetworkPolicySpec, networkPolicyType } from "../../api/kinds/network-policy.ts";
+import { apiVersionOf } from "../../api/kinds/resource-type.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { SandboxTemplateSpec } from "../../api/kinds/sandbox-template.ts";
+import { policyTemplateAnnotation, templateRefHashLabel } from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
+import { aSandbox, controlledBy, noon, someoneElse } from "../../test/support/builders/builders.ts";
+import { aTemplate } from "../../test/support/builders/extension-builders.ts";
+import { decide, type Observed } from "./decide.ts";
 import { networkPolicySpec } from "./make-network-policy.ts";
 
 const labels = { [templateRefHashLabel]: nameHash("tpl") };
 const labelled = (spec: Partial<SandboxTemplateSpec> = {}) => aTemplate(spec, { labels });
+const aPoolOwner = {
+  apiVersion: "extensions.agents.x-k8s.io/v1beta1",
+  kind: "SandboxWarmPool",
+  name: "warm",
+  uid: "w",
+  controller: true,
+};
+const someClaim = { ...aPoolOwner, kind: "SandboxClaim", name: "mine", uid: "m" };
+
+/** What is done for the template `tpl` while nobody uses its policy, unless the test says more. */
+const act = (observed: Pick<Observed, "template" | "policy"> & Partial<Observed>) =>
+  decide({ namespace: "lab", name: "tpl", users: { sandboxes: [], pods: [] }, lost: undefined, ...observed });
+
 const both = { podSelector: { matchLabels: labels }, policyTypes: ["Ingress", "Egress"] } as const;
 const fromDesk = { from: [{ podSelector: { matchLabels: { app: "desk" } } }] };
 
@@ -34,14 +48,14 @@ const aPolicy = (
 });
 
 const specMadeFor = (spec: Partial<SandboxTemplateSpec>) => {
-  const [action] = decide({ template: labelled(spec), policy: undefined });
+  const [action] = act({ template: labelled(spec), policy: undefined });
   return action?.do === "createPolicy" ? action.policy.spec : undefined;
 };
 
 describe("a template without a policy", () => {
-  it.each([undefined, "Managed" as const])("T1: gets one of its own (%s)", (networkPolicyManagement) => {
+  it.each([undefined, "Managed" as const])("gets one of its own (%s)", (networkPolicyManagement) => {
     const template = labelled(networkPolicyManagement && { networkPolicyManagement });
-    expect(decide({ template, policy: undefined })).toEqual([
+    expect(act({ template, policy: undefined })).toEqual([
       {
         do: "createPolicy",
         policy: {
@@ -83,54 +97,54 @@ describe("a template without a policy", () => {
     ]);
   });
 
-  it("T2: gets exactly its own rules, in both directions", () => {
+  it("gets exactly its own rules, in both directions", () => {
     const networkPolicy = { ingress: [fromDesk], egress: [{ to: [{ ipBlock: { cidr: "192.0.2.0/24" } }] }] };
     expect(specMadeFor({ networkPolicy })).toEqual({ ...both, ...networkPolicy });
   });
 
-  it("T3: lets nothing out when it speaks of what comes in only", () => {
+  it("lets nothing out when it speaks of what comes in only", () => {
     expect(specMadeFor({ networkPolicy: { ingress: [fromDesk] } })).toEqual({ ...both, ingress: [fromDesk] });
     expect(specMadeFor({ networkPolicy: {} })).toEqual(both);
   });
 
-  it("T4: gets none when it manages none", () => {
-    expect(decide({ template: labelled({ networkPolicyManagement: "Unmanaged" }), policy: undefined })).toEqual([]);
+  it("gets none when it manages none", () => {
+    expect(act({ template: labelled({ networkPolicyManagement: "Unmanaged" }), policy: undefined })).toEqual([]);
   });
 });
 
 describe("the policy of a template that manages none", () => {
   const template = labelled({ networkPolicyManagement: "Unmanaged" });
 
-  it("T5: is deleted when it is its own, once", () => {
+  it("is deleted when it is its own, once", () => {
     const policy = aPolicy();
-    expect(decide({ template, policy })).toEqual([{ do: "deletePolicy", policy }]);
-    expect(decide({ template, policy: aPolicy(policy.spec, { deletionTimestamp: noon }) })).toEqual([]);
+    expect(act({ template, policy })).toEqual([{ do: "deletePolicy", policy }]);
+    expect(act({ template, policy: aPolicy(policy.spec, { deletionTimestamp: noon }) })).toEqual([]);
   });
 
   it.each([
     ["somebody else's", [someoneElse]],
     ["nobody's", []],
     ["an earlier template's of its name", [{ ...controlledBy(aTemplate()), uid: "uid-of-earlier" }]],
-  ])("T6: stays when it is %s", (_, ownerReferences) => {
-    expect(decide({ template, policy: aPolicy(undefined, { ownerReferences }) })).toEqual([]);
+  ])("stays when it is %s", (_, ownerReferences) => {
+    expect(act({ template, policy: aPolicy(undefined, { ownerReferences }) })).toEqual([]);
   });
 });
 
 describe("the policy of a template", () => {
-  it("T7: follows its rules, and keeps what else is on it", () => {
+  it("follows its rules, and keeps what else is on it", () => {
     const policy = aPolicy(undefined, { labels: { team: "a" } });
     const template = labelled({ networkPolicy: { ingress: [fromDesk] } });
-    expect(decide({ template, policy })).toEqual([
+    expect(act({ template, policy })).toEqual([
       { do: "replacePolicy", policy: { ...policy, spec: { ...both, ingress: [fromDesk] } } },
     ]);
   });
 
-  it("T7: follows rules that let in one namespace where they let in all, and the other way round", () => {
+  it("follows rules that let in one namespace where they let in all, and the other way round", () => {
     const desk = { podSelector: { matchLabels: { app: "desk" } } };
     const ofHome = { ingress: [{ from: [desk] }] };
     const ofAll = { ingress: [{ from: [{ ...desk, namespaceSelector: {} }] }] };
     for (const [before, after] of [[ofHome, ofAll] as const, [ofAll, ofHome] as const]) {
-      const actions = decide({ template: labelled({ networkPolicy: after }), policy: aPolicy({ ...both, ...before }) });
+      const actions = act({ template: labelled({ networkPolicy: after }), policy: aPolicy({ ...both, ...before }) });
       expect(actions).toMatchObject([{ do: "replacePolicy", policy: { spec: { ...both, ...after } } }]);
     }
   });
@@ -138,29 +152,128 @@ describe("the policy of a template", () => {
   it.each([
     ["somebody else's", [someoneElse], "ReplicaSet other"],
     ["nobody's", [], "nobody"],
-  ])("T8: is left alone when it is %s, and that is a failure", (_, ownerReferences, owner) => {
-    const [action] = decide({ template: labelled(), policy: aPolicy({}, { ownerReferences }) });
+  ])("is left alone when it is %s, and that is a failure", (_, ownerReferences, owner) => {
+    const [action] = act({ template: labelled(), policy: aPolicy({}, { ownerReferences }) });
     expect(action).toMatchObject({ do: "refuse", why: expect.stringContaining("refusing to update") });
     expect(action).toMatchObject({ why: expect.stringContaining(owner) });
   });
 
-  it("T9: is not written when it is as it should be", () => {
-    expect(decide({ template: labelled(), policy: aPolicy() })).toEqual([]);
+  it("is not written when it is as it should be", () => {
+    expect(act({ template: labelled(), policy: aPolicy() })).toEqual([]);
   });
 
-  it("T9: is as it should be with a protocol that the API server has filled in", () => {
+  it("is as it should be with a protocol that the API server has filled in", () => {
     const networkPolicy = { ingress: [{ ...fromDesk, ports: [{ port: 80 }] }] };
     const template = labelled({ networkPolicy });
     const ports = [{ port: 80, protocol: "TCP" }];
     const filledIn = { ...networkPolicySpec(template), ingress: [{ ...fromDesk, ports }] };
-    expect(decide({ template, policy: aPolicy(filledIn) })).toEqual([]);
+    expect(act({ template, policy: aPolicy(filledIn) })).toEqual([]);
     const other = { ...filledIn, ingress: [{ ...fromDesk, ports: [{ port: 80, protocol: "UDP" }] }] };
-    expect(decide({ template, policy: aPolicy(other) })).toHaveLength(1);
+    expect(act({ template, policy: aPolicy(other) })).toHaveLength(1);
   });
 });
 
-it("T10: a template is labelled with its own hash, before anything else", () => {
-  const actions = decide({ template: aTemplate({}, { labels: { team: "a" } }), policy: undefined });
+it("a template is labelled with its own hash, before anything else", () => {
+  const actions = act({ template: aTemplate({}, { labels: { team: "a" } }), policy: undefined });
   expect(actions.map((action) => action.do)).toEqual(["labelTemplate", "createPolicy"]);
   expect(actions[0]).toEqual({ do: "labelTemplate", value: nameHash("tpl") });
+});
+
+describe("the users of a policy", () => {
+  const member = (number: number, metadata: Partial<ObjectMeta> = {}) =>
+    aSandbox({}, { name: `s-${number}`, uid: `uid-${number}`, ownerReferences: [aPoolOwner], ...metadata });
+  const many = (count: number) => Array.from({ length: count }, (_, number) => member(number));
+  const reference = ({ metadata: { name, uid } }: Stored<Sandbox>) => ({
+    apiVersion: "agents.x-k8s.io/v1beta1",
+    kind: "Sandbox",
+    name,
+    uid,
+  });
+  const owned = (...holders: readonly Stored<Sandbox>[]) => [controlledBy(aTemplate()), ...holders.map(reference)];
+  const ownersAfter = (observed: Parameters<typeof act>[0]) => {
+    const actions = act(observed);
+    expect(actions).toHaveLength(1);
+    const [action] = actions;
+    return action?.do === "replacePolicy" ? action.policy.metadata.ownerReferences : undefined;
+  };
+
+  it("own it beside its template, which stays in control, 16 of them at most", () => {
+    const sandboxes = many(40);
+    const owners = ownersAfter({ template: labelled(), policy: aPolicy(), users: { sandboxes, pods: [] } });
+    expect(owners).toEqual(owned(...sandboxes.slice(0, 16)));
+    expect(ownersAfter({ template: labelled(), policy: aPolicy(), users: { sandboxes: many(1), pods: [] } })).toEqual(
+      owned(member(0)),
+    );
+  });
+
+  it("are written again only once fewer than eight of them are left", () => {
+    const policyOf = (...holders: readonly Stored<Sandbox>[]) =>
+      aPolicy(undefined, { ownerReferences: owned(...holders) });
+    const sandboxes = many(40);
+    const users = { sandboxes, pods: [] };
+    expect(act({ template: labelled(), policy: policyOf(...sandboxes.slice(20, 28)), users })).toEqual([]);
+    const seven = sandboxes.slice(20, 27);
+    const owners = ownersAfter({ template: labelled(), policy: policyOf(...seven, member(99)), users });
+    expect(owners).toEqual(owned(...seven, ...sandboxes.slice(0, 9)));
+    expect(act({ template: labelled(), policy: policyOf(...seven), users: { sandboxes: seven, pods: [] } })).toEqual(
+      [],
+    );
+  });
+
+  it("are first those of claims, for they outlive a template", () => {
+    const bound = member(50, { ownerReferences: [someClaim] });
+    const owners = ownersAfter({
+      template: labelled(),
+      policy: aPolicy(),
+      users: { sandboxes: [...many(40), bound], pods: [] },
+    });
+    expect(owners?.slice(0, 2)).toEqual(owned(bound));
+  });
+
+  it("are all owners that are left without a template, and what somebody else refers to stays", () => {
+    const other = { apiVersion: "v1", kind: "ConfigMap", name: "rules", uid: "uid-rules" };
+    const policy = aPolicy(undefined, { ownerReferences: [...owned(), other] });
+    const sandboxes = many(150);
+    const owners = ownersAfter({ template: undefined, policy, users: { sandboxes, pods: [] } });
+    expect(owners).toEqual([other, ...sandboxes.slice(0, 100).map(reference)]);
+  });
+
+  it("keep nothing of the policy that another has by the same name", () => {
+    const users = { sandboxes: many(1), pods: [] };
+    const policy = aPolicy(undefined, { ownerReferences: [] });
+    expect(act({ template: undefined, policy, users })).toEqual([]);
+    expect(act({ template: undefined, policy, users, lost: policy.spec ?? {} })).toMatchObject([{ do: "refuse" }]);
+  });
+});
+
+describe("a policy that a former template of the name has left", () => {
+  const left = (ownerReferences: ObjectMeta["ownerReferences"] = []) =>
+    aPolicy(undefined, { ownerReferences, annotations: { [policyTemplateAnnotation]: "tpl" } });
+
+  it("goes when the new one manages none", () => {
+    const policy = left();
+    expect(act({ template: labelled({ networkPolicyManagement: "Unmanaged" }), policy })).toEqual([
+      { do: "deletePolicy", policy },
+    ]);
+  });
+
+  it("is the new one's, also before the garbage collector has taken the former owner off", () => {
+    const former = { ...controlledBy(aTemplate()), uid: "uid-of-earlier" };
+    for (const policy of [left(), left([former])]) {
+      const [action] = act({ template: labelled(), policy });
+      expect(action).toMatchObject({ do: "replacePolicy" });
+      expect(action?.do === "replacePolicy" && action.policy.metadata.ownerReferences).toEqual([
+        controlledBy(aTemplate()),
+      ]);
+    }
+  });
+
+  it("is not somebody else's who controls it now", () => {
+    expect(act({ template: labelled(), policy: left([someoneElse]) })).toMatchObject([{ do: "refuse" }]);
+  });
+
+  it("goes when no users are left and its owners were orphaned", () => {
+    const policy = left();
+    expect(act({ template: undefined, policy })).toEqual([{ do: "deletePolicy", policy }]);
+  });
 });

@@ -1,17 +1,31 @@
-import { effectiveNetworkPolicyManagement } from "../../api/defaults.ts";
-import { templateRefHashLabel } from "../../api/keys.ts";
-import type { Stored } from "../../api/meta.ts";
-import { nameHash } from "../../api/names.ts";
-import type { NetworkPolicy, NetworkPolicySpec } from "../../api/network-policy.ts";
-import type { SandboxTemplate } from "../../api/sandbox-template.ts";
-import { describeOwner, ownershipOf } from "../ownership.ts";
+import { controllerOf, type OwnerReference, type Stored } from "../../api/kinds/meta.ts";
+import type { NetworkPolicy, NetworkPolicySpec } from "../../api/kinds/network-policy.ts";
+import { type SandboxTemplate, sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
+import { effectiveNetworkPolicyManagement } from "../../api/rules/defaults.ts";
+import { policyTemplateAnnotation, templateGoneAnnotation, templateRefHashLabel } from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
+import { controllerOfKind } from "../../api/rules/ownership.ts";
+import { controllerReference, describeOwner, ownershipOf } from "../ownership.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
-import { makeNetworkPolicy, networkPolicySpec } from "./make-network-policy.ts";
+import { makeNetworkPolicy, networkPolicySpec, remakeNetworkPolicy } from "./make-network-policy.ts";
+import { holderCounts, holdersFor, isUserReference, type PolicyUsers } from "./policy-users.ts";
 
-export interface Observed {
+/** A template that is there, and its policy. */
+export interface TemplateAndPolicy {
   readonly template: Stored<SandboxTemplate>;
   /** The NetworkPolicy of the name that the template's has, whoever controls it. */
   readonly policy: Stored<NetworkPolicy> | undefined;
+}
+
+export interface Observed extends Omit<TemplateAndPolicy, "template"> {
+  readonly namespace: string | undefined;
+  /** The template's name, whether or not there is one. */
+  readonly name: string;
+  /** Undefined when it is gone or on its way out. */
+  readonly template: Stored<SandboxTemplate> | undefined;
+  readonly users: PolicyUsers;
+  /** What a policy of the template said that is missing now. */
+  readonly lost: NetworkPolicySpec | undefined;
 }
 
 export type Action =
@@ -23,30 +37,118 @@ export type Action =
   /** Nothing may be done about the policy, and this is why. */
   | { readonly do: "refuse"; readonly why: string };
 
-/** What is to be done about one template, in that order. */
+export type PolicyAction = Exclude<Action, { readonly do: "labelTemplate" }>;
+
+/**
+ * What is to be done about one template, in that order. Its policy outlives it for as long as there are users: a running Pod
+ * never loses its policy because the template was deleted.
+ */
 export function decide(observed: Observed): readonly Action[] {
-  const { template } = observed;
+  const { template, policy } = observed;
+  if (!template) return decideWithoutTemplate(observed);
   const value = nameHash(template.metadata.name);
   const labelled = template.metadata.labels?.[templateRefHashLabel] === value;
-  const policy = decidePolicy(observed);
-  return [...(labelled ? [] : [{ do: "labelTemplate", value } as const]), ...(policy ? [policy] : [])];
+  const action = decidePolicy({ template, policy }) ?? hold(observed, template);
+  const policyAction = action && withHolders(action, observed);
+  return [...(labelled ? [] : [{ do: "labelTemplate", value } as const]), ...(policyAction ? [policyAction] : [])];
 }
 
-function decidePolicy({ template, policy }: Observed): Action | undefined {
+/** What is to be done about the policy itself, whoever holds it; undefined where it is as it should be. */
+export function decidePolicy({ template, policy }: TemplateAndPolicy): PolicyAction | undefined {
   const managed = effectiveNetworkPolicyManagement(template.spec) === "Managed";
   if (!policy) return managed ? { do: "createPolicy", policy: makeNetworkPolicy(template) } : undefined;
   const owned = ownershipOf(policy, template) === "owned";
-  if (!managed) return owned && !policy.metadata.deletionTimestamp ? { do: "deletePolicy", policy } : undefined;
-  if (!owned) {
-    const { name } = policy.metadata;
-    return {
-      do: "refuse",
-      why: `NetworkPolicy ${name} is controlled by ${describeOwner(policy)}: refusing to update it`,
-    };
+  // What a former template of this name has left selects the same Pods, so it is this template's now.
+  const inherited = !owned && isHeldFor(policy, template.metadata.name);
+  if (!managed) {
+    return (owned || inherited) && !policy.metadata.deletionTimestamp ? { do: "deletePolicy", policy } : undefined;
   }
+  if (!owned && !inherited) return refusal(policy);
   const spec = networkPolicySpec(template);
-  if (semanticallyEqual(withProtocols(policy.spec), withProtocols(spec))) return undefined;
-  return { do: "replacePolicy", policy: { ...policy, spec } };
+  if (owned && semanticallyEqual(withProtocols(policy.spec), withProtocols(spec))) return undefined;
+  if (owned) return { do: "replacePolicy", policy: { ...policy, spec } };
+  const references = [controllerReference(sandboxTemplateType, template), ...ofOthers(policy)];
+  const ownerReferences = [...references, ...(policy.metadata.ownerReferences ?? []).filter(isUserReference)];
+  const { [templateGoneAnnotation]: _, ...annotations } = policy.metadata.annotations ?? {};
+  return {
+    do: "replacePolicy",
+    policy: { ...policy, metadata: { ...policy.metadata, annotations, ownerReferences }, spec },
+  };
+}
+
+/** The template is there, and users are to own its policy as well. */
+const hold = ({ policy }: Observed, template: Stored<SandboxTemplate>): PolicyAction | undefined =>
+  policy && ownershipOf(policy, template) === "owned" && !policy.metadata.deletionTimestamp
+    ? { do: "replacePolicy", policy }
+    : undefined;
+
+function decideWithoutTemplate({ namespace, name, policy, users, lost }: Observed): readonly Action[] {
+  const used = users.sandboxes.length > 0 || users.pods.length > 0;
+  if (!policy) {
+    if (!lost || !used) return [];
+    const made = remakeNetworkPolicy({ namespace, name }, lost);
+    return [{ do: "createPolicy", policy: heldByUsers(made, name, users) }];
+  }
+  if (policy.metadata.deletionTimestamp) return [];
+  const held = isHeldFor(policy, name);
+  if (!held && controllerOfKind(policy, sandboxTemplateType)?.name !== name) {
+    return lost && used ? [refusal(policy)] : [];
+  }
+  if (used)
+    return isHeldEnough(policy, users) ? [] : [{ do: "replacePolicy", policy: heldByUsers(policy, name, users) }];
+  // The garbage collector deletes what had owners; it leaves what was orphaned.
+  return held && !policy.metadata.ownerReferences?.length ? [{ do: "deletePolicy", policy }] : [];
+}
+
+const refusal = (policy: Stored<NetworkPolicy>): PolicyAction => ({
+  do: "refuse",
+  why: `NetworkPolicy ${policy.metadata.name} is controlled by ${describeOwner(policy)}: refusing to update it`,
+});
+
+/** Whether users hold it as the policy of a template of this name, present or former. */
+const isHeldFor = (policy: Stored<NetworkPolicy>, name: string): boolean =>
+  policy.metadata.annotations?.[policyTemplateAnnotation] === name &&
+  (controllerOf(policy) === undefined || controllerOfKind(policy, sandboxTemplateType)?.name === name);
+
+/** The references that are neither to a template nor to users: somebody else's wish. */
+const ofOthers = ({ metadata }: NetworkPolicy): readonly OwnerReference[] =>
+  (metadata.ownerReferences ?? []).filter((owner) => !owner.controller && !isUserReference(owner));
+
+/** Undefined: only holders were to be written, and there are enough. */
+function withHolders(action: PolicyAction, { name, users, policy: before }: Observed): PolicyAction | undefined {
+  if (action.do !== "createPolicy" && action.do !== "replacePolicy") return action;
+  const { ownerReferences = [], annotations } = action.policy.metadata;
+  const holders = holdersFor(ownerReferences, users, holderCounts.withTemplate);
+  if (!holders) return action.policy === before ? undefined : action;
+  const metadata = {
+    annotations: { ...annotations, [policyTemplateAnnotation]: name },
+    ownerReferences: [...ownerReferences.filter((owner) => !isUserReference(owner)), ...holders],
+  };
+  return action.do === "createPolicy"
+    ? { do: action.do, policy: { ...action.policy, metadata: { ...action.policy.metadata, ...metadata } } }
+    : { do: action.do, policy: { ...action.policy, metadata: { ...action.policy.metadata, ...metadata } } };
+}
+
+/** Whether a policy without a template says so, and enough users hold it. */
+const isHeldEnough = (
+  { metadata: { annotations, ownerReferences = [] } }: NetworkPolicy,
+  users: PolicyUsers,
+): boolean =>
+  annotations?.[templateGoneAnnotation] === "true" &&
+  holdersFor(ownerReferences, users, holderCounts.withoutTemplate) === undefined;
+
+/** The same policy without its template, owned by users alone. */
+function heldByUsers<P extends NetworkPolicy>(policy: P, name: string, users: PolicyUsers): P {
+  const ownerReferences = policy.metadata.ownerReferences ?? [];
+  const holders =
+    holdersFor(ownerReferences, users, holderCounts.withoutTemplate) ?? ownerReferences.filter(isUserReference);
+  const annotations = {
+    ...policy.metadata.annotations,
+    [policyTemplateAnnotation]: name,
+    [templateGoneAnnotation]: "true",
+  };
+  const metadata = { ...policy.metadata, annotations, ownerReferences: [...ofOthers(policy), ...holders] };
+  return { ...policy, metadata };
 }
 
 /** With what the API server fills in, which is no drift: a port without a protocol is a TCP port. */

@@ -1,18 +1,30 @@
-import { templateRefHashLabel } from "../../api/keys.ts";
-import type { Stored } from "../../api/meta.ts";
-import { nameHash } from "../../api/names.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
 import {
   type NetworkPolicy,
   type NetworkPolicyEgressRule,
   type NetworkPolicyIngressRule,
   type NetworkPolicySpec,
   networkPolicyType,
-} from "../../api/network-policy.ts";
-import { apiVersionOf } from "../../api/resource-type.ts";
-import { type SandboxTemplate, sandboxTemplateType } from "../../api/sandbox-template.ts";
+} from "../../api/kinds/network-policy.ts";
+import { apiVersionOf } from "../../api/kinds/resource-type.ts";
+import { type SandboxTemplate, sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
+import { templateRefHashLabel } from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
 import { controllerReference } from "../ownership.ts";
 
-export const networkPolicyName = (templateName: string): string => `${templateName}-network-policy`;
+const nameMax = 253; // RFC 1123, as API servers check it
+export const policySuffix = "-network-policy";
+
+/**
+ * The policy of a template is called after it, as in the ecosystem. Where that would be longer than a name may be, the template's
+ * name is cut and its hash added: without its policy a Pod of the template would be open to everybody.
+ */
+export function networkPolicyName(templateName: string): string {
+  if (templateName.length + policySuffix.length <= nameMax) return templateName + policySuffix;
+  const hash = `-${nameHash(templateName)}`;
+  const kept = templateName.slice(0, nameMax - policySuffix.length - hash.length).replace(/[-.]+$/, "");
+  return kept + hash + policySuffix;
+}
 
 /** Only the router reaches a sandbox. Its namespace is the same wherever the controller itself is installed. */
 const fromRouter: readonly NetworkPolicyIngressRule[] = [
@@ -49,6 +61,19 @@ export function networkPolicySpec({ metadata, spec: { networkPolicy } }: Sandbox
     policyTypes: ["Ingress", "Egress"],
     ...(ingress && { ingress }),
     ...(egress && { egress }),
+  };
+}
+
+/** The policy of a template that is gone, as it was. Its owners are the users that are left. */
+export function remakeNetworkPolicy(
+  template: { readonly namespace: string | undefined; readonly name: string },
+  spec: NetworkPolicySpec,
+): NetworkPolicy {
+  return {
+    apiVersion: apiVersionOf(networkPolicyType),
+    kind: networkPolicyType.kind,
+    metadata: { name: networkPolicyName(template.name), namespace: template.namespace ?? "" },
+    spec,
   };
 }
 

@@ -1,22 +1,40 @@
-import { templateRefHashLabel } from "../../api/keys.ts";
-import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
-import { type NetworkPolicy, networkPolicyType } from "../../api/network-policy.ts";
-import { type SandboxTemplate, sandboxTemplateType } from "../../api/sandbox-template.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
-import type { Outcome } from "../../lib/workers.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { type KubeObject, keyFor, keyOf, parseKey, type Stored } from "../../api/kinds/meta.ts";
+import { type NetworkPolicy, networkPolicyType } from "../../api/kinds/network-policy.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { type SandboxTemplate, sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
+import { templateGoneAnnotation, templateRefHashLabel } from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isAlreadyExists, isConflict, isNamespaceTerminating, isNotFound } from "../../kube/client/errors.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Store } from "../../kube/informer/informer.ts";
+import type { Outcome } from "../../lib/queues/workers.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import type { Traces } from "../traces.ts";
 import { type Action, decide, type Observed } from "./decide.ts";
+import type { LostPolicies } from "./lost-policies.ts";
 import { networkPolicyName } from "./make-network-policy.ts";
+import { mayRun, usesPolicy } from "./policy-users.ts";
 
 export interface TemplateWriters {
   readonly client: KubeClient;
   readonly templates: OwnWrites<SandboxTemplate>;
   readonly policies: OwnWrites<NetworkPolicy>;
+  readonly events: EventRecorder;
+  readonly sandboxes: Pick<Store<Sandbox, "templateHash">, "by">;
+  readonly pods: Pick<Store<Pod, "templateHash">, "by">;
+  readonly lostPolicies: LostPolicies;
 }
 
-/** Brings the label and the NetworkPolicy of one template at a time in line with it. There is no status to conclude. */
+// The garbage collector takes dead owners off a policy while we write it.
+const roundsMax = 3;
+
+/**
+ * Brings the label and the NetworkPolicy of one template at a time in line with it, and keeps the policy of one that is gone
+ * while there are users. There is no status to conclude.
+ */
 export class TemplateReconciler {
   readonly #writers: TemplateWriters;
   readonly #traces: Traces;
@@ -29,33 +47,109 @@ export class TemplateReconciler {
   /** @throws Error when something failed, or a policy of the name is not the template's own. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
     const observed = observe(key, this.#writers);
-    if (!observed) return {};
     const { template } = observed;
-    return this.#traces.during("ReconcileSandboxTemplate", template, noAttributes, async () => {
-      for (const action of decide(observed)) await perform(action, template, this.#writers, signal);
-      return {};
-    });
+    if (!template) return this.#pass(key, observed, signal);
+    return this.#traces.during("ReconcileSandboxTemplate", template, noAttributes, () =>
+      this.#pass(key, observed, signal),
+    );
+  }
+
+  async #pass(key: string, first: Observed, signal: AbortSignal): Promise<Outcome> {
+    let observed = first;
+    for (let round = 1; ; round += 1) {
+      try {
+        for (const action of decide(observed)) await this.#perform(action, observed, signal);
+        return {};
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isConflict(error) || round === roundsMax) throw error;
+        observed = observe(key, this.#writers);
+      }
+    }
+  }
+
+  async #perform(action: Action, observed: Observed, signal: AbortSignal): Promise<void> {
+    try {
+      if (action.do === "createPolicy" && !observed.template && !(await this.#isUsed(observed, signal))) return;
+      await perform(action, observed.template, this.#writers, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#tellFailure(observed, action, error);
+      throw error;
+    }
+    this.#tellKept(action, observed);
+  }
+
+  /** Whether the API server shows users too: the stores may be behind, and the policy have gone with its last user. */
+  async #isUsed({ namespace, name }: Observed, signal: AbortSignal): Promise<boolean> {
+    const labelSelector = `${templateRefHashLabel}=${nameHash(name)}`;
+    for (const type of [sandboxType, podType]) {
+      const { items } = await this.#writers.client.list<KubeObject>(
+        type,
+        { namespace, labelSelector, limit: 1 },
+        signal,
+      );
+      if (items.length > 0) return true;
+    }
+    return false;
+  }
+
+  #tellFailure({ template, policy, users }: Observed, action: Action, error: unknown): void {
+    // Another writer was faster, or its namespace goes: the next pass sees what there is.
+    if (!policyActions.includes(action.do) || isConflict(error) || isAlreadyExists(error)) return;
+    const regarding: Stored<KubeObject> | undefined = template ?? policy ?? users.sandboxes[0] ?? users.pods[0];
+    if (isNamespaceTerminating(error) || !regarding) return;
+    const note = `could not write the NetworkPolicy of its Pods: ${error instanceof Error ? error.message : error}`;
+    const about = { type: "Warning", reason: "NetworkPolicyNotWritten", action: "Reconciling" } as const;
+    this.#writers.events.record({ ...about, regarding, note });
+  }
+
+  /** A policy that stays without its template is told of once, and each one that was made again. */
+  #tellKept(action: Action, { namespace, name, template, policy, users }: Observed): void {
+    if (template || (action.do !== "createPolicy" && action.do !== "replacePolicy")) return;
+    const regarding = this.#writers.policies.get(keyFor(namespace, networkPolicyName(name)));
+    if (!regarding) return;
+    const counts = `Sandboxes: ${users.sandboxes.length}, Pods: ${users.pods.length}`;
+    if (action.do === "createPolicy") {
+      const note = `SandboxTemplate "${name}" is gone, and its NetworkPolicy was missing; it was made again for those that are left. ${counts}`;
+      const about = { type: "Warning", reason: "NetworkPolicyRestored", action: "Reconciling" } as const;
+      this.#writers.events.record({ ...about, regarding, note });
+    } else if (policy?.metadata.annotations?.[templateGoneAnnotation] === undefined) {
+      const note = `SandboxTemplate "${name}" is gone; its NetworkPolicy stays for those that are left. ${counts}`;
+      const about = { type: "Normal", reason: "NetworkPolicyKept", action: "Reconciling" } as const;
+      this.#writers.events.record({ ...about, regarding, note });
+    }
   }
 }
 
+/** Templates have no status, so an event is all that says that their Pods have no policy, or an older one. */
+const policyActions: readonly Action["do"][] = ["createPolicy", "replacePolicy", "refuse"];
+
 const noAttributes = () => ({});
 
-/** Undefined when there is no such template, or it is on its way out: its policy goes with it. */
-function observe(key: string, { templates, policies }: TemplateWriters): Observed | undefined {
-  const template = templates.get(key);
-  if (!template || template.metadata.deletionTimestamp) return undefined;
-  const { namespace, name } = template.metadata;
-  return { template, policy: policies.get(keyFor(namespace, networkPolicyName(name))) };
+function observe(key: string, { templates, policies, sandboxes, pods, lostPolicies }: TemplateWriters): Observed {
+  const { namespace, name } = parseKey(key);
+  const found = templates.get(key);
+  const template = found?.metadata.deletionTimestamp ? undefined : found;
+  if (template) lostPolicies.forget(key);
+  const policy = policies.get(keyFor(namespace, networkPolicyName(name)));
+  const hash = keyFor(namespace, nameHash(name));
+  const users = {
+    sandboxes: sandboxes.by("templateHash", hash).filter(usesPolicy),
+    pods: pods.by("templateHash", hash).filter(mayRun),
+  };
+  return { namespace, name, template, policy, users, lost: lostPolicies.get(key) };
 }
 
 async function perform(
   action: Action,
-  template: Stored<SandboxTemplate>,
+  template: Stored<SandboxTemplate> | undefined,
   { client, templates, policies }: TemplateWriters,
   signal: AbortSignal,
 ): Promise<void> {
   switch (action.do) {
     case "labelTemplate": {
+      if (!template) return;
       const { namespace, name } = template.metadata;
       const body = { metadata: { labels: { [templateRefHashLabel]: action.value } } };
       const patch = () => client.patch(sandboxTemplateType, { namespace, name }, { type: "merge", body }, {}, signal);
@@ -65,8 +159,7 @@ async function perform(
     case "createPolicy":
       return createPolicy(action.policy, client, policies, signal);
     case "replacePolicy":
-      await policies.write(keyOf(action.policy), () => client.replace(networkPolicyType, action.policy, {}, signal));
-      return;
+      return replacePolicy(action.policy, client, policies, signal);
     case "deletePolicy":
       return deletePolicy(action.policy, client, policies, signal);
     case "refuse":
@@ -92,14 +185,33 @@ async function createPolicy(
   }
 }
 
+async function replacePolicy(
+  policy: Stored<NetworkPolicy>,
+  client: KubeClient,
+  policies: OwnWrites<NetworkPolicy>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespace, name } = policy.metadata;
+  try {
+    await policies.write(keyOf(policy), () => client.replace(networkPolicyType, policy, {}, signal));
+  } catch (error) {
+    // The watch tells of its end, and who is left then is looked at anew.
+    if (isNotFound(error)) return;
+    if (isConflict(error))
+      await policies.write(keyOf(policy), () => client.get(networkPolicyType, { namespace, name }, signal));
+    throw error;
+  }
+}
+
 async function deletePolicy(
   policy: Stored<NetworkPolicy>,
   client: KubeClient,
   policies: OwnWrites<NetworkPolicy>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace, name, uid } = policy.metadata;
-  const call = () => client.delete(networkPolicyType, { namespace, name }, { preconditions: { uid } }, signal);
+  const { namespace, name, uid, resourceVersion } = policy.metadata;
+  const preconditions = { uid, resourceVersion };
+  const call = () => client.delete(networkPolicyType, { namespace, name }, { preconditions }, signal);
   await policies.delete(policy, call).catch((error: unknown) => {
     if (!isNotFound(error)) throw error;
   });

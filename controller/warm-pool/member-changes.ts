@@ -1,9 +1,9 @@
-import { keyFor, type Stored } from "../../api/meta.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { Change, Informer } from "../../kube/informer.ts";
+import { keyFor, type Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { Change, Informer } from "../../kube/informer/informer.ts";
 import type { Source } from "../start-kind.ts";
-import type { Expectations } from "./expectations.ts";
 import { controllingPool } from "./members.ts";
+import type { Expectations } from "./resize/expectations.ts";
 
 /** Pools whose members change. What was expected is taken note of first, so that the pool sees it when it looks. */
 export const memberChanges =

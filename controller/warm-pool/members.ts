@@ -1,10 +1,10 @@
-import { isConditionTrue } from "../../api/conditions.ts";
-import { warmPoolSandboxLabel } from "../../api/keys.ts";
-import { controllerOf, keyFor, type OwnerReference, type Stored } from "../../api/meta.ts";
-import { nameHash } from "../../api/names.ts";
-import { groupOf } from "../../api/resource-type.ts";
-import { extensionsGroup, type Sandbox } from "../../api/sandbox.ts";
-import { type SandboxWarmPool, sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import { keyFor, type OwnerReference, type Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { type SandboxWarmPool, sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
+import { isConditionTrue } from "../../api/rules/conditions.ts";
+import { warmPoolSandboxLabel } from "../../api/rules/keys.ts";
+import { nameHash } from "../../api/rules/names.ts";
+import { controllerOfKind } from "../../api/rules/ownership.ts";
 
 /** Sandboxes by namespace and pool label, as an index of their informer. */
 export const memberIndexes = {
@@ -19,10 +19,7 @@ export const memberIndexValue = ({ metadata }: SandboxWarmPool): string =>
   keyFor(metadata.namespace, nameHash(metadata.name ?? ""));
 
 /** The pool that a sandbox belongs to, whatever version its reference names. */
-export function controllingPool(sandbox: Sandbox): OwnerReference | undefined {
-  const owner = controllerOf(sandbox);
-  const isPool = owner?.kind === sandboxWarmPoolType.kind && groupOf(owner.apiVersion) === extensionsGroup;
-  return isPool ? owner : undefined;
-}
+export const controllingPool = (sandbox: Sandbox): OwnerReference | undefined =>
+  controllerOfKind(sandbox, sandboxWarmPoolType);
 
 export const isReady = ({ status }: Sandbox): boolean => isConditionTrue(status?.conditions, "Ready");

@@ -1,17 +1,20 @@
-import { podType } from "../../api/core.ts";
-import { keyFor, keyOf, type Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { SandboxTemplate } from "../../api/sandbox-template.ts";
-import type { SandboxWarmPool } from "../../api/sandbox-warm-pool.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { isNotFound } from "../../kube/errors.ts";
-import type { Store } from "../../kube/informer.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import type { NetworkPolicy } from "../../api/kinds/network-policy.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
+import type { SandboxWarmPool } from "../../api/kinds/sandbox-warm-pool.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isNotFound } from "../../kube/client/errors.ts";
+import type { Store } from "../../kube/informer/informer.ts";
+import type { Turns } from "../../lib/time/turns.ts";
 import { currentBlueprint } from "../blueprint/current-blueprint.ts";
 import type { View } from "../own-writes.ts";
 import { recordedPodName } from "../sandbox/find-pod.ts";
+import { policyGap } from "../template/policy-in-place.ts";
+import { classifyMember } from "./classify-member.ts";
 import { inBatches } from "./in-batches.ts";
-import { judge } from "./judge.ts";
 import { memberIndexValue } from "./members.ts";
 import type { Observed } from "./observed.ts";
 
@@ -19,11 +22,12 @@ import type { Observed } from "./observed.ts";
 export interface WarmPoolViews {
   readonly pools: View<SandboxWarmPool>;
   readonly templates: View<SandboxTemplate>;
+  readonly networkPolicies: Pick<View<NetworkPolicy>, "get">;
   readonly sandboxes: View<Sandbox>;
   readonly labelledSandboxes: Pick<Store<Sandbox, "pool">, "by">;
 }
 
-export type StoresSeen = Pick<Observed, "pool" | "template" | "labelled">;
+export type StoresSeen = Pick<Observed, "pool" | "template" | "policyGap" | "labelled">;
 
 /** One look at the stores; undefined when there is no such pool, or it is on its way out. */
 export function observe(key: string, views: WarmPoolViews): StoresSeen | undefined {
@@ -33,6 +37,7 @@ export function observe(key: string, views: WarmPoolViews): StoresSeen | undefin
   return {
     pool,
     template: object && { object, blueprint: currentBlueprint(object) },
+    policyGap: object && policyGap(object, views.networkPolicies),
     labelled: views.labelledSandboxes
       .by("pool", memberIndexValue(pool))
       .map((sandbox) => views.sandboxes.get(keyOf(sandbox)) ?? sandbox),
@@ -45,8 +50,17 @@ export interface PodsSeen {
 }
 
 /** Asks the API server for the Pods of overdue members. Nobody watches Pods for pools, and few are ever asked for. */
-export async function readOverduePods(observed: Observed, client: KubeClient, signal: AbortSignal): Promise<PodsSeen> {
-  const overdue = observed.labelled.filter((member) => judge(member, observed).is === "overdue");
+export async function readOverduePods(
+  observed: Observed,
+  { client, turns }: { readonly client: KubeClient; readonly turns?: Turns | undefined },
+  signal: AbortSignal,
+): Promise<PodsSeen> {
+  const overdue: Stored<Sandbox>[] = [];
+  for (const member of observed.labelled) {
+    // To compare a large member with its template for the first time takes a tenth of a second; each look after that is quick.
+    await turns?.rest(member.metadata.namespace);
+    if (classifyMember(member, observed).is === "overdue") overdue.push(member);
+  }
   const read = await inBatches(overdue, async (member) => {
     try {
       return { uid: member.metadata.uid, pod: await podOf(member, client, signal) };

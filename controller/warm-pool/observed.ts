@@ -1,10 +1,10 @@
-import type { Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import type { SandboxTemplate } from "../../api/sandbox-template.ts";
-import type { SandboxWarmPool } from "../../api/sandbox-warm-pool.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
+import type { SandboxWarmPool } from "../../api/kinds/sandbox-warm-pool.ts";
 import type { CurrentBlueprint } from "../blueprint/current-blueprint.ts";
-import type { Look } from "./expectations.ts";
+import type { Look } from "./resize/expectations.ts";
 
 /** Everything that one look at the stores shows of one pool. */
 export interface Observed {
@@ -12,6 +12,8 @@ export interface Observed {
   readonly pool: Stored<SandboxWarmPool>;
   /** Undefined: there is none of that name. */
   readonly template: { readonly object: Stored<SandboxTemplate>; readonly blueprint: CurrentBlueprint } | undefined;
+  /** Why no sandbox may be made from the template yet. */
+  readonly policyGap: string | undefined;
   /** Every sandbox with the pool's label, whoever controls it. */
   readonly labelled: readonly Stored<Sandbox>[];
   /** What the store may have hidden at that moment. */
@@ -20,5 +22,7 @@ export interface Observed {
   readonly pendingDeletions: ReadonlySet<string>;
   /** The Pods that had to be asked for, by the UID of their sandbox; undefined: it is known that there is none. */
   readonly pods: ReadonlyMap<string, Stored<Pod> | undefined>;
+  /** By UID, for how long each was seen by this process, in monotonic milliseconds. */
+  readonly agesMs: ReadonlyMap<string, number>;
   readonly readinessGraceMs: number;
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { openFullPoolBench, openPoolBench } from "../../test/support/pool-bench.ts";
+import { openFullPoolBench, openPoolBench } from "../../test/support/labs/pool-bench.ts";
 
 const minute = 60_000;
 
 describe("the pace of a pool", () => {
-  it("W50: is one batch a pass", async () => {
+  it("is one batch a pass", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 5 }, settings: { maxBatch: 2 } });
     await bench.reconcile();
     expect(await bench.members()).toHaveLength(2);
@@ -16,7 +16,7 @@ describe("the pace of a pool", () => {
     expect(await bench.members()).toHaveLength(3);
   });
 
-  it("W54: without a delay replaces at once what was taken", async () => {
+  it("without a delay replaces at once what was taken", async () => {
     await using bench = await openFullPoolBench(2);
     await bench.take();
     await bench.look();
@@ -24,7 +24,7 @@ describe("the pace of a pool", () => {
     expect(await bench.members()).toHaveLength(3);
   });
 
-  it("W55, W56: fills at once, then waits after each loss", async () => {
+  it("fills at once, then waits after each loss", async () => {
     await using bench = await openFullPoolBench(3, { settings: { replenishDelayMs: 10_000 } });
     await bench.take();
     await bench.look();
@@ -39,7 +39,7 @@ describe("the pace of a pool", () => {
     expect(await bench.members()).toHaveLength(5);
   });
 
-  it("W55: does not take its own creations for losses while they are not seen", async () => {
+  it("does not take its own creations for losses while they are not seen", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 3 }, settings: { replenishDelayMs: 10_000 } });
     let creations = 0;
     bench.client.failWith = ({ verb }) => (verb === "create" && ++creations === 3 ? new Error("refused") : undefined);
@@ -48,7 +48,7 @@ describe("the pace of a pool", () => {
     expect(await bench.members()).toHaveLength(3);
   });
 
-  it("W57: does not keep what is stuck", async () => {
+  it("does not keep what is stuck", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 2 }, settings: { replenishDelayMs: 10 * minute } });
     await bench.settle();
     const [member] = await bench.members();
@@ -61,7 +61,7 @@ describe("the pace of a pool", () => {
     expect((await bench.pool()).status).toMatchObject({ replicas: 0 });
   });
 
-  it("W58: is as many a second as are allowed", async () => {
+  it("is as many a second as are allowed", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 10 }, settings: { maxRefillPerSecond: 2 } });
     await bench.settle();
     expect(await bench.members()).toHaveLength(2);
@@ -71,7 +71,7 @@ describe("the pace of a pool", () => {
     expect(await bench.members()).toHaveLength(4);
   });
 
-  it("W61: is not slowed down by what it was kept from making", async () => {
+  it("is not slowed down by what it was kept from making", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 3 }, settings: { maxRefillPerSecond: 2 } });
     await bench.reconcile();
     await bench.clock.advance(1_000);
@@ -82,7 +82,7 @@ describe("the pace of a pool", () => {
     expect(await bench.members()).toHaveLength(3);
   });
 
-  it("W62: waits first and then is as fast as allowed, from the full allowance on", async () => {
+  it("waits first and then is as fast as allowed, from the full allowance on", async () => {
     const settings = { replenishDelayMs: 10_000, maxRefillPerSecond: 2 };
     await using bench = await openPoolBench({ pool: { replicas: 4 }, settings });
     await bench.settle();

@@ -1,19 +1,35 @@
-import type { Clock } from "../../lib/clock.ts";
-import { ReplenishHold } from "./replenish-hold.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { MemberAges } from "./member-ages.ts";
+import { ReplenishDelay } from "./resize/replenish-delay.ts";
+import { TokenBucket } from "./resize/token-bucket.ts";
 import type { WarmPoolSettings } from "./settings.ts";
-import { TokenBucket } from "./token-bucket.ts";
+import { ReadinessPatience } from "./status/readiness-patience.ts";
 
 /** What is known of a pool from earlier passes; lost with the process, and then it begins anew. */
 export class PoolMemory {
   readonly uid: string;
   readonly bucket: TokenBucket;
-  readonly hold: ReplenishHold;
+  readonly hold: ReplenishDelay;
+  readonly patience: ReadinessPatience;
+  readonly ages: MemberAges;
   /** Whether the pool was told to make no progress. */
   notProgressing = false;
+  readonly #clock: Clock;
+  #gapSince: number | undefined;
 
   constructor(uid: string, settings: WarmPoolSettings, clock: Clock) {
     this.uid = uid;
+    this.#clock = clock;
     this.bucket = new TokenBucket(settings.maxRefillPerSecond, clock);
-    this.hold = new ReplenishHold(settings.replenishDelayMs, clock);
+    this.hold = new ReplenishDelay(settings.replenishDelayMs, clock);
+    this.ages = new MemberAges(clock);
+    this.patience = new ReadinessPatience(settings.readinessGraceMs);
+  }
+
+  /** For how many milliseconds the template has been seen without its network policy; 0 where it has it. */
+  gapMs(isOpen: boolean): number {
+    if (!isOpen) this.#gapSince = undefined;
+    else this.#gapSince ??= this.#clock.ticksMs();
+    return this.#gapSince === undefined ? 0 : this.#clock.ticksMs() - this.#gapSince;
   }
 }

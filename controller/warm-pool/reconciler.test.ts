@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { podType } from "../../api/core.ts";
-import { launchTypeLabel } from "../../api/keys.ts";
-import { controllerOf, type Stored } from "../../api/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
-import { ApiError } from "../../kube/errors.ts";
-import { openFullPoolBench, openPoolBench, type PoolBench } from "../../test/support/pool-bench.ts";
-import type { RecordedCall } from "../../test/support/recording-client.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { controllerOf, type Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
+import { launchTypeLabel } from "../../api/rules/keys.ts";
+import { ApiError } from "../../kube/client/errors.ts";
+import type { RecordedCall } from "../../test/support/fakes/recording-client.ts";
+import { openFullPoolBench, openPoolBench, type PoolBench } from "../../test/support/labs/pool-bench.ts";
 
 const minute = 60_000;
 const image = (tag: string) => ({ podTemplate: { spec: { containers: [{ name: "main", image: `busybox:${tag}` }] } } });
@@ -30,7 +30,7 @@ async function first(bench: PoolBench): Promise<Stored<Sandbox>> {
 }
 
 describe("a pool that is behind", () => {
-  it("W2, W5, W63: is filled, tells of its size, and then costs no call", async () => {
+  it("is filled, tells of its size, and then costs no call", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 3 } });
     await bench.settle();
     expect(await bench.members()).toHaveLength(3);
@@ -44,7 +44,7 @@ describe("a pool that is behind", () => {
     expect(bench.client.calls).toEqual([]);
   });
 
-  it("W6, W63: gives up all its members when none are wanted, and says zero", async () => {
+  it("gives up all its members when none are wanted, and says zero", async () => {
     await using bench = await openFullPoolBench(3);
     await bench.changePool({ replicas: 0 });
     await bench.settle();
@@ -52,7 +52,7 @@ describe("a pool that is behind", () => {
     expect((await bench.pool()).status).toMatchObject({ replicas: 0, readyReplicas: 0, observedGeneration: 2 });
   });
 
-  it("W13: without a template neither grows nor loses anything, and its status goes on", async () => {
+  it("without a template neither grows nor loses anything, and its status goes on", async () => {
     await using bench = await openFullPoolBench(2, { pool: { updateStrategy: { type: "Recreate" } } });
     await bench.changePool({ replicas: 4, sandboxTemplateRef: { name: "nowhere" } });
     await bench.settle();
@@ -65,7 +65,7 @@ describe("a pool that is behind", () => {
     expect(bench.happenings.map(({ reason }) => reason)).toEqual(["WarmPoolNotProgressing", "WarmPoolProgressing"]);
   });
 
-  it("W7, W8, W11, W12: takes in an orphan that fits, deletes one that does not, and corrects its own", async () => {
+  it("takes in an orphan that fits, deletes one that does not, and corrects its own", async () => {
     await using bench = await openFullPoolBench(3);
     const [fits, differs, cold] = (await bench.members()).map(nameOf);
     const patch = (name = "", body: object) => bench.client.patch(sandboxType, named(name), { type: "merge", body });
@@ -88,20 +88,20 @@ describe("a pool that is behind", () => {
 });
 
 describe("a pool whose store lags behind", () => {
-  it("W42: asks for nothing twice, and looks again after half a minute", async () => {
+  it("asks for nothing twice, and looks again after half a minute", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 3 } });
     await bench.reconcile();
     expect(await bench.reconcile()).toEqual({ requeueAfterMs: 30_000 });
     expect(await bench.members()).toHaveLength(3);
   });
 
-  it("W43: has exactly what is wanted after ten passes at the same time", async () => {
+  it("has exactly what is wanted after ten passes at the same time", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 20 } });
     await Promise.all(Array.from({ length: 10 }, () => bench.reconcile()));
     expect(await bench.members()).toHaveLength(20);
   });
 
-  it("W41: deletes nothing twice, and does not count it", async () => {
+  it("deletes nothing twice, and does not count it", async () => {
     await using bench = await openFullPoolBench(3);
     await bench.changePool({ replicas: 1 });
     await bench.look();
@@ -127,7 +127,7 @@ describe("a pool whose store lags behind", () => {
     expect((await bench.pool()).status).toMatchObject({ replicas: 0 });
   });
 
-  it("W46: believes it after five minutes, and then may ask for more", async () => {
+  it("believes it after five minutes, and then may ask for more", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 1 } });
     await bench.reconcile();
     await bench.clock.advance(5 * minute);
@@ -137,7 +137,7 @@ describe("a pool whose store lags behind", () => {
     expect(await bench.members()).toHaveLength(1);
   });
 
-  it("W49: begins anew when the pool was deleted and made again", async () => {
+  it("begins anew when the pool was deleted and made again", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 1 }, settings: { maxRefillPerSecond: 0.001 } });
     await bench.reconcile();
     await bench.client.delete(sandboxWarmPoolType, named("warm"));
@@ -152,7 +152,7 @@ describe("a pool whose store lags behind", () => {
 });
 
 describe("a pool whose calls fail", () => {
-  it("W44, X18: makes what it can, says so in its status, and makes the rest the next time", async () => {
+  it("makes what it can, says so in its status, and makes the rest the next time", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 10 } });
     fail(bench, isCall("create", "Sandbox"), refused(429, "TooManyRequests"), (count) => count >= 3);
     await expect(bench.reconcile()).rejects.toThrow("said TooManyRequests");
@@ -165,7 +165,7 @@ describe("a pool whose calls fail", () => {
     expect(await bench.members()).toHaveLength(10);
   });
 
-  it("W14, X18: reads its template where nothing can fail; whatever does fail, the status is written", async () => {
+  it("reads its template where nothing can fail; whatever does fail, the status is written", async () => {
     await using bench = await openFullPoolBench(1);
     await bench.changePool({ replicas: 2 });
     fail(bench, ({ verb, subresource }) => verb !== "list" && subresource !== "status", refused(500, "InternalError"));
@@ -175,7 +175,7 @@ describe("a pool whose calls fail", () => {
     expect(bench.client.calls.some(({ kind }) => kind === "SandboxTemplate")).toBe(false);
   });
 
-  it("W45: takes a member for deleted that is gone already", async () => {
+  it("takes a member for deleted that is gone already", async () => {
     await using bench = await openFullPoolBench(2);
     await bench.changePool({ replicas: 0 });
     await bench.look();
@@ -212,7 +212,7 @@ describe("a pool whose calls fail", () => {
 });
 
 describe("a member that does not become ready", () => {
-  it("W23: is deleted after five minutes, and replaced once it is gone", async () => {
+  it("is deleted after five minutes, and replaced once it is gone", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 1 } });
     await bench.settle();
     const stuck = await first(bench);
@@ -231,7 +231,7 @@ describe("a member that does not become ready", () => {
     expect(nameOf(await first(bench))).not.toBe(nameOf(stuck));
   });
 
-  it("W24: is kept until then, and looked at when its time is over", async () => {
+  it("is kept until then, and looked at when its time is over", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 1 } });
     await bench.settle();
     await bench.clock.advance(4 * minute);
@@ -241,7 +241,7 @@ describe("a member that does not become ready", () => {
     expect(await bench.members()).toHaveLength(1);
   });
 
-  it("W25, W26: is kept while its Pod waits for a node, and that is told once", async () => {
+  it("is kept while its Pod waits for a node, and that is told once", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 1 } });
     await bench.settle();
     const member = await first(bench);
@@ -257,7 +257,7 @@ describe("a member that does not become ready", () => {
     expect(bench.happenings.map(({ reason }) => reason)).toEqual(["WarmPoolNotProgressing", "WarmPoolProgressing"]);
   });
 
-  it("W28: counts as active when it cannot be deleted", async () => {
+  it("counts as active when it cannot be deleted", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 1 } });
     await bench.settle();
     await bench.clock.advance(6 * minute);

@@ -1,19 +1,24 @@
-import { effectivePoolReplicas } from "../../api/defaults.ts";
-import { keyOf, type Stored } from "../../api/meta.ts";
-import { type SandboxWarmPool, type SandboxWarmPoolStatus, sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
-import { isNotFound } from "../../kube/errors.ts";
-import type { EventRecorder } from "../../kube/event-recorder.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Outcome } from "../../lib/workers.ts";
+import { keyOf, type Stored } from "../../api/kinds/meta.ts";
+import {
+  type SandboxWarmPool,
+  type SandboxWarmPoolStatus,
+  sandboxWarmPoolType,
+} from "../../api/kinds/sandbox-warm-pool.ts";
+import { effectivePoolReplicas } from "../../api/rules/defaults.ts";
+import { isNotFound } from "../../kube/client/errors.ts";
+import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Outcome } from "../../lib/queues/workers.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Turns } from "../../lib/time/turns.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
-import { conclude, statusOf } from "./conclude.ts";
-import { decideSize } from "./decide-size.ts";
-import { type Census, keepUp, type WarmPoolWriters } from "./keep-up.ts";
 import { observe, readOverduePods, type StoresSeen, type WarmPoolViews } from "./observe.ts";
 import type { Observed } from "./observed.ts";
 import { PoolMemory } from "./pool-memory.ts";
-import { type Resized, resize } from "./resize.ts";
+import { type Census, reconcileMembers, type WarmPoolWriters } from "./reconcile-members.ts";
+import { decideSize } from "./resize/decide-size.ts";
+import { type Resized, resize } from "./resize/resize.ts";
 import type { WarmPoolSettings } from "./settings.ts";
+import { conclude, statusOf } from "./status/conclude.ts";
 
 export interface WarmPoolReconcilerOptions {
   readonly views: WarmPoolViews;
@@ -21,6 +26,7 @@ export interface WarmPoolReconcilerOptions {
   readonly events: EventRecorder;
   readonly clock: Clock;
   readonly settings: WarmPoolSettings;
+  readonly turns?: Turns | undefined;
 }
 
 /** Keeps each pool at the size and on the template that its object asks for, one pool at a time. */
@@ -30,6 +36,11 @@ export class WarmPoolReconciler {
 
   constructor(options: WarmPoolReconcilerOptions) {
     this.#options = options;
+  }
+
+  /** How many pools were found to make no progress when they were last looked at. */
+  get notProgressing(): number {
+    return [...this.#memories.values()].filter(({ notProgressing }) => notProgressing).length;
   }
 
   /**
@@ -42,8 +53,10 @@ export class WarmPoolReconciler {
     const seen = observe(key, views);
     if (!seen) return this.#forget(key);
     const memory = this.#memoryOf(seen.pool);
-    const { observed, failures } = await this.#withPods(seen, signal);
-    const census = await keepUp(observed, writers, signal);
+    memory.patience.madeFrom(seen.template);
+    const { observed, failures } = await this.#withPods(seen, memory, signal);
+    const census = await reconcileMembers(observed, writers, signal);
+    memory.patience.note(census.active, census.replaced);
     // It takes a while to make many, and meanwhile the status would be as old.
     const [resized, unwritten] = await Promise.all([
       this.#resize(observed, census, memory, signal),
@@ -54,6 +67,8 @@ export class WarmPoolReconciler {
       census,
       resized,
       wasNotProgressing: memory.notProgressing,
+      patience: memory.patience,
+      gapMs: memory.gapMs(seen.policyGap !== undefined),
       settings,
     });
     if (happening) events.record(happening);
@@ -62,8 +77,8 @@ export class WarmPoolReconciler {
     return requeueAfterMs === undefined ? {} : { requeueAfterMs };
   }
 
-  async #withPods(seen: StoresSeen, signal: AbortSignal) {
-    const { writers, clock, settings } = this.#options;
+  async #withPods(seen: StoresSeen, { patience, ages }: PoolMemory, signal: AbortSignal) {
+    const { writers, clock, turns } = this.#options;
     const { uid } = seen.pool.metadata;
     const pending = seen.labelled.filter((one) => writers.expectations.isPendingDeletion(uid, one.metadata.uid));
     const observed: Observed = {
@@ -72,9 +87,10 @@ export class WarmPoolReconciler {
       look: writers.expectations.look(uid),
       pendingDeletions: new Set(pending.map(({ metadata }) => metadata.uid)),
       pods: new Map(),
-      readinessGraceMs: settings.readinessGraceMs,
+      agesMs: ages.look(seen.labelled),
+      readinessGraceMs: patience.graceMs,
     };
-    const { pods, failures } = await readOverduePods(observed, writers.client, signal);
+    const { pods, failures } = await readOverduePods(observed, { client: writers.client, turns }, signal);
     return { observed: { ...observed, pods }, failures };
   }
 
@@ -85,7 +101,8 @@ export class WarmPoolReconciler {
     const count = census.active.length + observed.look.pendingCreations;
     const heldMs = memory.hold.look(count, effectivePoolReplicas(spec));
     const { maxBatch, evictable } = settings;
-    const decided = decideSize({ spec, census, templateKnown: observed.template !== undefined, heldMs, maxBatch });
+    const templateKnown = observed.template !== undefined && observed.policyGap === undefined;
+    const decided = decideSize({ spec, census, templateKnown, heldMs, maxBatch });
     return resize(decided, { observed, memory, writers, evictable }, signal);
   }
 

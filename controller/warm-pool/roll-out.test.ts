@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { launchTypeLabel } from "../../api/keys.ts";
-import type { Stored } from "../../api/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { sandboxTemplateType } from "../../api/sandbox-template.ts";
-import { openFullPoolBench, type PoolBench } from "../../test/support/pool-bench.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import { networkPolicyType } from "../../api/kinds/network-policy.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
+import { launchTypeLabel } from "../../api/rules/keys.ts";
+import { openFullPoolBench, type PoolBench } from "../../test/support/labs/pool-bench.ts";
+import { makeNetworkPolicy } from "../template/make-network-policy.ts";
 
 const recreate = { pool: { updateStrategy: { type: "Recreate" } } } as const;
 const image = (tag: string) => ({ podTemplate: { spec: { containers: [{ name: "main", image: `busybox:${tag}` }] } } });
@@ -13,7 +15,7 @@ const imagesOf = async (bench: PoolBench) =>
   (await bench.members()).map(({ spec }) => spec.podTemplate.spec.containers[0]?.image);
 
 describe("a roll-out", () => {
-  it("W29: replaces all members, and never has more than are wanted", async () => {
+  it("replaces all members, and never has more than are wanted", async () => {
     await using bench = await openFullPoolBench(3, recreate);
     const before = (await bench.members()).map(nameOf);
     await bench.changeTemplate(image("new"));
@@ -30,10 +32,11 @@ describe("a roll-out", () => {
     }
   });
 
-  it("W36: replaces all members when the pool names another template, were it the same", async () => {
+  it("replaces all members when the pool names another template, were it the same", async () => {
     await using bench = await openFullPoolBench(1, recreate);
     const { spec } = await bench.client.get(sandboxTemplateType, named("tpl"));
-    await bench.client.create(sandboxTemplateType, { metadata: named("twin"), spec });
+    const twin = await bench.client.create(sandboxTemplateType, { metadata: named("twin"), spec });
+    await bench.client.create(networkPolicyType, makeNetworkPolicy(twin));
     await bench.changePool({ sandboxTemplateRef: { name: "twin" } });
     await bench.settle();
     const [member] = await bench.members();

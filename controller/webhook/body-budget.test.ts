@@ -1,8 +1,10 @@
-import { createServer, request } from "node:http";
+import { createServer, type IncomingMessage, request } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { describe, expect, it, vi } from "vitest";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { waiting } from "../../test/support/waiting.ts";
-import { BodyBudget, BodyRefused } from "./body-budget.ts";
+import { BodyBudget, BodyRefused, type Hold } from "./body-budget.ts";
 
 /** A server that holds each body until it is told to let go, and answers with its length or the refusal. */
 async function openServer(budget: BodyBudget) {
@@ -12,9 +14,10 @@ async function openServer(budget: BodyBudget) {
   });
   const server = createServer(async (asked, response) => {
     try {
-      using body = await budget.read(asked);
+      using hold = budget.open(asked.socket.remoteAddress ?? "");
+      const body = await budget.read(asked, hold);
       await released;
-      response.end(String(body.text.length));
+      response.end(String(body.length));
     } catch (error) {
       response.writeHead(error instanceof BodyRefused ? error.code : 500, { connection: "close" }).end();
     }
@@ -28,14 +31,14 @@ async function openServer(budget: BodyBudget) {
 
 describe("the budget for bodies", () => {
   it("refuses a body that is too large", async () => {
-    await using server = await openServer(new BodyBudget({ bytesMax: 10, bytesInHandMax: 100 }));
+    await using server = await openServer(new BodyBudget({ bytesMax: 10, bytesInHandMax: 100 }, new FakeClock()));
     server.letGo();
     expect((await server.post("x".repeat(11))).status).toBe(413);
     expect(await (await server.post("x".repeat(10))).text()).toBe("10");
   });
 
   it("refuses what there is no room for beside the others, until those are answered", async () => {
-    const budget = new BodyBudget({ bytesMax: 10, bytesInHandMax: 15 });
+    const budget = new BodyBudget({ bytesMax: 10, bytesInHandMax: 15 }, new FakeClock());
     await using server = await openServer(budget);
     const first = server.post("x".repeat(10));
     await vi.waitFor(() => expect(budget.bytesInHand).toBe(10), waiting);
@@ -47,7 +50,7 @@ describe("the budget for bodies", () => {
   });
 
   it("forgets a body whose client leaves", async () => {
-    const budget = new BodyBudget({ bytesMax: 10, bytesInHandMax: 10 });
+    const budget = new BodyBudget({ bytesMax: 10, bytesInHandMax: 10 }, new FakeClock());
     await using server = await openServer(budget);
     server.letGo();
     const headers = { "content-length": 10 };
@@ -57,5 +60,90 @@ describe("the budget for bodies", () => {
     await vi.waitFor(() => expect(budget.bytesInHand).toBe(5), waiting);
     leaving.destroy();
     await vi.waitFor(() => expect(budget.bytesInHand).toBe(0), waiting);
+  });
+
+  it("takes no more memory for a body in many small pieces than for one large piece", async () => {
+    const budget = new BodyBudget({ bytesMax: 100, bytesInHandMax: 100 }, new FakeClock());
+    using hold = budget.open("a");
+    const pieces = Readable.from(
+      Array.from({ length: 100 }, (_, at) => Buffer.from([at])),
+    ) as unknown as IncomingMessage;
+    const body = await budget.read(pieces, hold);
+    expect(body).toEqual(Buffer.from(Array.from({ length: 100 }, (_, at) => at)));
+    expect(body.buffer.byteLength).toBeLessThanOrEqual(16 * 1024);
+  });
+});
+
+describe("where there is no room for the next byte", () => {
+  const limits = { bytesMax: 20_000_000, bytesInHandMax: 30_000_000 };
+  const isShed = ({ shed }: Hold) => shed.signal.aborted;
+  const reading = (budget: BodyBudget, peer: string, bytes: number) => {
+    const hold = budget.open(peer);
+    hold.grow(bytes);
+    return hold;
+  };
+
+  it("sheds the body that has stood still longest, not the one that sends", async () => {
+    const clock = new FakeClock();
+    const budget = new BodyBudget(limits, clock);
+    const first = reading(budget, "a", 10_000_000);
+    await clock.advance(500);
+    const second = reading(budget, "b", 20_000_000);
+    await clock.advance(1_001);
+    const third = reading(budget, "c", 5_000_000);
+    expect([first, second, third].map(isShed)).toEqual([true, false, false]);
+    expect(budget.bytesInHand).toBe(25_000_000);
+    expect(() => first.grow(1)).toThrow("too many bodies at once");
+  });
+
+  it("sheds a body that comes byte by byte", async () => {
+    const clock = new FakeClock();
+    const budget = new BodyBudget(limits, clock);
+    const slow = reading(budget, "a", 1_000_000);
+    const other = reading(budget, "b", 20_000_000);
+    for (let second = 0; second < 4; second += 1) {
+      await clock.advance(1_000);
+      slow.grow(1);
+      other.grow(0);
+    }
+    other.stage = "waiting";
+    reading(budget, "c", 9_500_000);
+    expect([slow, other].map(isShed)).toEqual([true, false]);
+  });
+
+  it("sheds something of the peer that holds most where all go on", () => {
+    const budget = new BodyBudget(limits, new FakeClock());
+    const modest = reading(budget, "a", 9_000_000);
+    const [one, other] = [reading(budget, "b", 10_000_000), reading(budget, "b", 10_000_000)];
+    other.stage = "waiting";
+    reading(budget, "c", 5_000_000);
+    expect([modest, one, other].map(isShed)).toEqual([false, true, false]);
+  });
+
+  it("sheds what waits for its turn when its peer holds most and has nothing else", () => {
+    const budget = new BodyBudget(limits, new FakeClock());
+    const whole = [reading(budget, "a", 15_000_000), reading(budget, "a", 15_000_000)];
+    for (const hold of whole) hold.stage = "waiting";
+    reading(budget, "b", 1_000_000);
+    expect(whole.map(isShed)).toEqual([true, false]);
+  });
+
+  it("refuses the newest body of a peer that holds most with bodies that have come whole", () => {
+    const budget = new BodyBudget(limits, new FakeClock());
+    const whole = reading(budget, "a", 20_000_000);
+    whole.stage = "waiting";
+    expect(() => reading(budget, "a", 11_000_000)).toThrow("too many bodies at once");
+    expect(isShed(whole)).toBe(false);
+  });
+
+  it("cuts off an answer that nobody takes", async () => {
+    const clock = new FakeClock();
+    const budget = new BodyBudget(limits, clock);
+    const hold = budget.open("a");
+    const cut = vi.fn();
+    expect(hold.answers(30_000_000, cut)).toBe(true);
+    await clock.advance(1_001);
+    reading(budget, "b", 1);
+    expect(cut).toHaveBeenCalledOnce();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { Secret } from "../../api/core.ts";
-import { webhookService } from "../../test/support/webhook-world.ts";
+import type { Secret } from "../../api/kinds/core.ts";
+import { webhookService } from "../../test/support/labs/webhook-world.ts";
 import { certificateSecretData, readCertificateSecret, UnusableSecret } from "./certificate-secret.ts";
 import { makeCertificates } from "./make-certificates.ts";
 
@@ -41,7 +41,7 @@ describe("the Secret of the webhook's certificates", () => {
     },
     { wrong: "tls.key", text: "", says: "tls.key holds no PEM private key" },
     { wrong: "tls.key", text: other.server.key, says: "tls.key is not the key of tls.crt" },
-  ])("O10: cannot be used when $wrong is wrong: $says", ({ wrong, text, says }) => {
+  ])("cannot be used when $wrong is wrong: $says", ({ wrong, text, says }) => {
     const read = () => readCertificateSecret(secretOf({ [wrong]: base64(text) }));
     expect(read).toThrow(UnusableSecret);
     expect(read).toThrow(`Secret agent-sandbox-system/agent-sandbox-webhook-certs: ${says}; delete it`);

@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import type { Secret } from "../../api/core.ts";
-import type { CertificatePair } from "../../lib/certificates.ts";
+import type { Secret } from "../../api/kinds/core.ts";
+import { certificatesIn } from "../../lib/certificates/certificate-chain.ts";
+import type { CertificatePair } from "../../lib/certificates/certificates.ts";
 
 /** What the webhook's Secret holds: who vouches for the webhook, and what the webhook shows. */
 export interface CertificateSet {
@@ -47,10 +48,6 @@ export function certificateSecretData({ authorities, authorityKey, server }: Cer
 
 const authorityBundle = (authorities: readonly string[]): string =>
   authorities.map((authority) => `${authority.trim()}\n`).join("");
-
-function certificatesIn(pem: string): readonly string[] {
-  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-}
 
 function isCertificate(pem: string): boolean {
   try {

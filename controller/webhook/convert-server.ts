@@ -1,14 +1,16 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
-import type { Registry } from "prom-client";
-import { convertReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
-import type { ConvertibleKind } from "../../api/conversion/convert.ts";
-import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificate-source.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Running } from "../../lib/lifecycle.ts";
-import { failureOf, listen } from "../../lib/listen.ts";
-import type { Logger } from "../../lib/log.ts";
-import { BodyBudget, BodyRefused } from "./body-budget.ts";
+import { Counter, type Registry } from "prom-client";
+import { keepShowing, type ShownCertificates, secretsOf } from "../../lib/certificates/certificate-source.ts";
+import { guarded } from "../../lib/guard/guard.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { limitConnections, strangerLimits } from "../../lib/net/connection-limit.ts";
+import { listen } from "../../lib/net/listen.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { BodyBudget, type BodyLimits, BodyRefused, type Hold } from "./body-budget.ts";
+import { ConversionTroubles } from "./conversion-troubles.ts";
+import { ReviewNotConverted } from "./converter.ts";
+import { Converters } from "./converters.ts";
 import { IgnoredStates } from "./ignored-states.ts";
 import { conversionPath } from "./trusted-authorities.ts";
 
@@ -16,27 +18,44 @@ export interface ConvertServerOptions {
   /** 0 is any that is free. */
   readonly port: number;
   readonly certificates: ShownCertificates;
-  readonly kinds: readonly ConvertibleKind[];
+  /** Whether claims, templates and pools are converted too. */
+  readonly extensions: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   /** How long disposal goes on answering, each time on the connection's last request. */
   readonly lingerMs?: number | undefined;
-  /** Where it is counted what could not be read. */
+  /** Where it is counted what could not be read or had no room. */
   readonly registry?: Registry | undefined;
+  /** Absent: 64 MiB of one request, 128 MiB in all. */
+  readonly bodies?: BodyLimits;
 }
 
-export interface ConvertServer extends Running {
+export interface ConvertServer extends AsyncDisposable {
   /** Where it really listens. */
   readonly port: number;
 }
 
 // An API server gives a webhook 30 seconds. It keeps idle connections for 90, and must be the one who closes them: what
 // it sends on a connection that is being closed would be lost.
-const limits = { requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 120_000, maxHeaderSize: 16_384 };
-const connectionsMax = 256;
+const limits = { ...strangerLimits, requestTimeout: 30_000, keepAliveTimeout: 120_000, maxHeaderSize: 16_384 };
+// Everybody may reach the port. An API server behind one address has room for as many conversions at a time as of old.
+const connectionsMax = { max: 512, perPeerMax: 256, answerTakenWithinMs: 30_000 };
 // The webhook answers whoever reaches it. A list of 10 000 objects has tens of megabytes.
 const bodyBytesMax = 64 * 1024 * 1024;
 const bodyBytesInHandMax = 128 * 1024 * 1024;
+const usualBodies: BodyLimits = { bytesMax: bodyBytesMax, bytesInHandMax: bodyBytesInHandMax };
+// A review waits and is converted within the 30 seconds that an API server gives it. A peer has one of the two processes, so that a
+// stranger's reviews never have both.
+const converterLimits = {
+  processes: 2,
+  processesOfPeer: 1,
+  waitingMax: connectionsMax.max,
+  waitingOfPeerMax: connectionsMax.perPeerMax,
+  waitMs: 20_000,
+  convertMs: 10_000,
+};
+// Some ten times what a body of the largest size takes with objects as they are.
+const heapMegabytes = 768;
 // How long whoever is sending may go on when the webhook ends.
 const farewellMs = 5_000;
 
@@ -48,76 +67,107 @@ const farewellMs = 5_000;
 export async function startConvertServer({
   port,
   certificates,
-  kinds,
+  extensions,
   clock,
   log,
   lingerMs = 0,
   registry,
+  bodies = usualBodies,
 }: ConvertServerOptions): Promise<ConvertServer> {
   let leaving = false;
-  const budget = new BodyBudget({ bytesMax: bodyBytesMax, bytesInHandMax: bodyBytesInHandMax });
+  const budget = new BodyBudget(bodies, clock);
   const states = new IgnoredStates({ registry, clock, log });
-  const server = createServer({ ...limits, ...secretsOf(certificates) }, async (request, response) => {
-    const made = await answer(request, { budget, kinds, states }).catch((error: unknown) => refusalFor(error, log));
+  const troubles = new ConversionTroubles({ registry, clock, log });
+  const converters = new Converters(converterLimits, { extensions, heapMegabytes }, clock);
+  const desk: Desk = { budget, converters, states, troubles };
+  const convert = async (request: IncomingMessage, response: ServerResponse) => {
+    using hold = budget.open(request.socket.remoteAddress ?? "");
+    const left = () => hold.shed.abort(new BodyRefused(400, "the client left"));
+    response.once("close", left);
+    const made = await answerTo(request, hold, desk).catch((error: unknown) => refusalFor(error, hold, desk));
+    response.off("close", left);
     // What is left of a refused body is not the next request, and a server that ends takes none.
-    if (!request.complete || leaving) response.setHeader("connection", "close");
-    const { code, contentType, body } = made;
-    response.writeHead(code, { "content-type": contentType, "content-length": Buffer.byteLength(body) }).end(body);
-  });
-  server.maxConnections = connectionsMax;
+    if (!request.complete || made.isLast || leaving) response.setHeader("connection", "close");
+    await send(response, made, hold);
+  };
+  const cutOff = (_request: IncomingMessage, response: ServerResponse) => void response.destroy();
+  const server = createServer({ ...limits, ...secretsOf(certificates) }, guarded("webhook", convert, cutOff));
+  const connections = limitConnections(server, { ...connectionsMax, clock, onShed: countShed(registry) });
   // A client that breaks off its handshake is no news.
   server.on("tlsClientError", (err) => log.debug({ err }, "a TLS handshake with the webhook failed"));
   const following = keepShowing(server, certificates);
-  const where = await listen(server, { host: undefined, port }).catch((cause: Error) => {
+  const where = await listen(server, { host: undefined, port }).catch(async (cause: Error) => {
+    await converters[Symbol.asyncDispose]();
     throw new Error(`cannot serve the conversion webhook on :${port}: ${cause.message}`, { cause });
   });
   return {
-    failed: failureOf(server),
     port: where.port,
     async [Symbol.asyncDispose]() {
       following[Symbol.dispose]();
       leaving = true;
       if (lingerMs > 0) await clock.sleep(lingerMs);
-      using _deadline = clock.after(farewellMs, () => server.closeAllConnections());
+      using _deadline = clock.after(farewellMs, () => connections.closeAll());
       await new Promise<void>((resolve) => server.close(() => resolve()));
+      await converters[Symbol.asyncDispose]();
     },
   };
+}
+
+function countShed(registry: Registry | undefined): () => void {
+  const shed = new Counter({
+    name: "rouse_webhook_connections_shed_total",
+    help: "Connections that arrived at the connection limit; each closed an idle connection, or was closed itself.",
+    registers: registry ? [registry] : [],
+  });
+  return () => shed.inc();
 }
 
 interface Answer {
   readonly code: number;
   readonly contentType: "application/json" | "text/plain";
-  readonly body: string;
+  readonly body: Uint8Array | string;
+  /** The connection is closed after it. */
+  readonly isLast?: boolean;
 }
 
 interface Desk {
   readonly budget: BodyBudget;
-  readonly kinds: readonly ConvertibleKind[];
+  readonly converters: Converters;
   readonly states: IgnoredStates;
+  readonly troubles: ConversionTroubles;
 }
 
-async function answer(request: IncomingMessage, { budget, kinds, states }: Desk): Promise<Answer> {
+async function answerTo(request: IncomingMessage, hold: Hold, desk: Desk): Promise<Answer> {
   const [path] = (request.url ?? "").split("?", 1);
   if (path !== conversionPath) return { code: 404, contentType: "text/plain", body: "not found\n" };
   if (request.method !== "POST") return { code: 405, contentType: "text/plain", body: "POST only\n" };
-  using body = await budget.read(request);
-  const ignored: string[] = [];
-  const answered = convertReview(parseConversionReview(parseJson(body.text)), kinds, ignored);
-  states.tell(ignored);
-  return { code: 200, contentType: "application/json", body: JSON.stringify(answered) };
+  const { budget, converters, states, troubles } = desk;
+  const body = await budget.read(request, hold);
+  const { peer, shed } = hold;
+  // What a process has is bounded by the number of processes.
+  const review = { body, peer, signal: shed.signal, taken: () => hold.release() };
+  const { about, answer } = await converters.convert(review);
+  if (about.outcome === "refused") return { code: 400, contentType: "text/plain", body: `${about.message}\n` };
+  if (about.outcome === "failed") throw new ReviewNotConverted(500, about.message);
+  states.tell(about.ignored);
+  if (about.failure !== undefined) troubles.tell(peer, `an object could not be converted: ${about.failure}`);
+  return { code: 200, contentType: "application/json", body: answer };
 }
 
-function refusalFor(error: unknown, log: Logger): Answer {
+function refusalFor(error: unknown, { peer }: Hold, { troubles }: Desk): Answer {
   if (error instanceof BodyRefused) return { code: error.code, contentType: "text/plain", body: `${error.message}\n` };
-  if (error instanceof NoConversionReview) return { code: 400, contentType: "text/plain", body: `${error.message}\n` };
-  log.error({ err: error }, "a conversion failed unexpectedly");
-  return { code: 500, contentType: "text/plain", body: "internal error\n" };
+  if (!(error instanceof ReviewNotConverted)) throw error;
+  troubles.tell(peer, error.message);
+  return { code: error.code, contentType: "text/plain", body: `${error.message}\n`, isLast: true };
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new NoConversionReview("the body is no JSON", { cause });
-  }
+/** Writes an answer, which has room until it is taken; who takes it too slowly is cut off where others need the room. */
+async function send(response: ServerResponse, { code, contentType, body }: Answer, hold: Hold): Promise<void> {
+  if (response.destroyed) return;
+  const closed = new Promise<void>((resolve) => response.once("close", resolve));
+  const cut = () => void response.destroy();
+  const bytes = Buffer.byteLength(body);
+  if (!hold.answers(bytes, cut)) return cut();
+  response.writeHead(code, { "content-type": contentType, "content-length": bytes }).end(body);
+  await closed;
 }

@@ -1,11 +1,12 @@
 import { Counter, type Registry } from "prom-client";
-import type { Clock } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/log.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Ignored } from "./convert-frames.ts";
 
 // Whoever lists an object lists it again: one line a minute says what there is to say.
 const quietMs = 60_000;
 
-/** Tells what conversions could not read and took for absent: a fault of whoever wrote it, which breaks nothing here. */
+/** Tells what conversions could not read, or had no room for, and took for absent: the object's own writer is the only one whom it touches. */
 export class IgnoredStates {
   readonly #counter: Counter | undefined;
   readonly #clock: Clock;
@@ -19,20 +20,19 @@ export class IgnoredStates {
       registry &&
       new Counter({
         name: "rouse_conversion_ignored_states_total",
-        help: "Conversions to v1alpha1 in which the annotation with the v1alpha1 original could not be read.",
+        help: "Annotations with the state of the other API version that a conversion left out: they could not be parsed, or exceeded the API server's limit of 262144 bytes.",
         registers: [registry],
       });
   }
 
-  tell(ignored: readonly string[]): void {
-    const [first] = ignored;
+  tell({ count, first }: Ignored): void {
     if (first === undefined) return;
-    this.#counter?.inc(ignored.length);
+    this.#counter?.inc(count);
     if (this.#clock.ticksMs() - this.#toldMs < quietMs) return;
     this.#toldMs = this.#clock.ticksMs();
     this.#log.warn(
-      { first, count: ignored.length },
-      "an object's v1alpha1 original cannot be read; converted without it",
+      { first, count },
+      "converted an object without its annotation with the state of the other API version",
     );
   }
 }

@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
-import { serviceFqdn } from "../../api/names.ts";
-import { type CertificatePair, makeAuthority, makeServerCertificate } from "../../lib/certificates.ts";
+import { serviceFqdn } from "../../api/rules/names.ts";
+import { type CertificatePair, makeAuthority, makeServerCertificate } from "../../lib/certificates/certificates.ts";
 import type { CertificateSet } from "./certificate-secret.ts";
-import { backdatedMs, lifetimeMs, livingAuthorities } from "./rotation.ts";
+import { backdatedMs, formerAuthoritiesMax, lifetimeMs, livingAuthorities } from "./rotation.ts";
 
 /** The Service under which API servers reach the webhook. */
 export interface WebhookService {
@@ -29,8 +29,8 @@ export async function makeCertificates(
 /** The same set under a new authority, which has signed nothing yet. The older ones stay for as long as they live. */
 export async function withNewAuthority(set: CertificateSet, now: Date): Promise<CertificateSet> {
   const authority = await makeAuthority(authorityName, validity(now));
-  const authorities = [authority.certificate, ...livingAuthorities(set.authorities, now)];
-  return { authorities, authorityKey: authority.key, server: set.server };
+  const former = livingAuthorities(set.authorities, now).slice(0, formerAuthoritiesMax);
+  return { authorities: [authority.certificate, ...former], authorityKey: authority.key, server: set.server };
 }
 
 /** The same set with a server certificate signed by its newest authority. */

@@ -1,12 +1,17 @@
-import { type Secret, secretType } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "../../kube/errors.ts";
-import { type CertificateSource, CurrentCertificate } from "../../lib/certificate-source.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { startTask } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
+import { isDeepStrictEqual } from "node:util";
+import { customResourceDefinitions } from "../../api/crd/definitions.ts";
+import { customResourceDefinitionType, type Secret, secretType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { followObject } from "../../kube/informer/follow-object.ts";
+import { type CertificateSource, CurrentCertificate } from "../../lib/certificates/certificate-source.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { firstFailure, type Running } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { startUpkeep } from "../upkeep.ts";
 import { type CertificateSet, certificateSecretData, readCertificateSecret } from "./certificate-secret.ts";
+import { FormerAuthorities } from "./former-authorities.ts";
 import {
   makeCertificates,
   serverHostName,
@@ -15,7 +20,7 @@ import {
   withNewServer,
 } from "./make-certificates.ts";
 import { nextRotationStep } from "./rotation.ts";
-import { trustAuthorities } from "./trusted-authorities.ts";
+import { conversionAlone, conversionPatch, trustAuthorities } from "./trusted-authorities.ts";
 
 export interface ManagedCertificatesOptions {
   readonly client: KubeClient;
@@ -29,66 +34,102 @@ export const certificateSecretName = "agent-sandbox-webhook-certs";
 
 // Replicas may look at the same moment, and all but one of them has to look again.
 const attemptsMax = 5;
-const retryMs = 60_000;
 
 /** What was found or made, and for how long nothing will have to be done about it. */
-interface Standing {
+interface CertificateState {
+  readonly secret: Stored<Secret>;
   readonly set: CertificateSet;
   readonly lookAgainMs: number;
 }
 
 /**
  * Keeps the webhook's certificates in a Secret that all replicas share: makes them where there are none, tells the API
- * server to trust them, and renews them before they end. They are shown from memory; only the Secret holds the keys.
+ * server to trust them, and renews them before they end. Every replica shows what the Secret says within seconds, whatever
+ * happens to it, and puts back what a definition has lost. They are shown from memory; only the Secret holds the keys.
  *
  * @throws UnusableSecret, or what `KubeClient` throws, when it cannot begin.
  */
 export async function startManagedCertificates(options: ManagedCertificatesOptions): Promise<CertificateSource> {
   const { clock, log } = options;
-  const first = await bringUpToDate(options);
-  const current = new CurrentCertificate(first.set.server);
-  const task = startTask("the renewal of the webhook's certificates", async (signal) => {
-    for (let waitMs = first.lookAgainMs; ; ) {
-      await clock.sleep(waitMs, signal);
-      try {
-        const { set, lookAgainMs } = await bringUpToDate(options, signal);
-        if (current.set(set.server)) log.info("the webhook shows a new certificate");
-        waitMs = lookAgainMs;
-      } catch (err) {
-        if (signal.aborted) return;
-        // What is shown is good for weeks: there is time to try again.
-        log.warn({ err }, "cannot look after the webhook's certificates; trying again");
-        waitMs = retryMs;
-      }
-    }
-  });
+  const former = new FormerAuthorities(clock);
+  let standing = await bringUpToDate(options, former);
+  const current = new CurrentCertificate(standing.set.server);
+  await using stack = new AsyncDisposableStack();
+  const upkeep = stack.use(
+    startUpkeep({
+      name: "the webhook's certificates",
+      clock,
+      log,
+      firstLookInMs: standing.lookAgainMs,
+      async look(signal) {
+        standing = await bringUpToDate(options, former, signal);
+        if (current.set(standing.set.server)) log.info("webhook certificate reloaded");
+        return standing.lookAgainMs;
+      },
+    }),
+  );
+  const watches = stack.use(startWatches(options, former, () => standing.secret, upkeep.lookSoon));
+  const started = stack.move();
   return {
-    failed: task.failed,
+    failed: firstFailure(upkeep, watches),
     current: () => current.current(),
     onChange: (listener) => current.onChange(listener),
-    [Symbol.asyncDispose]: () => task[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
 
+/** Watches the Secret and the definitions, and calls back when one is not as it has to be. */
+function startWatches(
+  { client, clock, log, service }: ManagedCertificatesOptions,
+  former: FormerAuthorities,
+  known: () => Stored<Secret>,
+  lookSoon: () => void,
+): Running {
+  const stack = new AsyncDisposableStack();
+  const base = { client, clock, log };
+  const name = { namespace: service.namespace, name: certificateSecretName };
+  const secret = stack.use(followObject({ ...base, type: secretType, name }));
+  secret.onChange(({ current }) => {
+    if (!current || !isDeepStrictEqual(current.data, known().data)) lookSoon();
+  });
+  const definitions = customResourceDefinitions().map(({ metadata }) => {
+    const options = { ...base, type: customResourceDefinitionType, name: { name: metadata.name } };
+    return stack.use(followObject({ ...options, transform: conversionAlone }));
+  });
+  for (const definition of definitions) {
+    definition.onChange(({ current }) => {
+      const caBundle = known().data?.["ca.crt"] ?? "";
+      if (current && conversionPatch(current, { service, caBundle, former })) lookSoon();
+    });
+  }
+  return { failed: firstFailure(secret, ...definitions), [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
 /** Takes one step after the other, each seen by the API server before the next, until nothing is due. */
-async function bringUpToDate(options: ManagedCertificatesOptions, signal?: AbortSignal): Promise<Standing> {
+async function bringUpToDate(
+  options: ManagedCertificatesOptions,
+  former: FormerAuthorities,
+  signal?: AbortSignal,
+): Promise<CertificateState> {
   const { client, clock, log, service, clusterDomain } = options;
   const hostName = serverHostName(service);
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
     const secret = (await findSecret(options, signal)) ?? (await createSecret(options, signal));
     if (!secret) continue;
     const set = readCertificateSecret(secret);
-    await trustAuthorities(client, { service, caBundle: secret.data?.["ca.crt"] ?? "" }, signal);
+    await trustAuthorities(client, { service, caBundle: secret.data?.["ca.crt"] ?? "", former }, signal);
     const step = nextRotationStep(set, hostName, clock.now());
-    if (step.do === "keep") return { set, lookAgainMs: step.lookAgainMs };
-    log.info({ step: step.do }, "the webhook's certificates are renewed");
+    if (step.do === "keep") {
+      return { secret, set, lookAgainMs: Math.min(step.lookAgainMs, former.nextEndMs ?? step.lookAgainMs) };
+    }
+    log.info({ step: step.do }, "renewing the certificates of the webhook");
     const next =
       step.do === "renewServer"
         ? await withNewServer(set, service, clusterDomain, clock.now())
         : await withNewAuthority(set, clock.now());
     await replaceSecret(client, secret, next, signal);
   }
-  throw new Error(`Secret ${service.namespace}/${certificateSecretName} changed each time that it was looked at`);
+  throw new Error(`Secret ${service.namespace}/${certificateSecretName} kept changing: every update conflicted`);
 }
 
 async function findSecret({ client, service }: ManagedCertificatesOptions, signal?: AbortSignal) {

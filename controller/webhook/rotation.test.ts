@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { webhookHost, webhookService } from "../../test/support/webhook-world.ts";
+import { webhookHost, webhookService } from "../../test/support/labs/webhook-world.ts";
 import { makeCertificates, withNewAuthority, withNewServer } from "./make-certificates.ts";
-import { lookAgainMaxMs, nextRotationStep, settleMs } from "./rotation.ts";
+import { formerAuthoritiesMax, lookAgainMaxMs, nextRotationStep, settleMs } from "./rotation.ts";
 
 const made = new Date("2026-01-01T00:00:00Z");
 const dayMs = 24 * 3_600_000;
@@ -58,6 +58,24 @@ describe("certificates that end soon", () => {
     const announced = await withNewAuthority(fresh, day(366));
     expect(announced.authorities).toHaveLength(1);
     expect(step(announced, day(366))).toEqual({ do: "renewServer" });
+  });
+});
+
+describe("certificates that a clock ahead of time made", () => {
+  it("are replaced at once, with their authority", async () => {
+    expect(step(fresh, day(-2))).toEqual({ do: "renewAuthority" });
+    const signedNow = await withNewServer(fresh, webhookService, domain, day(-2));
+    expect(step(signedNow, day(-2))).toEqual({ do: "renewAuthority" });
+    const announced = await withNewAuthority(fresh, day(-2));
+    expect(step(announced, day(-2))).toEqual({ do: "renewServer" });
+    const renewed = await withNewServer(announced, webhookService, domain, day(-2));
+    expect(step(renewed, day(-2))).toEqual({ do: "keep", lookAgainMs: lookAgainMaxMs });
+  });
+
+  it("do not make the Secret grow without end, however often replicas renew them", async () => {
+    let set = fresh;
+    for (let turn = 0; turn < 20; turn += 1) set = await withNewAuthority(set, day(turn % 2));
+    expect(set.authorities).toHaveLength(1 + formerAuthoritiesMax);
   });
 });
 

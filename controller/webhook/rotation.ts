@@ -1,4 +1,5 @@
 import { X509Certificate } from "node:crypto";
+import { chainTrustedForMs, validForMs } from "../../lib/certificates/certificate-chain.ts";
 import type { CertificateSet } from "./certificate-secret.ts";
 
 /** How long authorities and certificates are good for; a little of it lies in the past, for clocks that run late. */
@@ -9,8 +10,10 @@ export const lifetimeMs = 365 * 24 * 3_600_000;
 export const renewBeforeMs = 30 * 24 * 3_600_000;
 /** How old an authority is before something signed by it is shown: by then every API server trusts it. */
 export const settleMs = 10 * 60_000;
-/** Somebody may change the Secret by hand. */
+/** Changes are told by watches. This is for one that says nothing, such as of a role that may not watch. */
 export const lookAgainMaxMs = 12 * 3_600_000;
+/** How many former authorities a Secret keeps beside the newest: programs whose clocks differ must not make it grow. */
+export const formerAuthoritiesMax = 8;
 
 export type RotationStep =
   | { readonly do: "keep"; readonly lookAgainMs: number }
@@ -30,7 +33,7 @@ export function nextRotationStep(set: CertificateSet, hostName: string, now: Dat
     return { do: "keep", lookAgainMs: Math.min(trustedForMs - renewBeforeMs, lookAgainMaxMs) };
   }
   const signer = set.authorityKey === undefined ? undefined : newestAuthority(set);
-  if (!signer || remainingMs(signer, now) <= renewBeforeMs) return { do: "renewAuthority" };
+  if (!signer || validForMs(signer, now) <= renewBeforeMs) return { do: "renewAuthority" };
   const settlesInMs = signer.validFromDate.getTime() + backdatedMs + settleMs - now.getTime();
   if (trustedForMs > 0 && settlesInMs > 0) return { do: "keep", lookAgainMs: settlesInMs };
   return { do: "renewServer" };
@@ -38,9 +41,7 @@ export function nextRotationStep(set: CertificateSet, hostName: string, now: Dat
 
 /** Those whose certificates somebody may still show. */
 export const livingAuthorities = (authorities: readonly string[], now: Date): readonly string[] =>
-  authorities.filter((authority) => remainingMs(new X509Certificate(authority), now) > 0);
-
-const remainingMs = ({ validToDate }: X509Certificate, now: Date): number => validToDate.getTime() - now.getTime();
+  authorities.filter((authority) => new X509Certificate(authority).validToDate > now);
 
 function newestAuthority({ authorities }: CertificateSet): X509Certificate | undefined {
   return authorities[0] === undefined ? undefined : new X509Certificate(authorities[0]);
@@ -48,10 +49,7 @@ function newestAuthority({ authorities }: CertificateSet): X509Certificate | und
 
 /** For how long a client that trusts the authorities, and only them, accepts the server; 0 when it does not now. */
 function serverTrustedForMs({ authorities, server }: CertificateSet, hostName: string, now: Date): number {
-  const shown = new X509Certificate(server.certificate);
-  const issuer = authorities
-    .map((authority) => new X509Certificate(authority))
-    .find((authority) => shown.checkIssued(authority) && shown.verify(authority.publicKey));
-  if (!issuer || !shown.checkHost(hostName) || shown.validFromDate > now) return 0;
-  return Math.max(0, Math.min(remainingMs(shown, now), remainingMs(issuer, now)));
+  const { certificate } = server;
+  const isNamed = new X509Certificate(certificate).checkHost(hostName) !== undefined;
+  return isNamed ? chainTrustedForMs({ certificate, authorities }, now) : 0;
 }

@@ -3,15 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
-import { v1alpha1StateAnnotations } from "../../api/keys.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { lookEveryMs } from "../../lib/certificate-files.ts";
-import { FakeClock, systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
-import { generatedAlpha } from "../../test/support/generated-versions.ts";
-import { seededRandom } from "../../test/support/seeded-random.ts";
-import { aBetaSandbox, anAlphaClaim, anAlphaSandbox, core, extensions } from "../../test/support/versions.ts";
-import { waiting } from "../../test/support/waiting.ts";
+import { v1alpha1StateAnnotations } from "../../api/rules/keys.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { lookEveryMs } from "../../lib/certificates/certificate-files.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
+import { generatedAlpha } from "../../test/support/builders/generated-versions.ts";
+import { aBetaSandbox, anAlphaClaim, anAlphaSandbox, core, extensions } from "../../test/support/builders/versions.ts";
 import {
   callWebhook,
   certificateSecretOf,
@@ -22,8 +20,10 @@ import {
   secretText,
   type WebhookCall,
   webhookService,
-} from "../../test/support/webhook-world.ts";
-import { parseControllerConfig } from "../config.ts";
+} from "../../test/support/labs/webhook-world.ts";
+import { seededRandom } from "../../test/support/seeded-random.ts";
+import { waiting } from "../../test/support/waiting.ts";
+import { parseControllerConfig } from "../config/config.ts";
 import { startController } from "../start.ts";
 import { makeCertificates } from "./make-certificates.ts";
 import { startWebhook } from "./start-webhook.ts";
@@ -88,6 +88,14 @@ describe("the conversion webhook", () => {
     expect(JSON.parse(text).response.convertedObjects).toHaveLength(5_000);
   });
 
+  it("passes on the longest int64 as it is", async () => {
+    await using webhook = await openWebhook();
+    const review = JSON.stringify(reviewOf([anAlphaSandbox({ replicas: 0 })], core.beta));
+    const longest = '"spec":{"podTemplate":{"spec":{"terminationGracePeriodSeconds":9223372036854775807,';
+    const body = review.replace('"spec":{"podTemplate":{"spec":{', longest);
+    expect((await webhook.call({ body })).text).toContain('"terminationGracePeriodSeconds":9223372036854775807');
+  });
+
   it("says what it cannot convert, and why", async () => {
     await using webhook = await openWebhook();
     const { code, text } = await webhook.call({ body: reviewOf([aBetaSandbox()], "agents.x-k8s.io/v2") });
@@ -146,7 +154,7 @@ describe("the conversion webhook", () => {
 });
 
 describe("a certificate of somebody else's making", () => {
-  it("O22: is changed under the running webhook, and the definitions are not touched", async () => {
+  it("is changed under the running webhook, and the definitions are not touched", async () => {
     const directory = await mkdtemp(join(tmpdir(), "webhook-certs-"));
     const put = async () => {
       const { authorities, server } = await makeCertificates(webhookService, clusterDomain, systemClock.now());
@@ -185,7 +193,7 @@ describe("the controller's webhook", () => {
       identity,
     });
 
-  it("O18: answers in every replica, whoever leads", async () => {
+  it("answers in every replica, whoever leads", async () => {
     await using api = await openWebhookApi();
     const flags = ["--webhook-port=0", "--leader-election-namespace=agent-sandbox-system"];
     await using first = await start(api.client, "first", flags);
@@ -199,7 +207,7 @@ describe("the controller's webhook", () => {
     expect(new Set(replies.map(({ serialNumber }) => serialNumber)).size).toBe(1);
   });
 
-  it("O23: is not there when it is switched off, and no definition is touched", async () => {
+  it("is not there when it is switched off, and no definition is touched", async () => {
     await using api = await openWebhookApi();
     await using controller = await start(api.client, "a", ["--enable-webhook=false", "--leader-elect=false"]);
     expect(controller.webhookPort).toBeUndefined();

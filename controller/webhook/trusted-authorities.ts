@@ -1,7 +1,9 @@
-import { type CustomResourceDefinition, customResourceDefinitionType } from "../../api/core.ts";
 import { customResourceDefinitions } from "../../api/crd/definitions.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { isNotFound } from "../../kube/errors.ts";
+import { type CustomResourceDefinition, customResourceDefinitionType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isNotFound } from "../../kube/client/errors.ts";
+import type { FormerAuthorities } from "./former-authorities.ts";
 import type { WebhookService } from "./make-certificates.ts";
 
 /** The part of a definition that says how its versions are converted. */
@@ -18,8 +20,10 @@ interface Conversion {
 
 export interface Trust {
   readonly service: WebhookService;
-  /** Every authority that may vouch for the webhook: PEM in base64, as Secrets and definitions hold it. */
+  /** Every authority of the Secret: PEM in base64, as Secrets and definitions hold it. */
   readonly caBundle: string;
+  /** What else is trusted for a while. */
+  readonly former: Pick<FormerAuthorities, "keptOf">;
 }
 
 export const conversionPath = "/convert";
@@ -45,19 +49,25 @@ export async function trustAuthorities(client: KubeClient, trust: Trust, signal?
   }
 }
 
+/** A definition without its schemas, its status and its annotations, which are most of it. */
+export function conversionAlone(definition: Stored<CustomResourceDefinition>): Stored<CustomResourceDefinition> {
+  const { name, uid, resourceVersion, creationTimestamp } = definition.metadata;
+  const metadata = { name, uid, resourceVersion, creationTimestamp };
+  return { metadata, ...(definition.spec && { spec: { ...definition.spec, versions: [] } }) };
+}
+
 /** The merge patch that a definition needs; undefined when it needs none. A port that was given stays. */
-export function conversionPatch(
-  definition: CustomResourceDefinition,
-  { service, caBundle }: Trust,
-): object | undefined {
+export function conversionPatch(definition: CustomResourceDefinition, trust: Trust): object | undefined {
+  const { service } = trust;
   const { strategy, webhook = {} } =
     (definition.spec as { readonly conversion?: Conversion } | undefined)?.conversion ?? {};
   if (strategy !== "Webhook") return undefined;
-  const { service: current, caBundle: currentBundle } = webhook.clientConfig ?? {};
+  const { service: current, caBundle: currentBundle = "" } = webhook.clientConfig ?? {};
   const wanted = { name: service.name, namespace: service.namespace, path: conversionPath };
   const hasVersions = (webhook.conversionReviewVersions ?? []).length > 0;
-  const isPlaced =
-    current?.name === wanted.name && current.namespace === wanted.namespace && current.path === wanted.path;
+  const isOurs = current?.name === wanted.name && current.namespace === wanted.namespace;
+  const isPlaced = isOurs && current.path === wanted.path;
+  const caBundle = isOurs ? withFormer(trust, currentBundle) : trust.caBundle;
   if (isPlaced && currentBundle === caBundle && hasVersions) return undefined;
   return {
     spec: {
@@ -70,3 +80,13 @@ export function conversionPatch(
     },
   };
 }
+
+/** The Secret's authorities, byte for byte, then those of the current bundle that stay trusted. */
+function withFormer({ caBundle, former }: Trust, currentBundle: string): string {
+  const ofSecret = textOf(caBundle);
+  const kept = former.keptOf(textOf(currentBundle), ofSecret);
+  if (kept.length === 0) return caBundle;
+  return Buffer.from([ofSecret.trimEnd(), ...kept, ""].join("\n")).toString("base64");
+}
+
+const textOf = (base64: string): string => Buffer.from(base64, "base64").toString("utf8");

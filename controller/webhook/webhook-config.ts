@@ -1,4 +1,4 @@
-import type { CertificateFiles } from "../../lib/certificate-files.ts";
+import type { CertificateFiles } from "../../lib/certificates/certificate-files.ts";
 import type { WebhookService } from "./make-certificates.ts";
 
 /** What the webhook is asked to do. */

@@ -1,4 +1,4 @@
-// Where collectors listen on the same machine (OTLP specification).
+// The collector's default port on the same machine (OTLP specification).
 const collectorDefault = "localhost:4317";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -6,15 +6,15 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** The first that is set wins (OTLP specification). */
 const collectorVariables = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"] as const;
 
-/** The variable that says where the collector of traces is; undefined where none does. */
+/** The first set variable with the collector's address; undefined if none is set. */
 export const namesCollector = (environment: Environment) =>
   collectorVariables.find((name) => environment[name]?.trim());
 
 /**
- * Where `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT` says that the collector is, or else `OTEL_EXPORTER_OTLP_ENDPOINT`. With a
- * scheme, `http:` is without encryption; without one, `OTEL_EXPORTER_OTLP_INSECURE` says it.
+ * The collector's address in `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, or else `OTEL_EXPORTER_OTLP_ENDPOINT`. With the
+ * scheme `http:` the connection is not encrypted; without a scheme `OTEL_EXPORTER_OTLP_INSECURE` decides.
  *
- * @throws Error when it is no address.
+ * @throws Error when it is malformed.
  */
 export function collectorOf(environment: Environment): URL {
   const name = namesCollector(environment) ?? collectorVariables[1];

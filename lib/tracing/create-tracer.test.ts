@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { recordingTracer } from "../../test/support/recording-tracer.ts";
+import { recordingTracer } from "../../test/support/fakes/recording-tracer.ts";
 import { noTracer, type Tracer } from "./tracer.ts";
 
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const spanId = "00f067aa0ba902b7";
 
-/** The headers that a span hands on which continues those. */
+/** The headers that a span with these parent headers propagates. */
 const continued = ({ parentIn, during }: Tracer, headers: object) =>
   during({ name: "work", parent: parentIn(headers), attributes: {} }, async (span) => span.headers);
 
@@ -50,7 +50,7 @@ describe("the headers of a trace", () => {
     expect(headers).toEqual({ traceparent: `00-${traceId}-${spans[0]?.spanId}-01` });
   });
 
-  it("are none where nothing is traced", async () => {
+  it("are absent if nothing is traced", async () => {
     expect(await continued(noTracer, { traceparent: `00-${traceId}-${spanId}-01` })).toBeUndefined();
     expect(noTracer.enabled).toBe(false);
   });

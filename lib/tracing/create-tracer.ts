@@ -7,17 +7,17 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../time/clock.ts";
 import type { OpenSpan, Span, SpanStart, TraceHeaders, Tracer } from "./tracer.ts";
 
 const propagator = new W3CTraceContextPropagator();
 
-/** A tracer whose spans are recorded by OpenTelemetry. Their times are the clock's. */
+/** A tracer whose spans OpenTelemetry records. Their times are the clock's. */
 export function createTracer(recorder: Recorder, clock: Clock): Tracer {
   function begin({ name, parent = ROOT_CONTEXT, attributes }: SpanStart, kind: SpanKind) {
     const startMs = clock.now().getTime();
     const startTicksMs = clock.ticksMs();
-    // Measured, so that a wall clock that was set makes no span odd.
+    // Monotonic, so that a change of the wall clock does not distort a span.
     const nowMs = () => startMs + clock.ticksMs() - startTicksMs;
     const recorded = recorder.startSpan(name, { kind, attributes, startTime: startMs }, parent);
     return { recorded, nowMs, context: trace.setSpan(parent, recorded) };
@@ -72,7 +72,7 @@ function headersOf(context: Context): TraceHeaders {
   const headers: Record<string, string> = {};
   propagator.inject(context, headers, {
     set(carrier, key, value) {
-      // A state that was too long to be handed on is written as an empty one.
+      // A state that is too long to propagate becomes an empty one.
       if (value !== "") carrier[key] = value;
     },
   });

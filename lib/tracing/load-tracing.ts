@@ -1,6 +1,9 @@
 import type { Tracing, TracingOptions } from "./start-tracing.ts";
 
-/** Starts to export traces where there is a collector. What that takes is 11 MB of memory, so it is loaded only then. */
+/**
+ * Starts the export of traces if a collector is configured. The packages take 11 MB of memory, so they are loaded only
+ * then.
+ */
 export async function loadTracing(
   collector: URL | undefined,
   options: Omit<TracingOptions, "collector">,

@@ -1,9 +1,10 @@
 import { status } from "@grpc/grpc-js";
 import { type ExportResult, ExportResultCode } from "@opentelemetry/core";
 import type { ReadableSpan, SpanExporter } from "@opentelemetry/sdk-trace";
-import { backoffDelayMs } from "../backoff.ts";
-import type { Clock } from "../clock.ts";
-import type { Logger } from "../log.ts";
+import { runGuarded } from "../guard/guard.ts";
+import type { Logger } from "../log/log.ts";
+import { backoffDelayMs } from "../queues/backoff.ts";
+import type { Clock } from "../time/clock.ts";
 
 export interface PatientExporterOptions {
   readonly exporter: SpanExporter;
@@ -11,7 +12,7 @@ export interface PatientExporterOptions {
   readonly log: Logger;
 }
 
-// What to send again, by the OTLP specification ("Failures", OTLP/gRPC).
+// The retryable status codes of the OTLP specification ("Failures", OTLP/gRPC).
 const passing: ReadonlySet<unknown> = new Set([
   status.CANCELLED,
   status.DEADLINE_EXCEEDED,
@@ -23,12 +24,12 @@ const passing: ReadonlySet<unknown> = new Set([
 ]);
 
 const backoff = { baseMs: 5_000, maxMs: 30_000, jitter: 0.2 };
-/** For how long one batch is tried. */
+/** The time limit of one batch, with its retries. */
 export const patienceMs = 60_000;
 
 /**
- * Sends again what a collector could not take for now. OpenTelemetry's exporter for gRPC gives up at the first failure,
- * other than those for HTTP, and then a collector that starts anew costs every span of that time.
+ * Retries an export after temporary failures. OpenTelemetry's exporter for gRPC gives up at the first failure, unlike
+ * those for HTTP, so a restart of the collector would lose all spans of that time.
  */
 export class PatientExporter implements SpanExporter {
   readonly #options: PatientExporterOptions;
@@ -40,10 +41,12 @@ export class PatientExporter implements SpanExporter {
   }
 
   export(spans: ReadableSpan[], done: (result: ExportResult) => void): void {
-    void this.#send(spans).then(done);
+    const failed = (error: unknown) =>
+      done({ code: ExportResultCode.FAILED, error: error instanceof Error ? error : new Error(String(error)) });
+    runGuarded("trace", () => this.#send(spans).then(done), failed);
   }
 
-  /** From now on everything is tried once. */
+  /** From now on each export has one attempt. */
   hurry(): void {
     this.#closing.abort();
   }
@@ -69,13 +72,13 @@ export class PatientExporter implements SpanExporter {
     }
   }
 
-  /** Once for each outage: a collector that is away for a day is one piece of news. */
+  /** Once for each outage: a collector that is away for a day needs only one line. */
   #tell({ code, error }: ExportResult): void {
     const failing = code !== ExportResultCode.SUCCESS;
     if (failing === this.#failing) return;
     this.#failing = failing;
-    if (failing) this.#options.log.warn({ reason: error?.message }, "traces cannot be exported; trying again");
-    else this.#options.log.info("traces are exported again");
+    if (failing) this.#options.log.warn({ reason: error?.message }, "trace export failed; retrying");
+    else this.#options.log.info("trace export recovered");
   }
 }
 

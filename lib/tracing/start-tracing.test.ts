@@ -3,10 +3,10 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, vi } from "vitest";
-import { openTraceCollector } from "../../test/support/trace-collector.ts";
+import { openTraceCollector } from "../../test/support/fakes/trace-collector.ts";
 import { waiting } from "../../test/support/waiting.ts";
-import { FakeClock } from "../clock.ts";
-import { createLogger, silentLogger } from "../log.ts";
+import { createLogger, silentLogger } from "../log/log.ts";
+import { FakeClock } from "../time/clock.ts";
 import { startTracing } from "./start-tracing.ts";
 import type { Tracer } from "./tracer.ts";
 
@@ -19,7 +19,7 @@ function tracingTo(collector: URL, log = silentLogger) {
   return { clock, tracing: startTracing({ collector, origin, clock, log }) };
 }
 
-/** So many spans; whole batches of them are sent at once. */
+/** This number of spans; whole batches of them are sent at once. */
 async function record(tracer: Tracer, count: number, name = "work"): Promise<void> {
   for (let at = 0; at < count; at += 1) await tracer.during(start(name), async () => {});
 }
@@ -59,7 +59,7 @@ describe("tracing", () => {
     expect([collector.calls, collector.spans.length]).toEqual([2, 600]);
   });
 
-  it("tries again what the collector could not take for now, and drops what it never will", async () => {
+  it("retries after temporary failures of the collector, and drops after permanent ones", async () => {
     const statuses = [14, 3];
     await using collector = await openTraceCollector((call) => statuses[call - 1] ?? 0);
     const { clock, tracing } = tracingTo(collector.url);
@@ -78,7 +78,7 @@ describe("tracing", () => {
     expect(new Set(collector.spans.map(({ name }) => name))).toEqual(new Set(["fine"]));
   });
 
-  it("keeps a limited number of spans while nobody takes them: a batch in hand, four that wait; and tells it", async () => {
+  it("keeps one batch in flight and four waiting while the collector is away, and counts dropped spans", async () => {
     const lines: string[] = [];
     const log = createLogger("tested", "info", { write: (line) => void lines.push(line) });
     let away = true;
@@ -94,14 +94,14 @@ describe("tracing", () => {
     }, waiting);
     await record(running.tracer, 1);
     expect(lines.map(messageOf)).toEqual([
-      "traces cannot be exported; trying again",
-      "traces are exported again",
-      "warning of a package for traces",
+      "trace export failed; retrying",
+      "trace export recovered",
+      "OpenTelemetry warning",
     ]);
     expect(lines.at(-1)).toContain("Dropped 1440 spans");
   });
 
-  it("gives up a batch that nobody takes for a minute", async () => {
+  it("gives up a batch after a minute", async () => {
     await using collector = await openTraceCollector((call) => (call < 6 ? 14 : 0));
     const { clock, tracing } = tracingTo(collector.url);
     await using running = tracing;
@@ -128,10 +128,10 @@ describe.concurrent("a collector that cannot be reached delays neither the work 
       const arguments_ = ["--input-type=module-typescript", "--eval", program, collector.url.href];
       const { stdout, stderr } = await run(process.execPath, arguments_, { cwd: repository, timeout: 50_000 });
       const { workMs, endMs } = JSON.parse(stdout);
-      // Whoever waited for the eight batches would wait for 20 seconds, and at the end for a minute.
+      // Waiting for the eight batches would take 20 seconds, and at the end a minute.
       expect(workMs).toBeLessThan(10_000);
       expect(endMs).toBeLessThan(10_000);
-      expect(stderr.trim().split("\n").map(messageOf)).toEqual(["traces cannot be exported; trying again"]);
+      expect(stderr.trim().split("\n").map(messageOf)).toEqual(["trace export failed; retrying"]);
     },
     60_000,
   );
@@ -141,10 +141,10 @@ const run = promisify(execFile);
 const repository = join(import.meta.dirname, "../..");
 const messageOf = (line: string): unknown => JSON.parse(line).msg;
 
-/** Works more than can wait to be sent, ends, and says how long each took. */
+/** Creates more spans than can wait, exits, and prints the duration of each phase. */
 const program = `
-  import { systemClock } from "./lib/clock.ts";
-  import { createLogger } from "./lib/log.ts";
+  import { systemClock } from "./lib/time/clock.ts";
+  import { createLogger } from "./lib/log/log.ts";
   import { startTracing } from "./lib/tracing/start-tracing.ts";
 
   const options = { origin: { service: "tested", version: "1" }, clock: systemClock, log: createLogger("tested") };

@@ -4,14 +4,14 @@ import { setGlobalErrorHandler } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-grpc";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
-import type { Clock } from "../clock.ts";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../log/log.ts";
+import type { Clock } from "../time/clock.ts";
 import { createTracer } from "./create-tracer.ts";
 import { PatientExporter, patienceMs } from "./patient-exporter.ts";
 import type { Tracer } from "./tracer.ts";
 
 export interface TracingOptions {
-  /** Where the collector listens for OTLP over gRPC; `http:` is without encryption. */
+  /** The collector's address for OTLP over gRPC; `http:` is not encrypted. */
   readonly collector: URL;
   readonly origin: {
     /** `service.name`. */
@@ -26,15 +26,15 @@ export interface Tracing extends AsyncDisposable {
   readonly tracer: Tracer;
 }
 
-/** How long one call to the collector may take: the end of a process waits for one, and has three seconds. */
+/** The time limit of one call to the collector: the process waits for one call at exit, and has three seconds. */
 const callLimitMs = 2_500;
 
 /**
- * Starts to export traces to a collector, which need not be there: nobody ever waits for it. Spans go in batches; what
- * cannot be sent waits, and beyond a limit the newest are dropped. Disposal tries to send what is left, for less than
- * three seconds.
+ * Starts the export of traces to a collector, which may be unavailable: no work ever waits for it. Spans are sent in
+ * batches. Unsent spans wait, and beyond a limit the newest are dropped. Disposing tries to send the rest, for less
+ * than three seconds.
  *
- * This file loads OpenTelemetry's packages, so it is imported when it is needed and not before.
+ * This file loads OpenTelemetry's packages, so it is imported only when needed.
  */
 export function startTracing({ collector, origin, clock, log }: TracingOptions): Tracing {
   listen(log);
@@ -54,16 +54,16 @@ export function startTracing({ collector, origin, clock, log }: TracingOptions):
     tracer: createTracer(provider.getTracer(service, version), clock),
     async [Symbol.asyncDispose]() {
       exporter.hurry();
-      // It fails when something could not be sent, which has been told, and then leaves the connection open.
+      // It rejects when spans could not be sent, which was logged already, and leaves the connection open.
       await provider.shutdown().catch(() => {});
       await exporter.shutdown();
     },
   };
 }
 
-/** What the packages have to say goes to our log, and what the exporter tells anyway is not told twice. */
+/** Writes the packages' messages to our log, without those that the exporter reports itself. */
 function listen(log: Logger): void {
-  const warn = (...said: readonly unknown[]) => log.warn({ said: said.map(String) }, "warning of a package for traces");
+  const warn = (...said: readonly unknown[]) => log.warn({ said: said.map(String) }, "OpenTelemetry warning");
   const nothing = () => {};
   setGlobalErrorHandler(nothing);
   setLogger({ error: warn, info: nothing, debug: nothing });

@@ -1,59 +1,60 @@
 import { mkdirSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { persistentVolumeClaimType, podType, type Service, serviceType } from "../../api/core.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { createEventRecorder } from "../../kube/event-recorder.ts";
-import type { PodLogSource } from "../../kube/memory/pod-log-source.ts";
-import { startInformer } from "../../kube/start-informer.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { abortable, aborted, type Running, startTask } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
-import { startClaimBinder } from "./claim-binder.ts";
-import { inheritedEnvironment } from "./container-environment.ts";
-import type { ContainerLog } from "./container-log.ts";
-import { Directories } from "./directories.ts";
-import { EveryAddressWatch } from "./every-address-watch.ts";
-import { registerNode } from "./node-object.ts";
-import { NodePods } from "./node-pods.ts";
-import { defaultPodNetwork, PodAddresses, parsePodNetwork } from "./pod-address.ts";
-import { createPodLogs } from "./pod-logs.ts";
-import { ProcessRecords } from "./process-records.ts";
-import { Scheduler } from "./scheduler.ts";
-import { Volumes } from "./volumes.ts";
+import { persistentVolumeClaimType, podType, type Service, serviceType } from "../../api/kinds/core.ts";
+import type { PodLogSource } from "../../apiserver/pod-log-source.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { createEventRecorder } from "../../kube/events/event-recorder.ts";
+import { startInformer } from "../../kube/informer/start-informer.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { abortable, aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { ContainerLog } from "./container/container-log.ts";
+import { inheritedEnvironment } from "./environment/container-environment.ts";
+import { registerNode } from "./node/node-object.ts";
+import { Scheduler } from "./node/scheduler.ts";
+import { NodePods } from "./pod/node-pods.ts";
+import { defaultPodNetwork, PodAddresses, parsePodNetwork } from "./pod/pod-address.ts";
+import { createPodLogs } from "./pod/pod-logs.ts";
+import { EveryAddressWatch } from "./process/every-address-watch.ts";
+import { ProcessRecords } from "./process/process-records.ts";
+import { Directories } from "./volumes/directories.ts";
+import { startClaimBinder } from "./volumes/volume-claim-binder.ts";
+import { Volumes } from "./volumes/volumes.ts";
 
 export interface KubeletOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Volumes, logs and the records of processes are kept below it. Only one runtime may use it at a time. */
+  /** The parent of volumes, logs and the records of processes. Only one runtime may use it at a time. */
   readonly dataDir: string;
   readonly nodeName?: string;
-  /** Where containers get PATH, HOME and the like from; nothing else of it is handed down. */
+  /** The source of PATH, HOME and so on for containers; nothing else of it is passed on. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** A part of 127.0.0.0/8 for the addresses of Pods, such as `127.64.0.0/11`. */
   readonly podNetwork?: string;
 }
 
 export interface Kubelet extends Running {
-  /** Resolves when every Pod that was there at the start has been looked at. */
+  /** Resolves when every Pod that existed at the start has been handled. */
   readonly synced: Promise<void>;
   readonly podLogs: PodLogSource;
 }
 
 // The machine itself, as Pods see it.
 const hostIp = "127.0.0.1";
-/** At the end of the runtime nobody waits for half a minute: the Pods are started again next time. */
+/** The runtime does not wait for the full grace period when it stops: the Pods are started again next time. */
 const suspendLimitMs = 5_000;
 
 /**
- * Plays scheduler, kubelet and volume binder for the one node of an API server: every container of every Pod becomes a
- * child process in a process group of its own, and every Pod gets a loopback address.
+ * Replaces scheduler, kubelet and volume binder for the one node of an API server: every container of every Pod becomes
+ * a child process in a process group of its own, and every Pod gets a loopback address.
  *
- * **It isolates nothing.** Programs run as the user who runs this, see the same files, network and processes, and are
- * held to no limit of memory or CPU; read-only mounts can be written to. It runs programs of this machine and never
- * looks at images. A program that listens on every address would answer for all Pods: on Linux it is found and ended;
- * on other systems that cannot be seen, and loopback addresses other than 127.0.0.1 may have to be set up first.
+ * **It isolates nothing.** Programs run as the current user, see the same files, network and processes, and have no
+ * limit of memory or CPU. Read-only mounts can be written to. It runs programs of this machine and never uses images. A
+ * program that listens on every address would answer for all Pods: on Linux it is detected and ended. Other systems
+ * cannot detect it, nor processes that have left their process group. There, loopback addresses other than 127.0.0.1
+ * may have to be configured first.
  */
 export function startKubelet(options: KubeletOptions): Kubelet {
   const { clock, log, dataDir, podNetwork = defaultPodNetwork } = options;
@@ -62,14 +63,14 @@ export function startKubelet(options: KubeletOptions): Kubelet {
   const liveLogs = new Map<string, ContainerLog>();
   const synced = Promise.withResolvers<void>();
   let pods: NodePods | undefined;
-  log.info("containers run as plain processes of this machine: nothing isolates them from it or from each other");
+  log.info("containers run as plain processes of this machine, without isolation");
 
   const task = startTask("the process runtime", async (signal) => {
     for (const directory of [directories.pods, directories.volumes, directories.logs]) {
       mkdirSync(directory, { recursive: true, mode: 0o700 });
     }
     const records = await ProcessRecords.open(directories.processes);
-    // Before anything starts: what is left of an earlier run would hold addresses and volumes.
+    // Before anything starts: the remains of an earlier run would occupy addresses and volumes.
     await records.killStrays(clock, log);
     await runNode(options, { directories, liveLogs, records, addresses: new PodAddresses(range) }, signal, (ready) => {
       pods = ready;
@@ -105,8 +106,8 @@ async function runNode(
   const { directories } = parts;
   const inherited = inheritedEnvironment(environment);
   const tools = { client, clock, log };
-  const teller = { reportingController: "kubelet", reportingInstance: nodeName };
-  await using events = createEventRecorder({ ...tools, ...teller });
+  const reporter = { reportingController: "kubelet", reportingInstance: nodeName };
+  await using events = createEventRecorder({ ...tools, ...reporter });
   await using podInformer = startInformer({ ...tools, type: podType, indexes: {} });
   await using claimInformer = startInformer({ ...tools, type: persistentVolumeClaimType, indexes: {} });
   const byNamespace = { namespace: ({ metadata }: Service) => [metadata.namespace ?? ""] };
@@ -149,7 +150,7 @@ async function runNode(
   await Promise.race([aborted(signal), ...running.map(({ failed }) => failed)]);
 }
 
-/** Directories of Pods that went while nobody was here to see it. */
+/** Removes directories of Pods that were deleted while the runtime was down. */
 async function removeLeftovers(directories: Directories, podUids: ReadonlySet<string>): Promise<void> {
   for (const directory of [directories.pods, directories.logs]) {
     for (const uid of await readdir(directory)) {

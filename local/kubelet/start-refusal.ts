@@ -1,7 +1,7 @@
-/** Why a container does not start, in the words that the kubelet uses for it where it has any. */
+/** Why a container does not start: the kubelet's reasons where they exist. */
 export type RefusalReason = "CreateContainerConfigError" | "CreateContainerError" | "ContainerCreating";
 
-/** A container cannot start as things are now. It is tried again: what it lacks may come. */
+/** A container cannot start now. The start is retried, since the missing object may be created. */
 export class StartRefused extends Error {
   override readonly name = "StartRefused";
   readonly reason: RefusalReason;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Pod, Service } from "../../api/core.ts";
+import type { Pod, Service } from "../../api/kinds/core.ts";
 import { slicesOfSelected } from "./selected-pods.ts";
 import { routesOf } from "./service-routes.ts";
 
@@ -43,7 +43,7 @@ it("Pods that are not ready are listed where the Service asks for that", () => {
   expect(targetsOf([aPod("127.64.0.8", notReady)], { publishNotReadyAddresses: true })).toEqual(["127.64.0.8:8"]);
 });
 
-it("a Pod on its way out is used only when there is no other", () => {
+it("a terminating Pod is used only if there is no other", () => {
   const leaving = aPod("127.64.0.8", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" });
   expect(targetsOf([leaving])).toEqual(["127.64.0.8:8"]);
   expect(targetsOf([leaving, aPod("127.64.0.9")])).toEqual(["127.64.0.9:9"]);

@@ -1,14 +1,14 @@
-import { isConditionTrue } from "../../api/conditions.ts";
-import type { Pod, Service, ServicePort } from "../../api/core.ts";
-import type { EndpointPort, EndpointSlice } from "../../api/tcp-front.ts";
+import type { Pod, Service, ServicePort } from "../../api/kinds/core.ts";
+import type { EndpointPort, EndpointSlice } from "../../api/protocols/tcp-front.ts";
+import { isConditionTrue } from "../../api/rules/conditions.ts";
 
 /**
- * What the endpoint slice controller of a cluster would write for a Service with a selector, of all Pods of its namespace:
- * one slice a Pod, for a named port may be another number in each.
+ * The slices that a cluster's EndpointSlice controller would write for a Service with a selector, from all Pods of its
+ * namespace: one slice for each Pod, since a named port may have another number in each.
  */
 export function slicesOfSelected(service: Service, pods: readonly Pod[]): readonly EndpointSlice[] {
   const { selector, ports = [], publishNotReadyAddresses = false } = service.spec ?? {};
-  // A Service with an empty selector is one without: somebody else writes its slices.
+  // An empty selector counts as absent: another program writes the slices.
   if (!selector || Object.keys(selector).length === 0) return [];
   return pods
     .filter((pod) => isSelected(pod, selector))
@@ -32,12 +32,12 @@ export function slicesOfSelected(service: Service, pods: readonly Pod[]): readon
 const isSelected = ({ metadata }: Pod, selector: Readonly<Record<string, string>>): boolean =>
   Object.entries(selector).every(([label, value]) => metadata.labels?.[label] === value);
 
-/** The address of a Pod that has ended may be another's. */
+/** The address of an ended Pod may belong to another Pod. */
 function addressOf({ status }: Pod): string | undefined {
   return status?.phase === "Succeeded" || status?.phase === "Failed" ? undefined : status?.podIP;
 }
 
-/** Where a Pod serves the port of a Service; a name that none of its containers has is served nowhere. */
+/** The Pod's port for a port of the Service; undefined for a name that no container declares. */
 function portOf(
   { name = "", port, protocol = "TCP", targetPort = port }: ServicePort,
   pod: Pod,

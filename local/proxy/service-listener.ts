@@ -1,20 +1,22 @@
 import { createServer, type Server, type Socket } from "node:net";
-import { BufferLoans } from "../../activator/socket/read-place.ts";
+import { BufferLoans, ReadPlace } from "../../activator/socket/read-place.ts";
 import { RelaySide, relay } from "../../activator/socket/relay.ts";
+import { resetSocket } from "../../activator/socket/reset-socket.ts";
 import { adoptAccepted, newSocket, plainAcceptedSocket, type WireSocket } from "../../activator/socket/wire-socket.ts";
-import type { Clock } from "../../lib/clock.ts";
+import { guarded } from "../../lib/guard/guard.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { ServiceRoute, Target } from "./service-routes.ts";
 
-/** Targets are on this machine: one that has not answered by then never will. */
+/** Targets are on this machine: a target that has not answered by then never will. */
 const connectWithinMs = 5_000;
 const ownBuffersMax = 64;
 
-/** Every connection that is carried through any Service, and how many there may be. */
-export class CarriedConnections implements Disposable {
+/** The proxied connections of all Services, and their limit. */
+export class ProxiedConnections implements Disposable {
   readonly #clock: Clock;
   readonly #max: number;
   readonly #loans = new BufferLoans(ownBuffersMax);
-  readonly #open = new Set<Socket>();
+  readonly #open = new Set<WireSocket>();
 
   constructor(clock: Clock, max: number) {
     this.#clock = clock;
@@ -25,14 +27,17 @@ export class CarriedConnections implements Disposable {
     return this.#open.size;
   }
 
-  /** Leads one accepted connection to a target, byte for byte; one too many, or one that leads nowhere, is reset. */
-  carry(accepted: Socket, { host, port }: Target): void {
+  /** Proxies one accepted connection to a target. A connection beyond the limit, or whose target fails, is reset. */
+  proxy(accepted: Socket, { host, port }: Target): void {
     if (this.#open.size >= this.#max) {
-      accepted.resetAndDestroy();
+      resetSocket(accepted);
       return;
     }
     const outgoing = newSocket();
-    const near = adoptAccepted(accepted, (incoming) => new RelaySide(incoming, outgoing, this.#loans));
+    const near = adoptAccepted(
+      accepted,
+      (incoming) => new RelaySide(incoming, outgoing, new ReadPlace(this.#loans, incoming)),
+    );
     this.#open.add(near);
     near.once("close", () => this.#open.delete(near));
     this.#limitConnect(outgoing);
@@ -40,9 +45,9 @@ export class CarriedConnections implements Disposable {
     relay(near, outgoing, this.#loans);
   }
 
-  /** Ends them all. */
+  /** Ends all connections. */
   [Symbol.dispose](): void {
-    for (const socket of this.#open) socket.resetAndDestroy();
+    for (const socket of this.#open) socket.reset();
   }
 
   #limitConnect(outgoing: WireSocket): void {
@@ -51,40 +56,41 @@ export class CarriedConnections implements Disposable {
   }
 }
 
-/** One address and port of a Service that is listened on. Closing it ends no connection, as kube-proxy ends none. */
+/** One address and port of a Service with a listener. Closing it ends no connection, as with kube-proxy. */
 export class ServiceListener implements AsyncDisposable {
   readonly #server: Server;
-  readonly #carried: CarriedConnections;
+  readonly #connections: ProxiedConnections;
   #targets: readonly Target[];
 
-  private constructor(carried: CarriedConnections, { targets }: ServiceRoute) {
-    this.#carried = carried;
+  private constructor(connections: ProxiedConnections, { targets }: ServiceRoute) {
+    this.#connections = connections;
     this.#targets = targets;
-    this.#server = createServer(plainAcceptedSocket, (accepted) => this.#accept(accepted));
+    const accept = (accepted: Socket) => this.#accept(accepted);
+    this.#server = createServer(plainAcceptedSocket, guarded("service-proxy", accept, resetSocket));
   }
 
   /** @throws Error as listening fails: `EADDRINUSE`, `EADDRNOTAVAIL`, `EACCES`. */
-  static async open(carried: CarriedConnections, route: ServiceRoute): Promise<ServiceListener> {
-    const listener = new ServiceListener(carried, route);
+  static async open(connections: ProxiedConnections, route: ServiceRoute): Promise<ServiceListener> {
+    const listener = new ServiceListener(connections, route);
     await new Promise<void>((resolve, reject) => {
       listener.#server.on("error", reject).listen(route.port, route.address, resolve);
     });
     return listener;
   }
 
-  /** Who connects from now on is led to one of these. */
+  /** Sets the targets of new connections. */
   leadTo(targets: readonly Target[]): void {
     this.#targets = targets;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // It calls back when the last connection has ended, which is not waited for.
+    // The callback comes after the last connection has ended, so it is not awaited.
     this.#server.close();
   }
 
   #accept(accepted: Socket): void {
     const target = this.#targets[Math.floor(Math.random() * this.#targets.length)];
-    if (target) this.#carried.carry(accepted, target);
-    else accepted.resetAndDestroy();
+    if (target) this.#connections.proxy(accepted, target);
+    else resetSocket(accepted);
   }
 }

@@ -1,19 +1,19 @@
-import { type CarriedConnections, ServiceListener } from "./service-listener.ts";
+import { type ProxiedConnections, ServiceListener } from "./service-listener.ts";
 import type { ServiceRoute } from "./service-routes.ts";
 
-/** What is listened on now, by Service, address and port. */
+/** The listeners, by Service, address and port. */
 export class ServiceListeners implements AsyncDisposable {
-  readonly #carried: CarriedConnections;
+  readonly #connections: ProxiedConnections;
   readonly #byService = new Map<string, Map<string, ServiceListener>>();
 
-  constructor(carried: CarriedConnections) {
-    this.#carried = carried;
+  constructor(connections: ProxiedConnections) {
+    this.#connections = connections;
   }
 
   /**
-   * Listens for these routes of a Service and for no others.
+   * Listens for exactly these routes of a Service.
    *
-   * @throws Error that says why one of them cannot be listened for; the others are.
+   * @throws Error with the reason why one of them has no listener; the others have.
    */
   async follow(serviceKey: string, routes: readonly ServiceRoute[]): Promise<void> {
     const open = this.#byService.get(serviceKey) ?? new Map<string, ServiceListener>();
@@ -28,7 +28,7 @@ export class ServiceListeners implements AsyncDisposable {
       const listener = open.get(place);
       if (listener) listener.leadTo(route.targets);
       else {
-        await ServiceListener.open(this.#carried, route).then(
+        await ServiceListener.open(this.#connections, route).then(
           (opened) => open.set(place, opened),
           (cause: unknown) => refusals.push(new Error(whyNot(place, route, cause), { cause })),
         );
@@ -45,15 +45,15 @@ export class ServiceListeners implements AsyncDisposable {
   }
 }
 
-/** What a person can do about it. */
+/** The remedy for the user. */
 function whyNot(place: string, { address }: ServiceRoute, cause: unknown): string {
   switch ((cause as NodeJS.ErrnoException).code) {
     case "EADDRNOTAVAIL":
-      return `cannot listen on ${place}: this system has no such address; on macOS "sudo ifconfig lo0 alias ${address}" sets it up`;
+      return `cannot listen on ${place}: this system does not have the address; on macOS, add it with "sudo ifconfig lo0 alias ${address}"`;
     case "EACCES":
-      return `cannot listen on ${place}: ports as low as this one are for root alone on this system`;
+      return `cannot listen on ${place}: on this system only root may use a port this low`;
     case "EADDRINUSE":
-      return `cannot listen on ${place}: another program has this port, on this or on every address`;
+      return `cannot listen on ${place}: another program uses this port, on this address or on all`;
     default:
       return `cannot listen on ${place}`;
   }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Service } from "../../api/core.ts";
-import type { Endpoint, EndpointSlice } from "../../api/tcp-front.ts";
+import type { Service } from "../../api/kinds/core.ts";
+import type { Endpoint, EndpointSlice } from "../../api/protocols/tcp-front.ts";
 import { routesOf } from "./service-routes.ts";
 
 const service = (spec: NonNullable<Service["spec"]>): Service => ({ metadata: { name: "db" }, spec });
@@ -46,14 +46,14 @@ it("a port leads to the port of its name in every slice, on every address once",
   ]);
 });
 
-it("what does not say that it is not ready is ready", () => {
+it("an endpoint without a ready condition is ready", () => {
   expect(targetsOf(slice([at("127.0.0.2"), at("127.0.0.3", {}), at("127.0.0.4", { ready: false })]))).toEqual([
     "127.0.0.2:10000",
     "127.0.0.3:10000",
   ]);
 });
 
-it("what is on its way out and still serves is used when nothing is ready", () => {
+it("a terminating endpoint that still serves is used if none is ready", () => {
   const leaving = at("127.0.0.3", { ready: false, serving: true, terminating: true });
   expect(targetsOf(slice([at("127.0.0.2"), leaving]))).toEqual(["127.0.0.2:10000"]);
   expect(targetsOf(slice([at("127.0.0.2", { ready: false }), leaving]))).toEqual(["127.0.0.3:10000"]);

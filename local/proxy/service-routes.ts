@@ -1,13 +1,13 @@
-import type { Service } from "../../api/core.ts";
-import type { Endpoint, EndpointSlice } from "../../api/tcp-front.ts";
+import type { Service } from "../../api/kinds/core.ts";
+import type { Endpoint, EndpointSlice } from "../../api/protocols/tcp-front.ts";
 
-/** Where a program of a Pod listens, or whoever stands for it. */
+/** The address of a program in a Pod, or of an activator. */
 export interface Target {
   readonly host: string;
   readonly port: number;
 }
 
-/** Who connects to this address and port is led to one of these targets, of which there is at least one. */
+/** An address and port of a Service with its targets, at least one. */
 export interface ServiceRoute {
   readonly address: string;
   readonly port: number;
@@ -15,8 +15,8 @@ export interface ServiceRoute {
 }
 
 /**
- * What a Service and its slices ask of a proxy on this machine: TCP ports of an IPv4 address, each with what is ready
- * behind it. A port with nothing behind it has no route, and who connects to it is refused.
+ * The routes of a Service and its slices: TCP ports of an IPv4 address, each with its ready targets. A port without
+ * targets has no route, and its connections are refused.
  */
 export function routesOf({ spec }: Service, slices: readonly EndpointSlice[]): readonly ServiceRoute[] {
   const address = spec?.clusterIP;
@@ -30,7 +30,7 @@ export function routesOf({ spec }: Service, slices: readonly EndpointSlice[]): r
 
 function targetsOf(slices: readonly EndpointSlice[], portName: string): readonly Target[] {
   const ready = targetsWhere(slices, portName, isReady);
-  // As kube-proxy does: what is on its way out serves better than nothing.
+  // As in kube-proxy: a terminating endpoint is better than none.
   return ready.length > 0 ? ready : targetsWhere(slices, portName, isLeaving);
 }
 
@@ -50,7 +50,7 @@ function targetsWhere(
     const found = ports?.find(({ name = "", protocol = "TCP" }) => name === portName && protocol === "TCP");
     if (found?.port === undefined) continue;
     for (const { addresses } of endpoints?.filter(counts) ?? []) {
-      // Addresses of one endpoint are one and the same thing; proxies use the first.
+      // The addresses of an endpoint are equivalent; proxies use the first.
       const [host] = addresses;
       if (host) targets.set(`${host}:${found.port}`, { host, port: found.port });
     }

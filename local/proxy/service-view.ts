@@ -1,11 +1,11 @@
-import { podType, serviceType } from "../../api/core.ts";
-import { type KubeObject, keyFor, keyOf, type Stored } from "../../api/meta.ts";
-import { type EndpointSlice, endpointSliceType, serviceNameLabel } from "../../api/tcp-front.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { startInformer } from "../../kube/start-informer.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { firstFailure, type Running } from "../../lib/lifecycle.ts";
-import type { Logger } from "../../lib/log.ts";
+import { podType, serviceType } from "../../api/kinds/core.ts";
+import { type KubeObject, keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { type EndpointSlice, endpointSliceType, serviceNameLabel } from "../../api/protocols/tcp-front.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { startInformer } from "../../kube/informer/start-informer.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { firstFailure, type Running } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { slicesOfSelected } from "./selected-pods.ts";
 import { routesOf, type ServiceRoute } from "./service-routes.ts";
 
@@ -15,11 +15,11 @@ export interface ServiceViewOptions {
   readonly log: Logger;
 }
 
-/** Where Services lead, as the API server tells it. */
+/** The routes of Services, from the API server. */
 export interface ServiceView extends Running {
-  /** Resolves when every Service that was there at the start is known. */
+  /** Resolves when every Service that existed at the start is known. */
   readonly synced: Promise<void>;
-  /** Of the Service of this key, if there is one. */
+  /** The routes of the Service with this key; empty if it does not exist. */
   routesTo(serviceKey: string): readonly ServiceRoute[];
 }
 
@@ -27,7 +27,10 @@ const namespaceOf = ({ metadata }: KubeObject): readonly string[] => [metadata.n
 const serviceKeyOf = ({ metadata }: EndpointSlice): string =>
   keyFor(metadata.namespace, metadata.labels?.[serviceNameLabel] ?? "");
 
-/** Watches Services and what stands behind them, and tells the key of each that may lead elsewhere from now on. */
+/**
+ * Watches Services and their endpoints, and calls `onChange` with the key of each Service whose routes may have
+ * changed.
+ */
 export function startServiceView(options: ServiceViewOptions, onChange: (serviceKey: string) => void): ServiceView {
   const byNamespace = { namespace: namespaceOf };
   const services = startInformer({ ...options, type: serviceType, indexes: byNamespace });

@@ -3,13 +3,18 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import { text } from "node:stream/consumers";
 import { pino } from "pino";
 import { expect, it } from "vitest";
-import { podType, type Service, serviceType } from "../../api/core.ts";
-import { type Endpoint, type EndpointSlice, endpointSliceType, serviceNameLabel } from "../../api/tcp-front.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { loopbackClusterIps } from "../../kube/memory/kinds/builtin/cluster-ips.ts";
-import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { podType, type Service, serviceType } from "../../api/kinds/core.ts";
+import {
+  type Endpoint,
+  type EndpointSlice,
+  endpointSliceType,
+  serviceNameLabel,
+} from "../../api/protocols/tcp-front.ts";
+import { loopbackClusterIps } from "../../apiserver/kinds/builtin/cluster-ips.ts";
+import { servedKinds } from "../../apiserver/kinds/served-kinds.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { type MemoryApi, openMemoryApi } from "../../test/support/memory-api.ts";
 import { type ServiceProxyOptions, startServiceProxy } from "./start-service-proxy.ts";
 
@@ -18,17 +23,17 @@ const servicePort = 5432;
 
 interface ProxyWorld extends AsyncDisposable {
   readonly client: KubeClient;
-  /** Makes the Service `web` and says what its address is. */
+  /** Creates the Service `web` and returns its address. */
   serve(): Promise<string>;
-  /** Lists this as everything behind `web`. */
+  /** Sets the endpoints of `web`. */
   list(endpoints: readonly Endpoint[], port: number): Promise<void>;
-  /** Starts a server for the time of the test; returns its port on 127.0.0.1. */
+  /** Starts a server for the duration of the test; returns its port on 127.0.0.1. */
   program(answer: (socket: Socket) => void): Promise<number>;
 }
 
 async function openProxyWorld(options: Partial<ServiceProxyOptions> = {}): Promise<ProxyWorld> {
   await using opened = new AsyncDisposableStack();
-  // Tests run beside each other on one machine, and Services of one port need addresses of their own.
+  // Tests run concurrently on one machine, and Services with the same port need different addresses.
   const start = Math.floor(Math.random() * 2 ** 20);
   const api: MemoryApi = opened.use(
     await openMemoryApi({ kinds: servedKinds({ clusterIps: loopbackClusterIps(start) }) }),
@@ -79,7 +84,7 @@ function dial(host: string): Promise<Socket> {
   });
 }
 
-/** What comes back for a word after which nothing more is sent; the error's code when nothing does. */
+/** Sends a word and ends its side; returns the response, or the error's code. */
 async function ask(host: string, word: string): Promise<string> {
   try {
     const socket = await dial(host);
@@ -90,12 +95,12 @@ async function ask(host: string, word: string): Promise<string> {
   }
 }
 
-/** Answers only after the question has ended, as a half-closed connection allows. */
+/** Answers only after the request has ended, as a half-closed connection allows. */
 const answering = (name: string) => async (socket: Socket) => {
   socket.end(`${name}: ${await text(socket)}`);
 };
 
-it("carries a connection to the address of a Service both ways, half-closed ones too", async () => {
+it("proxies a connection to the address of a Service both ways, also half-closed", async () => {
   await using world = await openProxyWorld();
   const address = await world.serve();
   await world.list([here], await world.program(answering("a")));
@@ -126,7 +131,7 @@ it("leads new connections to where the slices have moved, and leaves those that 
   expect(await text(early)).toBe("a: still here");
 });
 
-it("stops listening when the Service is gone, and leaves what is open", async () => {
+it("stops listening when the Service is deleted, and keeps open connections", async () => {
   await using world = await openProxyWorld();
   const address = await world.serve();
   await world.list([here], await world.program(answering("a")));
@@ -138,7 +143,7 @@ it("stops listening when the Service is gone, and leaves what is open", async ()
   expect(await text(open)).toBe("a: still here");
 });
 
-it("resets a connection whose target is not there, rather than let it look answered", async () => {
+it("resets a connection whose target is missing", async () => {
   await using world = await openProxyWorld();
   const port = await world.program(answering("a"));
   const address = await world.serve();
@@ -148,7 +153,7 @@ it("resets a connection whose target is not there, rather than let it look answe
   await expect.poll(() => ask(address, "hello")).toBe("ECONNRESET");
 });
 
-it("carries so many connections and no more", async () => {
+it("proxies at most the given number of connections", async () => {
   await using world = await openProxyWorld({ connectionsMax: 1 });
   const address = await world.serve();
   await world.list([here], await world.program(answering("a")));
@@ -161,7 +166,7 @@ it("carries so many connections and no more", async () => {
   await expect.poll(() => ask(address, "hello")).toBe("a: hello");
 });
 
-it("says what to do about a port that it cannot have, and has it when it can", async () => {
+it("logs a port in use once, and listens on it once it is free", async () => {
   const told: string[] = [];
   const log = pino({ level: "warn" }, { write: (line: string) => void told.push(line) });
   await using world = await openProxyWorld({ log });
@@ -171,7 +176,7 @@ it("says what to do about a port that it cannot have, and has it when it can", a
   await world.list([here], await world.program(answering("a")));
   await expect
     .poll(() => told.join())
-    .toContain(`cannot listen on ${address}:${servicePort}: another program has this port`);
+    .toContain(`cannot listen on ${address}:${servicePort}: another program uses this port`);
   taker.close();
   await expect.poll(() => ask(address, "hello"), { timeout: 5_000 }).toBe("a: hello");
   expect(told).toHaveLength(1);

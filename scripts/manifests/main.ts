@@ -1,7 +1,7 @@
 // Writes `k8s/` and the chart's copies of the definitions from the chart and from `crds/`: `npm run generate:manifests`.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { defaultCacheDirectory, findOrBuild } from "../../tools/build-tool.ts";
+import { defaultCacheDirectory, findOrBuild } from "../tools/build-tool.ts";
 import { renderManifests } from "./render-manifests.ts";
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);

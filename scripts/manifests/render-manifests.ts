@@ -6,10 +6,10 @@ import { parseAllDocuments, stringify } from "yaml";
 const repository = join(import.meta.dirname, "..", "..");
 const chart = join(repository, "charts", "rouse");
 const namespace = "agent-sandbox-system";
-// A chart cannot reach outside of its folder, nor a kustomization for a single file.
+// Neither a chart nor a kustomization can reference a file outside of its folder.
 const chartDefinitions = "charts/rouse/files/crds";
 
-/** Templates that only make sense to Helm. The definitions are in `crds` already; a token is made by whoever installs. */
+/** Templates for Helm only. The definitions are in `crds` already; the operator creates the token. */
 const onlyInChart = /^(crds|tests\/.*|activator\/token)\.yaml$/;
 const labelsOfHelm = ["helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"];
 
@@ -61,7 +61,7 @@ function* renderChart(helm: string): Generator<{ readonly template: string; read
   }
 }
 
-/** Takes off the labels that say that Helm manages an object. */
+/** Removes the labels that say that Helm manages an object. */
 function withoutHelm({ metadata, spec }: Rendered): void {
   for (const label of labelsOfHelm) delete metadata.labels?.[label];
   if (spec?.template) withoutHelm(spec.template);

@@ -1,10 +1,12 @@
 import type { OpenContractApi } from "./contract-api.ts";
 import { describeDeleting } from "./deleting.ts";
 import { describeFailures } from "./failures.ts";
+import { describeFields } from "./fields.ts";
 import { describePatching } from "./patching.ts";
 import { describeSelecting } from "./selecting.ts";
 import { describeServices } from "./services.ts";
 import { describeStatusAndScale } from "./status-and-scale.ts";
+import { describeValues } from "./values.ts";
 import { describeWatching } from "./watching.ts";
 import { describeWriting } from "./writing.ts";
 
@@ -21,4 +23,6 @@ export function describeApiServerContract(where: string, open: OpenContractApi):
   describeStatusAndScale(where, open);
   describeFailures(where, open);
   describeServices(where, open);
+  describeValues(where, open);
+  describeFields(where, open);
 }

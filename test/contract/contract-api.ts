@@ -1,5 +1,5 @@
-import type { KubeObject, Status } from "../../api/meta.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import type { KubeObject, Status } from "../../api/kinds/meta.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 
 /** An API server under test, and a namespace of it that is empty and nobody else's. */
 export interface ContractApi extends AsyncDisposable {

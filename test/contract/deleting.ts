@@ -45,7 +45,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${sandboxesOf(api)}/a`)).code).toBe(404);
     });
 
-    it("W9: deletes nothing when the uid is another one, with or without a content type", async () => {
+    it("deletes nothing when the uid is another one, with or without a content type", async () => {
       await using api = await open();
       const { metadata } = await create(api, "a");
       const body = JSON.stringify({ preconditions: { uid: "11111111-2222-3333-4444-555555555555" } });
@@ -101,6 +101,20 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       await using api = await open();
       const uid = "11111111-2222-3333-4444-555555555555";
       await create(api, "b", { ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "nobody", uid }] });
+      await becomes(api, "b", 404);
+    });
+
+    it("keeps a dependent until the last of its owners is gone, and takes off the names of the others", async () => {
+      await using api = await open();
+      const { owner, reference } = await createFamily(api);
+      const other = await create(api, "c");
+      const further = { apiVersion: "v1", kind: "ConfigMap", name: "c", uid: other.metadata.uid };
+      const body = { metadata: { ownerReferences: [{ ...reference, controller: true }, further] } };
+      await api.call("PATCH", `${configMapsOf(api)}/b`, { body, contentType: merge });
+      await api.call("DELETE", `${configMapsOf(api)}/a`, { body: { preconditions: { uid: owner.metadata.uid } } });
+      const ownersOf = async () => (await stateOf(api, "b")).object.metadata.ownerReferences;
+      await vi.waitFor(async () => expect(await ownersOf()).toEqual([further]), collected);
+      await api.call("DELETE", `${configMapsOf(api)}/c`);
       await becomes(api, "b", 404);
     });
 

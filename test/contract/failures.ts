@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { configMapType } from "../../api/core.ts";
-import { isAlreadyExists, isNotFound } from "../../kube/errors.ts";
+import { configMapType } from "../../api/kinds/core.ts";
+import { isAlreadyExists, isNotFound } from "../../kube/client/errors.ts";
 import type { OpenContractApi } from "./contract-api.ts";
 import { aConfigMap, aSandbox, configMapsOf, sandboxesOf } from "./subjects.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Service } from "../../api/core.ts";
+import type { Service } from "../../api/kinds/core.ts";
 import type { AnyObject, ContractApi, OpenContractApi } from "./contract-api.ts";
 
 const servicesOf = ({ namespace }: ContractApi): string => `/api/v1/namespaces/${namespace}/services`;

@@ -18,7 +18,7 @@ const seen = (event: AnyEvent | undefined) => `${event?.type} ${event?.object.me
 
 export function describeWatching(where: string, open: OpenContractApi): void {
   describe(`watching ${where}`, () => {
-    it.each(["watch=true", "watch=True", "watch=1"])("W9: streams for %s", async (spelling) => {
+    it.each(["watch=true", "watch=True", "watch=1"])("streams for %s", async (spelling) => {
       await using api = await open();
       const { list } = await api.call("GET", configMapsOf(api));
       using watch = await api.watch(

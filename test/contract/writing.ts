@@ -34,7 +34,7 @@ export function describeWriting(where: string, open: OpenContractApi): void {
       expect(object.metadata.generation).toBe(1);
     });
 
-    it("W9: takes a body without a content type for JSON", async () => {
+    it("takes a body without a content type for JSON", async () => {
       await using api = await open();
       const request = { body: JSON.stringify(aConfigMap("a")), contentType: null };
       expect((await api.call("POST", configMapsOf(api), request)).code).toBe(201);

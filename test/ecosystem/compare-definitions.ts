@@ -16,7 +16,7 @@ const intended: readonly string[] = [
   "bindMountOptions",
   "evictionResponders",
 ];
-/** The rule on the length of names (X4), and what the published ones say of how they were generated. */
+/** The rule on the length of names, and what the published ones say of how they were generated. */
 const intendedPaths = /^\/metadata\/annotations$|\/openAPIV3Schema\/x-kubernetes-validations$/;
 
 /** The differences that nobody meant, each as `file: path`. */

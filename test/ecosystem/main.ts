@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { bringUp } from "../../cluster/bring-up.ts";
 import { parseClusterConfig } from "../../cluster/config.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { defaultCacheDirectory, findModule } from "../../tools/build-tool.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { defaultCacheDirectory, findModule } from "../../scripts/tools/build-tool.ts";
 import { compareDefinitions } from "./compare-definitions.ts";
 import { endingIn, modulePath, type Suite, suites, testEnvironment } from "./suites.ts";
 

@@ -1,14 +1,14 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { KubeClient } from "../../kube/client.ts";
-import { connectionFor } from "../../kube/connection.ts";
-import { createKubeClient } from "../../kube/http-client.ts";
-import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
-import type { PodLogSource } from "../../kube/memory/pod-log-source.ts";
-import { startMemoryApiServer } from "../../kube/memory/start-memory-api-server.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { servedKinds } from "../../apiserver/kinds/served-kinds.ts";
+import type { PodLogSource } from "../../apiserver/pod-log-source.ts";
+import { startMemoryApiServer } from "../../apiserver/start-memory-api-server.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { connectionFor } from "../../kube/client/connection.ts";
+import { createKubeClient } from "../../kube/client/http-client.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { makeCredentials, makeKubeconfig } from "../../local/credentials.ts";
 import { type Binary, Kubectl } from "./kubectl.ts";
 

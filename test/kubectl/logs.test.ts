@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PodLogRefused, type PodLogRequest, type PodLogSource } from "../../kube/memory/pod-log-source.ts";
+import { PodLogRefused, type PodLogRequest, type PodLogSource } from "../../apiserver/pod-log-source.ts";
 import { openCluster } from "./cluster.ts";
 import { findBinaries } from "./kubectl.ts";
 import { podManifest } from "./manifests.ts";

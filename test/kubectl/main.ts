@@ -1,7 +1,7 @@
 // `npm run test:kubectl`: builds the oldest and the newest kubectl that are supported, and runs the tests with both.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
-import { defaultCacheDirectory, findOrBuild } from "../../tools/build-tool.ts";
+import { defaultCacheDirectory, findOrBuild } from "../../scripts/tools/build-tool.ts";
 
 const builder = {
   cacheDirectory: defaultCacheDirectory(process.env),

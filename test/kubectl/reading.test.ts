@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { eventType, podType } from "../../api/core.ts";
-import { sandboxType } from "../../api/sandbox.ts";
+import { eventType, podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { openCluster } from "./cluster.ts";
 import { findBinaries } from "./kubectl.ts";
 import { configManifest, podManifest, sandboxManifest } from "./manifests.ts";

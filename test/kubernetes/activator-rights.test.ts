@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { sandboxType } from "../../api/sandbox.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { release } from "../../cluster/install-chart.ts";
 import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under-test.ts";
 import { openTestNamespace } from "./support/workload.ts";

@@ -123,7 +123,7 @@ describe("the chart", () => {
     }
   });
 
-  it("says nothing of activators to the controller, and opens no port for it, once nothing shall sleep by itself", async () => {
+  it("configures no activators in the controller and opens no drain port when automatic sleep is off", async () => {
     const rendered = await helm("template", release.name, chart, "--set=autoSuspension.enabled=false");
     for (const part of ["activator-namespace", "/etc/rouse/drain", "endpointslices", "31999", "POD_IP"]) {
       expect(rendered).not.toContain(part);
@@ -147,7 +147,7 @@ describe("the chart", () => {
     expect(selectors.filter((selector) => selector.includes("ours"))).toEqual([]);
   });
 
-  it("U9: names the webhook's Service as it is told, in all places that speak of it", async () => {
+  it("names the webhook's Service as it is told, in all places that speak of it", async () => {
     const rendered = await objectsOf("--set=webhookServiceName=ours");
     const text = JSON.stringify(rendered);
     expect(text).not.toContain("agent-sandbox-webhook-service");
@@ -159,7 +159,7 @@ describe("the chart", () => {
     expect(rendered.some(({ kind, metadata }) => kind === "Service" && metadata.name === "ours")).toBe(true);
   });
 
-  it("X3: has neither the older version nor a webhook, nor rights on definitions, once that version is switched off", async () => {
+  it("has no v1alpha1, no webhook and no rights on definitions when v1alpha1 is switched off", async () => {
     const rendered = await objectsOf("--set=v1alpha1.enabled=false");
     const definitions = rendered.filter(({ kind }) => kind === "CustomResourceDefinition");
     expect(definitions.map(({ spec }) => [spec?.conversion, spec?.versions?.map(({ name }) => name)])).toEqual(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under-test.ts";
 import { eventually } from "./support/eventually.ts";
 import { busyboxPod, openTestNamespace, serviceOf } from "./support/workload.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from "vitest";
 import { release } from "../../cluster/install-chart.ts";
 import { waitUntil } from "../../cluster/wait.ts";
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { describeApiServerContract } from "../contract/api-server-contract.ts";
 import { type ContractApi, openNamespace } from "../contract/contract-api.ts";
 import { describeVersions } from "../contract/versions.ts";

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { configMapType, podType, secretType, serviceType } from "../../api/core.ts";
-import { type Sandbox, sandboxType } from "../../api/sandbox.ts";
-import { causeOf, isCarriedOut } from "../../api/suspension.ts";
-import type { KubeClient } from "../../kube/client.ts";
+import { configMapType, podType, secretType, serviceType } from "../../api/kinds/core.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { causeOf, isCarriedOut } from "../../api/rules/suspension.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { type Database, databases } from "../support/databases.ts";
-import { clientOf, LocalMode } from "../support/local-mode.ts";
+import { clientOf, LocalMode } from "../support/labs/local-mode.ts";
 
 const place = { namespace: "default", name: "database" } as const;
 

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
-import { eventType, podType } from "../../api/core.ts";
-import { sandboxType } from "../../api/sandbox.ts";
-import { causeOf, isCarriedOut } from "../../api/suspension.ts";
-import { ask, clientOf, LocalMode } from "../support/local-mode.ts";
+import { eventType, podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { causeOf, isCarriedOut } from "../../api/rules/suspension.ts";
+import { ask, clientOf, LocalMode } from "../support/labs/local-mode.ts";
 
 const hello = { namespace: "default", name: "hello" } as const;
 
@@ -27,7 +27,7 @@ it("puts hello to sleep when nobody has used it, and wakes it for the next reque
     const { items } = await client.list(eventType, { namespace: "default" });
     return items.map(({ reason, note }) => `${reason}: ${note}`);
   };
-  await expect.poll(told, { timeout: 20_000 }).toContain("SandboxWoken: connection to port 8888");
+  await expect.poll(told, { timeout: 20_000 }).toContain("SandboxWoken: woken by a connection to port 8888");
   expect(await told()).toContainEqual(expect.stringMatching(/^SandboxIdle: idle for \d+s$/));
   await expect.poll(asleep, { timeout: 20_000 }).toBe("Inactivity");
 }, 60_000);

@@ -3,10 +3,10 @@ import { get as httpsGet } from "node:https";
 import { createServer } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { podType } from "../../api/core.ts";
-import { sandboxType } from "../../api/sandbox.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { ask, clientOf, LocalMode, type Ready } from "../support/local-mode.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { ask, clientOf, LocalMode, type Ready } from "../support/labs/local-mode.ts";
 
 const hello = { namespace: "default", name: "hello" } as const;
 
@@ -44,7 +44,7 @@ describe("local mode, started with one command", () => {
 
   beforeAll(async () => {
     local = new LocalMode();
-    ready = await local.start();
+    ready = await local.start("--allowed-hosts=other.example, My-Machine.example");
     client = clientOf(ready);
   }, 60_000);
 
@@ -54,7 +54,7 @@ describe("local mode, started with one command", () => {
   });
 
   it("wakes hello before one's eyes and prints the timeline in milliseconds", () => {
-    expect(local.output).toContain("Two sandboxes are asleep: hello and notebook.");
+    expect(local.output).toContain("Two sandboxes are suspended: hello and notebook.");
     expect(local.output).toContain('"Hello from hello. This is visit number 1."');
     for (const step of ["connection seen", "wake patched", "Pod created", "port accepts", "first byte"]) {
       expect(local.output).toMatch(new RegExp(`${step} +\\d+\\.\\d ms`));
@@ -125,18 +125,27 @@ describe("local mode, started with one command", () => {
     expect(first).toMatch(/^data: beat 1 at /);
   });
 
-  it("routes by the X-Sandbox headers on any host name, and refuses them where they contradict the host", async () => {
+  it("routes by the X-Sandbox headers on loopback names, and refuses them where they contradict the host", async () => {
     const headers = { "x-sandbox-id": "hello", "x-sandbox-namespace": "default", "x-sandbox-port": "8888" };
     const { host } = new URL(ready.activator);
     expect(await ask(ready, "any", "/info", { headers: { ...headers, host } })).toMatchObject({ status: 200 });
     expect(await ask(ready, "notebook", "/info", { headers })).toMatchObject({ status: 400 });
   });
 
+  it.each([
+    { host: "evil.example:8080", status: 403 },
+    { host: "localhost:8080", status: 200 },
+    { host: "my-machine.example", status: 200 },
+  ])("answers $status to headers that name a sandbox on the host $host", async ({ host, status }) => {
+    const headers = { host, "x-sandbox-id": "hello", "x-sandbox-port": "8888", origin: `http://${host}` };
+    expect((await ask(ready, "hello", "/counter", { headers })).status).toBe(status);
+  });
+
   it("answers 404 for a sandbox that does not exist", async () => {
     expect(await ask(ready, "nobody", "/")).toMatchObject({ status: 404 });
   });
 
-  it("shows on the sandbox which program this machine does not have, and tells who waits for it within seconds", async () => {
+  it("names the missing program in the sandbox's status, and answers waiting requests within seconds", async () => {
     await client.create(sandboxType, {
       metadata: { name: "exotic", namespace: "default" },
       spec: {
@@ -202,9 +211,9 @@ describe("local mode, when it cannot start", () => {
     const port = typeof address === "object" ? address?.port : 0;
     try {
       expect(await local.run("--ephemeral", "--port=0", `--api-port=${port}`)).toBe(1);
-      expect(local.output).toContain(`port ${port} for the API server is taken; choose another with --api-port`);
+      expect(local.output).toContain(`port ${port} for the API server is in use; choose another with --api-port`);
       expect(await local.run("--ephemeral", `--port=${port}`, "--api-port=0")).toBe(1);
-      expect(local.output).toContain(`port ${port} for the activator is taken; choose another with --port`);
+      expect(local.output).toContain(`port ${port} for the activator is in use; choose another with --port`);
     } finally {
       squatter.close();
     }

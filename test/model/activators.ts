@@ -1,7 +1,7 @@
 // What an activator does in the model. Whom it forwards to and whom it may wake are the product's own rules.
-import { mayForward } from "../../api/suspension.ts";
-import { runningPatch } from "../../controller/suspension/patches.ts";
-import type { Reply } from "../../controller/suspension/replies.ts";
+import { causeOf, mayForward } from "../../api/rules/suspension.ts";
+import type { Reply } from "../../controller/suspension/activators/activator-replies.ts";
+import { runningPatch } from "../../controller/suspension/handshake/patches.ts";
 import type { Step } from "./explore.ts";
 import {
   type Activator,
@@ -33,7 +33,11 @@ export const listens = ({ life }: Activator): boolean => life !== "absent" && li
 export function activatorSteps(world: World, index: number, mutation: Mutation | undefined): Step<World>[] {
   const activator = world.activators[index];
   if (!activator) return [];
-  const steps = [...lifeSteps(world, index, activator, mutation), ...deathSteps(world, index, activator)];
+  const steps = [
+    ...lifeSteps(world, index, activator, mutation),
+    ...deathSteps(world, index, activator),
+    ...deafSteps(world, index, activator),
+  ];
   if (activator.life === "serving") {
     steps.push(...watchSteps(world, index, activator, mutation), ...requestSteps(world, index, activator));
   }
@@ -81,28 +85,51 @@ function deathSteps(world: World, index: number, activator: Activator): Step<Wor
     request.at !== "client" && request.at !== "end" && request.activator === index ? ({ at: "end" } as const) : request,
   );
   const left = { ...world.left, kills: world.left.kills - 1 };
-  const blank = { life: "down", sees: 0, seesPods: 0, toldGeneration: 0, forsworn: 0 } as const;
+  const blank = { life: "down", sees: 0, seesPods: 0, toldGeneration: 0, observed: 0, fenced: 0 } as const;
   return [
     { what: `activator ${index} is killed`, next: withActivator({ ...world, requests: ended, left }, index, blank) },
   ];
 }
 
-/** What has come to it is delivered, and asks for `Running` as soon as the suspension is in view. */
-function tunnelSteps(world: World, index: number, number: number, tunnel: Tunnel, view: Version): Step<World>[] {
-  const stirs = tunnel.byte === "none" ? [] : wake(world, index, view);
-  if (world.left.bytes === 0) return stirs;
+/** Its credentials are out of step, or something between keeps calls away from it. It serves as before. */
+function deafSteps(world: World, index: number, activator: Activator): Step<World>[] {
+  if (world.left.deafness === 0 || activator.deaf || activator.life !== "serving") return [];
+  const left = { ...world.left, deafness: world.left.deafness - 1 };
+  const next = withActivator({ ...world, left }, index, { deaf: true });
+  return [{ what: `activator ${index} stops to answer`, next }];
+}
+
+/**
+ * What has come to it is delivered, and asks for `Running` as soon as the suspension is in view. A tunnel that was kept at
+ * the promise is closed once it is answered, and asks for nothing. A limit that passes is an answer here.
+ */
+function tunnelSteps(world: World, index: number, number: number, tunnel: Tunnel): Step<World>[] {
+  const activator = world.activators[index];
+  if (!activator) return [];
+  const to = (what: string, changed: World["requests"][number], left: World["left"], broken?: string): Step<World> => ({
+    what: `activator ${index} ${what} tunnel ${number}`,
+    next: { ...world, left, requests: replaced(world.requests, number, changed) },
+    ...(broken && { broken }),
+  });
+  const isKept = (activator.fenced & bit(tunnel.pod)) !== 0;
+  const stirs = tunnel.byte !== "none" && !isKept;
+  const steps = stirs ? wake(world, index, versionAt(world.versions, activator.sees)) : [];
+  if (tunnel.unanswered !== "no") {
+    const answered = isKept ? ({ at: "end" } as const) : ({ ...tunnel, unanswered: "no", under: 0 } as const);
+    steps.push(to("has the answer on", answered, world.left));
+  }
+  if (world.left.bytes === 0) return steps;
   const byte = tunnel.asked === latest(world).generation ? "after" : "before";
+  const first = tunnel.unanswered === "no" ? ({ unanswered: byte, under: activator.observed } as const) : {};
   const left = { ...world.left, bytes: world.left.bytes - 1 };
-  const requests = replaced(world.requests, number, { ...tunnel, byte });
-  const what = `activator ${index} passes a byte of tunnel ${number} on to Pod ${tunnel.pod}`;
   const lost = podIn(world.pods) === tunnel.pod ? undefined : "a byte goes to a Pod that is gone";
-  return [...stirs, { what, next: { ...world, left, requests }, ...(lost && { broken: lost }) }];
+  return [...steps, to("passes on a byte of the client of", { ...tunnel, byte, ...first }, left, lost)];
 }
 
 function watchSteps(
   world: World,
   index: number,
-  { sees, seesPods, forsworn }: Activator,
+  { sees, seesPods, fenced }: Activator,
   mutation: Mutation | undefined,
 ): Step<World>[] {
   const newest = world.versions.length - 1;
@@ -119,36 +146,40 @@ function watchSteps(
     const seen = seesPods + 1;
     const gone = podIn(seesPods);
     const what = gone ? `activator ${index} sees Pod ${gone} gone` : `activator ${index} sees Pod ${podIn(seen)}`;
-    steps.push({ what, next: withActivator(world, index, { seesPods: seen, forsworn: forsworn & ~bit(gone) }) });
+    steps.push({ what, next: withActivator(world, index, { seesPods: seen, fenced: fenced & ~bit(gone) }) });
   }
   return steps;
 }
 
 /** A version comes into its view; a seal on it is a promise, once it knows that Pod and until it has seen it gone. */
 function seeing(world: World, index: number, sees: number, mutation: Mutation | undefined): World {
-  const { sealed, generation } = versionAt(world.versions, sees);
+  const { sealed, generation, suspended, sandbox } = versionAt(world.versions, sees);
+  const isFallingAsleep = suspended && causeOf(sandbox) === "Inactivity";
   const activator = world.activators[index];
   if (!activator) return world;
   const forgets = mutation === "a seal that is forgotten when it is taken off";
   const seen = withActivator(world, index, {
     sees,
     toldGeneration: generation >= activator.toldGeneration ? 0 : activator.toldGeneration,
+    observed: generation > activator.observed && !isFallingAsleep ? 0 : activator.observed,
   });
-  return forgets ? seen : forswearing(seen, index, sealed, mutation);
+  return forgets ? seen : fencing(seen, index, sealed, mutation);
 }
 
 /** It will never again forward to that Pod. What has not sent a byte goes back to the hold. */
-function forswearing(world: World, index: number, pod: number, mutation: Mutation | undefined): World {
+function fencing(world: World, index: number, pod: number, mutation: Mutation | undefined): World {
   const activator = world.activators[index];
   // A Pod that it has seen go needs no promise.
   if (!activator || pod === 0 || activator.seesPods >= 2 * pod) return world;
   const requests = world.requests.map((request) => {
-    if (request.at !== "dialing" && request.at !== "tunnel") return request;
-    if (request.activator !== index || request.pod !== pod) return request;
-    if (request.at === "dialing") return { at: "hold", activator: index } as const;
+    const concerned = "pod" in request && request.activator === index && request.pod === pod;
+    if (concerned && request.at === "dialing") return { at: "hold", activator: index } as const;
+    if (!concerned || request.at !== "tunnel") return request;
+    // What came after the suspension was observed counts as nothing.
+    if (request.unanswered !== "no" && (request.under === 0 || request.under !== activator.observed)) return request;
     return mutation === "a tunnel that is left open" ? request : ({ at: "end" } as const);
   });
-  return withActivator({ ...world, requests }, index, { forsworn: activator.forsworn | bit(pod) });
+  return withActivator({ ...world, requests }, index, { fenced: activator.fenced | bit(pod) });
 }
 
 function requestSteps(world: World, index: number, activator: Activator): Step<World>[] {
@@ -161,7 +192,7 @@ function requestSteps(world: World, index: number, activator: Activator): Step<W
     });
     if (request.at === "client") return [moved("takes", { at: "hold", activator: index })];
     if (request.at === "end" || request.activator !== index) return [];
-    if (request.at === "tunnel") return tunnelSteps(world, index, number, request, view);
+    if (request.at === "tunnel") return tunnelSteps(world, index, number, request);
     if (request.at === "pod") return [moved("has the answer to", { at: "end" })];
     if (request.at === "dialing") {
       const gone = podIn(world.pods) === request.pod ? undefined : "the address of a Pod that is gone is dialled";
@@ -177,14 +208,14 @@ function requestSteps(world: World, index: number, activator: Activator): Step<W
 const opened = new Map<string, boolean>();
 
 /** The product's rule, asked once for each question. */
-function isOpen(view: Version, pod: number, { toldGeneration, forsworn }: Activator): boolean {
+function isOpen(view: Version, pod: number, { toldGeneration, fenced }: Activator): boolean {
   if (pod === 0) return false;
-  const key = `${view.content}/${pod}/${toldGeneration}/${forsworn}`;
+  const key = `${view.content}/${pod}/${toldGeneration}/${fenced}`;
   const known = opened.get(key);
   if (known !== undefined) return known;
-  const pods = [1, 2, 3, 4, 5, 6, 7, 8, 9].filter((number) => (forsworn & bit(number)) !== 0);
-  const bonds = { toldGeneration, forsworn: new Set(pods.map(podUid)) };
-  const open = mayForward(view.sandbox, podUid(pod), bonds);
+  const pods = [1, 2, 3, 4, 5, 6, 7, 8, 9].filter((number) => (fenced & bit(number)) !== 0);
+  const fences = { toldGeneration, fenced: new Set(pods.map(podUid)) };
+  const open = mayForward(view.sandbox, podUid(pod), fences);
   opened.set(key, open);
   return open;
 }
@@ -200,6 +231,10 @@ function wake(world: World, index: number, view: Version): Step<World>[] {
   return [{ what: `activator ${index} asks for Running`, next: seen, ...(broken && { broken }) }];
 }
 
+/** Whether it will not forward to that Pod, for all it knows by itself. */
+export const hasForsworn = ({ life, seesPods, fenced }: Activator, pod: number): boolean =>
+  life !== "serving" || seesPods >= 2 * pod || (fenced & bit(pod)) !== 0;
+
 /** What an activator answers to a call, and the world after it has. */
 export function answer(
   world: World,
@@ -211,20 +246,30 @@ export function answer(
   if (!activator || !listens(activator)) throw new Error(`activator ${index} cannot answer`);
   const seesGeneration = activator.life === "serving" ? versionAt(world.versions, activator.sees).generation : 0;
   let next = world;
-  if (asked === "promise" && mutation !== "no promises") next = forswearing(world, index, pod, mutation);
+  if (asked === "promise" && mutation !== "no promises") next = fencing(world, index, pod, mutation);
   if (asked === "observed" && mutation !== "observed only asks" && seesGeneration < generation) {
     next = withActivator(world, index, { toldGeneration: Math.max(activator.toldGeneration, generation) });
   }
   const seenUse = asked === "observed" && mutation !== "a byte that is not told of" && hasMoved(next, index, pod);
-  if (asked === "observed") next = { ...next, requests: next.requests.map(askedAbout(index, pod, generation)) };
+  if (asked === "observed") {
+    next = { ...next, requests: next.requests.map(askedAbout(index, pod, generation)) };
+    const hasTunnel = next.requests.some(({ at }) => at === "tunnel");
+    if (hasTunnel && seesGeneration <= generation) next = withActivator(next, index, { observed: generation });
+  }
+  const countsData = mutation !== notCounted[asked];
   const inUse = next.requests.filter((request) => {
-    if (request.at === "client" || request.at === "end" || request.at === "tunnel") return false;
-    if (request.activator !== index) return false;
+    if (request.at === "client" || request.at === "end" || request.activator !== index) return false;
+    if (request.at === "tunnel") return request.pod === pod && request.unanswered !== "no" && countsData;
     return request.at === "hold" ? asked === "observed" : request.pod === pod;
   });
   const superseded = asked === "observed" && seesGeneration > generation;
   return { reply: { is: "answered", inFlight: inUse.length, idleForMs: seenUse ? 0 : undefined, superseded }, next };
 }
+
+const notCounted = {
+  observed: "unanswered data that observed does not count",
+  promise: "unanswered data that a promise does not count",
+} as const;
 
 const hasMoved = ({ requests }: World, index: number, pod: number): boolean =>
   requests.some((each) => each.at === "tunnel" && each.activator === index && each.pod === pod && each.byte !== "none");

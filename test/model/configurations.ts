@@ -9,7 +9,9 @@ const one: Limits = {
   sleeps: 1,
   pauses: 0,
   resumes: 0,
+  edits: 0,
   kills: 0,
+  deafness: 0,
   strays: 0,
   activators: { early: 1, late: 0 },
   controllers: 1,
@@ -37,8 +39,33 @@ export const small: readonly Configuration[] = [
     limits: { ...one, requests: 2, pauses: 1, resumes: 1, drainEnds: true, lossy: true },
   },
   {
+    about: "it sleeps, and an activator that is Ready and carries stops to answer",
+    limits: { ...one, deafness: 1, activators: twoActivators },
+  },
+  {
+    about: "it sleeps, a person pauses it, and an activator that is Ready and carries stops to answer",
+    limits: { ...one, pauses: 1, deafness: 1, drainEnds: true },
+  },
+  {
+    about: "it sleeps under a quiet tunnel on which a byte comes, and its activator stops to answer",
+    limits: { ...one, tunnels: 1, bytes: 1, deafness: 1 },
+  },
+  {
     about: "it sleeps under a quiet tunnel on which a byte comes, a request comes, and answers get lost",
     limits: { ...one, tunnels: 1, bytes: 1, lossy: true },
+  },
+  {
+    about: "it sleeps, is edited three times, and a request comes",
+    limits: { ...one, edits: 3 },
+  },
+  {
+    about: "it sleeps, is edited twice, and a person pauses it, with a drain that ends",
+    limits: { ...one, edits: 2, pauses: 1, drainEnds: true },
+  },
+  {
+    about:
+      "it sleeps, and a person pauses it, under a tunnel on which a byte comes and is answered, with a drain that ends",
+    limits: { ...one, tunnels: 1, bytes: 1, pauses: 1, drainEnds: true },
   },
   {
     about: "a person pauses it while a second activator starts, and one is killed",
@@ -55,6 +82,10 @@ export const small: readonly Configuration[] = [
 ];
 
 export const large: readonly Configuration[] = [
+  {
+    about: "it sleeps while two requests come, and an activator that is Ready and carries stops to answer",
+    limits: { ...one, requests: 2, deafness: 1, activators: twoActivators },
+  },
   {
     about: "it sleeps under a quiet tunnel on which bytes come, a request comes, and an activator is killed",
     limits: { ...one, tunnels: 1, bytes: 2, kills: 1, activators: twoActivators },
@@ -88,4 +119,6 @@ export const large: readonly Configuration[] = [
 /** Where each of the rules is needed. */
 export const whereMutationsShow: Limits = { ...one, activators: twoActivators };
 export const whereTunnelsShow: Limits = { ...one, requests: 0, tunnels: 1, bytes: 1 };
+export const wherePausedTunnelsShow: Limits = { ...whereTunnelsShow, sleeps: 0, pauses: 1 };
+export const whereSilenceShows: Limits = { ...one, deafness: 1 };
 export const whereTrustShows: Limits = { ...one, pauses: 1, controllers: 2 };

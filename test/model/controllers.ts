@@ -1,37 +1,35 @@
 // What a controller does in the model: it looks, and takes the step that the product decides on. Every controller believes
 // that it leads. One that is paused is one that takes no step for a while, so pauses need no step of their own.
+import { mayHaveNextPod, sealOf } from "../../api/rules/suspension.ts";
+import { type Reply, replyToRefusal } from "../../controller/suspension/activators/activator-replies.ts";
+import { longestSilenceMs, type Silence } from "../../controller/suspension/activators/silence.ts";
+import type { DeletePod, SuspensionStep } from "../../controller/suspension/handshake/decide-suspension.ts";
 import {
-  decideSuspension,
-  mayHaveNextPod,
-  type Round,
-  type SuspensionStep,
-} from "../../controller/suspension/decide-suspension.ts";
-import { intentPatch, runningPatch, sealPatch, unsealPatch } from "../../controller/suspension/patches.ts";
-import { type Reply, replyToRefusal } from "../../controller/suspension/replies.ts";
-import { aPodOf, aSandbox, noon } from "../support/builders.ts";
+  intentPatch,
+  renewCausePatch,
+  runningPatch,
+  sealPatch,
+  unsealPatch,
+} from "../../controller/suspension/handshake/patches.ts";
+import { aPodOf, aSandbox, noon } from "../support/builders/builders.ts";
 import { answer, listens } from "./activators.ts";
+import { agesOf, type ConnectDeps, decide } from "./decisions.ts";
 import type { Step } from "./explore.ts";
 import {
   type Controller,
   latest,
   type ModelRound,
-  type Mutation,
   patched,
   podIn,
   podNumber,
-  podUid,
   replaced,
-  type Version,
   versionAt,
   type World,
   withStatus,
 } from "./world.ts";
 
-export interface Surroundings {
-  readonly mutation: Mutation | undefined;
-  readonly lossy: boolean;
-  readonly drainEnds: boolean;
-}
+const shortly: Silence = { forMs: 0, lostForMs: 0 };
+const forLong: Silence = { forMs: longestSilenceMs, lostForMs: 0 };
 
 const withController = (world: World, index: number, change: Partial<Controller>): World => {
   const controller = world.controllers[index];
@@ -39,7 +37,7 @@ const withController = (world: World, index: number, change: Partial<Controller>
   return { ...world, controllers: replaced(world.controllers, index, { ...controller, ...change }) };
 };
 
-export function controllerSteps(world: World, index: number, around: Surroundings): Step<World>[] {
+export function controllerSteps(world: World, index: number, around: ConnectDeps): Step<World>[] {
   const controller = world.controllers[index];
   if (!controller) return [];
   const { round } = controller;
@@ -62,7 +60,7 @@ function lookSteps(world: World, index: number, { sees, seesPods, round }: Contr
 }
 
 /** One activator handles the call, or refuses it. The answer is old by the time that it is acted upon. */
-function callSteps(world: World, index: number, round: ModelRound, { mutation, lossy }: Surroundings): Step<World>[] {
+function callSteps(world: World, index: number, round: ModelRound, { mutation, lossy }: ConnectDeps): Step<World>[] {
   return round.replies.flatMap((known, number) => {
     const activator = world.activators[number];
     if (known !== undefined || !activator) return [];
@@ -70,13 +68,15 @@ function callSteps(world: World, index: number, round: ModelRound, { mutation, l
       withController(from, index, { round: { ...round, replies: replaced(round.replies, number, reply) } });
     const call = `controller ${index} asks activator ${number} (${round.asked}, Pod ${round.pod})`;
     if (!listens(activator)) {
-      const reply = replyToRefusal(podOfActivator(activator.saidReady), "activator", 0);
+      const reply = replyToRefusal(podOfActivator(activator.saidReady), "activator", shortly);
       return [{ what: `${call}: refused, ${reply.is}`, next: heard(world, reply) }];
     }
+    if (activator.deaf)
+      return [{ what: `${call}: nothing, for long`, next: heard(world, { is: "silent", ...forLong }) }];
     const { reply, next } = answer(world, number, round, mutation);
     const said = reply.is === "answered" ? `${reply.inFlight} in flight${reply.superseded ? ", superseded" : ""}` : "";
     const steps: Step<World>[] = [{ what: `${call}: ${said}`, next: heard(next, reply) }];
-    if (lossy) steps.push({ what: `${call}: the answer is lost`, next: heard(next, { is: "silent", forMs: 0 }) });
+    if (lossy) steps.push({ what: `${call}: the answer is lost`, next: heard(next, { is: "silent", ...shortly }) });
     return steps;
   });
 }
@@ -96,53 +96,22 @@ function intentSteps(world: World, index: number, { sees, seesPods }: Controller
   const next = patched(world, intentPatch(sandbox));
   if (!next) return [];
   const left = { ...world.left, sleeps: world.left.sleeps - 1 };
-  // It was idle for long enough: whatever moved before that counts no more.
-  const requests = next.requests.map((request) =>
-    request.at === "tunnel" ? ({ ...request, asked: 0, byte: "none" } as const) : request,
-  );
+  // It was idle for long enough: whatever moved before that counts no more, unless it is not answered yet.
+  const requests = next.requests.map((request) => {
+    if (request.at !== "tunnel") return request;
+    const unanswered = request.unanswered === "no" ? "no" : "before";
+    return { ...request, asked: 0, byte: "none", unanswered } as const;
+  });
   const seen = withController({ ...next, left, requests }, index, { sees: next.versions.length - 1 });
   return [{ what: `controller ${index} writes Suspended, by inactivity`, next: seen }];
 }
 
-function reconcileSteps(world: World, index: number, controller: Controller, around: Surroundings): Step<World>[] {
+function reconcileSteps(world: World, index: number, controller: Controller, around: ConnectDeps): Step<World>[] {
   const view = versionAt(world.versions, controller.sees);
-  const ages = around.drainEnds && view.sealed ? [0, drainOverMs] : [0];
-  return ages.flatMap((sealedForMs) => {
-    const step = decide(view, podIn(controller.seesPods), false, controller.round, sealedForMs);
+  return agesOf(world, view, around).flatMap((sealedForMs) => {
+    const step = decide({ view, round: controller.round, sealedForMs, around }, podIn(controller.seesPods), false);
     return perform(world, index, controller, step, around, sealedForMs);
   });
-}
-
-const drainOverMs = 60_000;
-const decided = new Map<string, SuspensionStep>();
-
-/** The product's decision, made once for each situation. */
-function decide(
-  view: Version,
-  pod: number,
-  podIsFresh: boolean,
-  round: ModelRound | undefined,
-  sealedForMs: number,
-): SuspensionStep {
-  const key = `${view.content}/${pod}/${podIsFresh}/${sealedForMs}/${round ? JSON.stringify(round) : ""}`;
-  const known = decided.get(key);
-  if (known) return known;
-  const step = decideSuspension({
-    sandbox: view.sandbox,
-    pod: pod ? { name: "nova", uid: podUid(pod), terminating: false } : undefined,
-    podIsFresh,
-    round: round && productRound(round),
-    sealedForMs,
-    now: new Date(noon),
-  });
-  decided.set(key, step);
-  return step;
-}
-
-function productRound({ asked, pod, generation, replies: all }: ModelRound): Round {
-  const replies = all.filter((reply) => reply !== undefined && reply !== "unlisted");
-  const about = podUid(pod);
-  return asked === "observed" ? { asked, podUid: about, generation, replies } : { asked, podUid: about, replies };
 }
 
 function perform(
@@ -150,7 +119,7 @@ function perform(
   index: number,
   controller: Controller,
   step: SuspensionStep,
-  around: Surroundings,
+  around: ConnectDeps,
   sealedForMs: number,
 ): Step<World>[] {
   const view = versionAt(world.versions, controller.sees);
@@ -179,6 +148,8 @@ function perform(
     case "wait":
       // It drops the round of questions and asks anew, which is a step of its own.
       return [];
+    case "renewCause":
+      return wrote("renews the cause", patched(world, renewCausePatch(sandbox)));
     case "writeRunning": {
       const undone = world.paused ? "a pause is undone before it happened" : undefined;
       return wrote(`writes Running back: ${step.why}`, patched(world, runningPatch(sandbox)), undone);
@@ -198,7 +169,7 @@ function perform(
       );
     }
     case "deletePod":
-      return deletePod(world, index, podNumber(step.podUid), step.cut, sealedForMs);
+      return deletePod(world, index, step, sealOf(sandbox)?.cause === "Person" && sealedForMs > 0);
     case "unseal":
       return wrote(`takes the seal of ${step.podUid} off`, patched(world, unsealPatch(sandbox)));
   }
@@ -207,7 +178,8 @@ function perform(
 /** A byte that came after its activator had spoken is not unheard: the wake, or the close of the tunnel, follows. */
 const isCarrying = ({ requests }: World, pod: number): boolean =>
   requests.some((request) => {
-    if (request.at === "tunnel") return request.pod === pod && request.byte === "before";
+    if (request.at === "tunnel")
+      return request.pod === pod && (request.byte === "before" || request.unanswered === "before");
     return (request.at === "pod" || request.at === "dialing") && request.pod === pod;
   });
 
@@ -220,14 +192,15 @@ const ask = (world: World, index: number, { asked, pod, generation }: Omit<Model
   };
 };
 
-/** Under the UID as precondition. What a person's drain cuts when its time is over is cut on purpose. */
-function deletePod(world: World, index: number, pod: number, cut: number, sealedForMs: number): Step<World>[] {
+/** Under the UID as precondition. What a person's drain cuts when its time is over is cut on purpose, and told. */
+function deletePod(world: World, index: number, { podUid: uid, cut, unasked }: DeletePod, overdue: boolean) {
+  const pod = podNumber(uid);
   if (podIn(world.pods) !== pod) return [];
   const sent = world.requests.filter(
     (request) => (request.at === "pod" || request.at === "tunnel") && request.pod === pod,
   );
-  const overdue = sealedForMs > 0;
-  const broken = overdue ? undefined : deletedUnder(sent);
+  const told = cut > 0 || unasked > 0;
+  const broken = overdue && told ? undefined : deletedUnder(sent, unasked > 0);
   const requests = world.requests.map((request) => (sent.includes(request) ? ({ at: "end" } as const) : request));
   const paused = world.paused === pod ? 0 : world.paused;
   const gone = { ...world, pods: world.pods + 1, paused, requests };
@@ -240,9 +213,10 @@ function deletePod(world: World, index: number, pod: number, cut: number, sealed
   ];
 }
 
-function deletedUnder(sent: World["requests"]): string | undefined {
+/** A quiet tunnel of an activator that did not answer in five minutes ends with its Pod, and that is told. */
+function deletedUnder(sent: World["requests"], isTold: boolean): string | undefined {
   if (sent.some(({ at }) => at === "pod")) return "a Pod is deleted under a request";
-  return sent.length > 0 ? "a Pod is deleted under a tunnel whose client was not told" : undefined;
+  return sent.length > 0 && !isTold ? "a Pod is deleted under a tunnel whose client was not told" : undefined;
 }
 
 /**
@@ -253,13 +227,13 @@ function readPod(
   world: World,
   index: number,
   controller: Controller,
-  around: Surroundings,
+  around: ConnectDeps,
   sealedForMs: number,
 ): Step<World>[] {
   const view = versionAt(world.versions, controller.sees);
   const trusts = around.mutation === "a store that is trusted";
   const pod = podIn(trusts ? controller.seesPods : world.pods);
-  const step = decide(view, pod, true, controller.round, sealedForMs);
+  const step = decide({ view, round: controller.round, sealedForMs, around }, pod, true);
   return perform(world, index, controller, step, around, sealedForMs);
 }
 

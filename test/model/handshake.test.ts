@@ -1,12 +1,19 @@
 import { describe, expect, it } from "vitest";
-import { small, whereMutationsShow, whereTrustShows, whereTunnelsShow } from "./configurations.ts";
+import {
+  small,
+  whereMutationsShow,
+  wherePausedTunnelsShow,
+  whereSilenceShows,
+  whereTrustShows,
+  whereTunnelsShow,
+} from "./configurations.ts";
 import { explore } from "./explore.ts";
 import { handshake } from "./handshake.ts";
 
 const statesMax = 400_000;
 const limit = { timeout: 120_000 };
 
-describe("no Pod is doomed or deleted under a request, no gone Pod is dialled, no pause is lost, nothing waits for ever", () => {
+describe("no Pod is deleted under a request, no gone Pod is dialled, no suspension is lost, no wait is endless", () => {
   it.each(small)("when $about", limit, ({ limits }) => {
     const { counterexample, states } = explore(handshake(limits), statesMax);
     expect(counterexample).toBeUndefined();
@@ -33,8 +40,26 @@ describe("each rule of the handshake is needed", () => {
   it.each([
     { mutation: "a tunnel that is left open", why: "a Pod is deleted under a tunnel whose client was not told" },
     { mutation: "a byte that is not told of", why: dooms },
+    { mutation: "unanswered data that observed does not count", why: dooms },
   ] as const)("$mutation: $why", limit, ({ mutation, why }) => {
     const { counterexample } = explore(handshake(whereTunnelsShow, mutation), statesMax);
+    expect(counterexample?.why).toBe(why);
+  });
+
+  it("unanswered data that a promise does not count: its Pod is deleted in the middle of the work", limit, () => {
+    const mutation = "unanswered data that a promise does not count";
+    const { counterexample } = explore(handshake(wherePausedTunnelsShow, mutation), statesMax);
+    expect(counterexample?.why).toBe("a Pod is deleted under a tunnel whose client was not told");
+  });
+
+  it.each([
+    { mutation: "a silent activator that counts for five minutes", why: dooms },
+    {
+      mutation: "a sealed Pod that waits for a silent activator for ever",
+      why: "nothing that can still happen gets everybody what they wait for",
+    },
+  ] as const)("$mutation: $why", limit, ({ mutation, why }) => {
+    const { counterexample } = explore(handshake(whereSilenceShows, mutation), statesMax);
     expect(counterexample?.why).toBe(why);
   });
 

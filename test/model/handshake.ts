@@ -4,6 +4,7 @@ import { controllerSteps } from "./controllers.ts";
 import type { Model, Step } from "./explore.ts";
 import {
   type Activator,
+  edited,
   encode,
   firstVersion,
   type Limits,
@@ -14,11 +15,21 @@ import {
   type World,
 } from "./world.ts";
 
-const absent: Activator = { life: "absent", saidReady: false, sees: 0, seesPods: 0, toldGeneration: 0, forsworn: 0 };
+const absent: Activator = {
+  life: "absent",
+  deaf: false,
+  saidReady: false,
+  sees: 0,
+  seesPods: 0,
+  toldGeneration: 0,
+  observed: 0,
+  fenced: 0,
+};
+const quietTunnel = { at: "tunnel", activator: 0, pod: 1, asked: 0, byte: "none", unanswered: "no", under: 0 } as const;
 const repeat = <T>(count: number, value: T): readonly T[] => Array.from({ length: count }, () => value);
 
 function start(limits: Limits): World {
-  const { sleeps, pauses, resumes, kills, strays, bytes } = limits;
+  const { sleeps, pauses, resumes, edits, kills, deafness, strays, bytes } = limits;
   const { early, late } = limits.activators;
   return {
     versions: [firstVersion()],
@@ -28,11 +39,8 @@ function start(limits: Limits): World {
       ...repeat(early, { ...absent, life: "serving", saidReady: true, seesPods: 1 } as const),
       ...repeat(late, absent),
     ],
-    requests: [
-      ...repeat(limits.requests, { at: "client" } as const),
-      ...repeat(limits.tunnels, { at: "tunnel", activator: 0, pod: 1, asked: 0, byte: "none" } as const),
-    ],
-    left: { sleeps, pauses, resumes, kills, strays, bytes },
+    requests: [...repeat(limits.requests, { at: "client" } as const), ...repeat(limits.tunnels, quietTunnel)],
+    left: { sleeps, pauses, resumes, edits, kills, deafness, strays, bytes },
     paused: 0,
   };
 }
@@ -52,15 +60,25 @@ function personSteps(world: World): Step<World>[] {
   return [{ what: "a person writes Suspended", next: { ...next, paused, left: { ...left, pauses: left.pauses - 1 } } }];
 }
 
+/** Such as a label of its template, or `keepAwakeUntil`. */
+function editSteps(world: World): Step<World>[] {
+  const { left } = world;
+  const next = left.edits === 0 ? undefined : edited(world);
+  return next
+    ? [{ what: "somebody edits another field", next: { ...next, left: { ...left, edits: left.edits - 1 } } }]
+    : [];
+}
+
 export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
-  const { lossy, drainEnds } = limits;
+  const around = { mutation, lossy: limits.lossy, drainEnds: limits.drainEnds, deafness: limits.deafness > 0 };
   return {
     initial: start(limits),
     encode,
     steps: (world) => [
-      ...world.controllers.flatMap((_, index) => controllerSteps(world, index, { mutation, lossy, drainEnds })),
+      ...world.controllers.flatMap((_, index) => controllerSteps(world, index, around)),
       ...world.activators.flatMap((_, index) => activatorSteps(world, index, mutation)),
       ...personSteps(world),
+      ...editSteps(world),
     ],
     isSettled: (world) =>
       world.requests.every(({ at }) => at === "end" || at === "tunnel") &&

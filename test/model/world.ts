@@ -1,11 +1,11 @@
 // The state of the model: one sandbox in an API whose reads are consistent and whose watches lag, its Pods, and everybody
 // who acts on them. Values are never changed, so that states share what is equal.
-import type { Stored } from "../../api/meta.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import { mayAskToRun, sealOf } from "../../api/suspension.ts";
-import type { SandboxPatch } from "../../controller/suspension/patches.ts";
-import type { Reply } from "../../controller/suspension/replies.ts";
-import { aSandbox } from "../support/builders.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { mayAskToRun, sealOf } from "../../api/rules/suspension.ts";
+import type { Reply } from "../../controller/suspension/activators/activator-replies.ts";
+import type { SandboxPatch } from "../../controller/suspension/handshake/patches.ts";
+import { aSandbox } from "../support/builders/builders.ts";
 
 /** How the model departs from the design, one rule at a time, to show that each is needed. */
 export type Mutation =
@@ -16,7 +16,11 @@ export type Mutation =
   | "a seal that is forgotten when it is taken off"
   | "a store that is trusted"
   | "a tunnel that is left open"
-  | "a byte that is not told of";
+  | "a byte that is not told of"
+  | "unanswered data that observed does not count"
+  | "unanswered data that a promise does not count"
+  | "a silent activator that counts for five minutes"
+  | "a sealed Pod that waits for a silent activator for ever";
 
 export interface Limits {
   readonly requests: number;
@@ -30,8 +34,12 @@ export interface Limits {
   readonly pauses: number;
   /** How often a person may let it run. */
   readonly resumes: number;
+  /** How often somebody may edit another field of the sandbox. */
+  readonly edits: number;
   /** How often an activator may be killed; it may start again. */
   readonly kills: number;
+  /** How many activators may stop to answer the controller, though they are Ready and go on carrying. */
+  readonly deafness: number;
   /** How often a controller may make a Pod that the sandbox no longer asks for, because its store is behind. */
   readonly strays: number;
   /** How many activators there are at the start, and how many may start late. */
@@ -83,13 +91,17 @@ export interface ModelRound {
 export interface Activator {
   /** `listening`: its drain port is open; `halfListed`: it has the first of its two lists; `serving`: it has both. */
   readonly life: "absent" | "down" | "listening" | "halfListed" | "serving";
+  /** It takes no calls, and serves all the same. */
+  readonly deaf: boolean;
   /** What the API says of its Pod, which may be old news. */
   readonly saidReady: boolean;
   readonly sees: number;
   readonly seesPods: PodEra;
   readonly toldGeneration: number;
+  /** The generation of the last suspension that it was asked about and that still stands; kept where there are tunnels. */
+  readonly observed: number;
   /** A bit for each Pod that it will not forward to. */
-  readonly forsworn: number;
+  readonly fenced: number;
 }
 
 /** Where a request is: `dialing` counts as in flight, and has not sent a byte. */
@@ -108,6 +120,10 @@ export interface Tunnel {
   readonly asked: number;
   /** Whether a byte came since the last intent: `before` or `after` its activator was asked. */
   readonly byte: "none" | "before" | "after";
+  /** Whether the sandbox has not answered what its client sent last, and when that came, as `byte` says it. */
+  readonly unanswered: "no" | "before" | "after";
+  /** What its activator's `observed` was then; 0 also while nothing is unanswered. */
+  readonly under: number;
 }
 
 export interface World {
@@ -116,7 +132,7 @@ export interface World {
   readonly controllers: readonly Controller[];
   readonly activators: readonly Activator[];
   readonly requests: readonly Request[];
-  readonly left: Pick<Limits, "sleeps" | "pauses" | "resumes" | "kills" | "strays" | "bytes">;
+  readonly left: Pick<Limits, "sleeps" | "pauses" | "resumes" | "edits" | "kills" | "deafness" | "strays" | "bytes">;
   /** The Pod that a person has suspended and that is neither doomed nor gone since; 0: none. */
   readonly paused: number;
 }
@@ -173,6 +189,13 @@ export function patched(world: World, patch: Partial<SandboxPatch>): World | und
   });
 }
 
+/** The API server takes an edit of another field than the mode: a generation more. */
+export function edited(world: World): World | undefined {
+  const { sandbox } = latest(world);
+  const { generation = 0 } = sandbox.metadata;
+  return stored(world, { ...sandbox, metadata: { ...sandbox.metadata, generation: generation + 1 } });
+}
+
 /** The API server takes a status, which is not conditional on anything. */
 export function withStatus(world: World, status: Sandbox["status"] & object): World | undefined {
   return stored(world, { ...latest(world).sandbox, status });
@@ -200,7 +223,7 @@ function codeOfRequest(request: Request): string {
     case "hold":
       return `h${request.activator}`;
     case "tunnel":
-      return `t${request.activator}${request.pod}${request.asked}${request.byte}`;
+      return `t${request.activator}${request.pod}${request.asked}${request.byte}${request.unanswered}${request.under}`;
     case "dialing":
     case "pod":
       return `${request.at[0]}${request.activator}${request.pod}`;
@@ -210,6 +233,7 @@ function codeOfRequest(request: Request): string {
 function codeOfReply(reply: Reply | "unlisted" | undefined): string {
   if (reply === undefined) return "?";
   if (reply === "unlisted") return "u";
+  if (reply.is === "silent") return `${reply.is}${reply.forMs}`;
   return reply.is === "answered" ? `${reply.inFlight}${reply.superseded ? "s" : ""}${reply.idleForMs ?? ""}` : reply.is;
 }
 
@@ -228,14 +252,14 @@ export function encode(world: World): string {
     return `|${newest - sees},${seesPods},${codeOfRound(round)}`;
   });
   let actors = controllers.sort().join("");
-  for (const { life, saidReady, sees, seesPods, toldGeneration, forsworn } of world.activators) {
+  for (const { life, deaf, saidReady, sees, seesPods, toldGeneration, observed, fenced } of world.activators) {
     const views = life === "serving" || life === "halfListed";
     if (views && sees < oldest) oldest = sees;
-    actors += `|${codeOfLife[life]}${saidReady ? 1 : 0},${views ? newest - sees : ""},${seesPods},${toldGeneration},${forsworn}`;
+    actors += `|${codeOfLife[life]}${saidReady ? 1 : 0}${deaf ? "x" : ""},${views ? newest - sees : ""},${seesPods},${toldGeneration},${observed},${fenced}`;
   }
   let history = "";
   for (let index = oldest; index <= newest; index += 1) history += `${world.versions[index]?.content}.`;
-  const { sleeps, pauses, resumes, kills, strays, bytes } = world.left;
+  const { sleeps, pauses, resumes, edits, kills, deafness, strays, bytes } = world.left;
   const requests = world.requests.map(codeOfRequest).sort().join("");
-  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${kills}${strays}${bytes}|${world.paused}`;
+  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${edits}${kills}${deafness}${strays}${bytes}|${world.paused}`;
 }

@@ -1,8 +1,8 @@
-import { podType } from "../../api/core.ts";
-import { drainPortDefault } from "../../api/drain-credentials.ts";
-import type { ContainerStatus, PodStatus } from "../../api/pod.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { ChildProgram } from "../../programs/child-program.ts";
+import { podType } from "../../api/kinds/core.ts";
+import type { ContainerStatus, PodStatus } from "../../api/kinds/pod.ts";
+import { drainPortDefault } from "../../api/protocols/drain-credentials.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { ChildProgram } from "../programs/child-program.ts";
 import { nextLoopbackAddress } from "./addresses.ts";
 import type { ApiGate } from "./api-gate.ts";
 
@@ -14,7 +14,12 @@ export interface ReplicaOptions {
   readonly kubeconfig: string;
   /** Files of the drain port, by the flag that names each. */
   readonly drainFiles: readonly string[];
-  readonly flags: readonly string[];
+  /** By its address. */
+  readonly flags: (host: string) => readonly string[];
+  /** What is started instead of the activator. */
+  readonly main?: string;
+  /** Hears each line of its log. */
+  readonly hear?: (line: string) => void;
 }
 
 const httpPort = 8080;
@@ -64,8 +69,8 @@ export class ActivatorReplica {
 
   /** Starts its container, as the kubelet does again and again; resolves once it is ready. */
   async start(): Promise<void> {
-    const { kubeconfig, drainFiles, flags } = this.#options;
-    this.#program = new ChildProgram("activator/main.ts", [
+    const { kubeconfig, drainFiles, flags, main = "activator/main.ts", hear } = this.#options;
+    const args = [
       `--kubeconfig=${kubeconfig}`,
       `--http-bind-address=${this.host}:${httpPort}`,
       `--health-probe-bind-address=${this.host}:${opsPort}`,
@@ -78,8 +83,9 @@ export class ActivatorReplica {
       "--access-log=false",
       "--drain-settle=0s",
       "--log-level=warn",
-      ...flags,
-    ]);
+      ...flags(this.host),
+    ];
+    this.#program = new ChildProgram(main, args, hear);
     await this.#report({ running: {} }, false);
     await this.untilReady();
     await this.#report({ running: {} }, true);
@@ -93,6 +99,11 @@ export class ActivatorReplica {
     this.ready = false;
     await this.program.kill();
     if (told) await this.#report({ terminated: { exitCode: 137 } }, false);
+  }
+
+  /** What its kubelet's readiness probe finds while its process goes on. */
+  async tellReady(ready: boolean): Promise<void> {
+    await this.#report({ running: {} }, ready);
   }
 
   /** It ends, and its Pod goes: it will not come back. */

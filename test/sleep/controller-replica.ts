@@ -1,4 +1,4 @@
-import { ChildProgram } from "../../programs/child-program.ts";
+import { ChildProgram } from "../programs/child-program.ts";
 import type { ApiGate } from "./api-gate.ts";
 
 export interface ControllerReplicaOptions {

@@ -1,4 +1,4 @@
-import { sealedPodAnnotation, suspensionCauseAnnotation } from "../../api/keys.ts";
+import { sealedPodAnnotation, suspensionCauseAnnotation } from "../../api/rules/keys.ts";
 import type { GateCall } from "./api-gate.ts";
 
 /** A moment of a suspension by inactivity, by the call that a controller makes then. */

@@ -6,6 +6,7 @@ export const rawPort = 7007;
 /**
  * What runs in the sandboxes of a test bed behind a port that does not speak HTTP: the first line is the number of a
  * conversation, everything after it is echoed, and when the client has ended its side it hears how much that was.
+ * With a number of milliseconds behind it, the line is a question that is worked on in silence, and answered by the last words.
  */
 export class RawWorkload implements AsyncDisposable {
   readonly #server: Server;
@@ -46,11 +47,13 @@ export class RawWorkload implements AsyncDisposable {
       head += text;
       const lineEnd = head.indexOf("\n");
       if (lineEnd < 0) return;
-      const execution = this.#ledger.begin(head.slice(0, lineEnd), this.#podUid);
+      const [id = "", workMs] = head.slice(0, lineEnd).split(" ");
+      const execution = this.#ledger.begin(id, this.#podUid);
       socket.once("close", () => {
         execution.end = socket.writableFinished ? "answered" : "cut";
       });
       echo(head.slice(lineEnd + 1));
+      if (workMs !== undefined) setTimeout(() => socket.end(trailer(this.#podUid, 0), "latin1"), Number(workMs));
     });
     socket.on("end", () => socket.end(bytes === undefined ? "" : trailer(this.#podUid, bytes), "latin1"));
   }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { sealedPodAnnotation } from "../../api/keys.ts";
-import { sandboxClaimType } from "../../api/sandbox-claim.ts";
-import { sandboxTemplateType } from "../../api/sandbox-template.ts";
-import { sandboxWarmPoolType } from "../../api/sandbox-warm-pool.ts";
+import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
+import { sealedPodAnnotation } from "../../api/rules/keys.ts";
 import { eventually } from "../support/eventually.ts";
 import { sealWritten } from "./phases.ts";
 import { account, answeredOnce } from "./promises.ts";
@@ -64,7 +64,7 @@ it(
 );
 
 it(
-  "a controller that is killed with the seal written loses nothing: another one carries the suspension out",
+  "a controller killed after it wrote the seal loses nothing: the next one completes the suspension",
   limit,
   async () => {
     const name = "sealed";

@@ -1,19 +1,19 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { leaseType } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/sandbox.ts";
-import { isCarriedOut } from "../../api/suspension.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { writeDrainFiles } from "../../programs/drain-files.ts";
-import { writeKubeconfig } from "../../programs/kubeconfig.ts";
+import { leaseType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
+import { isCarriedOut } from "../../api/rules/suspension.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { writeDrainFiles } from "../programs/drain-files.ts";
+import { writeKubeconfig } from "../programs/kubeconfig.ts";
 import { eventually } from "../support/eventually.ts";
 import { type MemoryApi, openMemoryApi } from "../support/memory-api.ts";
 import { ActivatorReplica } from "./activator-replica.ts";
 import { ApiGate } from "./api-gate.ts";
 import { ControllerReplica } from "./controller-replica.ts";
-import { type PodTimes, WorkshopNode } from "./workshop-node.ts";
+import { type PodTimes, WorkshopNode, type WorkshopOptions } from "./workshop-node.ts";
 
 const system = "agent-sandbox-system";
 const leaseName = "a3317529.agent-sandbox.x-k8s.io";
@@ -26,10 +26,17 @@ export interface TestBedOptions {
   readonly leaseSeconds?: number;
   readonly activators?: number;
   readonly controllerFlags?: readonly string[];
-  readonly activatorFlags?: readonly string[];
+  /** The same for all, or by the address of each. */
+  readonly activatorFlags?: readonly string[] | ((host: string) => readonly string[]);
+  /** What is started as an activator; absent: the activator. */
+  readonly activatorMain?: string;
+  /** Hears each line of the log of activators. */
+  readonly onActivatorLine?: (line: string) => void;
   /** Hears the last words of controllers that end by themselves. */
   readonly onControllerEnd?: (lastWords: string) => void;
   readonly podTimes?: (podName: string) => PodTimes;
+  /** As for the node. */
+  readonly podPrograms?: WorkshopOptions["programs"];
 }
 
 /** Short, so that another leads soon. */
@@ -78,6 +85,7 @@ export class TestBed implements AsyncDisposable {
         client: api.client,
         namespace: home,
         ...(options.podTimes && { times: options.podTimes }),
+        ...(options.podPrograms && { programs: options.podPrograms }),
       }),
     );
     const drainFiles = await writeDrainFiles({ client: api.client, namespace: system, directory });
@@ -111,10 +119,11 @@ export class TestBed implements AsyncDisposable {
 
   async startActivator(): Promise<ActivatorReplica> {
     const { gate, kubeconfig, name } = await this.#gate();
-    const flags = this.#options.activatorFlags ?? [];
+    const { activatorFlags = [], activatorMain: main, onActivatorLine: hear } = this.#options;
+    const flags = typeof activatorFlags === "function" ? activatorFlags : () => activatorFlags;
     const { client } = this;
     const common = { client, namespace: system, name, gate, kubeconfig, drainFiles: this.#drainFiles, flags };
-    const activator = new ActivatorReplica(common);
+    const activator = new ActivatorReplica({ ...common, ...(main !== undefined && { main }), ...(hear && { hear }) });
     this.#stack.defer(async () => {
       activator.program.goOn();
       await activator.program.kill();

@@ -6,7 +6,7 @@ import type { Ledger } from "./ledger.ts";
 export const workloadPort = 8888;
 
 /** What a request may ask of a workload, in its query. */
-export interface Errand {
+export interface ConnectRequest {
   readonly id: string;
   /** Milliseconds until it answers. */
   readonly afterMs: number;
@@ -77,7 +77,7 @@ export class Workload implements AsyncDisposable {
   }
 }
 
-function errandOf(url: string): Errand {
+function errandOf(url: string): ConnectRequest {
   const { searchParams } = new URL(url, "http://workload");
   const number = (name: string) => Number(searchParams.get(name) ?? 0);
   return {

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { podType } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { Pod, PodStatus } from "../../api/pod.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { isConflict, isNotFound } from "../../kube/errors.ts";
-import { startInformer } from "../../kube/start-informer.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { podType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod, PodStatus } from "../../api/kinds/pod.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { startInformer } from "../../kube/informer/start-informer.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { nextLoopbackAddress } from "./addresses.ts";
 import { Ledger } from "./ledger.ts";
 import { RawWorkload } from "./raw-workload.ts";
@@ -22,9 +22,16 @@ export interface PodTimes {
   readonly endMs: number;
 }
 
+/** What listens on one port of a Pod; disposed of, it ends at once, and what is under way is cut. */
+export interface PodProgram extends AsyncDisposable {
+  listen(host: string): Promise<void>;
+}
+
 export interface WorkshopOptions {
   readonly client: KubeClient;
   readonly namespace: string;
+  /** What runs in a Pod, instead of workloads that keep the ledger. */
+  readonly programs?: (podName: string) => readonly PodProgram[];
   /** Asked for each Pod. */
   readonly times?: (podName: string) => PodTimes;
 }
@@ -35,7 +42,7 @@ const quick: PodTimes = { scheduleMs: 5, startMs: 5, endMs: 5 };
 export class WorkshopNode implements AsyncDisposable {
   readonly ledger = new Ledger();
   readonly #options: WorkshopOptions;
-  readonly #running = new Map<string, readonly [Workload, RawWorkload]>();
+  readonly #running = new Map<string, readonly PodProgram[]>();
   readonly #begun = new Set<string>();
   readonly #ending = new Set<string>();
   readonly #work = new Set<Promise<void>>();
@@ -87,7 +94,10 @@ export class WorkshopNode implements AsyncDisposable {
     await this.#report(pod, { ...status, conditions: [{ type: "Ready", status: "False" }] });
     await delay(startMs);
     if (this.#ending.has(uid)) return;
-    const workloads = [new Workload(uid, this.ledger), new RawWorkload(uid, this.ledger)] as const;
+    const workloads = this.#options.programs?.(name) ?? [
+      new Workload(uid, this.ledger),
+      new RawWorkload(uid, this.ledger),
+    ];
     this.#running.set(uid, workloads);
     await Promise.all(workloads.map((workload) => workload.listen(podIP)));
     await this.#report(pod, { ...status, conditions: [{ type: "Ready", status: "True" }] });

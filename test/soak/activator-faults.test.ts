@@ -49,7 +49,7 @@ it("an activator that is killed while it holds costs nobody who waits elsewhere"
   await bed.untilAsleep(sandbox);
 });
 
-it("an activator that is killed while it carries lets nobody else's request be cut, and the sandbox sleeps after it", async () => {
+it("an activator killed while it carries cuts no request of another one, and the sandbox sleeps later", async () => {
   const sandbox = "carried";
   await bed.create(sandbox, { autoSuspension });
   await answeredOnce(replica(1), bed.node.ledger, { sandbox });
@@ -72,7 +72,7 @@ const during = phases.filter(({ about }) =>
 );
 
 it.each(during)(
-  "an activator that is killed $about does not keep the sandbox from sleeping, or a request from its answer",
+  "an activator killed $about keeps no sandbox from sleeping and no request from its answer",
   async (phase) => {
     const sandbox = `asked-${phase.about.replaceAll(" ", "-")}`;
     const struck = strike(bed, phase, sandbox, () => replica(2).kill());
@@ -109,7 +109,7 @@ it("a connection that counts keeps its sandbox awake, whatever becomes of the ot
   await bed.untilAsleep(sandbox);
 });
 
-it("an activator that hangs keeps sandboxes awake and delays nobody, and a person's suspension ends its drain in time", async () => {
+it("an activator that hangs keeps sandboxes awake, delays no request, and lets a manual suspension end", async () => {
   const sandbox = "hung";
   const drained = { ...autoSuspension, drainTimeoutSeconds: 2 };
   await bed.create(sandbox, { autoSuspension: drained });

@@ -1,8 +1,8 @@
-import { podType } from "../../api/core.ts";
-import { sandboxType } from "../../api/sandbox.ts";
-import { isCarriedOut, sealOf } from "../../api/suspension.ts";
-import type { ChildProgram } from "../../programs/child-program.ts";
-import { openDescriptors, residentBytes } from "../../programs/process-cost.ts";
+import { podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { isCarriedOut, sealOf } from "../../api/rules/suspension.ts";
+import type { ChildProgram } from "../programs/child-program.ts";
+import { openDescriptors, residentBytes } from "../programs/process-cost.ts";
 import { home, type TestBed } from "../sleep/test-bed.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Findings } from "./findings.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { sealedPodAnnotation } from "../../api/keys.ts";
+import { sealedPodAnnotation } from "../../api/rules/keys.ts";
 import type { ControllerReplica } from "../sleep/controller-replica.ts";
 import { phases } from "../sleep/phases.ts";
 import { answeredOnce } from "../sleep/promises.ts";

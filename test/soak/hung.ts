@@ -1,22 +1,24 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { eventType, podType } from "../../api/core.ts";
-import { isCarriedOut } from "../../api/suspension.ts";
-import { longestSilenceMs } from "../../controller/suspension/replies.ts";
+import { eventType, podType } from "../../api/kinds/core.ts";
+import { isCarriedOut } from "../../api/rules/suspension.ts";
+import { longestSilenceMs } from "../../controller/suspension/activators/silence.ts";
 import type { ActivatorReplica } from "../sleep/activator-replica.ts";
 import { home, TestBed } from "../sleep/test-bed.ts";
 import { type Outcome, visit } from "../sleep/visitor.ts";
 import { eventually } from "../support/eventually.ts";
 import { Findings } from "./findings.ts";
 
-/** When it was heard of last was a little before it hung. */
+/** Counted from when its Pod is called unready, for it is heard of no more by then. */
 const earliestMs = longestSilenceMs - 20_000;
 /** From the limit until all who are overdue sleep: they go one after the other. */
 const latestMs = longestSilenceMs + 120_000;
 const inactivityTimeoutSeconds = 2;
+/** For so long its Pod is still called Ready. */
+const readyMs = 60_000;
 
 /**
  * An activator that hangs with its sockets open, in real time: while something may go on behind it nothing falls asleep,
- * and after five minutes it counts no more. Returns what was wrong.
+ * and five minutes after its Pod was called unready it counts no more. Returns what was wrong.
  */
 export async function hung(say: (text: string) => void): Promise<readonly string[]> {
   const findings = new Findings(say);
@@ -25,7 +27,9 @@ export async function hung(say: (text: string) => void): Promise<readonly string
   const stage = new Stage(bed, findings);
   await stage.prepare();
   await stage.hang();
-  await stage.stayAwake();
+  await stage.stayAwake(readyMs);
+  await stage.tellUnready();
+  await stage.stayAwake(earliestMs);
   await stage.fallAsleep();
   await stage.comeBack();
   say(findings.summary());
@@ -69,9 +73,14 @@ class Stage {
     await this.#expectMetric(1);
   }
 
-  /** Until the limit nothing falls asleep, and whoever comes by the other one is served. */
-  async stayAwake(): Promise<void> {
-    while (this.#sinceMs() < earliestMs) {
+  async tellUnready(): Promise<void> {
+    await this.#hung.tellReady(false);
+    this.#hungMs = performance.now();
+  }
+
+  /** For so long nothing falls asleep, and whoever comes by the other one is served. */
+  async stayAwake(forMs: number): Promise<void> {
+    while (this.#sinceMs() < forMs) {
       for (const name of ["carried", "used"]) {
         const slept = isCarriedOut(await this.#bed.sandbox(name)) || !(await this.#hasPod(name));
         if (slept) {
@@ -107,6 +116,7 @@ class Stage {
     this.#hung.program.goOn();
     // Its watches were silent for longer than it trusts them; clients are sent to it when it has looked again.
     await this.#hung.untilReady();
+    await this.#hung.tellReady(true);
     const outcome = await this.#carried;
     this.#findings.count(`what it carried: ${outcome?.status}`);
     for (const name of names) await this.#expectAnswer(this.#hung, name);

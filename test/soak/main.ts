@@ -2,7 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import { flag, parseFlags, usage } from "../../lib/flags.ts";
+import { flag, parseFlags, usage } from "../../lib/flags/flags.ts";
+import { explain } from "../../lib/guard/explain.ts";
 import { hung } from "./hung.ts";
 import { soak } from "./soak.ts";
 import { sweep } from "./sweep.ts";
@@ -18,7 +19,9 @@ const flags = {
 };
 
 const say = (text: string) => void process.stdout.write(`${text}\n`);
-process.exitCode = await main();
+process.exitCode = await main().catch((error: unknown) =>
+  explain(error, { name: "soak", command: "npm run soak --", flags }, process),
+);
 
 async function main(): Promise<number> {
   const { values, rest } = parseFlags(flags, process.argv.slice(2));

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { serviceType } from "../../api/core.ts";
-import { endpointSliceType, tcpFrontSliceName } from "../../api/tcp-front.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { serviceType } from "../../api/kinds/core.ts";
+import { endpointSliceType, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { type ServiceProxy, startServiceProxy } from "../../local/proxy/start-service-proxy.ts";
 import { home, TestBed } from "../sleep/test-bed.ts";
 import { visit } from "../sleep/visitor.ts";
@@ -58,7 +58,7 @@ async function tryOne(offsetMs: number) {
   return { wrong, samePod: executions[0]?.podUid === former?.podUid };
 }
 
-it("a raw connection at any moment around the idle deadline is answered, once (design 5)", async ({ annotate }) => {
+it("a raw connection at any moment around the idle deadline is answered, once", async ({ annotate }) => {
   const tried: Awaited<ReturnType<typeof tryOne>>[] = [];
   for (let begun = 0; begun < offsetsMs.length; begun += atATime) {
     tried.push(...(await Promise.all(offsetsMs.slice(begun, begun + atATime).map(tryOne))));

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { serviceType } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
-import { endpointSliceType, tcpFrontSliceName } from "../../api/tcp-front.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+import { serviceType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { endpointSliceType, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { type ServiceProxy, startServiceProxy } from "../../local/proxy/start-service-proxy.ts";
 import type { ActivatorReplica } from "../sleep/activator-replica.ts";
 import { home, TestBed } from "../sleep/test-bed.ts";

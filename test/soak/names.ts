@@ -1,15 +1,15 @@
-import type { Stored } from "../../api/meta.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
 import {
   addressesListedBy,
   type EndpointSlice,
   endpointSliceType,
   tcpFrontOf,
   tcpFrontSelector,
-} from "../../api/tcp-front.ts";
-import type { KubeClient } from "../../kube/client.ts";
-import { startInformer } from "../../kube/start-informer.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+} from "../../api/protocols/tcp-front.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { startInformer } from "../../kube/informer/start-informer.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { home } from "../sleep/test-bed.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 

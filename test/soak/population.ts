@@ -1,5 +1,5 @@
-import type { SandboxSpec } from "../../api/sandbox.ts";
-import { usesTcpFront } from "../../api/tcp-front.ts";
+import type { SandboxSpec } from "../../api/kinds/sandbox.ts";
+import { usesTcpFront } from "../../api/protocols/tcp-front.ts";
 import { rawPort } from "../sleep/raw-workload.ts";
 import { workloadPort } from "../sleep/workload.ts";
 

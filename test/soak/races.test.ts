@@ -1,9 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { podType } from "../../api/core.ts";
-import type { Stored } from "../../api/meta.ts";
-import type { Pod } from "../../api/pod.ts";
-import { sealOf } from "../../api/suspension.ts";
+import { podType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
+import { sealOf } from "../../api/rules/suspension.ts";
 import { answeredOnce } from "../sleep/promises.ts";
 import { home, TestBed } from "../sleep/test-bed.ts";
 import { eventually } from "../support/eventually.ts";

@@ -1,7 +1,13 @@
+import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { rawPort, trailer } from "../sleep/raw-workload.ts";
 import { TestBed } from "../sleep/test-bed.ts";
 import { type Visit, visit } from "../sleep/visitor.ts";
+import { workloadPort } from "../sleep/workload.ts";
+import { eventually } from "../support/eventually.ts";
+import { seededRandom } from "../support/seeded-random.ts";
 import { Findings } from "./findings.ts";
+import { Names } from "./names.ts";
 
 export interface SweepOptions {
   readonly say: (text: string) => void;
@@ -20,19 +26,37 @@ interface Case {
   readonly name: string;
   readonly offsetMs: number;
   readonly body?: string;
+  /** It is asked on a raw connection that is open already, and worked on in silence for longer than the sandbox may be idle. */
+  readonly isQuestion?: boolean;
 }
 
-/** One request at every step around the idle deadline of its sandbox, in real time; returns what was wrong. */
+const ports = [{ containerPort: workloadPort }, { containerPort: rawPort }];
+const rawPodTemplate = { spec: { containers: [{ name: "main", image: "workload", ports }], nodeName: "bed" } };
+const workMs = 3 * timeoutMs;
+/** A question that comes too late is told so by the end of its connection, before inactivity could have ended it. */
+const toldWithinMs = timeoutMs;
+const random = seededRandom(1);
+
+/** What one case needs. */
+interface Around {
+  readonly bed: TestBed;
+  readonly names: Names;
+  readonly findings: Findings;
+}
+
+/** One request, or one question, at every step around the idle deadline of its sandbox, in real time; returns what was wrong. */
 export async function sweep({ say, stepMs }: SweepOptions): Promise<readonly string[]> {
   const findings = new Findings(say);
   await using bed = await TestBed.open({ activators: 2 });
+  await using names = new Names(bed.client);
   const cases: Case[] = [];
   for (let offsetMs = -beforeMs; offsetMs <= afterMs; offsetMs += stepMs) {
     cases.push({ name: `get-${offsetMs + beforeMs}`, offsetMs });
     cases.push({ name: `post-${offsetMs + beforeMs}`, offsetMs, body: "x".repeat(10_000) });
+    cases.push({ name: `ask-${offsetMs + beforeMs}`, offsetMs: 4 * offsetMs, isQuestion: true });
   }
   for (let begun = 0; begun < cases.length; begun += atATime) {
-    await Promise.all(cases.slice(begun, begun + atATime).map((each) => tryOne(bed, each, findings)));
+    await Promise.all(cases.slice(begun, begun + atATime).map((each) => tryOne(each, { bed, names, findings })));
   }
   // One whose suspension was called off is left alone for a while, so this is not waited for in between.
   await Promise.all(
@@ -40,18 +64,24 @@ export async function sweep({ say, stepMs }: SweepOptions): Promise<readonly str
       bed.untilAsleep(name, 60_000).catch(() => findings.complain(`${name} does not sleep again`)),
     ),
   );
-  for (const { name } of cases) {
+  for (const { name, isQuestion } of cases) {
     const { length } = bed.node.ledger.of(name);
-    if (length !== 1) findings.complain(`${name} was carried out ${length} times`);
+    if (length !== 1 && !(isQuestion && length === 0)) findings.complain(`${name} was carried out ${length} times`);
   }
   say(findings.summary());
   return findings.wrong;
 }
 
-async function tryOne(bed: TestBed, { name, offsetMs, body }: Case, findings: Findings): Promise<void> {
+async function tryOne(each: Case, around: Around): Promise<void> {
+  const { name, offsetMs, isQuestion = false } = each;
+  const { bed, findings } = around;
   const [first, second] = bed.activators;
   if (!first || !second) throw new Error("two activators were asked for");
-  await bed.create(name, { autoSuspension: { inactivityTimeoutSeconds: timeoutMs / 1_000 } });
+  await bed.create(name, {
+    autoSuspension: { inactivityTimeoutSeconds: timeoutMs / 1_000 },
+    ...(isQuestion && { service: true, podTemplate: rawPodTemplate }),
+  });
+  if (isQuestion) return tryQuestion(each, around);
   // Held until its Pod is there, however long that takes.
   const before: Visit = { id: `${name}-before`, sandbox: name };
   const warm = await visit(first, before);
@@ -59,11 +89,40 @@ async function tryOne(bed: TestBed, { name, offsetMs, body }: Case, findings: Fi
   const formerPod = bed.node.ledger.of(before.id)[0]?.podUid;
   if (warm.status !== 200) findings.complain(`${name}: the request before was answered ${warm.status} ${warm.body}`);
   await delay(lastUsedMs + timeoutMs + offsetMs - performance.now());
-  const asked: Visit = { id: name, sandbox: name, ...(body !== undefined && { body }) };
+  const asked: Visit = { id: name, sandbox: name, ...(each.body !== undefined && { body: each.body }) };
   const outcome = await visit(second, asked);
   const executions = bed.node.ledger.of(name);
   const [execution] = executions;
   if (outcome.status !== 200) findings.complain(`${name}: ${outcome.status} ${outcome.body}`);
-  else if (JSON.parse(outcome.body).bytes !== (body?.length ?? 0)) findings.complain(`${name}: its body was cut`);
+  else if (JSON.parse(outcome.body).bytes !== (each.body?.length ?? 0)) findings.complain(`${name}: its body was cut`);
   findings.count(execution?.podUid === formerPod ? "answered by the same Pod" : "answered by the next Pod");
+}
+
+/** A question is answered whole, or its client sees the end of the connection before it could have been worked on. */
+async function tryQuestion({ name, offsetMs }: Case, { bed, names, findings }: Around): Promise<void> {
+  await eventually(() => names.route(name, rawPort, random) !== undefined, 60_000);
+  const route = names.route(name, rawPort, random);
+  if (!route) return findings.complain(`${name}: its name leads nowhere`);
+  const socket = connect({ ...route, allowHalfOpen: true }).setEncoding("latin1");
+  let heard = "";
+  socket
+    .on("error", () => {})
+    .on("data", (text: string) => {
+      heard += text;
+    });
+  const over = new Promise<void>((resolve) => socket.once("end", resolve).once("close", () => resolve()));
+  // Carried since its Pod accepted: that is the last use.
+  await bed.untilReady(name, 60_000);
+  await delay(timeoutMs + offsetMs);
+  const wasOver = socket.readableEnded || socket.destroyed;
+  const askedMs = performance.now();
+  if (!wasOver) socket.write(`${name} ${workMs}\n`);
+  await over;
+  const tookMs = performance.now() - askedMs;
+  socket.destroy();
+  const [execution] = bed.node.ledger.of(name);
+  if (wasOver) findings.count("questions that found the connection ended");
+  else if (execution && heard === trailer(execution.podUid, 0)) findings.count("questions answered");
+  else if (heard === "" && tookMs < toldWithinMs) findings.count("questions that came too late, and were told so");
+  else findings.complain(`${name}: cut after ${tookMs.toFixed(0)} ms, having heard ${JSON.stringify(heard)}`);
 }

@@ -2,7 +2,7 @@ import { request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { isCarriedOut } from "../../api/suspension.ts";
+import { isCarriedOut } from "../../api/rules/suspension.ts";
 import type { ActivatorReplica } from "../sleep/activator-replica.ts";
 import { answeredOnce } from "../sleep/promises.ts";
 import { TestBed } from "../sleep/test-bed.ts";

@@ -1,5 +1,5 @@
-import type { KubeObject, StatusCause } from "../../api/meta.ts";
-import type { Admission, ServedKind } from "../../kube/memory/served-kind.ts";
+import type { KubeObject, StatusCause } from "../../api/kinds/meta.ts";
+import type { Admission, ServedKind } from "../../apiserver/served-kind.ts";
 
 /** A moment for everything that a test does not place in time. */
 export const testNow = new Date("2026-01-02T03:04:05Z");

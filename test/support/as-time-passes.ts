@@ -1,5 +1,5 @@
 import { vi } from "vitest";
-import type { FakeClock } from "../../lib/clock.ts";
+import type { FakeClock } from "../../lib/time/clock.ts";
 import { waiting } from "./waiting.ts";
 
 /** Lets a clock run, a second at once, until real sockets have brought about what is expected. */

@@ -4,8 +4,8 @@ import { connect } from "node:net";
 import { delimiter, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
-import type { ConfigMap, Secret } from "../../api/core.ts";
-import type { Sandbox } from "../../api/sandbox.ts";
+import type { ConfigMap, Secret } from "../../api/kinds/core.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { readExample } from "../../local/examples.ts";
 
 /** A server with a protocol of its own, and its own client, which knows no more of it than an address. */

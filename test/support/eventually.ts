@@ -1,4 +1,4 @@
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 
 /** Waits until the state is reached; fails with the question's own words when that takes longer than the limit. */
 export async function eventually(reached: () => unknown, limitMs = 8_000): Promise<void> {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { configMapType, podType } from "../../api/core.ts";
-import { isConflict, isNotFound } from "../../kube/errors.ts";
+import { configMapType, podType } from "../../api/kinds/core.ts";
+import { isConflict, isNotFound } from "../../kube/client/errors.ts";
 import { openMemoryApi } from "./memory-api.ts";
 
 it("an API server in memory stores what its client writes and tells it to a watch", async () => {

@@ -1,14 +1,14 @@
-import type { KubeClient } from "../../kube/client.ts";
-import { connectionFor } from "../../kube/connection.ts";
-import { createKubeClient } from "../../kube/http-client.ts";
-import { servedKinds } from "../../kube/memory/kinds/served-kinds.ts";
+import { servedKinds } from "../../apiserver/kinds/served-kinds.ts";
 import {
   type MemoryApiOptions,
   type MemoryApiServer,
   startMemoryApiServer,
-} from "../../kube/memory/start-memory-api-server.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { silentLogger } from "../../lib/log.ts";
+} from "../../apiserver/start-memory-api-server.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { connectionFor } from "../../kube/client/connection.ts";
+import { createKubeClient } from "../../kube/client/http-client.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 
 export interface MemoryApi extends AsyncDisposable {
   readonly url: string;

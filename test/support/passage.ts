@@ -1,18 +1,18 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { toResponse } from "../../activator/answer.ts";
-import { Pool } from "../../activator/carry/pool.ts";
+import { Connector } from "../../activator/connect/connector.ts";
 import { ActivatorError, toActivatorError } from "../../activator/errors.ts";
-import type { CarrierOptions } from "../../activator/http1/carrier/carriage.ts";
-import { createHttp1Carrier } from "../../activator/http1/carrier/carrier.ts";
 import type { Exchange } from "../../activator/http1/front/exchange.ts";
 import { type Front, type FrontOptions, startHttp1Front } from "../../activator/http1/front/front.ts";
-import { type Message, WireReader } from "../../activator/http1/proof/wire-reader.ts";
-import { Connector } from "../../activator/reach/connector.ts";
+import { HeadBudget, type UnfinishedHead, unfinishedHeadBytesMax } from "../../activator/http1/front/head-budget.ts";
+import { createHttp1Proxy, type Http1ProxyOptions } from "../../activator/http1/proxy/create-http1-proxy.ts";
+import { idleLimits, Pool } from "../../activator/proxy/pool.ts";
 import { ClientGone, type Ended } from "../../activator/request.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { Sweep } from "../../activator/sweep.ts";
-import { systemClock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/time/clock.ts";
+import { type Message, WireReader } from "../http1/wire-reader.ts";
 import { eventually } from "./eventually.ts";
 
 /** A front and a carrier with nothing between them: every request goes to one back-end. */
@@ -24,8 +24,14 @@ export interface Passage extends AsyncDisposable {
   readonly ends: readonly Ended[];
   /** Errors that clients were told, by code. */
   readonly refusals: readonly string[];
+  /** Read buffers that are lent to sockets. */
+  readonly lent: number;
   /** Connections of clients that are open, and those that were closed unread. */
   readonly connections: { readonly open: number; readonly dropped: number };
+  /** Heads of which a part was read before the rest, and those that were shed for want of memory. */
+  readonly unfinishedHeads: { readonly begun: number; readonly shed: number };
+  /** The Pod of the back-end is seen gone. */
+  podGone(): void;
   /** Resolves when nothing is left of what passed: no request, client, watch or buffer, but those of idle connections. */
   empty(): Promise<void>;
 }
@@ -33,29 +39,46 @@ export interface Passage extends AsyncDisposable {
 const defaults = {
   ...{ headersTimeoutMs: 10_000, keepAliveTimeoutMs: 60_000, maxHeaderBytes: 65_536, maxConnections: 50_000 },
   ...{ maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0, tunnelIdleMs: 0, tunnelLifetimeMs: 0 },
-  ...{ responseStartMs: 60_000, maxIdleUpstream: 20 },
+  ...{ responseStartMs: 60_000, maxIdleUpstream: 20, unfinishedHeadBytesMax },
 };
 
-export type PassageOptions = Partial<typeof defaults>;
+class CountingBudget extends HeadBudget {
+  readonly #counts: { begun: number };
+
+  constructor(bytesMax: number, counts: { begun: number; shed: number }) {
+    super(bytesMax, () => (counts.shed += 1));
+    this.#counts = counts;
+  }
+
+  override keep(head: UnfinishedHead, keptBytes: number): void {
+    this.#counts.begun += 1;
+    super.keep(head, keptBytes);
+  }
+}
+
+export type PassageOptions = Partial<typeof defaults> & Pick<FrontOptions, "tls"> & { readonly clock?: Clock };
 
 export async function openPassage(backendPort: number, changed: PassageOptions = {}): Promise<Passage> {
   await using opened = new AsyncDisposableStack();
-  const options: typeof defaults & Pick<FrontOptions, "host" | "port"> = {
+  const options: typeof defaults & Pick<FrontOptions, "host" | "port" | "tls"> = {
     ...{ ...defaults, ...changed },
     ...{ host: "127.0.0.1", port: 0 },
   };
-  const clock = systemClock;
+  const { clock = systemClock } = changed;
   const sweep = opened.use(new Sweep(clock));
-  const pool = opened.use(new Pool(options.maxIdleUpstream, clock));
+  const pool = opened.use(new Pool(idleLimits(options.maxIdleUpstream), clock));
   const loans = new BufferLoans(64);
+  const unfinishedHeads = { begun: 0, shed: 0 };
+  const heads = new CountingBudget(options.unfinishedHeadBytesMax, unfinishedHeads);
   const connector = new Connector(5_000, (to, head) => pool.take(to, head), clock);
-  const target = { podUid: "p1", ip: "127.0.0.1", port: backendPort, probes: [], young: false };
-  const wires: CarrierOptions = { ...options, pool, clock, sweep, loans };
-  const carry = createHttp1Carrier(wires);
+  const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: backendPort, probes: [], young: false };
+  const wires: Http1ProxyOptions = { ...options, pool, clock, sweep, loans };
+  const carry = createHttp1Proxy(wires);
   const ends: Ended[] = [];
   const refusals: string[] = [];
   const connections = { open: 0, dropped: 0 };
-  const how = { subject: "nova", consumesAuthorization: false, trace: undefined, onFirstByte: () => {} };
+  const use = { dispatched: () => {} };
+  const how = { subject: "nova", consumesAuthorization: false, trace: undefined, use, onFirstByte: () => {} };
   let begun = 0;
   const serve = async (exchange: Exchange) => {
     begun += 1;
@@ -64,7 +87,7 @@ export async function openPassage(backendPort: number, changed: PassageOptions =
       if (exchange.head.method === "CONNECT") throw new ActivatorError("MethodNotAllowed");
       const gone = new AbortController();
       exchange.onLeave(() => gone.abort(new ClientGone("the client left")));
-      const upstream = await connector.connect(target, exchange.head, gone.signal);
+      const upstream = await connector.connect(target, exchange.head, { signal: gone.signal });
       const byHost = exchange.head.host !== "";
       await carry(exchange, upstream, { ...how, byHost, responseStartMs: options.responseStartMs });
     } catch (error) {
@@ -86,8 +109,9 @@ export async function openPassage(backendPort: number, changed: PassageOptions =
       connections.dropped += 1;
     },
     refused: (error: ActivatorError) => void refusals.push(error.code),
+    handshakeFailed: () => {},
   };
-  const front = opened.use(await startHttp1Front(options, { clock, sweep, loans, serve, events }));
+  const front = opened.use(await startHttp1Front(options, { clock, sweep, loans, heads, serve, events }));
   const closing = opened.move();
   return {
     port: front.address.port,
@@ -96,10 +120,15 @@ export async function openPassage(backendPort: number, changed: PassageOptions =
     ends,
     refusals,
     connections,
+    unfinishedHeads,
+    get lent() {
+      return loans.lent;
+    },
+    podGone: () => sweep.podGone(target.podUid),
     empty: () =>
       eventually(() => {
         const isOver = front.active === 0 && connections.open === 0 && ends.length === begun;
-        return isOver && sweep.size === 0 && loans.lent <= pool.size;
+        return isOver && heads.bytes === 0 && sweep.size === 0 && loans.lent <= pool.size;
       }),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };

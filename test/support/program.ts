@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { writeKubeconfig } from "../../programs/kubeconfig.ts";
+import { writeKubeconfig } from "../programs/kubeconfig.ts";
 import type { MemoryApi } from "./memory-api.ts";
 
 /** Told to Node before the program: it says of every file that it is loaded. */

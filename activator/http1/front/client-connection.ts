@@ -1,40 +1,23 @@
-import { STATUS_CODES } from "node:http";
-import { toResponse } from "../../answer.ts";
+import { runGuarded } from "../../../lib/guard/guard.ts";
 import { ActivatorError } from "../../errors.ts";
 import { canonicalIp } from "../../find/ip-address.ts";
-import { type BufferLoans, ReadPlace } from "../../socket/read-place.ts";
-import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
+import { StallWatch } from "../../proxy/stall-watch.ts";
+import { ReadPlace } from "../../socket/read-place.ts";
+import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
-import type { RequestHead } from "../request-head.ts";
-import type { RequestHeadParser } from "../request-head-parser.ts";
+import type { RequestHead } from "../parse/request-head.ts";
 import { ClientRequest } from "./client-request.ts";
-import { Exchange, type ExchangeConnection } from "./exchange.ts";
-import { errorOfRefusal } from "./refusal-error.ts";
-import { RequestBody, readAheadBytesMax } from "./request-body.ts";
+import type { ConnectionHost } from "./connection-host.ts";
+import { Exchange, type ExchangeConnection, type HandedOver } from "./exchange.ts";
+import type { UnfinishedHead } from "./head-budget.ts";
+import { HeadReader } from "./head-reader.ts";
+import { ReadAhead, readAheadBytesMax } from "./read-ahead.ts";
+import { errorOfRefusal, refusalText } from "./refusal-error.ts";
+import { RequestBody } from "./request-body.ts";
 
-/** What connections of one front have in common. */
-export interface ConnectionHost {
-  /** Reads the heads that arrive in one piece, for all connections. */
-  readonly parser: RequestHeadParser;
-  readonly loans: BufferLoans;
-  readonly headersTimeoutMs: number;
-  readonly keepAliveTimeoutMs: number;
-  /** Each response is the last of its connection. */
-  readonly draining: boolean;
-  readonly accepting: boolean;
-  /** From now on the parser is the caller's; another takes its place. */
-  giveParser(): RequestHeadParser;
-  nowMs(): number;
-  began(exchange: Exchange): void;
-  ended(exchange: Exchange): void;
-  /** A request was refused before it was one. */
-  refused(error: ActivatorError): void;
-  closed(connection: ClientConnection): void;
-}
-
-/** How long what a client still sends is read and dropped, after it was told that we close. */
+/** How long further input is read and dropped after our end, in milliseconds. */
 const lingerMs = 2_000;
-/** A client that ends its side may only have said all it has to say, or be gone: who is not served by then is gone. */
+/** How long an unserved client may stay after it ended its side: it may have sent everything, or be gone. Milliseconds. */
 const halfClosedGraceMs = 100;
 
 /**
@@ -46,21 +29,22 @@ const halfClosedGraceMs = 100;
  */
 type Phase = "reading" | "exchanging" | "handedOver" | "closing";
 
-export class ClientConnection implements SocketReader, Watched, ExchangeConnection {
+export class ClientConnection implements SocketReader, Watched, ExchangeConnection, UnfinishedHead {
   sweepIndex = -1;
   readonly socket: WireSocket;
   readonly #host: ConnectionHost;
   readonly #peer: string;
   readonly #place: ReadPlace;
   #phase: Phase = "reading";
-  /** Has read a part of a head. */
-  #parser: RequestHeadParser | undefined;
+  readonly #heads: HeadReader;
   #exchange: Exchange | undefined;
-  /** Whether somebody else has heard of the exchange. */
+  /** Whether the exchange was handed to `began`. */
   #isServed = false;
-  /** What was read behind the request of the exchange. */
-  #ahead: Buffer | undefined;
+  readonly #ahead: ReadAhead;
+  #farewell: (() => boolean) | undefined;
   #inputEnded = false;
+  /** Watches how fast the client takes the rest of a written response. */
+  #tail: StallWatch | undefined;
   #asked = false;
   #dueMs: number;
 
@@ -69,43 +53,52 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#host = host;
     const { remoteAddress = "" } = socket;
     this.#peer = canonicalIp(remoteAddress) ?? remoteAddress;
-    this.#place = new ReadPlace(host.loans);
+    this.#place = new ReadPlace(host.loans, socket);
+    this.#ahead = new ReadAhead(this.#place);
+    this.#heads = new HeadReader(host, this);
     this.#dueMs = host.nowMs() + host.headersTimeoutMs;
   }
 
   get closing(): boolean {
-    return this.#host.draining || (this.#inputEnded && this.#ahead === undefined);
+    return this.#host.draining || (this.#inputEnded && this.#ahead.isEmpty);
   }
 
-  /** No request is under way, and nothing has come of one. */
+  /** No request is in progress or has begun to arrive. */
   get idle(): boolean {
-    return this.#phase === "reading" && this.#isBetweenHeads();
+    return this.#phase === "reading" && this.#heads.isBetweenHeads;
   }
 
-  /** A request is on its way: the first of a new connection, or one whose head has begun. */
+  /** A request is expected: the first of a new connection, or one whose head has begun to arrive. */
   get awaited(): boolean {
-    return this.#phase === "reading" && !(this.#asked && this.#isBetweenHeads());
+    return this.#phase === "reading" && !(this.#asked && this.#heads.isBetweenHeads);
   }
 
   nextBuffer(): Buffer {
-    return this.#place.next();
+    return this.#place.next(this.#isUploading ? commonBuffer : this.#ahead.room(this.#exchange?.body.keptBytes ?? 0));
   }
 
-  take(bytes: Buffer, length: number): boolean {
+  /** False while a write still holds the next bytes' place, enough is kept, or the body's sink is behind. */
+  get wantsMore(): boolean {
+    if (!this.#place.isFree) return false;
+    if (this.#phase === "closing") return true;
+    return this.#ahead.length < readAheadBytesMax && (this.#exchange?.body.takesMore ?? true);
+  }
+
+  take(bytes: Buffer, length: number): void {
+    this.#place.landed(bytes);
     this.#read(bytes, 0, length);
-    this.#place.took(length);
-    return this.#phase === "closing" || this.#wantsMore();
+    this.#place.took(length, this.#isUploading);
   }
 
   ended(): void {
     this.#inputEnded = true;
     switch (this.#phase) {
       case "reading":
-        if (this.#isBetweenHeads()) this.#close();
+        if (this.#heads.isBetweenHeads) this.#close();
         else this.#refuse(new ActivatorError("MalformedRequest", { because: "it ends in its head" }));
         break;
       case "exchanging":
-        if (this.#exchange?.body.complete === false) this.socket.destroy();
+        if (this.#exchange?.body.complete === false) this.cut();
         else if (this.#exchange?.carrying === undefined) this.#dueMs = this.#host.nowMs() + halfClosedGraceMs;
         break;
       default:
@@ -117,22 +110,33 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   closed(): void {
-    this.#place.release();
-    this.#phase = "closing";
+    this.#heads.clear();
     const exchange = this.#exchange;
     this.#exchange = undefined;
-    this.#ahead = undefined;
+    this.#place.close();
+    this.#phase = "closing";
     this.#host.closed(this);
     if (!exchange) return;
     exchange.leave();
-    // Who waited or carried is told first, and says why it ended.
-    setImmediate(() => exchange.over());
+    // The exchange hears first that the client left, and ends with that cause.
+    setImmediate(() => this.#guard(() => exchange.over()));
   }
 
   check(nowMs: number): void {
+    if (this.#tail?.isStalled(this.socket.writableLength, nowMs)) return this.socket.reset();
     if (nowMs < this.#dueMs) return;
     if (this.#phase === "exchanging" && this.#exchange?.responded === false) return this.#exchange.leave();
-    if (this.#phase === "reading" && !this.#isBetweenHeads()) this.#refuse(new ActivatorError("RequestTimedOut"));
+    if (this.#phase === "reading" && !this.#heads.isBetweenHeads) this.#refuse(new ActivatorError("RequestTimedOut"));
+    else this.cut();
+  }
+
+  shed(): void {
+    this.#guard(() => this.#refuse(new ActivatorError("RequestTimedOut")));
+  }
+
+  /** Closes the connection at once: by a reset if the client would read an end as that of the response. */
+  cut(): void {
+    if (this.#exchange?.endsByClose && this.#phase !== "closing") this.socket.reset();
     else this.socket.destroy();
   }
 
@@ -141,30 +145,42 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   responded(last: boolean): void {
-    this.#dueMs = this.#host.nowMs() + this.#host.keepAliveTimeoutMs; // for what the client has not taken yet
-    if (this.socket.writableLength === 0) this.#flushed(last);
-    else this.socket.write("", "latin1", () => this.#flushed(last));
+    if (this.socket.writableLength === 0) return this.#flushed(last);
+    const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
+    this.#tail = new StallWatch();
+    // The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter.
+    this.#tail.limit(this.#exchange?.carrying ? streamIdleMs : keepAliveTimeoutMs, this.#host.nowMs());
+    this.#dueMs = Number.POSITIVE_INFINITY;
+    this.socket.write("", "latin1", () => this.#guard(() => this.#flushed(last)));
   }
 
   readOn(): void {
-    if (this.#wantsMore()) this.socket.resume();
+    this.socket.readOn();
   }
 
-  handOver(): Buffer | undefined {
+  handOver(farewell: () => boolean): HandedOver {
     this.#phase = "handedOver";
-    const ahead = this.#ahead;
-    this.#ahead = undefined;
-    this.#place.release();
-    return ahead;
+    this.#farewell = farewell;
+    const { bytes, at } = this.#ahead;
+    // A small copy, because the tunnel may read over it.
+    const ahead = bytes && Buffer.from(bytes.subarray(at));
+    this.#ahead.clear();
+    return { ahead, ended: this.#inputEnded, place: this.#place };
   }
 
-  #isBetweenHeads(): boolean {
-    return this.#parser?.isIdle ?? true;
+  sayFarewell(): boolean {
+    return this.#phase === "handedOver" && this.#farewell?.() === true;
   }
 
-  #wantsMore(): boolean {
-    if (this.#ahead && this.#ahead.length >= readAheadBytesMax) return false;
-    return this.#exchange?.body.takesMore ?? true;
+  /** Whether a body is being forwarded. Only then large reads pay off. */
+  get #isUploading(): boolean {
+    const body = this.#exchange?.body;
+    return body?.isPoured === true && !body.complete;
+  }
+
+  /** Runs a callback. An error in it ends this connection alone. */
+  #guard(run: () => void): void {
+    runGuarded("http-front", run, () => this.socket.reset());
   }
 
   #read(bytes: Buffer, start: number, end: number): void {
@@ -173,20 +189,16 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
         return this.#readHead(bytes, start, end);
       case "exchanging":
         return this.#readBody(bytes, start, end);
-      default: // dropped: whoever sent it was told that we close
+      default: // dropped: the client was told that the connection closes
     }
   }
 
   #readHead(bytes: Buffer, start: number, end: number): void {
-    const wasIdle = this.#isBetweenHeads();
-    const parser = this.#parser ?? this.#host.parser;
-    const step = parser.push(bytes, start, end);
-    if (step === "complete") {
-      this.#parser = undefined;
-      return this.#begin(parser.head, bytes, parser.consumedTo, end);
-    }
-    this.#parser ??= this.#host.giveParser();
-    if (step === "refused") this.#refuse(errorOfRefusal(parser.refusal ?? "StartLineInvalid", parser.head.method));
+    const wasIdle = this.#heads.isBetweenHeads;
+    const parser = this.#heads.push(bytes, start, end);
+    if (parser && parser.refusal === undefined) return this.#begin(parser.head, bytes, parser.consumedTo, end);
+    this.#ahead.clear(); // the parser has gathered it
+    if (parser?.refusal !== undefined) this.#refuse(errorOfRefusal(parser.refusal, parser.head.method));
     else if (wasIdle) this.#dueMs = this.#host.nowMs() + this.#host.headersTimeoutMs;
   }
 
@@ -198,8 +210,10 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#asked = true;
     this.#phase = "exchanging";
     this.#dueMs = Number.POSITIVE_INFINITY;
-    if (start < end) this.#readBody(bytes, start, end);
-    // Nobody else has heard of it if the bytes at hand spoilt it already.
+    // A tunnel's sides may end one by one; without this, TLS would end both.
+    if (request.upgrade) this.socket.allowHalfOpen = true;
+    this.#readBody(bytes, start, end);
+    // The bytes at hand made the request malformed before it was handed on.
     if (exchange.left) return;
     if (request.expectsTheImpossible) return this.#refuse(new ActivatorError("ExpectationFailed"));
     this.#isServed = true;
@@ -216,20 +230,11 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
       this.#host.refused(error);
       return exchange.spoil(error);
     }
-    if (exchange.body.lent) setImmediate(() => this.#copy(exchange));
-    if (at >= end) return;
-    const more = bytes.subarray(at, end);
-    this.#ahead = this.#ahead ? Buffer.concat([this.#ahead, more]) : Buffer.from(more);
-  }
-
-  /** What waits to be carried must not keep its client from being read, or nobody would notice that it leaves. */
-  #copy({ body }: Exchange): void {
-    if (!body.lent) return;
-    body.copy();
-    this.readOn();
+    this.#ahead.keep(bytes, at, end);
   }
 
   #flushed(last: boolean): void {
+    this.#tail = undefined;
     const exchange = this.#exchange;
     if (!exchange) return;
     if (last) this.#close(this.#saidItsLast(exchange));
@@ -239,55 +244,51 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   over(exchange: Exchange): void {
     if (!this.#isServed) return;
     this.#host.ended(exchange);
-    // On a stack of its own where more was read: many requests may lie ahead of their answers.
-    if (this.#ahead) queueMicrotask(() => this.#next(exchange));
-    else this.#next(exchange);
+    // With more input, on a stack of its own: many pipelined requests may be at hand.
+    if (this.#ahead.isEmpty) this.#next(exchange);
+    else queueMicrotask(() => this.#guard(() => this.#next(exchange)));
   }
 
   #next(exchange: Exchange): void {
     if (this.#exchange !== exchange) return;
+    exchange.body.discard();
     this.#exchange = undefined;
     if (this.#phase !== "exchanging") return;
     this.#phase = "reading";
     this.#dueMs = this.#host.nowMs() + this.#host.keepAliveTimeoutMs;
-    const ahead = this.#ahead;
-    this.#ahead = undefined;
-    if (ahead) this.#readHead(ahead, 0, ahead.length);
+    const { bytes, at } = this.#ahead;
+    if (bytes) this.#readHead(bytes, at, bytes.length);
     if (this.#inputEnded) this.ended();
     else if (!this.#host.accepting) this.closeIdle();
-    else if (this.#wantsMore()) this.socket.resume();
+    else this.readOn();
   }
 
-  /** Answers on a connection on which no request could be read, and closes it. */
+  /** Answers a connection without a readable request, and closes it. */
   #refuse(error: ActivatorError): void {
     this.#host.refused(error);
     this.#exchange = undefined;
-    const { status, headers, body } = toResponse(error);
-    const bytes = Buffer.from(body);
-    const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-    const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines}`;
-    const text = `${head}Content-Length: ${bytes.length}\r\nConnection: close\r\n\r\n${bytes.toString("latin1")}`;
-    if (this.socket.writable) this.socket.write(text, "latin1");
+    if (this.socket.writable) this.socket.write(refusalText(error), "latin1");
     this.#close();
   }
 
-  /** Whether the client will send nothing more, by its own word: then both ends may close at once. TLS has an end to tell. */
+  /** Whether the client said that it sends no more: then both sides may close at once. TLS has an end of its own to send. */
   #saidItsLast({ head, body }: Exchange): boolean {
-    return head.scheme === "http" && !head.wire.keepsAlive && body.complete && this.#ahead === undefined;
+    return head.scheme === "http" && !head.wire.keepsAlive && body.complete && this.#ahead.isEmpty;
   }
 
-  /** Our end first, then the client's: closing both while it still sends makes its kernel drop our last words. */
+  /** Ends our side first, then waits for the client's: a close while the client sends makes its kernel drop our last bytes. */
   #close(atOnce = false): void {
     if (this.#phase === "closing") return;
     this.#phase = "closing";
+    this.#heads.clear();
     this.#dueMs = this.#host.nowMs() + lingerMs;
-    this.#ahead = undefined;
+    this.#ahead.clear();
     if (atOnce || !this.socket.writable) return void this.socket.destroy();
     this.socket.end();
-    this.socket.resume();
+    this.readOn();
   }
 
-  /** Ends a connection that has served its client and on which nothing is under way. */
+  /** Closes a connection that has served a request and has none in progress. */
   closeIdle(): void {
     if (this.idle && !this.awaited) this.#close();
   }

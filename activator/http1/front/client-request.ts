@@ -1,7 +1,8 @@
 import type { HeaderPair, RequestHead } from "../../request.ts";
-import type { RequestHead as WireHead } from "../request-head.ts";
+import type { RequestHead as WireHead } from "../parse/request-head.ts";
+import { passableProtocols } from "../parse/upgrade-offer.ts";
 
-/** The head of a request as the middle of the activator sees it, read from the wire as far as it is asked for. */
+/** The head of a request, as the rest of the activator sees it. Fields are read from the wire on demand. */
 export class ClientRequest implements RequestHead {
   readonly wire: WireHead;
   readonly peer: string;
@@ -10,9 +11,11 @@ export class ClientRequest implements RequestHead {
   readonly target: string;
   readonly host: string;
   readonly upgrade: boolean;
+  /** The protocols that the client may be switched to, in its spelling; empty unless `upgrade`. */
+  readonly upgradeOffer: string;
   #headers: readonly HeaderPair[] | undefined;
 
-  /** `wire` must have bytes of its own. */
+  /** `wire` must own its bytes. */
   constructor(wire: WireHead, peer: string, scheme: "http" | "https") {
     this.wire = wire;
     this.peer = peer;
@@ -20,8 +23,10 @@ export class ClientRequest implements RequestHead {
     this.method = wire.method;
     this.target = wire.path;
     this.host = wire.form === "absolute" ? wire.text(wire.authorityStart, wire.authorityEnd) : wire.host;
-    // A server may ignore an offer to upgrade (RFC 9110, 7.8); with a body in between, bytes would be ambiguous.
-    this.upgrade = wire.asksUpgrade && wire.facts.contentLength < 0 && !wire.facts.isChunked;
+    // A server may ignore an upgrade (RFC 9110, 7.8); with a body in between, bytes would be ambiguous.
+    const isOpen = wire.asksUpgrade && wire.facts.contentLength < 0 && !wire.facts.isChunked;
+    this.upgradeOffer = isOpen ? passableProtocols(wire.valueOf("upgrade") ?? "") : "";
+    this.upgrade = this.upgradeOffer !== "";
   }
 
   get headers(): readonly HeaderPair[] {
@@ -33,12 +38,12 @@ export class ClientRequest implements RequestHead {
     return pairs;
   }
 
-  /** The client waits for `100 Continue` before it sends its body. Only HTTP/1.1 has that (RFC 9110, 10.1.1). */
+  /** The client waits for `100 Continue` before it sends the body. HTTP/1.0 has none (RFC 9110, 10.1.1). */
   get expectsContinue(): boolean {
     return this.wire.facts.hasExpect && this.wire.minorVersion === 1 && this.wire.framing !== "none";
   }
 
-  /** The client expects something that cannot be met. */
+  /** The client sent an expectation that the activator does not support. */
   get expectsTheImpossible(): boolean {
     const { facts, minorVersion } = this.wire;
     return facts.hasExpect && minorVersion === 1 && this.wire.valueOf("expect")?.toLowerCase() !== "100-continue";

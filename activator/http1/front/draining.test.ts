@@ -18,7 +18,7 @@ async function served(port: number): Promise<Socket> {
 }
 
 describe("a front that drains", () => {
-  it("answers the first request of a connection that it has accepted, however late it comes", async () => {
+  it("answers the first request of an accepted connection, even a late one", async () => {
     await using backend = await answering();
     await using passage = await openPassage(backend.port);
     const socket = await dialled(passage.port);
@@ -33,7 +33,7 @@ describe("a front that drains", () => {
     await idle;
   });
 
-  it("does not wait for ever for a connection that asks for nothing", async () => {
+  it("does not wait forever for a connection without a request", async () => {
     await using backend = await answering();
     await using passage = await openPassage(backend.port, { headersTimeoutMs: 200 });
     const socket = await dialled(passage.port);
@@ -44,7 +44,7 @@ describe("a front that drains", () => {
     expect(await over).toBe("");
   });
 
-  it("answers once more on a connection that it has kept, and says that this is the last", async () => {
+  it("answers once more on an idle connection, with Connection: close", async () => {
     await using backend = await answering();
     await using passage = await openPassage(backend.port);
     const socket = await served(passage.port);
@@ -54,7 +54,7 @@ describe("a front that drains", () => {
     expect(await heard).toMatch(/Connection: close[\s\S]*ok$/);
   });
 
-  it("closes what is idle when it accepts no more", async () => {
+  it("closes idle connections once it stops accepting", async () => {
     await using backend = await answering();
     await using passage = await openPassage(backend.port);
     const heard = hear(await served(passage.port));

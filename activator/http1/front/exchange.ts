@@ -2,36 +2,54 @@ import { STATUS_CODES } from "node:http";
 import { toResponse } from "../../answer.ts";
 import type { ActivatorError } from "../../errors.ts";
 import type { Ended, Incoming, Synthetic } from "../../request.ts";
+import type { ReadPlace } from "../../socket/read-place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { ClientRequest } from "./client-request.ts";
 import type { RequestBody } from "./request-body.ts";
 
-/** The client's connection, as far as an exchange on it needs it. */
+/** The part of the client's connection that an exchange calls. */
 export interface ExchangeConnection {
   readonly socket: WireSocket;
-  /** Whether this exchange is to be the last: we are leaving, or the client has ended its side. */
+  /** Whether this exchange is the last: the activator drains, or the client has ended its side. */
   readonly closing: boolean;
-  /** The response is written; `last`: the connection ends with it. */
+  /** The response is written. `last`: the connection ends with it. */
   responded(last: boolean): void;
-  /** The request is on its way: from here on half a connection is enough. */
+  /** The request is being proxied: from now on a half-closed connection is kept. */
   carried(): void;
-  /** The exchange has ended, and whoever waited for that has been told. */
+  /** The exchange has ended, and its listeners were called. */
   over(exchange: Exchange): void;
-  /** Reads on, if nothing speaks against it. */
+  /** Resumes reading if nothing forbids it. */
   readOn(): void;
-  /** Takes what was read behind the request and lets go of the socket, which is no longer HTTP. */
-  handOver(): Buffer | undefined;
+  /**
+   * Hands over the socket, which is no longer HTTP. `farewell` is called to end its new protocol. It returns true if it sent a
+   * farewell and ends the connection within a second.
+   */
+  handOver(farewell: () => boolean): HandedOver;
+  /** Calls the farewell. Returns whether one was sent. */
+  sayFarewell(): boolean;
+  /** Closes the connection at once, so that the client does not take the response for complete. */
+  cut(): void;
   /** The socket that was handed over is closed. */
   closed(): void;
 }
 
-/** Who carries an exchange, as far as the client's side must tell it something. */
+/** The state that goes with a socket to its next reader. */
+export interface HandedOver {
+  /** Bytes that were read behind the request. */
+  readonly ahead: Buffer | undefined;
+  /** The client has ended its side. */
+  readonly ended: boolean;
+  /** The read buffer of the socket, and its loan. */
+  readonly place: ReadPlace;
+}
+
+/** The proxy of an exchange, for events of the client's side. */
 export interface Carrying {
   clientLeft(): void;
   clientDrained(): void;
 }
 
-/** One HTTP/1.1 request and its response, as the middle of the activator and the carrier see it. */
+/** One HTTP/1.1 request and its response, as the rest of the activator and the proxy see it. */
 export class Exchange implements Incoming {
   readonly head: ClientRequest;
   readonly body: RequestBody;
@@ -42,6 +60,7 @@ export class Exchange implements Incoming {
   #carrying: Carrying | undefined;
   #status = 0;
   #responded = false;
+  #endsByClose = false;
   #left = false;
   #onLeave: (() => void) | undefined;
   #ended: Ended | undefined;
@@ -54,7 +73,7 @@ export class Exchange implements Incoming {
     this.seenMs = seenMs;
   }
 
-  /** Whether the client has left, or what it sends is malformed. */
+  /** Whether the client has left or sent something malformed. */
   get left(): boolean {
     return this.#left;
   }
@@ -71,12 +90,17 @@ export class Exchange implements Incoming {
     return this.#carrying;
   }
 
-  /** Whether a response was written to its end. */
+  /** Whether a response was written completely. */
   get responded(): boolean {
     return this.#responded;
   }
 
-  /** There is a connection to the sandbox, and who has it hears of the client from now on. */
+  /** Whether the end of the connection alone marks the end of the response. */
+  get endsByClose(): boolean {
+    return this.#endsByClose;
+  }
+
+  /** The request has a connection to the sandbox; `carrying` is called for events of the client from now on. */
   carriedBy(carrying: Carrying): void {
     this.#carrying = carrying;
     this.connection.carried();
@@ -96,28 +120,29 @@ export class Exchange implements Incoming {
     this.finish(last);
   }
 
-  /** The response begins. Whether the connection must end with it, for what follows on it would be ambiguous. */
+  /** Begins the response. Returns whether the connection must end with it, because later bytes would be ambiguous. */
   begin(status: number, unframed: boolean): boolean {
     this.#status = status;
+    this.#endsByClose = unframed;
     const { head, body, connection } = this;
     return (
-      unframed || connection.closing || head.upgrade || !head.wire.keepsAlive || (status >= 400 && !body.complete) // nobody reads the rest of the request
+      unframed || connection.closing || head.upgrade || !head.wire.keepsAlive || (status >= 400 && !body.complete) // the rest of the request is not read
     );
   }
 
-  /** What the response says about the connection. */
+  /** The Connection field of the response. */
   connectionLine(last: boolean): string {
     if (last) return "Connection: close\r\n";
     return this.head.wire.minorVersion === 0 ? "Connection: keep-alive\r\n" : "";
   }
 
-  /** The response is written. A connection whose request was not read to its end cannot carry another. */
+  /** The response is written. A connection whose request was not read completely is closed. */
   finish(last: boolean): void {
     this.#responded = true;
     this.connection.responded(last || !this.body.complete);
   }
 
-  /** Everything written has left, or will never leave. */
+  /** The response has been sent, or never will be. */
   over(): void {
     if (this.#ended) return;
     this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut };
@@ -132,17 +157,17 @@ export class Exchange implements Incoming {
   }
 
   abort(): void {
-    if (!this.#responded) this.connection.socket.destroy();
+    if (!this.#responded && !this.connection.sayFarewell()) this.connection.cut();
   }
 
-  /** What the client sends is no HTTP: it is told so if nothing was sent yet, and the request ends here. */
+  /** The client sent malformed HTTP. It gets an error if no byte of a response was sent, and the request ends. */
   spoil(error: ActivatorError): void {
     if (this.answerable) this.answer(toResponse(error));
-    else this.connection.socket.destroy();
+    else this.connection.cut();
     this.leave();
   }
 
-  /** The client has left: whoever waits or carries stops. */
+  /** The client has left: waiting and proxying stop. */
   leave(): void {
     if (this.#left) return;
     this.#left = true;

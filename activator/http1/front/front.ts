@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/certificate-source.ts";
-import type { Clock } from "../../../lib/clock.ts";
+import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/certificates/certificate-source.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import type { ClientCertificates } from "../../config/https-config.ts";
 import type { ActivatorError } from "../../errors.ts";
-import type { ClientCertificates } from "../../https-config.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import {
   type Acceptor,
@@ -15,27 +15,35 @@ import {
   type WireSocket,
 } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
-import { type RequestHeadLimits, RequestHeadParser, requestHeadLimits } from "../request-head-parser.ts";
-import { ClientConnection, type ConnectionHost } from "./client-connection.ts";
+import { type RequestHeadLimits, RequestHeadParser, requestHeadLimits } from "../parse/request-head-parser.ts";
+import { ClientConnection } from "./client-connection.ts";
+import type { ConnectionHost } from "./connection-host.ts";
 import type { Exchange } from "./exchange.ts";
+import { type HandshakeFailure, Handshakes } from "./handshakes.ts";
+import type { HeadBudget } from "./head-budget.ts";
 
 export interface FrontOptions {
-  /** Absent: every address. */
+  /** Absent: all addresses. */
   readonly host: string | undefined;
-  /** 0 means any. */
+  /** 0: any free port. */
   readonly port: number;
-  /** From the connection, or the first byte of a later request, to the end of the head. */
+  /**
+   * From the connection, or the first byte of a later request, to the end of the head; for TLS also to the end of the
+   * handshake. Milliseconds.
+   */
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
+  /** The maximum pause of a client within a response, in milliseconds; 0: unlimited. */
+  readonly streamIdleMs: number;
   readonly maxHeaderBytes: number;
-  /** What is above it is closed at once, before it is read. */
+  /** Connections beyond this are closed on accept. */
   readonly maxConnections: number;
-  /** Absent: without encryption. */
+  /** Absent: plain HTTP. */
   readonly tls?: FrontTls;
 }
 
 export interface FrontTls {
-  /** With the authority of clients, unless `clients` is off. */
+  /** With the client CA, unless `clients` is off. */
   readonly certificates: ShownCertificates;
   readonly clients: ClientCertificates;
 }
@@ -44,36 +52,42 @@ export interface FrontParts {
   readonly clock: Clock;
   readonly sweep: Sweep;
   readonly loans: BufferLoans;
-  /** Takes a request; never rejects. */
+  /** Shared by all fronts. */
+  readonly heads: HeadBudget;
+  /** Serves a request; never rejects. */
   readonly serve: (exchange: Exchange) => Promise<void>;
   readonly events: FrontEvents;
-  /** Whether the process may have one more socket; absent: it always may. */
+  /** Whether the process may open one more socket; absent: always. */
   readonly hasRoom?: () => boolean;
 }
 
-/** What happens at the front, for whoever counts it. */
+/** Events of the front, for metrics. */
 export interface FrontEvents {
   connected(): void;
   disconnected(): void;
-  /** There were too many connections, or sockets of the whole process. */
+  /** A connection was closed because of too many connections, or too many sockets of the process. */
   dropped(): void;
-  /** What came was no request. */
+  /** A connection sent no valid request. */
   refused(error: ActivatorError): void;
+  /** A TLS connection ended before the end of its handshake. */
+  handshakeFailed(failure: HandshakeFailure): void;
 }
 
 export interface Front extends AsyncDisposable {
   readonly address: AddressInfo;
-  /** Requests that are held or carried now. */
+  /** The number of requests that are held or proxied. */
   readonly active: number;
-  /** From now on each response says that its connection is closed behind it. New connections are still accepted. */
+  /** Every response from now on closes its connection. New connections are still accepted. */
   beginDrain(): void;
-  /** Accepts no more connections, and closes idle ones: by now those in use have been told in a response. */
+  /** Stops accepting and closes idle connections: those in use were told in a response. */
   stopAccepting(): void;
-  /** Resolves as soon as no request is under way, and no accepted connection still has its first one to send. */
+  /** Closes WebSockets with code 1001, each at the end of the frame that the sandbox is sending. */
+  endWebSockets(): void;
+  /** Resolves once no request is in progress, and no accepted connection still has its first request to send. */
   idle(): Promise<void>;
 }
 
-/** Listens for HTTP/1.1 and hands every request that is well-formed to `serve`. */
+/** Listens for HTTP/1.1 and passes every valid request to `serve`. */
 export async function startHttp1Front(options: FrontOptions, parts: FrontParts): Promise<Front> {
   const front = new SocketFront(options, parts);
   await front.listen();
@@ -83,8 +97,10 @@ export async function startHttp1Front(options: FrontOptions, parts: FrontParts):
 class SocketFront implements Front, ConnectionHost, Acceptor {
   parser: RequestHeadParser;
   readonly loans: BufferLoans;
+  readonly heads: HeadBudget;
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
+  readonly streamIdleMs: number;
   draining = false;
   accepting = true;
   active = 0;
@@ -93,18 +109,24 @@ class SocketFront implements Front, ConnectionHost, Acceptor {
   readonly #parts: FrontParts;
   readonly #server: Server;
   readonly #connections = new Set<ClientConnection>();
-  /** Accepted, and not encrypted yet; by the client's address and port, which its encrypted socket has too. */
-  readonly #handshaking = new Map<string, Socket>();
+  readonly #handshakes: Handshakes;
   readonly #idleWaiters: (() => void)[] = [];
 
   constructor(options: FrontOptions, parts: FrontParts) {
     this.#limits = { ...requestHeadLimits, sectionBytesMax: options.maxHeaderBytes };
     this.parser = new RequestHeadParser(this.#limits);
     this.loans = parts.loans;
+    this.heads = parts.heads;
     this.headersTimeoutMs = options.headersTimeoutMs;
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs;
+    this.streamIdleMs = options.streamIdleMs;
     this.#options = options;
     this.#parts = parts;
+    this.#handshakes = new Handshakes({
+      ...{ clock: parts.clock, sweep: parts.sweep, limitMs: options.headersTimeoutMs },
+      onFailed: (failure) => parts.events.handshakeFailed(failure),
+      onEnded: () => this.#tellIfIdle(),
+    });
     this.#server = options.tls ? this.#createTlsServer(options.tls) : this.#createPlainServer();
     this.#server.maxConnections = options.maxConnections;
     this.#server.on("drop", () => parts.events.dropped());
@@ -120,33 +142,27 @@ class SocketFront implements Front, ConnectionHost, Acceptor {
       requestCert: clients !== "off",
       rejectUnauthorized: clients === "required",
     } as const;
-    const { headersTimeoutMs } = this.#options;
     const tls = {
       ...settings,
       ...secretsOf(certificates),
       ALPNProtocols: ["http/1.1"],
-      handshakeTimeout: headersTimeoutMs,
+      // `Handshakes` enforces the limit. Node's own timer has a coarser clock and must not end the connection before.
+      handshakeTimeout: this.#options.headersTimeoutMs + 1_000,
     };
-    // Not half-open, as in Node's own server: a client that leaves within its handshake would stay for ever.
+    // Not half-open, as in Node's own server: else a client that leaves during the handshake would stay forever.
     const server = createTlsServer({ ...acceptedSocket, ...tls }, (accepted) => {
-      this.#handshaking.delete(peerOf(accepted));
       if (clients === "optional" && !accepted.authorized && hasCertificate(accepted)) return void accepted.destroy();
+      this.#handshakes.succeeded(accepted);
       this.#accept(accepted, "events");
     });
-    // A client that breaks off its handshake is no news.
-    server.on("tlsClientError", () => {});
-    server.on("connection", (raw) => this.#beginHandshake(raw));
+    // Node reports the error and leaves the connection open; its close is counted.
+    server.on("tlsClientError", (_, secured) => secured.destroy());
+    server.on("connection", (raw: Socket) => {
+      if (this.hasRoom()) this.#handshakes.begin(raw);
+      else raw.destroy();
+    });
     const following = keepShowing(server, certificates, settings);
     return server.once("close", () => following[Symbol.dispose]());
-  }
-
-  #beginHandshake(raw: Socket): void {
-    const peer = peerOf(raw);
-    this.#handshaking.set(peer, raw);
-    raw.once("close", () => {
-      if (this.#handshaking.get(peer) === raw) this.#handshaking.delete(peer);
-      this.#tellIfIdle();
-    });
   }
 
   get address(): AddressInfo {
@@ -162,7 +178,7 @@ class SocketFront implements Front, ConnectionHost, Acceptor {
       this.#server.listen({ port, backlog, ...(host !== undefined && { host }) }, () => {
         this.#server.off("error", reject);
         if (!this.#options.tls) acceptHandles(this.#server, this);
-        this.#server.on("error", () => {}); // one connection that could not be accepted; the next may be
+        this.#server.on("error", () => {}); // one connection failed to be accepted; later ones may succeed
         resolve();
       });
     });
@@ -175,7 +191,12 @@ class SocketFront implements Front, ConnectionHost, Acceptor {
   stopAccepting(): void {
     this.accepting = false;
     this.#server.close();
+    this.#handshakes.finish();
     for (const connection of this.#connections) connection.closeIdle();
+  }
+
+  endWebSockets(): void {
+    for (const connection of this.#connections) connection.sayFarewell();
   }
 
   idle(): Promise<void> {
@@ -185,8 +206,8 @@ class SocketFront implements Front, ConnectionHost, Acceptor {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const { socket } of this.#connections) socket.destroy();
-    for (const socket of this.#handshaking.values()) socket.destroy();
+    for (const connection of this.#connections) connection.cut();
+    this.#handshakes.cutAll();
     await closed;
   }
 
@@ -223,7 +244,7 @@ class SocketFront implements Front, ConnectionHost, Acceptor {
 
   get #isIdle(): boolean {
     return (
-      this.active === 0 && this.#handshaking.size === 0 && !this.#connections.values().some(({ awaited }) => awaited)
+      this.active === 0 && this.#handshakes.size === 0 && !this.#connections.values().some(({ awaited }) => awaited)
     );
   }
 
@@ -232,7 +253,7 @@ class SocketFront implements Front, ConnectionHost, Acceptor {
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
-  /** What is encrypted has a handle too, but not one that hands out what was sent. */
+  /** A TLS socket has a handle too, but not one whose input can be read directly. */
   #accept(accepted: Socket, by?: Adoption): void {
     if (this.hasRoom()) adoptAccepted(accepted, (socket) => this.readerOf(socket), by);
     else accepted.destroy();
@@ -253,9 +274,7 @@ class SocketFront implements Front, ConnectionHost, Acceptor {
   }
 }
 
-const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
-
 const hasCertificate = (socket: TLSSocket): boolean => Object.keys(socket.getPeerCertificate()).length > 0;
 
-/** Crowds arrive at once when a sandbox that many use is woken; the kernel has its own, often lower, limit. */
+/** Crowds arrive at once when a busy sandbox wakes; the kernel's own limit is often lower. */
 const backlog = 4_096;

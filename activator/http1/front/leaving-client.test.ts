@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import type { Message } from "../../../test/http1/wire-reader.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, hear, openPassage, openStrictBackend } from "../../../test/support/passage.ts";
-import type { Message } from "../proof/wire-reader.ts";
 
 const request =
   "POST /whole HTTP/1.1\r\nHost: nova\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -17,7 +17,7 @@ const ways: readonly { readonly how: string; readonly leave: (socket: Socket) =>
 const strict = (seen: Message[], answer: string) => openStrictBackend(answer, (requests) => seen.push(...requests));
 
 describe.each(ways)("a client that $how", ({ leave }) => {
-  it("at any byte of its request has asked for nothing, and leaves nothing behind", async () => {
+  it("at any byte of its request causes no request, and leaks nothing", async () => {
     const seen: Message[] = [];
     await using backend = await strict(seen, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     await using passage = await openPassage(backend.port);
@@ -32,7 +32,7 @@ describe.each(ways)("a client that $how", ({ leave }) => {
     expect(seen).toEqual([]);
   });
 
-  it("at any byte of a long response leaves nothing behind, and the next client gets its own", async () => {
+  it("at any byte of a long response leaks nothing, and the next client gets its own response", async () => {
     const seen: Message[] = [];
     const body = "y".repeat(300_000);
     await using backend = await strict(seen, `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
@@ -56,7 +56,7 @@ describe.each(ways)("a client that $how", ({ leave }) => {
 });
 
 describe("half a connection", () => {
-  it("is enough to be answered on, also for requests ahead of their answers", async () => {
+  it("is answered, also with pipelined requests", async () => {
     const seen: Message[] = [];
     await using backend = await strict(seen, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     await using passage = await openPassage(backend.port);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { httpProgram, openActivatorWorld, rawConnection } from "../../../test/support/activator-world.ts";
+import { httpProgram, openActivatorWorld, rawConnection } from "../../../test/support/labs/activator-world.ts";
 
 const host = "Host: nova.default.sandbox.localhost\r\n";
 const get = `GET / HTTP/1.1\r\n${host}`;
@@ -40,7 +40,7 @@ const malformed: readonly (readonly [what: string, status: number, request: stri
 ];
 
 describe("a connection that sends", () => {
-  it.each(malformed)("%s is told %i and closed, and no sandbox hears of it", async (_, status, request) => {
+  it.each(malformed)("%s gets status %i and is closed, and no byte reaches a sandbox", async (_, status, request) => {
     await using world = await openActivatorWorld(["--headers-timeout=300ms"]);
     let seen = 0;
     await world.awake(
@@ -56,7 +56,7 @@ describe("a connection that sends", () => {
     expect(seen).toBe(0);
   });
 
-  it("a bad chunk while it is held is told 400, and its sandbox never hears of it", async () => {
+  it("a bad chunk while it is held gets status 400, and no byte reaches its sandbox", async () => {
     await using world = await openActivatorWorld();
     await world.asleep("nova");
     using connection = await rawConnection(world.activator);
@@ -65,7 +65,7 @@ describe("a connection that sends", () => {
     expect(await connection.closed()).toMatch(/^HTTP\/1.1 400/);
   });
 
-  it("requests ahead of their answers gets these in order", async () => {
+  it("pipelined requests gets the responses in order", async () => {
     await using world = await openActivatorWorld();
     const order: (string | undefined)[] = [];
     const program = httpProgram((request, response) => {

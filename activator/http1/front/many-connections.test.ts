@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { Random } from "../../../test/http1/random.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, hear, openBackend, openPassage } from "../../../test/support/passage.ts";
-import { Random } from "../proof/random.ts";
 
 /** Hundreds of connections. */
 const rounds = 60;
 
 describe("thousands of connections", () => {
-  it("opened and closed in every way leave nothing behind", async () => {
+  it("opened and closed in every way leak nothing", async () => {
     await using backend = await openBackend((socket) =>
       socket
         .on("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
@@ -46,7 +46,7 @@ describe("thousands of connections", () => {
     expect(backend.open).toBeLessThanOrEqual(20);
   }, 60_000);
 
-  it("are no more than the limit: those beyond are closed unread, and counted", async () => {
+  it("beyond the limit are closed unread, and counted", async () => {
     await using backend = await openBackend(() => {});
     await using passage = await openPassage(backend.port, { maxConnections: 10 });
     const sockets = await Promise.all(Array.from({ length: 15 }, () => dialled(passage.port)));
@@ -57,8 +57,8 @@ describe("thousands of connections", () => {
   });
 });
 
-describe("a connection on which nothing happens", () => {
-  it("is closed without a word before its first byte, and told 408 within its head", async () => {
+describe("a silent connection", () => {
+  it("is closed without a response before its first byte, and with 408 within a head", async () => {
     await using backend = await openBackend(() => {});
     await using passage = await openPassage(backend.port, { headersTimeoutMs: 200 });
     const [silent, slow] = await Promise.all([dialled(passage.port), dialled(passage.port)]);
@@ -68,7 +68,7 @@ describe("a connection on which nothing happens", () => {
     await passage.empty();
   });
 
-  it("is closed when it has been idle after a response for too long", async () => {
+  it("is closed at the idle limit after a response", async () => {
     await using backend = await openBackend((socket) =>
       socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")),
     );

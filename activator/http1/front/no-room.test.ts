@@ -1,19 +1,20 @@
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../../lib/clock.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, hear } from "../../../test/support/passage.ts";
 import { BufferLoans } from "../../socket/read-place.ts";
 import { openSockets } from "../../socket/wire-socket.ts";
 import { Sweep } from "../../sweep.ts";
 import { startHttp1Front } from "./front.ts";
+import { HeadBudget } from "./head-budget.ts";
 
 const options = {
   ...{ host: "127.0.0.1", port: 0, headersTimeoutMs: 10_000, keepAliveTimeoutMs: 60_000, maxHeaderBytes: 65_536 },
-  maxConnections: 1_000,
+  ...{ streamIdleMs: 0, maxConnections: 1_000 },
 };
 
 describe("a front whose process has room for few sockets", () => {
-  it("closes who comes beyond them unread, counts them, and lets others in when there is room again", async () => {
+  it("closes and counts connections beyond the limit, and accepts again below it", async () => {
     using sweep = new Sweep(systemClock);
     let [open, dropped] = [0, 0];
     const events = {
@@ -27,10 +28,19 @@ describe("a front whose process has room for few sockets", () => {
         dropped += 1;
       },
       refused: () => {},
+      handshakeFailed: () => {},
     };
     const before = openSockets();
     const hasRoom = () => openSockets() - before < 3;
-    const parts = { clock: systemClock, sweep, loans: new BufferLoans(1), serve: async () => {}, events, hasRoom };
+    const parts = {
+      clock: systemClock,
+      sweep,
+      loans: new BufferLoans(1),
+      heads: new HeadBudget(),
+      serve: async () => {},
+      events,
+      hasRoom,
+    };
     await using front = await startHttp1Front(options, parts);
     const { port } = front.address;
     const inside = await Promise.all(Array.from({ length: 3 }, () => dialled(port)));

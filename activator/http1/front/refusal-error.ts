@@ -1,7 +1,9 @@
+import { STATUS_CODES } from "node:http";
+import { toResponse } from "../../answer.ts";
 import { ActivatorError } from "../../errors.ts";
-import { type Refusal, statusOf } from "../refusals.ts";
+import { type Refusal, statusOf } from "../parse/refusals.ts";
 
-/** What the client is told whose message was refused. CONNECT is refused for itself, whatever else is wrong with it. */
+/** The error for a refused message. CONNECT is rejected as such, whatever else is wrong. */
 export function errorOfRefusal(refusal: Refusal, method = ""): ActivatorError {
   if (method === "CONNECT") return new ActivatorError("MethodNotAllowed");
   switch (statusOf(refusal)) {
@@ -18,3 +20,12 @@ export function errorOfRefusal(refusal: Refusal, method = ""): ActivatorError {
 
 /** `SpaceBeforeColon` is "space before colon". */
 const inWords = (refusal: Refusal) => refusal.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => ` ${letter}`).toLowerCase();
+
+/** A complete response with the reason, after which the connection ends; one character per byte. */
+export function refusalText(error: ActivatorError): string {
+  const { status, headers, body } = toResponse(error);
+  const bytes = Buffer.from(body);
+  const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${lines}`;
+  return `${head}Content-Length: ${bytes.length}\r\nConnection: close\r\n\r\n${bytes.toString("latin1")}`;
+}

@@ -1,34 +1,32 @@
-import type { ReadPlace } from "../../socket/read-place.ts";
-import { BodyFramer } from "../body-framer.ts";
-import { trailerSection } from "../chunk-encoder.ts";
-import type { Refusal } from "../refusals.ts";
-import { type BodyParts, relayBody } from "../relay-body.ts";
-import type { RequestHead } from "../request-head.ts";
+import type { Kept, ReadPlace } from "../../socket/read-place.ts";
+import { BodyFramer } from "../parse/body-framer.ts";
+import { trailerSection } from "../parse/chunk-encoder.ts";
+import type { Refusal } from "../parse/refusals.ts";
+import type { RequestHead } from "../parse/request-head.ts";
+import { type BodyParts, relayBody } from "../proxy/relay-body.ts";
+import { KeptBytes } from "./kept-bytes.ts";
+import { readAheadBytesMax } from "./read-ahead.ts";
 
-/** What is read of a body ahead of whoever takes it: enough to notice a client that leaves. */
-export const readAheadBytesMax = 16_384;
-
-/** Takes the body of a request as it comes. */
+/** Takes a request's body as it arrives. */
 export interface BodySink {
-  /** A part of what `place` read last, in the framing in which it came. */
+  /** A part of the last read of `place`, in its original framing. */
   bodyBytes(place: ReadPlace, bytes: Buffer, from: number, to: number): void;
-  /** Bytes that were kept until there was a sink. */
-  keptBytes(bytes: Buffer): void;
-  /** The body is complete, when `last` has been sent too. */
+  /** Bytes that were kept before there was a sink. */
+  keptBytes(kept: Kept): void;
+  /** The body is complete once `last` has been sent, too. */
   bodyEnded(last: string): void;
   /** Whether it can take more now. */
   readonly wantsBody: boolean;
 }
 
-/** The body of one request: framed and judged as it arrives, kept in part while nobody takes it. */
+/** The body of one request: framed and validated as it arrives, and kept in part until there is a sink. */
 export class RequestBody implements BodyParts {
   readonly #framer: BodyFramer | undefined;
-  readonly #kept: Buffer[] = [];
+  #kept: KeptBytes | undefined;
   #keptBytes = 0;
   #last = "";
   #sink: BodySink | undefined;
   #place: ReadPlace | undefined;
-  #lent = false;
   refusal: Refusal | undefined;
 
   constructor({ framing, contentLength }: RequestHead) {
@@ -37,28 +35,33 @@ export class RequestBody implements BodyParts {
     this.#framer.begin(framing, contentLength);
   }
 
-  /** Whether it was read to its end. */
+  /** Whether it was read completely. */
   get complete(): boolean {
     return this.#framer?.isComplete ?? true;
   }
 
-  /** Bytes of it seen so far, without their framing. */
+  /** Body bytes so far, without framing. */
   get length(): number {
     return this.#framer?.bodyBytes ?? 0;
   }
 
-  /** Whether something that is kept still lies where the next bytes would go: see `copy`. */
-  get lent(): boolean {
-    return this.#lent;
+  /** Bytes with framing that are kept for a sink. */
+  get keptBytes(): number {
+    return this.#keptBytes;
   }
 
-  /** Whether more of it, or of what follows it, may be read now. A sink that is behind may still use what was read. */
+  /** Whether there is a sink. */
+  get isPoured(): boolean {
+    return this.#sink !== undefined;
+  }
+
+  /** Whether more of the body, or bytes behind it, may be read now. */
   get takesMore(): boolean {
     if (this.#sink) return this.#sink.wantsBody;
-    return !this.#lent && (this.complete || this.#keptBytes < readAheadBytesMax);
+    return this.complete || this.#keptBytes < readAheadBytesMax;
   }
 
-  /** Reads on; returns where it stopped: at the end of the body, or of the bytes. */
+  /** Reads on. Returns the position where it stopped: the end of the body, or of the bytes. */
   take(place: ReadPlace, bytes: Buffer, start: number, end: number): number {
     const framer = this.#framer;
     if (!framer || framer.isComplete) return start;
@@ -74,24 +77,44 @@ export class RequestBody implements BodyParts {
 
   part(bytes: Buffer, from: number, to: number): void {
     if (this.#sink && this.#place) return this.#sink.bodyBytes(this.#place, bytes, from, to);
-    // Most requests are carried before anything else is read: what is large waits for that in its place.
-    this.#lent ||= this.#place?.staysInPlace(bytes, from, to) ?? false;
-    this.#kept.push(this.#place?.part(bytes, from, to) ?? Buffer.from(bytes.subarray(from, to)));
+    if (!this.#place) return;
+    this.#kept ??= new KeptBytes(readAheadBytesMax);
+    this.#kept.add(this.#place, bytes, from, to);
     this.#keptBytes += to - from;
   }
 
-  /** Nobody has taken what was kept yet: it gets a place of its own, and its socket may read on. */
-  copy(): void {
-    for (const [at, bytes] of this.#kept.entries()) this.#kept[at] = Buffer.from(bytes);
-    this.#lent = false;
+  /** The exchange has ended: kept bytes and the rest of the body are dropped. */
+  discard(): void {
+    this.#sink = nobody;
+    this.#keptBytes = 0;
+    for (const kept of this.#takeKept()) this.#place?.unkeep(kept);
   }
 
-  /** From now on everything goes to the sink, what was kept first. */
+  /** Sends the kept bytes to the sink, and all later ones. */
   pourInto(sink: BodySink): void {
     this.#sink = sink;
-    this.#lent = false;
-    for (const bytes of this.#kept.splice(0)) sink.keptBytes(bytes);
+    for (const kept of this.#takeKept()) {
+      sink.keptBytes(kept);
+      this.#place?.unkeep(kept);
+    }
     this.#keptBytes = 0;
     if (this.complete) sink.bodyEnded(this.#last);
   }
+
+  #takeKept(): readonly Kept[] {
+    const kept = this.#kept?.takeAll() ?? nothing;
+    this.#kept = undefined;
+    return kept;
+  }
 }
+
+const nothing: readonly Kept[] = [];
+
+const nobody: BodySink = {
+  wantsBody: true,
+  bodyBytes() {},
+  keptBytes() {
+    throw new Error("nothing is kept for a request that is over");
+  },
+  bodyEnded() {},
+};

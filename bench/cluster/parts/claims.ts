@@ -1,10 +1,10 @@
-import { sandboxType } from "../../../api/sandbox.ts";
-import { sandboxClaimType } from "../../../api/sandbox-claim.ts";
-import { sandboxTemplateType } from "../../../api/sandbox-template.ts";
-import { sandboxWarmPoolType } from "../../../api/sandbox-warm-pool.ts";
+import { sandboxType } from "../../../api/kinds/sandbox.ts";
+import { sandboxClaimType } from "../../../api/kinds/sandbox-claim.ts";
+import { sandboxTemplateType } from "../../../api/kinds/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../../../api/kinds/sandbox-warm-pool.ts";
 import { waitUntil } from "../../../cluster/wait.ts";
-import { systemClock } from "../../../lib/clock.ts";
-import { cpuSeconds } from "../../../programs/process-cost.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
+import { cpuSeconds } from "../../../test/programs/process-cost.ts";
 import { watchFor } from "../../sightings.ts";
 import { type Spread, spreadOf, spreadTable } from "../../statistics.ts";
 import { type Calls, callsTable, countCalls } from "../api-calls.ts";

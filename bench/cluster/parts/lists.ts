@@ -1,6 +1,6 @@
 import { Agent, request } from "undici";
-import { sandboxType } from "../../../api/sandbox.ts";
-import { systemClock } from "../../../lib/clock.ts";
+import { sandboxType } from "../../../api/kinds/sandbox.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { inParallel } from "../../in-parallel.ts";
 import { watchFor } from "../../sightings.ts";
 import { spreadOf, spreadTable } from "../../statistics.ts";

@@ -1,4 +1,4 @@
-import { cpuSeconds, residentBytes } from "../../../programs/process-cost.ts";
+import { cpuSeconds, residentBytes } from "../../../test/programs/process-cost.ts";
 import type { Calls } from "../api-calls.ts";
 import { putAwayInstalled, startSoleController } from "../sole-controller.ts";
 import type { World } from "../world.ts";

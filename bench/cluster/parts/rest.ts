@@ -1,8 +1,8 @@
-import { sandboxType } from "../../../api/sandbox.ts";
+import { sandboxType } from "../../../api/kinds/sandbox.ts";
 import { release } from "../../../cluster/install-chart.ts";
-import type { KubeClient } from "../../../kube/client.ts";
-import { systemClock } from "../../../lib/clock.ts";
-import { cpuSeconds, residentBytes } from "../../../programs/process-cost.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
+import { cpuSeconds, residentBytes } from "../../../test/programs/process-cost.ts";
 import { inParallel } from "../../in-parallel.ts";
 import { watchFor } from "../../sightings.ts";
 import { until } from "../../until.ts";

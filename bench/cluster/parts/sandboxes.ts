@@ -1,6 +1,6 @@
-import { podType } from "../../../api/core.ts";
-import { sandboxType } from "../../../api/sandbox.ts";
-import { systemClock } from "../../../lib/clock.ts";
+import { podType } from "../../../api/kinds/core.ts";
+import { sandboxType } from "../../../api/kinds/sandbox.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { inParallel } from "../../in-parallel.ts";
 import { watchFor } from "../../sightings.ts";
 import { type Spread, spreadOf, spreadTable } from "../../statistics.ts";

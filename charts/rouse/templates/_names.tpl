@@ -79,8 +79,64 @@ app.kubernetes.io/component: sandbox-router
 system:serviceaccount:{{ include "rouse.namespace" . }}:sandbox-router
 {{- end }}
 
+{{/*
+How long the kubelet waits before it kills an activator: it accepts for drainSettleSeconds, carries for shutdownTimeoutSeconds,
+ends by itself within 10 s more (endMarginMs in activator/end-limit.ts), and 5 s are for a busy node.
+*/}}
+{{- define "rouse.activator.graceSeconds" -}}
+{{- add (include "rouse.activator.settleSeconds" .) .Values.activator.shutdownTimeoutSeconds 15 -}}
+{{- end }}
+
+{{/* Values that an older chart has left do not have it. */}}
+{{- define "rouse.activator.settleSeconds" -}}
+{{- dig "drainSettleSeconds" 5 .Values.activator -}}
+{{- end }}
+
+{{/* A digest names one image for ever, whatever the tag says. */}}
 {{- define "rouse.image" -}}
+{{- if .image.digest -}}
+{{ printf "%s@%s" .image.repository .image.digest | quote }}
+{{- else -}}
 {{ printf "%s:%s" .image.repository (.image.tag | default .Chart.AppVersion) | quote }}
+{{- end -}}
+{{- end }}
+
+{{/* Not empty where the controller runs without leader election, by the value or by a flag. The last flag counts. */}}
+{{- define "rouse.controller.alone" -}}
+{{- $elects := .Values.controller.leaderElect -}}
+{{- range .Values.controller.extraArgs -}}
+{{- if regexMatch "^--?leader-elect(=(1|t|T|true|TRUE|True))?$" . }}{{ $elects = true }}{{ end -}}
+{{- if regexMatch "^--?leader-elect=(0|f|F|false|FALSE|False)$" . }}{{ $elects = false }}{{ end -}}
+{{- end -}}
+{{- if not $elects }}alone{{ end -}}
+{{- end }}
+
+{{/* Annotations of an object, where there are some; values that an older chart has left do not have them. */}}
+{{- define "rouse.annotations" -}}
+{{- with (. | default dict).annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* A PodDisruptionBudget: .values has podDisruptionBudget, .name and .selector are the Pods' own, .labels the object's. */}}
+{{- define "rouse.disruptionBudget" -}}
+{{- $budget := .values.podDisruptionBudget | default dict }}
+{{- if dig "enabled" true $budget }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ .name }}
+  namespace: {{ .namespace }}
+  labels:
+    {{- .labels | nindent 4 }}
+spec:
+  maxUnavailable: {{ dig "maxUnavailable" 1 $budget }}
+  selector:
+    matchLabels:
+      {{- .selector | nindent 6 }}
+{{- end }}
 {{- end }}
 
 {{- define "rouse.tokenSecret" -}}
@@ -112,8 +168,11 @@ system:serviceaccount:{{ include "rouse.namespace" . }}:sandbox-router
 {{- end -}}
 {{- end }}
 
-{{/* Where Pods go: .values has nodeSelector, tolerations and affinity, .selector is the Pods' own. */}}
+{{/* Where Pods go: .values has priorityClassName, nodeSelector, tolerations and affinity, .selector is the Pods' own. */}}
 {{- define "rouse.placement" -}}
+{{- with .values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
 topologySpreadConstraints:
   - maxSkew: 1
     topologyKey: kubernetes.io/hostname

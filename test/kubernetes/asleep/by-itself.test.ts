@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventType } from "../../../api/core.ts";
-import { systemClock } from "../../../lib/clock.ts";
+import { eventType } from "../../../api/kinds/core.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { findActivator, type InstalledActivator } from "../e2e/support/installed-activator.ts";
 import { openSandboxes, sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
@@ -49,7 +49,7 @@ describe.concurrent("a sandbox with a time of inactivity", () => {
     expect(cells).toMatch(/Suspended +\d+s/);
 
     expect(await count()).toMatchObject({ status: 200, reason: undefined, body: '{"count":2}\n' });
-    await eventually(async () => (await notesOf(test, "SandboxWoken")).includes("connection to port 8888"));
+    await eventually(async () => (await notesOf(test, "SandboxWoken")).includes("woken by a connection to port 8888"));
   });
 
   it("is not put to sleep under a request that takes longer than that", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { serviceType } from "../../../api/core.ts";
+import { serviceType } from "../../../api/kinds/core.ts";
 import { openSandboxes, sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
@@ -25,7 +25,7 @@ async function openTalker(spec: object) {
 const soonAsleep = { autoSuspension: { inactivityTimeoutSeconds: 5 } };
 
 describe.concurrent("the name of a sandbox in the cluster", () => {
-  it("holds who connects while it sleeps, wakes it, and carries both directions to their own ends, whoever speaks first", async () => {
+  it("holds connections while it sleeps, wakes it, and carries both ways; either side may speak first", async () => {
     await using test = await openTalker(soonAsleep);
     const names = [
       `talker.${test.namespace}.svc.cluster.local`,

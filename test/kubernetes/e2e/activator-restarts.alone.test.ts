@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eventType } from "../../../api/core.ts";
+import { eventType } from "../../../api/kinds/core.ts";
 import { release } from "../../../cluster/install-chart.ts";
-import { systemClock } from "../../../lib/clock.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { untilLedToAll } from "../asleep/support/service-rules.ts";
 import { openVisitor, talkingContainer, type Visit } from "../asleep/support/talker.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
@@ -153,7 +153,7 @@ describe("an activator that is killed", () => {
   });
 });
 
-it("keeps a sandbox awake while an activator hangs that may carry something to it, and lets it sleep when it answers again", async () => {
+it("keeps a sandbox awake while an activator that may carry requests hangs, and lets it sleep afterwards", async () => {
   await using test = await openSandboxes(cluster);
   await test.apply(sandboxNamed("quiet", { spec: { autoSuspension: { inactivityTimeoutSeconds: 8 } } }));
   const [hanging, other] = await replicasOf(cluster, "sandbox-router");

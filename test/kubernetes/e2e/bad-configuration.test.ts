@@ -37,12 +37,12 @@ describe("a program that cannot start", () => {
     expect(run.complaints()[0]).toContain("unknown flag: --nonsense");
   });
 
-  it("O16: ends with 1 and one line when the webhook's certificate is not there", async () => {
+  it("ends with 1 and one line when the webhook's certificate is not there", async () => {
     const files = ["--manage-webhook-certs=false", `--webhook-cert-dir=${directory}`];
     await using run = startHere("controller", `--kubeconfig=${inject("kubeconfig")}`, ownLease(), ...files);
     expect(await run.ended).toBe(1);
     expect(run.complaints()).toEqual([
-      `agent-sandbox-controller: there is no file ${directory}/tls.crt and no file ${directory}/tls.key for the webhook`,
+      `agent-sandbox-controller: missing certificate files for the webhook: ${directory}/tls.crt, ${directory}/tls.key`,
     ]);
   });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { nameHash } from "../../../api/names.ts";
-import { systemClock } from "../../../lib/clock.ts";
+import { nameHash } from "../../../api/rules/names.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { idleContainer } from "../extensions/support/pools.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
@@ -26,7 +26,7 @@ async function open() {
 }
 
 describe("the Service of a sandbox", () => {
-  it("S76, S81, S89: is made when it is asked for, repaired when it is bent, and removed when it is refused", async () => {
+  it("is made when it is asked for, repaired when it is bent, and removed when it is refused", async () => {
     await using test = await open();
     await test.apply(sandboxNamed("served", { spec: { service: true }, container }));
     await test.untilAsleep("served");
@@ -40,7 +40,7 @@ describe("the Service of a sandbox", () => {
     await eventually(async () => (await test.sandbox("served")).status?.service === undefined);
   });
 
-  it("S85, S87: is one that was there before only where that allows it", async () => {
+  it("is one that was there before only where that allows it", async () => {
     await using test = await open();
     const service = (name: string, labels: object) => ({
       apiVersion: "v1",
@@ -61,7 +61,7 @@ describe("the Service of a sandbox", () => {
   });
 });
 
-it("S32, S95: takes over a claim for a volume that was there before where that allows it", async () => {
+it("takes over a claim for a volume that was there before where that allows it", async () => {
   await using test = await open();
   const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } } };
   const metadata = { name: "data-keeper", labels: adoptable };
@@ -73,7 +73,7 @@ it("S32, S95: takes over a claim for a volume that was there before where that a
   await eventually(async () => (await test.read("pvc", "data-keeper")).metadata.ownerReferences?.[0].name === "keeper");
 });
 
-it("S101, S104: ends at its time with all that is its own, when its policy says Delete", async () => {
+it("ends at its time with all that is its own, when its policy says Delete", async () => {
   await using test = await open();
   const shutdownTime = new Date(systemClock.now().getTime() + 4_000).toISOString().replace(/\.\d+Z/, "Z");
   await test.apply(
@@ -87,7 +87,7 @@ it("S101, S104: ends at its time with all that is its own, when its policy says 
   await eventually(async () => (await test.podOf("mortal")) === undefined);
 });
 
-it("S62, S64: keeps the labels of a running Pod in line with its template", async () => {
+it("keeps the labels of a running Pod in line with its template", async () => {
   await using test = await open();
   const labelled = (labels: object) => ({ spec: { podTemplate: { metadata: { labels } } } });
   await test.apply(sandboxNamed("labelled", { spec: { operatingMode: "Running" }, container }));

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-it("O12: waits for a definition that is not there, says so, and starts to work once it is", async () => {
+it("waits for a definition that is missing, logs it, and starts to work once it is there", async () => {
   await using test = await openTestNamespace(cluster);
   const definition = JSON.parse(await cluster.kubectl.run(["get", "crd", definitionName, "--output=json"]));
   const { labels, annotations } = definition.metadata;
@@ -23,11 +23,11 @@ it("O12: waits for a definition that is not there, says so, and starts to work o
     const ownLease = `--leader-election-namespace=${test.namespace}`;
     const flags = [`--kubeconfig=${inject("kubeconfig")}`, ownLease, "--enable-webhook=false", "--extensions"];
     await using run = startHere("controller", ...flags);
-    const waits = /"kind":"SandboxTemplate".*could not be followed; trying again/;
+    const waits = /"kind":"SandboxTemplate".*watch failed; retrying/;
     await eventually(() => waits.test(run.said()));
     expect(run.said()).not.toContain("starting to work");
     await putBack();
-    await eventually(() => run.said().includes("stores are filled; starting to work"), 60_000);
+    await eventually(() => run.said().includes("caches synced; starting workers"), 60_000);
     run.child.kill("SIGTERM");
     expect(await run.ended).toBe(0);
   } finally {

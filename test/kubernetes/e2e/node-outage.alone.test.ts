@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-it("goes on serving from a node that has stopped reporting, tells of it, and wakes others once it reports again", async () => {
+it("serves from a node that stopped reporting, says so, and wakes others when it reports again", async () => {
   await using test = await openSandboxes(cluster);
   const patient = { autoResume: { timeoutSeconds: 150 } };
   await test.apply(sandboxNamed("awake"), sandboxNamed("asleep", { spec: patient }));

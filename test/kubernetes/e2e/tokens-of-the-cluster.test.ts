@@ -1,13 +1,13 @@
 import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { parseActivatorConfig } from "../../../activator/config.ts";
+import { parseActivatorConfig } from "../../../activator/config/config.ts";
 import { startActivator } from "../../../activator/start.ts";
 import { release } from "../../../cluster/install-chart.ts";
-import type { KubeClient } from "../../../kube/client.ts";
-import { connectionFor, loadConnection } from "../../../kube/connection.ts";
-import { createKubeClient } from "../../../kube/http-client.ts";
-import { systemClock } from "../../../lib/clock.ts";
-import { silentLogger } from "../../../lib/log.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { connectionFor, loadConnection } from "../../../kube/client/connection.ts";
+import { createKubeClient } from "../../../kube/client/http-client.ts";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
@@ -39,7 +39,7 @@ async function openDoor(client: KubeClient, ...flags: readonly string[]) {
   };
 }
 
-it("wakes a sandbox for a ServiceAccount that may connect to it, and for nobody else (router 13.4)", async () => {
+it("wakes a sandbox for a ServiceAccount that may connect to it, and for nobody else", async () => {
   await using test = await openSandboxes(cluster);
   const { namespace } = test;
   await test.apply(sandboxNamed("ours"), sandboxNamed("theirs"));

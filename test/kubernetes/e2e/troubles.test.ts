@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "../../../lib/clock.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
 import { findActivator, type InstalledActivator } from "./support/installed-activator.ts";
@@ -93,7 +93,7 @@ describe("a sandbox that cannot run", () => {
   });
 });
 
-it("lets a Pod that is deleted by hand finish what it carries, and sends what comes next to the one after it", async () => {
+it("lets a Pod deleted by hand finish its requests, and sends later requests to the next Pod", async () => {
   await using test = await openSandboxes(cluster);
   const carried = test.at("carrying");
   await test.apply(sandboxNamed("carrying"));

@@ -47,7 +47,7 @@ async function imagesOf(app: "sandbox-router" | "agent-sandbox-controller"): Pro
   return replicas.map(({ spec }) => spec?.containers?.[0]?.image ?? "");
 }
 
-it("upgrades both programs to other images without restarting a user's Pod, losing a request, or changing the token", async () => {
+it("upgrades both images without restarting a user's Pod, losing a request, or changing the token", async () => {
   await using test = await openSandboxes(cluster);
   await test.apply(sandboxNamed("running"), sandboxNamed("asleep"));
   await test.untilAsleep("running", "asleep");

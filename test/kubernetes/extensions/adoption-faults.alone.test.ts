@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { assignedSandboxAnnotation } from "../../../api/keys.ts";
-import type { Stored } from "../../../api/meta.ts";
-import { type SandboxClaim, sandboxClaimType } from "../../../api/sandbox-claim.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../../api/kinds/sandbox-claim.ts";
+import { assignedSandboxAnnotation } from "../../../api/rules/keys.ts";
 import { release } from "../../../cluster/install-chart.ts";
 import { leadingReplica, programsOf, signalAll } from "../e2e/support/replicas.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
@@ -32,7 +32,7 @@ async function untilAssigned(namespace: string, count: number): Promise<void> {
   }
 }
 
-it("C66, C71, C72: gives each claim one sandbox and leaks none when the leader is killed between two adoptions", async () => {
+it("gives each claim one sandbox and leaks none when the leader is killed between two adoptions", async () => {
   await using test = await openPools(cluster);
   await test.apply(templateNamed("t"), poolNamed("p", warm, "t"));
   await test.untilFull("p", warm);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nodeBaseImage } from "../../../cluster/images/node-base.ts";
-import { systemClock } from "../../../lib/clock.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { findActivator } from "../e2e/support/installed-activator.ts";
 import { program } from "../e2e/support/program.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
@@ -16,7 +16,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 const inMs = (ms: number) => new Date(systemClock.now().getTime() + ms).toISOString().replace(/\.\d+Z/, "Z");
 
 describe("a claim on a real cluster", () => {
-  it("C9, C36, C50: is given a warm sandbox as it runs, and the pool refills behind it", async () => {
+  it("is given a warm sandbox as it runs, and the pool refills behind it", async () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 2, "t"));
     await test.untilFull("p", 2);
@@ -45,7 +45,7 @@ describe("a claim on a real cluster", () => {
     await eventually(async () => !(await test.exists("sandbox", sandbox.metadata.name)));
   });
 
-  it("C1, C28, C41: is made a sandbox of its own name where there is no warm one, or one of its own kind is asked for", async () => {
+  it("is made a sandbox of its own name where there is no warm one, or one of its own kind is asked for", async () => {
     await using test = await openPools(cluster);
     await test.apply(
       templateNamed("t", { envVarsInjectionPolicy: "Allowed" }),
@@ -62,7 +62,7 @@ describe("a claim on a real cluster", () => {
     await eventually(async () => (await test.eventReasons("SandboxClaim", "cold")).includes("SandboxProvisioned"));
   });
 
-  it("C3, C4, C19, C14: says what it lacks, and is bound as soon as that is there", async () => {
+  it("says what it lacks, and is bound as soon as that is there", async () => {
     await using test = await openPools(cluster);
     const reason = async (name: string) => (await test.claimCondition(name, "Ready"))?.reason;
     await test.apply(
@@ -81,7 +81,7 @@ describe("a claim on a real cluster", () => {
     expect((await test.sandboxes()).map(({ metadata }) => metadata.name)).toEqual(["early"]);
   });
 
-  it("C82, C83, C86, C87: ends at its time, and takes with it what its policy says", async () => {
+  it("ends at its time, and takes with it what its policy says", async () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 1, "t"));
     await test.untilFull("p", 1);
@@ -104,7 +104,7 @@ describe("a claim on a real cluster", () => {
     await eventually(async () => (await test.sandboxes()).length === 1);
   });
 
-  it("C71, C72: gives 20 claims at once a sandbox each, the warm ones first", async () => {
+  it("gives 20 claims at once a sandbox each, the warm ones first", async () => {
     await using test = await openPools(cluster);
     const pool = poolNamed("p", 6, "t");
     await test.apply(templateNamed("t"), pool);

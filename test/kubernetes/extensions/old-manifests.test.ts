@@ -61,7 +61,7 @@ ${warmpool === undefined ? "" : `  warmpool: ${warmpool}\n`}`;
 const open = () => openPools(cluster);
 
 describe("a v1alpha1 manifest of a Sandbox", () => {
-  it("V1, V3, V4: with nothing but podTemplate runs, is paused and resumed by kubectl scale, and goes with its Pod", async () => {
+  it("with nothing but podTemplate runs, is paused and resumed by kubectl scale, and goes with its Pod", async () => {
     await using test = await open();
     const field = (type: string, path: string) => test.run("get", type, "plain", `--output=jsonpath={${path}}`);
     await test.applyManifest(oldSandbox("plain"));
@@ -83,7 +83,7 @@ describe("a v1alpha1 manifest of a Sandbox", () => {
     await eventually(async () => (await test.podOf("plain")) === undefined);
   });
 
-  it("S52: with volumes keeps its files over a pause", async () => {
+  it("with volumes keeps its files over a pause", async () => {
     await using test = await open();
     const volumes = `
   volumeClaimTemplates:
@@ -106,7 +106,7 @@ describe("a v1alpha1 manifest of a Sandbox", () => {
     expect(await test.exists("persistentvolumeclaim", "data-keeper")).toBe(true);
   });
 
-  it("U5: with replicas 0 has no Pod until it is patched to 1, and is a suspended sandbox to everybody else", async () => {
+  it("with replicas 0 has no Pod until it is patched to 1, and is a suspended sandbox to everybody else", async () => {
     await using test = await open();
     await test.applyManifest(oldSandbox("resting", "\n  replicas: 0"));
     await test.untilAsleep("resting");
@@ -120,7 +120,7 @@ describe("a v1alpha1 manifest of a Sandbox", () => {
 });
 
 describe("a v1alpha1 manifest of a claim", () => {
-  it("V6, C50: that names a pool gets a sandbox of that pool", async () => {
+  it("that names a pool gets a sandbox of that pool", async () => {
     await using test = await open();
     await test.applyManifest([oldTemplate, oldPool].join("---"));
     await test.untilFull("my-pool", 1);
@@ -131,7 +131,7 @@ describe("a v1alpha1 manifest of a claim", () => {
     await test.untilFull("my-pool", 1);
   });
 
-  it("V7, V11, U3, U6: that names none gets a sandbox of its template, and keeps it and what it said when the migration makes a pool", async () => {
+  it("that names no pool gets a sandbox of its template, and keeps both when the migration makes a pool", async () => {
     await using test = await open();
     await test.applyManifest(oldClaim("cold", "none"));
     await eventually(async () => (await test.claimCondition("cold", "Ready"))?.reason === "TemplateNotFound");

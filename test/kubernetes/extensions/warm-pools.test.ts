@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { templateRefHashLabel } from "../../../api/keys.ts";
-import { nameHash } from "../../../api/names.ts";
+import { templateRefHashLabel } from "../../../api/rules/keys.ts";
+import { nameHash } from "../../../api/rules/names.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
 import { claimNamed, openPools, poolNamed, templateNamed } from "./support/pools.ts";
@@ -20,7 +20,7 @@ async function releasesOf(test: Awaited<ReturnType<typeof openPools>>, pool: str
 }
 
 describe("a warm pool on a real cluster", () => {
-  it("W2, W3, W4, W6: follows kubectl scale in both versions, up, down and to nothing", async () => {
+  it("follows kubectl scale in both versions, up, down and to nothing", async () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 1, "t"));
     await test.untilFull("p", 1);
@@ -50,7 +50,7 @@ describe("a warm pool on a real cluster", () => {
     expect(pods.trim().split("\n")).toHaveLength(2);
   });
 
-  it("W29: with Recreate replaces every member when the template's Pod changes", async () => {
+  it("with Recreate replaces every member when the template's Pod changes", async () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 2, "t", { updateStrategy: { type: "Recreate" } }));
     await test.untilFull("p", 2);
@@ -59,7 +59,7 @@ describe("a warm pool on a real cluster", () => {
     await test.untilFull("p", 2);
   });
 
-  it("W30: with OnReplenish gives the new template to those members alone that it makes from then on", async () => {
+  it("with OnReplenish gives the new template to those members alone that it makes from then on", async () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 2, "t", { updateStrategy: { type: "OnReplenish" } }));
     await test.untilFull("p", 2);
@@ -71,7 +71,7 @@ describe("a warm pool on a real cluster", () => {
     expect(bound.spec.podTemplate.spec.containers[0]?.env).toBeUndefined();
   });
 
-  it("W13: makes nothing while its template is missing, and fills up once it is there", async () => {
+  it("makes nothing while its template is missing, and fills up once it is there", async () => {
     await using test = await openPools(cluster);
     await test.apply(poolNamed("p", 1, "t"));
     await eventually(async () => (await test.pool("p")).status?.observedGeneration === 1);
@@ -82,7 +82,7 @@ describe("a warm pool on a real cluster", () => {
 });
 
 describe("a template on a real cluster", () => {
-  it("T1, T2, T5, T7, T10, T11: has a NetworkPolicy that follows it, and goes with it", async () => {
+  it("has a NetworkPolicy that follows it, and goes with it", async () => {
     await using test = await openPools(cluster);
     const policy = async () =>
       JSON.parse(
@@ -137,7 +137,7 @@ describe("a template on a real cluster", () => {
     await eventually(async () => (await policy()) === null);
   });
 
-  it("T8: leaves a NetworkPolicy of the same name that is somebody else's as it is", async () => {
+  it("leaves a NetworkPolicy of the same name that is somebody else's as it is", async () => {
     await using test = await openPools(cluster);
     const theirs = {
       apiVersion: "networking.k8s.io/v1",

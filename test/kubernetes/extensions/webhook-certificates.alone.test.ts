@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { connect } from "node:tls";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { customResourceDefinitionType, type Secret, secretType, serviceType } from "../../../api/core.ts";
-import type { Stored } from "../../../api/meta.ts";
+import { customResourceDefinitionType, type Secret, secretType, serviceType } from "../../../api/kinds/core.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
 import { release } from "../../../cluster/install-chart.ts";
 import { clusterDomain } from "../../../cluster/network.ts";
 import {
@@ -11,7 +11,7 @@ import {
   readCertificateSecret,
 } from "../../../controller/webhook/certificate-secret.ts";
 import { makeCertificates, withNewAuthority } from "../../../controller/webhook/make-certificates.ts";
-import { systemClock } from "../../../lib/clock.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { sandboxNamed } from "../e2e/support/sandboxes.ts";
 import { startTraffic } from "../e2e/support/traffic.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
@@ -66,7 +66,7 @@ async function shownUntil(): Promise<Date> {
   });
 }
 
-it("O9, O11: replaces an authority that is about to end, then the certificate, and no v1alpha1 request fails meanwhile", async () => {
+it("replaces an expiring authority, then the certificate, while no v1alpha1 request fails", async () => {
   await using test = await openPools(cluster);
   await test.apply(sandboxNamed("asleep"));
   await test.untilAsleep("asleep");

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { secretType } from "../../../api/core.ts";
+import { secretType } from "../../../api/kinds/core.ts";
 import { release } from "../../../cluster/install-chart.ts";
 import { clusterLayout } from "../e2e/support/components.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";

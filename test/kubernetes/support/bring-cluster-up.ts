@@ -2,14 +2,14 @@ import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestProject } from "vitest/node";
+import { DataDirInUse, lockDataDir } from "../../../apiserver/storage/data-dir-lock.ts";
 import { bringUp } from "../../../cluster/bring-up.ts";
 import type { BuiltPrograms } from "../../../cluster/components.ts";
 import { parseClusterConfig } from "../../../cluster/config.ts";
 import { waitUntil } from "../../../cluster/wait.ts";
-import { DataDirInUse, lockDataDir } from "../../../kube/memory/data-dir-lock.ts";
-import { systemClock } from "../../../lib/clock.ts";
-import { stayAlive } from "../../../lib/stay-alive.ts";
-import { defaultCacheDirectory, findOrBuild } from "../../../tools/build-tool.ts";
+import { stayAlive } from "../../../lib/process/stay-alive.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
+import { defaultCacheDirectory, findOrBuild } from "../../../scripts/tools/build-tool.ts";
 import { keepLogs } from "./keep-logs.ts";
 
 declare module "vitest" {

@@ -1,9 +1,9 @@
 import { Agent, fetch as fetchThrough } from "undici";
 import { inject } from "vitest";
 import { createKubectl, type Kubectl } from "../../../cluster/kubectl.ts";
-import type { KubeClient } from "../../../kube/client.ts";
-import { loadConnection } from "../../../kube/connection.ts";
-import { createKubeClient } from "../../../kube/http-client.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { loadConnection } from "../../../kube/client/connection.ts";
+import { createKubeClient } from "../../../kube/client/http-client.ts";
 
 interface RequestAs {
   readonly method: string;

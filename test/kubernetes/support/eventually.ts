@@ -1,5 +1,5 @@
 import { waitUntil } from "../../../cluster/wait.ts";
-import { systemClock } from "../../../lib/clock.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 
 /**
  * Waits until the state is reached, and resolves with the answer that says so. The limit is for a machine that has much else

@@ -2,7 +2,7 @@ import { existsSync, globSync, linkSync, mkdirSync, rmSync, statSync } from "nod
 import { join } from "node:path";
 import { release } from "../../../cluster/install-chart.ts";
 import type { Layout } from "../../../cluster/layout.ts";
-import { systemClock } from "../../../lib/clock.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 
 const lookEveryMs = 500;
 

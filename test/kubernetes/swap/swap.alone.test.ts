@@ -122,7 +122,7 @@ const definitions = Object.values(older).map((name) => name.replace(".v1alpha1",
 
 async function migrate(test: UsedBefore): Promise<void> {
   const made = await test.made();
-  expect(await runMigrate("--phase=migrate")).toContain("everything is stored in v1beta1");
+  expect(await runMigrate("--phase=migrate")).toContain("all objects are stored in v1beta1");
   for (const name of definitions) {
     const patch = '--patch={"status":{"storedVersions":["v1beta1"]}}';
     await kubectl("patch", "crd", name, "--subresource=status", "--type=merge", patch);
@@ -162,7 +162,7 @@ async function swapUnderUse(test: UsedBefore, takeOver: () => Promise<unknown>):
 describe("an installation of the existing controller, v0.4.6", () => {
   beforeEach(() => emptyCluster(cluster), hookMs);
 
-  it("U1 to U8, U10: is taken over by kubectl under those who use it", async () => {
+  it("is taken over by kubectl under those who use it", async () => {
     for (const manifest of existing.manifests) await kubectl("apply", "-f", manifest);
     await rolledOut("agent-sandbox-controller");
     await using test = await useBefore(cluster);
@@ -171,7 +171,7 @@ describe("an installation of the existing controller, v0.4.6", () => {
     await useAfter(test);
   }, 300_000);
 
-  it("U1 to U8, U10: is taken over by Helm, which refuses what would end half way and deletes no namespace", async () => {
+  it("is taken over by Helm, which refuses what would end half way and deletes no namespace", async () => {
     const set = `--set=image.tag=${existing.version},controller.extensions=true`;
     await helm("install", "agent-sandbox", existing.chart, inRelease, set, "--wait");
     await expect(upgrade("--dry-run=server", "--reuse-values", ...ourImages())).rejects.toThrow("another chart");

@@ -3,7 +3,7 @@ import { inject } from "vitest";
 import { stopDaemon } from "../../../../cluster/daemon.ts";
 import { type Layout, layoutOf } from "../../../../cluster/layout.ts";
 import { startCluster } from "../../../../cluster/start-cluster.ts";
-import { systemClock } from "../../../../lib/clock.ts";
+import { systemClock } from "../../../../lib/time/clock.ts";
 
 /** Where the cluster keeps what it is made of. */
 export const clusterLayout = (): Layout => layoutOf(dirname(dirname(inject("kubeconfig"))));

@@ -1,5 +1,5 @@
-import type { Pod } from "../../../../api/core.ts";
-import type { Stored } from "../../../../api/meta.ts";
+import type { Pod } from "../../../../api/kinds/core.ts";
+import type { Stored } from "../../../../api/kinds/meta.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 import { findActivator, type InstalledActivator } from "./installed-activator.ts";
 import { replicasOf } from "./replicas.ts";

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { nodeFlags } from "../../../../programs/node-flags.ts";
+import { nodeFlags } from "../../../programs/node-flags.ts";
 
 const repository = join(import.meta.dirname, "..", "..", "..", "..");
 

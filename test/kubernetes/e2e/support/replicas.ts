@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { leaseType, type Pod, podType } from "../../../../api/core.ts";
-import type { Stored } from "../../../../api/meta.ts";
+import { leaseType, type Pod, podType } from "../../../../api/kinds/core.ts";
+import type { Stored } from "../../../../api/kinds/meta.ts";
 import { release } from "../../../../cluster/install-chart.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 import { eventually } from "../../support/eventually.ts";

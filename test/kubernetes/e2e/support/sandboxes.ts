@@ -1,7 +1,7 @@
-import { type Event, eventType, type Pod, podType } from "../../../../api/core.ts";
-import { type Sandbox, sandboxType } from "../../../../api/sandbox.ts";
+import { type Event, eventType, type Pod, podType } from "../../../../api/kinds/core.ts";
+import { type Sandbox, sandboxType } from "../../../../api/kinds/sandbox.ts";
 import { nodeBaseImage } from "../../../../cluster/images/node-base.ts";
-import { isNotFound } from "../../../../kube/errors.ts";
+import { isNotFound } from "../../../../kube/client/errors.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 import { openTestNamespace } from "../../support/workload.ts";
 import { program } from "./program.ts";

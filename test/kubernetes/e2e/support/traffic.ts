@@ -1,4 +1,4 @@
-import { systemClock } from "../../../../lib/clock.ts";
+import { systemClock } from "../../../../lib/time/clock.ts";
 
 /** What became of requests that were sent one after the other. */
 export interface Traffic extends AsyncDisposable {

@@ -1,9 +1,9 @@
-import { warmPoolSandboxLabel } from "../../../../api/keys.ts";
-import type { Stored } from "../../../../api/meta.ts";
-import { nameHash } from "../../../../api/names.ts";
-import { type Sandbox, sandboxType } from "../../../../api/sandbox.ts";
-import { type SandboxClaim, sandboxClaimType } from "../../../../api/sandbox-claim.ts";
-import { type SandboxWarmPool, sandboxWarmPoolType } from "../../../../api/sandbox-warm-pool.ts";
+import type { Stored } from "../../../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../../../api/kinds/sandbox.ts";
+import { type SandboxClaim, sandboxClaimType } from "../../../../api/kinds/sandbox-claim.ts";
+import { type SandboxWarmPool, sandboxWarmPoolType } from "../../../../api/kinds/sandbox-warm-pool.ts";
+import { warmPoolSandboxLabel } from "../../../../api/rules/keys.ts";
+import { nameHash } from "../../../../api/rules/names.ts";
 import { openSandboxes } from "../../e2e/support/sandboxes.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 import { eventually } from "../../support/eventually.ts";

@@ -4,7 +4,7 @@ import { inject } from "vitest";
 import { findDaemon } from "../../../../cluster/daemon.ts";
 import { buildImage } from "../../../../cluster/images/image-store.ts";
 import { insideOf } from "../../../../cluster/start-component.ts";
-import { findModule } from "../../../../tools/build-tool.ts";
+import { findModule } from "../../../../scripts/tools/build-tool.ts";
 import { clusterLayout } from "../../e2e/support/components.ts";
 
 /** The last release of the existing controller that stored `v1alpha1`. */

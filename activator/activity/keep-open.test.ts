@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { aSandbox } from "../../test/support/builders/builders.ts";
+import { Activity } from "./activity.ts";
+import { keepOpen } from "./keep-open.ts";
+import { KeptConnections } from "./kept-connections.ts";
+import { PodFences } from "./pod-fences.ts";
+
+const nova = aSandbox();
+const { uid, name, namespace = "" } = nova.metadata;
+
+/** An open connection to the Pod p1, and what came of it. */
+function given() {
+  const clock = new FakeClock();
+  const activity = new Activity(clock);
+  const seen = { closes: 0, counted: 0, stirs: 0 };
+  const openConnections = new KeptConnections(() => (seen.counted += 1));
+  const fences = new PodFences({
+    onFenced: (sandboxUid, podUid) => openConnections.closeAll(sandboxUid, podUid),
+    hasPod: () => false,
+  });
+  const use = activity.useBy(undefined);
+  use.begin(nova);
+  use.sentTo("p1");
+  const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: 5432, probes: [], young: false };
+  const ends: (() => void)[] = [];
+  const onEnded = (end: () => void) => void ends.push(end);
+  const stay = { to: { namespace, name, port: 5432 }, target, use, onEnded };
+  const deps = { clock, fences, openConnections, cluster: { sandbox: () => nova }, onMoved: () => (seen.stirs += 1) };
+  const connection = keepOpen({ close: () => (seen.closes += 1) }, stay, deps);
+  const fence = () => fences.fence(uid, "p1");
+  const inFlight = () => activity.loadOf(uid, "p1").sent;
+  return { clock, seen, connection, fence, inFlight, openConnections, end: () => ends[0]?.() };
+}
+
+describe("an open connection whose Pod is fenced", () => {
+  it("is closed at once if its client awaits no answer", () => {
+    const { seen, connection, fence } = given();
+    connection.clientSpoke();
+    connection.sandboxSpoke();
+    fence();
+    expect(seen).toEqual({ closes: 1, counted: 1, stirs: 2 });
+  });
+
+  it("is kept while its client waits, causes no wake, and is closed 1 s after the answer began", async () => {
+    const { clock, seen, connection, fence, inFlight } = given();
+    connection.clientSpoke();
+    expect(seen.stirs).toBe(1);
+    fence();
+    await clock.advance(20_000);
+    connection.clientSpoke();
+    connection.sandboxSpoke();
+    await clock.advance(999);
+    connection.sandboxSpoke();
+    expect([seen.closes, inFlight()]).toEqual([0, 1]);
+    await clock.advance(1);
+    expect([seen.closes, inFlight()]).toEqual([1, 0]);
+    expect(seen).toEqual({ closes: 1, counted: 1, stirs: 1 });
+  });
+
+  it("is closed when its limit has passed and the controller asks again", async () => {
+    const { clock, seen, connection, fence, openConnections } = given();
+    connection.clientSpoke();
+    fence();
+    await clock.advance(3_600_000);
+    expect(seen.closes).toBe(0);
+    openConnections.closeAll(uid, "p1");
+    openConnections.closeAll(uid, "p1");
+    expect(seen).toMatchObject({ closes: 1, counted: 1 });
+  });
+
+  it("is not closed again if it has ended meanwhile", async () => {
+    const { clock, seen, connection, fence, end } = given();
+    connection.clientSpoke();
+    fence();
+    connection.sandboxSpoke();
+    end();
+    await clock.advance(5_000);
+    expect(seen).toMatchObject({ closes: 0, counted: 0 });
+  });
+});

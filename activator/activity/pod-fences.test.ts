@@ -1,0 +1,126 @@
+import { describe, expect, it } from "vitest";
+import { sealedPodAnnotation } from "../../api/rules/keys.ts";
+import { formatSeal } from "../../api/rules/suspension.ts";
+import { aSandbox } from "../../test/support/builders/builders.ts";
+import { PodFences } from "./pod-fences.ts";
+
+const running = aSandbox({ operatingMode: "Running" });
+const { uid } = running.metadata;
+const seal = formatSeal({ podName: "nova", podUid: "p1", cause: "Inactivity", at: "2026-01-01T00:00:00Z" });
+const sealed = {
+  ...running,
+  metadata: { ...running.metadata, annotations: { [sealedPodAnnotation]: seal } },
+};
+
+/** `pods`: UIDs of the Pods that are in view. */
+function givenFences(pods: readonly string[] = []) {
+  const told: string[] = [];
+  const fences = new PodFences({
+    onFenced: (_sandboxUid, podUid) => told.push(podUid),
+    hasPod: (sandboxUid, podUid) => sandboxUid === uid && pods.includes(podUid),
+  });
+  return { fences, told };
+}
+
+const sealing = (podUid: string) => {
+  const text = formatSeal({ podName: "nova", podUid, cause: "Person", at: "2026-01-01T00:00:00Z" });
+  return { ...running, metadata: { ...running.metadata, annotations: { [sealedPodAnnotation]: text } } };
+};
+
+const fenced = (fences: PodFences) => [...fences.of(uid).fenced];
+
+describe("a Pod fence", () => {
+  it("lasts from a seal until the Pod was seen gone, also without the seal", () => {
+    const { fences, told } = givenFences();
+    fences.sandboxSeen(sealed);
+    fences.sandboxSeen(sealed);
+    fences.sandboxSeen(running);
+    expect(fenced(fences)).toEqual(["p1"]);
+    expect(told).toEqual(["p1"]);
+    fences.podGone(uid, "another");
+    expect(fenced(fences)).toEqual(["p1"]);
+    fences.podGone(uid, "p1");
+    expect(fenced(fences)).toEqual([]);
+  });
+
+  it("is not made by a seal of a Pod that was seen gone before", () => {
+    const { fences } = givenFences();
+    fences.sandboxSeen(sealed);
+    fences.podGone(uid, "p1");
+    fences.sandboxSeen(sealed);
+    expect(fenced(fences)).toEqual([]);
+  });
+
+  it("is made by a promise about a Pod and a sandbox that were not seen", () => {
+    const { fences } = givenFences();
+    fences.fence("unseen", "p9");
+    expect([...fences.of("unseen").fenced]).toEqual(["p9"]);
+    fences.sandboxGone("unseen");
+    expect(fences.of("unseen").fenced.size).toBe(0);
+  });
+
+  it("includes a reported generation until that or a later generation is seen", () => {
+    const { fences } = givenFences();
+    const at = (generation: number) => ({ ...running, metadata: { ...running.metadata, generation } });
+    fences.reported(uid, 5, 4);
+    fences.reported(uid, 3, 2);
+    expect(fences.of(uid).toldGeneration).toBe(5);
+    fences.sandboxSeen(at(4));
+    expect(fences.of(uid).toldGeneration).toBe(5);
+    fences.sandboxSeen(at(6));
+    expect(fences.of(uid).toldGeneration).toBe(0);
+  });
+
+  it("does not include a reported generation that was seen before", () => {
+    const { fences } = givenFences();
+    fences.reported(uid, 5, 5);
+    expect(fences.of(uid).toldGeneration).toBe(0);
+  });
+});
+
+describe("seals", () => {
+  it("are kept for the last eight unseen Pods, and for every Pod in view", () => {
+    const { fences } = givenFences(["in-view"]);
+    fences.sandboxSeen(sealing("in-view"));
+    for (let each = 0; each < 1_000; each += 1) fences.sandboxSeen(sealing(`never-${each}`));
+    fences.sandboxSeen(running);
+    expect(fenced(fences)).toEqual(["in-view", ...Array.from({ length: 8 }, (_, at) => `never-${992 + at}`)]);
+  });
+
+  it("take no room from promises to the controller, of which the last eight unseen are kept too", () => {
+    const { fences } = givenFences();
+    for (let each = 0; each < 10; each += 1) fences.fence(uid, `promised-${each}`);
+    for (let each = 0; each < 100; each += 1) fences.sandboxSeen(sealing(`never-${each}`));
+    expect(fenced(fences)).toHaveLength(16);
+    for (let each = 2; each < 10; each += 1) expect(fenced(fences)).toContain(`promised-${each}`);
+  });
+
+  it("fence a Pod that comes into view after them", () => {
+    const pods: string[] = [];
+    const { fences } = givenFences(pods);
+    fences.sandboxSeen(sealing("late"));
+    pods.push("late");
+    for (let each = 0; each < 100; each += 1) fences.sandboxSeen(sealing(`never-${each}`));
+    expect(fenced(fences)).toContain("late");
+  });
+});
+
+describe("a sandbox that was seen deleted", () => {
+  it("gets no entry again when the controller asks about it", () => {
+    const { fences } = givenFences();
+    fences.sandboxSeen(sealed);
+    fences.sandboxGone(uid);
+    fences.fence(uid, "p1");
+    fences.reported(uid, 5, 4);
+    fences.podGone(uid, "p1");
+    expect(fences.size).toBe(0);
+  });
+
+  it("can be fenced again once an older list brings it back", () => {
+    const { fences } = givenFences();
+    fences.sandboxGone(uid);
+    fences.sandboxSeen(running);
+    fences.fence(uid, "p1");
+    expect(fenced(fences)).toEqual(["p1"]);
+  });
+});

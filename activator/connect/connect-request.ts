@@ -1,0 +1,128 @@
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { effectiveAutoResume } from "../../api/rules/defaults.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { isIgnored } from "../activity/ignored-requests.ts";
+import type { PodFences } from "../activity/pod-fences.ts";
+import type { Use } from "../activity/use.ts";
+import { ActivatorError } from "../errors.ts";
+import type { Routed } from "../find/find.ts";
+import type { HoldDeadlines } from "../hold/hold-deadlines.ts";
+import type { HoldLimits } from "../hold/hold-limits.ts";
+import type { Leaver, RequestHead } from "../request.ts";
+import { type Cluster, longestSilenceMs } from "../sandbox/cluster.ts";
+import { type Resolution, resolveSandbox } from "../sandbox/resolve.ts";
+import type { Wake, Waker } from "../wake/waker.ts";
+import type { Connector, Upstream } from "./connector.ts";
+import type { DialError } from "./dial.ts";
+import { holdLimitMs } from "./hold-limit.ts";
+import type { Prober } from "./prober.ts";
+
+export interface ReachOptions {
+  /** The upper limit of every hold, whatever the sandbox and the client allow. Milliseconds. */
+  readonly proxyTimeoutMs: number;
+  readonly unschedulableGraceMs: number | undefined;
+  readonly allowLoopbackPodIp: boolean;
+  /** How long a port that should be open is retried before the request fails. Milliseconds. */
+  readonly dialRetryMs: number;
+}
+
+export interface ConnectDeps {
+  readonly options: ReachOptions;
+  readonly clock: Clock;
+  readonly cluster: Cluster;
+  readonly waker: Waker;
+  readonly prober: Prober;
+  readonly connector: Connector;
+  readonly slots: HoldLimits;
+  readonly holds: HoldDeadlines;
+  /** Holds connect requests. `join` resolves or rejects as `reach` does. */
+  readonly waits: { join(connectRequest: ConnectRequest): Promise<Upstream> };
+  readonly fences: PodFences;
+  /** Called when this replica woke a sandbox, for a connection to that port. */
+  readonly onWoken: (sandbox: Stored<Sandbox>, port: number) => void;
+}
+
+/** Observes one connect request, for its record. */
+export interface ConnectObserver {
+  held(): Disposable;
+  woke(wake: Wake): void;
+  dialFailed(error: DialError): void;
+}
+
+/** A sandbox and its port. A request that named them adds what else it said. */
+export type Destination = Pick<Routed, "namespace" | "name" | "port"> &
+  Partial<Routed> & {
+    /** The UID of the sandbox, if the caller knows it. Another sandbox of the same name does not match. */
+    readonly uid?: string;
+  };
+
+/** The client of a connect request: a request or a raw connection. */
+export interface ConnectClient extends Leaver {
+  /** Monotonic milliseconds at its arrival. */
+  readonly seenMs: number;
+  /** Absent for a raw connection: no rule by path or user agent applies, there is no wait page, and the connection is always new. */
+  readonly head?: RequestHead;
+}
+
+/** A client, authorized, that wants a connection to a sandbox. */
+export interface ConnectRequest {
+  readonly to: Destination;
+  readonly client: ConnectClient;
+  readonly deps: ConnectDeps;
+  readonly observer: ConnectObserver;
+  readonly use: Use;
+}
+
+/** Resolves the sandbox now. Without a head no rule about requests applies. */
+export function resolveNow(
+  to: Destination,
+  head: RequestHead | undefined,
+  firstUid: string | undefined,
+  { cluster, clock, fences, options }: Pick<ConnectDeps, "cluster" | "clock" | "fences" | "options">,
+): Resolution {
+  if (cluster.silentMs() > longestSilenceMs) return { is: "refused", error: new ActivatorError("ClusterUnseen") };
+  if (!cluster.synced) return { is: "pending", on: "the first view of the cluster", recheckAfterMs: 100 };
+  const sandbox = cluster.sandbox(to.namespace, to.name);
+  const { allowLoopbackPodIp, unschedulableGraceMs } = options;
+  return resolveSandbox({
+    routed: to,
+    sandbox,
+    firstUid: firstUid ?? to.uid,
+    allowLoopbackPodIp,
+    unschedulableGraceMs,
+    pod: sandbox && cluster.podOf(sandbox),
+    fences: fences.of(sandbox?.metadata.uid ?? ""),
+    ignored: isIgnored(head, sandbox?.spec.autoSuspension),
+    now: clock.now(),
+  });
+}
+
+/** Begins the use of the sandbox, as soon as the sandbox is known. Returns whether it is known. */
+export function beginUse({ to, use, deps: { cluster } }: ConnectRequest): boolean {
+  const sandbox = cluster.synced ? cluster.sandbox(to.namespace, to.name) : undefined;
+  if (sandbox) use.begin(sandbox);
+  return sandbox !== undefined;
+}
+
+/** How long a connect request may be held in total, by the limits of sandbox, client and activator. Milliseconds. */
+export function holdForMs({ to, deps: { cluster, options } }: ConnectRequest): number {
+  const { timeoutSeconds } = effectiveAutoResume(cluster.sandbox(to.namespace, to.name)?.spec ?? {});
+  return holdLimitMs(timeoutSeconds * 1000, to.timeoutMs, options.proxyTimeoutMs);
+}
+
+/** The rest of that time, in milliseconds. */
+export const holdLeftMs = (connectRequest: ConnectRequest): number =>
+  holdForMs(connectRequest) - (connectRequest.deps.clock.ticksMs() - connectRequest.client.seenMs);
+
+/**
+ * Marks the use as sent if that Pod may still be sent to. Otherwise it closes the connection, and the request waits again. The
+ * Pod may have been fenced, or seen gone, during the dial, so the sandbox is resolved again in the step that marks.
+ */
+export function commit({ target: { podUid }, socket }: Upstream, { to, client, deps, use }: ConnectRequest): boolean {
+  const seen = resolveNow(to, client.head, undefined, deps);
+  const mayGo = seen.is === "addressed" && seen.target.podUid === podUid;
+  if (mayGo) use.sentTo(podUid);
+  else socket.destroy();
+  return mayGo;
+}

@@ -1,0 +1,70 @@
+import { ActivatorError } from "../errors.ts";
+import { ClientGone } from "../request.ts";
+import type { Target } from "../sandbox/resolve.ts";
+import { beginUse, type ConnectRequest, commit, holdLeftMs, resolveNow } from "./connect-request.ts";
+import type { Upstream } from "./connector.ts";
+import { DialError } from "./dial.ts";
+
+/**
+ * Returns a connection to the sandbox, and wakes the sandbox if it sleeps. The use is marked as sent with it: at once with an
+ * idle connection, so most requests do not wait.
+ *
+ * @throws ActivatorError if no connection comes in time; ClientGone if the client left.
+ */
+export function reach(connectRequest: ConnectRequest): Upstream | Promise<Upstream> {
+  const { to, deps, client, use } = connectRequest;
+  const seen = resolveNow(to, client.head, undefined, deps);
+  if (seen.is === "refused") throw seen.error;
+  beginUse(connectRequest);
+  if (seen.is === "addressed" && deps.prober.acceptedMs(seen.target) !== undefined) {
+    const { target } = seen;
+    const idle = deps.connector.idle(target, client.head);
+    if (idle) {
+      use.sentTo(target.podUid); // in the step that resolved
+      return idle;
+    }
+    return dialOrWait(target, connectRequest);
+  }
+  return deps.waits.join(connectRequest);
+}
+
+async function dialOrWait(target: Target, connectRequest: ConnectRequest): Promise<Upstream> {
+  const dialled = await tryDial(target, connectRequest);
+  return dialled && commit(dialled, connectRequest) ? dialled : connectRequest.deps.waits.join(connectRequest);
+}
+
+/**
+ * Dials a port that accepted before, in a place of `slots` and within the hold limit. Undefined: the port accepts no longer, so
+ * the request must be held.
+ */
+async function tryDial(target: Target, connectRequest: ConnectRequest): Promise<Upstream | undefined> {
+  const { to, deps, client, observer } = connectRequest;
+  if (client.left) throw new ClientGone("the client left");
+  using _slot = deps.slots.admit(to.namespace, to.name);
+  using _held = observer.held();
+  const over = new AbortController();
+  const because = `waiting for port ${target.port} to accept connections`;
+  const dialling = {
+    timedOut: () => over.abort(new ActivatorError("WakeTimedOut", { subject: to.name, because })),
+    end: (reason: ActivatorError) => over.abort(reason),
+  };
+  let isInVain = false;
+  const mayDial = () => {
+    isInVain = deps.prober.acceptedMs(target) === undefined; // another dial has failed meanwhile
+    return !isInVain;
+  };
+  deps.holds.begin(dialling, holdLeftMs(connectRequest));
+  client.onLeave(() => over.abort(new ClientGone("the client left")));
+  try {
+    return await deps.connector.connect(target, client.head, { signal: over.signal, mayDial });
+  } catch (error) {
+    if (!(error instanceof DialError)) throw error;
+    if (isInVain) return undefined;
+    deps.prober.forget(target);
+    observer.dialFailed(error);
+    return undefined;
+  } finally {
+    deps.holds.over(dialling);
+    client.onLeave(undefined);
+  }
+}

@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { onUnexpectedError } from "../../lib/guard/guard.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { aSandbox, httpProgram, openActivatorWorld, rawConnection } from "../../test/support/labs/activator-world.ts";
+import { Dial, DialError, dial } from "./dial.ts";
+
+const noPort = { ip: "127.0.0.1", port: 70_000 };
+
+describe("a dial of a number that is no port", () => {
+  it("fails as any other dial, and a later abort is harmless", async () => {
+    const unexpected: unknown[] = [];
+    using _reports = onUnexpectedError((...report) => unexpected.push(report));
+    const stop = new AbortController();
+    await expect(dial(noPort, 1_000, systemClock, stop.signal)).rejects.toThrow(DialError);
+    stop.abort();
+    expect(unexpected).toEqual([]);
+  });
+
+  it("can be cancelled before it has failed", async () => {
+    const stop = new AbortController();
+    const dialled = dial(noPort, 1_000, systemClock, stop.signal);
+    stop.abort(new Error("left"));
+    await expect(dialled).rejects.toThrow("left");
+  });
+
+  it("reports its failure after the constructor has returned", async () => {
+    const failed = Promise.withResolvers<Dial>();
+    const listener = {
+      connected: () => failed.reject(new Error("connected")),
+      failed: (_: unknown, own: Dial) => failed.resolve(own),
+    };
+    const begun = new Dial(noPort, 1_000, systemClock, listener);
+    expect(await failed.promise).toBe(begun);
+  });
+});
+
+describe("a sandbox whose template gets an invalid port while its Pod runs", () => {
+  it("is reached on the default port, and the replica keeps running", async () => {
+    await using world = await openActivatorWorld();
+    await world.awake(
+      "mine",
+      httpProgram((_, response) => response.end("mine")),
+    );
+    const { podTemplate } = aSandbox("mine", {
+      podTemplate: { spec: { containers: [{ name: "main", image: "program", ports: [{ containerPort: 70_000 }] }] } },
+    }).spec;
+    await world.api.client.patch(
+      sandboxType,
+      { namespace: "default", name: "mine" },
+      { type: "merge", body: { spec: { podTemplate } } },
+    );
+    await eventually(
+      async () =>
+        (await world.sandbox("mine")).spec.podTemplate.spec.containers[0]?.ports?.[0]?.containerPort === 70_000,
+    );
+    using client = await rawConnection(world.activator);
+    client.send("GET / HTTP/1.1\r\nHost: mine.default.sandbox.localhost\r\n\r\n");
+    expect(await client.until("mine")).toMatch(/^HTTP\/1.1 200 /);
+  });
+});

@@ -1,0 +1,157 @@
+import { runGuarded } from "../../lib/guard/guard.ts";
+import { onAbort } from "../../lib/guard/on-abort.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Target } from "../sandbox/resolve.ts";
+import type { WireSocket } from "../socket/wire-socket.ts";
+import { dial } from "./dial.ts";
+import { ProbeBudget } from "./probe-budget.ts";
+import { passes } from "./run-probe.ts";
+
+/** A step is a share of the time spent so far, so that probing adds at most that share to a wake. */
+const steps = { share: 0.02, shortestMs: 2, longestMs: 50 } as const;
+/**
+ * The shortest step, in milliseconds for each port of one Pod that is probed. Clients name the ports, perhaps thousands:
+ * together they cost as many dials as one port does at its start.
+ */
+const stepPerPortMs = 2;
+/** A SYN into a network that is not ready is lost; the next attempt comes before the kernel's first retransmission. */
+const attemptLimitMs = 250;
+
+export interface Reached {
+  /** The connection that proved it, for the first waiting request. */
+  readonly socket: WireSocket | undefined;
+}
+
+interface Probing {
+  readonly stop: AbortController;
+  /** In order of arrival. */
+  readonly waiters: Set<PromiseWithResolvers<void>>;
+  socket: WireSocket | undefined;
+}
+
+/** Thousands may wait for one port. This many are released in one turn of the event loop. */
+const releasedAtOnce = 64;
+
+/** Finds out when ports of Pods begin to accept, with one prober for each port, and remembers it. */
+export class Prober {
+  readonly #clock: Clock;
+  readonly #budget: ProbeBudget;
+  readonly #probing = new Map<string, Probing>();
+  /** The number of ports that are probed, by Pod. */
+  readonly #portsOf = new Map<string, number>();
+  readonly #acceptedMs = new Map<string, Map<number, number>>();
+
+  constructor(clock: Clock, budget: ProbeBudget = new ProbeBudget(clock)) {
+    this.#clock = clock;
+    this.#budget = budget;
+  }
+
+  /** Monotonic milliseconds when the port was first seen to accept; undefined if it was not, or refused later. */
+  acceptedMs({ podUid, port }: Pick<Target, "podUid" | "port">): number | undefined {
+    return this.#acceptedMs.get(podUid)?.get(port);
+  }
+
+  /** The port refused a connection: the next request waits for it again. */
+  forget({ podUid, port }: Pick<Target, "podUid" | "port">): void {
+    this.#acceptedMs.get(podUid)?.delete(port);
+  }
+
+  forgetPod(podUid: string): void {
+    this.#acceptedMs.delete(podUid);
+  }
+
+  /** Resolves once the port accepts and the probes pass. The signal's abort ends this caller's wait alone. */
+  async reach(target: Target, signal: AbortSignal): Promise<Reached> {
+    signal.throwIfAborted();
+    const probing = this.#probingOf(target);
+    const waiter = Promise.withResolvers<void>();
+    probing.waiters.add(waiter);
+    using _leaving = onAbort(signal, () => waiter.reject(signal.reason));
+    try {
+      await waiter.promise;
+      const { socket } = probing;
+      probing.socket = undefined;
+      return { socket };
+    } finally {
+      probing.waiters.delete(waiter);
+      if (probing.waiters.size === 0) {
+        probing.stop.abort(new Error("nobody waits for this port any more"));
+        probing.socket?.destroy();
+      }
+    }
+  }
+
+  // The key contains the probes: a Pod that became Ready meanwhile is probed with fewer.
+  #probingOf(target: Target): Probing {
+    const key = `${target.podUid} ${target.ip} ${target.port} ${target.probes.length}`;
+    const running = this.#probing.get(key);
+    if (running && !running.stop.signal.aborted) return running;
+    const probing: Probing = { stop: new AbortController(), waiters: new Set(), socket: undefined };
+    this.#probing.set(key, probing);
+    this.#portsOf.set(target.podUid, this.#probedOf(target) + 1);
+    runGuarded("wake", () => this.#run(key, target, probing));
+    return probing;
+  }
+
+  async #run(key: string, target: Target, probing: Probing): Promise<void> {
+    try {
+      const socket = await this.#probe(target, probing.stop.signal);
+      if (probing.stop.signal.aborted) socket.destroy();
+      else probing.socket = socket;
+    } catch (error) {
+      for (const { reject } of probing.waiters) reject(error);
+      return;
+    } finally {
+      if (this.#probing.get(key) === probing) this.#probing.delete(key);
+      const left = this.#probedOf(target) - 1;
+      if (left > 0) this.#portsOf.set(target.podUid, left);
+      else this.#portsOf.delete(target.podUid);
+    }
+    const waiters = [...probing.waiters];
+    for (let at = 0; at < waiters.length; at += releasedAtOnce) {
+      for (const { resolve } of waiters.slice(at, at + releasedAtOnce)) resolve();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  async #probe(target: Target, signal: AbortSignal): Promise<WireSocket> {
+    const beganMs = this.#clock.ticksMs();
+    for (let isFirst = true; ; isFirst = false) {
+      const socket = await this.#attempt(target, isFirst, signal);
+      if (socket) return this.#accepted(target, socket);
+      const shareMs = (this.#clock.ticksMs() - beganMs) * steps.share;
+      const stepMs = Math.min(Math.max(shareMs, steps.shortestMs), steps.longestMs);
+      await this.#clock.sleep(Math.max(stepMs, this.#probedOf(target) * stepPerPortMs), signal);
+    }
+  }
+
+  #probedOf({ podUid }: Target): number {
+    return this.#portsOf.get(podUid) ?? 0;
+  }
+
+  // The probes run first: a program that serves one connection at a time answers no probe while another connection is open.
+  async #attempt(target: Target, isFirst: boolean, signal: AbortSignal): Promise<WireSocket | undefined> {
+    const { namespace, ip, probes } = target;
+    using lease = await this.#budget.take(namespace, { count: Math.max(probes.length, 1), isFirst }, signal);
+    const limits = { clock: this.#clock, dialLimitMs: attemptLimitMs, signal };
+    const verdicts = await Promise.all(probes.map((probe) => passes(ip, probe, limits)));
+    if (!verdicts.every(Boolean)) return undefined;
+    if (probes.length > 0) lease.add();
+    return await this.#prove(target, signal);
+  }
+
+  /** A connection that proves that the port accepts; undefined if the port does not accept. */
+  async #prove(target: Target, signal: AbortSignal): Promise<WireSocket | undefined> {
+    const socket = await dial(target, attemptLimitMs, this.#clock, signal).catch(() => undefined);
+    if (signal.aborted) socket?.destroy();
+    signal.throwIfAborted();
+    return socket;
+  }
+
+  #accepted({ podUid, port }: Target, socket: WireSocket): WireSocket {
+    const ports = this.#acceptedMs.get(podUid) ?? new Map<number, number>();
+    ports.set(port, this.#clock.ticksMs());
+    this.#acceptedMs.set(podUid, ports);
+    return socket;
+  }
+}

@@ -1,0 +1,79 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { type Clock, FakeClock, systemClock } from "../../lib/time/clock.ts";
+import { asTimePasses } from "../../test/support/as-time-passes.ts";
+import { passes } from "./run-probe.ts";
+
+const ip = "127.0.0.1";
+const never = new AbortController().signal;
+const limitsOf = (clock: Clock, signal = never) => ({ clock, dialLimitMs: 250, signal });
+
+/** Answers each request with these bytes, or with nothing. */
+async function startServer(bytes: string | undefined) {
+  const open = new Set<Socket>();
+  const server = createServer((socket) => {
+    open.add(socket.on("error", () => {}).on("close", () => open.delete(socket)));
+    socket.on("data", () => void (bytes !== undefined && socket.write(bytes)));
+  });
+  await once(server.listen(0, ip), "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    open,
+    async [Symbol.asyncDispose]() {
+      for (const socket of open) socket.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+describe("a readiness probe that the activator runs", () => {
+  it.each([
+    { status: "200 OK", passed: true },
+    { status: "399 Almost", passed: true },
+    { status: "400 Bad Request", passed: false },
+    { status: "503 Service Unavailable", passed: false },
+    { status: "101 Switching Protocols", passed: false },
+  ])("with status $status passes: $passed, and its connection is closed", async ({ status, passed }) => {
+    const upgrade = "connection: upgrade\r\nupgrade: x";
+    await using server = await startServer(`HTTP/1.1 ${status}\r\n${upgrade}\r\ncontent-length: 0\r\n\r\n`);
+    const probe = { port: server.port, httpGet: { path: "/" }, timeoutMs: 5_000 };
+    expect(await passes(ip, probe, limitsOf(systemClock))).toBe(passed);
+    await expect.poll(() => server.open.size).toBe(0);
+  });
+
+  it("without an HTTP request passes if and only if the port accepts", async () => {
+    const server = await startServer(undefined);
+    const probe = { port: server.port, timeoutMs: 5_000 };
+    expect(await passes(ip, probe, limitsOf(systemClock))).toBe(true);
+    await expect.poll(() => server.open.size).toBe(0);
+    await server[Symbol.asyncDispose]();
+    expect(await passes(ip, probe, limitsOf(systemClock))).toBe(false);
+  });
+
+  it("fails after 10 s without an answer, even with a longer timeout", async () => {
+    await using server = await startServer(undefined);
+    const clock = new FakeClock();
+    let passed: boolean | undefined;
+    const probe = { port: server.port, httpGet: {}, timeoutMs: 3_600_000 };
+    const probed = passes(ip, probe, limitsOf(clock)).then((verdict) => {
+      passed = verdict;
+    });
+    await expect.poll(() => server.open.size).toBe(1);
+    await asTimePasses(clock, () => expect(passed).toBe(false));
+    expect(clock.ticksMs()).toBeLessThan(11_000);
+    await probed;
+    await expect.poll(() => server.open.size).toBe(0);
+  });
+
+  it("ends when its signal is aborted, and closes its connection", async () => {
+    await using server = await startServer(undefined);
+    const stop = new AbortController();
+    const probe = { port: server.port, httpGet: {}, timeoutMs: 5_000 };
+    const probed = passes(ip, probe, limitsOf(systemClock, stop.signal));
+    await expect.poll(() => server.open.size).toBe(1);
+    stop.abort(new Error("nobody waits"));
+    await expect(probed).rejects.toThrow("nobody waits");
+    await expect.poll(() => server.open.size).toBe(0);
+  });
+});

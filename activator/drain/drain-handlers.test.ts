@@ -1,0 +1,73 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { aSandbox } from "../../test/support/builders/builders.ts";
+import { Activity } from "../activity/activity.ts";
+import { PodFences } from "../activity/pod-fences.ts";
+import { DrainHandlers } from "./drain-handlers.ts";
+
+const nova = aSandbox();
+const { uid, name, namespace = "" } = nova.metadata;
+const sandbox = { uid, name, namespace };
+
+function given({ seen = 1 } = {}) {
+  const clock = new FakeClock();
+  const activity = new Activity(clock);
+  const fences = new PodFences({ onFenced: () => {}, hasPod: () => false });
+  const listening = async () => ({ ports: [] });
+  const busy = async () => ({ asked: false, reason: "NotSeen" }) as const;
+  const desk = new DrainHandlers({
+    activity,
+    fences,
+    closeOpen: () => {},
+    seenGeneration: () => seen,
+    listening,
+    busy,
+  });
+  const begin = () => {
+    const use = activity.useBy({ target: "/", headers: [] });
+    use.begin(nova);
+    return use;
+  };
+  return { clock, activity, fences, desk, begin };
+}
+
+describe("an activator that gets a reported suspension", () => {
+  it("obeys it until it sees that generation, and counts held, dialled and sent requests", () => {
+    const { desk, begin, fences } = given();
+    begin();
+    const sent = begin();
+    sent.sentTo("p1");
+    sent.dispatched();
+    expect(desk.observed({ sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 2, idleForMs: 0 });
+    expect(fences.of(uid).toldGeneration).toBe(2);
+  });
+
+  it("reports how long the sandbox was idle, or that it was never used", async () => {
+    const { desk, begin, clock } = given();
+    const question = { sandbox, podUid: "p1", generation: 2 };
+    expect(desk.observed(question)).toEqual({ inFlight: 0 });
+    const use = begin();
+    use.sentTo("p1");
+    use.dispatched();
+    use.end();
+    await clock.advance(7_000);
+    expect(desk.observed(question)).toEqual({ inFlight: 0, idleForMs: 7_000 });
+  });
+
+  it("reports that it is over already, and does not obey it", () => {
+    const { desk, fences } = given({ seen: 3 });
+    expect(desk.observed({ sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 0, superseded: true });
+    expect(fences.of(uid).toldGeneration).toBe(0);
+  });
+});
+
+describe("a promise of the activator", () => {
+  it("fences the Pod, and counts sent requests alone: held ones wait for the next Pod", () => {
+    const { desk, begin, fences } = given();
+    begin();
+    begin().sentTo("p1");
+    begin().sentTo("p0");
+    expect(desk.promise({ sandbox, podUid: "p1" })).toEqual({ inFlight: 1 });
+    expect([...fences.of(uid).fenced]).toEqual(["p1"]);
+  });
+});

@@ -1,0 +1,108 @@
+import { autoResumeDefaults } from "../../api/rules/defaults.ts";
+import type { ConnectDeps, ConnectObserver } from "../connect/connect-request.ts";
+import { holdLimitMs } from "../connect/hold-limit.ts";
+import { ActivatorError } from "../errors.ts";
+import type { Routed } from "../find/find.ts";
+import { type Domains, type HostMeaning, readHost } from "../find/host-name.ts";
+import { readTimeoutMs } from "../find/routing-headers.ts";
+import { ClientGone, type Incoming } from "../request.ts";
+import type { Claims } from "../sandbox/claims.ts";
+import { longestSilenceMs } from "../sandbox/cluster.ts";
+import { forEachYielding } from "./yielding.ts";
+
+export interface FirstViewDeps extends Pick<ConnectDeps, "clock" | "cluster" | "slots" | "holds"> {
+  readonly claims: Pick<Claims, "settled" | "firstSettled">;
+  readonly domains: Domains;
+  /** The upper limit of every hold, whatever the client allows. Milliseconds. */
+  readonly proxyTimeoutMs: number;
+}
+
+/** A host whose meaning depends on the existing sandboxes and claims. */
+type StoredName = Extract<HostMeaning, { is: "sandbox" | "service" }>;
+
+type SpeltName = Pick<Routed, "namespace" | "name">;
+
+interface HeldBy {
+  readonly spelt: SpeltName;
+  readonly observer: Pick<ConnectObserver, "held">;
+}
+
+function storedName(host: string, domains: Domains): StoredName | undefined {
+  const meaning = readHost(host, domains);
+  return meaning.is === "sandbox" || meaning.is === "service" ? meaning : undefined;
+}
+
+/**
+ * Holds requests whose host cannot be resolved before the first lists: a Service name may be a sandbox's, and a name under the
+ * domain may be a claim's. A guess would reject requests that could be proxied a moment later.
+ */
+export class FirstView {
+  readonly #deps: FirstViewDeps;
+  /** One entry per held request. */
+  readonly #looks = new Set<() => void>();
+
+  constructor(deps: FirstViewDeps) {
+    this.#deps = deps;
+    const lookAgain = () => forEachYielding(this.#looks, (look) => look());
+    void deps.cluster.firstSeen.then(lookAgain);
+    void deps.claims.firstSettled.then(lookAgain);
+  }
+
+  /** Whether the meaning of this host cannot be told before the first lists of sandboxes and claims. */
+  mayMislead(host: string): boolean {
+    const { cluster, claims, domains } = this.#deps;
+    return !(cluster.synced && claims.settled) && storedName(host, domains) !== undefined;
+  }
+
+  /**
+   * Resolves once the host can be resolved; undefined if it can be now. `spelt`: what the host names as it is spelt. The client
+   * may reach it, and the request takes a place of it.
+   *
+   * @throws ActivatorError if no place is free, or the limit passes; ClientGone if the client leaves.
+   */
+  known(request: Incoming, spelt: SpeltName, observer: Pick<ConnectObserver, "held">): Promise<void> | undefined {
+    const name = storedName(request.head.host, this.#deps.domains);
+    if (!name || this.#isKnown(name)) return undefined;
+    return this.#hold(name, request, { spelt, observer });
+  }
+
+  #isKnown({ is, namespace, name }: StoredName): boolean {
+    const { cluster, claims } = this.#deps;
+    if (!cluster.synced) return false;
+    return is === "service" || claims.settled || cluster.sandbox(namespace, name) !== undefined;
+  }
+
+  async #hold(name: StoredName, request: Incoming, { spelt, observer }: HeldBy): Promise<void> {
+    const { cluster, slots, holds } = this.#deps;
+    if (cluster.silentMs() > longestSilenceMs) throw new ActivatorError("ClusterUnseen");
+    if (request.left) throw new ClientGone("the client left");
+    using _slot = slots.admit(spelt.namespace, spelt.name);
+    using _held = observer.held();
+    using news = cluster.listen(name.namespace, name.name);
+    const over = Promise.withResolvers<void>();
+    const look = () => {
+      if (this.#isKnown(name)) over.resolve();
+    };
+    const waiting = { timedOut: () => over.reject(new ActivatorError("ClusterUnseen")), end: over.reject };
+    this.#looks.add(look);
+    holds.begin(waiting, this.#leftMs(request));
+    request.onLeave(() => over.reject(new ClientGone("the client left")));
+    try {
+      while (!this.#isKnown(name)) {
+        await Promise.race([news.next(), over.promise]);
+        news.reset();
+      }
+    } finally {
+      this.#looks.delete(look);
+      holds.over(waiting);
+      request.onLeave(undefined);
+    }
+  }
+
+  /** The sandbox's own limit is not known yet. */
+  #leftMs({ head, seenMs }: Incoming): number {
+    const { clock, proxyTimeoutMs } = this.#deps;
+    const limitMs = holdLimitMs(autoResumeDefaults.timeoutSeconds * 1_000, readTimeoutMs(head.headers), proxyTimeoutMs);
+    return limitMs - (clock.ticksMs() - seenMs);
+  }
+}

@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import { HoldLimits } from "./hold-limits.ts";
+
+it("places are lent up to each limit and returned once", () => {
+  const slots = new HoldLimits({ total: 4, perNamespace: 3, perSandbox: 2 });
+  const first = slots.admit("a", "x");
+  slots.admit("a", "x");
+  expect(() => slots.admit("a", "x")).toThrow("Too many requests are waiting.");
+  slots.admit("a", "y");
+  expect(() => slots.admit("a", "z")).toThrow("Too many requests are waiting.");
+  slots.admit("b", "x");
+  expect(() => slots.admit("c", "x")).toThrow("Too many requests are waiting.");
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  expect(slots.total).toBe(3);
+  slots.admit("a", "x");
+  expect(() => slots.admit("a", "x")).toThrow();
+});
+
+/** How many places a namespace gets now. */
+function taken(slots: HoldLimits, namespace: string): number {
+  const before = slots.total;
+  try {
+    for (;;) slots.admit(namespace, "x");
+  } catch {
+    return slots.total - before;
+  }
+}
+
+it("a namespace finds places beside two others at their limit", () => {
+  const slots = new HoldLimits({ total: 100, perNamespace: 50, perSandbox: 50 });
+  expect(["a", "b", "c", "d", "e"].map((namespace) => taken(slots, namespace))).toEqual([50, 40, 5, 3, 1]);
+  expect(slots.total).toBe(99);
+});
+
+it("a namespace may have all places if its limit allows it", () => {
+  const slots = new HoldLimits({ total: 100, perNamespace: 100, perSandbox: 100 });
+  expect(taken(slots, "a")).toBe(100);
+});

@@ -1,0 +1,53 @@
+import { KeyCounts } from "../../lib/queues/key-counts.ts";
+import type { ConnectRequest, Destination } from "../connect/connect-request.ts";
+import type { Upstream } from "../connect/connector.ts";
+import { ActivatorError } from "../errors.ts";
+import { ClientGone } from "../request.ts";
+import { HeldRequest } from "./held-request.ts";
+import { SandboxHold } from "./sandbox-hold.ts";
+
+/**
+ * The number of ports of one sandbox, and addresses of its Pod, that requests wait for at once. Clients name both, and each
+ * change of the sandbox is looked at once for each of these holds.
+ */
+export const holdsPerSandbox = 32;
+
+/** All current holds: one for each port of a sandbox, whatever the number of requests. */
+export class SandboxHolds {
+  readonly #waits = new Map<string, SandboxHold>();
+  /** The number of holds of each sandbox, by namespace and name. */
+  readonly #counts = new KeyCounts();
+
+  /**
+   * Resolves with a connection on which the use of this connect request is marked as sent.
+   *
+   * @throws ActivatorError if no place is free or no connection comes in time; ClientGone if the client left.
+   */
+  join(connectRequest: ConnectRequest): Promise<Upstream> {
+    const { to, client, deps, observer } = connectRequest;
+    if (client.left) throw new ClientGone("the client left");
+    const uid = to.uid ?? deps.cluster.sandbox(to.namespace, to.name)?.metadata.uid;
+    // Everything that the resolution depends on: equal keys get equal answers.
+    const key = `${to.namespace}/${to.name} ${uid} ${to.port} ${to.podIp} ${to.byHost}`;
+    const running = this.#waits.get(key);
+    if (!running && this.#counts.of(`${to.namespace}/${to.name}`) >= holdsPerSandbox) {
+      throw new ActivatorError("HoldLimitReached");
+    }
+    const slot = deps.slots.admit(to.namespace, to.name);
+    const wait = running ?? this.#begin(key, to, uid, connectRequest);
+    const waiter = new HeldRequest(connectRequest, wait, slot, observer.held());
+    wait.join(waiter);
+    return waiter.reached;
+  }
+
+  #begin(key: string, to: Destination, uid: string | undefined, { deps }: ConnectRequest): SandboxHold {
+    const counted = `${to.namespace}/${to.name}`;
+    const wait = new SandboxHold(to, uid, deps, () => {
+      this.#waits.delete(key);
+      this.#counts.remove(counted);
+    });
+    this.#waits.set(key, wait);
+    this.#counts.add(counted);
+    return wait;
+  }
+}

@@ -1,0 +1,19 @@
+import { runGuarded } from "../../lib/guard/guard.ts";
+
+/** The number of items handled in one turn of the event loop. */
+const inOneTurn = 64;
+
+/**
+ * Runs the work for each item, a limited number in each turn of the event loop. An error in the work is reported, and the other
+ * items are still handled. Never rejects.
+ */
+export async function forEachYielding<T>(all: Iterable<T>, work: (each: T) => void): Promise<void> {
+  let done = 0;
+  for (const each of all) {
+    if (done > 0 && done % inOneTurn === 0) await nextTurn();
+    runGuarded("wake", () => work(each));
+    done += 1;
+  }
+}
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

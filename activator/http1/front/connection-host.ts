@@ -1,0 +1,29 @@
+import type { ActivatorError } from "../../errors.ts";
+import type { BufferLoans } from "../../socket/read-place.ts";
+import type { RequestHeadParser } from "../parse/request-head-parser.ts";
+import type { ClientConnection } from "./client-connection.ts";
+import type { Exchange } from "./exchange.ts";
+import type { HeadBudget } from "./head-budget.ts";
+
+/** The shared state of the connections of one front. */
+export interface ConnectionHost {
+  /** Parses heads that arrive in one piece, for all connections. */
+  readonly parser: RequestHeadParser;
+  readonly loans: BufferLoans;
+  readonly heads: HeadBudget;
+  readonly headersTimeoutMs: number;
+  readonly keepAliveTimeoutMs: number;
+  /** The maximum pause of a client within a response, in milliseconds; 0: unlimited. */
+  readonly streamIdleMs: number;
+  /** Whether each response is the last of its connection. */
+  readonly draining: boolean;
+  readonly accepting: boolean;
+  /** Gives the parser to the caller and creates another. */
+  giveParser(): RequestHeadParser;
+  nowMs(): number;
+  began(exchange: Exchange): void;
+  ended(exchange: Exchange): void;
+  /** A request was rejected before it was parsed. */
+  refused(error: ActivatorError): void;
+  closed(connection: ClientConnection): void;
+}

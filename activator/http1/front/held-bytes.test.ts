@@ -1,0 +1,93 @@
+import type { Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { systemClock } from "../../../lib/time/clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { dialled } from "../../../test/support/passage.ts";
+import { BufferLoans, ReadPlace } from "../../socket/read-place.ts";
+import { Sweep } from "../../sweep.ts";
+import type { Exchange } from "./exchange.ts";
+import { startHttp1Front } from "./front.ts";
+import { HeadBudget } from "./head-budget.ts";
+
+const kept = 16_384;
+
+/** A front that holds every request. */
+async function openHolding(loans: BufferLoans) {
+  const held: Exchange[] = [];
+  const clients: Socket[] = [];
+  const front = await startHttp1Front(
+    {
+      ...{ host: "127.0.0.1", port: 0, headersTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 },
+      ...{ streamIdleMs: 0, maxHeaderBytes: 65_536, maxConnections: 1_000 },
+    },
+    {
+      ...{ clock: systemClock, sweep: new Sweep(systemClock), loans, heads: new HeadBudget() },
+      serve: async (exchange) => void held.push(exchange),
+      events: { connected() {}, disconnected() {}, dropped() {}, refused() {}, handshakeFailed() {} },
+    },
+  );
+  return {
+    held,
+    async say(bytes: string | Buffer) {
+      const client = await dialled(front.address.port);
+      clients.push(client);
+      client.write(bytes);
+      return client;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const client of clients) client.destroy();
+      await front[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("the kept bytes of a held request", () => {
+  it.each([0, 64])(
+    "is at most 16 KiB of its body, though all of it has come: with %i read buffers",
+    async (buffers) => {
+      const loans = new BufferLoans(buffers);
+      await using front = await openHolding(loans);
+      const body = Buffer.alloc(120_000, "x");
+      for (let count = 0; count < 20; count += 1) {
+        await front.say(`POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: ${body.length}\r\n\r\n${body.toString()}`);
+      }
+      await eventually(() => front.held.length === 20);
+      await eventually(() => front.held.every(({ body: { keptBytes } }) => keptBytes > kept / 2));
+      for (const {
+        body: { keptBytes },
+        connection,
+      } of front.held) {
+        expect(keptBytes).toBeLessThanOrEqual(kept);
+        expect(connection.socket.bytesRead).toBeLessThanOrEqual(2 * kept);
+      }
+      expect(loans.lent).toBe(0);
+    },
+  );
+
+  it("are one buffer of about the body's size, also for a body in small pieces", async () => {
+    await using front = await openHolding(new BufferLoans(0));
+    await front.say("POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: 16384\r\n\r\n");
+    await eventually(() => front.held.length === 1);
+    const body = front.held[0]?.body;
+    const place = new ReadPlace(new BufferLoans(0), { readOn() {} });
+    for (let at = 0; at < kept; at += 1) body?.take(place, Buffer.from([at & 255]), 0, 1);
+    const poured: Buffer[] = [];
+    body?.pourInto({
+      wantsBody: true,
+      bodyBytes() {},
+      keptBytes: ({ bytes }) => void poured.push(bytes),
+      bodyEnded() {},
+    });
+    expect(poured.map(({ length, buffer }) => [length, buffer.byteLength])).toEqual([[kept, kept]]);
+    expect(poured[0]?.every((byte, at) => byte === (at & 255))).toBe(true);
+  });
+
+  it("are at most 16 KiB of pipelined requests", async () => {
+    await using front = await openHolding(new BufferLoans(64));
+    await front.say("GET / HTTP/1.1\r\nHost: nova\r\n\r\n".repeat(10_000));
+    await eventually(() => front.held.length === 1);
+    const socket = front.held[0]?.connection.socket;
+    await eventually(() => (socket?.bytesRead ?? 0) >= kept);
+    expect(socket?.bytesRead).toBeLessThanOrEqual(2 * kept);
+  });
+});

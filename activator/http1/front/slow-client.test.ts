@@ -1,0 +1,93 @@
+import { connect, type Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { BufferLoans } from "../../socket/read-place.ts";
+import { Sweep } from "../../sweep.ts";
+import type { Exchange } from "./exchange.ts";
+import { startHttp1Front } from "./front.ts";
+import { HeadBudget } from "./head-budget.ts";
+
+const head = "HTTP/1.1 200 OK\r\nContent-Length: 16000000\r\n\r\n";
+const size = head.length + 16_000_000; // more than the kernel keeps for a connection
+const options = {
+  ...{ host: "127.0.0.1", port: 0, headersTimeoutMs: 10_000, maxHeaderBytes: 65_536, maxConnections: 10 },
+  ...{ keepAliveTimeoutMs: 120_000, streamIdleMs: 3_600_000 },
+};
+
+interface World extends AsyncDisposable {
+  readonly clock: FakeClock;
+  readonly client: Socket;
+  /** What has come to the client, and how its connection ended. */
+  readonly got: { bytes: number; end: string };
+  /** Bytes that wait for the client. */
+  waiting(): number;
+}
+
+/** A client that reads nothing of a response whose end was written. `by`: a sandbox, or the activator itself. */
+async function openSlowClient(by: "a sandbox" | "us"): Promise<World> {
+  await using opened = new AsyncDisposableStack();
+  const clock = new FakeClock();
+  const exchanges: Exchange[] = [];
+  const serve = async (exchange: Exchange) => {
+    exchanges.push(exchange);
+    if (by === "a sandbox") exchange.carriedBy({ clientLeft() {}, clientDrained() {} });
+    const last = exchange.begin(200, false);
+    exchange.connection.socket.write(head + "a".repeat(size - head.length), "latin1");
+    exchange.finish(last);
+  };
+  const events = { connected() {}, disconnected() {}, dropped() {}, refused() {}, handshakeFailed() {} };
+  const parts = {
+    clock,
+    sweep: opened.use(new Sweep(clock)),
+    loans: new BufferLoans(1),
+    heads: new HeadBudget(),
+    serve,
+    events,
+  };
+  const { port } = opened.use(await startHttp1Front(options, parts)).address;
+  const client = connect({ port, host: "127.0.0.1" });
+  opened.defer(() => void client.destroy());
+  const got = { bytes: 0, end: "" };
+  client.on("data", (bytes: Buffer) => (got.bytes += bytes.length)).pause();
+  client.on("error", (error: NodeJS.ErrnoException) => (got.end = error.code ?? ""));
+  client.on("close", () => (got.end ||= "closed"));
+  client.write("GET / HTTP/1.1\r\nHost: nova\r\n\r\n");
+  await eventually(() => exchanges.length === 1);
+  const closing = opened.move();
+  return {
+    ...{ clock, client, got },
+    waiting: () => exchanges[0]?.connection.socket.writableLength ?? 0,
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+describe("a client that pauses after its sandbox has sent the whole response", () => {
+  it("gets the rest after half an hour, and the connection is idle then", async () => {
+    await using world = await openSlowClient("a sandbox");
+    await world.clock.advance(1_800_000);
+    expect(world.waiting()).toBeGreaterThan(0);
+    world.client.resume();
+    await eventually(() => world.got.bytes === size && world.waiting() === 0);
+    await world.clock.advance(119_000);
+    expect(world.got.end).toBe("");
+    await world.clock.advance(2_000);
+    await eventually(() => world.got.end === "closed");
+  });
+
+  it("is reset at the limit of a pause", async () => {
+    await using world = await openSlowClient("a sandbox");
+    await world.clock.advance(3_601_000);
+    world.client.resume();
+    await eventually(() => world.got.end !== "");
+    expect(world.got.end).toBe("ECONNRESET");
+  });
+});
+
+it("a client that does not read an error of the activator is reset at the idle limit", async () => {
+  await using world = await openSlowClient("us");
+  await world.clock.advance(121_000);
+  world.client.resume();
+  await eventually(() => world.got.end !== "");
+  expect(world.got.end).toBe("ECONNRESET");
+});

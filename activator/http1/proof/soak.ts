@@ -1,8 +1,0 @@
-import { compareRandomStreams } from "./differential.ts";
-
-// node activator/http1/proof/soak.ts [SEED] [STREAMS]: the differential test with other seeds and more patience.
-const [seed = 1, streams = 1_000_000] = process.argv.slice(2).map(Number);
-const { disagreements, ...counts } = compareRandomStreams(seed, streams);
-const report = { seed, ...counts, onlyWeRefuse: Object.fromEntries(counts.onlyWeRefuse), disagreements };
-process.stdout.write(`${JSON.stringify(report, undefined, 2)}\n`);
-if (disagreements.length > 0) process.exitCode = 1;

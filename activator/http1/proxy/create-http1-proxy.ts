@@ -1,0 +1,28 @@
+import type { Clock } from "../../../lib/time/clock.ts";
+import type { Pool } from "../../proxy/pool.ts";
+import type { ProxyRequest } from "../../proxy/proxy-request.ts";
+import type { BufferLoans } from "../../socket/read-place.ts";
+import type { Sweep } from "../../sweep.ts";
+import type { Exchange } from "../front/exchange.ts";
+import { ExchangeProxy } from "./exchange-proxy.ts";
+
+export interface Http1ProxyOptions {
+  readonly pool: Pool;
+  readonly clock: Clock;
+  readonly sweep: Sweep;
+  readonly loans: BufferLoans;
+  readonly maxHeaderBytes: number;
+  /** 0: unlimited. */
+  readonly maxRequestBodyBytes: number;
+  /** The maximum time without a byte of a response, in milliseconds; 0: unlimited. */
+  readonly streamIdleMs: number;
+  /** The maximum duration of an exchange from its first byte to the sandbox, in milliseconds; 0: unlimited. */
+  readonly totalMs: number;
+  readonly tunnelIdleMs: number;
+  readonly tunnelLifetimeMs: number;
+}
+
+/** Proxies HTTP/1.1 on a connection that was established before. */
+export function createHttp1Proxy(options: Http1ProxyOptions): ProxyRequest<Exchange> {
+  return (exchange, upstream, how) => new ExchangeProxy(exchange, upstream, how, options).run();
+}

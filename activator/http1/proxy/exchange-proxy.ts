@@ -1,0 +1,299 @@
+import { EventStreamLines } from "../../activity/event-stream-lines.ts";
+import type { Upstream } from "../../connect/connector.ts";
+import { ActivatorError, type ErrorCode } from "../../errors.ts";
+import { keepAliveMs } from "../../proxy/pool.ts";
+import type { OpenListener, ProxyRequestOptions } from "../../proxy/proxy-request.ts";
+import { StallWatch } from "../../proxy/stall-watch.ts";
+import { ClientGone } from "../../request.ts";
+import { Outgoing } from "../../socket/outgoing.ts";
+import type { Kept, ReadPlace } from "../../socket/read-place.ts";
+import { isBehind } from "../../socket/wire-socket.ts";
+import type { Watched } from "../../sweep.ts";
+import type { Carrying, Exchange } from "../front/exchange.ts";
+import type { BodySink } from "../front/request-body.ts";
+import type { Refusal } from "../parse/refusals.ts";
+import { isEventStream, type ResponseHead } from "../parse/response-head.ts";
+import { isOffered } from "../parse/upgrade-offer.ts";
+import type { Http1ProxyOptions } from "./create-http1-proxy.ts";
+import { requestText } from "./head-text.ts";
+import { PodConnection, type ResponseTaker } from "./pod-connection.ts";
+import { ResponseRelay } from "./response-relay.ts";
+import { startTunnel } from "./tunnel.ts";
+
+/**
+ * One exchange between a client and a sandbox.
+ *
+ *   sending ──response──▶ answering ──complete──▶ done
+ *      │ └─────101──────▶ tunnel ────both ends──▶ done
+ *      └── fails: the client gets an error            (later failures cut the client's connection)
+ */
+type Phase = "sending" | "answering" | "tunnel" | "done";
+
+interface EventStream {
+  readonly listener: OpenListener;
+  readonly lines: EventStreamLines;
+}
+
+export class ExchangeProxy implements ResponseTaker, BodySink, Carrying, Watched {
+  sweepIndex = -1;
+  readonly #exchange: Exchange;
+  readonly #upstream: Upstream;
+  readonly #pod: PodConnection;
+  readonly #up: Outgoing;
+  readonly #how: ProxyRequestOptions;
+  readonly #options: Http1ProxyOptions;
+  readonly #stall = new StallWatch();
+  readonly #settled = Promise.withResolvers<void>();
+  #phase: Phase = "sending";
+  #relay: ResponseRelay | undefined;
+  #continued = false;
+  #events: EventStream | undefined;
+  #endMs = Number.POSITIVE_INFINITY;
+  #bytesRead = -1;
+
+  constructor(exchange: Exchange, upstream: Upstream, how: ProxyRequestOptions, options: Http1ProxyOptions) {
+    this.#exchange = exchange;
+    this.#upstream = upstream;
+    this.#how = how;
+    this.#options = options;
+    this.#pod = PodConnection.of(upstream.socket, options.maxHeaderBytes, options.loans);
+    this.#up = new Outgoing(upstream.socket);
+  }
+
+  /** Resolves when the exchange is over; rejects with the error to answer if no response has begun. */
+  run(): Promise<void> {
+    const { head, connection, body, left } = this.#exchange;
+    const { socket, target } = this.#upstream;
+    if (left || socket.destroyed) {
+      this.#fail(left ? new ClientGone("the client left") : this.#error("ResponseLost"));
+      return this.#settled.promise;
+    }
+    const { totalMs, clock, sweep } = this.#options;
+    const nowMs = clock.ticksMs();
+    if (totalMs > 0) this.#endMs = nowMs + totalMs;
+    this.#stall.limit(this.#how.responseStartMs, nowMs);
+    sweep.add(this);
+    this.#exchange.carriedBy(this);
+    this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
+    const authority = `${target.ip.includes(":") ? `[${target.ip}]` : target.ip}:${target.port}`;
+    this.#up.text(requestText(head, { ...this.#how, authority }));
+    body.pourInto(this);
+    this.#up.flush();
+    if (this.#phase === "done") return this.#settled.promise; // the kept body was too large
+    this.#how.use.dispatched();
+    if (head.expectsContinue && !body.complete) this.#continue();
+    connection.readOn();
+    this.#pod.readOn();
+    return this.#settled.promise;
+  }
+
+  // The request's body.
+
+  get wantsBody(): boolean {
+    return this.#isOver() || !isBehind(this.#upstream.socket);
+  }
+
+  bodyBytes(place: ReadPlace, bytes: Buffer, from: number, to: number): void {
+    if (this.#isOver() || !this.#isWithinLimit()) return;
+    this.#up.bytes(place, bytes, from, to);
+    this.#up.flush();
+  }
+
+  keptBytes(kept: Kept): void {
+    if (this.#isWithinLimit()) this.#up.kept(kept);
+  }
+
+  bodyEnded(last: string): void {
+    if (last === "" || this.#isOver()) return;
+    this.#up.text(last);
+    this.#up.flush();
+  }
+
+  // The client.
+
+  clientLeft(): void {
+    this.#fail(new ClientGone("the client left"));
+  }
+
+  clientDrained(): void {
+    this.#pod.readOn();
+  }
+
+  // The sandbox.
+
+  get wantsResponse(): boolean {
+    return this.#relay?.takesMore ?? true;
+  }
+
+  interim({ status }: ResponseHead): void {
+    // Other interim responses are dropped: some clients take a 103 for the final response.
+    if (status === 100) this.#continue();
+  }
+
+  responded(head: ResponseHead, bytes: Buffer, start: number, end: number): void {
+    if (head.status === 101) {
+      if (!isOffered(head.valueOf("upgrade"), this.#exchange.head.upgradeOffer)) return this.refused("UpgradeNotAsked");
+      return this.#switch(head, bytes.subarray(start, end));
+    }
+    this.#begin("answering", this.#options.streamIdleMs);
+    this.#relay = new ResponseRelay(head, this.#exchange, this.#pod);
+    // With other methods the client asked for work, and the events are its result: in flight until they end.
+    if (this.#exchange.head.method === "GET" && isEventStream(head)) this.#events = this.#openEventStream();
+    this.body(bytes, start, end);
+  }
+
+  body(bytes: Buffer, start: number, end: number): void {
+    if (this.#events?.lines.sawEvent(bytes, start, end)) this.#events.listener.moved();
+    switch (this.#relay?.pass(bytes, start, end)) {
+      case "complete":
+        return this.#complete(this.#pod.framer.at === end);
+      case "refused":
+        return this.#fail(this.#error("ResponseLost"));
+      default:
+    }
+  }
+
+  refused(refusal: Refusal): void {
+    const cause = new Error(`the response was refused: ${refusal}`);
+    this.#fail(this.#error(refusal === "UpgradeNotAsked" ? "UnaskedUpgrade" : "ResponseLost", cause));
+  }
+
+  podEnded(): void {
+    if (this.#relay?.finish()) this.#complete(false);
+    else this.#fail(this.#error("ResponseLost", new Error("the sandbox ended its side before its response")));
+  }
+
+  podDrained(): void {
+    this.#exchange.connection.readOn();
+  }
+
+  /** The sandbox may have answered before it hung up. */
+  podTakesNoMore(): boolean {
+    this.#exchange.connection.readOn();
+    this.#pod.readOn();
+    return this.#phase !== "done";
+  }
+
+  podClosed(): void {
+    this.#fail(this.#error("ResponseLost", new Error("the connection was closed before a whole response")));
+  }
+
+  get podUid(): string {
+    return this.#upstream.target.podUid;
+  }
+
+  podGone(nowMs: number): void {
+    this.#stall.podGone(nowMs);
+  }
+
+  check(nowMs: number): void {
+    const { socket } = this.#upstream;
+    if (socket.errored && this.wantsResponse && !this.#hasReadOn(socket.bytesRead)) {
+      return this.#fail(this.#error("ResponseLost", socket.errored));
+    }
+    if (nowMs < this.#endMs && !this.#stall.isStalled(this.#progress, nowMs)) return;
+    this.#fail(this.#error(this.#stall.isPodGone ? "ResponseLost" : "SandboxSlow"));
+  }
+
+  /**
+   * Before the response only bytes to the sandbox count: interim responses must not extend the sandbox's limit. Node cannot see
+   * how the send buffer of the kernel drains; docs/limits.md tells what that means for slow clients.
+   */
+  get #progress(): number {
+    const { bytesRead, bytesWritten } = this.#upstream.socket;
+    if (this.#phase === "sending") return bytesWritten;
+    return bytesRead + bytesWritten + this.#exchange.connection.socket.bytesWritten;
+  }
+
+  /** Whether more of a response arrived since the last check, on a connection that cannot report its end. */
+  #hasReadOn(bytesRead: number): boolean {
+    const before = this.#bytesRead;
+    this.#bytesRead = bytesRead;
+    return bytesRead !== before;
+  }
+
+  #continue(): void {
+    const { head, connection } = this.#exchange;
+    if (this.#continued || this.#phase !== "sending" || head.wire.minorVersion === 0) return;
+    this.#continued = true;
+    connection.socket.write("HTTP/1.1 100 Continue\r\n\r\n", "latin1");
+  }
+
+  #begin(phase: "answering" | "tunnel", idleMs: number): void {
+    this.#phase = phase;
+    this.#stall.limit(idleMs, this.#options.clock.ticksMs());
+    this.#how.onFirstByte();
+  }
+
+  #complete(nothingFollows: boolean): void {
+    this.#phase = "done";
+    const { socket, target } = this.#upstream;
+    const relay = this.#relay;
+    this.#pod.rest();
+    if (relay && nothingFollows && this.#mayCarryAnother(relay)) {
+      this.#options.pool.put(target, socket, relay.keepAlive === undefined ? undefined : keepAliveMs(relay.keepAlive));
+    } else socket.destroy();
+    this.#exchange.body.discard();
+    this.#settle();
+    this.#exchange.finish(relay?.last ?? true);
+  }
+
+  /** Bytes of an unfinished request have no reader, and after an offer to upgrade the protocol is unknown. */
+  #mayCarryAnother({ keepsAlive }: ResponseRelay): boolean {
+    const { head, body } = this.#exchange;
+    return (
+      keepsAlive &&
+      !this.#stall.isPodGone &&
+      body.complete &&
+      !head.upgrade &&
+      this.#upstream.socket.writableLength === 0
+    );
+  }
+
+  #switch(head: ResponseHead, early: Buffer): void {
+    const { tunnelIdleMs, tunnelLifetimeMs, clock } = this.#options;
+    this.#begin("tunnel", tunnelIdleMs);
+    this.#endMs = tunnelLifetimeMs > 0 ? clock.ticksMs() + tunnelLifetimeMs : Number.POSITIVE_INFINITY;
+    startTunnel(this.#exchange, this.#pod, { head, early }, { ...this.#options, onOpen: this.#how.onOpen });
+  }
+
+  // The client or the Pod ends it: the activator has no message for an event source.
+  #openEventStream(): EventStream | undefined {
+    const listener = this.#how.onOpen?.({ close: () => {} });
+    return listener && { listener, lines: new EventStreamLines() };
+  }
+
+  #isOver(): boolean {
+    return this.#phase === "done" || !this.#upstream.socket.writable;
+  }
+
+  #isWithinLimit(): boolean {
+    const { maxRequestBodyBytes } = this.#options;
+    if (maxRequestBodyBytes <= 0 || this.#exchange.body.length <= maxRequestBodyBytes) return true;
+    this.#fail(this.#error("BodyTooLarge"));
+    return false;
+  }
+
+  #error(code: ErrorCode, cause?: Error): ActivatorError {
+    return new ActivatorError(code, { subject: this.#how.subject, cause });
+  }
+
+  #settle(): void {
+    this.#options.sweep.remove(this);
+    this.#settled.resolve();
+  }
+
+  /** Ends the exchange early: with an error if no response has begun, else by closing the client's connection. */
+  #fail(cause: ActivatorError | ClientGone): void {
+    if (this.#phase === "done") return;
+    const answered = this.#phase !== "sending";
+    this.#phase = "done";
+    this.#options.sweep.remove(this);
+    this.#pod.rest();
+    this.#upstream.socket.destroy();
+    this.#exchange.body.discard();
+    if (answered) this.#exchange.abort();
+    else this.#settled.reject(cause);
+    this.#settled.resolve();
+  }
+}

@@ -1,0 +1,110 @@
+import type { TraceHeaders } from "../../../lib/tracing/tracer.ts";
+import {
+  type ForwardRules,
+  keepsRequestHeader,
+  keepsResponseHeader,
+  requestBeginningsWithRules,
+  requestHeadersWithRules,
+  responseHeadersWithRules,
+  strippedByConnection,
+} from "../../proxy/forward-headers.ts";
+import type { ClientRequest } from "../front/client-request.ts";
+import { FieldNames } from "../parse/field-names.ts";
+import type { FieldSection } from "../parse/field-section.ts";
+import { connectionOption, type MessageFacts } from "../parse/message-facts.ts";
+import type { ResponseHead } from "../parse/response-head.ts";
+import { passableProtocols } from "../parse/upgrade-offer.ts";
+
+export interface RequestRules extends Pick<ForwardRules, "byHost" | "consumesAuthorization"> {
+  /** `ip:port` of the Pod. */
+  readonly authority: string;
+  readonly trace: TraceHeaders | undefined;
+}
+
+const requestNames = new FieldNames(requestHeadersWithRules, requestBeginningsWithRules);
+const responseNames = new FieldNames(responseHeadersWithRules);
+
+/** The request head for the sandbox: the client's lines, with headers removed and added as `forward-headers.ts` says. */
+export function requestText(
+  request: ClientRequest,
+  { byHost, consumesAuthorization, authority, trace }: RequestRules,
+): string {
+  const { wire, method, target, host, upgrade, peer, scheme } = request;
+  const chunked = wire.facts.isChunked;
+  const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked, traced: trace !== undefined };
+  const lines = keptLines(wire, wire.facts, requestNames, (name) => keepsRequestHeader(name, rules));
+  return (
+    `${method} ${target} HTTP/1.1\r\nHost: ${byHost ? host : authority}\r\n${lines}` +
+    `X-Forwarded-For: ${peer}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: ${scheme}\r\n` +
+    `${trace === undefined ? "" : traceLines(trace)}${wire.facts.hasTe ? teOf(wire) : ""}${framingOf(request)}${upgrade ? `Connection: Upgrade\r\nUpgrade: ${request.upgradeOffer}\r\n` : "Connection: keep-alive\r\n"}\r\n`
+  );
+}
+
+/** The framing of a response for the client. */
+export type ResponseFraming =
+  /** Unchanged. */
+  | "same"
+  /** The sandbox sends no length; the client gets chunks, so that it can tell the end from a cut. */
+  | "chunked"
+  /** The data alone, up to the end of the connection: HTTP/1.0 has no chunks. */
+  | "data";
+
+/** The response head for the client: the sandbox's lines without those of its connection. */
+export function responseText(head: ResponseHead, framing: ResponseFraming, connectionLine: string): string {
+  const chunked = framing === "chunked" || (framing === "same" && head.facts.isChunked);
+  const keepsTrailer = framing === "same" && head.framing === "chunked";
+  const lines = keptLines(head, head.facts, responseNames, (name) => keepsResponseHeader(name, keepsTrailer));
+  const upgrade = head.status === 426 ? requiredUpgrade(head) : "";
+  return `HTTP/1.1 ${head.status} ${head.reason}\r\n${lines}${chunked ? "Transfer-Encoding: chunked\r\n" : ""}${upgrade}${connectionLine}\r\n`;
+}
+
+/** The head of a 101. */
+export function switchText(head: ResponseHead): string {
+  const lines = keptLines(head, head.facts, responseNames, (name) => keepsResponseHeader(name, false));
+  const protocol = head.valueOf("upgrade");
+  const upgrade = protocol === undefined ? "" : `Upgrade: ${protocol}\r\n`;
+  return `HTTP/1.1 101 ${head.reason}\r\nConnection: Upgrade\r\n${upgrade}${lines}\r\n`;
+}
+
+/** The lines of the kept fields, in order and byte for byte; adjacent lines are copied at once. */
+function keptLines(
+  section: FieldSection,
+  facts: MessageFacts,
+  names: FieldNames,
+  keeps: (name: string) => boolean,
+): string {
+  const stripped = facts.has(connectionOption.other)
+    ? strippedByConnection(section.valueOf("connection") ?? "")
+    : undefined;
+  let text = "";
+  let from = -1;
+  for (let index = 0; index < section.fieldCount; index += 1) {
+    const name = names.find(section, index);
+    if ((name === undefined || keeps(name)) && !stripped?.has(section.name(index).toLowerCase())) {
+      if (from < 0) from = section.lineStart(index);
+    } else if (from >= 0) {
+      text += section.text(from, section.lineStart(index));
+      from = -1;
+    }
+  }
+  return from < 0 ? text : text + section.text(from, section.end - 2);
+}
+
+const traceLines = (trace: TraceHeaders) =>
+  Object.entries(trace).reduce((lines, [name, value]) => `${lines}${name}: ${value}\r\n`, "");
+
+const teOf = (wire: FieldSection) => (/\btrailers\b/i.test(wire.valueOf("te") ?? "") ? "TE: trailers\r\n" : "");
+
+const usuallyBodiless: ReadonlySet<string> = new Set(["GET", "HEAD", "DELETE", "OPTIONS"]);
+
+/** Removes chunks from a request without a body, and adds none to a body of known length. */
+function framingOf({ wire: { facts }, method }: ClientRequest): string {
+  if (facts.isChunked) return "Transfer-Encoding: chunked\r\n";
+  return facts.contentLength >= 0 || usuallyBodiless.has(method) ? "" : "Content-Length: 0\r\n";
+}
+
+/** A 426 must name the required protocol (RFC 9110, 15.5.22). Offers in other responses do not concern the client. */
+function requiredUpgrade(head: ResponseHead): string {
+  const protocols = passableProtocols(head.valueOf("upgrade") ?? "");
+  return protocols === "" ? "" : `Connection: Upgrade\r\nUpgrade: ${protocols}\r\n`;
+}

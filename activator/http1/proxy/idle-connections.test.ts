@@ -1,0 +1,64 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it } from "vitest";
+import { Random } from "../../../test/http1/random.ts";
+import { openBackend, openPassage, say } from "../../../test/support/passage.ts";
+
+const post = (id: number) => `POST /${id} HTTP/1.1\r\nHost: nova\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody`;
+
+describe("idle connections that close under us", () => {
+  it("lose and repeat no POST with a back-end that announces its timeout", async () => {
+    const seen = new Map<string, number>();
+    const server = createServer({ keepAliveTimeout: 1_000, keepAliveTimeoutBuffer: 0 }, (request, response) => {
+      seen.set(request.url ?? "", (seen.get(request.url ?? "") ?? 0) + 1);
+      request.resume().on("end", () => response.end("done"));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    await using passage = await openPassage((server.address() as AddressInfo).port);
+    const random = new Random(7);
+    const answers: string[] = [];
+    await Promise.all(
+      Array.from({ length: 20 }, async (_, client) => {
+        for (let turn = 0; turn < 8; turn += 1) {
+          // Around the time at which the server closes, and we do.
+          await new Promise((resolve) => setTimeout(resolve, 300 + random.below(800)));
+          answers.push(await say(passage.port, post(client * 100 + turn)));
+        }
+      }),
+    );
+    expect(answers.filter((answer) => !/^HTTP\/1.1 200 OK[\s\S]*done/.test(answer))).toEqual([]);
+    expect([...seen.values()].every((times) => times === 1) && seen.size).toBe(160);
+    server.closeAllConnections();
+    server.close();
+    await passage.empty();
+  }, 20_000);
+
+  it("lose no POST with a back-end that closes after each response unannounced", async () => {
+    let seen = 0;
+    await using backend = await openBackend((socket) =>
+      socket.on("data", () => {
+        seen += 1;
+        socket.end("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone");
+      }),
+    );
+    await using passage = await openPassage(backend.port);
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, id) => say(passage.port, post(id))));
+    expect(answers.filter((answer) => !/^HTTP\/1.1 200 OK[\s\S]*done/.test(answer))).toEqual([]);
+    expect(seen).toBe(200);
+    await passage.empty();
+  });
+
+  it("are not reused after unrequested bytes", async () => {
+    await using backend = await openBackend((socket) =>
+      socket.on("data", (bytes: Buffer) => {
+        const [, target] = String(bytes).split(" ");
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${target?.length}\r\n\r\n${target}`);
+        if (target === "/1") socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+      }),
+    );
+    await using passage = await openPassage(backend.port);
+    const get = (id: number) => say(passage.port, `GET /${id} HTTP/1.1\r\nHost: nova\r\nConnection: close\r\n\r\n`);
+    for (let id = 1; id <= 5; id += 1) expect(await get(id)).toMatch(new RegExp(`/${id}$`));
+    await passage.empty();
+  });
+});

@@ -1,0 +1,125 @@
+import { type BufferLoans, ReadPlace } from "../../socket/read-place.ts";
+import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
+import { BodyFramer } from "../parse/body-framer.ts";
+import type { Refusal } from "../parse/refusals.ts";
+import type { ResponseHead } from "../parse/response-head.ts";
+import { type AnsweredRequest, ResponseHeadParser } from "../parse/response-head-parser.ts";
+
+/** Receives the response to one request on a connection to a Pod. */
+export interface ResponseTaker {
+  /** An interim head. */
+  interim(head: ResponseHead): void;
+  /** The final head; its body begins in `bytes` at `start`. */
+  responded(head: ResponseHead, bytes: Buffer, start: number, end: number): void;
+  body(bytes: Buffer, start: number, end: number): void;
+  refused(refusal: Refusal): void;
+  /** The sandbox ended its side. */
+  podEnded(): void;
+  /** The bytes written to the sandbox were sent. */
+  podDrained(): void;
+  /** No more can be sent to the sandbox. True: the response is still awaited. */
+  podTakesNoMore(): boolean;
+  podClosed(): void;
+  /** Whether it can take more now. */
+  readonly wantsResponse: boolean;
+}
+
+/** A connection to a Pod and its response reader, for consecutive requests. */
+export class PodConnection implements SocketReader {
+  readonly socket: WireSocket;
+  readonly framer = new BodyFramer();
+  readonly place: ReadPlace;
+  readonly #parser: ResponseHeadParser;
+  #taker: ResponseTaker | undefined;
+  #inBody = false;
+
+  constructor(socket: WireSocket, maxHeaderBytes: number, loans: BufferLoans) {
+    this.socket = socket;
+    this.place = new ReadPlace(loans, socket);
+    this.#parser = new ResponseHeadParser({ sectionBytesMax: maxHeaderBytes, fieldsMax });
+    socket.reader = this;
+  }
+
+  /** The connection of a socket. A socket that served a request before has one. */
+  static of(socket: WireSocket, maxHeaderBytes: number, loans: BufferLoans): PodConnection {
+    return socket.reader instanceof PodConnection ? socket.reader : new PodConnection(socket, maxHeaderBytes, loans);
+  }
+
+  /** The next response answers this request. */
+  expect(request: AnsweredRequest, taker: ResponseTaker): void {
+    this.#parser.expect(request);
+    this.#inBody = false;
+    this.#taker = taker;
+  }
+
+  /** No response is expected: any input from now on closes the connection. */
+  rest(): void {
+    this.#taker = undefined;
+    this.place.moveOn();
+  }
+
+  /** Resumes reading if the current taker wants more. The caller's exchange may be over. */
+  readOn(): void {
+    this.socket.readOn();
+  }
+
+  /** Hands the connection to another reader, with its read buffer. */
+  handOver(): ReadPlace {
+    this.#taker = undefined;
+    return this.place;
+  }
+
+  get wantsMore(): boolean {
+    return this.place.isFree && (this.#taker?.wantsResponse ?? true);
+  }
+
+  nextBuffer(): Buffer {
+    return this.place.next();
+  }
+
+  take(bytes: Buffer, length: number): void {
+    this.place.landed(bytes);
+    if (!this.#taker)
+      this.socket.destroy(); // no request was sent
+    else if (this.#inBody) this.#taker.body(bytes, 0, length);
+    else this.#readHead(this.#taker, bytes, length);
+    this.place.took(length);
+  }
+
+  ended(): void {
+    if (this.#taker) this.#taker.podEnded();
+    else this.socket.destroy();
+  }
+
+  drained(): void {
+    this.#taker?.podDrained();
+  }
+
+  writeFailed(): boolean {
+    return this.#taker?.podTakesNoMore() ?? false;
+  }
+
+  closed(): void {
+    this.place.close();
+    this.#taker?.podClosed();
+    this.#taker = undefined;
+  }
+
+  #readHead(taker: ResponseTaker, bytes: Buffer, end: number): void {
+    const parser = this.#parser;
+    for (let at = 0; ; ) {
+      const step = parser.push(bytes, at, end);
+      if (step === "more") return;
+      if (step === "refused") return taker.refused(parser.refusal ?? "StartLineInvalid");
+      at = parser.consumedTo;
+      if (!parser.head.isInterim) {
+        this.#inBody = true;
+        return taker.responded(parser.head, bytes, at, end);
+      }
+      taker.interim(parser.head);
+    }
+  }
+}
+
+/** Applications may set many cookies at once. */
+const fieldsMax = 256;

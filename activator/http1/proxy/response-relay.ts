@@ -1,0 +1,79 @@
+import { Outgoing } from "../../socket/outgoing.ts";
+import { isBehind } from "../../socket/wire-socket.ts";
+import type { Exchange } from "../front/exchange.ts";
+import { ChunkEncoder, trailerSection } from "../parse/chunk-encoder.ts";
+import type { ResponseHead } from "../parse/response-head.ts";
+import { type ResponseFraming, responseText } from "./head-text.ts";
+import type { PodConnection } from "./pod-connection.ts";
+import { type BodyParts, type BodyProgress, relayBody } from "./relay-body.ts";
+
+/** Forwards one response to the client, head and body, in a framing that the client understands. */
+export class ResponseRelay implements BodyParts {
+  readonly #exchange: Exchange;
+  readonly #pod: PodConnection;
+  readonly #out: Outgoing;
+  readonly #framing: ResponseFraming;
+  readonly #encoder: ChunkEncoder | undefined;
+  readonly #bytesBefore: number;
+  /** Whether the client's connection ends with this response. */
+  readonly last: boolean;
+  /** Whether the connection to the Pod may carry another request. */
+  readonly keepsAlive: boolean;
+  /** The value of Keep-Alive. */
+  readonly keepAlive: string | undefined;
+
+  constructor(head: ResponseHead, exchange: Exchange, pod: PodConnection) {
+    this.#exchange = exchange;
+    this.#pod = pod;
+    this.#out = new Outgoing(exchange.connection.socket);
+    this.#framing = framingFor(head, exchange.head.wire.minorVersion);
+    this.#encoder = this.#framing === "chunked" ? new ChunkEncoder() : undefined;
+    this.#bytesBefore = exchange.bytesOut;
+    this.keepsAlive = head.keepsAlive;
+    this.keepAlive = head.facts.hasKeepAlive ? head.valueOf("keep-alive") : undefined;
+    this.last = exchange.begin(head.status, this.#framing === "data");
+    this.#out.text(responseText(head, this.#framing, exchange.connectionLine(this.last)));
+    pod.framer.begin(head.framing, head.contentLength);
+  }
+
+  /** Forwards the bytes; the head goes out with the first of them. */
+  pass(bytes: Buffer, start: number, end: number): BodyProgress {
+    const { framer } = this.#pod;
+    const progress = relayBody(framer, bytes, start, end, this.#framing === "same", this);
+    this.#exchange.bytesOut = this.#bytesBefore + framer.bodyBytes;
+    if (progress === "complete") this.#end();
+    this.#out.flush();
+    return progress;
+  }
+
+  /** The sandbox ended its side. Returns whether that completes the response. */
+  finish(): boolean {
+    if (!this.#pod.framer.finish()) return false;
+    this.#end();
+    this.#out.flush();
+    return true;
+  }
+
+  /** Whether the client takes more now. */
+  get takesMore(): boolean {
+    return !isBehind(this.#exchange.connection.socket);
+  }
+
+  part(bytes: Buffer, from: number, to: number): void {
+    if (this.#encoder) this.#out.text(this.#encoder.before(to - from));
+    this.#out.bytes(this.#pod.place, bytes, from, to);
+  }
+
+  #end(): void {
+    if (this.#encoder) this.#out.text(this.#encoder.end());
+    else if (this.#framing === "same" && this.#pod.framer.trailers) {
+      this.#out.text(trailerSection(this.#pod.framer.trailers));
+    }
+  }
+}
+
+function framingFor(head: ResponseHead, clientMinorVersion: 0 | 1): ResponseFraming {
+  if (!head.facts.isChunked && head.framing !== "close") return "same";
+  if (clientMinorVersion === 0) return "data";
+  return head.framing === "close" ? "chunked" : "same";
+}

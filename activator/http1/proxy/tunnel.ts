@@ -1,0 +1,81 @@
+import { runGuarded } from "../../../lib/guard/guard.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
+import type { ProxyRequestOptions } from "../../proxy/proxy-request.ts";
+import { Outgoing } from "../../socket/outgoing.ts";
+import { endRelay, RelaySide } from "../../socket/relay.ts";
+import type { Exchange } from "../front/exchange.ts";
+import type { ResponseHead } from "../parse/response-head.ts";
+import { switchText } from "./head-text.ts";
+import type { PodConnection } from "./pod-connection.ts";
+
+export interface TunnelOptions {
+  readonly clock: Clock;
+  readonly onOpen: ProxyRequestOptions["onOpen"] | undefined;
+}
+
+/** A close frame that says 1001, "going away" (RFC 6455, 5.5.1 and 7.4.1). */
+const goingAway = Buffer.from([0x88, 0x02, 0x03, 0xe9]);
+
+/** Relays bytes both ways, of any protocol, until both sides have ended; the end of one side is forwarded alone. */
+export function startTunnel(
+  exchange: Exchange,
+  pod: PodConnection,
+  { head, early }: { readonly head: ResponseHead; readonly early: Buffer },
+  { clock, onOpen }: TunnelOptions,
+): void {
+  const { connection } = exchange;
+  const client = connection.socket;
+  exchange.begin(head.status, true);
+  const frames = isWebSocket(head) ? { up: new WebSocketFrames(), down: new WebSocketFrames() } : undefined;
+  let leaving = false;
+  const farewell = () => {
+    leaving = true;
+    // Within a frame it would be read as a part of that frame.
+    if (!frames?.down.mayInsert || !client.writable) return false;
+    client.write(goingAway);
+    endRelay(pod.socket, client, clock);
+    return true;
+  };
+  const { ahead, ended, place } = connection.handOver(farewell);
+  const listener = onOpen?.({
+    close() {
+      if (frames?.down.mayInsert) client.write(goingAway);
+      endRelay(pod.socket, client, clock);
+    },
+  });
+  const clientSent = (length: number, bytes: Buffer) => {
+    if (frames ? frames.up.sawData(bytes, length) : length > 0) listener?.clientSpoke();
+  };
+  const sandboxSent = (length: number, bytes: Buffer) => {
+    exchange.bytesOut += length;
+    if (leaving) queueMicrotask(() => runGuarded("pod-connection", farewell)); // after these bytes are written
+    const before = frames?.down.dataFrames;
+    if (frames ? !frames.down.sawData(bytes, length) : length === 0) return;
+    // The rest of a frame that began before answers nothing.
+    if (before !== undefined && frames?.down.dataFrames === before) listener?.moved();
+    else listener?.sandboxSpoke();
+  };
+  let open = 2;
+  const closed = () => {
+    open -= 1;
+    if (open === 0) connection.closed();
+  };
+  const up = new RelaySide(client, pod.socket, place, { passed: clientSent, closed });
+  client.reader = up;
+  pod.socket.reader = new RelaySide(pod.socket, client, pod.handOver(), { passed: sandboxSent, closed });
+  const down = new Outgoing(client);
+  down.text(switchText(head));
+  if (early.length > 0) down.piece(Buffer.from(early));
+  sandboxSent(early.length, early);
+  down.flush();
+  if (ahead) {
+    clientSent(ahead.length, ahead);
+    pod.socket.write(ahead);
+  }
+  if (ended) up.ended(); // the client has sent everything and waits for the answer
+  client.readOn();
+  pod.readOn();
+}
+
+const isWebSocket = (head: ResponseHead): boolean => head.valueOf("upgrade")?.toLowerCase() === "websocket";

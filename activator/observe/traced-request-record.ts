@@ -1,0 +1,75 @@
+import type { OpenSpan, TraceHeaders, Tracer } from "../../lib/tracing/tracer.ts";
+import type { ActivatorError } from "../errors.ts";
+import type { Routed } from "../find/find.ts";
+import { type Ended, headerValue, type Incoming, pathOf, type RequestHead } from "../request.ts";
+import type { Target } from "../sandbox/resolve.ts";
+import type { Wake } from "../wake/waker.ts";
+import { RequestRecord, type RequestRecordOptions } from "./request-record.ts";
+
+/** The maximum characters of a value that a client chose. */
+const longestValue = 256;
+
+/** The span of a request, a child of the client's trace if it sent one. */
+export function spanOf(head: RequestHead, tracer: Tracer): OpenSpan | undefined {
+  const [traceparent, tracestate] = ["traceparent", "tracestate"].map((name) => headerValue(head.headers, name));
+  const parent = traceparent === undefined ? undefined : tracer.parentIn({ traceparent, tracestate });
+  // Queries may contain secrets.
+  const attributes = { "http.method": head.method, "http.target": pathOf(head.target).slice(0, longestValue) };
+  return tracer.open({ name: `HTTP ${head.method}`, parent, attributes });
+}
+
+/** Records one request, also as a span with a child for each hold and one for proxying. */
+export class TracedRequestRecord extends RequestRecord {
+  override readonly trace: TraceHeaders;
+  readonly #span: OpenSpan;
+  #carrying: OpenSpan | undefined;
+
+  constructor(incoming: Incoming, options: RequestRecordOptions, span: OpenSpan) {
+    super(incoming, options);
+    this.#span = span;
+    this.trace = span.headers;
+  }
+
+  override routed(routed: Routed): Routed {
+    this.#span.tell({ "sandbox.id": routed.name, "sandbox.namespace": routed.namespace });
+    return super.routed(routed);
+  }
+
+  override held(): Disposable {
+    const hold = super.held();
+    const wait = this.#span.part("wait");
+    return {
+      [Symbol.dispose]() {
+        hold[Symbol.dispose]();
+        wait.end();
+      },
+    };
+  }
+
+  override woke(wake: Wake): void {
+    if (wake.mine && wake.patchedMs !== undefined) this.#span.event("woken");
+    super.woke(wake);
+  }
+
+  override reached(target: Target): void {
+    super.reached(target);
+    this.#carrying = this.#span.part("carry");
+  }
+
+  override firstByte(): void {
+    this.#carrying?.event("first byte");
+    super.firstByte();
+  }
+
+  override refused(error: ActivatorError): void {
+    this.#span.tell({ "rouse.reason": error.code });
+    super.refused(error);
+  }
+
+  override ended(ended: Ended): void {
+    super.ended(ended);
+    this.#span.tell({ "http.status_code": ended.status });
+    this.#carrying?.end();
+    this.#span.end(ended.status >= 500 ? `answered ${ended.status}` : undefined);
+  }
+}

@@ -1,0 +1,23 @@
+import { describe, expect, it } from "vitest";
+import { keepsRequestHeader } from "./forward-headers.ts";
+
+const rules = { byHost: true, consumesAuthorization: false, upgrade: false, chunked: false, traced: false };
+
+describe("a header of a client", () => {
+  it.each([
+    ...["x_forwarded_for", "x-forwarded_for", "x_forwarded-for", "x_forwarded_proto", "x_forwarded_host"],
+    ...["x-real-ip", "x_real_ip", "x_sandbox_id", "x_sandbox_namespace", "x_sandbox_pod_ip", "x-sandbox_timeout"],
+    ...["proxy_authorization", "transfer_encoding", "http2-settings", "content_length", "content.length"],
+    ...["x.forwarded.for", "x-forwarded", "x-forwarded-port", "x-forwarded-prefix", "x-forwarded-scheme"],
+    ...["x-forwarded-client-cert", "x_forwarded~ssl", "x.real.ip", "x.sandbox.port", "x!sandbox-uid"],
+  ])("that programs would take for one of ours does not go through: %s", (name) => {
+    expect(keepsRequestHeader(name, rules)).toBe(false);
+  });
+
+  it.each([
+    ...["x-forwardedness", "forwarded-by", "x-original-url", "my_header", "x_request.id"],
+    ...["x-sandbox-id", "x-sandbox-namespace", "x-sandbox-port", "x-sandbox-colour", "content-length"],
+  ])("of another name does: %s", (name) => {
+    expect(keepsRequestHeader(name, rules)).toBe(true);
+  });
+});

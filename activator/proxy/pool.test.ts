@@ -1,0 +1,129 @@
+import { createServer, type Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { dial } from "../connect/dial.ts";
+import type { RequestHead } from "../request.ts";
+import type { WireSocket } from "../socket/wire-socket.ts";
+import { idleLimits, keepAliveMs, Pool } from "./pool.ts";
+
+const target = { namespace: "default", podUid: "p1", port: 80 };
+const ask = (method: string): RequestHead => ({
+  ...{ method, target: "/", host: "", peer: "" },
+  headers: [],
+  upgrade: false,
+});
+
+async function connection() {
+  const accepted = Promise.withResolvers<Socket>();
+  const server = createServer(accepted.resolve);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("no address");
+  const never = new AbortController().signal;
+  const socket = await dial({ ip: "127.0.0.1", port: address.port }, 5_000, systemClock, never);
+  const far = await accepted.promise;
+  server.close();
+  return { socket, far, [Symbol.dispose]: () => far.destroy() };
+}
+
+describe("a connection that cannot be kept", () => {
+  it.each([
+    { what: "it is closed already", longest: 2, saidMs: undefined, closes: true },
+    { what: "none is to be kept", longest: 0, saidMs: undefined, closes: false },
+    { what: "its server keeps it for no time", longest: 2, saidMs: 0, closes: false },
+  ])("leaves nothing of its Pod behind, when $what", async ({ longest, saidMs, closes }) => {
+    using pool = new Pool(idleLimits(longest), new FakeClock());
+    using idle = await connection();
+    if (closes) idle.socket.destroy();
+    pool.put(target, idle.socket, saidMs);
+    expect(pool.pods).toBe(0);
+    expect(idle.socket.destroyed).toBe(true);
+  });
+});
+
+describe("idle connections beyond a limit", () => {
+  const limits = { perPort: 2, perPod: 3, perNamespace: 4, total: 5 };
+
+  it.each([
+    { of: "one port", max: 2, place: () => ({}) },
+    { of: "one Pod", max: 3, place: (at: number) => ({ port: at }) },
+    { of: "one namespace", max: 4, place: (at: number) => ({ podUid: `p${at}` }) },
+    { of: "the replica", max: 5, place: (at: number) => ({ podUid: `p${at}`, namespace: `n${at}` }) },
+  ])("to $of close the one that has been idle for longest", async ({ max, place }) => {
+    using pool = new Pool(limits, new FakeClock());
+    using opened = new DisposableStack();
+    const sockets: WireSocket[] = [];
+    for (let at = 0; at < 7; at += 1) {
+      const { socket } = opened.use(await connection());
+      sockets.push(socket);
+      pool.put({ ...target, ...place(at) }, socket, 9_000);
+    }
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual(sockets.map((_, at) => at < 7 - max));
+    expect([pool.size, pool.evicted]).toEqual([max, 7 - max]);
+  });
+
+  it("are counted without those in use, and leave no entry of their Pod or namespace", async () => {
+    const clock = new FakeClock();
+    using pool = new Pool({ ...limits, perPort: 1 }, clock);
+    using first = await connection();
+    using second = await connection();
+    pool.put(target, first.socket, 9_000);
+    expect(pool.take(target, ask("GET"))).toBe(first.socket);
+    pool.put(target, second.socket, 9_000);
+    expect([pool.size, pool.evicted, first.socket.destroyed]).toEqual([1, 0, false]);
+    pool.put(target, first.socket, 9_000);
+    expect([pool.size, pool.evicted, second.socket.destroyed]).toEqual([1, 1, true]);
+    expect(pool.take(target, ask("GET"))).toBe(first.socket);
+    await clock.advance(200);
+    expect([pool.pods, clock.pending]).toEqual([0, 0]);
+  });
+
+  it("are never so many that clients get no socket", () => {
+    expect(idleLimits(20)).toEqual({ perPort: 20, perPod: 100, perNamespace: 5_000, total: 10_000 });
+    expect(idleLimits(200, 1_000)).toEqual({ perPort: 200, perPod: 200, perNamespace: 250, total: 250 });
+  });
+});
+
+describe("an idle connection", () => {
+  it("serves the next safe request, once", async () => {
+    using pool = new Pool(idleLimits(2), new FakeClock());
+    using idle = await connection();
+    const listeners = () => idle.socket.eventNames().map((name) => [name, idle.socket.listenerCount(name)]);
+    const before = listeners();
+    pool.put(target, idle.socket, undefined);
+    expect(pool.take(target, ask("POST"))).toBeUndefined();
+    expect(pool.take({ ...target, podUid: "p2" }, ask("GET"))).toBeUndefined();
+    expect(pool.take(target, ask("GET"))).toBe(idle.socket);
+    expect(pool.take(target, ask("GET"))).toBeUndefined();
+    expect(listeners()).toEqual(before);
+  });
+
+  it("serves any request well within its server's timeout, and is closed before that", async () => {
+    const clock = new FakeClock();
+    using pool = new Pool(idleLimits(2), clock);
+    using idle = await connection();
+    pool.put(target, idle.socket, keepAliveMs("timeout=10, max=100"));
+    await clock.advance(4_900);
+    const taken = pool.take(target, ask("POST"));
+    expect(taken).toBe(idle.socket);
+    pool.put(target, idle.socket, 10_000);
+    await clock.advance(5_000);
+    expect(idle.socket.destroyed).toBe(true);
+    await eventually(() => pool.size === 0);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("is closed when its Pod is gone, its server closes it, or its server sends unrequested data", async () => {
+    using pool = new Pool(idleLimits(3), new FakeClock());
+    using first = await connection();
+    using second = await connection();
+    using third = await connection();
+    for (const [at, { socket }] of [first, second, third].entries())
+      pool.put({ ...target, podUid: `p${at}` }, socket, 9_000);
+    pool.forgetPod("p0");
+    second.far.end();
+    third.far.write("HTTP/1.1 408 ");
+    await eventually(() => [first, second, third].every(({ socket }) => socket.destroyed) && pool.size === 0);
+  });
+});

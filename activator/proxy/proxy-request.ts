@@ -1,0 +1,40 @@
+import type { TraceHeaders } from "../../lib/tracing/tracer.ts";
+import type { OpenConnection } from "../activity/open-connections.ts";
+import type { Use } from "../activity/use.ts";
+import type { Upstream } from "../connect/connector.ts";
+import type { Incoming } from "../request.ts";
+
+export interface ProxyRequestOptions {
+  /** The name of the sandbox, for error texts. */
+  readonly subject: string;
+  /** Selects the header rules, see `forward-headers.ts`. */
+  readonly byHost: boolean;
+  readonly consumesAuthorization: boolean;
+  /** Headers of our trace, in place of the client's; undefined: the client's are forwarded. */
+  readonly trace: TraceHeaders | undefined;
+  /** The limit until the sandbox begins its response, in milliseconds. */
+  readonly responseStartMs: number;
+  /** Called when the first byte of the request was written to the Pod's connection. */
+  readonly use: Pick<Use, "dispatched">;
+  /** Called when the first byte of the response arrived. */
+  readonly onFirstByte: () => void;
+  /** Called when the connection may stay open for long. The listener hears of the data that moves on it. */
+  readonly onOpen?: (connection: OpenConnection) => OpenListener;
+}
+
+/** Called for data on an open connection, but not for traffic that only keeps it open, as the pings of a WebSocket. */
+export interface OpenListener {
+  /** Data passed that is no question and no answer. */
+  moved(): void;
+  /** The client sent data: work for the sandbox until the sandbox sends data. */
+  clientSpoke(): void;
+  /** The sandbox sent data, which answers everything the client sent. */
+  sandboxSpoke(): void;
+}
+
+/** Forwards a request to a sandbox and its response back. No other part reads bodies. */
+export type ProxyRequest<I extends Incoming> = (
+  incoming: I,
+  upstream: Upstream,
+  options: ProxyRequestOptions,
+) => Promise<void>;

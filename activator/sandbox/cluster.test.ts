@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { type Pod, podType } from "../../api/kinds/core.ts";
+import type { OwnerReference, Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { eventually } from "../../test/support/eventually.ts";
+import { aSandbox } from "../../test/support/labs/activator-world.ts";
+import { openMemoryApi } from "../../test/support/memory-api.ts";
+import { startCluster } from "./cluster.ts";
+
+/** A cluster with the sandbox `default/nova`, and a way to add Pods that say whose they are. */
+async function given() {
+  await using opened = new AsyncDisposableStack();
+  const { client } = opened.use(await openMemoryApi());
+  const sandbox = await client.create(sandboxType, aSandbox("nova"));
+  const cluster = opened.use(startCluster({ client, clock: systemClock, log: silentLogger }));
+  await cluster.firstSeen;
+  const gone: string[] = [];
+  cluster.onPodGone((podUid) => gone.push(podUid));
+  const closing = opened.move();
+  let last = 0;
+  return {
+    ...{ sandbox, cluster, gone, client },
+    /** Adds it, and waits until it is seen. */
+    async addPod(name: string, owner: Partial<OwnerReference>, namespace = "default"): Promise<Stored<Pod>> {
+      last += 1;
+      const podIP = `10.0.0.${last}`;
+      const ownerReferences = [{ ...byController(sandbox), ...owner }];
+      // The garbage collector removes what names an owner that is not there; a finalizer holds it up.
+      const metadata = { name, namespace, ownerReferences, finalizers: ["example.com/stays"] };
+      const spec = { containers: [{ name: "main", image: "program" }] };
+      await client.create(podType, { apiVersion: "v1", kind: "Pod", metadata, spec });
+      const body = { status: { phase: "Running", podIP, podIPs: [{ ip: podIP }] } };
+      const status = { subresource: "status" } as const;
+      const pod = await client.patch(podType, { namespace, name }, { type: "merge", body }, status);
+      await eventually(() => cluster.podsAt(podIP).length === 1);
+      return pod;
+    },
+    [Symbol.asyncDispose]: () => closing.disposeAsync(),
+  };
+}
+
+function byController({ metadata: { name, uid } }: Stored<Sandbox>): OwnerReference {
+  return { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name, uid, controller: true };
+}
+
+describe("the Pod of a sandbox", () => {
+  it.each([
+    { why: "merely lists it among its owners", owner: { controller: false } },
+    { why: "says nothing of a controller", owner: { controller: undefined } },
+    { why: "names another kind by its UID", owner: { kind: "Workshop" } },
+    { why: "names another group by its UID", owner: { apiVersion: "example.com/v1" } },
+    { why: "is of another namespace", owner: {}, namespace: "kube-system" },
+  ])("is none that $why", async ({ owner, namespace }) => {
+    await using world = await given();
+    await world.addPod("helper", owner as Partial<OwnerReference>, namespace);
+    expect(world.cluster.podOf(world.sandbox)).toBeUndefined();
+    const own = await world.addPod("nova", {});
+    expect(world.cluster.podOf(world.sandbox)?.metadata.uid).toBe(own.metadata.uid);
+  });
+
+  it("stays the same when Pods are added or change later", async () => {
+    await using world = await given();
+    const own = await world.addPod("nova", {});
+    await world.addPod("another", {});
+    const body = { metadata: { annotations: { any: "change" } } };
+    await world.client.patch(podType, { namespace: "default", name: "nova" }, { type: "merge", body });
+    await eventually(() => world.cluster.podsAt("10.0.0.1")[0]?.metadata.annotations?.["any"] === "change");
+    expect(world.cluster.podOf(world.sandbox)?.metadata.uid).toBe(own.metadata.uid);
+  });
+});
+
+it("knows which namespaces have sandboxes", async () => {
+  await using world = await given();
+  const { cluster, client } = world;
+  await client.create(sandboxType, aSandbox("vega"));
+  await eventually(() => cluster.sandbox("default", "vega"));
+  await client.delete(sandboxType, { namespace: "default", name: "nova" });
+  await eventually(() => !cluster.sandbox("default", "nova"));
+  expect([cluster.hasSandboxes("default"), cluster.hasSandboxes("kube-system")]).toEqual([true, false]);
+  await client.delete(sandboxType, { namespace: "default", name: "vega" });
+  await eventually(() => !cluster.hasSandboxes("default"));
+});

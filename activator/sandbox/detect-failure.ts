@@ -1,0 +1,87 @@
+import type { ContainerStatus, Pod } from "../../api/kinds/core.ts";
+import type { Condition } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { ActivatorError } from "../errors.ts";
+
+/** Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. */
+const hopeless = new Set([
+  "InvalidImageName",
+  "ErrImageNeverPull",
+  "CreateContainerConfigError",
+  "StartError",
+  "CrashLoopBackOff",
+]);
+
+export interface FailureOptions {
+  readonly now: Date;
+  /** How long a Pod may be unschedulable before held requests fail; undefined: until their hold timeout. */
+  readonly unschedulableGraceMs: number | undefined;
+}
+
+/** The controller's error for a sandbox that should run and cannot, if it is about the current generation. */
+export function failureOfSandbox(sandbox: Sandbox, subject: string): ActivatorError | undefined {
+  const ready = currentCondition(sandbox, "Ready");
+  if (ready?.status !== "False") return undefined;
+  const because = ready.message;
+  if (ready.reason === "InvalidConfiguration") return new ActivatorError("InvalidConfiguration", { subject, because });
+  // Other errors of the controller are often transient; a quota changes by a person's decision. The controller retries it, so
+  // this may be outdated: later requests wait for its next attempt.
+  const quota = ready.reason === "ReconcilerError" && /exceeded quota/i.test(because);
+  return quota ? new ActivatorError("QuotaExceeded", { subject, because }) : undefined;
+}
+
+/** A condition of the current generation. */
+export function currentCondition({ metadata, status }: Sandbox, type: string): Condition | undefined {
+  const condition = status?.conditions?.find((each) => each.type === type);
+  return condition?.observedGeneration === metadata.generation ? condition : undefined;
+}
+
+/** The permanent failure of a Pod, if any. */
+export function failureOfPod(pod: Pod, subject: string, options: FailureOptions): ActivatorError | undefined {
+  const { status } = pod;
+  if (status?.phase === "Failed" || status?.phase === "Succeeded") {
+    const because = [status.reason, status.message, ...(status.containerStatuses ?? []).map(endOf)];
+    return new ActivatorError("PodEnded", { subject, because: because.filter(Boolean).join(", ") });
+  }
+  const failures = [
+    ...(status?.initContainerStatuses ?? []).map((container) => failureOf(container, undefined)),
+    ...(status?.containerStatuses ?? []).map((container) => failureOf(container, pod.spec?.restartPolicy)),
+  ];
+  const because = failures.find((failure) => failure !== undefined);
+  if (because !== undefined) return new ActivatorError("ContainerFailed", { subject, because });
+  return troubleOfPlace(pod, subject, options);
+}
+
+function troubleOfPlace(pod: Pod, subject: string, { now, unschedulableGraceMs }: FailureOptions) {
+  const since = unschedulableSince(pod);
+  if (since === undefined || unschedulableGraceMs === undefined) return undefined;
+  if (now.getTime() - since.getTime() < unschedulableGraceMs) return undefined;
+  const because = pod.status?.conditions?.find(({ type }) => type === "PodScheduled")?.message ?? "";
+  return new ActivatorError("Unschedulable", { subject, because });
+}
+
+/** Since when the scheduler finds no node for the Pod; undefined if it does not say so. */
+export function unschedulableSince(pod: Pod): Date | undefined {
+  const condition = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
+  if (condition?.status !== "False" || condition.reason !== "Unschedulable") return undefined;
+  return new Date(condition.lastTransitionTime ?? pod.metadata.creationTimestamp ?? 0);
+}
+
+function failureOf(container: ContainerStatus, restartPolicy: string | undefined): string | undefined {
+  const { waiting, terminated } = container.state ?? {};
+  const reason = waiting?.reason ?? terminated?.reason ?? "";
+  const message = waiting?.message ?? terminated?.message;
+  if (hopeless.has(reason)) {
+    const exit = container.lastState?.terminated;
+    const last = exit ? ` (last exit code ${exit.exitCode})` : "";
+    return `container ${container.name}: ${reason}${last}${message ? `: ${message}` : ""}`;
+  }
+  return terminated && restartPolicy === "Never" ? endOf(container) : undefined;
+}
+
+function endOf({ name, state }: ContainerStatus): string | undefined {
+  const { terminated } = state ?? {};
+  if (!terminated) return undefined;
+  const { reason = "Terminated", exitCode, message } = terminated;
+  return `container ${name}: ${reason} (exit code ${exitCode})${message ? `: ${message}` : ""}`;
+}

@@ -1,0 +1,46 @@
+import type { Pod } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { unschedulableSince } from "./detect-failure.ts";
+import type { OwnProbe } from "./readiness.ts";
+import type { Question, Resolution } from "./resolve.ts";
+
+/** The part of a running sandbox's resolution that changes with the versions of the sandbox or its Pod alone. */
+interface Known {
+  readonly pod: Stored<Pod>;
+  readonly allowLoopbackPodIp: boolean;
+  readonly ip: string;
+  readonly firstPort: number;
+  readonly probes: readonly OwnProbe[];
+  /** Wall time in milliseconds. */
+  readonly youngUntilMs: number;
+}
+
+export type Found = Omit<Known, "pod" | "allowLoopbackPodIp">;
+
+/** By version of the sandbox; each version is another object. */
+const known = new WeakMap<Stored<Sandbox>, Known>();
+
+/**
+ * An earlier resolution, if a new one must be equal: warm requests resolve the same two objects again and again, and reading
+ * both is most of the cost. Undefined: resolve again.
+ */
+export function cachedResolution(question: Question): Resolution | undefined {
+  const { sandbox, pod, routed, firstUid, fences, allowLoopbackPodIp, now } = question;
+  const found = sandbox && known.get(sandbox);
+  if (!found || found.pod !== pod || found.allowLoopbackPodIp !== allowLoopbackPodIp) return undefined;
+  if (fences.toldGeneration !== 0 || fences.fenced.size > 0 || routed.podIp !== undefined) return undefined;
+  if (firstUid !== undefined && firstUid !== sandbox.metadata.uid) return undefined;
+  const { ip, firstPort, probes, youngUntilMs } = found;
+  const young = now.getTime() < youngUntilMs;
+  const { namespace, port = firstPort } = routed;
+  const target = { namespace, podUid: pod.metadata.uid, ip, port, probes, young };
+  return { is: "addressed", target, trouble: undefined };
+}
+
+/** Caches a resolution, unless time, the port or the requested address affects it. */
+export function cacheResolution({ sandbox, pod, routed, allowLoopbackPodIp }: Question, found: Found): void {
+  if (!sandbox || !pod || sandbox.spec.shutdownTime || routed.podIp !== undefined) return;
+  if (pod.spec?.hostNetwork || unschedulableSince(pod) !== undefined) return;
+  known.set(sandbox, { ...found, pod, allowLoopbackPodIp });
+}

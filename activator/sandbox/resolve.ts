@@ -1,0 +1,180 @@
+import type { Pod } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { defaultPort } from "../../api/rules/declared-ports.ts";
+import { effectiveAutoResume } from "../../api/rules/defaults.ts";
+import { type Fences, mayAskToRun, mayForward } from "../../api/rules/suspension.ts";
+import { readTime } from "../../api/rules/timestamps.ts";
+import { ActivatorError, type ErrorCode } from "../errors.ts";
+import type { Routed } from "../find/find.ts";
+import { canonicalIp, isDiallable } from "../find/ip-address.ts";
+import {
+  currentCondition,
+  type FailureOptions,
+  failureOfPod,
+  failureOfSandbox,
+  unschedulableSince,
+} from "./detect-failure.ts";
+import { type OwnProbe, readinessOf } from "./readiness.ts";
+import { cachedResolution, cacheResolution } from "./resolution-cache.ts";
+
+/** The input of a resolution. */
+export interface Question extends FailureOptions {
+  readonly routed: Pick<Routed, "namespace" | "name" | "port"> & Partial<Pick<Routed, "podIp" | "byHost">>;
+  readonly sandbox: Stored<Sandbox> | undefined;
+  /** The Pod that the sandbox controls, by UID. */
+  readonly pod: Stored<Pod> | undefined;
+  /** The UID of the sandbox when the request was first resolved. */
+  readonly firstUid: string | undefined;
+  readonly allowLoopbackPodIp: boolean;
+  readonly fences: Fences;
+  /** Whether `ignoreRequests` matches the request, so that it must not wake the sandbox. */
+  readonly ignored: boolean;
+}
+
+/** Where a sandbox can be reached. */
+export interface Target {
+  readonly namespace: string;
+  readonly podUid: string;
+  readonly ip: string;
+  readonly port: number;
+  readonly probes: readonly OwnProbe[];
+  /** Whether the Pod is young enough that its port may still open. */
+  readonly young: boolean;
+}
+
+export interface Pending {
+  readonly is: "pending";
+  readonly on: string;
+  readonly recheckAfterMs?: number;
+  /** The error of the last attempt; the controller retries within half a minute. */
+  readonly stuck?: ActivatorError;
+}
+
+export type Resolution =
+  | { readonly is: "refused"; readonly error: ActivatorError }
+  | { readonly is: "asleep"; readonly sandbox: Stored<Sandbox> }
+  /** Something else must happen first. `recheckAfterMs`: when time alone changes the resolution. */
+  | Pending
+  /** With `trouble`, only a port that accepts now disproves the failure. */
+  | { readonly is: "addressed"; readonly target: Target; readonly trouble: ActivatorError | undefined };
+
+const poolLabel = "agents.x-k8s.io/warm-pool-sandbox";
+
+/** Resolves a request to a sandbox: what must happen next. Pure. Called again after each change of the cluster. */
+export function resolveSandbox(question: Question): Resolution {
+  return cachedResolution(question) ?? lookAnew(question);
+}
+
+function lookAnew(question: Question): Resolution {
+  const { sandbox, routed } = question;
+  const code = refusalOf(question);
+  if (code !== undefined) return refused(new ActivatorError(code, { subject: routed.name }));
+  if (!sandbox) return refused(notFound(routed));
+  return sandbox.spec.operatingMode === "Suspended" ? lookAtSuspended(sandbox, question) : lookAtRunning(question);
+}
+
+const refused = (error: ActivatorError): Resolution => ({ is: "refused", error });
+
+/** An unknown host name is a 404. Clients of the ecosystem, who name the sandbox in headers, expect a 502. */
+const notFound = ({ byHost, name }: Question["routed"]) =>
+  new ActivatorError(byHost ? "UnknownHost" : "SandboxNotFound", { subject: name });
+
+type Check = (question: Question) => ErrorCode | undefined;
+
+/** Reasons that forbid to reach a sandbox in any state. The client gets the first one. */
+const checks: readonly Check[] = [
+  ({ sandbox, firstUid }) => (firstUid !== undefined && !sandbox ? "SandboxDeleted" : undefined),
+  ({ sandbox, firstUid }) =>
+    firstUid !== undefined && sandbox?.metadata.uid !== firstUid ? "SandboxReplaced" : undefined,
+  ({ sandbox }) => (sandbox?.metadata.deletionTimestamp ? "SandboxDeleted" : undefined),
+  ({ sandbox }) => (sandbox?.metadata.labels?.[poolLabel] ? "Unclaimed" : undefined),
+  ({ sandbox, now }) => (sandbox && isExpired(sandbox, now) ? "SandboxExpired" : undefined),
+];
+
+function refusalOf(question: Question): ErrorCode | undefined {
+  for (const check of checks) {
+    const code = check(question);
+    if (code) return code;
+  }
+  return undefined;
+}
+
+function isExpired(sandbox: Sandbox, now: Date): boolean {
+  const { shutdownTime } = sandbox.spec;
+  const end = shutdownTime ? readTime(shutdownTime) : undefined;
+  if (end && end <= now) return true;
+  return currentCondition(sandbox, "Ready")?.reason === "SandboxExpired";
+}
+
+function lookAtSuspended(sandbox: Stored<Sandbox>, { routed, ignored }: Question): Resolution {
+  if (ignored || effectiveAutoResume(sandbox.spec).trigger === "Never") {
+    return refused(new ActivatorError("WakeNotAllowed", { subject: routed.name }));
+  }
+  return mayAskToRun(sandbox) ? { is: "asleep", sandbox } : { is: "pending", on: "its suspension to end" };
+}
+
+function lookAtRunning(question: Question): Resolution {
+  const { sandbox, pod, routed, now } = question;
+  const subject = routed.name;
+  const stuck = sandbox && failureOfSandbox(sandbox, subject);
+  if (!pod) {
+    if (stuck?.code === "QuotaExceeded") return { is: "pending", on: "room in its quota", stuck };
+    return stuck ? refused(stuck) : { is: "pending", on: "its Pod to be created" };
+  }
+  if (pod.metadata.deletionTimestamp) return { is: "pending", on: "its former Pod to end" };
+  if (sandbox && !mayForward(sandbox, pod.metadata.uid, question.fences)) {
+    return { is: "pending", on: "its suspension to be carried out or called off" };
+  }
+  const trouble = failureOfPod(pod, subject, question);
+  if (trouble?.code === "PodEnded") return refused(trouble);
+  if (!pod.status?.podIP && (pod.status?.podIPs ?? []).length === 0) {
+    return trouble ? refused(trouble) : withoutAddress(pod, question.unschedulableGraceMs, now);
+  }
+  return lookAtAddress(question, pod, trouble);
+}
+
+function withoutAddress(pod: Pod, graceMs: number | undefined, now: Date): Resolution {
+  const since = unschedulableSince(pod);
+  if (since === undefined) return { is: "pending", on: "its Pod to start" };
+  const on = "a node with room for it";
+  if (graceMs === undefined) return { is: "pending", on };
+  return { is: "pending", on, recheckAfterMs: Math.max(since.getTime() + graceMs - now.getTime(), 1) };
+}
+
+function lookAtAddress(question: Question, pod: Stored<Pod>, trouble: ActivatorError | undefined): Resolution {
+  const { sandbox, routed, now } = question;
+  const subject = routed.name;
+  const autoResume = effectiveAutoResume(sandbox?.spec ?? {});
+  const readiness = readinessOf(pod, autoResume.readiness);
+  if (readiness.is === "podReady") return trouble ? refused(trouble) : { is: "pending", on: "its Pod to be ready" };
+  const firstPort = sandbox ? defaultPort(sandbox.spec.podTemplate.spec) : 0;
+  const port = routed.port ?? firstPort;
+  if (pod.spec?.hostNetwork && !declares(pod, port)) return refused(new ActivatorError("PortNotDeclared", { subject }));
+  const ip = addressOf(pod, routed.podIp);
+  if (ip === undefined || !isDiallable(ip, question.allowLoopbackPodIp)) {
+    return refused(new ActivatorError("BadAddress", { subject }));
+  }
+  const { probes } = readiness;
+  const youngUntilMs = startedMs(pod) + autoResume.timeoutSeconds * 1000;
+  if (!trouble) cacheResolution(question, { ip, firstPort, probes, youngUntilMs });
+  const young = now.getTime() < youngUntilMs;
+  const target = { namespace: routed.namespace, podUid: pod.metadata.uid, ip, port, probes, young };
+  return { is: "addressed", target, trouble };
+}
+
+/** The Pod's own address; of several, the requested address if it is among them. */
+function addressOf(pod: Pod, asked: string | undefined): string | undefined {
+  const { podIP, podIPs = [] } = pod.status ?? {};
+  if (asked !== undefined && asked !== podIP) {
+    const own = podIPs.map(({ ip }) => canonicalIp(ip)).find((ip) => ip === asked);
+    if (own !== undefined) return own;
+  }
+  const first = podIP || podIPs.find(({ ip }) => ip)?.ip;
+  return first === undefined ? undefined : canonicalIp(first);
+}
+
+const startedMs = (pod: Stored<Pod>) => Date.parse(pod.status?.startTime ?? pod.metadata.creationTimestamp);
+
+const declares = (pod: Pod, port: number) =>
+  (pod.spec?.containers ?? []).some(({ ports }) => ports?.some(({ containerPort }) => containerPort === port));

@@ -1,0 +1,49 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { onUnexpectedError } from "../../lib/guard/guard.ts";
+import { type Adoption, adoptAccepted, plainAcceptedSocket, type SocketReader, smallBuffer } from "./wire-socket.ts";
+
+const broken = new Error("a reader is broken");
+const fail = () => {
+  throw broken;
+};
+
+/** Where a reader may throw, and what makes Node call it there. */
+const places: readonly { readonly where: keyof SocketReader; readonly provoke: (client: Socket) => void }[] = [
+  { where: "take", provoke: (client) => void client.write("hello") },
+  { where: "nextBuffer", provoke: (client) => void client.write("hello") },
+  { where: "ended", provoke: (client) => void client.end() },
+  { where: "closed", provoke: (client) => void client.resetAndDestroy() },
+];
+
+async function connectedTo(reader: Partial<SocketReader>, by: Adoption) {
+  const whole: SocketReader = {
+    ...{ wantsMore: true, nextBuffer: () => smallBuffer, take() {}, ended() {}, drained() {}, closed() {} },
+    ...reader,
+  };
+  const server = createServer(plainAcceptedSocket, (accepted) => adoptAccepted(accepted, () => whole, by));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1").on("error", () => {});
+  await once(client, "connect");
+  return {
+    client,
+    [Symbol.dispose]() {
+      client.destroy();
+      server.close();
+    },
+  };
+}
+
+describe.each<Adoption>(["handle", "events"])("a reader that is fed by %s", (by) => {
+  it.each(places)("and throws in $where ends its own connection, and is reported", async ({ where, provoke }) => {
+    const told = Promise.withResolvers<unknown[]>();
+    using _listening = onUnexpectedError((...what) => told.resolve(what));
+    using connected = await connectedTo({ [where]: fail }, by);
+    const closed = new Promise((resolve) => connected.client.once("close", resolve));
+    provoke(connected.client);
+    expect(await told.promise).toEqual(["socket", broken]);
+    await closed;
+  });
+});

@@ -1,0 +1,72 @@
+import { reportUnexpected } from "../../lib/guard/guard.ts";
+import { commonBuffer, type SocketReader, type WireSocket } from "./wire-socket.ts";
+
+// All calls of Node to a reader go through these functions. An error of a reader stops here, because it would end the process.
+
+/** Whether to read on. */
+export function takeRead(this: WireSocket, length: number, bytes: Buffer): boolean {
+  try {
+    this.reader.take(bytes, length);
+    return this.reader.wantsMore; // the reader may have changed
+  } catch (error) {
+    return ended(this, error);
+  }
+}
+
+/** `socket`: the reader's; absent while it is being created. */
+export function bufferOf(reader: SocketReader, socket: WireSocket | undefined): Buffer {
+  try {
+    return reader.nextBuffer();
+  } catch (error) {
+    if (socket) ended(socket, error);
+    return commonBuffer;
+  }
+}
+
+export function wantsMore(socket: WireSocket): boolean {
+  try {
+    return socket.reader.wantsMore;
+  } catch (error) {
+    return ended(socket, error);
+  }
+}
+
+export function wantsRest(socket: WireSocket): boolean {
+  try {
+    return socket.reader.writeFailed?.() ?? false;
+  } catch (error) {
+    reportUnexpected("socket", error);
+    return false;
+  }
+}
+
+export function tellEnd(this: WireSocket): void {
+  try {
+    this.reader.ended();
+  } catch (error) {
+    ended(this, error);
+  }
+}
+
+export function tellDrain(this: WireSocket): void {
+  try {
+    this.reader.drained();
+  } catch (error) {
+    ended(this, error);
+  }
+}
+
+export function tellClosed(socket: WireSocket, hadError: boolean): void {
+  try {
+    socket.reader.closed(hadError);
+  } catch (error) {
+    reportUnexpected("socket", error);
+  }
+}
+
+/** The connection is broken; a reset shows that to the other side, whatever was sent. */
+function ended(socket: WireSocket, error: unknown): false {
+  reportUnexpected("socket", error);
+  socket.reset();
+  return false;
+}

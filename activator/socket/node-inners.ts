@@ -1,0 +1,40 @@
+/** The internals of a Node net.Socket that are used here. */
+export interface SocketInners {
+  _handle: { readonly useUserBuffer: (buffer: Buffer) => void } | null;
+  /** The server counts its connections by this: a socket that has it when destroyed is subtracted. */
+  _server: unknown;
+}
+
+/** The internals of a listening Node net.Server that are used here. */
+export interface ServerInners {
+  _handle: { onconnection: (this: unknown, error: unknown, handle: unknown) => void };
+  _connections: number;
+}
+
+export function hasServerInners(server: object): server is ServerInners {
+  if (!("_handle" in server && "_connections" in server) || typeof server._connections !== "number") return false;
+  const handle = server._handle;
+  return (
+    typeof handle === "object" &&
+    handle !== null &&
+    "onconnection" in handle &&
+    typeof handle.onconnection === "function"
+  );
+}
+
+/** A connection that the kernel has accepted and that has no socket yet. */
+export interface Connection {
+  setNoDelay(on: boolean): void;
+  close(): void;
+}
+
+export function isConnection(handle: unknown): handle is Connection {
+  if (typeof handle !== "object" || handle === null || !("useUserBuffer" in handle)) return false;
+  return "setNoDelay" in handle && "close" in handle;
+}
+
+export function hasInners(socket: object): socket is SocketInners {
+  if (!("_handle" in socket && "_server" in socket)) return false;
+  const handle = socket._handle;
+  return typeof handle === "object" && handle !== null && "useUserBuffer" in handle;
+}

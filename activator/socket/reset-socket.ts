@@ -1,0 +1,39 @@
+import type { Socket } from "node:net";
+
+/**
+ * Resets a connection of any kind (RFC 9293, 3.5.3), because an end would look complete. Unsent bytes are dropped. Node resets
+ * TCP alone; below TLS the TCP socket is reset, and if that is not accessible the connection is destroyed: then it lacks the
+ * closure alert of TLS (RFC 8446, 6.1).
+ */
+export function resetSocket(socket: Socket): void {
+  if (socket.destroyed) return;
+  if (!isSendingItsEnd(socket)) resetTcp(socketBelow(socket) ?? socket);
+  socket.destroy();
+}
+
+function resetTcp(socket: Pick<Socket, "resetAndDestroy">): void {
+  try {
+    socket.resetAndDestroy();
+  } catch {
+    // The handle is not TCP.
+  }
+}
+
+/**
+ * Everything was written, and the end is being sent. libuv refuses a reset at that moment, and Node (24.21) then never emits
+ * `close` and keeps the descriptor. The other side has got everything, and the end.
+ */
+const isSendingItsEnd = (socket: Socket): boolean =>
+  socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
+
+/** The TCP socket below a TLSSocket, which Node does not document. */
+function socketBelow(socket: Socket): Pick<Socket, "resetAndDestroy"> | undefined {
+  if (!("encrypted" in socket && "_parent" in socket)) return undefined;
+  const below = socket._parent;
+  return canReset(below) ? below : undefined;
+}
+
+function canReset(below: unknown): below is Pick<Socket, "resetAndDestroy"> {
+  if (typeof below !== "object" || below === null || !("resetAndDestroy" in below)) return false;
+  return typeof below.resetAndDestroy === "function";
+}

@@ -1,0 +1,77 @@
+import type { HttpGetAction, PersistentVolumeClaimSpec, PodSpec, TemplateMeta } from "./core.ts";
+import type { Condition, KubeObject, ObjectMeta } from "./meta.ts";
+import type { ResourceType } from "./resource-type.ts";
+
+export const agentsGroup = "agents.x-k8s.io";
+export const extensionsGroup = "extensions.agents.x-k8s.io";
+
+export interface PodTemplate {
+  readonly metadata?: Pick<ObjectMeta, "labels" | "annotations">;
+  readonly spec: PodSpec;
+}
+
+export interface VolumeClaimTemplate {
+  readonly metadata?: TemplateMeta;
+  readonly spec: PersistentVolumeClaimSpec;
+}
+
+/** The fields that a Sandbox and a SandboxTemplate share. */
+export interface Blueprint {
+  readonly podTemplate: PodTemplate;
+  readonly volumeClaimTemplates?: readonly VolumeClaimTemplate[];
+  /** true: required; false: deleted; absent: not created, and an existing one is kept. */
+  readonly service?: boolean;
+}
+
+export type OperatingMode = "Running" | "Suspended";
+export type OpenConnections = "Data" | "Count" | "Ignore";
+
+export interface AutoSuspension {
+  readonly inactivityTimeoutSeconds?: number;
+  readonly openConnections?: OpenConnections;
+  readonly drainTimeoutSeconds?: number;
+  readonly keepAwakeUntil?: string;
+  readonly busyProbe?: { readonly httpGet: HttpGetAction; readonly limitSeconds?: number };
+  readonly ignoreRequests?: readonly { readonly pathPrefix?: string; readonly userAgentPrefix?: string }[];
+  readonly unansweredLimitSeconds?: number;
+}
+
+export interface AutoResume {
+  readonly trigger?: "Connection" | "Never";
+  readonly timeoutSeconds?: number;
+  readonly readiness?: "Auto" | "PodReady" | "PortOpen";
+  readonly allowFrom?: "Namespace" | "Cluster";
+  readonly waitPage?: "Browser" | "Never";
+}
+
+export interface SandboxSpec extends Blueprint {
+  readonly shutdownTime?: string;
+  readonly shutdownPolicy?: "Delete" | "Retain";
+  readonly operatingMode?: OperatingMode;
+  readonly autoSuspension?: AutoSuspension;
+  readonly autoResume?: AutoResume;
+}
+
+export interface SandboxStatus {
+  readonly serviceFQDN?: string;
+  readonly service?: string;
+  readonly conditions?: readonly Condition[];
+  readonly selector?: string;
+  readonly podIPs?: readonly string[];
+  readonly nodeName?: string;
+  readonly lastActivityTime?: string;
+  readonly nextSuspensionTime?: string;
+}
+
+export interface Sandbox extends KubeObject {
+  readonly spec: SandboxSpec;
+  readonly status?: SandboxStatus;
+}
+
+export const sandboxType: ResourceType<Sandbox> = {
+  group: agentsGroup,
+  version: "v1beta1",
+  kind: "Sandbox",
+  plural: "sandboxes",
+  namespaced: true,
+};

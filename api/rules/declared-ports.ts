@@ -1,0 +1,36 @@
+import { isPort } from "../../lib/net/is-port.ts";
+import type { ContainerPort, PodSpec } from "../kinds/core.ts";
+
+/** The port of a sandbox whose Pod declares no TCP port; the ecosystem's clients rely on it. */
+export const fallbackPort = 8888;
+
+type Declaring = Pick<PodSpec, "containers" | "initContainers">;
+
+/**
+ * The ports that a Pod declares, in order: its containers first, then its sidecars (init containers with
+ * `restartPolicy: Always`). An absent or empty protocol means TCP, as in Kubernetes. A number outside of the port
+ * range, such as 0 or 70000, is ignored: the schema accepts any int32.
+ */
+export function declaredPorts({ containers, initContainers = [] }: Declaring): readonly DeclaredPort[] {
+  const sidecars = initContainers.filter(({ restartPolicy }) => restartPolicy === "Always");
+  return [...containers, ...sidecars]
+    .flatMap(({ ports = [] }): readonly ContainerPort[] => ports)
+    .filter(({ containerPort }) => isPort(containerPort))
+    .map(({ containerPort, protocol, name }) => ({
+      port: containerPort,
+      protocol: protocol || "TCP",
+      name: name || "",
+    }));
+}
+
+export interface DeclaredPort {
+  readonly port: number;
+  readonly protocol: string;
+  /** Empty if the port has no name. */
+  readonly name: string;
+}
+
+/** The port for clients that name none: the first TCP port that the Pod declares. */
+export function defaultPort(spec: Declaring): number {
+  return declaredPorts(spec).find(({ protocol }) => protocol === "TCP")?.port ?? fallbackPort;
+}

@@ -1,0 +1,57 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { StatusError } from "../status-errors.ts";
+
+/** One request, parsed up to its path, and its response. */
+export interface Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** The parts of a request target. It is not normalized: a path with `..` matches nothing. */
+export function readTarget(url: string): Pick<Exchange, "path" | "query"> {
+  const mark = url.indexOf("?");
+  if (mark < 0) return { path: url, query: new URLSearchParams() };
+  return { path: url.slice(0, mark), query: new URLSearchParams(url.slice(mark + 1)) };
+}
+
+export interface Answer {
+  readonly code: number;
+  /** JSON when absent. */
+  readonly contentType?: string;
+  readonly body: string | Buffer;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
+}
+
+/** The response is a stream that has begun. */
+export const streaming = Symbol("streaming");
+export type Handled = Answer | typeof streaming;
+
+export function jsonAnswer(code: number, json: string, headers?: Answer["headers"]): Answer {
+  return { code, body: json, ...(headers && { headers }) };
+}
+
+/** Adds RFC 7234 warnings to the response, one to a header, for the user of the client. */
+export function warn(response: ServerResponse, texts: readonly string[]): void {
+  for (const text of texts) response.appendHeader("warning", `299 - ${JSON.stringify(text)}`);
+}
+
+export function refusalAnswer({ code, status, retryAfterSeconds }: StatusError): Answer {
+  const headers = retryAfterSeconds === undefined ? undefined : { "retry-after": String(retryAfterSeconds) };
+  return jsonAnswer(code, JSON.stringify(status), headers);
+}
+
+export function send({ request, response }: Pick<Exchange, "request" | "response">, answer: Answer): void {
+  const bytes = Buffer.isBuffer(answer.body) ? answer.body : Buffer.from(answer.body);
+  // The rest of a body must not be parsed as the next request.
+  request.resume();
+  response.writeHead(answer.code, {
+    "content-type": answer.contentType ?? "application/json",
+    "content-length": bytes.length,
+    "cache-control": "no-cache, private",
+    ...answer.headers,
+  });
+  response.end(bytes);
+}

@@ -1,0 +1,224 @@
+import type { StatusCause } from "../../api/kinds/meta.ts";
+import { apiVersionOf } from "../../api/kinds/resource-type.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { storedResource } from "../kind-registry.ts";
+import { scaleOf, withScale } from "../kinds/scale.ts";
+import type { Deleted, ObjectDeletion } from "../objects/object-deletion.ts";
+import type { ObjectWrites, Update, Written } from "../objects/object-writes.ts";
+import { viewOf } from "../objects/views.ts";
+import { patcherFor } from "../patch/patch-types.ts";
+import type { ServedKind } from "../served-kind.ts";
+import { invalid, noSuchResource, notFound, tooLargeResourceVersion } from "../status-errors.ts";
+import type { Entry, Storage } from "../storage/storage.ts";
+import { wholeObject } from "../watch/watch-stream.ts";
+import type { Watches } from "../watch/watches.ts";
+import { type Answer, type Exchange, type Handled, jsonAnswer, streaming, warn } from "./exchange.ts";
+import { mediaTypeOf, parsePatchBody, readAccept } from "./media-types.ts";
+import { readBoolean, readCount, readDeletion, readSelection, readVersion, readWriteMode } from "./query.ts";
+import { objectOf, readBytes, readValue, typedObject } from "./request-body.ts";
+import { tableJson, tableLook } from "./table-answers.ts";
+
+/** A request for a served kind: the collection, one object, or a subresource of it. */
+export interface ResourceRequest extends Exchange {
+  readonly kind: ServedKind;
+  readonly namespace: string | undefined;
+  readonly subresource: Update["subresource"];
+}
+
+export interface NamedRequest extends ResourceRequest {
+  readonly name: string;
+}
+
+export interface ResourceRequestsOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly writes: ObjectWrites;
+  readonly deletion: ObjectDeletion;
+  readonly watches: Watches;
+  readonly maxBodyBytes: number;
+}
+
+// kube-apiserver allows no unconditional updates of these kinds.
+const alwaysUnderVersion: ReadonlySet<string> = new Set(["leases.coordination.k8s.io"]);
+
+/**
+ * Answers requests for objects and collections. Nothing is awaited between the body and the response, so each request
+ * is atomic.
+ */
+export class ResourceRequests {
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+  readonly #writes: ObjectWrites;
+  readonly #deletion: ObjectDeletion;
+  readonly #watches: Watches;
+  readonly #maxBodyBytes: number;
+
+  constructor({ storage, clock, writes, deletion, watches, maxBodyBytes }: ResourceRequestsOptions) {
+    this.#storage = storage;
+    this.#clock = clock;
+    this.#writes = writes;
+    this.#deletion = deletion;
+    this.#watches = watches;
+    this.#maxBodyBytes = maxBodyBytes;
+  }
+
+  get(asked: NamedRequest): Answer {
+    const { kind, namespace, name, query } = asked;
+    this.#refuseFuture(readVersion(query));
+    const stored = this.#storage.get(storedResource(kind), namespace, name);
+    if (!stored) throw notFound(kind.type, name);
+    return this.#answer(200, asked, viewOf(kind, stored));
+  }
+
+  /** Returns the whole list and ignores `limit`: everything is in memory. */
+  list(asked: ResourceRequest): Handled {
+    if (readBoolean(asked.query, "watch")) return this.#watch(asked);
+    const { kind, query, request } = asked;
+    this.#refuseFuture(readVersion(query));
+    const entries = this.#select(asked);
+    const version = String(this.#storage.version);
+    if (readAccept(request.headers.accept).table) {
+      return jsonAnswer(200, tableJson(kind, entries, version, this.#clock.now(), query));
+    }
+    return jsonAnswer(200, listJson(kind, entries, version));
+  }
+
+  async create(asked: ResourceRequest): Promise<Answer> {
+    const { kind, namespace, query, request } = asked;
+    const body = objectOf(await readValue(request, this.#maxBodyBytes), kind, namespace);
+    return this.#written(201, asked, this.#writes.create(kind, namespace, body, readWriteMode(query)));
+  }
+
+  async replace(asked: NamedRequest): Promise<Answer> {
+    const { kind, namespace, subresource, request } = asked;
+    const value = await readValue(request, this.#maxBodyBytes);
+    const { scale } = kind;
+    if (subresource === "scale" && scale) {
+      const body = typedObject(value, scaleType, false);
+      return this.#update(asked, false, (current) => withScale(kind, current, body, scale));
+    }
+    const body = objectOf(value, kind, namespace);
+    const underVersion = !kind.strategicMerge || alwaysUnderVersion.has(storedResource(kind));
+    return this.#update(asked, underVersion, () => body);
+  }
+
+  async patch(asked: NamedRequest): Promise<Answer> {
+    const { kind, namespace, subresource, request } = asked;
+    const patcher = patcherFor(kind, mediaTypeOf(request.headers["content-type"]));
+    const patch = parsePatchBody(await readBytes(request, this.#maxBodyBytes));
+    const { scale } = kind;
+    if (subresource === "scale" && scale) {
+      return this.#update(asked, false, (current) =>
+        withScale(kind, current, typedObject(patcher(scaleOf(current, scale), patch), scaleType, false), scale),
+      );
+    }
+    return this.#update(asked, false, (current) => {
+      const patched = objectOf(patcher(current, patch), kind, namespace);
+      const { uid } = patched.metadata;
+      if (uid !== current.metadata.uid) throw invalid(kind.type, current.metadata.name, [immutableUid(uid)]);
+      return patched;
+    });
+  }
+
+  async delete(asked: NamedRequest): Promise<Answer> {
+    const { kind, namespace, name, query, request } = asked;
+    const options = readDeletion(await readValue(request, this.#maxBodyBytes), query);
+    const { gone, entry } = this.#deletion.delete(kind, namespace, name, options);
+    const shown = { gone, entry: viewOf(kind, entry) };
+    return gone && !returnsDeleted(kind)
+      ? jsonAnswer(200, deletionJson(kind, shown))
+      : this.#answer(200, asked, shown.entry);
+  }
+
+  async deleteCollection(asked: ResourceRequest): Promise<Answer> {
+    const { kind, query, request } = asked;
+    const options = readDeletion(await readValue(request, this.#maxBodyBytes), query);
+    const deleted = this.#select(asked).map(({ object: { metadata } }) =>
+      viewOf(kind, this.#deletion.delete(kind, metadata.namespace, metadata.name, options).entry),
+    );
+    return jsonAnswer(200, listJson(kind, deleted, String(this.#storage.version)));
+  }
+
+  #watch(asked: ResourceRequest): Handled {
+    const { kind, namespace, query, request, response } = asked;
+    const { table } = readAccept(request.headers.accept);
+    this.#watches.start(response, {
+      kind,
+      namespace,
+      resourceVersion: readVersion(query),
+      sendInitialEvents: readBoolean(query, "sendInitialEvents"),
+      timeoutSeconds: readCount(query, "timeoutSeconds") || undefined,
+      bookmarks: readBoolean(query, "allowWatchBookmarks"),
+      matches: readSelection(kind, query),
+      look: table ? tableLook(kind, this.#clock, query) : wholeObject,
+    });
+    return streaming;
+  }
+
+  #select({ kind, namespace, query }: ResourceRequest): readonly Entry[] {
+    const matches = readSelection(kind, query);
+    return this.#storage
+      .list(storedResource(kind), namespace)
+      .map((entry) => viewOf(kind, entry))
+      .filter(({ object }) => matches(object));
+  }
+
+  #update(asked: NamedRequest, versionRequired: boolean, change: Update["change"]): Answer {
+    const { kind, namespace, name, subresource, query } = asked;
+    const update: Update = { subresource, versionRequired, change };
+    return this.#written(200, asked, this.#writes.update(kind, namespace, name, update, readWriteMode(query)));
+  }
+
+  #written(code: number, asked: ResourceRequest, { entry, warnings }: Written): Answer {
+    warn(asked.response, warnings);
+    return this.#answer(code, asked, entry);
+  }
+
+  #answer(code: number, { kind, subresource, query, request }: ResourceRequest, entry: Entry): Answer {
+    if (subresource === "scale" && kind.scale) {
+      return jsonAnswer(code, JSON.stringify(scaleOf(entry.object, kind.scale)));
+    }
+    if (!readAccept(request.headers.accept).table) return jsonAnswer(code, entry.json);
+    const version = entry.object.metadata.resourceVersion;
+    return jsonAnswer(code, tableJson(kind, [entry], version, this.#clock.now(), query));
+  }
+
+  #refuseFuture(version: number | undefined): void {
+    if (version !== undefined && version > this.#storage.version) {
+      throw tooLargeResourceVersion(version, this.#storage.version);
+    }
+  }
+}
+
+// In a replacement the uid is a precondition; a patch would change it.
+const immutableUid = (uid: string | undefined): StatusCause => ({
+  reason: "FieldValueInvalid",
+  message: `Invalid value: ${JSON.stringify(uid ?? "")}: field is immutable`,
+  field: "metadata.uid",
+});
+
+const scaleType = { group: "autoscaling", version: "v1", kind: "Scale" };
+
+/** @throws StatusError 404 when the kind has no such subresource. */
+export function subresourceOf(kind: ServedKind, name: string, part: string | undefined): Update["subresource"] {
+  if (part === undefined) return undefined;
+  if (part === "status" && kind.hasStatus) return part;
+  if (part === "scale" && kind.scale) return part;
+  throw kind.strategicMerge ? noSuchResource() : notFound(kind.type, name);
+}
+
+function listJson(kind: ServedKind, entries: readonly Entry[], version: string): string {
+  const items = entries.map(({ json }) => json).join(",");
+  const head = { kind: kind.listKind, apiVersion: apiVersionOf(kind.type), metadata: { resourceVersion: version } };
+  return `${JSON.stringify(head).slice(0, -1)},"items":[${items}]}`;
+}
+
+// A deletion of these kinds returns the deleted object, of others a Status with its name.
+const returnDeleted: ReadonlySet<string> = new Set(["Pod", "Service", "ServiceAccount", "PersistentVolumeClaim"]);
+const returnsDeleted = (kind: ServedKind): boolean => kind.type.group === "" && returnDeleted.has(kind.type.kind);
+
+function deletionJson({ type }: ServedKind, { entry }: Deleted): string {
+  const { name, uid } = entry.object.metadata;
+  const details = { name, ...(type.group !== "" && { group: type.group }), kind: type.plural, uid };
+  return JSON.stringify({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details });
+}

@@ -1,0 +1,28 @@
+import type { Clock } from "../../lib/time/clock.ts";
+import { includeObjectOf, tableOf } from "../kinds/tables.ts";
+import type { ServedKind } from "../served-kind.ts";
+import type { Entry } from "../storage/storage.ts";
+import type { Look } from "../watch/watch-stream.ts";
+
+/** A list as the table that `kubectl get` prints. */
+export function tableJson(
+  kind: ServedKind,
+  entries: readonly Entry[],
+  resourceVersion: string,
+  now: Date,
+  query: URLSearchParams,
+): string {
+  const objects = entries.map(({ object }) => object);
+  return JSON.stringify(
+    tableOf(kind, objects, { includeObject: includeObjectOf(query.get("includeObject")), now, resourceVersion }),
+  );
+}
+
+/** The form of objects in a watch of tables: a table of one row. */
+export function tableLook(kind: ServedKind, clock: Clock, query: URLSearchParams): Look {
+  const includeObject = includeObjectOf(query.get("includeObject"));
+  return {
+    name: `table with ${includeObject}`,
+    encode: ({ object }) => JSON.stringify(tableOf(kind, [object], { includeObject, now: clock.now() })),
+  };
+}

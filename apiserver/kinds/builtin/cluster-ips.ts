@@ -1,0 +1,63 @@
+import { ipv4Number, ipv4Text } from "../../../lib/net/ipv4.ts";
+
+/** The addresses of Services. */
+export interface ClusterIps {
+  /**
+   * Allocates an address that no Service has or had.
+   *
+   * @throws Error when none is left.
+   */
+  allocate(): string;
+  /** The reason why a Service may not have the address that it requests, in the words of an API server. */
+  refusal(address: string): string | undefined;
+  /** Records the address of a stored Service; `None` has no effect. */
+  hold(address: string): void;
+  /** Records that the Service with this address is gone. */
+  release(address: string): void;
+}
+
+const first = 0x7f_60_00_00;
+const size = 2 ** 20;
+const range = "127.96.0.0/12";
+
+/**
+ * Addresses of the loopback range 127.96.0.0/12, in order, starting at number `start`. None is allocated twice while
+ * the process runs: a client of a deleted Service must not reach another one. A Service that requests a released
+ * address gets it.
+ */
+export function loopbackClusterIps(start = 1): ClusterIps {
+  const held = new Set<string>();
+  const used = new Set<string>();
+  let given = 0;
+  return {
+    allocate() {
+      while (given < size) {
+        const address = toAddress((start + given) % size);
+        given += 1;
+        if (address !== firstAddress && !used.has(address)) return address;
+      }
+      throw new Error(`every address of ${range} was given to a Service`);
+    },
+    refusal(address) {
+      if (held.has(address)) return "provided IP is already allocated";
+      return isInRange(address)
+        ? undefined
+        : `the provided IP (${address}) is not in the valid range. The range of valid IPs is ${range}`;
+    },
+    hold(address) {
+      held.add(address);
+      used.add(address);
+    },
+    release: (address) => void held.delete(address),
+  };
+}
+
+const toAddress = (offset: number): string => ipv4Text(first + offset);
+
+/** The network's own address. */
+const firstAddress = toAddress(0);
+
+function isInRange(address: string): boolean {
+  const number = ipv4Number(address);
+  return number !== undefined && number > first && number < first + size;
+}

@@ -1,0 +1,42 @@
+import type { Container, Pod, PodSpec } from "../../../../api/kinds/core.ts";
+import type { StatusCause } from "../../../../api/kinds/meta.ts";
+import { isJsonObject, sameJson } from "../../../json-values.ts";
+import { forbidden } from "../../schema/causes.ts";
+
+const onlyThese =
+  "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
+  "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
+  "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+
+/** Changes of immutable fields of a Pod. */
+export function checkPodUpdate(pod: Pod, old: Pod): readonly StatusCause[] {
+  if (!pod.spec || !old.spec || sameJson(fixed(pod.spec, old.spec), fixed(old.spec, old.spec))) return [];
+  return [forbidden("spec", onlyThese)];
+}
+
+/**
+ * The immutable part of a spec. Binding a Pod, which is a subresource on an API server, is a change from an empty
+ * nodeName here.
+ */
+function fixed(spec: PodSpec, old: PodSpec): object {
+  const { activeDeadlineSeconds: _deadline, containers, initContainers, ...rest } = spec;
+  // Scheduling gates may be removed.
+  const { tolerations, schedulingGates: _gates, ...kept } = rest as typeof rest & { readonly tolerations?: unknown };
+  return {
+    ...kept,
+    nodeName: old.nodeName ? spec.nodeName : undefined,
+    keepsTolerations: keepsAll(tolerations, old),
+    containers: containers.map(withoutImage),
+    initContainers: (initContainers ?? []).map(withoutImage),
+  };
+}
+
+function keepsAll(tolerations: unknown, old: PodSpec): boolean {
+  const before = isJsonObject(old) && Array.isArray(old["tolerations"]) ? old["tolerations"] : [];
+  const after = Array.isArray(tolerations) ? tolerations : [];
+  return before.every((toleration) => after.some((one) => sameJson(one, toleration)));
+}
+
+function withoutImage({ image: _image, ...container }: Container): object {
+  return container;
+}

@@ -1,0 +1,141 @@
+import type { KubeObject, OwnerReference } from "../../api/kinds/meta.ts";
+import { groupOf } from "../../api/kinds/resource-type.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import type { Running } from "../../lib/process/lifecycle.ts";
+import { KeyedQueue } from "../../lib/queues/keyed-queue.ts";
+import { startWorkers } from "../../lib/queues/workers.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { KindRegistry } from "../kind-registry.ts";
+import type { Commit, Located, Storage } from "../storage/storage.ts";
+import { decideGarbage, type GarbageAction, type OwnerState } from "./garbage.ts";
+import { foregroundFinalizer, type ObjectDeletion } from "./object-deletion.ts";
+import { storeOrFinish, withFinalizers } from "./object-lifecycle.ts";
+
+export interface CollectorOptions {
+  readonly storage: Storage;
+  readonly kinds: KindRegistry;
+  readonly deletion: ObjectDeletion;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Deletes objects without owners, and releases owners that wait for their dependents. Its keys are UIDs. */
+export function startGarbageCollector(options: CollectorOptions): Running {
+  const queue = new KeyedQueue(options.clock);
+  const collector = new GarbageCollector(options, queue);
+  return startWorkers({
+    name: "garbage collector",
+    queue,
+    workers: 1,
+    reconcile: async (uid) => {
+      collector.collect(uid);
+      return {};
+    },
+    onFailure: (uid, error) => options.log.error({ uid, err: error }, "garbage collection failed"),
+  });
+}
+
+class GarbageCollector {
+  readonly #storage: Storage;
+  readonly #kinds: KindRegistry;
+  readonly #deletion: ObjectDeletion;
+  readonly #queue: KeyedQueue;
+
+  constructor({ storage, kinds, deletion }: CollectorOptions, queue: KeyedQueue) {
+    this.#storage = storage;
+    this.#kinds = kinds;
+    this.#deletion = deletion;
+    this.#queue = queue;
+    storage.onCommit((commit) => this.#enqueue(commit));
+    // No commit announces the work that an earlier process left.
+    for (const { entry } of storage.everything()) {
+      const { uid, ownerReferences = [], deletionTimestamp } = entry.object.metadata;
+      if (ownerReferences.length > 0 || deletionTimestamp) queue.add(uid);
+    }
+  }
+
+  collect(uid: string): void {
+    const located = this.#storage.byUid(uid);
+    if (!located) return;
+    const { object } = located.entry;
+    const dependents = this.#storage.dependentsOf(uid).map(({ entry }) => entry.object);
+    const ownerState = (owner: OwnerReference) => this.#stateOf(object, owner);
+    this.#perform(decideGarbage({ object, dependents, ownerState }), located);
+  }
+
+  #enqueue(commit: Commit): void {
+    const { uid } = commit.entry.object.metadata;
+    if (commit.type !== "DELETED" && needsLook(commit)) this.#queue.add(uid);
+    if (commit.type === "DELETED") this.#addDependents(uid);
+    // An owner in foreground deletion may have waited for this dependent.
+    for (const owner of ownersBefore(commit)) if (this.#storage.byUid(owner.uid)) this.#queue.add(owner.uid);
+  }
+
+  #addDependents(uid: string): void {
+    for (const { entry } of this.#storage.dependentsOf(uid)) this.#queue.add(entry.object.metadata.uid);
+  }
+
+  #stateOf(dependent: KubeObject, owner: OwnerReference): OwnerState {
+    // An unserved kind cannot be looked up: keep its dependents.
+    if (!this.#kinds.ofGroupKind(groupOf(owner.apiVersion), owner.kind)) return "present";
+    const found = this.#storage.byUid(owner.uid)?.entry.object.metadata;
+    if (!found || (found.namespace !== undefined && found.namespace !== dependent.metadata.namespace)) return "absent";
+    return found.deletionTimestamp && found.finalizers?.includes(foregroundFinalizer) ? "waiting" : "present";
+  }
+
+  #perform(action: GarbageAction, located: Located): void {
+    const { resource, entry } = located;
+    const { object } = entry;
+    const { uid, namespace, name, finalizers = [] } = object.metadata;
+    const kind = this.#kinds.ofResource(resource);
+    switch (action.do) {
+      case "nothing":
+        return;
+      case "askDependents":
+        return this.#addDependents(uid);
+      case "orphanDependents":
+        for (const dependent of this.#storage.dependentsOf(uid)) dropOwners(this.#storage, dependent, [uid]);
+        return this.#queue.add(uid);
+      case "removeFinalizer": {
+        const rest = finalizers.filter((finalizer) => finalizer !== action.finalizer);
+        storeOrFinish(this.#storage, resource, withFinalizers(object, rest));
+        return;
+      }
+      case "dropOwners":
+        return dropOwners(this.#storage, located, action.uids);
+      case "delete":
+        if (!kind) return;
+        this.#deletion.delete(kind, namespace, name, { uid, propagationPolicy: action.policy, dryRun: false });
+        return;
+    }
+  }
+}
+
+/** Whether a commit changed an input of the collector. */
+function needsLook({ type, entry, previous }: Commit): boolean {
+  const { ownerReferences, finalizers, deletionTimestamp } = entry.object.metadata;
+  if (!ownerReferences && !deletionTimestamp) return false;
+  if (type === "ADDED" || !previous) return true;
+  const before = previous.object.metadata;
+  return (
+    deletionTimestamp !== before.deletionTimestamp ||
+    JSON.stringify(ownerReferences) !== JSON.stringify(before.ownerReferences) ||
+    JSON.stringify(finalizers) !== JSON.stringify(before.finalizers)
+  );
+}
+
+function ownersBefore({ type, entry, previous }: Commit): readonly OwnerReference[] {
+  const before = previous?.object.metadata.ownerReferences ?? [];
+  const now = type === "DELETED" ? [] : (entry.object.metadata.ownerReferences ?? []);
+  return before.filter(
+    (owner) =>
+      !now.some(({ uid, blockOwnerDeletion }) => uid === owner.uid && blockOwnerDeletion === owner.blockOwnerDeletion),
+  );
+}
+
+function dropOwners(storage: Storage, { resource, entry }: Located, uids: readonly string[]): void {
+  const { ownerReferences = [], ...metadata } = entry.object.metadata;
+  const rest = ownerReferences.filter(({ uid }) => !uids.includes(uid));
+  const next = { ...entry.object, metadata: { ...metadata, ...(rest.length > 0 && { ownerReferences: rest }) } };
+  storeOrFinish(storage, resource, next);
+}

@@ -1,0 +1,61 @@
+import type { KubeObject, OwnerReference } from "../../api/kinds/meta.ts";
+import { foregroundFinalizer, orphanFinalizer, type PropagationPolicy } from "./object-deletion.ts";
+
+/** The state of an owner: present, absent, or in foreground deletion. */
+export type OwnerState = "present" | "absent" | "waiting";
+
+export interface Surroundings {
+  readonly object: KubeObject;
+  readonly ownerState: (owner: OwnerReference) => OwnerState;
+  readonly dependents: readonly KubeObject[];
+}
+
+/** The garbage collector's action for one object. */
+export type GarbageAction =
+  | { readonly do: "nothing" }
+  /** It waits for its dependents: requeue them. */
+  | { readonly do: "askDependents" }
+  | { readonly do: "orphanDependents" }
+  | { readonly do: "removeFinalizer"; readonly finalizer: string }
+  | { readonly do: "dropOwners"; readonly uids: readonly string[] }
+  | { readonly do: "delete"; readonly policy: PropagationPolicy };
+
+/** Decides about one object, as a cluster's garbage collector does. It has no other inputs. */
+export function decideGarbage({ object, ownerState, dependents }: Surroundings): GarbageAction {
+  const { deletionTimestamp, finalizers = [], ownerReferences = [] } = object.metadata;
+  if (deletionTimestamp) return decideLeaving(object, finalizers, dependents);
+  if (ownerReferences.length === 0) return { do: "nothing" };
+
+  const states = ownerReferences.map((owner) => ({ uid: owner.uid, state: ownerState(owner) }));
+  const lost = states.filter(({ state }) => state !== "present").map(({ uid }) => uid);
+  if (lost.length === 0) return { do: "nothing" };
+  // Another owner is left: only the references to absent ones are removed.
+  if (lost.length < states.length) return { do: "dropOwners", uids: lost };
+  if (states.some(({ state }) => state === "waiting") && dependents.length > 0)
+    return { do: "delete", policy: "Foreground" };
+  return { do: "delete", policy: policyOf(finalizers) };
+}
+
+function decideLeaving(
+  object: KubeObject,
+  finalizers: readonly string[],
+  dependents: readonly KubeObject[],
+): GarbageAction {
+  if (finalizers.includes(orphanFinalizer)) {
+    return dependents.length > 0 ? { do: "orphanDependents" } : { do: "removeFinalizer", finalizer: orphanFinalizer };
+  }
+  if (!finalizers.includes(foregroundFinalizer)) return { do: "nothing" };
+  const blocked = dependents.some((dependent) => blocks(dependent, object));
+  return blocked ? { do: "askDependents" } : { do: "removeFinalizer", finalizer: foregroundFinalizer };
+}
+
+function blocks(dependent: KubeObject, owner: KubeObject): boolean {
+  return (dependent.metadata.ownerReferences ?? []).some(
+    ({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true,
+  );
+}
+
+function policyOf(finalizers: readonly string[]): PropagationPolicy {
+  if (finalizers.includes(orphanFinalizer)) return "Orphan";
+  return finalizers.includes(foregroundFinalizer) ? "Foreground" : "Background";
+}

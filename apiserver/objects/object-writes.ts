@@ -1,0 +1,198 @@
+import type { KubeObject, ObjectMeta, StatusCause, Stored } from "../../api/kinds/meta.ts";
+import { apiVersionOf } from "../../api/kinds/resource-type.ts";
+import { generatedName } from "../../api/rules/generated-name.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { sameJson } from "../json-values.ts";
+import { storedResource } from "../kind-registry.ts";
+import type { Admission, ServedKind } from "../served-kind.ts";
+import { alreadyExists, badRequest, conflict, invalid, notFound, unexpected } from "../status-errors.ts";
+import type { Entry, Storage } from "../storage/storage.ts";
+import { asksForMore, countsGenerations } from "./generation.ts";
+import { refusalToAdd } from "./namespaces.ts";
+import { newUid, wireTime } from "./object-identity.ts";
+import { storeOrFinish, unstored } from "./object-lifecycle.ts";
+import { metadataCauses } from "./object-metadata.ts";
+import { intoStore, viewOf } from "./views.ts";
+
+export interface WriteMode {
+  readonly dryRun: boolean;
+  /** The handling of unknown fields. */
+  readonly fieldValidation: "Strict" | "Warn" | "Ignore";
+}
+
+export interface Written {
+  readonly entry: Entry;
+  /** The removed fields, as warnings for the client. */
+  readonly warnings: readonly string[];
+}
+
+export interface Update {
+  readonly subresource: "status" | "scale" | undefined;
+  /** Whether the new object must have the version that it replaces; patches need not. */
+  readonly versionRequired: boolean;
+  /** Computes the new object from the stored one. */
+  readonly change: (current: Stored<KubeObject>) => KubeObject;
+}
+
+/** Creates and updates objects by the rules of all kinds. */
+export class ObjectWrites {
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+
+  constructor(storage: Storage, clock: Clock) {
+    this.#storage = storage;
+    this.#clock = clock;
+  }
+
+  /** @throws StatusError like kube-apiserver: 400, 403, 404 (no such namespace), 409, 422. */
+  create(kind: ServedKind, namespace: string | undefined, body: KubeObject, mode: WriteMode): Written {
+    if (body.metadata.resourceVersion) throw unexpected("resourceVersion should not be set on objects to be created");
+    const named = asNew(kind, namespace, body, this.#clock.now());
+    const name = named.metadata.name ?? "";
+    const refusal = refusalToAdd(this.#storage, kind, namespace, name);
+    if (refusal) throw refusal;
+    const { object, warnings } = this.#admit(kind, named, undefined, undefined, mode);
+    const resource = storedResource(kind);
+    if (this.#storage.get(resource, namespace, name)) throw alreadyExists(kind.type, name);
+    if (mode.dryRun) return { entry: unstored(object), warnings };
+    return { entry: viewOf(kind, this.#storage.put(resource, intoStore(kind, object))), warnings };
+  }
+
+  /** @throws StatusError like kube-apiserver: 400, 404, 409, 422. */
+  update(
+    kind: ServedKind,
+    namespace: string | undefined,
+    name: string,
+    { subresource, versionRequired, change }: Update,
+    mode: WriteMode,
+  ): Written {
+    const resource = storedResource(kind);
+    const stored = this.#storage.get(resource, namespace, name);
+    if (!stored) throw notFound(kind.type, name);
+    const current = viewOf(kind, stored);
+    const asked = change(current.object);
+    refuseOtherIdentity(kind, current.object, asked, versionRequired);
+    const merged = onlyItsPart(kind, current.object, asked, subresource);
+    const { object: admitted, warnings } = this.#admit(kind, merged, current.object, subresource, mode);
+    const next = withGeneration(kind, current.object, admitted);
+    const spelled = intoStore(kind, next);
+    if (sameJson(spelled, stored.object)) return { entry: current, warnings };
+    if (mode.dryRun) return { entry: unstored(next), warnings };
+    return { entry: viewOf(kind, storeOrFinish(this.#storage, resource, spelled)), warnings };
+  }
+
+  #admit(
+    kind: ServedKind,
+    asked: KubeObject,
+    old: KubeObject | undefined,
+    subresource: Admission["subresource"],
+    mode: WriteMode,
+  ): { readonly object: KubeObject; readonly warnings: readonly string[] } {
+    const admission: Admission = { operation: old ? "update" : "create", subresource, old, now: this.#clock.now() };
+    const { object, unknownFields } = kind.prepare(asked, admission);
+    const warnings = unknownFields.map((field) => `unknown field "${field}"`);
+    if (warnings.length > 0 && mode.fieldValidation === "Strict") throw strictDecodingError(kind, warnings);
+    const causes = [...metadataCauses(object, old), ...kind.validate(object, admission)];
+    if (causes.length > 0) throw invalid(kind.type, object.metadata.name ?? "", causes);
+    return { object, warnings: mode.fieldValidation === "Warn" ? warnings : [] };
+  }
+}
+
+function asNew(kind: ServedKind, namespace: string | undefined, body: KubeObject, now: Date): KubeObject {
+  const { name, generateName, labels, annotations, ownerReferences, finalizers } = body.metadata;
+  const metadata: ObjectMeta = {
+    ...(generateName && { generateName }),
+    name: name || (generateName ? generatedName(generateName) : ""),
+    ...(namespace !== undefined && { namespace }),
+    uid: newUid(),
+    creationTimestamp: wireTime(now),
+    ...(countsGenerations(kind) && { generation: 1 }),
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+    ...(ownerReferences && { ownerReferences }),
+    ...(finalizers && { finalizers }),
+  };
+  const { apiVersion: _version, kind: _kind, metadata: _metadata, ...rest } = body;
+  const { status: _status, ...withoutStatus } = rest as { readonly status?: unknown };
+  return {
+    apiVersion: apiVersionOf(kind.type),
+    kind: kind.type.kind,
+    metadata,
+    // Kinds with a separate status cannot be created with a status.
+    ...(kind.hasStatus ? withoutStatus : rest),
+  };
+}
+
+/** The name in the path, the version and the uid must match the stored object. */
+function refuseOtherIdentity(kind: ServedKind, current: KubeObject, asked: KubeObject, versionRequired: boolean): void {
+  const { name = "", namespace, resourceVersion, uid } = current.metadata;
+  const { metadata } = asked;
+  if (!metadata.name) {
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  }
+  if (metadata.name !== name) {
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
+  }
+  if (metadata.namespace && metadata.namespace !== namespace) {
+    throw badRequest("the namespace of the object does not match the namespace on the request");
+  }
+  if (metadata.uid && metadata.uid !== uid) {
+    const why = `Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${uid}`;
+    throw conflict(kind.type, name, why);
+  }
+  if (!metadata.resourceVersion && versionRequired)
+    throw invalid({ ...kind.type, kind: kind.type.plural }, name, [versionMissing]);
+  if (metadata.resourceVersion && metadata.resourceVersion !== resourceVersion) throw conflict(kind.type, name);
+}
+
+const versionMissing: StatusCause = {
+  reason: "FieldValueInvalid",
+  message: "Invalid value: 0: must be specified for an update",
+  field: "metadata.resourceVersion",
+};
+
+/** The writable part: only the status through its own path, everything else through the main one. */
+function onlyItsPart(
+  kind: ServedKind,
+  current: KubeObject,
+  asked: KubeObject,
+  subresource: Update["subresource"],
+): KubeObject {
+  const { status: currentStatus, ...currentRest } = current as KubeObject & { readonly status?: unknown };
+  const { status: askedStatus, ...askedRest } = asked as KubeObject & { readonly status?: unknown };
+  if (subresource === "status") {
+    return { ...currentRest, ...(askedStatus !== undefined && { status: askedStatus }) } as KubeObject;
+  }
+  const status = kind.hasStatus ? currentStatus : askedStatus;
+  return {
+    ...askedRest,
+    apiVersion: apiVersionOf(kind.type),
+    kind: kind.type.kind,
+    metadata: keepSystemFields(current.metadata, asked.metadata),
+    ...(status !== undefined && { status }),
+  } as KubeObject;
+}
+
+function keepSystemFields(current: ObjectMeta, asked: ObjectMeta): ObjectMeta {
+  const { labels, annotations, ownerReferences, finalizers } = asked;
+  const { labels: _l, annotations: _a, ownerReferences: _o, finalizers: _f, ...system } = current;
+  return {
+    ...system,
+    ...(labels && { labels }),
+    ...(annotations && { annotations }),
+    ...(ownerReferences && ownerReferences.length > 0 && { ownerReferences }),
+    ...(finalizers && finalizers.length > 0 && { finalizers }),
+  };
+}
+
+function withGeneration(kind: ServedKind, current: KubeObject, next: KubeObject): KubeObject {
+  if (!countsGenerations(kind) || !asksForMore(kind, current, next)) return next;
+  return { ...next, metadata: { ...next.metadata, generation: (current.metadata.generation ?? 0) + 1 } };
+}
+
+function strictDecodingError(kind: ServedKind, warnings: readonly string[]) {
+  const { version, kind: name } = kind.type;
+  return badRequest(
+    `${name} in version "${version}" cannot be handled as a ${name}: strict decoding error: ${warnings.join(", ")}`,
+  );
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import { decodeObject } from "./decode-object.ts";
+
+type Part = readonly number[];
+
+const varint = (value: number): Part => (value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(value >>> 7)]);
+const integer = (field: number, value: number): Part => [...varint(field << 3), ...varint(value)];
+const bytes = (field: number, value: Part): Part => [...varint((field << 3) | 2), ...varint(value.length), ...value];
+const text = (field: number, value: string): Part => bytes(field, [...Buffer.from(value)]);
+const message = (field: number, ...parts: readonly Part[]): Part => bytes(field, parts.flat());
+
+function sent(kind: string, ...parts: readonly Part[]): Buffer {
+  const typeMeta = message(1, text(1, "v1"), text(2, kind));
+  return Buffer.from([...Buffer.from("k8s\0"), ...typeMeta, ...message(2, ...parts), ...text(3, ""), ...text(4, "")]);
+}
+
+const named = (name: string): Part => message(1, text(1, name), text(2, ""), integer(7, 0), message(8));
+
+describe("an object in protobuf is read as the JSON that means the same:", () => {
+  it("a ConfigMap with text and bytes", () => {
+    const data = message(2, text(1, "a"), text(2, "1"));
+    const more = message(2, text(1, "b"), text(2, ""));
+    const binary = message(3, text(1, "c"), bytes(2, [0, 255]));
+    expect(decodeObject(sent("ConfigMap", named("settings"), data, more, binary, integer(4, 0)))).toEqual({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "settings" },
+      data: { a: "1", b: "" },
+      binaryData: { c: "AP8=" },
+      immutable: false,
+    });
+  });
+
+  it("a Service with ports by number and by name", () => {
+    const port = (number: number, target: Part) => message(1, integer(3, number), message(4, ...[target]));
+    const spec = message(
+      2,
+      port(80, integer(2, 8080)),
+      port(443, [...integer(1, 1), ...text(3, "https")]),
+      text(3, ""),
+    );
+    expect(decodeObject(sent("Service", named("web"), spec))).toMatchObject({
+      spec: {
+        ports: [
+          { port: 80, targetPort: 8080 },
+          { port: 443, targetPort: "https" },
+        ],
+      },
+    });
+  });
+
+  it("metadata with a time, labels and owners", () => {
+    const metadata = message(
+      1,
+      text(1, "a"),
+      message(8, integer(1, 1_767_323_045)),
+      message(11, text(1, "app"), text(2, "x")),
+      message(13, text(1, "Pod"), text(3, "p"), integer(6, 1)),
+    );
+    expect(decodeObject(sent("Namespace", metadata))).toMatchObject({
+      metadata: {
+        creationTimestamp: "2026-01-02T03:04:05Z",
+        labels: { app: "x" },
+        ownerReferences: [{ kind: "Pod", name: "p", controller: true }],
+      },
+    });
+  });
+});
+
+it("an unsupported kind is distinguished from a malformed object", () => {
+  expect(decodeObject(sent("Deployment", named("a")))).toBeUndefined();
+  expect(() => decodeObject(Buffer.from("{}"))).toThrow(RangeError);
+});
+
+it("bytes that end too early, or go on for ever, are refused", () => {
+  expect(() => decodeObject(sent("Secret", named("a")).subarray(0, -6))).toThrow(RangeError);
+  expect(() => decodeObject(Buffer.from([...Buffer.from("k8s\0"), ...Array(12).fill(0xff)]))).toThrow(RangeError);
+});

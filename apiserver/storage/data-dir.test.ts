@@ -1,0 +1,174 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { KubeObject } from "../../api/kinds/meta.ts";
+import { type DataDir, openDataDir } from "./data-dir.ts";
+import { DataDirInUse } from "./data-dir-lock.ts";
+import { JournalDamaged } from "./journal-records.ts";
+import { Storage } from "./storage.ts";
+
+const temporaryDir = (): { readonly path: string } & Disposable => {
+  const path = mkdtempSync(join(tmpdir(), "rouse-data-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+};
+
+const storageIn = (data: DataDir) => new Storage(data.state, (commit) => data.record(commit));
+
+const aThing = (name: string, rest: object = {}): KubeObject => ({
+  metadata: { name, namespace: "default", uid: `uid-of-${name}`, creationTimestamp: "2026-01-01T00:00:00Z" },
+  ...rest,
+});
+
+const names = (storage: Storage) => storage.list("things").map(({ object }) => object.metadata.name);
+
+/** Puts `a`, `b` and `c`, changes `a` and removes `b`. */
+function writeSome(dir: string): Storage {
+  using data = openDataDir(dir);
+  const storage = storageIn(data);
+  for (const name of ["a", "b", "c"]) storage.put("things", aThing(name));
+  storage.put("things", aThing("a", { text: "two\nlines, ünïcode" }));
+  storage.remove("things", aThing("b"));
+  return storage;
+}
+
+describe("a data directory", () => {
+  it("gives back every commit and the version that they ended at", () => {
+    using dir = temporaryDir();
+    const before = writeSome(dir.path);
+    using data = openDataDir(dir.path);
+    const after = storageIn(data);
+    expect(after.state()).toEqual(before.state());
+    expect(after.version).toBe(before.version);
+    expect(names(after)).toEqual(["a", "c"]);
+  });
+
+  it("loses only a last record that was torn, at whichever byte", () => {
+    using dir = temporaryDir();
+    const journal = join(dir.path, "journal");
+    const whole = writeSome(dir.path);
+    const wholeLength = readFileSync(journal).length;
+    {
+      using data = openDataDir(dir.path);
+      storageIn(data).put("things", aThing("last"));
+    }
+    const bytes = readFileSync(journal);
+    for (let length = wholeLength; length < bytes.length; length += 1) {
+      writeFileSync(journal, bytes.subarray(0, length));
+      {
+        using data = openDataDir(dir.path);
+        const storage = storageIn(data);
+        expect(storage.state()).toEqual(whole.state());
+        // Later writes follow the last whole record.
+        storage.put("things", aThing("next"));
+      }
+      using again = openDataDir(dir.path);
+      expect(names(storageIn(again))).toEqual(["a", "c", "next"]);
+    }
+  });
+
+  it("refuses a journal with a damaged record before whole ones", () => {
+    using dir = temporaryDir();
+    writeSome(dir.path);
+    const journal = join(dir.path, "journal");
+    const bytes = readFileSync(journal);
+    bytes[20] = (bytes[20] ?? 0) ^ 1;
+    writeFileSync(journal, bytes);
+    expect(() => openDataDir(dir.path)).toThrow(JournalDamaged);
+  });
+
+  it("starts a new journal when the old one is much longer than the state", () => {
+    using dir = temporaryDir();
+    const journal = join(dir.path, "journal");
+    const text = "x".repeat(1024 * 1024);
+    let version = 0;
+    {
+      using data = openDataDir(dir.path);
+      const storage = storageIn(data);
+      storage.onCommit(() => data.compactIfDue(() => storage.state()));
+      for (let turn = 0; turn < 20; turn += 1) storage.put("things", aThing("a", { turn, text }));
+      version = storage.version;
+    }
+    expect(readFileSync(journal).length).toBeLessThan(5 * text.length);
+    using data = openDataDir(dir.path);
+    expect(data.state.version).toBe(version);
+    expect(data.state.objects).toMatchObject([{ object: { turn: 19 } }]);
+  });
+
+  it("skips records that a snapshot has already", () => {
+    using dir = temporaryDir();
+    const text = "x".repeat(1024 * 1024);
+    const journal = join(dir.path, "journal");
+    let old = Buffer.alloc(0);
+    {
+      using data = openDataDir(dir.path);
+      const storage = storageIn(data);
+      for (let turn = 0; turn < 17; turn += 1) storage.put("things", aThing("a", { turn, text }));
+      storage.remove("things", aThing("a"));
+      old = readFileSync(journal);
+      data.compactIfDue(() => storage.state());
+    }
+    // As if the process had died before it truncated the journal.
+    writeFileSync(journal, old);
+    using data = openDataDir(dir.path);
+    expect(data.state.objects).toEqual([]);
+    expect(data.state.version).toBe(19);
+  });
+
+  it("is for one server at a time", () => {
+    using dir = temporaryDir();
+    using _first = openDataDir(dir.path);
+    expect(() => openDataDir(dir.path)).toThrow(DataDirInUse);
+    expect(() => openDataDir(dir.path)).toThrow(`process ${process.pid} uses it`);
+  });
+
+  it.each([
+    ["a process that is dead", "4194304 1"],
+    ["a process whose id another one has now", `${process.pid} 1`],
+    ["nobody, because it was cut off", ""],
+  ])("takes over the lock of %s", (_who, owner) => {
+    using dir = temporaryDir();
+    writeFileSync(join(dir.path, "lock"), owner);
+    using _data = openDataDir(dir.path);
+    expect(readFileSync(join(dir.path, "lock"), "utf8")).toContain(String(process.pid));
+  });
+});
+
+const writer = `
+  import { openDataDir } from ${JSON.stringify(join(import.meta.dirname, "data-dir.ts"))};
+  import { Storage } from ${JSON.stringify(join(import.meta.dirname, "storage.ts"))};
+  import { writeSync } from "node:fs";
+  const data = openDataDir(process.argv[1]);
+  const storage = new Storage(data.state, (commit) => data.record(commit));
+  for (let count = 0; ; count += 1) {
+    const metadata = { name: "count", uid: "1", creationTimestamp: "2026-01-01T00:00:00Z" };
+    const entry = storage.put("things", { metadata, count });
+    writeSync(1, entry.object.metadata.resourceVersion + "\\n");
+  }
+`;
+
+async function lastAcknowledged(child: ChildProcess, lines: number): Promise<number> {
+  let text = "";
+  for await (const chunk of child.stdout ?? []) {
+    text += chunk;
+    // The child writes until it is killed; every acknowledged write counts.
+    if (text.split("\n").length > lines) child.kill("SIGKILL");
+  }
+  return Number(text.split("\n").at(-2));
+}
+
+it("a data directory has everything that a killed process had acknowledged", async () => {
+  using dir = temporaryDir();
+  for (const lines of [1, 50, 500]) {
+    const child = spawn(process.execPath, ["--input-type=module-typescript", "-e", writer, dir.path], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const exited = once(child, "exit");
+    const acknowledged = await lastAcknowledged(child, lines);
+    await exited;
+    using data = openDataDir(dir.path);
+    expect(data.state.version).toBeGreaterThanOrEqual(acknowledged);
+  }
+});

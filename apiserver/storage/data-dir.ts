@@ -1,0 +1,116 @@
+import {
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { lockDataDir } from "./data-dir-lock.ts";
+import { decodeJournal, encodeCommit, encodeSnapshot, JournalDamaged, replay } from "./journal-records.ts";
+import { type Commit, emptyState, type StorageState } from "./storage.ts";
+
+/** The stored state of a server. */
+export interface DataDir extends Disposable {
+  /** The state when it was opened. */
+  readonly state: StorageState;
+  /** Whether a state existed. */
+  readonly found: boolean;
+  /** Writes a commit. When it returns, the operating system has the data, which survives the process. */
+  record(commit: Commit): void;
+  /** Starts a new journal from the whole state when the old one has grown far beyond it. Call it between commits. */
+  compactIfDue(state: () => StorageState): void;
+}
+
+// A smaller journal is replayed quickly, and a compaction would pause the server for some milliseconds.
+const journalBytesMin = 16 * 1024 * 1024;
+
+/**
+ * Opens a directory for one server. The data survives the death of the process at any moment, but not a power failure:
+ * nothing is synced.
+ *
+ * @throws DataDirInUse when another process has it, JournalDamaged when its content is invalid.
+ */
+export function openDataDir(dir: string): DataDir {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const lock = lockDataDir(dir);
+  try {
+    return new JournaledDir(dir, lock);
+  } catch (error) {
+    lock[Symbol.dispose]();
+    throw error;
+  }
+}
+
+class JournaledDir implements DataDir {
+  readonly state: StorageState;
+  readonly found: boolean;
+  readonly #dir: string;
+  readonly #lock: Disposable;
+  readonly #journal: number;
+  #journalBytes: number;
+  #snapshotBytes: number;
+
+  constructor(dir: string, lock: Disposable) {
+    this.#dir = dir;
+    this.#lock = lock;
+    const snapshot = readIfThere(join(dir, "snapshot"));
+    const journal = readIfThere(join(dir, "journal"));
+    this.found = snapshot !== undefined || (journal?.length ?? 0) > 0;
+    const { records, intactBytes } = decodeJournal(journal ?? Buffer.alloc(0));
+    this.state = replay(snapshot ? stateOf(snapshot) : emptyState, records);
+    this.#snapshotBytes = snapshot?.length ?? 0;
+    this.#journalBytes = intactBytes;
+    this.#journal = openSync(join(dir, "journal"), journal ? "r+" : "w+", 0o600);
+    ftruncateSync(this.#journal, intactBytes);
+  }
+
+  record(commit: Commit): void {
+    const line = encodeCommit(commit);
+    // Written after the last whole record: the remains of a failed write are overwritten.
+    for (let done = 0; done < line.length; ) {
+      done += writeSync(this.#journal, line, done, line.length - done, this.#journalBytes + done);
+    }
+    this.#journalBytes += line.length;
+  }
+
+  compactIfDue(state: () => StorageState): void {
+    if (this.#journalBytes < Math.max(journalBytesMin, this.#snapshotBytes * 2)) return;
+    const bytes = encodeSnapshot(state());
+    const next = join(this.#dir, "snapshot.new");
+    writeFileSync(next, bytes, { mode: 0o600 });
+    renameSync(next, join(this.#dir, "snapshot"));
+    // After a crash here the journal has records that the snapshot contains; replay skips them by their version.
+    ftruncateSync(this.#journal, 0);
+    this.#journalBytes = 0;
+    this.#snapshotBytes = bytes.length;
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#journal);
+    this.#lock[Symbol.dispose]();
+  }
+}
+
+function stateOf(snapshot: Buffer): StorageState {
+  const [head, ...records] = decodeJournal(snapshot).records;
+  if (!head || !("snapshotOf" in head) || head.snapshotOf !== records.length) {
+    throw new JournalDamaged("the snapshot is incomplete");
+  }
+  const objects = records.flatMap((record) =>
+    "put" in record ? [{ resource: record.resource, object: record.put }] : [],
+  );
+  return { version: head.version, objects };
+}
+
+function readIfThere(path: string): Buffer | undefined {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}

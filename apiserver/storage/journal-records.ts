@@ -1,0 +1,91 @@
+import { crc32 } from "node:zlib";
+import { type KubeObject, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import type { Commit, StorageState } from "./storage.ts";
+
+/**
+ * One line of a journal or snapshot: eight hex digits of CRC-32, a space, JSON, a line feed. JSON has no line feeds, so
+ * a partial line can be distinguished from a whole one.
+ */
+export type JournalRecord =
+  | { readonly version: number; readonly resource: string; readonly put: Stored<KubeObject> }
+  | { readonly version: number; readonly resource: string; readonly remove: string }
+  /** The first line of a snapshot: the number of records. */
+  | { readonly version: number; readonly snapshotOf: number };
+
+export interface DecodedJournal {
+  readonly records: readonly JournalRecord[];
+  /** The bytes after these are part of a record whose write was never acknowledged. */
+  readonly intactBytes: number;
+}
+
+/** A journal has a damaged record before whole ones. No crash of this program causes this. */
+export class JournalDamaged extends Error {
+  override readonly name = "JournalDamaged";
+}
+
+export function encodeCommit({ type, resource, version, entry }: Commit): Buffer {
+  const head = `{"version":${version},"resource":${JSON.stringify(resource)}`;
+  return encodeLine(
+    type === "DELETED" ? `${head},"remove":${JSON.stringify(keyOf(entry.object))}}` : `${head},"put":${entry.json}}`,
+  );
+}
+
+export function encodeSnapshot({ version, objects }: StorageState): Buffer {
+  const head = JSON.stringify({ version, snapshotOf: objects.length });
+  const lines = objects.map(({ resource, object }) => JSON.stringify({ version, resource, put: object }));
+  return Buffer.concat([head, ...lines].map(encodeLine));
+}
+
+/** @throws JournalDamaged when a record other than the last one is damaged. */
+export function decodeJournal(bytes: Buffer): DecodedJournal {
+  const records: JournalRecord[] = [];
+  let at = 0;
+  for (let next = decodeLine(bytes, at); next; next = decodeLine(bytes, at)) {
+    records.push(next.record);
+    at = next.end;
+  }
+  refuseRecordsAfter(bytes, at);
+  return { records, intactBytes: at };
+}
+
+/** The state after a snapshot and its journal, or the journal before it if the program died in between. */
+export function replay(state: StorageState, records: readonly JournalRecord[]): StorageState {
+  const objects = new Map(state.objects.map((one) => [`${one.resource} ${keyOf(one.object)}`, one]));
+  let version = state.version;
+  for (const record of records) {
+    if (record.version <= state.version || "snapshotOf" in record) continue;
+    version = record.version;
+    if ("put" in record) {
+      const { resource, put: object } = record;
+      objects.set(`${resource} ${keyOf(object)}`, { resource, object });
+    } else objects.delete(`${record.resource} ${record.remove}`);
+  }
+  return { version, objects: [...objects.values()] };
+}
+
+function encodeLine(json: string): Buffer {
+  return Buffer.from(`${checksum(Buffer.from(json))} ${json}\n`);
+}
+
+const checksum = (bytes: Buffer): string => crc32(bytes).toString(16).padStart(8, "0");
+const lineFeed = 0x0a;
+const prefixLength = 9;
+
+function decodeLine(
+  bytes: Buffer,
+  start: number,
+): { readonly record: JournalRecord; readonly end: number } | undefined {
+  const end = bytes.indexOf(lineFeed, start);
+  if (end < start + prefixLength) return undefined;
+  const json = bytes.subarray(start + prefixLength, end);
+  if (bytes.toString("latin1", start, start + prefixLength) !== `${checksum(json)} `) return undefined;
+  return { record: JSON.parse(json.toString("utf8")) as JournalRecord, end: end + 1 };
+}
+
+function refuseRecordsAfter(bytes: Buffer, damagedAt: number): void {
+  for (let feed = bytes.indexOf(lineFeed, damagedAt); feed >= 0; feed = bytes.indexOf(lineFeed, feed + 1)) {
+    if (decodeLine(bytes, feed + 1)) {
+      throw new JournalDamaged(`the record at byte ${damagedAt} is damaged, and whole records follow it`);
+    }
+  }
+}

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { StatusError } from "../status-errors.ts";
+import { Storage } from "../storage/storage.ts";
+import { WatchHub } from "./watch-hub.ts";
+
+const aThing = (name: string) => ({ metadata: { name, uid: name, creationTimestamp: "2026-01-01T00:00:00Z" } });
+
+function hubOver(storage: Storage, historyLength: number): WatchHub {
+  const hub = new WatchHub(storage.version, { historyLength });
+  storage.onCommit((commit) => hub.publish(commit));
+  return hub;
+}
+
+describe("the history of a collection", () => {
+  it("returns the commits after a version, of one collection", () => {
+    const storage = new Storage();
+    const hub = hubOver(storage, 10);
+    const first = storage.put("things", aThing("a"));
+    storage.put("others", aThing("x"));
+    storage.put("things", aThing("b"));
+    storage.remove("things", aThing("a"));
+    const version = Number(first.object.metadata.resourceVersion);
+    const told = hub.since("things", version).map(({ type, entry }) => `${type} ${entry.object.metadata.name}`);
+    expect(told).toEqual(["ADDED b", "DELETED a"]);
+  });
+
+  it("forgets the oldest commits, and answers requests for them with 410", () => {
+    const storage = new Storage();
+    const hub = hubOver(storage, 2);
+    const { version } = storage;
+    for (const name of ["a", "b", "c", "d", "e"]) storage.put("things", aThing(name));
+    expect(hub.since("things", version + 3)).toHaveLength(2);
+    expect(() => hub.since("things", version + 2)).toThrow(StatusError);
+    expect(() => hub.since("things", version + 2)).toThrow(`too old resource version: ${version + 2} (${version + 3})`);
+  });
+
+  it("knows no commits from before its start", () => {
+    const storage = new Storage();
+    storage.put("things", aThing("a"));
+    const hub = hubOver(storage, 10);
+    expect(() => hub.since("things", storage.version - 1)).toThrow("too old resource version");
+    expect(hub.since("things", storage.version)).toEqual([]);
+  });
+});

@@ -1,0 +1,67 @@
+import { expired } from "../status-errors.ts";
+import type { Commit } from "../storage/storage.ts";
+
+export interface WatchHubLimits {
+  /** The number of commits that a watch of one collection may lag. */
+  readonly historyLength: number;
+}
+
+interface Channel {
+  /** Oldest first; every commit of the collection after `forgottenVersion`. */
+  readonly history: Commit[];
+  forgottenVersion: number;
+  readonly listeners: Set<(commit: Commit) => void>;
+}
+
+/** Keeps the last commits of each collection and passes them to its watches. */
+export class WatchHub {
+  readonly #channels = new Map<string, Channel>();
+  readonly #firstVersion: number;
+  readonly #historyLength: number;
+
+  /** `version`: the store's version when this hub was created; earlier commits are unknown. */
+  constructor(version: number, { historyLength }: WatchHubLimits) {
+    this.#firstVersion = version;
+    this.#historyLength = historyLength;
+  }
+
+  publish(commit: Commit): void {
+    const channel = this.#channel(commit.resource);
+    channel.history.push(commit);
+    // Removing in batches keeps a commit cheap: each removal from the start of an array moves the rest.
+    if (channel.history.length > this.#historyLength * 2) {
+      const dropped = channel.history.splice(0, channel.history.length - this.#historyLength);
+      channel.forgottenVersion = dropped.at(-1)?.version ?? channel.forgottenVersion;
+    }
+    for (const listener of channel.listeners) listener(commit);
+  }
+
+  /**
+   * Commits of a collection after `version`, oldest first.
+   *
+   * @throws StatusError 410 when some of them were removed.
+   */
+  since(resource: string, version: number): readonly Commit[] {
+    const { history, forgottenVersion } = this.#channel(resource);
+    if (version < forgottenVersion) {
+      throw expired(`too old resource version: ${version} (${forgottenVersion})`);
+    }
+    return history.filter((commit) => commit.version > version);
+  }
+
+  /** Calls back for each later commit of a collection. */
+  listen(resource: string, listener: (commit: Commit) => void): Disposable {
+    const { listeners } = this.#channel(resource);
+    listeners.add(listener);
+    return { [Symbol.dispose]: () => void listeners.delete(listener) };
+  }
+
+  #channel(resource: string): Channel {
+    let channel = this.#channels.get(resource);
+    if (!channel) {
+      channel = { history: [], forgottenVersion: this.#firstVersion, listeners: new Set() };
+      this.#channels.set(resource, channel);
+    }
+    return channel;
+  }
+}

@@ -1,0 +1,197 @@
+import type { ServerResponse } from "node:http";
+import type { KubeObject } from "../../api/kinds/meta.ts";
+import { apiVersionOf } from "../../api/kinds/resource-type.ts";
+import { reportUnexpected } from "../../lib/guard/guard.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
+import type { Predicate } from "../http/selectors.ts";
+import { storedResource } from "../kind-registry.ts";
+import { viewOf } from "../objects/views.ts";
+import type { ServedKind } from "../served-kind.ts";
+import { expired, internalError, StatusError } from "../status-errors.ts";
+import type { Commit, Entry, Storage } from "../storage/storage.ts";
+import type { WatchHub } from "./watch-hub.ts";
+
+/** The form of objects in a watch, and its name: watches of one kind and form share the encoding. */
+export interface Look {
+  readonly name: string;
+  readonly encode: (entry: Entry) => string;
+}
+
+export const wholeObject: Look = { name: "object", encode: ({ json }) => json };
+
+export interface WatchRequest {
+  readonly kind: ServedKind;
+  readonly namespace: string | undefined;
+  /** Undefined or 0: first all existing objects, as ADDED events. */
+  readonly resourceVersion: number | undefined;
+  /** First all existing objects, then a bookmark that marks their end. */
+  readonly sendInitialEvents: boolean;
+  readonly timeoutSeconds: number | undefined;
+  readonly bookmarks: boolean;
+  readonly matches: Predicate;
+  readonly look: Look;
+}
+
+export interface WatchLimits {
+  /** A watch with more unsent bytes than this is ended. */
+  readonly bufferedBytesMax: number;
+  readonly bookmarkEveryMs: number;
+}
+
+const defaultTimeoutMs = 45 * 60_000;
+// The time for a client to read the error at the end of its watch.
+const farewellMs = 5_000;
+
+type EventType = Commit["type"];
+
+// Each event is encoded once for all watches of the same form.
+const encodedEvents = new WeakMap<Entry, Map<string, string>>();
+
+function eventLine(type: EventType, entry: Entry, look: Look): string {
+  let lines = encodedEvents.get(entry);
+  if (!lines) {
+    lines = new Map();
+    encodedEvents.set(entry, lines);
+  }
+  const name = `${type} ${look.name}`;
+  let line = lines.get(name);
+  if (line === undefined) {
+    line = `{"type":"${type}","object":${look.encode(entry)}}\n`;
+    lines.set(name, line);
+  }
+  return line;
+}
+
+/**
+ * Streams the events of one watch into a response until its timeout, the client's disconnection, or a lag beyond the
+ * limit.
+ */
+export class WatchStream implements Disposable {
+  readonly #response: ServerResponse;
+  readonly #request: WatchRequest;
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+  readonly #limits: WatchLimits;
+  readonly #timers: Timer[] = [];
+  #subscription: Disposable | undefined;
+  #ended = false;
+
+  constructor(response: ServerResponse, request: WatchRequest, storage: Storage, clock: Clock, limits: WatchLimits) {
+    this.#response = response;
+    this.#request = request;
+    this.#storage = storage;
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  start(hub: WatchHub): void {
+    const response = this.#response;
+    response.writeHead(200, { "content-type": "application/json", "cache-control": "no-cache, private" });
+    response.flushHeaders();
+    response.on("close", () => this[Symbol.dispose]());
+    const { kind, resourceVersion, timeoutSeconds } = this.#request;
+    const resource = storedResource(kind);
+    try {
+      if (this.#request.sendInitialEvents || !resourceVersion) this.#sendEverything(resource);
+      else for (const commit of hub.since(resource, resourceVersion)) this.#send(commit);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      return this.#cutOff(error);
+    }
+    this.#subscription = hub.listen(resource, (commit) => this.#sendOrCutOff(commit));
+    if (this.#ended) return this[Symbol.dispose]();
+    const lifetimeMs = timeoutSeconds === undefined ? defaultTimeoutMs : timeoutSeconds * 1_000;
+    this.#timers.push(this.#clock.after(lifetimeMs, () => this.end()));
+    this.#bookmarkLater();
+  }
+
+  /** Ends the watch with a last bookmark, if requested. */
+  end(): void {
+    if (this.#ended) return;
+    this.#bookmark();
+    this[Symbol.dispose]();
+    this.#response.end();
+  }
+
+  [Symbol.dispose](): void {
+    this.#ended = true;
+    this.#subscription?.[Symbol.dispose]();
+    for (const timer of this.#timers) timer.cancel();
+  }
+
+  #sendEverything(resource: string): void {
+    const { namespace, matches, look, sendInitialEvents } = this.#request;
+    for (const stored of this.#storage.list(resource, namespace)) {
+      const entry = viewOf(this.#request.kind, stored);
+      if (matches(entry.object)) this.#write(eventLine("ADDED", entry, look));
+    }
+    if (sendInitialEvents) this.#bookmark({ annotations: { "k8s.io/initial-events-end": "true" } });
+  }
+
+  /**
+   * An object that cannot be converted to this version ends the watch, and must not affect its writer or other watches.
+   */
+  #sendOrCutOff(commit: Commit): void {
+    try {
+      this.#send(commit);
+    } catch (error) {
+      if (error instanceof StatusError) return this.#cutOff(error);
+      reportUnexpected("api-server", error);
+      this.#cutOff(internalError("see the log of the API server"));
+    }
+  }
+
+  #send(commit: Commit): void {
+    const { kind, namespace, matches, look, resourceVersion } = this.#request;
+    const { type, version } = commit;
+    const entry = viewOf(kind, commit.entry);
+    const previous = commit.previous && viewOf(kind, commit.previous);
+    // A watch from a future version skips earlier events.
+    if (resourceVersion !== undefined && version <= resourceVersion) return;
+    if (namespace !== undefined && entry.object.metadata.namespace !== namespace) return;
+    const seen = previous !== undefined && matches(previous.object);
+    const sees = type !== "DELETED" && matches(entry.object);
+    if (sees) this.#write(eventLine(seen ? "MODIFIED" : "ADDED", entry, look));
+    else if (seen) this.#write(eventLine("DELETED", type === "DELETED" ? entry : leaving(previous, version), look));
+  }
+
+  #bookmarkLater(): void {
+    if (!this.#request.bookmarks) return;
+    this.#timers[1] = this.#clock.after(this.#limits.bookmarkEveryMs, () => {
+      this.#bookmark();
+      this.#bookmarkLater();
+    });
+  }
+
+  #bookmark(extra: KubeObject["metadata"] = {}): void {
+    const { bookmarks, kind, sendInitialEvents, resourceVersion } = this.#request;
+    if (!bookmarks && !sendInitialEvents) return;
+    const version = String(Math.max(this.#storage.version, resourceVersion ?? 0));
+    const object: KubeObject = {
+      kind: kind.type.kind,
+      apiVersion: apiVersionOf(kind.type),
+      metadata: { resourceVersion: version, ...extra },
+    };
+    this.#write(`{"type":"BOOKMARK","object":${JSON.stringify(object)}}\n`);
+  }
+
+  #write(line: string): void {
+    if (this.#ended) return;
+    this.#response.write(line);
+    if (this.#response.writableLength > this.#limits.bufferedBytesMax) {
+      this.#cutOff(expired("the watch fell too far behind"));
+    }
+  }
+
+  #cutOff(error: StatusError): void {
+    this[Symbol.dispose]();
+    this.#response.end(`{"type":"ERROR","object":${JSON.stringify(error.status)}}\n`);
+    this.#clock.after(farewellMs, () => this.#response.destroy());
+  }
+}
+
+/** The last state of an object that no longer matches, under the version of that change. */
+function leaving({ object }: Entry, version: number): Entry {
+  const last = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
+  return { object: last, json: JSON.stringify(last) };
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import {
+  createdByLabel,
+  launchTypeLabel,
+  templateRefAnnotation,
+  templateRefHashLabel,
+} from "../../../api/rules/keys.ts";
+import { nameHash } from "../../../api/rules/names.ts";
+import { aClaimed, aSandboxClaim } from "../../../test/support/builders/claim-builders.ts";
+import { aTemplate, relabelled, templatePodSpec } from "../../../test/support/builders/extension-builders.ts";
+import { boundPatch } from "./bound-patch.ts";
+
+const claim = aSandboxClaim();
+const sandbox = aClaimed(claim);
+const unlaunched = aClaimed(claim, { labels: relabelled(sandbox, { [launchTypeLabel]: undefined }) });
+const labelled = (labels: Record<string, string>) =>
+  aTemplate({ podTemplate: { metadata: { labels }, spec: templatePodSpec } });
+
+describe("a bound sandbox", () => {
+  it("is left alone while nothing differs", () => {
+    expect(boundPatch(sandbox, claim, aTemplate(), "cold")).toBeUndefined();
+    expect(boundPatch(sandbox, claim, undefined, "cold")).toBeUndefined();
+  });
+
+  it.each(["warm", "cold"] as const)("that does not say how it was launched says %s from now on", (type) => {
+    const patch = { metadata: { labels: { [launchTypeLabel]: type } } };
+    expect(boundPatch(unlaunched, claim, aTemplate(), type)).toEqual(patch);
+    expect(boundPatch(unlaunched, claim, undefined, type)).toEqual(patch);
+  });
+
+  it("that says how it was launched goes on saying it", () => {
+    expect(boundPatch(sandbox, claim, aTemplate(), "warm")).toBeUndefined();
+  });
+
+  it("gets the labels that its template has got, and nothing of another Pod spec", () => {
+    const template = aTemplate({
+      podTemplate: { metadata: { labels: { tier: "gold" } }, spec: { ...templatePodSpec, hostname: "new" } },
+    });
+    expect(boundPatch(sandbox, claim, template, "cold")).toEqual({
+      spec: { podTemplate: { metadata: { labels: { tier: "gold" } } } },
+    });
+  });
+
+  it("loses what template and claim no longer say", () => {
+    const podTemplate = { spec: templatePodSpec, metadata: { labels: { gone: "1" }, annotations: { gone: "2" } } };
+    expect(boundPatch({ ...sandbox, spec: { podTemplate } }, claim, aTemplate(), "cold")).toMatchObject({
+      spec: { podTemplate: { metadata: { labels: { gone: null }, annotations: { gone: null } } } },
+    });
+  });
+
+  it("stays as it is when the claim contradicts the template, which is tried again", () => {
+    const contrary = aSandboxClaim({ additionalPodMetadata: { labels: { "sandbox.users.io/x": "claim" } } });
+    const patch = (value: string) => boundPatch(sandbox, contrary, labelled({ "sandbox.users.io/x": value }), "cold");
+    expect(() => patch("template")).toThrow(
+      "label sandbox.users.io/x of the SandboxTemplate may not be overridden by the SandboxClaim",
+    );
+    expect(() => patch("claim")).not.toThrow();
+  });
+
+  it("follows its claim to another creator, and takes the hash of its template where it has another", () => {
+    const byClient = aSandboxClaim({}, { labels: { [createdByLabel]: "python-client" } });
+    const labels = { [templateRefHashLabel]: nameHash("other"), [createdByLabel]: "python-client" };
+    expect(boundPatch(sandbox, byClient, aTemplate({}, { name: "other" }), "cold")).toEqual({
+      metadata: { labels },
+      spec: { podTemplate: { metadata: { labels } } },
+    });
+  });
+
+  it("records its template where an older release did not, so that it keeps its policy without the claim", () => {
+    const { [templateRefAnnotation]: _, ...annotations } = sandbox.metadata.annotations ?? {};
+    const unrecorded = { ...sandbox, metadata: { ...sandbox.metadata, annotations } };
+    expect(boundPatch(unrecorded, claim, aTemplate(), "cold")).toEqual({
+      metadata: { annotations: { [templateRefAnnotation]: "tpl" } },
+    });
+  });
+});

@@ -1,0 +1,143 @@
+import { describe, expect, it } from "vitest";
+import { keyOf, type ObjectMeta, type Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { templateHashLabel, templateRefHashLabel, warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
+import { controlledBy, noon, someoneElse } from "../../../test/support/builders/builders.ts";
+import { aClaimed, aSandboxClaim, aSpare } from "../../../test/support/builders/claim-builders.ts";
+import { aPool, aTemplate, relabelled, templatePodSpec } from "../../../test/support/builders/extension-builders.ts";
+import { AdoptionQueues } from "./adoption-queue.ts";
+import { chooseCandidate, type Stock } from "./choose-candidate.ts";
+
+const poolKey = "lab/warm";
+const ready = (name: string, status = {}) => aSpare({ metadata: { name } }, status);
+const unready = (name: string) => aSpare({ metadata: { name }, ready: false });
+const withoutAddress = (name: string) => aSpare({ metadata: { name }, ready: false }, { podIPs: [] });
+
+/** Chooses among sandboxes that were queued in this order; tells what was chosen and what waits on. */
+function choose(sandboxes: readonly Stored<Sandbox>[], stock: Partial<Stock> = {}) {
+  const queues = new AdoptionQueues();
+  for (const sandbox of sandboxes) {
+    queues.add(poolKey, { key: keyOf(sandbox), nodeName: sandbox.status?.nodeName ?? "" });
+  }
+  const sandboxOf = (key: string) => sandboxes.find((sandbox) => keyOf(sandbox) === key);
+  const { chosen, pending } = chooseCandidate({
+    poolKey,
+    queues,
+    sandboxOf,
+    pool: aPool(),
+    template: aTemplate(),
+    ...stock,
+  });
+  const left: string[] = [];
+  for (let taken = queues.take(poolKey); taken; taken = queues.take(poolKey)) left.push(taken.key);
+  return { chosen: chosen?.sandbox.metadata.name, left, pending };
+}
+
+describe("the candidate for a claim", () => {
+  it("is the one of two ready ones that has waited longest", () => {
+    expect(choose([ready("a"), ready("b")])).toEqual({ chosen: "a", left: ["lab/b"], pending: 0 });
+  });
+
+  it("is a ready one before an older one that is not, which keeps its place", () => {
+    expect(choose([unready("a"), ready("b"), ready("c")])).toEqual({
+      chosen: "b",
+      left: ["lab/a", "lab/c"],
+      pending: 0,
+    });
+  });
+
+  it("is the first that has an address when none is ready", () => {
+    expect(choose([unready("a"), unready("b")])).toEqual({ chosen: "a", left: ["lab/b"], pending: 0 });
+  });
+
+  it("is none while none has an address, and it is told how many may get one", () => {
+    const spares = [withoutAddress("a"), withoutAddress("b")];
+    expect(choose(spares)).toEqual({ chosen: undefined, left: ["lab/a", "lab/b"], pending: 2 });
+  });
+
+  it("is none of an empty pool", () => {
+    expect(choose([])).toEqual({ chosen: undefined, left: [], pending: 0 });
+  });
+
+  it("comes from the node that has most of them", () => {
+    const spares = [ready("a", { nodeName: "n2" }), ready("b", { nodeName: "n1" }), ready("c", { nodeName: "n1" })];
+    expect(choose(spares).chosen).toBe("b");
+  });
+
+  const spare = (metadata: Partial<ObjectMeta>) => aSpare({ metadata });
+  it.each([
+    { case: "is being deleted", candidate: spare({ deletionTimestamp: noon }) },
+    { case: "somebody else controls", candidate: spare({ ownerReferences: [someoneElse] }) },
+    { case: "nobody controls, whatever its labels say", candidate: spare({ ownerReferences: [] }) },
+    { case: "another pool controls", candidate: aSpare({ pool: aPool({}, { name: "other" }) }) },
+    { case: "is in another namespace", candidate: spare({ namespace: "elsewhere" }) },
+    {
+      case: "has no pool label",
+      candidate: spare({ labels: relabelled(aSpare(), { [warmPoolSandboxLabel]: undefined }) }),
+    },
+    { case: "a claim has", candidate: aClaimed(aSandboxClaim(), { name: "warm-1" }) },
+  ])("is never one that $case, and that leaves the queue", ({ candidate }) => {
+    expect(choose([candidate])).toEqual({ chosen: undefined, left: [], pending: 0 });
+  });
+
+  it("is never one that is gone", () => {
+    expect(choose([ready("a"), ready("b")], { sandboxOf: () => undefined })).toMatchObject({ left: [] });
+  });
+
+  it("is one of a pool whose reference names another version of the group", () => {
+    const older = { ...controlledBy(aPool()), apiVersion: "extensions.agents.x-k8s.io/v1alpha1" };
+    expect(choose([spare({ ownerReferences: [older] })]).chosen).toBe("warm-1");
+  });
+});
+
+describe("a candidate of a pool that replaces what is stale", () => {
+  const pool = aPool({ updateStrategy: { type: "Recreate" } });
+  const changed = aTemplate({ podTemplate: { spec: { ...templatePodSpec, hostname: "new" } } });
+
+  it("is left to the pool when it is stale", () => {
+    expect(choose([ready("a")], { pool, template: changed })).toEqual({ chosen: undefined, left: [], pending: 0 });
+  });
+
+  it("is taken when its hash is the template's", () => {
+    expect(choose([ready("a")], { pool }).chosen).toBe("a");
+  });
+
+  it("is taken when it has no hash and would run the same", () => {
+    const unhashed = aSpare({ metadata: { labels: relabelled(aSpare(), { [templateHashLabel]: undefined }) } });
+    expect(choose([unhashed], { pool }).chosen).toBe("warm-1");
+  });
+
+  it("waits on where the template cannot be seen", () => {
+    expect(choose([ready("a")], { pool, template: undefined })).toEqual({
+      chosen: undefined,
+      left: ["lab/a"],
+      pending: 0,
+    });
+  });
+});
+
+describe("a candidate of any other pool", () => {
+  const changed = aTemplate({ podTemplate: { spec: { ...templatePodSpec, hostname: "new" } } });
+
+  it.each([aPool(), aPool({ updateStrategy: { type: "OnReplenish" } }), aPool({ updateStrategy: {} })])(
+    "is taken though it is stale",
+    (pool) => {
+      expect(choose([ready("a")], { pool, template: changed }).chosen).toBe("a");
+    },
+  );
+
+  it("is taken though the template is of another name by now", () => {
+    const relabelledSpare = aSpare({
+      metadata: { labels: relabelled(aSpare(), { [templateRefHashLabel]: "00000000" }) },
+    });
+    expect(choose([relabelledSpare]).chosen).toBe("warm-1");
+  });
+
+  it("waits on while its pool cannot be seen, and counts as one to come without an address", () => {
+    expect(choose([ready("a"), withoutAddress("b")], { pool: undefined })).toEqual({
+      chosen: undefined,
+      left: ["lab/a", "lab/b"],
+      pending: 1,
+    });
+  });
+});

@@ -1,0 +1,76 @@
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import type { SandboxTemplate } from "../../../api/kinds/sandbox-template.ts";
+import type { SandboxWarmPool } from "../../../api/kinds/sandbox-warm-pool.ts";
+import { isConditionTrue } from "../../../api/rules/conditions.ts";
+import { effectiveUpdateStrategy } from "../../../api/rules/defaults.ts";
+import { type CurrentBlueprint, currentBlueprint } from "../../blueprint/current-blueprint.ts";
+import { isStale } from "../../blueprint/staleness.ts";
+import type { AdoptionQueues, Taken } from "./adoption-queue.ts";
+import { adoptableFrom } from "./pool-membership.ts";
+
+export interface Chosen {
+  /** Taken from the queue: a caller that does not use it must put it back. */
+  readonly candidate: Taken;
+  readonly sandbox: Stored<Sandbox>;
+}
+
+export interface Choice {
+  readonly chosen: Chosen | undefined;
+  /** Number of candidates that can be taken once they have an address. */
+  readonly pending: number;
+}
+
+export interface Stock {
+  /** `namespace/name`. */
+  readonly poolKey: string;
+  readonly queues: AdoptionQueues;
+  readonly sandboxOf: (key: string) => Stored<Sandbox> | undefined;
+  readonly pool: Pick<SandboxWarmPool, "spec"> | undefined;
+  readonly template: Stored<SandboxTemplate> | undefined;
+}
+
+type MemberVerdict = "take" | "fallBackOn" | "keep" | "forget";
+
+/**
+ * Takes the best candidate of a pool: the first that is ready, else the first that has an address. Candidates that the
+ * next claim may get stay in the queue; candidates that no claim may get are removed.
+ */
+export function chooseCandidate(stock: Stock): Choice {
+  const { queues, poolKey, sandboxOf } = stock;
+  const classifyMember = judgeOf(stock);
+  const kept: Taken[] = [];
+  let chosen: Chosen | undefined;
+  let fallback: Chosen | undefined;
+  let pending = 0;
+  while (!chosen) {
+    const candidate = queues.take(poolKey);
+    if (!candidate) break;
+    const sandbox = sandboxOf(candidate.key);
+    const verdict = sandbox ? classifyMember(sandbox) : "forget";
+    if (!sandbox || verdict === "forget") continue;
+    if (!hasAddress(sandbox)) pending += 1;
+    if (verdict === "take") chosen = { candidate, sandbox };
+    else if (verdict === "fallBackOn" && !fallback) fallback = { candidate, sandbox };
+    else kept.push({ ...candidate, nodeName: sandbox.status?.nodeName ?? "" });
+  }
+  if (chosen && fallback) kept.push(fallback.candidate);
+  for (const candidate of kept) queues.putBack(poolKey, candidate);
+  return { chosen: chosen ?? fallback, pending };
+}
+
+const hasAddress = ({ status }: Sandbox): boolean => (status?.podIPs ?? []).length > 0;
+
+function judgeOf({ poolKey, pool, template }: Stock): (sandbox: Sandbox) => MemberVerdict {
+  const refreshed = pool && effectiveUpdateStrategy(pool.spec) === "Recreate";
+  // Staleness is unknown without the pool and, under the strategy Recreate, without the template.
+  const judgeable = pool !== undefined && (!refreshed || template !== undefined);
+  const current: CurrentBlueprint | undefined = refreshed && template ? currentBlueprint(template) : undefined;
+  return (sandbox) => {
+    if (adoptableFrom(sandbox) !== poolKey) return "forget";
+    if (!judgeable) return "keep";
+    if (current && isStale(sandbox, current)) return "forget"; // the pool is about to delete it
+    if (!hasAddress(sandbox)) return "keep";
+    return isConditionTrue(sandbox.status?.conditions, "Ready") ? "take" : "fallBackOn";
+  };
+}

@@ -1,0 +1,20 @@
+import { X509Certificate } from "node:crypto";
+import { Gauge, type Registry } from "prom-client";
+
+/** The certificates that are shown, by what they are for; each in PEM as it is now. */
+export type ShownCertificatesByUse = Readonly<Record<string, (() => string) | undefined>>;
+
+/** Tells when certificates end: one that nobody renews is found out long before anything breaks. */
+export function registerCertificateEnds(registry: Registry, certificates: ShownCertificatesByUse): void {
+  new Gauge({
+    name: "rouse_certificate_expiry_timestamp_seconds",
+    help: "Expiry of the certificate in use, in seconds since 1970.",
+    labelNames: ["certificate"],
+    registers: [registry],
+    collect() {
+      for (const [certificate, current] of Object.entries(certificates)) {
+        if (current) this.set({ certificate }, new X509Certificate(current()).validToDate.getTime() / 1_000);
+      }
+    },
+  });
+}

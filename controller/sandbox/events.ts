@@ -1,0 +1,119 @@
+import type { Condition } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { findCondition, isConditionTrue } from "../../api/rules/conditions.ts";
+import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
+import { unreadableTimesText } from "../../api/rules/timestamps.ts";
+import type { NewEvent } from "../../kube/events/event-recorder.ts";
+import type { Attempt, Failure } from "./actions.ts";
+import { isDeletedOnExpiry } from "./expiry.ts";
+
+/** The status before and after one pass. */
+export interface StatusTransition {
+  readonly sandbox: Sandbox;
+  readonly before: readonly Condition[];
+  readonly after: readonly Condition[];
+  readonly podCreated: boolean;
+  readonly failures: readonly Failure[];
+}
+
+type Conditions = Pick<StatusTransition, "before" | "after">;
+
+/** The events of a pass: only for changes, so that a pass without changes records none. */
+export function eventsOf(transition: StatusTransition): readonly NewEvent[] {
+  const { sandbox: regarding } = transition;
+  return tellers.flatMap((tell) => {
+    const told = tell(transition);
+    return told ? [{ regarding, ...told }] : [];
+  });
+}
+
+type EventContent = Omit<NewEvent, "regarding">;
+
+const tellers: readonly ((transition: StatusTransition) => EventContent | undefined)[] = [
+  podCreated,
+  podCreateFailed,
+  suspensionFailed,
+  multiplePods,
+  podEnded,
+  ready,
+  suspended,
+  expired,
+  unreadableTimes,
+];
+
+const reasonOf = (conditions: readonly Condition[], type: string) => findCondition(conditions, type)?.reason;
+
+/** The condition is True since this pass. */
+export const turnedTrue = ({ before, after }: Conditions, type: string): boolean =>
+  !isConditionTrue(before, type) && isConditionTrue(after, type);
+
+/** Ready has this reason since this pass. */
+export const becameUnready = ({ before, after }: Conditions, reason: string): boolean =>
+  reasonOf(before, "Ready") !== reason && reasonOf(after, "Ready") === reason;
+
+function podCreated({ podCreated, sandbox }: StatusTransition): EventContent | undefined {
+  if (!podCreated) return undefined;
+  const note = `Created Pod "${sandbox.metadata.name}"`;
+  return { type: "Normal", reason: "SandboxPodCreated", action: "PodCreation", note };
+}
+
+function podCreateFailed(transition: StatusTransition): EventContent | undefined {
+  const failure = newFailureOf(transition, "createPod");
+  if (!failure) return undefined;
+  const note = `Failed to create Pod: ${failure.message}`;
+  return { type: "Warning", reason: "SandboxPodCreateFailed", action: "PodCreation", note };
+}
+
+function suspensionFailed(transition: StatusTransition): EventContent | undefined {
+  const failure = newFailureOf(transition, "suspend");
+  if (!failure) return undefined;
+  const note = `Failed to take the Pod away: ${failure.message}`;
+  return { type: "Warning", reason: "SandboxSuspensionFailed", action: "Suspending", note };
+}
+
+/** Undefined if Ready has reported it before. */
+function newFailureOf({ failures, before, after }: StatusTransition, action: Attempt["do"]): Failure | undefined {
+  const known = findCondition(before, "Ready")?.message === findCondition(after, "Ready")?.message;
+  return known ? undefined : failures.find((failure) => failure.action.do === action);
+}
+
+function multiplePods(transition: StatusTransition): EventContent | undefined {
+  if (!becameUnready(transition, "MultiplePods")) return undefined;
+  const note = findCondition(transition.after, "Ready")?.message ?? "";
+  return { type: "Warning", reason: "MultiplePods", action: "Reconciling", note };
+}
+
+/** A Pod that ends because its sandbox is suspended gets no event of its own; the suspension has one. */
+function podEnded(transition: StatusTransition): EventContent | undefined {
+  if (effectiveOperatingMode(transition.sandbox.spec) === "Suspended") return undefined;
+  const finished = findCondition(transition.after, "Finished");
+  if (!finished || !turnedTrue(transition, "Finished")) return undefined;
+  const type = finished.reason === "PodFailed" ? "Warning" : "Normal";
+  return { type, reason: finished.reason, action: "Reconciling", note: finished.message };
+}
+
+function ready(transition: StatusTransition): EventContent | undefined {
+  if (!turnedTrue(transition, "Ready")) return undefined;
+  return { type: "Normal", reason: "SandboxReady", action: "Reconciling", note: "Sandbox is ready" };
+}
+
+/** A sandbox that was created suspended gets no event. */
+function suspended(transition: StatusTransition): EventContent | undefined {
+  if (!findCondition(transition.before, "Suspended") || !turnedTrue(transition, "Suspended")) return undefined;
+  return { type: "Normal", reason: "SandboxSuspended", action: "Reconciling", note: "Sandbox is suspended" };
+}
+
+/** At most once for each generation: the API server accepts times that cannot be parsed. */
+function unreadableTimes({ sandbox: { metadata, spec }, before }: StatusTransition): EventContent | undefined {
+  if (findCondition(before, "Ready")?.observedGeneration === metadata.generation) return undefined;
+  const note = unreadableTimesText({
+    "spec.shutdownTime": spec.shutdownTime,
+    "spec.autoSuspension.keepAwakeUntil": spec.autoSuspension?.keepAwakeUntil,
+  });
+  return note === undefined ? undefined : { type: "Warning", reason: "UnreadableTime", action: "Reconciling", note };
+}
+
+function expired(transition: StatusTransition): EventContent | undefined {
+  if (isDeletedOnExpiry(transition.sandbox) || !becameUnready(transition, "SandboxExpired")) return undefined;
+  return { type: "Normal", reason: "SandboxExpired", action: "Expiry", note: "Sandbox has expired" };
+}

@@ -1,0 +1,123 @@
+import type { Service, ServicePort } from "../../../api/kinds/core.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { usesTcpFront } from "../../../api/protocols/tcp-front.ts";
+import { compactPatch, mapPatch } from "../../merge-patch.ts";
+import { ownershipOf } from "../../ownership.ts";
+import { semanticallyEqual } from "../../semantic-equality.ts";
+import type { Action } from "../actions.ts";
+import { isAdoptable, refusalToAdopt } from "../adoption.ts";
+import type { Observed } from "../observed.ts";
+import { trackingLabels } from "../pod-metadata.ts";
+import { isFront, makeService, type ServiceForm, takeOverService } from "./make-service.ts";
+import { frontPorts, servicePorts } from "./service-ports.ts";
+
+/** The three values of `spec.service`: true, false, and absent, which keeps an existing Service. */
+export function decideService(observed: Observed): readonly Action[] {
+  switch (observed.sandbox.spec.service ?? undefined) {
+    case true:
+      return wanted(observed);
+    case false:
+      return unwanted(observed);
+    case undefined:
+      return kept(observed);
+  }
+}
+
+function wanted({ sandbox, service, hasActivators }: Observed): readonly Action[] {
+  const form: ServiceForm = hasActivators && usesTcpFront(sandbox.spec) ? "front" : "pod";
+  const create: Action = { do: "createService", service: makeService(sandbox, form) };
+  if (!service) return [create];
+  switch (ownershipOf(service, sandbox)) {
+    case "owned":
+      return isFront(service) === (form === "front")
+        ? repair(sandbox, service, form, portsPatch(sandbox, service, form))
+        : remake(service, create);
+    case "foreign":
+      return [refuse(refusalToAdopt("Service", service))];
+    case "unowned":
+      return takeOver(sandbox, service, form);
+  }
+}
+
+/**
+ * The address of a Service cannot be changed. A selector that is taken off leaves its slices behind, with addresses of
+ * Pods that may be another's one day.
+ */
+function remake(service: Stored<Service>, create: Action): readonly Action[] {
+  return service.metadata.deletionTimestamp ? [] : [{ do: "deleteService", service }, create];
+}
+
+function takeOver(sandbox: Stored<Sandbox>, service: Stored<Service>, form: ServiceForm): readonly Action[] {
+  if (!isAdoptable(service, sandbox)) return [refuse(refusalToAdopt("Service", service))];
+  const refusal = form === "front" ? refusalOfFront(service) : refusalOfHeadless(service);
+  return [refusal ? refuse(refusal) : { do: "replaceService", service: takeOverService(service, sandbox, form) }];
+}
+
+function refusalOfHeadless({ metadata, spec: { clusterIP } = {} }: Stored<Service>): string | undefined {
+  if (!clusterIP || clusterIP === "None") return undefined;
+  return `Service ${metadata.name} cannot be adopted: its clusterIP ${clusterIP} is immutable and a headless Service is needed`;
+}
+
+function refusalOfFront(service: Stored<Service>): string | undefined {
+  if (isFront(service)) return undefined;
+  const { metadata, spec: { clusterIP = "None" } = {} } = service;
+  return `Service ${metadata.name} cannot be adopted: its clusterIP is ${clusterIP}, and one with an address and without a selector is needed`;
+}
+
+function unwanted({ sandbox, service }: Observed): readonly Action[] {
+  if (!service || ownershipOf(service, sandbox) !== "owned" || service.metadata.deletionTimestamp) return [];
+  return [{ do: "deleteService", service }];
+}
+
+function kept({ sandbox, service }: Observed): readonly Action[] {
+  if (!service) return [];
+  switch (ownershipOf(service, sandbox)) {
+    case "owned":
+      return repair(sandbox, service, "pod", undefined);
+    case "foreign":
+      return [refuse(refusalToAdopt("Service", service))];
+    case "unowned":
+      return [];
+  }
+}
+
+/** Labels of other writers stay. The selector is set exactly, if the Service has one. */
+function repair(
+  sandbox: Stored<Sandbox>,
+  service: Stored<Service>,
+  form: ServiceForm,
+  ports: readonly ServicePort[] | undefined,
+): readonly Action[] {
+  const tracking = trackingLabels(sandbox);
+  const { labels } = service.metadata;
+  const labelsPatch = mapPatch(labels, { ...labels, ...tracking });
+  const selector = form === "pod" ? mapPatch(service.spec?.selector, tracking) : undefined;
+  const patch = compactPatch({
+    metadata: labelsPatch && { labels: labelsPatch },
+    spec: compactPatch({ selector, ports }),
+  });
+  return patch ? [{ do: "patchService", service, patch }] : [];
+}
+
+/**
+ * Replaces all ports when the fields that the controller sets differ; fields that the server adds (such as nodePort) do
+ * not count.
+ */
+function portsPatch(
+  sandbox: Stored<Sandbox>,
+  service: Stored<Service>,
+  form: ServiceForm,
+): readonly ServicePort[] | undefined {
+  const ports = (form === "front" ? frontPorts : servicePorts)(sandbox.spec.podTemplate.spec);
+  return semanticallyEqual((service.spec?.ports ?? []).map(ourPart), ports) ? undefined : ports;
+}
+
+const ourPart = ({ name, port, protocol, targetPort }: ServicePort): ServicePort => ({
+  ...(name && { name }),
+  port,
+  protocol: protocol || "TCP",
+  targetPort: targetPort ?? port,
+});
+
+const refuse = (why: string): Action => ({ do: "refuse", part: "service", why, untilChanged: false });

@@ -1,0 +1,62 @@
+import type { PodSpec, ServicePort } from "../../../api/kinds/core.ts";
+import { declaredPorts, fallbackPort } from "../../../api/rules/declared-ports.ts";
+import { byCodeUnits } from "../../../lib/data/by-code-units.ts";
+
+interface Wanted {
+  readonly port: number;
+  readonly protocol: string;
+  /** The first name that a container gave to it. */
+  readonly name: string | undefined;
+}
+
+/**
+ * The ports of the Service in front of a Pod: one for each port and protocol of its containers and sidecars, ordered,
+ * each with a name of its own.
+ */
+export function servicePorts(spec: PodSpec): readonly ServicePort[] {
+  const wanted = wantedPorts(spec);
+  const names = nameEach(wanted);
+  return wanted
+    .map(({ port, protocol }, at): ServicePort => ({ name: names[at] ?? "", port, protocol, targetPort: port }))
+    .sort((a, b) => a.port - b.port || byCodeUnits(a.protocol ?? "", b.protocol ?? ""));
+}
+
+/** The ports of a Service that leads to the activators: they carry TCP, to what is declared or else where a sandbox listens. */
+export function frontPorts(spec: PodSpec): readonly ServicePort[] {
+  const carried = servicePorts(spec).filter(({ protocol }) => protocol === "TCP");
+  return carried.length > 0
+    ? carried
+    : servicePorts({ containers: [{ name: "", ports: [{ containerPort: fallbackPort }] }] });
+}
+
+function wantedPorts(spec: PodSpec): readonly Wanted[] {
+  const wanted = new Map<string, Wanted>();
+  for (const { port, protocol, name } of declaredPorts(spec)) {
+    const key = `${port}/${protocol}`;
+    wanted.set(key, { port, protocol, name: wanted.get(key)?.name ?? (name || undefined) });
+  }
+  return [...wanted.values()];
+}
+
+/** Given names go first, each to the first that asks for it; the rest get generated ones that are still free. */
+function nameEach(wanted: readonly Wanted[]): readonly string[] {
+  const taken = new Set<string>();
+  const given = wanted.map(({ name }) => {
+    if (name === undefined || taken.has(name)) return undefined;
+    taken.add(name);
+    return name;
+  });
+  // What was tried for one base is not tried again: protocols that differ in case alone share their base.
+  const nextCounts = new Map<string, number>();
+  return wanted.map(({ port, protocol }, at) => {
+    if (given[at] !== undefined) return given[at];
+    const base = `p-${port}-${protocol.toLowerCase()}`;
+    let count = nextCounts.get(base) ?? 1;
+    while (taken.has(numbered(base, count))) count += 1;
+    nextCounts.set(base, count + 1);
+    taken.add(numbered(base, count));
+    return numbered(base, count);
+  });
+}
+
+const numbered = (base: string, count: number): string => (count === 1 ? base : `${base}-${count}`);

@@ -1,0 +1,143 @@
+import type { Condition } from "../../../api/kinds/meta.ts";
+import type { SandboxStatus } from "../../../api/kinds/sandbox.ts";
+import { type Observation, withCondition, withoutCondition } from "../../../api/rules/conditions.ts";
+import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
+import { sandboxSelector, serviceFqdn } from "../../../api/rules/names.ts";
+import { ownershipOf } from "../../ownership.ts";
+import type { BlockedSuspension } from "../../suspension/handshake/blocked-suspension.ts";
+import type { ActivityTimes } from "../../suspension/idle/activity-times.ts";
+import type { PortShortageFact } from "../../tcp-front/port-shortages.ts";
+import { type Failure, failedIn } from "../actions.ts";
+import type { Course } from "../decide.ts";
+import { expiryRecheckMs, isExpired } from "../expiry.ts";
+import { findPod } from "../find-pod.ts";
+import type { Observed } from "../observed.ts";
+import { podIps } from "../pod-state.ts";
+import {
+  blockedFact,
+  expiredFact,
+  finishedFact,
+  podScheduledFact,
+  readyFact,
+  type Seen,
+  type SeenPod,
+  suspendedFact,
+} from "./condition-facts.ts";
+
+export interface Ended {
+  readonly course: Course;
+  /** The state after the actions, with the current time. */
+  readonly observed: Observed;
+  readonly failures: readonly Failure[];
+  readonly clusterDomain: string;
+  /** The activity times of the status; absent: they stay as written. */
+  readonly activityTimes?: ActivityTimes | undefined;
+  /** Whether an unresponsive activator blocks its suspension; absent: not blocked. */
+  readonly heldUp?: BlockedSuspension | undefined;
+  /** Absent: each of its ports has an activator port, or needs none. */
+  readonly portShortage?: PortShortageFact | undefined;
+}
+
+export interface Conclusion {
+  readonly status: SandboxStatus;
+  /** Milliseconds until the next pass even if nothing changes. */
+  readonly recheckAfterMs?: number;
+}
+
+// The next pass deletes the children; there is nothing to wait for in between.
+const afterMarkingMs = 1;
+
+/** The status of a sandbox after a pass, and when time alone will change it. */
+export function conclude(ended: Ended): Conclusion {
+  const { course, observed } = ended;
+  if (course === "tearDown") return { status: tornDown(ended) };
+  const status = course === "markExpired" ? (observed.sandbox.status ?? {}) : describeChildren(ended);
+  if (isExpired(observed.sandbox, observed.now)) {
+    const conditions = withoutCondition(status.conditions, "PodScheduled");
+    return { status: { ...status, conditions: expired(conditions, observed) }, recheckAfterMs: afterMarkingMs };
+  }
+  const recheckAfterMs = expiryRecheckMs(observed.sandbox, observed.now);
+  return { status, ...(recheckAfterMs !== undefined && { recheckAfterMs }) };
+}
+
+const expired = (conditions: readonly Condition[], { sandbox, now }: Observed): readonly Condition[] =>
+  withCondition(conditions, expiredFact, observationOf({ sandbox, now }));
+
+/** An expired sandbox keeps only its conditions, once its children are being deleted. */
+function tornDown({ observed, failures }: Ended): SandboxStatus {
+  const { status = {} } = observed.sandbox;
+  return failures.length > 0 ? status : { conditions: expired(status.conditions ?? [], observed) };
+}
+
+function describeChildren(ended: Ended): SandboxStatus {
+  const { observed, failures, clusterDomain, activityTimes, heldUp } = ended;
+  const { sandbox, suspending } = observed;
+  const { name, namespace = "" } = sandbox.metadata;
+  const { status: before = {} } = sandbox;
+  const times = activityTimes ?? before;
+  const pod = seePod(observed);
+  const service = seeService(observed);
+  const seen: Seen = { sandbox, pod, service, failures, suspending };
+
+  const selector = podIsThere(pod) ? sandboxSelector(name) : before.selector;
+  const keepsService = pod.is === "several" || failedIn(failures, "service");
+  const serviceNow =
+    service === "exists" ? { service: name, serviceFQDN: serviceFqdn(name, namespace, clusterDomain) } : {};
+  return withoutAbsent({
+    lastActivityTime: times.lastActivityTime,
+    nextSuspensionTime: times.nextSuspensionTime,
+    ...(keepsService ? { service: before.service, serviceFQDN: before.serviceFQDN } : serviceNow),
+    conditions: withHeldUp(conditionsOf(seen, ended), heldUp, observed),
+    selector,
+    podIPs: pod.is === "owned" ? podIps(pod.pod) : undefined,
+    nodeName: pod.is === "owned" ? pod.pod.spec?.nodeName : undefined,
+  });
+}
+
+const withoutAbsent = (fields: { readonly [F in keyof SandboxStatus]: SandboxStatus[F] | undefined }): SandboxStatus =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+
+function conditionsOf(seen: Seen, { observed, portShortage }: Ended): readonly Condition[] {
+  const { sandbox } = observed;
+  const at = observationOf(observed);
+  const finished = finishedFact(seen);
+  const podScheduled = podScheduledFact(seen);
+  let conditions = withCondition(sandbox.status?.conditions ?? [], suspendedFact(seen), at);
+  conditions = finished ? withCondition(conditions, finished, at) : withoutCondition(conditions, "Finished");
+  conditions = podScheduled
+    ? withCondition(conditions, podScheduled, at)
+    : withoutCondition(conditions, "PodScheduled");
+  conditions = portShortage
+    ? withCondition(conditions, portShortage, at)
+    : withoutCondition(conditions, "ServicePortsAllocated");
+  return withCondition(conditions, readyFact(seen), at);
+}
+
+function withHeldUp(conditions: readonly Condition[], heldUp: BlockedSuspension = { is: "no" }, observed: Observed) {
+  if (heldUp.is === "unknown") return conditions;
+  if (heldUp.is === "no") return withoutCondition(conditions, "AutoSuspensionBlocked");
+  const fact = blockedFact(heldUp.message);
+  return withCondition(conditions, fact, observationOf(observed));
+}
+
+function seePod(observed: Observed): SeenPod {
+  const found = findPod(observed);
+  if (found.found === "several") return { is: "several", count: found.count };
+  if (found.found === "owned") return { is: "owned", pod: found.pod };
+  // While running, a Pod of another owner is a failure, and counts as absent.
+  const suspended = effectiveOperatingMode(observed.sandbox.spec) === "Suspended";
+  return found.found !== "none" && suspended ? { is: "someoneElses" } : { is: "none" };
+}
+
+const podIsThere = (pod: SeenPod): boolean => pod.is === "owned" || pod.is === "someoneElses";
+
+function seeService({ sandbox, service }: Observed): Seen["service"] {
+  const owned = service !== undefined && ownershipOf(service, sandbox) === "owned";
+  if (sandbox.spec.service === true) return owned ? "exists" : "missing";
+  return sandbox.spec.service === false || !owned ? "unneeded" : "exists";
+}
+
+const observationOf = ({ sandbox, now }: Pick<Observed, "sandbox" | "now">): Observation => ({
+  generation: sandbox.metadata.generation ?? 0,
+  at: now,
+});

@@ -1,0 +1,145 @@
+import type { Pod } from "../../../api/kinds/pod.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import type { Fact, SandboxFact } from "../../../api/rules/conditions.ts";
+import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
+import { isCarriedOut } from "../../../api/rules/suspension.ts";
+import { type Failure, failedIn } from "../actions.ts";
+import { severalPods } from "../decide-pod.ts";
+import { isPodReady, podEnding, podIps, podPhase } from "../pod-state.ts";
+
+/** The result of one pass, as far as the conditions report it. */
+export interface Seen {
+  readonly sandbox: Sandbox;
+  readonly pod: SeenPod;
+  /** `unneeded`: the sandbox asks for no Service and has none. */
+  readonly service: "exists" | "missing" | "unneeded";
+  readonly failures: readonly Failure[];
+  /** A suspension is in progress and must not be reported as carried out yet. */
+  readonly suspending: boolean;
+}
+
+export type SeenPod =
+  | { readonly is: "none" }
+  | { readonly is: "several"; readonly count: number }
+  /** Used only while suspended: for a running sandbox this is a failure, and the Pod counts as absent. */
+  | { readonly is: "someoneElses" }
+  | { readonly is: "owned"; readonly pod: Pod };
+
+type SuspendedFact = Extract<SandboxFact, { type: "Suspended" }>;
+type FinishedFact = Extract<SandboxFact, { type: "Finished" }>;
+type ReadyFact = Extract<SandboxFact, { type: "Ready" }>;
+
+const isSuspended = ({ sandbox }: Seen): boolean => effectiveOperatingMode(sandbox.spec) === "Suspended";
+
+export function suspendedFact(seen: Seen): SuspendedFact {
+  const type = "Suspended";
+  if (!isSuspended(seen)) {
+    return { type, status: "False", reason: "NotSuspended", message: "Sandbox is not suspended" };
+  }
+  if (seen.pod.is === "owned") {
+    return { type, status: "False", reason: "PodTerminating", message: "Pod is terminating. Sandbox is suspending" };
+  }
+  if (seen.pod.is === "someoneElses") {
+    const message = "Refused to delete pod because it is not owned by this sandbox";
+    return { type, status: "False", reason: "PodNotOwned", message };
+  }
+  if (failedIn(seen.failures, "pod") || (seen.suspending && !isCarriedOut(seen.sandbox))) {
+    const message = "Pod state is unknown. Sandbox suspension cannot be confirmed";
+    return { type, status: "Unknown", reason: "PodStateUnknown", message };
+  }
+  const message = "Pod has been terminated. Sandbox is suspended";
+  return { type, status: "True", reason: "PodTerminated", message };
+}
+
+export function finishedFact({ pod }: Seen): FinishedFact | undefined {
+  const ending = pod.is === "owned" ? podEnding(pod.pod) : undefined;
+  return ending && { type: "Finished", status: "True", ...ending };
+}
+
+export function podScheduledFact({ pod, failures }: Seen): Fact | undefined {
+  const type = "PodScheduled";
+  const unknown = { type, status: "Unknown", reason: "PodSchedulingUnknown" } as const;
+  if (pod.is === "owned") {
+    const told = pod.pod.status?.conditions?.find((condition) => condition.type === type);
+    if (!told) return { ...unknown, message: "Pod has not reported a PodScheduled condition yet" };
+    // The reason of a Pod's condition may be empty; a Sandbox's condition needs a reason.
+    const reason = told.reason || (told.status === "True" ? "PodScheduled" : "PodSchedulingUnknown");
+    return { type, status: told.status, reason, message: told.message ?? "" };
+  }
+  if (pod.is === "someoneElses" || !failedIn(failures, "pod")) return undefined;
+  return { ...unknown, message: "Pod state is unknown. Pod scheduling cannot be determined" };
+}
+
+export const expiredFact: ReadyFact = {
+  type: "Ready",
+  status: "False",
+  reason: "SandboxExpired",
+  message: "Sandbox has expired",
+};
+
+/** Reported only for sandboxes with `autoSuspension`. */
+export const blockedFact = (message: string): Extract<SandboxFact, { type: "AutoSuspensionBlocked" }> => ({
+  type: "AutoSuspensionBlocked",
+  status: "True",
+  reason: "ActivatorUnreachable",
+  message,
+});
+
+/** Rules against Ready. The first that applies decides. */
+const reasonsNotToBeReady: readonly ((seen: Seen) => Omit<ReadyFact, "type" | "status"> | undefined)[] = [
+  multiplePods,
+  failed,
+  suspended,
+  ended,
+];
+
+export function readyFact(seen: Seen): ReadyFact {
+  for (const objection of reasonsNotToBeReady) {
+    const said = objection(seen);
+    if (said) return { type: "Ready", status: "False", ...said };
+  }
+  const pod = podPart(seen.pod);
+  const message = `${pod.text}${servicePart[seen.service]}`;
+  return pod.ready && seen.service !== "missing"
+    ? { type: "Ready", status: "True", reason: "DependenciesReady", message }
+    : { type: "Ready", status: "False", reason: "DependenciesNotReady", message };
+}
+
+function multiplePods({ pod }: Seen) {
+  return pod.is === "several" ? ({ reason: "MultiplePods", message: severalPods(pod.count) } as const) : undefined;
+}
+
+function failed({ failures }: Seen) {
+  if (failures.length === 0) return undefined;
+  const text = failures.map(({ message }) => message).join("\n");
+  // A request that the API server rejected would be rejected again, so a person must act; other errors may pass.
+  return failures.every(({ untilChanged }) => untilChanged)
+    ? ({ reason: "InvalidConfiguration", message: text } as const)
+    : ({ reason: "ReconcilerError", message: `Error seen: ${text}` } as const);
+}
+
+function suspended(seen: Seen) {
+  if (!isSuspended(seen)) return undefined;
+  const message = seen.pod.is === "none" ? "Sandbox is suspended" : "Sandbox is suspending";
+  return { reason: "SandboxSuspended", message } as const;
+}
+
+function ended({ pod }: Seen) {
+  return pod.is === "owned" ? podEnding(pod.pod) : undefined;
+}
+
+function podPart(seen: SeenPod): { readonly ready: boolean; readonly text: string } {
+  if (seen.is !== "owned") return { ready: false, text: "Pod does not exist" };
+  const { pod } = seen;
+  if (pod.metadata.deletionTimestamp) return { ready: false, text: "Pod is terminating" };
+  if (podPhase(pod) !== "Running") return { ready: false, text: `Pod exists with phase: ${podPhase(pod)}` };
+  if (!isPodReady(pod)) return { ready: false, text: "Pod is Running but not Ready" };
+  if (podIps(pod).length === 0) return { ready: false, text: "Pod is Ready but has no podIPs yet" };
+  return { ready: true, text: "Pod is Ready" };
+}
+
+const servicePart: Readonly<Record<Seen["service"], string>> = {
+  exists: "; Service Exists",
+  missing: "; Service does not exist",
+  unneeded: "",
+};

@@ -1,0 +1,29 @@
+import type { Sandbox, SandboxStatus } from "../../../api/kinds/sandbox.ts";
+import { findCondition } from "../../../api/rules/conditions.ts";
+import { isUnclaimedMember } from "../write-priority.ts";
+
+/**
+ * How long a status may be deferred that only reports a sandbox as not ready yet, in milliseconds. Most Pods with a
+ * pulled image are Ready within that time, so that one write is enough. No client waits for an unclaimed pool member.
+ */
+export const deferStatusMs = (sandbox: Sandbox): number => (isUnclaimedMember(sandbox) ? 2_000 : 500);
+
+/**
+ * Whether a status only reports that a sandbox or its Pod is starting; a client that waits for Ready needs only the
+ * next status. Any other change is written at once: an error, an end, a suspension, a lost Ready, or an address, with
+ * which a claim may already take the sandbox.
+ */
+export function mayDeferStatus(before: SandboxStatus | undefined, after: SandboxStatus): boolean {
+  const addresses = (status: SandboxStatus | undefined) => status?.podIPs?.join() ?? "";
+  if (addresses(before) !== addresses(after)) return false;
+  return (before?.conditions === undefined || isNotYet(before)) && isNotYet(after);
+}
+
+function isNotYet({ conditions }: SandboxStatus): boolean {
+  const reasonOf = (type: string) => findCondition(conditions, type)?.reason;
+  return (
+    reasonOf("Ready") === "DependenciesNotReady" &&
+    reasonOf("Suspended") === "NotSuspended" &&
+    reasonOf("Finished") === undefined
+  );
+}

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import type { ObjectMeta } from "../../../api/kinds/meta.ts";
+import { adoptableLabel } from "../../../api/rules/keys.ts";
+import {
+  aClaimOf,
+  aSandbox,
+  controlledBy,
+  someoneElse,
+  trackingLabelsOf,
+} from "../../../test/support/builders/builders.ts";
+import { anObservation } from "../../../test/support/builders/observed.ts";
+import { decide } from "../decide.ts";
+import { decideVolumeClaims } from "./decide-volume-claims.ts";
+
+const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+const template = { metadata: { name: "data", labels: { tier: "gold" }, annotations: { note: "x" } }, spec };
+const sandbox = aSandbox({ volumeClaimTemplates: [template] });
+const act = (metadata?: Partial<ObjectMeta>) => {
+  const claims = metadata ? new Map([["data-nova", aClaimOf(sandbox, metadata)]]) : new Map();
+  return decideVolumeClaims(anObservation({ sandbox, claims }));
+};
+
+describe("the PersistentVolumeClaim of a Sandbox", () => {
+  it("is made from its template, with the hash", () => {
+    expect(act()).toEqual([
+      {
+        do: "createClaim",
+        claim: {
+          apiVersion: "v1",
+          kind: "PersistentVolumeClaim",
+          metadata: {
+            name: "data-nova",
+            namespace: "lab",
+            labels: { tier: "gold", ...trackingLabelsOf(sandbox) },
+            annotations: { note: "x" },
+            ownerReferences: [controlledBy(sandbox)],
+          },
+          spec,
+        },
+      },
+    ]);
+  });
+
+  it("is left as it is once it is ours", () => {
+    expect(act({ labels: {} })).toEqual([]);
+  });
+
+  it("is an error when it is somebody else's, and no reason not to go on with Pod and Service", () => {
+    const claims = new Map([["data-nova", aClaimOf(sandbox, { ownerReferences: [someoneElse] })]]);
+    const { actions } = decide(anObservation({ sandbox, claims }));
+    expect(actions.map((action) => action.do)).toEqual(["refuse", "createPod", "recordPodName"]);
+  });
+
+  it.each([
+    { why: "allows it", labels: { [adoptableLabel]: "true" } },
+    { why: "has the tracking label", labels: trackingLabelsOf(sandbox) },
+  ])("is adopted, and not changed, when it $why", ({ labels }) => {
+    expect(act({ ownerReferences: [], labels })).toMatchObject([
+      { do: "adoptClaim", patch: { metadata: { ownerReferences: [controlledBy(sandbox)] } } },
+    ]);
+  });
+
+  it("is not one that nobody gave to the Sandbox", () => {
+    expect(act({ ownerReferences: [], labels: {} })).toMatchObject([{ do: "refuse", part: "claims" }]);
+  });
+});

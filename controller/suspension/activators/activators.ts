@@ -1,0 +1,113 @@
+import type { KubeObject, Stored } from "../../../api/kinds/meta.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import { findCondition, isConditionTrue } from "../../../api/rules/conditions.ts";
+import { Subscribers } from "../../../lib/data/subscribers.ts";
+import type { Running } from "../../../lib/process/lifecycle.ts";
+import { type Reply, replyToRefusal } from "./activator-replies.ts";
+import type { Silence } from "./silence.ts";
+
+/** One activator that may proxy requests to a sandbox. */
+export interface Activator {
+  /** The UID of its Pod, which is unique to this replica. */
+  readonly id: string;
+  /** Its name in messages. */
+  readonly name: string;
+  /** False once its Pod is reported as not Ready, by its kubelet or after an outage of its node. */
+  readonly mayServe: boolean;
+  /** URL of its drain port; undefined without an address, which counts as a refused call. */
+  readonly address: { readonly host: string; readonly port: number } | undefined;
+  /** Its address for clients of sandboxes; undefined when no new client may be sent to it. */
+  readonly endpoint: ActivatorEndpoint | undefined;
+  /** The object that an event about it regards; absent when there is no such object. */
+  readonly pod?: KubeObject;
+  /** What a refused connection means after this silence. */
+  readonly whenRefused: (silence: Silence) => Reply;
+}
+
+export interface ActivatorEndpoint {
+  /** A literal IP address. */
+  readonly address: string;
+  /** Of its process: another run of it listens nowhere before it says so. */
+  readonly run: string;
+  readonly ready: boolean;
+  readonly pod?: { readonly namespace: string; readonly name: string; readonly uid: string };
+}
+
+/** The source of the activators. */
+export interface ActivatorFinder {
+  /** All activators by a consistent read, unready and terminating ones included. */
+  list(signal: AbortSignal): Promise<readonly Activator[]>;
+  /** The activators that are known without a call; may be stale. */
+  known(): readonly Activator[];
+  /** Pods with the activators' labels that are not activators; they are never asked. Absent: none. */
+  strangers?(): readonly Stored<KubeObject>[];
+  /** Calls back when the known activators change, until it is disposed of. */
+  onChange(listener: () => void): Disposable;
+}
+
+export interface RunningActivatorFinder extends ActivatorFinder, Running {
+  /** Resolves once `known` is filled. */
+  readonly synced: Promise<void>;
+}
+
+/** The container of an activator's Pod that proxies. */
+const container = "router";
+
+/** An activator as its Pod tells it. The address of a Pod that has ended may be another's by now. */
+export function activatorOf(pod: Stored<Pod>, port: number): Activator {
+  const { phase, podIP: host } = pod.status ?? {};
+  const ended = phase === "Succeeded" || phase === "Failed";
+  return {
+    id: pod.metadata.uid,
+    name: pod.metadata.name,
+    mayServe: (findCondition(pod.status?.conditions, "Ready")?.status ?? "True") === "True",
+    // Items of a list do not say what they are.
+    pod: { ...pod, apiVersion: "v1", kind: "Pod" },
+    address: host && !ended ? { host, port } : undefined,
+    endpoint: host && !ended ? endpointOf(pod, host) : undefined,
+    whenRefused: (silence) => replyToRefusal(pod, container, silence),
+  };
+}
+
+function endpointOf({ metadata, status }: Stored<Pod>, address: string): ActivatorEndpoint | undefined {
+  const { namespace = "", name, uid, deletionTimestamp } = metadata;
+  const carrier = status?.containerStatuses?.find((one) => one.name === container);
+  if (deletionTimestamp || (carrier && !carrier.state?.running)) return undefined;
+  return {
+    address,
+    run: `${uid} ${carrier?.containerID ?? ""} ${carrier?.restartCount ?? 0}`,
+    ready: isConditionTrue(status?.conditions, "Ready"),
+    pod: { namespace, name, uid },
+  };
+}
+
+/** Activators that are known without looking for them. Where they are, refusing says nothing of what they carry. */
+export class KnownActivators implements ActivatorFinder {
+  readonly #listeners = new Subscribers();
+  #activators: readonly Activator[] = [];
+
+  /** These are all from now on; their clients reach them where the controller does. */
+  are(addresses: readonly { readonly id: string; readonly host: string; readonly port: number }[]): void {
+    this.#activators = addresses.map(({ id, host, port }) => ({
+      id,
+      name: id,
+      mayServe: true,
+      address: { host, port },
+      endpoint: { address: host, run: id, ready: true },
+      whenRefused: (silence) => ({ is: "silent", ...silence }),
+    }));
+    this.#listeners.tell();
+  }
+
+  known(): readonly Activator[] {
+    return this.#activators;
+  }
+
+  async list(): Promise<readonly Activator[]> {
+    return this.#activators;
+  }
+
+  onChange(listener: () => void): Disposable {
+    return this.#listeners.add(listener);
+  }
+}

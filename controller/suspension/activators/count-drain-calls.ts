@@ -1,0 +1,26 @@
+import { Counter, type Registry } from "prom-client";
+import { type DrainCall, DrainRefused } from "./drain-client.ts";
+
+const results = ["answered", "refused", "failed"] as const;
+
+/** The same calls, counted by outcome. `refused`: no listener, as while an activator starts or after it has exited. */
+export function countDrainCalls(call: DrainCall, registry: Registry): DrainCall {
+  const calls = new Counter({
+    name: "rouse_drain_calls_total",
+    help: "Drain calls to activators, by outcome: answered, refused or failed.",
+    labelNames: ["result"],
+    registers: [registry],
+  });
+  for (const result of results) calls.inc({ result }, 0);
+  return async (address, path, body, signal) => {
+    try {
+      const answer = await call(address, path, body, signal);
+      calls.inc({ result: "answered" });
+      return answer;
+    } catch (error) {
+      // Whoever is no longer interested has not been refused an answer.
+      if (!signal.aborted) calls.inc({ result: error instanceof DrainRefused ? "refused" : "failed" });
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,124 @@
+import { X509Certificate } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { secretType } from "../../../api/kinds/core.ts";
+import { drainSecretKeys, drainSecretName, drainServerName } from "../../../api/protocols/drain-credentials.ts";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { recordCalls } from "../../../test/support/fakes/recording-client.ts";
+import { openMemoryApi } from "../../../test/support/memory-api.ts";
+import { startDrainCertificates } from "./drain-certificates.ts";
+
+const namespace = "agent-sandbox-system";
+const name = { namespace, name: drainSecretName };
+const dayMs = 24 * 3_600_000;
+
+const openLab = async () => {
+  const api = await openMemoryApi();
+  const clock = new FakeClock();
+  return { api, clock, options: { client: api.client, clock, log: silentLogger, namespace } };
+};
+
+describe("the certificates of the drain port", () => {
+  it("are made once, for every replica, and each side's is vouched for", async () => {
+    const { api, options } = await openLab();
+    await using _api = api;
+    await using first = await startDrainCertificates(options);
+    await using second = await startDrainCertificates(options);
+    expect(second.current()).toEqual(first.current());
+    const { data = {} } = await api.client.get(secretType, name);
+    const part = (key: string) => Buffer.from(data[key] ?? "", "base64");
+    const authority = new X509Certificate(part(drainSecretKeys.authorities));
+    const theirs = new X509Certificate(part(drainSecretKeys.activatorCertificate));
+    expect(theirs.checkHost(drainServerName)).toBe(drainServerName);
+    expect(theirs.verify(authority.publicKey)).toBe(true);
+    expect(new X509Certificate(first.current().certificate).verify(authority.publicKey)).toBe(true);
+  });
+
+  it("are renewed before they end, and the former authority is still believed", async () => {
+    const { api, clock, options } = await openLab();
+    await using _api = api;
+    const before = await api.client.list(secretType, { namespace });
+    expect(before.items).toEqual([]);
+    const old = await (async () => {
+      await using running = await startDrainCertificates(options);
+      return running.current();
+    })();
+    clock.jumpWall(340 * dayMs);
+    await using running = await startDrainCertificates(options);
+    expect(running.current().certificate).not.toBe(old.certificate);
+    expect(running.current().authorities).toContain(old.authorities.trim());
+  });
+
+  it("are made anew when a clock ahead of time made them, at a restart and while the controller runs", async () => {
+    const { api, clock, options } = await openLab();
+    await using _api = api;
+    const ahead = { ...options, clock: new FakeClock(new Date(clock.now().getTime() + 2 * dayMs)) };
+    await using running = await startDrainCertificates(ahead);
+    const madeAhead = running.current();
+    await using restarted = await startDrainCertificates(options);
+    const { certificate } = restarted.current();
+    expect(new X509Certificate(certificate).validFromDate <= clock.now()).toBe(true);
+    await api.client.delete(secretType, name);
+    await using again = await startDrainCertificates(ahead);
+    expect(again.current()).not.toEqual(madeAhead);
+    ahead.clock.jumpWall(-2 * dayMs);
+    await eventually(async () => {
+      await ahead.clock.advance(1_000);
+      return new X509Certificate(again.current().certificate).validFromDate <= clock.now();
+    });
+  });
+
+  it("are made anew where their authority is not the one that signed them", async () => {
+    const { api, options } = await openLab();
+    await using _api = api;
+    const other = await (async () => {
+      await using running = await startDrainCertificates(options);
+      return running.current();
+    })();
+    await api.client.delete(secretType, name);
+    await (await startDrainCertificates(options))[Symbol.asyncDispose]();
+    const data = { [drainSecretKeys.authorities]: Buffer.from(other.authorities).toString("base64") };
+    await api.client.patch(secretType, name, { type: "merge", body: { data } });
+    await using running = await startDrainCertificates(options);
+    const { certificate, authorities } = running.current();
+    const newest = new X509Certificate(authorities);
+    expect(new X509Certificate(certificate).verify(newest.publicKey)).toBe(true);
+  });
+
+  it("are made anew where the Secret holds something else", async () => {
+    const { api, options } = await openLab();
+    await using _api = api;
+    const data = { [drainSecretKeys.authorities]: Buffer.from("nonsense").toString("base64") };
+    await api.client.create(secretType, { apiVersion: "v1", kind: "Secret", metadata: name, data });
+    await using running = await startDrainCertificates(options);
+    expect(running.current().authorities).toMatch(/^-----BEGIN CERTIFICATE-----/);
+  });
+
+  it("are made anew at once when somebody deletes their Secret, for an activator that starts waits for it", async () => {
+    const { api, clock, options } = await openLab();
+    await using _api = api;
+    await using leader = await startDrainCertificates(options);
+    await using standby = await startDrainCertificates(options);
+    const before = leader.current();
+    await api.client.delete(secretType, name);
+    await eventually(async () => {
+      await clock.advance(100);
+      return leader.current() !== before && standby.current().certificate === leader.current().certificate;
+    });
+    const { data = {} } = await api.client.get(secretType, name);
+    const mine = Buffer.from(data[drainSecretKeys.controllerCertificate] ?? "", "base64").toString();
+    expect([leader.current().certificate, clock.ticksMs() < 60_000]).toEqual([mine, true]);
+  });
+
+  it("cost no call while nobody changes them", async () => {
+    const { api, clock, options } = await openLab();
+    await using _api = api;
+    const client = recordCalls(api.client);
+    await using _running = await startDrainCertificates({ ...options, client });
+    await eventually(() => client.calls.some(({ verb }) => verb === "list"));
+    const calls = client.calls.length;
+    await clock.advance(3_600_000);
+    expect(client.calls).toHaveLength(calls);
+  });
+});

@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { aPodOf, aSandbox, readyStatus } from "../../../test/support/builders/builders.ts";
+import { activatorOf } from "./activators.ts";
+import { ActivatorRounds } from "./ask-activators.ts";
+import { DrainRefused } from "./drain-client.ts";
+import { longestSilenceMs } from "./silence.ts";
+
+const about = { sandbox: { namespace: "lab", name: "nova", uid: "u" }, podUid: "p" };
+const signal = new AbortController().signal;
+
+function aRound(status = readyStatus) {
+  const clock = new FakeClock();
+  const activators = [activatorOf(aPodOf(aSandbox(), { name: "activator" }, status), 8446)];
+  const state: { failure: Error | undefined; answer: unknown } = { failure: undefined, answer: { inFlight: 0 } };
+  const told: string[] = [];
+  const unreachable: number[] = [];
+  const rounds = new ActivatorRounds({
+    finder: { list: async () => activators, known: () => activators, onChange: () => new DisposableStack() },
+    async call() {
+      if (state.failure) throw state.failure;
+      return state.answer;
+    },
+    clock,
+    log: silentLogger,
+    events: { record: ({ note }) => void told.push(note), [Symbol.asyncDispose]: async () => {} },
+    metrics: { unreachable: (count) => void unreachable.push(count) },
+  });
+  return { clock, rounds, state, told, unreachable };
+}
+
+describe("an activator that does not answer", () => {
+  it("has been silent since its last answer", async () => {
+    const { clock, rounds, state } = aRound();
+    await rounds.promises(about, signal);
+    await clock.advance(10_000);
+    state.failure = new Error("reset");
+    expect(await rounds.promises(about, signal)).toEqual([{ is: "silent", forMs: 10_000, lostForMs: 0 }]);
+    state.failure = undefined;
+    expect(await rounds.promises(about, signal)).toMatchObject([{ is: "answered", inFlight: 0 }]);
+  });
+
+  it("is counted, and told once in an event about its Pod, until it answers again", async () => {
+    const { rounds, state, told, unreachable } = aRound();
+    state.failure = new Error("reset");
+    await rounds.promises(about, signal);
+    await rounds.promises(about, signal);
+    state.failure = undefined;
+    await rounds.promises(about, signal);
+    expect(told).toEqual([
+      "not responding to the controller: no sandbox is suspended for inactivity until it responds or its Pod is gone",
+    ]);
+    expect(unreachable).toEqual([1, 0]);
+  });
+
+  it("has been silent since it was first asked when it never answered", async () => {
+    const { clock, rounds, state } = aRound();
+    state.failure = new Error("reset");
+    expect(await rounds.promises(about, signal)).toEqual([{ is: "silent", forMs: 0, lostForMs: 0 }]);
+    await clock.advance(longestSilenceMs);
+    expect(await rounds.promises(about, signal)).toEqual([{ is: "silent", forMs: longestSilenceMs, lostForMs: 0 }]);
+  });
+
+  it("may still be there when its port refuses while its Pod is ready", async () => {
+    const { rounds, state } = aRound();
+    state.failure = new DrainRefused("refused");
+    expect(await rounds.promises(about, signal)).toEqual([{ is: "silent", forMs: 0, lostForMs: 0 }]);
+  });
+
+  it.each(["Failed", "Succeeded", "Pending"] as const)("is not there when its Pod is %s and refuses", async (phase) => {
+    const { rounds } = aRound({ phase });
+    expect(await rounds.promises(about, signal)).toEqual([{ is: "absent" }]);
+  });
+
+  it("does not count as one that answered when its answer makes no sense", async () => {
+    const { rounds, state } = aRound();
+    state.answer = { inFlight: "none" };
+    expect(await rounds.promises(about, signal)).toEqual([{ is: "silent", forMs: 0, lostForMs: 0 }]);
+  });
+});

@@ -1,0 +1,159 @@
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { effectiveAutoSuspension, effectiveOperatingMode } from "../../../api/rules/defaults.ts";
+import {
+  causeOf,
+  isCarriedOut,
+  namesItsGeneration,
+  type Seal,
+  type SuspensionCause,
+  sealOf,
+  sleepsByInactivity,
+} from "../../../api/rules/suspension.ts";
+import { readTime } from "../../../api/rules/timestamps.ts";
+import { recordedPodName } from "../../sandbox/find-pod.ts";
+import { loadOf, type Reply, reasonToStayAwake } from "../activators/activator-replies.ts";
+
+/** A Pod that the sandbox controls. */
+export interface OwnPod {
+  readonly name: string;
+  readonly uid: string;
+  readonly terminating: boolean;
+}
+
+/**
+ * The result of asking every activator. They are listed by a consistent read when the round begins: after the write
+ * that the question concerns.
+ */
+export type Round =
+  | { readonly asked: "observed"; readonly podUid: string; readonly generation: number; readonly replies: Replies }
+  | { readonly asked: "promise"; readonly podUid: string; readonly replies: Replies };
+
+type Replies = readonly Reply[];
+
+/** All inputs of the next step of a suspension. */
+export interface Situation {
+  readonly sandbox: Stored<Sandbox>;
+  readonly pod: OwnPod | undefined;
+  /** Whether `pod` is from a consistent read in this pass, and not from a store, which may be stale. */
+  readonly podIsFresh: boolean;
+  /** The result of the last round of questions in this pass. */
+  readonly round: Round | undefined;
+  /** Milliseconds since the seal; 0 without a seal. */
+  readonly sealedForMs: number;
+  /** How long an activator whose Pod is Ready may be silent, before a seal, until it counts for nothing. */
+  readonly silenceLimitMs: number;
+  readonly now: Date;
+}
+
+/** One step, carried out on the resourceVersion that it was decided on. A failed step is decided again. */
+export type SuspensionStep =
+  /** No suspension to carry out. */
+  | { readonly do: "nothing" }
+  /** The status may report `Suspended`, for the generation that was read. */
+  | { readonly do: "tellSuspended" }
+  /** By a consistent read; then decide again. */
+  | { readonly do: "readPod"; readonly podName: string }
+  | { readonly do: "askObserved"; readonly podUid: string; readonly generation: number }
+  /** The sandbox was edited since its suspension for inactivity was written, and inactivity is still its cause. */
+  | { readonly do: "renewCause" }
+  | { readonly do: "writeRunning"; readonly why: string }
+  | { readonly do: "seal"; readonly pod: OwnPod; readonly cause: SuspensionCause }
+  | { readonly do: "askPromises"; readonly podUid: string }
+  /** Undefined: a watch event triggers the next pass. */
+  | { readonly do: "wait"; readonly on: string; readonly recheckAfterMs: number | undefined }
+  | DeletePod
+  | { readonly do: "unseal"; readonly podUid: string };
+
+export interface DeletePod {
+  readonly do: "deletePod";
+  readonly podName: string;
+  readonly podUid: string;
+  /** Number of requests that this cuts. */
+  readonly cut: number;
+  /** How many activators may carry something that this ends, and did not answer. */
+  readonly unasked: number;
+}
+
+/** The delay until requests in flight to a sealed Pod are counted again; it grows with the duration of the drain. */
+function recountMs(sandbox: Sandbox, sealedForMs: number): number {
+  // A held request waits for the next Pod, which is created only after this one is gone.
+  const longestMs = effectiveOperatingMode(sandbox.spec) === "Running" ? 1_000 : 10_000;
+  return Math.min(Math.max(sealedForMs / 10, 500), longestMs);
+}
+
+/**
+ * The next step of the suspension of a sandbox in front of which activators are configured. Whatever was done before is
+ * read from the objects, so any leader goes on where another stopped.
+ */
+export function decideSuspension(situation: Situation): SuspensionStep {
+  const { sandbox, pod, podIsFresh } = situation;
+  const isSuspended = effectiveOperatingMode(sandbox.spec) === "Suspended";
+  if (isSuspended && causeOf(sandbox) === "Inactivity" && !namesItsGeneration(sandbox)) return { do: "renewCause" };
+  const sealed = sealOf(sandbox);
+  if (sealed) return carryOut(situation, sealed);
+  if (!isSuspended) return { do: "nothing" };
+  if (!pod) {
+    // Whoever reads the status may wake the sandbox: told too early, that would undo a pause before it happened.
+    const known = podIsFresh || isCarriedOut(sandbox);
+    if (known && sleepsByInactivity(sandbox) && !namesItsGeneration(sandbox)) return { do: "renewCause" };
+    return known ? { do: "tellSuspended" } : { do: "readPod", podName: recordedName(sandbox) };
+  }
+  // A Pod that another client has deleted cannot be kept.
+  if (pod.terminating) return { do: "wait", on: "its Pod to end", recheckAfterMs: undefined };
+  return causeOf(sandbox) === "Person" ? seal(situation, pod, "Person") : fallAsleep(situation, pod);
+}
+
+/** A store that is behind would have a Pod sealed that is gone, and two controllers seal and unseal it in turns. */
+const seal = ({ podIsFresh }: Situation, pod: OwnPod, cause: SuspensionCause): SuspensionStep =>
+  podIsFresh ? { do: "seal", pod, cause } : { do: "readPod", podName: pod.name };
+
+const recordedName = (sandbox: Stored<Sandbox>): string => recordedPodName(sandbox) || sandbox.metadata.name;
+
+/** For inactivity: nothing is changed before every activator has agreed. */
+function fallAsleep(situation: Situation, pod: OwnPod): SuspensionStep {
+  const { sandbox, round, now, silenceLimitMs } = situation;
+  const { generation = 0 } = sandbox.metadata;
+  const { inactivityTimeoutSeconds, keepAwakeUntil } = effectiveAutoSuspension(sandbox.spec);
+  if (inactivityTimeoutSeconds === undefined) return { do: "writeRunning", why: "it is not to sleep by itself" };
+  const keptUntil = readTime(keepAwakeUntil);
+  if (keptUntil && keptUntil > now) {
+    return { do: "writeRunning", why: `it is kept awake until ${keepAwakeUntil}` };
+  }
+  const answered = round?.asked === "observed" && round.podUid === pod.uid && round.generation === generation;
+  if (!answered) return { do: "askObserved", podUid: pod.uid, generation };
+  const why = reasonToStayAwake(round.replies, inactivityTimeoutSeconds * 1000, silenceLimitMs);
+  return why === undefined ? seal(situation, pod, "Inactivity") : { do: "writeRunning", why };
+}
+
+/** A sealed Pod is marked for deletion, whatever operatingMode says by now. */
+function carryOut(situation: Situation, sealed: Seal): SuspensionStep {
+  const { sandbox, pod, podIsFresh } = situation;
+  const { podUid, podName } = sealed;
+  // Without the seal, a Pod would remain that every activator has fenced.
+  if (pod?.uid !== podUid) return podIsFresh ? { do: "unseal", podUid } : { do: "readPod", podName };
+  if (pod.terminating) return { do: "wait", on: "its Pod to end", recheckAfterMs: undefined };
+  if (isPausedAnew(sandbox, sealed)) return seal(situation, pod, "Person");
+  return drain(situation, sealed);
+}
+
+/** A person has suspended it before a Pod was gone that inactivity had doomed: now its drain has an end. */
+const isPausedAnew = (sandbox: Sandbox, sealed: Seal): boolean =>
+  effectiveOperatingMode(sandbox.spec) === "Suspended" && causeOf(sandbox) === "Person" && sealed.cause !== "Person";
+
+function drain({ sandbox, round, sealedForMs }: Situation, sealed: Seal): SuspensionStep {
+  const { podUid, podName } = sealed;
+  if (round?.asked !== "promise" || round.podUid !== podUid) return { do: "askPromises", podUid };
+  const { inFlight, ignored, unknown, unasked } = loadOf(round.replies, sealedForMs);
+  const all = inFlight + ignored;
+  const end: DeletePod = { do: "deletePod", podName, podUid, cut: all, unasked };
+  if (all === 0 && !unknown) return end;
+  const againMs = recountMs(sandbox, sealedForMs);
+  const on = all > 0 ? `${all} in flight` : "an activator to answer";
+  const leftMs = effectiveAutoSuspension(sandbox.spec).drainTimeoutSeconds * 1000 - sealedForMs;
+  // What does not count may end in peace too, but does not keep a Pod for longer than a person would wait.
+  const hasEnd = sealed.cause === "Person" || (inFlight === 0 && !unknown);
+  if (!hasEnd) return { do: "wait", on, recheckAfterMs: againMs };
+  if (leftMs <= 0) return end;
+  return { do: "wait", on, recheckAfterMs: Math.min(leftMs, againMs) };
+}

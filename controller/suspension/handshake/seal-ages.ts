@@ -1,0 +1,44 @@
+import type { Seal } from "../../../api/rules/suspension.ts";
+
+interface Sighting {
+  /** The time in the seal's annotation. */
+  readonly podUid: string;
+  readonly at: string;
+  readonly agoMs: number;
+  readonly atMs: number;
+}
+
+const sightingsMax = 10_000;
+
+/**
+ * For how long Pods have been sealed. The time that a seal tells is believed once, when this process first sees it; from then
+ * on monotonic time is added, so that a jump of the clock neither cuts a drain short nor prolongs it. One seal of each sandbox
+ * is remembered, until `forget`.
+ */
+export class SealAges {
+  /** By the sandbox's UID; the one that was asked for longest ago first. */
+  readonly #sightings = new Map<string, Sighting>();
+
+  /** Milliseconds since the seal. */
+  ageMs(sandboxUid: string, { podUid, at }: Seal, now: Date, nowMs: number): number {
+    const known = this.#sightings.get(sandboxUid);
+    const agoMs = Math.max(now.getTime() - new Date(at).getTime(), 0);
+    const seen = known?.at === at && known.podUid === podUid ? known : { podUid, at, agoMs, atMs: nowMs };
+    this.#sightings.delete(sandboxUid);
+    this.#sightings.set(sandboxUid, seen);
+    // Of one that is pushed out, what its seal tells is believed once more.
+    const [oldest] = this.#sightings.keys();
+    if (this.#sightings.size > sightingsMax && oldest !== undefined) this.#sightings.delete(oldest);
+    return seen.agoMs + nowMs - seen.atMs;
+  }
+
+  /** The sandbox is gone, or has no valid seal any more. */
+  forget(sandboxUid: string): void {
+    this.#sightings.delete(sandboxUid);
+  }
+
+  /** Number of seals in memory. */
+  get size(): number {
+    return this.#sightings.size;
+  }
+}

@@ -1,0 +1,136 @@
+import { describe, expect, it } from "vitest";
+import { eventType, podType } from "../../../api/kinds/core.ts";
+import { findCondition } from "../../../api/rules/conditions.ts";
+import { sealOf } from "../../../api/rules/suspension.ts";
+import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
+import { openSleepLab, type SleepLab } from "../../../test/support/labs/sleep-lab.ts";
+
+const activatorPod = { namespace: "agent-sandbox-system", name: "activator-1" };
+const minuteMs = 60_000;
+/** Minutes pass on the controller's clock, a few milliseconds of real time for each second. */
+const limit = { timeout: 60_000 };
+
+/** A clock of the controller's own, and time that passes on it while everybody has their turn. */
+function aClock() {
+  const clock = new FakeClock(systemClock.now());
+  const pass = async (seconds: number) => {
+    for (let second = 0; second < seconds; second += 1) {
+      await clock.advance(1_000);
+      await systemClock.sleep(3);
+    }
+  };
+  const until = async (isSo: () => Promise<boolean>, withinMs: number) => {
+    const endMs = clock.ticksMs() + withinMs;
+    while (!(await isSo())) {
+      if (clock.ticksMs() >= endMs) throw new Error(`it did not happen within ${withinMs / 1_000} s`);
+      await pass(1);
+    }
+  };
+  return { clock, pass, until };
+}
+
+async function sayUnready({ client }: SleepLab): Promise<void> {
+  await expect.poll(async () => (await client.get(podType, activatorPod)).status?.phase).toBe("Running");
+  const running = { name: "router", ready: true, restartCount: 0, image: "", imageID: "", state: { running: {} } };
+  const status = { containerStatuses: [running], conditions: [{ type: "Ready", status: "False" }] };
+  await client.patch(podType, activatorPod, { type: "merge", body: { status } }, { subresource: "status" });
+}
+
+const blockedOf = async (lab: SleepLab) =>
+  findCondition((await lab.sandbox()).status?.conditions, "AutoSuspensionBlocked");
+
+const reasonsAbout = async ({ client }: SleepLab, pod: string) => {
+  const { items } = await client.list(eventType, { namespace: activatorPod.namespace });
+  return items.filter(({ regarding }) => regarding?.name === pod).map(({ reason }) => reason);
+};
+
+describe("a sandbox that is in use behind an activator that is Ready and does not answer the controller", () => {
+  it("is left alone without a limit, and sleeps when the activator answers again", limit, async () => {
+    await using lab = await openSleepLab();
+    const { clock, pass, until } = aClock();
+    await using controller = await lab.startController({ clock });
+    const { metadata } = await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 20 } });
+    const pod = await lab.untilReady();
+    lab.activator.activities = [
+      { sandbox: { namespace: "default", name: "nova", uid: metadata.uid }, inFlight: 1, idleForMs: 0 },
+    ];
+    await pass(10);
+    lab.activator.answers = false;
+
+    await until(async () => (await blockedOf(lab)) !== undefined, minuteMs);
+    expect(await blockedOf(lab)).toMatchObject({ status: "True", reason: "ActivatorUnreachable" });
+    expect((await blockedOf(lab))?.message).toContain("activator-1");
+    expect(await reasonsAbout(lab, "activator-1")).toEqual(["ActivatorUnreachable"]);
+    expect(await controller.metrics()).toContain("rouse_activators_unreachable 1");
+    const version = (await lab.sandbox()).metadata.resourceVersion;
+    await pass(400);
+    expect((await lab.pod())?.metadata.uid).toBe(pod.metadata.uid);
+    expect((await lab.sandbox()).metadata.generation).toBe(1);
+    expect(await lab.told("SandboxIdle")).toEqual([]);
+    // Its times are written once a minute, and nothing else.
+    expect(Number((await lab.sandbox()).metadata.resourceVersion) - Number(version)).toBeLessThan(15);
+
+    lab.activator.answers = true;
+    await until(async () => (await blockedOf(lab)) === undefined, minuteMs);
+    lab.activator.activities = [];
+    await until(async () => (await lab.pod()) === undefined, 5 * minuteMs);
+    expect(await controller.metrics()).toContain("rouse_activators_unreachable 0");
+  });
+});
+
+describe("a sandbox behind an activator that is lost", () => {
+  it("stays awake for five minutes in which that one was not Ready, and goes to sleep after that", limit, async () => {
+    await using lab = await openSleepLab();
+    const { clock, pass, until } = aClock();
+    await sayUnready(lab);
+    await using _controller = await lab.startController({ clock });
+    lab.activator.answers = false;
+    await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 10 } });
+    await lab.untilReady();
+    await pass(280);
+    // Nobody even tried.
+    expect((await lab.sandbox()).metadata.generation).toBe(1);
+    await until(async () => (await lab.pod()) === undefined, 2 * minuteMs);
+  });
+});
+
+describe("a Pod that was sealed before its activator went silent", () => {
+  it("is deleted after five minutes, and that is counted and told", limit, async () => {
+    await using lab = await openSleepLab();
+    const { clock, pass, until } = aClock();
+    await using controller = await lab.startController({ clock });
+    await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 10 } });
+    await lab.untilReady();
+    lab.activator.onObserved = () => {
+      lab.activator.answers = false;
+      return { inFlight: 0 };
+    };
+    // The answer to this question is the last one.
+    await until(async () => sealOf(await lab.sandbox()) !== undefined, minuteMs);
+    await pass(280);
+    expect(await lab.pod()).toBeDefined();
+    await until(async () => (await lab.pod()) === undefined, minuteMs);
+    expect(await lab.told("SandboxWorkCut")).toEqual([
+      "Pod deleted while 1 activator did not respond: its connections to the sandbox were cut",
+    ]);
+    expect(await controller.metrics()).toContain("rouse_suspension_unasked_deletions_total 1");
+  });
+});
+
+describe("a Pod that has the labels of the activators and another service account", () => {
+  it("is told of in an event, and keeps no sandbox awake", limit, async () => {
+    await using lab = await openSleepLab();
+    await lab.client.create(podType, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { ...activatorPod, name: "debug", labels: { app: "sandbox-router" } },
+      // Nothing listens there.
+      spec: { containers: [{ name: "router", image: "b" }], nodeName: "node-1", serviceAccountName: "someone" },
+    });
+    await using _controller = await lab.startController({ flags: ["--activator-service-account=default"] });
+    await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 1 } });
+    await lab.untilAsleep();
+    await expect.poll(() => reasonsAbout(lab, "debug")).toEqual(["NotAnActivator"]);
+    expect(await reasonsAbout(lab, "activator-1")).toEqual([]);
+  });
+});

@@ -1,0 +1,270 @@
+import { podType } from "../../../api/kinds/core.ts";
+import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
+import type { SandboxIdentity } from "../../../api/protocols/drain-protocol.ts";
+import { effectiveAutoSuspension, effectiveOperatingMode } from "../../../api/rules/defaults.ts";
+import { sealOf } from "../../../api/rules/suspension.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import type { OwnWrites } from "../../own-writes.ts";
+import { ownershipOf } from "../../ownership.ts";
+import { isExpired } from "../../sandbox/expiry.ts";
+import { findPod } from "../../sandbox/find-pod.ts";
+import type { Observed } from "../../sandbox/observed.ts";
+import type { Reply } from "../activators/activator-replies.ts";
+import { calledOff, unaskedCut, workCut } from "../events.ts";
+import type { SuspensionMetrics } from "../suspension-metrics.ts";
+import { decideSuspension, type OwnPod, type Round, type SuspensionStep } from "./decide-suspension.ts";
+import { renewCausePatch, runningPatch, type SandboxPatch, sealPatch, unsealPatch } from "./patches.ts";
+import { SealAges } from "./seal-ages.ts";
+
+/** Asks every activator the questions of the handshake; rejects when they cannot be listed. */
+export interface Askers {
+  observed(
+    about: { readonly sandbox: SandboxIdentity; readonly podUid: string; readonly generation: number },
+    signal: AbortSignal,
+  ): Promise<readonly Reply[]>;
+  promises(
+    about: { readonly sandbox: SandboxIdentity; readonly podUid: string },
+    signal: AbortSignal,
+  ): Promise<readonly Reply[]>;
+}
+
+export interface SuspenderOptions {
+  readonly client: KubeClient;
+  readonly sandboxes: OwnWrites<Sandbox>;
+  readonly pods: OwnWrites<Pod, "sandboxHash">;
+  /** Undefined without activators: then only a suspension with a seal is carried out. */
+  readonly askers: Askers | undefined;
+  /** See `Situation`. */
+  readonly silenceLimitMs: number;
+  readonly events: EventRecorder | undefined;
+  readonly metrics: SuspensionMetrics;
+  readonly clock: Clock;
+  /** A suspension was cancelled; the requester should wait before the next attempt. */
+  readonly onCalledOff: (key: string) => void;
+}
+
+/** The progress of a sandbox's suspension in this pass. */
+export type SuspensionProgress =
+  /** No handshake: the sandbox runs, or no activators are configured. */
+  | { readonly is: "none" }
+  | { readonly is: "underWay"; readonly recheckAfterMs: number | undefined }
+  /** The status may report `Suspended`, for this generation only. */
+  | { readonly is: "carriedOut"; readonly generation: number | undefined };
+
+type Seen = Pick<Observed, "sandbox" | "pods">;
+
+/** Maximum number of steps in a pass; steps are undone or superseded only a few times. */
+const stepsMax = 20;
+const goOnAfterMs = 100;
+
+/** Takes the steps of the handshake one by one, each decided on the current state. */
+export class Suspender implements Disposable {
+  readonly #options: SuspenderOptions;
+  readonly #sealAges = new SealAges();
+  readonly #subscription: Disposable;
+
+  constructor(options: SuspenderOptions) {
+    this.#options = options;
+    this.#subscription = options.sandboxes.onGone(({ metadata }) => this.#sealAges.forget(metadata.uid));
+  }
+
+  /** Of how many sandboxes it remembers since when their Pod is sealed. */
+  get sealsRemembered(): number {
+    return this.#sealAges.size;
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscription[Symbol.dispose]();
+  }
+
+  /**
+   * Goes on with the suspension of a sandbox for as long as there is something to do now. `look` shows the sandbox as it
+   * is after each step; undefined once it is gone.
+   *
+   * @throws what `KubeClient` throws; the next pass goes on from there.
+   */
+  async suspend(look: () => Seen | undefined, signal: AbortSignal): Promise<SuspensionProgress> {
+    let round: Round | undefined;
+    let fresh: { readonly pod: OwnPod | undefined } | undefined;
+    for (let count = 0; count < stepsMax; count += 1) {
+      const seen = look();
+      if (!seen || !this.#handles(seen)) {
+        if (seen) this.#sealAges.forget(seen.sandbox.metadata.uid);
+        return { is: "none" };
+      }
+      const step = this.#decide(seen, fresh, round);
+      fresh = undefined;
+      if (step.do === "nothing") return { is: "none" };
+      if (step.do === "tellSuspended") return { is: "carriedOut", generation: seen.sandbox.metadata.generation };
+      if (step.do === "wait") return { is: "underWay", recheckAfterMs: step.recheckAfterMs };
+      if (step.do === "readPod") fresh = { pod: await this.#readPod(seen.sandbox, step.podName, signal) };
+      else if (step.do === "askObserved" || step.do === "askPromises") round = await this.#ask(seen, step, signal);
+      else {
+        round = undefined;
+        await this.#write(seen, step, signal);
+      }
+    }
+    return { is: "underWay", recheckAfterMs: goOnAfterMs };
+  }
+
+  /**
+   * Whether what is seen now waits for a handshake to go on, when this is how far the pass has come. A wish that came
+   * after the last step waits for the next pass, and a Pod that a store still shows is not deleted on its word.
+   */
+  isPending(seen: Seen, standing: SuspensionProgress): boolean {
+    const { sandbox } = seen;
+    if (!this.#handles(seen) || effectiveOperatingMode(sandbox.spec) === "Running") return false;
+    const over = standing.is === "carriedOut" && standing.generation === sandbox.metadata.generation;
+    return !over || ownPodOf(seen) !== undefined;
+  }
+
+  /** An expired sandbox loses its Pod whatever is carried, and of several Pods nobody knows which to keep. */
+  #handles({ sandbox, pods }: Seen): boolean {
+    if (isExpired(sandbox, this.#options.clock.now()) || findPod({ sandbox, pods }).found === "several") return false;
+    return this.#options.askers !== undefined || sealOf(sandbox) !== undefined;
+  }
+
+  #decide(seen: Seen, fresh: { readonly pod: OwnPod | undefined } | undefined, round: Round | undefined) {
+    const { clock, silenceLimitMs } = this.#options;
+    const now = clock.now();
+    const sealedForMs = this.#sealedForMs(seen.sandbox);
+    return decideSuspension({
+      sandbox: seen.sandbox,
+      pod: fresh ? fresh.pod : ownPodOf(seen),
+      podIsFresh: fresh !== undefined,
+      round,
+      sealedForMs,
+      silenceLimitMs,
+      now,
+    });
+  }
+
+  /** Milliseconds; 0 without a seal. Call only for an existing sandbox: it remembers the seal. */
+  #sealedForMs(sandbox: Stored<Sandbox>): number {
+    const { clock } = this.#options;
+    const { uid } = sandbox.metadata;
+    const seal = sealOf(sandbox);
+    if (seal) return this.#sealAges.ageMs(uid, seal, clock.now(), clock.ticksMs());
+    this.#sealAges.forget(uid);
+    return 0;
+  }
+
+  async #readPod(sandbox: Stored<Sandbox>, name: string, signal: AbortSignal): Promise<OwnPod | undefined> {
+    const { client, pods } = this.#options;
+    const { namespace } = sandbox.metadata;
+    try {
+      const read = () => client.get(podType, { namespace, name }, signal);
+      const pod = await pods.write(keyFor(namespace, name), read);
+      return ownershipOf(pod, sandbox) === "owned" ? asOwnPod(pod) : undefined;
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #ask(
+    { sandbox }: Seen,
+    step: Extract<SuspensionStep, { do: "askObserved" | "askPromises" }>,
+    signal: AbortSignal,
+  ): Promise<Round> {
+    const { askers } = this.#options;
+    const { namespace = "", name, uid } = sandbox.metadata;
+    const identity = { namespace, name, uid };
+    const { podUid } = step;
+    if (step.do === "askPromises") {
+      const replies = (await askers?.promises({ sandbox: identity, podUid }, signal)) ?? [];
+      return { asked: "promise", podUid, replies };
+    }
+    const { generation } = step;
+    const replies = (await askers?.observed({ sandbox: identity, podUid, generation }, signal)) ?? [];
+    return { asked: "observed", podUid, generation, replies };
+  }
+
+  async #write(
+    { sandbox, pods }: Seen,
+    step: Extract<SuspensionStep, { do: "seal" | "unseal" | "renewCause" | "writeRunning" | "deletePod" }>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { metrics, events, clock, onCalledOff } = this.#options;
+    switch (step.do) {
+      case "seal":
+        if (await this.#patch(sandbox, sealPatch(sandbox, step.pod, step.cause, clock.now()), signal)) {
+          metrics.sealed(step.cause);
+        } else metrics.overtaken();
+        return;
+      case "renewCause":
+        await this.#patch(sandbox, renewCausePatch(sandbox), signal);
+        return;
+      case "writeRunning":
+        if (await this.#patch(sandbox, runningPatch(sandbox), signal)) {
+          metrics.calledOff();
+          events?.record(calledOff(sandbox, step.why));
+          onCalledOff(keyOf(sandbox));
+        } else metrics.overtaken();
+        return;
+      case "unseal":
+        if (await this.#patch(sandbox, unsealPatch(sandbox), signal)) this.#sealAges.forget(sandbox.metadata.uid);
+        return;
+      case "deletePod": {
+        const pod = pods.find(({ metadata }) => metadata.uid === step.podUid);
+        const sealedForMs = this.#sealedForMs(sandbox);
+        const askedAtMs = clock.ticksMs();
+        if (!pod || !(await this.#deletePod(pod, signal))) return;
+        metrics.carriedOut(sealOf(sandbox)?.cause ?? "Person", sealedForMs + clock.ticksMs() - askedAtMs, step);
+        const { drainTimeoutSeconds } = effectiveAutoSuspension(sandbox.spec);
+        if (step.cut > 0) events?.record(workCut(sandbox, step.cut, drainTimeoutSeconds));
+        if (step.unasked > 0) events?.record(unaskedCut(sandbox, step.unasked));
+      }
+    }
+  }
+
+  /** Whether the write was made. After a conflict, the other writer's result is in view. */
+  async #patch(sandbox: Stored<Sandbox>, body: SandboxPatch, signal: AbortSignal): Promise<boolean> {
+    const { client, sandboxes } = this.#options;
+    const { namespace, name } = sandbox.metadata;
+    const key = keyOf(sandbox);
+    try {
+      await sandboxes.write(key, () =>
+        client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, signal),
+      );
+      return true;
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      await sandboxes.write(key, () => client.get(sandboxType, { namespace, name }, signal));
+      return false;
+    }
+  }
+
+  /** Whether this Pod (by UID) was there to be deleted. */
+  async #deletePod(pod: Stored<Pod>, signal: AbortSignal): Promise<boolean> {
+    const { client, pods } = this.#options;
+    const { namespace, name, uid } = pod.metadata;
+    let deleted = true;
+    await pods.delete(pod, async () => {
+      try {
+        await client.delete(podType, { namespace, name }, { preconditions: { uid } }, signal);
+      } catch (error) {
+        // It is gone: seen as on its way, it is waited for until the watch tells so.
+        if (!isNotFound(error) && !isConflict(error)) throw error;
+        deleted = false;
+      }
+    });
+    return deleted;
+  }
+}
+
+const asOwnPod = ({ metadata }: Stored<Pod>): OwnPod => ({
+  name: metadata.name,
+  uid: metadata.uid,
+  terminating: metadata.deletionTimestamp !== undefined,
+});
+
+function ownPodOf(seen: Seen): OwnPod | undefined {
+  const found = findPod(seen);
+  return found.found === "owned" ? asOwnPod(found.pod) : undefined;
+}

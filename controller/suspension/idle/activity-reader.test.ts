@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import type { ActivityAnswer, SandboxActivity } from "../../../api/protocols/drain-protocol.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { type ActivatorFinder, KnownActivators } from "../activators/activators.ts";
+import type { ActivityReply } from "../activators/ask-activators.ts";
+import { longestSilenceMs } from "../activators/silence.ts";
+import { ActivityReader } from "./activity-reader.ts";
+import { ActivityView } from "./activity-view.ts";
+
+const signal = new AbortController().signal;
+const sandbox = { namespace: "lab", name: "nova", uid: "nova" };
+const answer: ActivityAnswer = {
+  epoch: "first",
+  cursor: 1,
+  full: true,
+  activities: [{ sandbox, inFlight: 0, idleForMs: 5_000 }],
+};
+
+/** Two activators, of which the second answers when the test lets it. */
+function given() {
+  const clock = new FakeClock();
+  const calls: PromiseWithResolvers<ActivityReply>[] = [];
+  const news: SandboxActivity[] = [];
+  const view = new ActivityView();
+  const host = "127.0.0.1";
+  const known = new KnownActivators();
+  known.are(["quick", "slow"].map((id) => ({ id, host, port: 1 })));
+  const activators = { mayServe: true };
+  const all = () => known.known().map((activator) => ({ ...activator, ...activators }));
+  const finder: ActivatorFinder = { known: all, list: async () => all(), onChange: () => new DisposableStack() };
+  const rounds = {
+    keep: () => {},
+    activity: async ({ id }: { readonly id: string }) => {
+      if (id === "quick") return answer;
+      const call = Promise.withResolvers<ActivityReply>();
+      calls.push(call);
+      return call.promise;
+    },
+  };
+  const reader = new ActivityReader({ finder, rounds, view, clock, onNews: (heard) => news.push(...heard) });
+  return { clock, calls, news, view, reader, activators };
+}
+
+describe("an activator that hangs", () => {
+  it("holds nobody up for longer than half a second, and is not asked twice", async () => {
+    const { clock, calls, news, reader } = given();
+    const first = reader.read(signal);
+    await clock.advance(500);
+    await first;
+    expect(news).toHaveLength(1);
+    expect(reader.isCurrent).toBe(false);
+    await reader.read(signal);
+    expect(calls).toHaveLength(1);
+    expect(news).toHaveLength(2);
+  });
+
+  it("is heard when it answers at last", async () => {
+    const { clock, calls, news, view, reader } = given();
+    const first = reader.read(signal);
+    await clock.advance(500);
+    await first;
+    calls[0]?.resolve({ ...answer, activities: [{ sandbox, inFlight: 3, idleForMs: 0 }] });
+    await clock.advance(1);
+    expect(reader.isCurrent).toBe(true);
+    expect(news).toHaveLength(2);
+    expect(view.useOf("nova", clock.ticksMs()).busy).toBe("3 in flight");
+  });
+
+  it("keeps nobody awake once its Pod has been unready for five minutes", async () => {
+    const { clock, calls, reader, view, activators } = given();
+    activators.mayServe = false;
+    for (let passedMs = 0; passedMs < longestSilenceMs + 5_000; passedMs += 5_000) {
+      const read = reader.read(signal);
+      await clock.advance(4_000);
+      calls.at(-1)?.resolve({ is: "silent", forMs: passedMs, lostForMs: passedMs });
+      await clock.advance(1_000);
+      await read;
+    }
+    const last = reader.read(signal);
+    await clock.advance(500);
+    await last;
+    expect(reader.isCurrent).toBe(true);
+    expect(view.useOf("nova", clock.ticksMs()).busy).toBeUndefined();
+  });
+
+  it("keeps everybody awake for as long as its Pod is Ready, and is waited for", async () => {
+    const { clock, calls, reader, view } = given();
+    for (let passedMs = 0; passedMs < 3 * longestSilenceMs; passedMs += 5_000) {
+      const read = reader.read(signal);
+      await clock.advance(4_000);
+      calls.at(-1)?.resolve({ is: "silent", forMs: passedMs, lostForMs: 0 });
+      await clock.advance(1_000);
+      await read;
+    }
+    const last = reader.read(signal);
+    await clock.advance(500);
+    await last;
+    expect(reader.isCurrent).toBe(false);
+    expect(view.useOf("nova", clock.ticksMs()).busy).toBe("activator not responding");
+  });
+});

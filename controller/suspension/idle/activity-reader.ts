@@ -1,0 +1,75 @@
+import type { SandboxActivity } from "../../../api/protocols/drain-protocol.ts";
+import { abortable } from "../../../lib/process/lifecycle.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import type { Activator, ActivatorFinder } from "../activators/activators.ts";
+import type { ActivatorRounds } from "../activators/ask-activators.ts";
+import type { ActivityView } from "./activity-view.ts";
+
+export interface ActivityReaderOptions {
+  readonly finder: ActivatorFinder;
+  readonly rounds: Pick<ActivatorRounds, "activity" | "keep">;
+  readonly view: ActivityView;
+  readonly clock: Clock;
+  /** Receives the changes of each answer. */
+  readonly onNews: (news: readonly SandboxActivity[]) => void;
+}
+
+/** An activator answers at once; a slower answer is a fault. */
+const patienceMs = 500;
+
+/** Updates the view of activity, with one call at a time to each activator. */
+export class ActivityReader {
+  readonly #options: ActivityReaderOptions;
+  /** Calls without an answer so far, by the activator's UID. */
+  readonly #calls = new Map<string, Promise<void>>();
+
+  constructor(options: ActivityReaderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Asks every activator and waits for prompt answers. A hanging activator delays no other: its answer is used when it
+   * arrives, and until then it is not asked again.
+   */
+  async read(signal: AbortSignal): Promise<void> {
+    const { finder, rounds, view, clock } = this.#options;
+    const activators = finder.known();
+    view.listed(activators, clock.ticksMs());
+    rounds.keep(activators);
+    const asked = activators.filter(({ id }) => !this.#calls.has(id)).map((each) => this.#call(each, signal));
+    if (asked.length === 0) return;
+    const patience = new AbortController();
+    const patient = clock.sleep(patienceMs, patience.signal).catch(() => {});
+    await abortable(Promise.race([Promise.all(asked), patient]), signal);
+    patience.abort();
+  }
+
+  /** Whether all activators that may proxy requests have reported their current activity. */
+  get isCurrent(): boolean {
+    const { view, clock } = this.#options;
+    return [...this.#calls.keys()].every((id) => view.countsNoMore(id, clock.ticksMs()));
+  }
+
+  #call(activator: Activator, signal: AbortSignal): Promise<void> {
+    const { id } = activator;
+    const call = this.#ask(activator, signal)
+      .catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      })
+      .finally(() => {
+        if (this.#calls.get(id) === call) this.#calls.delete(id);
+      });
+    this.#calls.set(id, call);
+    return call;
+  }
+
+  async #ask(activator: Activator, signal: AbortSignal): Promise<void> {
+    const { rounds, view, clock, onNews } = this.#options;
+    const { id } = activator;
+    const reply = await rounds.activity(activator, view.requestFor(id), signal);
+    if ("epoch" in reply) {
+      view.heard(id, reply, clock.ticksMs());
+      onNews(reply.activities);
+    } else if (reply.is === "absent") view.absent(id, clock.ticksMs());
+  }
+}

@@ -1,0 +1,158 @@
+import type { ActivityAnswer, ActivityRequest } from "../../../api/protocols/drain-protocol.ts";
+import type { Activator } from "../activators/activators.ts";
+import { isLost, keepsAwake, type Silence, silenceSince, usualSilenceLimitMs } from "../activators/silence.ts";
+
+/** What is known of the use of one sandbox. Moments are monotonic milliseconds of this process. */
+export interface Use {
+  /** Why it counts as used right now; undefined when it does not. */
+  readonly busy: string | undefined;
+  /** It is busy for no other reason than that this activator is silent; undefined when it is not. */
+  readonly unanswered: { readonly by: string; readonly forMs: number } | undefined;
+  /** Undefined when nobody knows of any. */
+  readonly lastMs: number | undefined;
+  /** Nothing is to be concluded from idleness before that. */
+  readonly unsettledUntilMs: number;
+}
+
+interface Reported {
+  readonly inFlight: number;
+  readonly lastMs: number;
+}
+
+/** An activator that is there now. */
+export type ListedActivator = Pick<Activator, "id" | "name" | "mayServe">;
+
+interface Replica {
+  readonly name: string;
+  /** Since when its Pod has been seen not to be Ready; undefined: it is. */
+  unreadySinceMs: number | undefined;
+  epoch: string | undefined;
+  cursor: number;
+  contactMs: number;
+  /** Whether anything was heard of it since it was listed. */
+  known: boolean;
+  readonly records: Map<string, Reported>;
+}
+
+/** Answers are read several times as often as that. */
+const freshMs = 15_000;
+/** Whoever lost a connection with its activator comes back within that, or does not come. */
+export const usualVanishGraceMs = 60_000;
+
+/**
+ * The activity that all activators report, merged. Every activity is dated by when its report came in, less its age: so
+ * never too early, whatever the clocks say.
+ */
+export class ActivityView {
+  readonly #replicas = new Map<string, Replica>();
+  /** Last activity that was known of sandboxes, by those who are gone. */
+  readonly #departed = new Map<string, number>();
+  readonly #vanishGraceMs: number;
+  readonly #silenceLimitMs: number;
+  #unsettledUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(vanishGraceMs = usualVanishGraceMs, silenceLimitMs = usualSilenceLimitMs) {
+    this.#vanishGraceMs = vanishGraceMs;
+    this.#silenceLimitMs = silenceLimitMs;
+  }
+
+  /** Takes the activators that are there now. */
+  listed(activators: readonly ListedActivator[], nowMs: number): void {
+    const there = new Set(activators.map(({ id }) => id));
+    for (const [id, replica] of this.#replicas) {
+      if (there.has(id)) continue;
+      this.#lose(replica, nowMs);
+      this.#replicas.delete(id);
+    }
+    for (const { id, name, mayServe } of activators) {
+      const replica = this.#replicas.get(id) ?? newReplica(name, nowMs);
+      replica.unreadySinceMs = mayServe ? undefined : (replica.unreadySinceMs ?? nowMs);
+      this.#replicas.set(id, replica);
+    }
+  }
+
+  /** What to ask of an activator next. */
+  requestFor(replica: string): ActivityRequest {
+    const { epoch, cursor } = this.#replicas.get(replica) ?? {};
+    return epoch === undefined || cursor === undefined ? {} : { epoch, cursor };
+  }
+
+  /** Takes an answer, and returns the UIDs of the sandboxes that it tells of. */
+  heard(id: string, answer: ActivityAnswer, nowMs: number): readonly string[] {
+    const replica = this.#replicas.get(id);
+    if (!replica) return [];
+    const restarted = replica.epoch !== undefined && replica.epoch !== answer.epoch;
+    if (restarted) this.#lose(replica, nowMs);
+    if (restarted || answer.full) replica.records.clear();
+    replica.epoch = answer.epoch;
+    replica.cursor = answer.cursor;
+    replica.contactMs = nowMs;
+    replica.known = true;
+    for (const { sandbox, inFlight, idleForMs } of answer.activities) {
+      replica.records.set(sandbox.uid, { inFlight, lastMs: nowMs - idleForMs });
+    }
+    return answer.activities.map(({ sandbox }) => sandbox.uid);
+  }
+
+  /** Takes that an activator does not run, which is as good as an answer without activity. */
+  absent(id: string, nowMs: number): void {
+    const replica = this.#replicas.get(id);
+    if (!replica) return;
+    if (replica.epoch !== undefined) this.#lose(replica, nowMs);
+    replica.records.clear();
+    replica.epoch = undefined;
+    replica.contactMs = nowMs;
+    replica.known = true;
+  }
+
+  /** It is gone, or has been silent for so long that it counts no more. */
+  countsNoMore(id: string, nowMs: number): boolean {
+    const replica = this.#replicas.get(id);
+    return !replica || !keepsAwake(silenceOf(replica, nowMs), this.#silenceLimitMs);
+  }
+
+  useOf(sandboxUid: string, nowMs: number): Use {
+    let busy = this.#replicas.size === 0 ? "no activator is there to ask" : undefined;
+    let lastMs = this.#departed.get(sandboxUid) ?? Number.NEGATIVE_INFINITY;
+    let unanswered: Use["unanswered"];
+    for (const replica of this.#replicas.values()) {
+      const { contactMs, unreadySinceMs, known, records, name: by } = replica;
+      const record = records.get(sandboxUid);
+      const silence = silenceOf(replica, nowMs);
+      lastMs = Math.max(lastMs, record?.lastMs ?? lastMs);
+      if (!keepsAwake(silence, this.#silenceLimitMs)) {
+        // Until its Pod was seen not to be Ready it may have carried.
+        lastMs = Math.max(lastMs, contactMs, isLost(silence) ? (unreadySinceMs ?? contactMs) : contactMs);
+      } else if (!known || silence.forMs > freshMs) {
+        if (silence.forMs >= (unanswered?.forMs ?? 0)) unanswered = { by, forMs: silence.forMs };
+      } else if (record && record.inFlight > 0) busy = `${record.inFlight} in flight`;
+    }
+    if (busy !== undefined) unanswered = undefined;
+    else if (unanswered) busy = "activator not responding";
+    const used = lastMs > Number.NEGATIVE_INFINITY;
+    return { busy, unanswered, lastMs: used ? lastMs : undefined, unsettledUntilMs: this.#unsettledUntilMs };
+  }
+
+  /** The sandbox is no more. */
+  forget(sandboxUid: string): void {
+    this.#departed.delete(sandboxUid);
+    for (const { records } of this.#replicas.values()) records.delete(sandboxUid);
+  }
+
+  /** What it knew stays; what it carried was in use until now, and may come back elsewhere. */
+  #lose({ records }: Replica, nowMs: number): void {
+    this.#unsettledUntilMs = Math.max(this.#unsettledUntilMs, nowMs + this.#vanishGraceMs);
+    for (const [uid, { inFlight, lastMs }] of records) {
+      const until = inFlight > 0 ? nowMs : lastMs;
+      this.#departed.set(uid, Math.max(until, this.#departed.get(uid) ?? until));
+    }
+  }
+}
+
+const newReplica = (name: string, nowMs: number): Replica => ({
+  ...{ name, unreadySinceMs: undefined, epoch: undefined, cursor: 0, contactMs: nowMs, known: false },
+  records: new Map(),
+});
+
+const silenceOf = ({ contactMs, unreadySinceMs }: Replica, nowMs: number): Silence =>
+  silenceSince(contactMs, unreadySinceMs, nowMs);

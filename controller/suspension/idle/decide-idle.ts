@@ -1,0 +1,97 @@
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { isConditionTrue } from "../../../api/rules/conditions.ts";
+import { effectiveAutoResume, effectiveAutoSuspension, effectiveOperatingMode } from "../../../api/rules/defaults.ts";
+import { warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
+import { sealOf } from "../../../api/rules/suspension.ts";
+import { readTime } from "../../../api/rules/timestamps.ts";
+import { isExpired } from "../../sandbox/expiry.ts";
+import type { Use } from "./activity-view.ts";
+import type { Instant } from "./instant.ts";
+import type { PodStart } from "./pod-starts.ts";
+
+/** Asked at a moment; all times without a unit of their own are in monotonic milliseconds. */
+export interface IdleQuestion extends Instant {
+  readonly sandbox: Stored<Sandbox>;
+  readonly use: Use;
+  /** To become Ready is its Pod's first activity. Undefined: it has none, as after a wake. */
+  readonly podStart: PodStart | undefined;
+  /** Its turn after a disturbance, see `turnAfter`. */
+  readonly notBeforeMs: number;
+}
+
+export type Idleness =
+  /** Only a change of the sandbox or of its Pod can make it eligible for suspension for inactivity. */
+  | { readonly is: "exempt"; readonly why: string }
+  | {
+      readonly is: "awake";
+      readonly why: string;
+      /** Time of the next check, unless an update arrives before. */
+      readonly recheckAtMs: number;
+      readonly sleepsAtMs: number;
+      readonly lastMs: number;
+      /** Only this activator, which does not respond, blocks the suspension; absent: there are other reasons. */
+      readonly heldUpBy?: NonNullable<Use["unanswered"]>;
+    }
+  | { readonly is: "idle"; readonly forMs: number; readonly lastMs: number };
+
+type Exemption = (sandbox: Stored<Sandbox>, now: Date) => string | undefined;
+
+/** Reasons never to suspend a sandbox for inactivity. */
+const exemptions: readonly Exemption[] = [
+  ({ spec }) => (spec.autoSuspension?.inactivityTimeoutSeconds === undefined ? "it never sleeps by itself" : undefined),
+  ({ metadata }) => (metadata.deletionTimestamp ? "it is being deleted" : undefined),
+  (sandbox) => (effectiveOperatingMode(sandbox.spec) === "Suspended" ? "it is suspended" : undefined),
+  (sandbox) => (sealOf(sandbox) ? "its former Pod is not gone yet" : undefined),
+  ({ metadata }) => (metadata.labels?.[warmPoolSandboxLabel] ? "it is a spare of a pool" : undefined),
+  (sandbox, now) => (isExpired(sandbox, now) ? "it has expired" : undefined),
+  ({ status }) => (isConditionTrue(status?.conditions, "Finished") ? "its Pod has ended" : undefined),
+];
+
+/** Interval between checks of a sandbox in use; the end of the use is usually reported before. */
+const busyRecheckMs = 15_000;
+
+/** Whether a sandbox has been idle for `inactivityTimeoutSeconds`. Pure. */
+export function idlenessOf(question: IdleQuestion): Idleness {
+  const { sandbox, use, podStart, now, nowMs } = question;
+  for (const exemption of exemptions) {
+    const why = exemption(sandbox, now);
+    if (why !== undefined) return { is: "exempt", why };
+  }
+  if (podStart === undefined) return { is: "exempt", why: "it has no Pod yet" };
+  const known = asFarAsIsKnown(question, podStart);
+  if (use.busy === undefined) return known;
+  const timeoutMs = (sandbox.spec.autoSuspension?.inactivityTimeoutSeconds ?? 0) * 1000;
+  const recheckAtMs = nowMs + Math.max(Math.min(timeoutMs, busyRecheckMs), 1);
+  const awake = { is: "awake", why: use.busy, recheckAtMs, sleepsAtMs: nowMs + timeoutMs, lastMs: nowMs } as const;
+  return use.unanswered && known.is === "idle" ? { ...awake, heldUpBy: use.unanswered } : awake;
+}
+
+/** Whether it would be idle without requests in flight. */
+function asFarAsIsKnown({ sandbox, use, notBeforeMs, now, nowMs }: IdleQuestion, podStart: PodStart): Idleness {
+  const { inactivityTimeoutSeconds = 0, keepAwakeUntil } = effectiveAutoSuspension(sandbox.spec);
+  const timeoutMs = inactivityTimeoutSeconds * 1000;
+  const startedMs = podStart.readyMs ?? podStart.createdMs;
+  const lastMs = Math.max(use.lastMs ?? startedMs, startedMs);
+  const keptUntilMs = nowMs + (readTime(keepAwakeUntil) ?? now).getTime() - now.getTime();
+  const reasons = [
+    { why: "it was used", untilMs: lastMs + timeoutMs },
+    { why: "its Pod is starting", untilMs: startingUntilMs(sandbox, podStart, nowMs) },
+    { why: `it is kept awake until ${keepAwakeUntil}`, untilMs: keptUntilMs },
+    { why: "an activator has vanished", untilMs: use.unsettledUntilMs },
+    { why: "it is not its turn", untilMs: notBeforeMs },
+  ];
+  const last = reasons.reduce((later, reason) => (reason.untilMs > later.untilMs ? reason : later));
+  if (last.untilMs <= nowMs) return { is: "idle", forMs: nowMs - lastMs, lastMs };
+  return { is: "awake", why: last.why, recheckAtMs: last.untilMs, sleepsAtMs: last.untilMs, lastMs };
+}
+
+/**
+ * What takes longer to start than it may be idle would sleep before anybody could use it. One that does not become Ready
+ * is given as long as a connection would wait for it.
+ */
+function startingUntilMs({ spec }: Sandbox, { createdMs, readyMs }: PodStart, nowMs: number): number {
+  if (readyMs !== undefined) return nowMs;
+  const { inactivityTimeoutSeconds = 0 } = effectiveAutoSuspension(spec);
+  return createdMs + Math.max(inactivityTimeoutSeconds, effectiveAutoResume(spec).timeoutSeconds) * 1_000;
+}

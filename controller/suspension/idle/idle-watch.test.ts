@@ -1,0 +1,169 @@
+import { Registry } from "prom-client";
+import { describe, expect, it } from "vitest";
+import { keyFor, type Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import type { ActivityAnswer } from "../../../api/protocols/drain-protocol.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { ApiUnreachable } from "../../../kube/client/errors.ts";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
+import { feedInformer } from "../../../test/support/fakes/fed-informer.ts";
+import { interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
+import { OwnWrites } from "../../own-writes.ts";
+import { KnownActivators } from "../activators/activators.ts";
+import { SuspensionMetrics } from "../suspension-metrics.ts";
+import { ActivityView } from "./activity-view.ts";
+import { IdleWatch } from "./idle-watch.ts";
+import { SuspendIdle } from "./suspend-idle.ts";
+
+const startMs = Date.parse("2026-01-01T12:00:00Z");
+const timeoutSeconds = 60;
+const crowd = 100;
+
+const elsewhere = () => Promise.reject(new Error("not a part of this test"));
+const nobody: KubeClient = {
+  ...{ get: elsewhere, list: elsewhere, create: elsewhere, replace: elsewhere, patch: elsewhere, delete: elsewhere },
+  watch: () => {
+    throw new Error("not a part of this test");
+  },
+};
+
+/** A Pod that was made and Ready when its sandbox was. */
+const readyPodOf = (sandbox: Stored<Sandbox>, _clock: FakeClock) =>
+  aPodReadySince(sandbox, sandbox.metadata.creationTimestamp);
+
+const aPodReadySince = (sandbox: Stored<Sandbox>, lastTransitionTime: string | undefined) => {
+  const status = lastTransitionTime === undefined ? "False" : "True";
+  const ready = { type: "Ready", status, ...(lastTransitionTime !== undefined && { lastTransitionTime }) } as const;
+  const { creationTimestamp } = sandbox.metadata;
+  return aPodOf(sandbox, { creationTimestamp }, { phase: "Running", conditions: [ready] });
+};
+
+/** Sandboxes that nobody has used since each was made, in the minute before; and one activator that says so. */
+function aCrowd({ size = crowd, podOf = readyPodOf, keepAwakeUntil = undefined as string | undefined } = {}) {
+  const clock = new FakeClock(new Date(startMs));
+  const sandboxes = new Map<string, Stored<Sandbox>>();
+  const asleepAtMs: number[] = [];
+  const state = { apiIsAway: false };
+  for (let index = 0; index < size; index += 1) {
+    const creationTimestamp = new Date(startMs - (index * timeoutSeconds * 1_000) / crowd).toISOString();
+    const metadata = { name: `nova-${index}`, uid: `uid-${index}`, creationTimestamp };
+    const autoSuspension = { inactivityTimeoutSeconds: timeoutSeconds, ...(keepAwakeUntil && { keepAwakeUntil }) };
+    const sandbox = aSandbox({ autoSuspension }, metadata);
+    sandboxes.set(keyFor("lab", metadata.name), sandbox);
+  }
+  const client = interceptCalls(nobody, async ({ name }) => {
+    if (state.apiIsAway) throw new ApiUnreachable("refused");
+    const sandbox = sandboxes.get(keyFor("lab", name));
+    if (!sandbox) throw new Error(`there is no ${name}`);
+    asleepAtMs.push(clock.ticksMs());
+    const asleep: Stored<Sandbox> = { ...sandbox, spec: { ...sandbox.spec, operatingMode: "Suspended" } };
+    sandboxes.set(keyFor("lab", name), asleep);
+    return asleep;
+  });
+  const finder = new KnownActivators();
+  finder.are([{ id: "one", host: "127.0.0.1", port: 1 }]);
+  const answer: ActivityAnswer = { epoch: "first", cursor: 0, full: false, activities: [] };
+  const common = { client, clock, log: silentLogger, events: undefined };
+  const { informer } = feedInformer<Sandbox>({});
+  const watch = new IdleWatch({
+    ...common,
+    look: (key) => {
+      const sandbox = sandboxes.get(key);
+      return sandbox && { sandbox, pods: [podOf(sandbox, clock)] };
+    },
+    finder,
+    rounds: { activity: async () => answer, keep: () => {} },
+    view: new ActivityView(),
+    fallAsleep: new SuspendIdle({
+      ...common,
+      sandboxes: new OwnWrites(informer, clock),
+      askWorkload: async () => undefined,
+    }),
+    metrics: new SuspensionMetrics(new Registry()),
+  });
+  for (const key of sandboxes.keys()) watch.lookAt(key);
+  return { clock, watch, asleepAtMs, state };
+}
+
+const pass = async (clock: FakeClock, seconds: number) => {
+  for (let second = 0; second < seconds; second += 1) await clock.advance(1_000);
+};
+
+/** A Pod that becomes Ready so long after the test has begun. */
+const slowPodOf = (startsInMs: number) => (sandbox: Stored<Sandbox>, clock: FakeClock) => {
+  const isReady = clock.now().getTime() >= startMs + startsInMs;
+  return aPodReadySince(sandbox, isReady ? new Date(startMs + startsInMs).toISOString() : undefined);
+};
+
+/** The most that went to sleep within any ten seconds. */
+const atOnce = (moments: readonly number[]): number =>
+  Math.max(...moments.map((from) => moments.filter((at) => at >= from && at < from + 10_000).length));
+
+describe("a hundred sandboxes that are idle", () => {
+  it.each([
+    { what: "the clock is set forth by an hour", disturb: async (clock: FakeClock) => clock.jumpWall(3_600_000) },
+    { what: "the clock is set back by an hour", disturb: async (clock: FakeClock) => clock.jumpWall(-3_600_000) },
+    { what: "the process is stopped for a minute", disturb: async (clock: FakeClock) => clock.pause(60_000) },
+  ])("do not go to sleep as a crowd when $what", async ({ disturb }) => {
+    const { clock, watch, asleepAtMs } = aCrowd();
+    await using _watch = watch;
+    await pass(clock, 20);
+    await disturb(clock);
+    await pass(clock, 2 * timeoutSeconds + 30);
+    expect(asleepAtMs).toHaveLength(crowd);
+    expect(atOnce(asleepAtMs)).toBeLessThan(crowd / 2);
+  });
+
+  it("do not go as a crowd when the API server was away around their deadline", async () => {
+    const { clock, watch, asleepAtMs, state } = aCrowd();
+    await using _watch = watch;
+    state.apiIsAway = true;
+    await pass(clock, 90);
+    state.apiIsAway = false;
+    await pass(clock, 2 * timeoutSeconds + 60);
+    expect(asleepAtMs).toHaveLength(crowd);
+    expect(atOnce(asleepAtMs)).toBeLessThan(crowd / 2);
+  });
+});
+
+describe("a sandbox that is kept awake until a moment of the wall clock", () => {
+  it.each([
+    { what: "jumps to that moment", jumpsMs: 10 * 3_600_000, asleep: 1 },
+    { what: "does not jump", jumpsMs: 0, asleep: 0 },
+  ])("is asleep minutes later: $asleep, when the clock $what", async ({ jumpsMs, asleep }) => {
+    const keepAwakeUntil = new Date(startMs + 10 * 3_600_000).toISOString();
+    const { clock, watch, asleepAtMs } = aCrowd({ size: 1, keepAwakeUntil });
+    await using _watch = watch;
+    await pass(clock, 10);
+    clock.jumpWall(jumpsMs);
+    await pass(clock, 2 * timeoutSeconds);
+    expect(asleepAtMs).toHaveLength(asleep);
+  });
+});
+
+describe("a sandbox that nobody calls", () => {
+  it("sleeps when idle since it was Ready, although its start took longer than its idle time", async () => {
+    const startsInMs = 100_000;
+    const { clock, watch, asleepAtMs } = aCrowd({ size: 1, podOf: slowPodOf(startsInMs) });
+    await using _watch = watch;
+    const beganMs = clock.ticksMs();
+    await pass(clock, 100);
+    watch.lookAt("lab/nova-0");
+    await pass(clock, timeoutSeconds - 1);
+    expect(asleepAtMs).toEqual([]);
+    await pass(clock, 20);
+    expect(asleepAtMs).toHaveLength(1);
+    expect(asleepAtMs[0]).toBeLessThan(beganMs + startsInMs + timeoutSeconds * 1_000 + 10_000);
+  });
+
+  it("goes to sleep though it never was Ready, when a connection would not wait for it any longer", async () => {
+    const { clock, watch, asleepAtMs } = aCrowd({ size: 1, podOf: slowPodOf(3_600_000) });
+    await using _watch = watch;
+    await pass(clock, 119);
+    expect(asleepAtMs).toEqual([]);
+    await pass(clock, 20);
+    expect(asleepAtMs).toHaveLength(1);
+  });
+});

@@ -1,0 +1,266 @@
+import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import type { SandboxActivity } from "../../../api/protocols/drain-protocol.ts";
+import { ApiUnreachable } from "../../../kube/client/errors.ts";
+import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
+import { Subscribers } from "../../../lib/data/subscribers.ts";
+import { onAbort } from "../../../lib/guard/on-abort.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import { type Running, startTask } from "../../../lib/process/lifecycle.ts";
+import { TokenBuckets } from "../../../lib/queues/token-buckets.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import { readClocks } from "../../../lib/time/clock-jumps.ts";
+import { findPod } from "../../sandbox/find-pod.ts";
+import type { Observed } from "../../sandbox/observed.ts";
+import type { ActivatorFinder } from "../activators/activators.ts";
+import type { ActivatorRounds } from "../activators/ask-activators.ts";
+import { type BlockedSuspension, blockedSuspensionOf, isNewsOf } from "../handshake/blocked-suspension.ts";
+import type { SuspensionMetrics } from "../suspension-metrics.ts";
+import { ActivityReader } from "./activity-reader.ts";
+import type { ActivityTimes } from "./activity-times.ts";
+import type { ActivityView } from "./activity-view.ts";
+import { clockAnomalyBetween, turnAfter } from "./clock-anomaly.ts";
+import { idlenessOf } from "./decide-idle.ts";
+import { IdleSchedule } from "./idle-schedule.ts";
+import { PodStarts } from "./pod-starts.ts";
+import type { SuspendIdle } from "./suspend-idle.ts";
+import { type ActivityTimesKeeper, type KnownUse, UseTimes } from "./use-times.ts";
+import { WakeNews } from "./wake-news.ts";
+
+export interface IdleWatchOptions {
+  /** The stores' state of a sandbox; undefined once it is gone. */
+  readonly look: (key: string) => Pick<Observed, "sandbox" | "pods"> | undefined;
+  readonly finder: ActivatorFinder;
+  readonly view: ActivityView;
+  readonly rounds: Pick<ActivatorRounds, "activity" | "keep">;
+  readonly fallAsleep: SuspendIdle;
+  readonly events: EventRecorder | undefined;
+  readonly metrics: SuspensionMetrics;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const readEveryMs = 5_000;
+/** How long a sandbox is skipped after its suspension was cancelled or failed. */
+const calmMs = 10_000;
+/** How soon a sandbox is checked again whose suspension only an unresponsive activator blocks. */
+const hungAgainMs = 1_000;
+/** Rate limit of changes to AutoSuspensionBlocked: each is a write. */
+const heldUpRate = { perSecond: 50, burst: 250 };
+/** Maximum number of concurrent suspensions. */
+const idleMax = 20;
+
+/** Finds idle sandboxes and has them suspended. Only a leader does that. */
+export class IdleWatch implements ActivityTimesKeeper, Running {
+  readonly #options: IdleWatchOptions;
+  readonly #reader: ActivityReader;
+  readonly #times: UseTimes;
+  readonly #wakes: WakeNews;
+  readonly #podStarts = new PodStarts();
+  readonly #schedule = new IdleSchedule((key) => this.#useOf(key)?.idleness);
+  /** Sandboxes whose suspension was cancelled, and until when they are skipped. */
+  readonly #calmUntilMs = new Map<string, number>();
+  /** Sandboxes whose activity times may have to be written. */
+  readonly #stirred = new Set<string>();
+  /** Sandboxes whose AutoSuspensionBlocked condition may have to be written. */
+  readonly #heldUp = new Set<string>();
+  readonly #heldUpTurns: TokenBuckets;
+  readonly #listeners = new Subscribers<string>();
+  #ring: () => void = () => {};
+  #hasRead = false;
+  #disturbedMs: number;
+  readonly #task: Running;
+
+  constructor(options: IdleWatchOptions) {
+    this.#options = options;
+    this.#disturbedMs = options.clock.ticksMs();
+    this.#heldUpTurns = new TokenBuckets(heldUpRate, options.clock);
+    this.#reader = new ActivityReader({ ...options, onNews: (news) => this.#take(news) });
+    this.#times = new UseTimes(options.clock);
+    this.#wakes = new WakeNews(options);
+    this.#task = startTask("the watch over idle sandboxes", (signal) => this.#run(signal));
+  }
+
+  get failed(): Promise<never> {
+    return this.#task.failed;
+  }
+
+  /** This sandbox has changed. */
+  lookAt(key: string): void {
+    this.#schedule.lookAt(key, this.#options.clock.ticksMs());
+    this.#ring();
+  }
+
+  /** Its suspension was cancelled. */
+  calledOff(key: string): void {
+    this.#calmUntilMs.set(key, this.#options.clock.ticksMs() + calmMs);
+  }
+
+  /** The sandbox is gone. */
+  forget({ metadata }: Stored<Sandbox>): void {
+    this.#options.view.forget(metadata.uid);
+    this.#times.forget(metadata.uid);
+    this.#wakes.forget(metadata.uid);
+    this.#podStarts.forget(metadata.uid);
+    const key = keyFor(metadata.namespace, metadata.name);
+    this.#calmUntilMs.delete(key);
+    this.#stirred.delete(key);
+    this.#heldUp.delete(key);
+    this.#options.fallAsleep.forget(key);
+  }
+
+  /** Calls back with each sandbox whose status has something new to tell of its use. */
+  onTimes(listener: (key: string) => void): Disposable {
+    return this.#listeners.add(listener);
+  }
+
+  timesToWrite(sandbox: Stored<Sandbox>): ActivityTimes | undefined {
+    const known = this.#useOf(keyOf(sandbox));
+    const due = known && this.#hasRead ? this.#times.due(sandbox, known) : undefined;
+    if (due) this.#times.written(sandbox.metadata.uid);
+    return due;
+  }
+
+  heldUp(sandbox: Stored<Sandbox>): BlockedSuspension {
+    const known = this.#useOf(keyOf(sandbox));
+    return known && this.#hasRead ? blockedSuspensionOf(known.idleness) : { is: "unknown" };
+  }
+
+  [Symbol.asyncDispose](): PromiseLike<void> {
+    return this.#task[Symbol.asyncDispose]();
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    for (let readAtMs = clock.ticksMs(); !signal.aborted; ) {
+      const nowMs = clock.ticksMs();
+      const waitMs = Math.max(Math.min(readAtMs, this.#schedule.nextMs ?? readAtMs) - nowMs, 0);
+      await this.#rest(waitMs, signal);
+      if (signal.aborted) return;
+      if (clock.ticksMs() >= readAtMs) {
+        await this.#read(signal);
+        readAtMs = clock.ticksMs() + readEveryMs;
+      }
+      await this.#suspendIdle(signal);
+      this.#tellTimes();
+      this.#tellHeldUp();
+    }
+  }
+
+  /** Waits this long, or until a check is requested, and detects an unexpectedly long wait. */
+  async #rest(waitMs: number, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#options;
+    const before = readClocks(clock);
+    await new Promise<void>((resolve) => {
+      const timer = clock.after(waitMs, () => wake());
+      const wake = () => {
+        leaving[Symbol.dispose]();
+        timer.cancel();
+        resolve();
+      };
+      this.#ring = wake;
+      const leaving = onAbort(signal, wake);
+      if (signal.aborted) wake();
+    });
+    const disturbance = clockAnomalyBetween(before, readClocks(clock), waitMs);
+    if (!disturbance) return;
+    log.warn({ disturbance }, "clock jump or process pause detected; staggering suspensions");
+    this.#disturbedMs = clock.ticksMs();
+    // A keepAwakeUntil is a moment of the wall clock.
+    if (disturbance === "jump") this.#schedule.lookAtAll(clock.ticksMs());
+  }
+
+  async #read(signal: AbortSignal): Promise<void> {
+    await this.#reader.read(signal);
+    this.#hasRead = true;
+  }
+
+  #take(news: readonly SandboxActivity[]): void {
+    for (const { sandbox, wake } of news) {
+      const key = keyFor(sandbox.namespace, sandbox.name);
+      this.lookAt(key);
+      if (wake) this.#wakes.heard(key, sandbox.uid, wake);
+    }
+  }
+
+  async #suspendIdle(signal: AbortSignal): Promise<void> {
+    const { clock, look, fallAsleep } = this.#options;
+    const idle = this.#schedule.sweep(clock.ticksMs(), idleMax).filter((key) => {
+      const onAsked = (againMs: number) => {
+        this.#schedule.lookAt(key, clock.ticksMs() + againMs);
+        this.#ring();
+      };
+      return fallAsleep.mayTry(key, () => look(key), onAsked, signal);
+    });
+    if (idle.length === 0) return;
+    // A sandbox used since the last reading is still in use.
+    await this.#read(signal);
+    if (this.#reader.isCurrent) await Promise.all(idle.map((key) => this.#suspend(key, signal)));
+    else for (const key of idle) this.#schedule.lookAt(key, clock.ticksMs() + hungAgainMs);
+  }
+
+  async #suspend(key: string, signal: AbortSignal): Promise<void> {
+    const { clock, log, look, fallAsleep } = this.#options;
+    try {
+      const againMs = await fallAsleep.tryTo(
+        key,
+        () => look(key),
+        () => this.#useOf(key)?.idleness,
+        signal,
+      );
+      if (againMs !== undefined) this.#schedule.lookAt(key, clock.ticksMs() + againMs);
+    } catch (err) {
+      signal.throwIfAborted();
+      // When the API server returns, all overdue sandboxes would be suspended at once.
+      if (err instanceof ApiUnreachable) this.#disturbedMs = clock.ticksMs();
+      log.warn({ err, key }, "could not suspend an idle sandbox; retrying");
+      this.#schedule.lookAt(key, clock.ticksMs() + calmMs);
+    }
+  }
+
+  #tellTimes(): void {
+    for (const key of this.#stirred) {
+      const sandbox = this.#options.look(key)?.sandbox;
+      const known = this.#useOf(key);
+      this.#stirred.delete(key);
+      if (!sandbox || !known || !this.#hasRead || !this.#times.due(sandbox, known)) continue;
+      this.#listeners.tell(key);
+    }
+  }
+
+  #tellHeldUp(): void {
+    for (const key of this.#heldUp) {
+      const known = this.#useOf(key);
+      const sandbox = this.#options.look(key)?.sandbox;
+      if (sandbox && known && this.#hasRead && isNewsOf(sandbox, blockedSuspensionOf(known.idleness))) {
+        // The rest follows when the rate limit allows.
+        if (this.#heldUpTurns.take("", 0) === undefined) return;
+        this.#listeners.tell(key);
+      }
+      this.#heldUp.delete(key);
+    }
+  }
+
+  #useOf(key: string): KnownUse | undefined {
+    const { look, clock } = this.#options;
+    const seen = look(key);
+    if (!seen) return undefined;
+    const { sandbox } = seen;
+    const nowMs = clock.ticksMs();
+    const at = { now: clock.now(), nowMs };
+    const found = findPod(seen);
+    const timeoutMs = (sandbox.spec.autoSuspension?.inactivityTimeoutSeconds ?? 0) * 1000;
+    const turnMs = turnAfter(this.#disturbedMs, sandbox.metadata.uid, timeoutMs);
+    const use = this.#options.view.useOf(sandbox.metadata.uid, nowMs);
+    const idleness = idlenessOf({
+      sandbox,
+      use,
+      podStart: found.found === "owned" ? this.#podStarts.startOf(sandbox.metadata.uid, found.pod, at) : undefined,
+      notBeforeMs: Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs),
+      ...at,
+    });
+    if (idleness.is === "awake") this.#stirred.add(key);
+    if (isNewsOf(sandbox, blockedSuspensionOf(idleness))) this.#heldUp.add(key);
+    return { idleness, use };
+  }
+}

@@ -1,0 +1,139 @@
+import { keyOf, parseKey, type Stored } from "../../../api/kinds/meta.ts";
+import type { Pod } from "../../../api/kinds/pod.ts";
+import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { effectiveAutoSuspension } from "../../../api/rules/defaults.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import { FairTasks } from "../../../lib/queues/fair-tasks.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import type { OwnWrites } from "../../own-writes.ts";
+import { findPod } from "../../sandbox/find-pod.ts";
+import type { Observed } from "../../sandbox/observed.ts";
+import { idled, unanswered } from "../events.ts";
+import { intentPatch } from "../handshake/patches.ts";
+import type { AskWorkload } from "./ask-workload.ts";
+import { judgeProbe, probeAgainMs } from "./busy-probe.ts";
+import type { Idleness } from "./decide-idle.ts";
+
+export interface SuspendIdleOptions {
+  readonly client: KubeClient;
+  readonly sandboxes: OwnWrites<Sandbox>;
+  readonly askWorkload: AskWorkload;
+  readonly events: EventRecorder | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+type Seen = Pick<Observed, "sandbox" | "pods">;
+
+/** Workloads that are asked at the same time: a socket each, for the seconds that an answer may take (`askWorkload`). */
+const probesMax = { max: 128, maxOfGroup: 8 };
+/** What a workload said is good for so long. */
+const allowanceMs = 5_000;
+
+/** How soon a sandbox that was changed by another is looked at again. */
+const changedAgainMs = 100;
+
+/** What to ask, and where. */
+interface Probe {
+  readonly busyProbe: NonNullable<ReturnType<typeof effectiveAutoSuspension>["busyProbe"]>;
+  readonly sandbox: Stored<Sandbox>;
+  readonly pod: Stored<Pod>;
+}
+
+/** Undefined where nobody is to be asked. */
+function probeOf(seen: Seen | undefined): Probe | undefined {
+  if (!seen) return undefined;
+  const { sandbox } = seen;
+  const { busyProbe } = effectiveAutoSuspension(sandbox.spec);
+  const found = findPod(seen);
+  return busyProbe && found.found === "owned" ? { busyProbe, sandbox, pod: found.pod } : undefined;
+}
+
+/** Asks for the suspension of sandboxes that are idle, unless their workload says that it is busy. */
+export class SuspendIdle {
+  readonly #options: SuspendIdleOptions;
+  /** Since when workloads have said in a row that they are busy, by sandbox; monotonic. */
+  readonly #busySinceMs = new Map<string, number>();
+  /** When workloads have said that they may sleep, by sandbox; monotonic. */
+  readonly #allowed = new Map<string, { readonly podUid: string; readonly atMs: number }>();
+  /** Each workload is asked on its own, so that one that hangs keeps nobody waiting but a few of its own namespace. */
+  readonly #probes = new FairTasks(probesMax);
+
+  constructor(options: SuspendIdleOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Whether the workload of an idle sandbox lets it sleep, as far as that is known now. If not, it is asked, and `onAsked`
+   * hears after how many milliseconds to look again.
+   */
+  mayTry(key: string, look: () => Seen | undefined, onAsked: (againMs: number) => void, signal: AbortSignal): boolean {
+    const probe = probeOf(look());
+    if (!probe) return true;
+    const allowed = this.#allowed.get(key);
+    const isGood = allowed && this.#options.clock.ticksMs() - allowed.atMs <= allowanceMs;
+    if (isGood && allowed.podUid === probe.pod.metadata.uid) return true;
+    this.#probes.add(parseKey(key).namespace ?? "", key, async () => {
+      const now = probeOf(look());
+      onAsked(now && (await this.#isBusy(key, now, signal)) ? probeAgainMs : 0);
+    });
+    return false;
+  }
+
+  /**
+   * Returns after how many milliseconds to look again; undefined when a change of the sandbox tells.
+   *
+   * @throws what `KubeClient` throws.
+   */
+  async tryTo(
+    key: string,
+    look: () => Seen | undefined,
+    idlenessNow: () => Idleness | undefined,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    this.#allowed.delete(key);
+    const seen = look();
+    const idleness = idlenessNow();
+    if (!seen || idleness?.is !== "idle") return 0;
+    return (await this.#ask(seen.sandbox, idleness.forMs, signal)) ? undefined : changedAgainMs;
+  }
+
+  forget(key: string): void {
+    this.#busySinceMs.delete(key);
+    this.#allowed.delete(key);
+    this.#probes.drop(parseKey(key).namespace ?? "", key);
+  }
+
+  async #isBusy(key: string, { busyProbe, sandbox, pod }: Probe, signal: AbortSignal): Promise<boolean> {
+    const { clock, log, events, askWorkload } = this.#options;
+    const answer = await askWorkload({ sandbox, pod }, signal);
+    if (answer === undefined && !this.#busySinceMs.has(key))
+      events?.record(unanswered(sandbox, busyProbe.limitSeconds));
+    const verdict = judgeProbe(answer, this.#busySinceMs.get(key), busyProbe.limitSeconds, clock.ticksMs());
+    if (verdict.busySinceMs === undefined || verdict.maySleep) this.#busySinceMs.delete(key);
+    else this.#busySinceMs.set(key, verdict.busySinceMs);
+    if (verdict.maySleep) this.#allowed.set(key, { podUid: pod.metadata.uid, atMs: clock.ticksMs() });
+    if (verdict.overruled)
+      log.warn({ key }, "busy probe limit reached: suspending the sandbox although its workload says that it is busy");
+    return !verdict.maySleep;
+  }
+
+  /** Whether the suspension was asked for. */
+  async #ask(sandbox: Observed["sandbox"], idleForMs: number, signal: AbortSignal): Promise<boolean> {
+    const { client, sandboxes, events } = this.#options;
+    const { namespace, name } = sandbox.metadata;
+    const body = intentPatch(sandbox);
+    const write = () => client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, signal);
+    try {
+      await sandboxes.write(keyOf(sandbox), write);
+    } catch (error) {
+      if (isConflict(error) || isNotFound(error)) return false;
+      throw error;
+    }
+    events?.record(idled(sandbox, idleForMs));
+    return true;
+  }
+}

@@ -1,0 +1,53 @@
+import { keyFor, keyOf, parseKey, type Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { isConditionTrue } from "../../api/rules/conditions.ts";
+import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
+import { templateRefHashLabel } from "../../api/rules/keys.ts";
+import { networkPolicyName } from "./make-network-policy.ts";
+import { policyGap, templateKeyOf } from "./policy-in-place.ts";
+import { usesPolicy } from "./policy-users.ts";
+import { type TemplateInformers, templateKeyOfSandbox } from "./start-template-controller.ts";
+
+type GateInformers = Pick<TemplateInformers, "templates" | "networkPolicies" | "sandboxes" | "lostPolicies">;
+
+/** Says of which Sandboxes no Pod may start, for the NetworkPolicy of their template is not in place. */
+export class PolicyGate {
+  readonly #informers: GateInformers;
+
+  constructor(informers: GateInformers) {
+    this.#informers = informers;
+  }
+
+  /** Why no Pod of this Sandbox may start; undefined where one may. */
+  gapOf(sandbox: Stored<Sandbox>): string | undefined {
+    const { templates, networkPolicies, lostPolicies } = this.#informers;
+    const key = usesPolicy(sandbox) ? templateKeyOfSandbox(sandbox) : undefined;
+    if (key === undefined) return undefined;
+    const template = templates.store.get(key);
+    if (template && !template.metadata.deletionTimestamp) return policyGap(template, networkPolicies.store);
+    const { namespace, name } = parseKey(key);
+    const policyName = networkPolicyName(name);
+    const policy = networkPolicies.store.get(keyFor(namespace, policyName));
+    // Of a template that is gone nobody knows whether it managed a policy, unless that policy was seen.
+    if ((policy && templateKeyOf(policy) === key) || !lostPolicies.get(key)) return undefined;
+    return `no Pod starts without its network policy: SandboxTemplate "${name}" is gone, and its NetworkPolicy "${policyName}" is missing`;
+  }
+
+  /** Tells which Sandboxes may have waited, when a policy comes or changes. */
+  onChange(tell: (sandboxKey: string) => void): Disposable {
+    const { networkPolicies, sandboxes } = this.#informers;
+    return networkPolicies.onChange(({ previous, current }) => {
+      if (!current) return;
+      const same = previous?.metadata.uid === current.metadata.uid;
+      // Owners come and go without a new generation.
+      if (same && previous?.metadata.generation === current.metadata.generation) return;
+      const hash = current.spec?.podSelector?.matchLabels?.[templateRefHashLabel];
+      if (hash === undefined) return;
+      const users = sandboxes.store.by("templateHash", keyFor(current.metadata.namespace, hash));
+      for (const sandbox of users) if (waitsForPod(sandbox)) tell(keyOf(sandbox));
+    });
+  }
+}
+
+const waitsForPod = ({ spec, status }: Stored<Sandbox>): boolean =>
+  effectiveOperatingMode(spec) === "Running" && !isConditionTrue(status?.conditions, "Ready");

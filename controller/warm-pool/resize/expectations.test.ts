@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { Expectations } from "./expectations.ts";
+
+const minute = 60_000;
+
+function open() {
+  const clock = new FakeClock();
+  const expectations = new Expectations(clock);
+  const tryToExpect = (owner: string, count: number) =>
+    expectations.tryExpectCreations(expectations.look(owner), count);
+  return { clock, expectations, tryToExpect };
+}
+
+describe("expected creations", () => {
+  it("keep everybody from creating until each has been seen", () => {
+    const { expectations, tryToExpect } = open();
+    expect(tryToExpect("pool", 2)).toBe(true);
+    expect(tryToExpect("pool", 1)).toBe(false);
+    expectations.lowerCreations("pool");
+    expect(expectations.look("pool").pendingCreations).toBe(1);
+    expect(expectations.look("pool").satisfied).toBe(false);
+    expectations.lowerCreations("pool");
+    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(tryToExpect("pool", 1)).toBe(true);
+  });
+
+  it("end when the calls that were to follow are never made", () => {
+    const { expectations, tryToExpect } = open();
+    tryToExpect("pool", 8);
+    expectations.lowerCreations("pool", 5);
+    expectations.lowerCreations("pool", 3);
+    expect(tryToExpect("pool", 5)).toBe(true);
+  });
+
+  it("never fall below none, whoever else makes children", () => {
+    const { expectations, tryToExpect } = open();
+    expectations.lowerCreations("pool");
+    tryToExpect("pool", 1);
+    expectations.lowerCreations("pool", 7);
+    expect(expectations.look("pool").pendingCreations).toBe(0);
+    tryToExpect("pool", 1);
+    expect(expectations.look("pool").satisfied).toBe(false);
+  });
+
+  it("are of no use for nothing", () => {
+    const { expectations, tryToExpect } = open();
+    expect(tryToExpect("pool", 0)).toBe(false);
+    expect(tryToExpect("pool", -1)).toBe(false);
+    expect(expectations.look("pool").satisfied).toBe(true);
+  });
+
+  it("are each owner's own", () => {
+    const { tryToExpect } = open();
+    tryToExpect("pool", 1);
+    expect(tryToExpect("other", 1)).toBe(true);
+  });
+});
+
+describe("a pass that has looked and then waited", () => {
+  it("may not create what it counted as missing before that was seen", () => {
+    const { expectations, tryToExpect } = open();
+    tryToExpect("pool", 1);
+    const look = expectations.look("pool");
+    expectations.lowerCreations("pool");
+    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(expectations.tryExpectCreations(look, 1)).toBe(false);
+  });
+
+  it("may not create what another pass has created meanwhile", () => {
+    const { expectations, tryToExpect } = open();
+    const look = expectations.look("pool");
+    tryToExpect("pool", 1);
+    expectations.lowerCreations("pool");
+    expect(expectations.tryExpectCreations(look, 1)).toBe(false);
+    expect(tryToExpect("pool", 1)).toBe(true);
+  });
+});
+
+describe("an expected deletion", () => {
+  it("is pending until it has been observed", () => {
+    const { expectations, tryToExpect } = open();
+    expectations.expectDeletion("pool", "a");
+    expect(expectations.isPendingDeletion("pool", "a")).toBe(true);
+    expect(tryToExpect("pool", 1)).toBe(false);
+    expectations.deletionObserved("pool", "b");
+    expect(expectations.look("pool").satisfied).toBe(false);
+    expectations.deletionObserved("pool", "a");
+    expect(expectations.isPendingDeletion("pool", "a")).toBe(false);
+    expect(expectations.look("pool").satisfied).toBe(true);
+  });
+
+  it("without a UID is none", () => {
+    const { expectations } = open();
+    expectations.expectDeletion("pool", "");
+    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(expectations.isPendingDeletion("pool", "")).toBe(false);
+  });
+
+  it("does not hide that creations are expected too", () => {
+    const { expectations, tryToExpect } = open();
+    tryToExpect("pool", 1);
+    expectations.expectDeletion("pool", "a");
+    expectations.deletionObserved("pool", "a");
+    expect(expectations.look("pool").satisfied).toBe(false);
+  });
+});
+
+describe("what was expected for too long", () => {
+  it("counts as seen after five minutes", async () => {
+    const { clock, expectations, tryToExpect } = open();
+    tryToExpect("pool", 1);
+    expectations.expectDeletion("pool", "a");
+    await clock.advance(5 * minute - 1);
+    expect(expectations.look("pool").satisfied).toBe(false);
+    await clock.advance(1);
+    expect(expectations.isPendingDeletion("pool", "a")).toBe(false);
+    expect(expectations.look("pool").satisfied).toBe(true);
+  });
+
+  it("is waited for anew when more is expected", async () => {
+    const { clock, expectations, tryToExpect } = open();
+    tryToExpect("pool", 1);
+    await clock.advance(4 * minute);
+    expectations.expectDeletion("pool", "a");
+    await clock.advance(2 * minute);
+    expect(expectations.look("pool").satisfied).toBe(false);
+    expect(expectations.look("pool").pendingCreations).toBe(1);
+  });
+
+  it("is forgotten with its owner", () => {
+    const { expectations, tryToExpect } = open();
+    tryToExpect("pool", 1);
+    expectations.forget("pool");
+    expect(expectations.look("pool").satisfied).toBe(true);
+  });
+});

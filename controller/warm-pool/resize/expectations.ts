@@ -1,0 +1,116 @@
+import type { Clock } from "../../../lib/time/clock.ts";
+
+interface Expected {
+  pendingCreations: number;
+  readonly pendingDeletions: Set<string>;
+  /** Monotonic time of the last raise. */
+  raisedMs: number;
+}
+
+/** What was known of an owner's expectations at the moment at which its store was looked at. */
+export interface Look {
+  readonly owner: string;
+  /** The store showed everything that had been asked for. */
+  readonly satisfied: boolean;
+  readonly pendingCreations: number;
+  /** How often creations had been expected until then. */
+  readonly raises: number;
+}
+
+/** An event that has not come in this long never will, or is no longer worth waiting for. */
+const expectationLimitMs = 5 * 60_000;
+
+/**
+ * What an owner has asked for and its store does not show yet. A store lags behind by any amount of time, and to count
+ * children in it while something is expected would be to make or delete them twice.
+ *
+ * Creations are counted, for the server names the children; deletions are known by UID. In memory only: a new process
+ * begins with a store that is up to date.
+ */
+export class Expectations {
+  readonly #clock: Clock;
+  readonly #records = new Map<string, Expected>();
+  readonly #raises = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** To be called in the same step in which the store is looked at. */
+  look(owner: string): Look {
+    const record = this.#current(owner);
+    return {
+      owner,
+      satisfied: record === undefined,
+      pendingCreations: record?.pendingCreations ?? 0,
+      raises: this.#raises.get(owner) ?? 0,
+    };
+  }
+
+  /**
+   * Whether what was counted at that look is still all that there is to count. It does not help that everything has
+   * been seen by now: what was not seen then was not counted, nor was what somebody else has asked for since.
+   */
+  holds({ owner, satisfied, raises }: Look): boolean {
+    return satisfied && this.#current(owner) === undefined && (this.#raises.get(owner) ?? 0) === raises;
+  }
+
+  /** Takes the right to create so many children, all in one step; false when the look does not hold any more. */
+  tryExpectCreations(look: Look, count: number): boolean {
+    if (count <= 0 || !this.holds(look)) return false;
+    const { owner } = look;
+    this.#raises.set(owner, look.raises + 1);
+    this.#records.set(owner, {
+      pendingCreations: count,
+      pendingDeletions: new Set(),
+      raisedMs: this.#clock.ticksMs(),
+    });
+    return true;
+  }
+
+  /** So many children have been seen, or will not come. */
+  lowerCreations(owner: string, count = 1): void {
+    const record = this.#current(owner);
+    if (!record) return;
+    record.pendingCreations = Math.max(0, record.pendingCreations - count);
+    this.#dropIfEmpty(owner, record);
+  }
+
+  /** To be said before the delete call, whose event may come before its answer. */
+  expectDeletion(owner: string, uid: string): void {
+    if (uid === "") return;
+    const record = this.#current(owner) ?? { pendingCreations: 0, pendingDeletions: new Set(), raisedMs: 0 };
+    record.pendingDeletions.add(uid);
+    record.raisedMs = this.#clock.ticksMs();
+    this.#records.set(owner, record);
+  }
+
+  /** The store shows the deletion, or there was none. */
+  deletionObserved(owner: string, uid: string): void {
+    const record = this.#current(owner);
+    if (record?.pendingDeletions.delete(uid)) this.#dropIfEmpty(owner, record);
+  }
+
+  isPendingDeletion(owner: string, uid: string): boolean {
+    return this.#current(owner)?.pendingDeletions.has(uid) ?? false;
+  }
+
+  forget(owner: string): void {
+    this.#records.delete(owner);
+    this.#raises.delete(owner);
+  }
+
+  /** The record, unless its time is over. */
+  #current(owner: string): Expected | undefined {
+    const record = this.#records.get(owner);
+    if (record && this.#clock.ticksMs() - record.raisedMs >= expectationLimitMs) {
+      this.#records.delete(owner);
+      return undefined;
+    }
+    return record;
+  }
+
+  #dropIfEmpty(owner: string, { pendingCreations, pendingDeletions }: Expected): void {
+    if (pendingCreations === 0 && pendingDeletions.size === 0) this.#records.delete(owner);
+  }
+}

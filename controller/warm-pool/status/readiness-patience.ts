@@ -1,0 +1,56 @@
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { isReady } from "../members.ts";
+import type { Observed } from "../observed.ts";
+
+/** However often members were replaced in vain, the next are replaced after this: then somebody may have mended the cause. */
+const longestMs = 3_600_000;
+
+/**
+ * How long a pool's members may take to become ready. Each time that members had to be replaced, those in their place may
+ * take twice as long, so that a pool whose Pods are refused does not make and delete sandboxes, and their volumes, without
+ * end. A member that becomes ready, or a changed template, ends that.
+ *
+ * Moments are creation times of members, by the API server's clock.
+ */
+export class ReadinessPatience {
+  readonly #baseMs: number;
+  #template: string | undefined;
+  #failures = 0;
+  /** When the newest member was made that was there at the last failure. */
+  #failedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(baseMs: number) {
+    this.#baseMs = baseMs;
+  }
+
+  /** How many times in a row members were replaced because they did not become ready. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** In milliseconds since a member was first seen. */
+  get graceMs(): number {
+    return Math.min(this.#baseMs * 2 ** this.#failures, Math.max(this.#baseMs, longestMs));
+  }
+
+  /** Another template, or another version of it, deserves another try. */
+  madeFrom(template: Observed["template"]): void {
+    const { uid, generation } = template?.object.metadata ?? {};
+    const version = template && `${uid}/${generation}`;
+    if (version === this.#template) return;
+    this.#template = version;
+    this.#failures = 0;
+  }
+
+  /** Notes what a pass found and what it replaced. Members that were made before the last failure change nothing. */
+  note(active: readonly Stored<Sandbox>[], replaced: readonly Stored<Sandbox>[]): void {
+    const isNew = (member: Stored<Sandbox>) => bornMs(member) > this.#failedMs;
+    if (active.some((member) => isReady(member) && isNew(member))) this.#failures = 0;
+    if (!replaced.some(isNew)) return;
+    this.#failures += 1;
+    this.#failedMs = Math.max(...[...active, ...replaced].map(bornMs));
+  }
+}
+
+const bornMs = ({ metadata }: Stored<Sandbox>): number => new Date(metadata.creationTimestamp).getTime();

@@ -1,0 +1,32 @@
+import { Counter, type Registry } from "prom-client";
+import type { Logger } from "../../lib/log/log.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+
+// What fails is asked for again at once, and anybody may ask.
+const quietMs = 60_000;
+
+/** Tells of reviews that were not converted: an object that cannot be, a review that took too long or too much memory. */
+export class ConversionTroubles {
+  readonly #counter: Counter;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  #toldMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ registry, clock, log }: { registry?: Registry | undefined; clock: Clock; log: Logger }) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#counter = new Counter({
+      name: "rouse_conversion_failures_total",
+      help: "Conversion reviews that failed: an invalid object, the time limit, the memory limit, or no free process.",
+      registers: registry ? [registry] : [],
+    });
+  }
+
+  /** One line a minute at most. */
+  tell(peer: string, reason: string): void {
+    this.#counter.inc();
+    if (this.#clock.ticksMs() - this.#toldMs < quietMs) return;
+    this.#toldMs = this.#clock.ticksMs();
+    this.#log.warn({ peer, reason }, "conversion review failed");
+  }
+}

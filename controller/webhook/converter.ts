@@ -1,0 +1,102 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { type Converted, headBytes, readFrame } from "./convert-frames.ts";
+import { GrowingBytes } from "./growing-bytes.ts";
+
+/** A review was not converted: `code` is the HTTP status that says why. */
+export class ReviewNotConverted extends Error {
+  override readonly name = "ReviewNotConverted";
+  readonly code: 500 | 503;
+
+  constructor(code: ReviewNotConverted["code"], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export interface ConvertedReview {
+  readonly about: Converted;
+  /** JSON; empty where it was not answered. */
+  readonly answer: Buffer;
+}
+
+export interface ConverterOptions {
+  /** Whether claims, templates and pools are converted too. */
+  readonly extensions: boolean;
+  /** Megabytes of the heap of V8. The process ends itself when a review needs more. */
+  readonly heapMegabytes: number;
+}
+
+// Kilobytes. JSON that Go's decoder takes is nested at most 10 000 deep, and V8 writes it by recursion. A main thread has 8 MiB.
+const stackSize = 4_000;
+const file = fileURLToPath(new URL("./convert-process.ts", import.meta.url));
+
+/** One process that converts one review at a time. It ends when this process ends, however that happens: its input ends then. */
+export class Converter {
+  readonly #child: ReturnType<typeof startProcess>;
+  #inHand: PromiseWithResolvers<ConvertedReview> | undefined;
+  #frame = new GrowingBytes();
+  #error: Error | undefined;
+
+  /** `ended` is told when it can convert no more. */
+  constructor(options: ConverterOptions, ended: () => void) {
+    this.#child = startProcess(options);
+    const end = (why: string) => {
+      this.#error ??= new ReviewNotConverted(500, `the conversion failed: ${why}`);
+      this.#inHand?.reject(this.#error);
+      ended();
+    };
+    this.#child.on("error", (error) => end(error.message));
+    this.#child.on("exit", (code, signal) => end(`its process ended with ${signal ?? `code ${code}`}`));
+    // That a process has ended is told by its exit.
+    this.#child.stdin.on("error", () => {});
+    this.#child.stdout.on("error", () => {});
+    this.#child.stdout.on("data", (piece: Buffer) => this.#read(piece));
+  }
+
+  /** Whether it has ended or is being ended, and converts no other review. The answer to the last one may still come. */
+  get isEnding(): boolean {
+    return this.#error !== undefined;
+  }
+
+  /** @throws ReviewNotConverted when the process ends before the review is converted. */
+  convert(body: Uint8Array): Promise<ConvertedReview> {
+    if (this.#error) return Promise.reject(this.#error);
+    const head = Buffer.alloc(headBytes);
+    head.writeUInt32LE(body.length);
+    this.#inHand = Promise.withResolvers();
+    this.#child.stdin.write(head);
+    this.#child.stdin.write(body);
+    return this.#inHand.promise;
+  }
+
+  /** Ends the process at once, in the middle of a parse too, which no thread of this process could be. */
+  async end(why: Error): Promise<void> {
+    this.#error ??= why;
+    const { exitCode, signalCode, pid } = this.#child;
+    if (exitCode !== null || signalCode !== null || pid === undefined) return;
+    const exited = once(this.#child, "exit");
+    this.#child.kill("SIGKILL");
+    await exited;
+  }
+
+  #read(piece: Buffer): void {
+    this.#frame.add(piece);
+    const whole = readFrame(this.#frame.view());
+    if (!whole) return;
+    this.#frame = new GrowingBytes();
+    this.#inHand?.resolve(whole);
+    this.#inHand = undefined;
+  }
+}
+
+function startProcess({ extensions, heapMegabytes }: ConverterOptions) {
+  const flags = [`--max-old-space-size=${heapMegabytes}`, `--stack-size=${stackSize}`];
+  const child = spawn(process.execPath, [...flags, file, extensions ? "extensions" : "core"], {
+    env: {},
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  child.unref();
+  return child;
+}

@@ -1,0 +1,123 @@
+import { onAbort } from "../../lib/guard/on-abort.ts";
+import { FairTasks } from "../../lib/queues/fair-tasks.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { type ConvertedReview, Converter, type ConverterOptions, ReviewNotConverted } from "./converter.ts";
+
+export interface ConverterLimits {
+  /** Processes, and so reviews that are converted at the same time. */
+  readonly processes: number;
+  /** Of the reviews of one remote address. */
+  readonly processesOfPeer: number;
+  /** Reviews that wait for a process. */
+  readonly waitingMax: number;
+  readonly waitingOfPeerMax: number;
+  /** How long a review may wait for a process, in milliseconds. */
+  readonly waitMs: number;
+  /** How long its conversion may take, in milliseconds. */
+  readonly convertMs: number;
+}
+
+export interface Review {
+  readonly body: Uint8Array;
+  /** The remote address; those that wait take turns by it. */
+  readonly peer: string;
+  /** Gives up a review that waits. */
+  readonly signal: AbortSignal;
+  /** Told when a process has got the body. */
+  readonly taken: () => void;
+}
+
+/**
+ * Processes that convert reviews. One that takes too long or too much memory for a review is ended, and another one is started for the
+ * next review: it costs the one who sent it an error, and nobody else more than its time.
+ */
+export class Converters implements AsyncDisposable {
+  readonly #limits: ConverterLimits;
+  readonly #options: ConverterOptions;
+  readonly #clock: Clock;
+  readonly #turns: FairTasks;
+  readonly #idle: Converter[] = [];
+  readonly #all = new Set<Converter>();
+  readonly #waitingOf = new Map<string, number>();
+  #waiting = 0;
+  #reviews = 0;
+
+  constructor(limits: ConverterLimits, options: ConverterOptions, clock: Clock) {
+    this.#limits = limits;
+    this.#options = options;
+    this.#clock = clock;
+    this.#turns = new FairTasks({ max: limits.processes, maxOfGroup: limits.processesOfPeer });
+    // The first review need not wait for a process to start.
+    this.#idle.push(this.#start());
+  }
+
+  /** @throws ReviewNotConverted when there was no room, it took too long, or its process ended. */
+  async convert(review: Review): Promise<ConvertedReview> {
+    const { peer, signal } = review;
+    const { waitingMax, waitingOfPeerMax, waitMs } = this.#limits;
+    if (this.#waiting >= waitingMax || (this.#waitingOf.get(peer) ?? 0) >= waitingOfPeerMax) {
+      throw new ReviewNotConverted(503, "too many reviews wait to be converted; try again");
+    }
+    this.#reviews += 1;
+    const key = String(this.#reviews);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    using _late = this.#clock.after(waitMs, () => reject(tooLate(waitMs)));
+    const leave = () => reject(signal.reason);
+    using _leaving = onAbort(signal, leave);
+    this.#count(peer, 1);
+    try {
+      if (signal.aborted) leave();
+      this.#turns.add(peer, key, () => {
+        resolve();
+        return over.promise;
+      });
+      await promise;
+    } catch (error) {
+      this.#turns.drop(peer, key);
+      over.resolve(); // its turn may have come meanwhile
+      throw error;
+    } finally {
+      this.#count(peer, -1);
+    }
+    return this.#convertNow(review).finally(over.resolve);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#all].map((converter) => converter.end(new Error("the webhook ends"))));
+  }
+
+  async #convertNow({ body, taken }: Review): Promise<ConvertedReview> {
+    const { convertMs } = this.#limits;
+    const converter = this.#idle.pop() ?? this.#start();
+    using _limit = this.#clock.after(convertMs, () => {
+      void converter.end(new ReviewNotConverted(500, `the conversion took more than ${convertMs} ms`));
+    });
+    const converting = converter.convert(body);
+    taken();
+    const converted = await converting;
+    // Its time may have run out while the answer was in the pipe: then it is being ended.
+    if (!converter.isEnding) this.#idle.push(converter);
+    return converted;
+  }
+
+  #start(): Converter {
+    const converter = new Converter(this.#options, () => {
+      this.#all.delete(converter);
+      const at = this.#idle.indexOf(converter);
+      if (at >= 0) this.#idle.splice(at, 1);
+    });
+    this.#all.add(converter);
+    return converter;
+  }
+
+  #count(peer: string, change: 1 | -1): void {
+    this.#waiting += change;
+    const ofPeer = (this.#waitingOf.get(peer) ?? 0) + change;
+    if (ofPeer > 0) this.#waitingOf.set(peer, ofPeer);
+    else this.#waitingOf.delete(peer);
+  }
+}
+
+const tooLate = (waitMs: number) =>
+  new ReviewNotConverted(503, `no conversion process was free for ${waitMs} ms; try again`);

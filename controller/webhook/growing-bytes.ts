@@ -1,0 +1,19 @@
+const bytesAtFirst = 16 * 1024;
+
+/** Bytes in one buffer of their own. Many small pieces cost no more than one large one. */
+export class GrowingBytes {
+  #buffer = new ArrayBuffer(bytesAtFirst);
+  #bytes = 0;
+
+  add(piece: Uint8Array): void {
+    const needed = this.#bytes + piece.length;
+    if (needed > this.#buffer.byteLength) this.#buffer = this.#buffer.transfer(Math.max(needed, this.#bytes * 2));
+    new Uint8Array(this.#buffer).set(piece, this.#bytes);
+    this.#bytes = needed;
+  }
+
+  /** All that was added; it shares the memory, so nothing may be added while it is in use. */
+  view(): Buffer {
+    return Buffer.from(this.#buffer, 0, this.#bytes);
+  }
+}

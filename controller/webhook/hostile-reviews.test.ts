@@ -1,0 +1,193 @@
+import { request } from "node:https";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { Registry } from "prom-client";
+import { describe, expect, it } from "vitest";
+import { createLogger, silentLogger } from "../../lib/log/log.ts";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
+import { aBetaSandbox, anAlphaSandbox, core } from "../../test/support/builders/versions.ts";
+import {
+  callWebhook,
+  certificateSecretOf,
+  openWebhookApi,
+  reviewOf,
+  secretText,
+  webhookHost,
+  webhookService,
+} from "../../test/support/labs/webhook-world.ts";
+import { Converters } from "./converters.ts";
+import { startWebhook } from "./start-webhook.ts";
+
+const mebibyte = 1024 * 1024;
+const goodReview = reviewOf([anAlphaSandbox({ replicas: 0 })], core.beta);
+/** JSON of very many values, whose parse takes seconds and cannot be interrupted. */
+const bombOf = (megabytes: number) => Buffer.from(`[${"[],".repeat((megabytes * mebibyte) / 3)}0]`);
+
+async function openHostileWorld(log = silentLogger) {
+  const api = await openWebhookApi();
+  const registry = new Registry();
+  const webhook = await startWebhook(
+    { port: 0, service: webhookService, certificateFiles: undefined, extensions: true },
+    { client: api.client, clock: systemClock, log, clusterDomain: "cluster.local", registry },
+  );
+  const ca = secretText(await certificateSecretOf(api.client), "ca.crt");
+  return {
+    registry,
+    convert: (body: unknown = goodReview) => callWebhook({ port: webhook.port, ca, body }),
+    /** A request of a stranger that has its own address. */
+    strange: (localAddress: string) =>
+      request({
+        ...{ host: "127.0.0.1", port: webhook.port, ca, servername: webhookHost, localAddress },
+        ...{ method: "POST", path: "/convert", agent: false },
+      }).on("error", () => {}),
+    async [Symbol.asyncDispose]() {
+      await webhook[Symbol.asyncDispose]();
+      await api[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("a review that takes seconds to parse", () => {
+  it("leaves the event loop of the controller and the reviews of others alone", async () => {
+    await using world = await openHostileWorld();
+    await world.convert();
+    using delay = watchLoop();
+    const bomb = world.strange("127.0.0.7");
+    const answered = new Promise<number | undefined>((resolve) =>
+      bomb.on("response", (met) => resolve(met.statusCode)),
+    );
+    let isAnswered = false;
+    void answered.then(() => {
+      isAnswered = true;
+    });
+    bomb.end(bombOf(4));
+    const codes: number[] = [];
+    while (!isAnswered) codes.push((await world.convert()).code);
+    expect(await answered).toBe(400);
+    expect(codes.length).toBeGreaterThan(1);
+    expect(codes.every((code) => code === 200)).toBe(true);
+    expect(delay.maxMs()).toBeLessThan(500);
+  }, 30_000);
+
+  it("is ended after its time, and the next one of the same peer is converted", async () => {
+    const clock = new FakeClock();
+    await using converters = new Converters(limits, { extensions: true, heapMegabytes: 512 }, clock);
+    const taken = Promise.withResolvers<void>();
+    const bombed = converters.convert({ ...review(bombOf(60)), taken: taken.resolve });
+    const refused = expect(bombed).rejects.toMatchObject({
+      code: 500,
+      message: "the conversion took more than 1000 ms",
+    });
+    await taken.promise;
+    await clock.advance(1_000);
+    await refused;
+    const { about } = await converters.convert(review(Buffer.from(JSON.stringify(goodReview))));
+    expect(about.outcome).toBe("answered");
+  });
+
+  it("that is answered while its process is being ended leaves the next review another process", async () => {
+    const clock = new FakeClock();
+    await using converters = new Converters(limits, { extensions: true, heapMegabytes: 512 }, clock);
+    const small = Buffer.from(JSON.stringify(goodReview));
+    await converters.convert(review(small));
+    let answered = false;
+    // This thread stands still, so that the answer is in the pipe, and not read, when the time is up.
+    for (let standMs = 100; !answered && standMs <= 3_200; standMs *= 2) {
+      const taken = Promise.withResolvers<void>();
+      const converting = converters.convert({ ...review(small), taken: taken.resolve });
+      await taken.promise;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, standMs);
+      const ended = clock.advance(1_000);
+      answered = await converting.then(
+        () => true,
+        () => false,
+      );
+      const next = converters.convert(review(small));
+      await ended;
+      expect((await next).about.outcome).toBe("answered");
+    }
+    expect(answered).toBe(true);
+  });
+
+  it("is ended when it takes too much memory, and its sender alone gets an error", async () => {
+    await using converters = new Converters(limits, { extensions: true, heapMegabytes: 32 }, new FakeClock());
+    await expect(converters.convert(review(bombOf(8)))).rejects.toMatchObject({ code: 500 });
+    const { about } = await converters.convert(review(Buffer.from(JSON.stringify(goodReview))));
+    expect(about.outcome).toBe("answered");
+  });
+
+  const limits = {
+    ...{ processes: 1, processesOfPeer: 1, waitingMax: 2, waitingOfPeerMax: 1 },
+    ...{ waitMs: 20_000, convertMs: 1_000 },
+  };
+  const review = (body: Buffer, peer = "a") => ({ body, peer, signal: new AbortController().signal, taken: () => {} });
+
+  it("lets a bounded number of others wait, for a bounded time", async () => {
+    const clock = new FakeClock();
+    await using converters = new Converters(
+      { ...limits, waitMs: 500 },
+      { extensions: true, heapMegabytes: 512 },
+      clock,
+    );
+    const taken = Promise.withResolvers<void>();
+    const bombed = converters.convert({ ...review(bombOf(60)), taken: taken.resolve });
+    const ended = expect(bombed).rejects.toMatchObject({ code: 500 });
+    await taken.promise;
+    const small = () => Buffer.from(JSON.stringify(goodReview));
+    const late = expect(converters.convert(review(small()))).rejects.toMatchObject({ code: 503 });
+    await expect(converters.convert(review(small()))).rejects.toThrow("too many reviews wait");
+    const leaving = new AbortController();
+    const left = expect(converters.convert({ ...review(small(), "b"), signal: leaving.signal })).rejects.toThrow(
+      "left",
+    );
+    leaving.abort(new Error("left"));
+    await left;
+    await clock.advance(500);
+    await late;
+    await clock.advance(500);
+    await ended;
+  });
+});
+
+describe("bodies that are never finished", () => {
+  it("do not keep the API server from the webhook", async () => {
+    await using world = await openHostileWorld();
+    const held = [1, 2].map(() => {
+      const stranger = world.strange("127.0.0.7");
+      for (let sent = 0; sent < 63; sent += 1) stranger.write(Buffer.alloc(mebibyte, " "));
+      stranger.write(Buffer.alloc(mebibyte - 1, " "));
+      return stranger;
+    });
+    await Promise.all(held.map((stranger) => new Promise<void>((resolve) => stranger.write(" ", () => resolve()))));
+    for (let at = 0; at < 20; at += 1) expect((await world.convert()).code).toBe(200);
+    for (const stranger of held) stranger.destroy();
+  }, 30_000);
+});
+
+describe("an object that cannot be converted", () => {
+  it("is named in the log, and counted", async () => {
+    const lines: string[] = [];
+    const log = createLogger("test", "info", { write: (line: string) => void lines.push(line) });
+    await using world = await openHostileWorld(log);
+    const broken = { ...aBetaSandbox(), metadata: { name: "broken", namespace: "lab" }, spec: "none" };
+    expect(JSON.parse((await world.convert(reviewOf([broken], core.alpha))).text).response.result.status).toBe(
+      "Failed",
+    );
+    expect(lines.join("")).toContain("Sandbox lab/broken: spec is not an object");
+    expect(await world.registry.metrics()).toContain("rouse_conversion_failures_total 1");
+  });
+
+  it("is none that is nested as deep as an API server reads", async () => {
+    await using world = await openHostileWorld();
+    const nested = `${"[".repeat(9_900)}${"]".repeat(9_900)}`;
+    const body = JSON.stringify(reviewOf([{ ...aBetaSandbox(), spec: { x: "?" } }], core.alpha)).replace('"?"', nested);
+    const { text } = await world.convert(body);
+    expect(text).toContain('"status":"Success"');
+    expect(text).toContain(nested);
+  });
+});
+
+function watchLoop() {
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  return { maxMs: () => delay.max / 1e6, [Symbol.dispose]: () => void delay.disable() };
+}

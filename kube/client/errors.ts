@@ -1,0 +1,49 @@
+import type { Status } from "../../api/kinds/meta.ts";
+
+/** The API server answered with an error. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  /** HTTP status code. */
+  readonly code: number;
+  /** Machine-readable reason of the Status, such as `Conflict` or `AlreadyExists`; empty if absent. */
+  readonly reason: string;
+  readonly status: Status;
+
+  constructor(code: number, status: Status) {
+    super(status.message ?? `the API server answered ${code}`);
+    this.code = code;
+    this.reason = status.reason ?? "";
+    this.status = status;
+  }
+}
+
+/** There was no usable response: refused, reset, timed out, or not from a Kubernetes API. */
+export class ApiUnreachable extends Error {
+  override readonly name = "ApiUnreachable";
+}
+
+/** The response exceeded this client's limit. A smaller request to the server may succeed. */
+export class AnswerTooLarge extends ApiUnreachable {}
+
+const hasReason = (reason: string, code: number) => (error: unknown) =>
+  error instanceof ApiError && (error.reason === reason || (error.reason === "" && error.code === code));
+
+export const isNotFound = hasReason("NotFound", 404);
+export const isAlreadyExists = hasReason("AlreadyExists", 409);
+export const isInvalid = hasReason("Invalid", 422);
+/** The resource version is too old: list again. */
+export const isExpired = (error: unknown): boolean =>
+  error instanceof ApiError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");
+
+/**
+ * Rejected because the namespace is being deleted, as marked by Kubernetes' own admission: no object can be created in
+ * it any more.
+ */
+export const isNamespaceTerminating = (error: unknown): boolean =>
+  error instanceof ApiError &&
+  error.code === 403 &&
+  error.status.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") === true;
+
+/** Another client has written first, or a precondition failed. AlreadyExists is also a 409, but not a conflict. */
+export const isConflict = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 409 && error.reason !== "AlreadyExists";

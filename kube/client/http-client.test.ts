@@ -1,0 +1,290 @@
+import type { ServerResponse } from "node:http";
+import { Registry } from "prom-client";
+import { describe, expect, it, vi } from "vitest";
+import { leaseType, podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { aFailure, answerJson, openScriptedApi } from "../../test/support/fakes/scripted-api.ts";
+import { waiting } from "../../test/support/waiting.ts";
+import type { Patch } from "./client.ts";
+import { connectionFor } from "./connection.ts";
+import { ApiError, ApiUnreachable, isConflict, isExpired } from "./errors.ts";
+import { createKubeClient } from "./http-client.ts";
+
+const nova = { namespace: "team", name: "nova" };
+const aPod = { metadata: nova };
+const never = new AbortController().signal;
+
+describe("a call", () => {
+  it("has a user agent, an Accept header and credentials", async () => {
+    await using api = await openScriptedApi((_, response) => answerJson(response, 200, aPod), { token: "s3cret" });
+    expect(await api.client.get(podType, nova)).toEqual(aPod);
+    expect(api.received).toMatchObject([
+      {
+        method: "GET",
+        path: "/api/v1/namespaces/team/pods/nova",
+        headers: { accept: "application/json", "user-agent": "rouse-test", authorization: "Bearer s3cret" },
+      },
+    ]);
+  });
+
+  it("goes below the path of the server's URL", async () => {
+    await using api = await openScriptedApi((_, response) => answerJson(response, 200, aPod), {
+      path: "/clusters/c1/",
+    });
+    await api.client.get(sandboxType, nova);
+    expect(api.received[0]?.path).toBe("/clusters/c1/apis/agents.x-k8s.io/v1beta1/namespaces/team/sandboxes/nova");
+  });
+
+  it.each<{ patch: Patch; contentType: string }>([
+    { patch: { type: "merge", body: { a: 1 } }, contentType: "application/merge-patch+json" },
+    { patch: { type: "json", body: [{ op: "test" }] }, contentType: "application/json-patch+json" },
+    { patch: { type: "strategic", body: { a: 1 } }, contentType: "application/strategic-merge-patch+json" },
+  ])("sends a $patch.type patch as $contentType", async ({ patch, contentType }) => {
+    await using api = await openScriptedApi((_, response) => answerJson(response, 200, aPod));
+    await api.client.patch(podType, nova, patch, { subresource: "status", fieldManager: "rouse" });
+    expect(api.received).toMatchObject([
+      {
+        method: "PATCH",
+        path: "/api/v1/namespaces/team/pods/nova/status",
+        query: { fieldManager: "rouse" },
+        headers: { "content-type": contentType },
+        body: patch.body,
+      },
+    ]);
+  });
+
+  it("creates by POST to the collection and replaces by PUT to the object", async () => {
+    await using api = await openScriptedApi((_, response) => answerJson(response, 200, aPod));
+    await api.client.create(podType, aPod);
+    await api.client.replace(podType, aPod, { subresource: "status" });
+    expect(api.received).toMatchObject([
+      { method: "POST", path: "/api/v1/namespaces/team/pods", body: aPod },
+      { method: "PUT", path: "/api/v1/namespaces/team/pods/nova/status", body: aPod },
+    ]);
+  });
+
+  it("deletes with its preconditions in DeleteOptions", async () => {
+    await using api = await openScriptedApi((_, response) => answerJson(response, 200, { kind: "Status" }));
+    await api.client.delete(podType, nova, { preconditions: { uid: "u1" }, gracePeriodSeconds: 3 });
+    expect(api.received).toMatchObject([
+      {
+        method: "DELETE",
+        body: { apiVersion: "v1", kind: "DeleteOptions", preconditions: { uid: "u1" }, gracePeriodSeconds: 3 },
+      },
+    ]);
+  });
+
+  it("lists with the selection as its query and gives each item its type", async () => {
+    const list = { metadata: { resourceVersion: "9" }, items: [aPod] };
+    await using api = await openScriptedApi((_, response) => answerJson(response, 200, list));
+    const found = await api.client.list(podType, { namespace: "team", labelSelector: "a=b,c", limit: 5 });
+    expect(found.items).toEqual([{ apiVersion: "v1", kind: "Pod", ...aPod }]);
+    expect(api.received).toMatchObject([
+      { path: "/api/v1/namespaces/team/pods", query: { labelSelector: "a=b,c", limit: "5" } },
+    ]);
+  });
+
+  it("reads an empty list whose items are null", async () => {
+    const list = { metadata: { resourceVersion: "9" }, items: null };
+    await using api = await openScriptedApi((_, response) => answerJson(response, 200, list));
+    expect((await api.client.list(podType)).items).toEqual([]);
+  });
+});
+
+describe("a call that fails", () => {
+  it("rejects with the server's Status", async () => {
+    const failure = aFailure(409, "Conflict", "the object has been modified");
+    await using api = await openScriptedApi((_, response) => answerJson(response, 409, failure));
+    const error = await api.client.replace(podType, aPod).catch((cause: unknown) => cause);
+    expect(error).toMatchObject({ code: 409, reason: "Conflict", message: "the object has been modified" });
+    expect(isConflict(error)).toBe(true);
+  });
+
+  it.each([
+    { what: "a page of a proxy", code: 502, body: "<html>" },
+    { what: "a failure that is no Status", code: 404, body: '{"error":"?"}' },
+    { what: "a redirect", code: 302, body: "{}" },
+    { what: "success that does not parse", code: 200, body: '{"metadata":' },
+  ])("is unreachable if the response is $what", async ({ code, body }) => {
+    await using api = await openScriptedApi((_, response) => response.writeHead(code).end(body));
+    await expect(api.client.get(podType, nova)).rejects.toThrow(ApiUnreachable);
+  });
+
+  it("is unreachable when the connection breaks in the middle of the answer", async () => {
+    await using api = await openScriptedApi((_, response) => {
+      response.writeHead(200, { "content-length": 100 }).write("{", () => response.destroy());
+    });
+    await expect(api.client.get(podType, nova)).rejects.toThrow(ApiUnreachable);
+  });
+
+  it("is unreachable without a listener", async () => {
+    const api = await openScriptedApi(() => {});
+    await api[Symbol.asyncDispose]();
+    await using client = createKubeClient(connectionFor({ server: api.url }), { userAgent: "rouse-test" });
+    await expect(client.get(podType, nova)).rejects.toThrow(ApiUnreachable);
+  });
+
+  it("rejects with the signal's reason, whether aborted before or while it waits", async () => {
+    await using api = await openScriptedApi(() => {});
+    const reason = new Error("changed my mind");
+    await expect(api.client.get(podType, nova, AbortSignal.abort(reason))).rejects.toBe(reason);
+    expect(api.received).toEqual([]);
+
+    const stop = new AbortController();
+    const call = api.client.get(podType, nova, stop.signal);
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
+    stop.abort(reason);
+    await expect(call).rejects.toBe(reason);
+  });
+
+  it("ends after 30 seconds without an answer", async () => {
+    const clock = new FakeClock();
+    await using api = await openScriptedApi(() => {}, { clock });
+    const call = api.client.get(podType, nova).catch((cause: unknown) => cause);
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
+    await clock.advance(30_000);
+    expect(await call).toBeInstanceOf(ApiUnreachable);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("is broken off when the client is disposed of", async () => {
+    await using api = await openScriptedApi(() => {});
+    const call = api.client.get(podType, nova).catch((cause: unknown) => cause);
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
+    await api.client[Symbol.asyncDispose]();
+    expect(await call).toBeInstanceOf(ApiUnreachable);
+  });
+});
+
+describe("a server that is too busy", () => {
+  const busy = (retryAfter: string) => (response: ServerResponse) =>
+    response.writeHead(429, { "retry-after": retryAfter }).end("Too many requests");
+
+  it("is retried after its Retry-After", async () => {
+    const clock = new FakeClock();
+    await using api = await openScriptedApi(
+      (_, response) => (api.received.length === 1 ? busy("3")(response) : answerJson(response, 200, aPod)),
+      { clock },
+    );
+    const call = api.client.get(podType, nova);
+    await vi.waitFor(() => expect(clock.pending).toBe(2), waiting); // the limit of the call, and the wait
+    await clock.advance(2_999);
+    expect(api.received).toHaveLength(1);
+    await clock.advance(1);
+    expect(await call).toEqual(aPod);
+  });
+
+  it("gets at most five attempts", async () => {
+    await using api = await openScriptedApi((_, response) => busy("0")(response));
+    await expect(api.client.get(podType, nova)).rejects.toThrow(ApiUnreachable);
+    expect(api.received).toHaveLength(5);
+  });
+
+  it.each(["11", "soon", "Wed, 21 Oct 2026 07:28:00 GMT"])("is not waited for when it says %s", async (retryAfter) => {
+    await using api = await openScriptedApi((_, response) => busy(retryAfter)(response));
+    await expect(api.client.get(podType, nova)).rejects.toThrow(ApiUnreachable);
+    expect(api.received).toHaveLength(1);
+  });
+
+  it("gets no retry of a creation", async () => {
+    await using api = await openScriptedApi((_, response) => busy("0")(response));
+    await expect(api.client.create(podType, aPod)).rejects.toThrow(ApiUnreachable);
+    expect(api.received).toHaveLength(1);
+  });
+});
+
+describe("a watch", () => {
+  const line = `${JSON.stringify({ type: "ADDED", object: aPod })}\n`;
+
+  it("asks from a version on and ends when the server ends it", async () => {
+    await using api = await openScriptedApi((_, response) => response.end(line));
+    const options = { namespace: "team", resourceVersion: "7", timeoutSeconds: 300, allowBookmarks: true };
+    expect(await Array.fromAsync(api.client.watch(podType, options, never))).toEqual([JSON.parse(line)]);
+    expect(api.received).toMatchObject([
+      {
+        path: "/api/v1/namespaces/team/pods",
+        query: { watch: "true", resourceVersion: "7", timeoutSeconds: "300", allowWatchBookmarks: "true" },
+      },
+    ]);
+  });
+
+  it("is unreachable when its connection breaks, after the events before that", async () => {
+    await using api = await openScriptedApi((_, response) => response.write(line, () => response.destroy()));
+    const events = api.client.watch(podType, { resourceVersion: "7" }, never)[Symbol.asyncIterator]();
+    expect(await events.next()).toMatchObject({ done: false });
+    await expect(events.next()).rejects.toThrow(ApiUnreachable);
+  });
+
+  it("rejects with the server's Status when the version is too old", async () => {
+    await using api = await openScriptedApi((_, response) => answerJson(response, 410, aFailure(410, "Expired")));
+    const events = api.client.watch(podType, { resourceVersion: "1" }, never);
+    const error = await Array.fromAsync(events).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(ApiError);
+    expect(isExpired(error)).toBe(true);
+  });
+
+  it("rejects with the signal's reason, and closes its connection", async () => {
+    const closed = Promise.withResolvers<void>();
+    await using api = await openScriptedApi((_, response) => void response.on("close", closed.resolve).write(line));
+    const stop = new AbortController();
+    const events = api.client.watch(podType, { resourceVersion: "7" }, stop.signal)[Symbol.asyncIterator]();
+    await events.next();
+    const reason = new Error("changed my mind");
+    stop.abort(reason);
+    await expect(events.next()).rejects.toBe(reason);
+    await closed.promise;
+  });
+
+  it("closes its connection when its reader stops", async () => {
+    const closed = Promise.withResolvers<void>();
+    await using api = await openScriptedApi((_, response) => void response.on("close", closed.resolve).write(line));
+    for await (const _ of api.client.watch(podType, { resourceVersion: "7" }, never)) break;
+    await closed.promise;
+  });
+
+  it("takes no connection from calls, however many there are", async () => {
+    await using api = await openScriptedApi(
+      ({ query }, response) => (query["watch"] ? response.write(line) : answerJson(response, 200, aPod)),
+      { connections: 1 },
+    );
+    const watches = Array.from({ length: 5 }, () =>
+      api.client.watch(podType, { resourceVersion: "7" }, never)[Symbol.asyncIterator](),
+    );
+    await Promise.all(watches.map((watch) => watch.next()));
+    expect(await api.client.get(podType, nova)).toEqual(aPod);
+  });
+});
+
+it("requests are counted by code, method and host, those without an answer too", async () => {
+  const registry = new Registry();
+  await using api = await openScriptedApi(
+    ({ method }, response) =>
+      method === "GET" ? answerJson(response, 404, aFailure(404, "NotFound")) : response.destroy(),
+    { registry },
+  );
+  await api.client.get(podType, nova).catch(() => {});
+  await api.client.create(podType, aPod).catch(() => {});
+  const lines = await registry.metrics();
+  const host = /host="(127\.0\.0\.1:\d+)"/.exec(lines)?.[1];
+  expect(lines).toContain(`rest_client_requests_total{method="GET",code="404",host="${host}"} 1`);
+  expect(lines).toContain(`rest_client_requests_total{method="POST",code="<error>",host="${host}"} 1`);
+});
+
+it("calls keep to the configured rate; a leader's Lease calls have their own client and are not delayed", async () => {
+  const clock = new FakeClock();
+  const rate = { perSecond: 2, burst: 1 };
+  await using api = await openScriptedApi((_, response) => answerJson(response, 200, aPod), { clock, rate });
+  await api.client.get(podType, nova);
+  const second = api.client.get(podType, nova);
+  await using leaseClient = createKubeClient(connectionFor({ server: api.url }), { userAgent: "rouse-test", clock });
+  await leaseClient.get(leaseType, nova);
+  expect(api.received.map(({ path }) => path.split("/").at(-2))).toEqual(["pods", "leases"]);
+  await clock.advance(500);
+  await second;
+  expect(api.received).toHaveLength(3);
+  const stop = new AbortController();
+  const third = api.client.get(podType, nova, stop.signal);
+  stop.abort(new Error("stopping"));
+  await expect(third).rejects.toThrow("stopping");
+});

@@ -1,0 +1,121 @@
+import type { Registry } from "prom-client";
+import type { KubeList, KubeObject, Stored } from "../../api/kinds/meta.ts";
+import { apiVersionOf, type ResourceType, resourcePath } from "../../api/kinds/resource-type.ts";
+import type { Rate } from "../../lib/queues/token-buckets.ts";
+import { type Clock, systemClock } from "../../lib/time/clock.ts";
+import type { Turns } from "../../lib/time/turns.ts";
+import type { KubeClient, ListOptions, ObjectName, Patch, WatchOptions, WriteOptions } from "./client.ts";
+import type { KubeConnection } from "./connection.ts";
+import { HttpTransport } from "./http-transport.ts";
+import { createRequestMetrics } from "./request-metrics.ts";
+import { parseWatch } from "./watch-lines.ts";
+
+export interface KubeClientOptions {
+  readonly userAgent: string;
+  readonly clock?: Clock;
+  /** Connections for plain calls; each watch has one of its own. */
+  readonly connections?: number;
+  /** The rate limit of plain calls; absent: none. Calls that must never wait have a client of their own. */
+  readonly rate?: Rate | undefined;
+  /** Large bodies are encoded and parsed in turns with other work of the process; absent: at once. */
+  readonly turns?: Turns | undefined;
+  /** The largest accepted response; absent: 256 MiB. Beyond it, lists are read in smaller pages. */
+  readonly answerBytesMax?: number;
+  /** The registry of `rest_client_requests_total`; one client for each registry. */
+  readonly registry?: Registry;
+}
+
+// Enough for a hundred workers, most of which wait for something else, without many handshakes at start.
+export const callConnections = 32;
+
+const patchContentTypes: Readonly<Record<Patch["type"], string>> = {
+  merge: "application/merge-patch+json",
+  json: "application/json-patch+json",
+  strategic: "application/strategic-merge-patch+json",
+};
+
+/** A client over HTTP. Disposing aborts pending requests. */
+export function createKubeClient(connection: KubeConnection, options: KubeClientOptions): KubeClient & AsyncDisposable {
+  const transport = new HttpTransport(connection, {
+    userAgent: options.userAgent,
+    clock: options.clock ?? systemClock,
+    connections: options.connections ?? callConnections,
+    rate: options.rate,
+    turns: options.turns,
+    answerBytesMax: options.answerBytesMax,
+    metrics: options.registry && createRequestMetrics(options.registry, new URL(connection.server).host),
+  });
+  // The only cast: the server's responses are assumed to have the requested type.
+  const ask = <R>(...args: Parameters<typeof transport.call>) => transport.call(...args) as Promise<R>;
+
+  return {
+    get: (type, name, signal) =>
+      ask({ method: "GET", path: resourcePath(type, name), namespace: name.namespace }, signal),
+
+    async list<T extends KubeObject>(type: ResourceType<T>, options: ListOptions = {}, signal?: AbortSignal) {
+      const { namespace, ...rest } = options;
+      const path = resourcePath(type, { namespace }) + queryOf(rest);
+      return withTypes(type, await ask<KubeList<T>>({ method: "GET", path, namespace }, signal));
+    },
+
+    watch<T extends KubeObject>(type: ResourceType<T>, options: WatchOptions, signal: AbortSignal) {
+      const { namespace, allowBookmarks, onOpen, ...rest } = options;
+      const query = queryOf({ ...rest, watch: true, allowWatchBookmarks: allowBookmarks });
+      return parseWatch<T>(transport.stream(resourcePath(type, { namespace }) + query, signal, onOpen));
+    },
+
+    create(type, object, write, signal) {
+      const { namespace } = object.metadata;
+      return ask(
+        { method: "POST", path: writePath(type, { namespace }, write), namespace, body: withType(type, object) },
+        signal,
+      );
+    },
+
+    replace(type, object, write, signal) {
+      const { namespace, name = "" } = object.metadata;
+      return ask(
+        { method: "PUT", path: writePath(type, { namespace, name }, write), namespace, body: withType(type, object) },
+        signal,
+      );
+    },
+
+    patch(type, name, { type: patchType, body }, write, signal) {
+      const contentType = patchContentTypes[patchType];
+      const { namespace } = name;
+      return ask({ method: "PATCH", path: writePath(type, name, write), namespace, body, contentType }, signal);
+    },
+
+    async delete(type, name, deleteOptions, signal) {
+      const body = { apiVersion: "v1", kind: "DeleteOptions", ...deleteOptions };
+      await ask({ method: "DELETE", path: resourcePath(type, name), namespace: name.namespace, body }, signal);
+    },
+
+    [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
+  };
+}
+
+/** Adds apiVersion and kind, which the API requires, from the type. */
+function withType(type: ResourceType, object: KubeObject): KubeObject {
+  return { ...object, apiVersion: apiVersionOf(type), kind: type.kind };
+}
+
+/** Items of built-in kinds have no apiVersion and kind in a list. */
+function withTypes<T extends KubeObject>(type: ResourceType<T>, list: KubeList<T>): KubeList<T> {
+  const { kind } = type;
+  const apiVersion = apiVersionOf(type);
+  // A server written in Go may encode an empty list as `null`.
+  const items: readonly Stored<T>[] = list.items ?? [];
+  return { ...list, items: items.map((item) => ({ apiVersion, kind, ...item })) };
+}
+
+function writePath(type: ResourceType, name: Partial<ObjectName>, { subresource, fieldManager }: WriteOptions = {}) {
+  const where = { namespace: name.namespace, ...(name.name !== undefined && { name: name.name }) };
+  return resourcePath(type, { ...where, ...(subresource && { subresource }) }) + queryOf({ fieldManager });
+}
+
+function queryOf(parameters: Readonly<Record<string, string | number | boolean | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value));
+  return query.size === 0 ? "" : `?${query}`;
+}

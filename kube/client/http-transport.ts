@@ -1,0 +1,198 @@
+import { type Dispatcher, Pool, errors as undiciErrors } from "undici";
+import type { Status } from "../../api/kinds/meta.ts";
+import { parseWithLongIntegers } from "../../lib/data/exact-json.ts";
+import { abortable } from "../../lib/process/lifecycle.ts";
+import { type Rate, TokenBuckets } from "../../lib/queues/token-buckets.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Turns } from "../../lib/time/turns.ts";
+import type { KubeConnection } from "./connection.ts";
+import { AnswerTooLarge, ApiError, ApiUnreachable } from "./errors.ts";
+import type { RequestMetrics } from "./request-metrics.ts";
+
+export interface Call {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Including the query. */
+  readonly path: string;
+  /** Calls of different namespaces take turns; absent: a call of no namespace. */
+  readonly namespace?: string | undefined;
+  readonly body?: unknown;
+  /** Default: `application/json`. */
+  readonly contentType?: string;
+}
+
+/** Requests and responses as JSON. Only this interface classifies failures. */
+export interface Transport extends AsyncDisposable {
+  /** The parsed response. Limited to `callLimitMs`, including waits for a busy server. */
+  call(call: Call, signal?: AbortSignal): Promise<unknown>;
+  /** The bytes of a response without a time limit; `onOpen` is called when it has begun. */
+  stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array>;
+}
+
+export interface TransportOptions {
+  readonly userAgent: string;
+  readonly clock: Clock;
+  readonly connections: number;
+  readonly metrics?: RequestMetrics | undefined;
+  /** For calls; streams are few. */
+  readonly rate?: Rate | undefined;
+  /** Encoding and parsing large bodies takes long, and so does the work that follows. Absent: no turns. */
+  readonly turns?: Turns | undefined;
+  /** The largest accepted response to a call; absent: 256 MiB. */
+  readonly answerBytesMax?: number | undefined;
+}
+
+const never = new AbortController().signal;
+const callLimitMs = 30_000;
+const connectLimitMs = 10_000;
+// A page of 500 objects of 1.5 MiB each is larger, and is read in parts. A runaway response ends here.
+const answerBytesMax = 256 * 1024 * 1024;
+// In characters. Smaller responses are parsed and handled within a millisecond or two.
+const largeAnswer = 64 * 1024;
+const busyRetriesMax = 4;
+const busyWaitMaxMs = 10_000;
+
+/** Disposing aborts pending requests. */
+export class HttpTransport implements Transport {
+  readonly #connection: KubeConnection;
+  readonly #options: TransportOptions;
+  readonly #prefix: string;
+  readonly #calls: Pool;
+  readonly #streams: Pool;
+  readonly #permits: TokenBuckets | undefined;
+
+  constructor(connection: KubeConnection, options: TransportOptions) {
+    const { origin, pathname } = new URL(connection.server);
+    const shared: Pool.Options = {
+      connect: { ...connection.tls, timeout: connectLimitMs },
+      headersTimeout: callLimitMs,
+      // Over HTTP/1.1 a stalled watch cannot use up the flow-control window of other calls.
+      allowH2: false,
+    };
+    this.#connection = connection;
+    this.#options = options;
+    this.#prefix = pathname.replace(/\/$/, "");
+    this.#calls = new Pool(origin, {
+      ...shared,
+      connections: options.connections,
+      bodyTimeout: callLimitMs,
+      maxResponseSize: options.answerBytesMax ?? answerBytesMax,
+    });
+    // A silent watch is not an error; its user limits the silence. Each watch has its own connection.
+    this.#streams = new Pool(origin, { ...shared, bodyTimeout: 0 });
+    this.#permits = options.rate && new TokenBuckets(options.rate, options.clock);
+  }
+
+  async call(call: Call, signal?: AbortSignal): Promise<unknown> {
+    // Before the time limit starts: these waits are not the server's.
+    await this.#waitForPermit(signal ?? never);
+    if (call.body !== undefined) await this.#options.turns?.rest(call.namespace);
+    const limit = new AbortController();
+    using _timer = this.#options.clock.after(callLimitMs, () => {
+      limit.abort(new ApiUnreachable(`${nameOf(call)}: no response within ${callLimitMs / 1000} s`));
+    });
+    const either = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
+    either.throwIfAborted();
+    return read(call, await this.#sendUntilNotBusy(call, either), { signal: either, turns: this.#options.turns });
+  }
+
+  async *stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array> {
+    signal.throwIfAborted();
+    const call: Call = { method: "GET", path };
+    const response = await this.#send(this.#streams, call, signal);
+    if (response.statusCode >= 300) await read(call, response, { signal });
+    onOpen?.();
+    try {
+      yield* response.body;
+    } catch (cause) {
+      throw toFailure(call, cause, signal);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#calls.destroy(), this.#streams.destroy()]);
+  }
+
+  async #waitForPermit(signal: AbortSignal): Promise<void> {
+    const waitMs = this.#permits?.take("", Number.POSITIVE_INFINITY) ?? 0;
+    if (waitMs > 0) await this.#options.clock.sleep(waitMs, signal);
+  }
+
+  async #sendUntilNotBusy(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    for (let retries = 0; ; retries += 1) {
+      const response = await this.#send(this.#calls, call, signal);
+      const waitMs = retries < busyRetriesMax ? busyWaitMs(call, response) : undefined;
+      if (waitMs === undefined) return response;
+      await response.body.dump();
+      await this.#options.clock.sleep(waitMs, signal);
+    }
+  }
+
+  async #send(pool: Pool, call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const { metrics, userAgent } = this.#options;
+    try {
+      const response = await pool.request({
+        method: call.method,
+        path: this.#prefix + call.path,
+        headers: {
+          accept: "application/json",
+          "user-agent": userAgent,
+          ...(call.body !== undefined && { "content-type": call.contentType ?? "application/json" }),
+          ...(await abortable(this.#connection.authHeaders(), signal)),
+        },
+        ...(call.body !== undefined && { body: JSON.stringify(call.body) }),
+        signal,
+      });
+      metrics?.answered(call.method, response.statusCode);
+      return response;
+    } catch (cause) {
+      metrics?.unanswered(call.method);
+      throw toFailure(call, cause, signal);
+    }
+  }
+}
+
+/** The server's `Retry-After` in milliseconds, if a retry is safe and not too late. */
+function busyWaitMs(call: Call, { statusCode, headers }: Dispatcher.ResponseData): number | undefined {
+  if (statusCode !== 429 || call.method === "POST") return undefined;
+  const seconds = Number(headers["retry-after"] ?? Number.NaN);
+  return seconds >= 0 && seconds * 1000 <= busyWaitMaxMs ? seconds * 1000 : undefined;
+}
+
+async function read(
+  call: Call,
+  response: Dispatcher.ResponseData,
+  { signal, turns }: { readonly signal: AbortSignal; readonly turns?: Turns | undefined },
+): Promise<unknown> {
+  const { statusCode: code, body } = response;
+  const text = await body.text().catch((cause: unknown) => {
+    throw toFailure(call, cause, signal);
+  });
+  if (text.length >= largeAnswer) await turns?.rest(call.namespace);
+  const answer = parseJson(text);
+  if (code >= 200 && code < 300 && answer !== undefined) return answer;
+  if (code >= 400 && isStatus(answer)) throw new ApiError(code, answer);
+  throw new ApiUnreachable(`${nameOf(call)}: response ${code} is not from an API server`);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return parseWithLongIntegers(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const isStatus = (answer: unknown): answer is Status =>
+  typeof answer === "object" && answer !== null && "kind" in answer && answer.kind === "Status";
+
+function toFailure(call: Call, cause: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason;
+  if (cause instanceof ApiUnreachable) return cause;
+  if (cause instanceof undiciErrors.ResponseExceededMaxSizeError) {
+    return new AnswerTooLarge(`${nameOf(call)}: the response exceeds the size limit`, { cause });
+  }
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new ApiUnreachable(`${nameOf(call)}: ${why}`, { cause });
+}
+
+const nameOf = ({ method, path }: Call): string => `${method} ${path}`;

@@ -1,0 +1,41 @@
+import { existsSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { isIPv6 } from "node:net";
+import { join } from "node:path";
+import { type Clock, systemClock } from "../../lib/time/clock.ts";
+import type { KubeConnection } from "./connection.ts";
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The directory of a Pod's ServiceAccount files. */
+export const serviceAccountFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
+// The kubelet renews a token after four fifths of its hour; other clients in Pods re-read it at this interval.
+const tokenAgeMaxMs = 60_000;
+
+/**
+ * The connection from inside a Pod, from the variables and files of Kubernetes; undefined outside of a Pod. The token
+ * is re-read every minute, the CA is read once. This avoids the kubeconfig library, which takes 60 MiB.
+ */
+export function connectionOfPod(
+  environment: Environment,
+  { folder = serviceAccountFolder, clock = systemClock }: { readonly folder?: string; readonly clock?: Clock } = {},
+): KubeConnection | undefined {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = environment;
+  const [tokenFile, authorityFile] = [join(folder, "token"), join(folder, "ca.crt")];
+  if (!host || !port || !existsSync(tokenFile) || !existsSync(authorityFile)) return undefined;
+  let token = readFileSync(tokenFile, "utf8").trim();
+  let readMs = clock.ticksMs();
+  return {
+    server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+    tls: { ca: readFileSync(authorityFile) },
+    async authHeaders() {
+      const nowMs = clock.ticksMs();
+      if (nowMs - readMs >= tokenAgeMaxMs) {
+        readMs = nowMs;
+        // On a read error the next attempt is in a minute; the current token is valid for longer.
+        token = (await readFile(tokenFile, "utf8").catch(() => "")).trim() || token;
+      }
+      return { authorization: `Bearer ${token}` };
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { describe, expect, it, vi } from "vitest";
+import { eventType } from "../../api/kinds/core.ts";
+import type { KubeObject } from "../../api/kinds/meta.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
+import { aFailure, answerJson, openScriptedApi } from "../../test/support/fakes/scripted-api.ts";
+import { openMemoryApi } from "../../test/support/memory-api.ts";
+import { waiting } from "../../test/support/waiting.ts";
+import type { KubeClient } from "../client/client.ts";
+import { createEventRecorder } from "./event-recorder.ts";
+
+const sandbox: KubeObject = { kind: "Sandbox", metadata: { namespace: "default", name: "nova", uid: "u1" } };
+const newEvent = {
+  regarding: sandbox,
+  type: "Normal",
+  reason: "SandboxReady",
+  action: "Reconciling",
+  note: "it is ready",
+} as const;
+
+const openRecorder = (client: KubeClient, clock = systemClock) =>
+  createEventRecorder({
+    client,
+    clock,
+    log: silentLogger,
+    reportingController: "sandbox-controller",
+    reportingInstance: "pod-1",
+  });
+
+describe("an event recorder", () => {
+  it("writes an event, and its repeats as a count on it", async () => {
+    await using api = await openMemoryApi();
+    const clock = new FakeClock();
+    await using recorder = openRecorder(api.client, clock);
+    const events = async () => (await api.client.list(eventType, { namespace: "default" })).items;
+    recorder.record(newEvent);
+    await vi.waitFor(async () => expect(await events()).toMatchObject([{ note: "it is ready" }]), waiting);
+    expect((await events())[0]).not.toHaveProperty("series");
+    recorder.record(newEvent);
+    recorder.record(newEvent);
+    await clock.advance(60_000);
+    await vi.waitFor(async () => expect(await events()).toMatchObject([{ series: { count: 3 } }]), waiting);
+  });
+
+  it("writes pending events when disposed", async () => {
+    await using api = await openMemoryApi();
+    const recorder = openRecorder(api.client);
+    recorder.record(newEvent);
+    recorder.record(newEvent);
+    recorder.record({ ...newEvent, note: "something else" });
+    await recorder[Symbol.asyncDispose]();
+    const { items } = await api.client.list(eventType, { namespace: "default" });
+    expect(items.map(({ note, series }) => `${note} ${series?.count ?? 1}`).sort()).toEqual([
+      "it is ready 2",
+      "something else 1",
+    ]);
+  });
+
+  it("gives up waiting for a server that does not answer two seconds after it is disposed of", async () => {
+    const clock = new FakeClock();
+    await using api = await openScriptedApi(() => {});
+    const recorder = openRecorder(api.client, clock);
+    recorder.record(newEvent);
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
+    const closed = recorder[Symbol.asyncDispose]();
+    await clock.advance(2_000);
+    await closed;
+    expect(clock.pending).toBe(0);
+  });
+
+  it("retries at most five times while the server is unreachable, and then goes on", async () => {
+    const clock = new FakeClock();
+    await using api = await openScriptedApi((_, response) => response.destroy());
+    await using recorder = openRecorder(api.client, clock);
+    recorder.record(newEvent);
+    await vi.waitFor(async () => {
+      await clock.advance(10_000);
+      expect(api.received).toHaveLength(5);
+    }, waiting);
+    await clock.advance(60_000);
+    expect(api.received).toHaveLength(5);
+    recorder.record({ ...newEvent, note: "next" });
+    await vi.waitFor(() => expect(api.received[5]?.body).toMatchObject({ note: "next" }), waiting);
+  });
+
+  it("does not retry an event that the server rejects", async () => {
+    const clock = new FakeClock();
+    await using api = await openScriptedApi((_, response) => answerJson(response, 403, aFailure(403, "Forbidden")));
+    await using recorder = openRecorder(api.client, clock);
+    recorder.record(newEvent);
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
+    await clock.advance(60_000);
+    expect(api.received).toHaveLength(1);
+  });
+
+  it("treats its own existing event as written", async () => {
+    const clock = new FakeClock();
+    await using api = await openScriptedApi(({ method }, response) =>
+      method === "POST" ? answerJson(response, 409, aFailure(409, "AlreadyExists")) : answerJson(response, 200, {}),
+    );
+    await using recorder = openRecorder(api.client, clock);
+    recorder.record(newEvent);
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
+    recorder.record(newEvent);
+    await vi.waitFor(async () => {
+      await clock.advance(60_000);
+      expect(api.received[1]).toMatchObject({ method: "PATCH", body: { series: { count: 2 } } });
+    }, waiting);
+  });
+});

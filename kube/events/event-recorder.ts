@@ -1,0 +1,91 @@
+import { eventType } from "../../api/kinds/core.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { KeyedQueue } from "../../lib/queues/keyed-queue.ts";
+import { startWorkers } from "../../lib/queues/workers.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { KubeClient } from "../client/client.ts";
+import { ApiUnreachable, isAlreadyExists } from "../client/errors.ts";
+import { EventSeries, type EventWrite, type NewEvent, type Reporter } from "./event-series.ts";
+
+export type { NewEvent } from "./event-series.ts";
+
+export interface EventRecorder extends AsyncDisposable {
+  /** Returns at once; an event that cannot be written is logged and dropped. */
+  record(newEvent: NewEvent): void;
+}
+
+export interface EventRecorderOptions extends Reporter {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+// The first event is written at once; one write has all its repeats within this time.
+const repeatsGatherMs = 60_000;
+const attemptsMax = 5;
+const retryBackoff = { baseMs: 500, maxMs: 10_000, jitter: 0.2 };
+const flushLimitMs = 2_000;
+
+/** Records `events.k8s.io/v1` events in the background. Disposing writes pending ones, for at most two seconds. */
+export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
+  const { client, clock, log, reportingController, reportingInstance } = options;
+  const series = new EventSeries({ reportingController, reportingInstance });
+  const queue = new KeyedQueue(clock, retryBackoff);
+  const flushed = Promise.withResolvers<void>();
+  let closing = false;
+
+  const workers = startWorkers({
+    name: "the event recorder",
+    queue,
+    workers: 1,
+    async reconcile(key, signal) {
+      try {
+        // A first event and its repeats are two writes.
+        for (let next = series.next(key); next; next = series.next(key)) {
+          await write(client, next, signal);
+          series.written(key, next);
+          if (!closing) break;
+        }
+      } catch (error) {
+        const lastAttempt = closing || queue.failures(key) + 1 >= attemptsMax;
+        if (signal.aborted || (error instanceof ApiUnreachable && !lastAttempt)) throw error;
+        log.warn({ err: error, event: key }, "could not write an event; dropped");
+        series.forget(key);
+      }
+      if (closing && series.unwritten().length === 0) flushed.resolve();
+      return {};
+    },
+    onFailure: (key, error) => log.debug({ err: error, event: key }, "could not write an event; requeued"),
+  });
+
+  return {
+    record(newEvent) {
+      if (closing) return;
+      const noted = series.add(newEvent, { now: clock.now(), ticksMs: clock.ticksMs() });
+      if (noted) queue.addAfter(noted.key, noted.repeated ? repeatsGatherMs : 0);
+      else log.debug({ reason: newEvent.reason }, "event rate limit of an object reached; dropping events");
+    },
+
+    async [Symbol.asyncDispose]() {
+      closing = true;
+      using _limit = clock.after(flushLimitMs, flushed.resolve);
+      const waiting = series.unwritten();
+      for (const key of waiting) queue.add(key);
+      if (waiting.length > 0) await flushed.promise;
+      await workers[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function write(client: KubeClient, next: EventWrite, signal: AbortSignal): Promise<void> {
+  const { namespace, name = "" } = next.event.metadata;
+  if (next.do === "patch") {
+    const body = { series: next.series };
+    await client.patch(eventType, { namespace, name }, { type: "merge", body }, {}, signal);
+    return;
+  }
+  await client.create(eventType, next.event, {}, signal).catch((error: unknown) => {
+    // The name is random, so the existing object is from an earlier attempt whose response was lost.
+    if (!isAlreadyExists(error)) throw error;
+  });
+}

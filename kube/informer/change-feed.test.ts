@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import type { KubeObject } from "../../api/kinds/meta.ts";
+import { onUnexpectedError } from "../../lib/guard/guard.ts";
+import { aStored } from "../../test/support/fakes/scripted-collection.ts";
+import { ChangeFeed } from "./change-feed.ts";
+import { IndexedStore } from "./indexed-store.ts";
+import type { Change } from "./informer.ts";
+
+function openFeed() {
+  const store = new IndexedStore<KubeObject>({});
+  const feed = new ChangeFeed(store);
+  const changes: Change<KubeObject>[] = [];
+  feed.onChange((change) => changes.push(change));
+  return { store, feed, changes };
+}
+
+describe("a change feed", () => {
+  it("reports an object replaced by another of its name as a deletion and a creation", () => {
+    const { feed, changes } = openFeed();
+    const old = aStored("a", "1", "old");
+    const young = aStored("a", "2", "young");
+    feed.set(old);
+    feed.set(young);
+    expect(changes.slice(1)).toEqual([
+      { key: "team/a", previous: old, current: undefined },
+      { key: "team/a", previous: undefined, current: young },
+    ]);
+  });
+
+  it("keeps a successor when its predecessor's deletion comes late", () => {
+    const { store, feed, changes } = openFeed();
+    feed.set(aStored("a", "2", "young"));
+    feed.unset(aStored("a", "1", "old"));
+    expect(store.get("team/a")?.metadata.uid).toBe("young");
+    expect(changes).toHaveLength(1);
+  });
+
+  it("reports nothing for known objects", () => {
+    const { feed, changes } = openFeed();
+    const known = [aStored("a", "1"), aStored("b", "2")];
+    feed.replaceAll(known);
+    feed.replaceAll(known);
+    feed.unset(aStored("c", "3"));
+    expect(changes).toHaveLength(2);
+  });
+
+  it("notifies the other listeners if one fails", () => {
+    const { feed } = openFeed();
+    const told: string[] = [];
+    const reported: string[] = [];
+    using _reports = onUnexpectedError((where) => reported.push(where));
+    feed.onChange(() => {
+      throw new Error("a mistake");
+    });
+    feed.onChange(({ key }) => told.push(key));
+    feed.set(aStored("a", "1"));
+    expect(told).toEqual(["team/a"]);
+    expect(reported).toEqual(["watch"]);
+  });
+
+  it("notifies a removed listener no more, and the others still", () => {
+    const { feed, changes } = openFeed();
+    const told: string[] = [];
+    const listener = ({ key }: Change<KubeObject>) => told.push(key);
+    const first = feed.onChange(listener);
+    feed.onChange(listener);
+    first[Symbol.dispose]();
+    feed.set(aStored("a", "1"));
+    expect(told).toEqual(["team/a"]);
+    expect(changes).toHaveLength(1);
+  });
+});

@@ -1,0 +1,69 @@
+import { type KubeObject, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { reportUnexpected } from "../../lib/guard/guard.ts";
+import type { IndexedStore } from "./indexed-store.ts";
+import type { Change } from "./informer.ts";
+
+/**
+ * Updates a store from a server's data and notifies listeners of the exact changes: none twice, none missing. An object
+ * that was replaced by another of the same name is a deletion and a creation.
+ */
+export class ChangeFeed<T extends KubeObject, I extends string> {
+  readonly #store: IndexedStore<T, I>;
+  readonly #listeners = new Set<(change: Change<T>) => void>();
+
+  constructor(store: IndexedStore<T, I>) {
+    this.#store = store;
+  }
+
+  onChange(listener: (change: Change<T>) => void): Disposable {
+    const own = (change: Change<T>) => listener(change); // the same function may be added twice
+    this.#listeners.add(own);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
+  }
+
+  /** The object exists in this state. */
+  set(object: Stored<T>): void {
+    const key = keyOf(object);
+    let previous = this.#store.get(key);
+    if (previous && previous.metadata.uid !== object.metadata.uid) {
+      this.#remove(key, previous);
+      previous = undefined;
+    }
+    if (previous?.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    this.#store.put(object);
+    this.#tell({ key, previous, current: object });
+  }
+
+  /** The object with this UID is deleted; another of the same name is not affected. */
+  unset(object: Stored<T>): void {
+    const key = keyOf(object);
+    const previous = this.#store.get(key);
+    if (previous && previous.metadata.uid === object.metadata.uid) this.#remove(key, previous);
+  }
+
+  /** Exactly these objects exist. */
+  replaceAll(objects: readonly Stored<T>[]): void {
+    const listed = new Set(objects.map(keyOf));
+    for (const key of this.#store.keys()) {
+      const previous = this.#store.get(key);
+      if (previous && !listed.has(key)) this.#remove(key, previous);
+    }
+    for (const object of objects) this.set(object);
+  }
+
+  #remove(key: string, previous: Stored<T>): void {
+    this.#store.delete(key);
+    this.#tell({ key, previous, current: undefined });
+  }
+
+  #tell(change: Change<T>): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(change);
+      } catch (error) {
+        // An error of one listener must not affect the others, nor end the watch.
+        reportUnexpected("watch", new Error(`a listener failed on a change of ${change.key}`, { cause: error }));
+      }
+    }
+  }
+}

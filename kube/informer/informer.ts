@@ -1,0 +1,30 @@
+import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
+import type { Running } from "../../lib/process/lifecycle.ts";
+
+/** The current objects of a watch. They are shared and must not be changed. */
+export interface Store<T extends KubeObject, I extends string = never> {
+  /** By `namespace/name`. */
+  get(key: string): Stored<T> | undefined;
+  list(): readonly Stored<T>[];
+  /** All objects with this value in this index. */
+  by(index: I, value: string): readonly Stored<T>[];
+  readonly size: number;
+}
+
+/** An object was created (no `previous`), changed, or deleted (no `current`). */
+export interface Change<T extends KubeObject> {
+  readonly key: string;
+  readonly previous: Stored<T> | undefined;
+  readonly current: Stored<T> | undefined;
+}
+
+/** A store that follows an API server until disposed, through all failures of the server and the network. */
+export interface Informer<T extends KubeObject, I extends string = never> extends Running {
+  readonly store: Store<T, I>;
+  /** Resolves after the first successful list. */
+  readonly synced: Promise<void>;
+  /** Calls back after each change of the store, in order. Disposing ends that. */
+  onChange(listener: (change: Change<T>) => void): Disposable;
+  /** Milliseconds since the API server last sent anything for this watch (an event, a bookmark, a list). */
+  silentMs(): number;
+}

@@ -1,0 +1,199 @@
+import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
+import type { ResourceType } from "../../api/kinds/resource-type.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { startTask } from "../../lib/process/lifecycle.ts";
+import type { Clock, Timer } from "../../lib/time/clock.ts";
+import type { KubeClient, Selection, WatchEvent } from "../client/client.ts";
+import { ApiError, ApiUnreachable } from "../client/errors.ts";
+import { listEverything } from "../client/list-everything.ts";
+import { ChangeFeed } from "./change-feed.ts";
+import { IndexedStore, type Indexes } from "./indexed-store.ts";
+import type { Informer } from "./informer.ts";
+import { RetryPauses } from "./retry-pauses.ts";
+
+export interface InformerOptions<T extends KubeObject, I extends string> extends Selection {
+  readonly client: KubeClient;
+  readonly type: ResourceType<T>;
+  readonly indexes: Indexes<T, I>;
+  /**
+   * Reduces a received object to its stored form, to save memory; it returns a changed copy. Name, namespace, uid and
+   * resourceVersion stay.
+   */
+  readonly transform?: (object: Stored<T>) => Stored<T>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Freezes stored objects, so that a test detects changes of them. */
+  readonly frozen?: boolean;
+}
+
+/**
+ * A server with bookmarks sends one about every minute, at most 75 s apart. A longer silence is a connection whose peer
+ * is gone, or a kind without changes since the server's own start: it sends no bookmarks then either. Both end in a new
+ * watch from the same version, which misses nothing and costs less than a list. The limit is well below the two minutes
+ * after which the activator no longer trusts an address.
+ */
+export const silenceLimitMs = 100_000;
+// An API server ends a watch after 30 to 60 minutes. Ending it earlier, and at different times, lets the watches spread
+// over its replicas again after a restart of one.
+const watchSeconds = { min: 300, max: 600 };
+// A watch that ended earlier than this without an event is a failure.
+const shortWatchMs = 5_000;
+
+/** Starts to follow an API server. `synced` stays pending until a list succeeds, and for ever once disposed. */
+export function startInformer<T extends KubeObject, I extends string = never>(
+  options: InformerOptions<T, I>,
+): Informer<T, I> {
+  const store = new IndexedStore<T, I>(options.indexes, { frozen: options.frozen ?? false });
+  const feed = new ChangeFeed<T, I>(store);
+  const synced = Promise.withResolvers<void>();
+  const reflection = new Reflection(options, feed, synced.resolve);
+  const task = startTask(`the informer of ${options.type.plural}`, (signal) => reflection.follow(signal));
+  return {
+    store,
+    synced: synced.promise,
+    onChange: (listener) => feed.onChange(listener),
+    silentMs: () => reflection.silentMs(),
+    failed: task.failed,
+    [Symbol.asyncDispose]: () => task[Symbol.asyncDispose](),
+  };
+}
+
+/** The state of following the server, and the next step: a list while `#version` is unknown, else a watch. */
+class Reflection<T extends KubeObject, I extends string> {
+  readonly #options: InformerOptions<T, I>;
+  readonly #selection: Selection;
+  readonly #feed: ChangeFeed<T, I>;
+  readonly #onListed: () => void;
+  #version: string | undefined;
+  /** Set after larger pages exceeded the size limit. */
+  #pageLimit: number | undefined;
+  #heardMs: number;
+
+  constructor(options: InformerOptions<T, I>, feed: ChangeFeed<T, I>, onListed: () => void) {
+    const { namespace, labelSelector, fieldSelector } = options;
+    this.#options = options;
+    this.#selection = { namespace, labelSelector, fieldSelector };
+    this.#feed = feed;
+    this.#onListed = onListed;
+    this.#heardMs = options.clock.ticksMs();
+  }
+
+  silentMs(): number {
+    return this.#options.clock.ticksMs() - this.#heardMs;
+  }
+
+  async follow(signal: AbortSignal): Promise<void> {
+    const { clock, log, type } = this.#options;
+    const pauses = new RetryPauses(clock);
+    let relisted = false;
+    while (!signal.aborted) {
+      const watched = this.#version !== undefined;
+      const { failure, fruitful } = await this.#step(signal);
+      if (fruitful) {
+        pauses.succeeded();
+        relisted = false;
+      }
+      if (signal.aborted || failure === undefined) continue;
+      const pauseMs = pauses.failed();
+      log.warn({ err: failure, kind: type.kind, failures: pauses.failures }, "watch failed; retrying");
+      // A server that has expired our version is healthy: the list that it requires needs no pause, but a second one in
+      // a row does.
+      const mayList = watched && this.#version === undefined && !relisted;
+      if (mayList) relisted = true;
+      else await clock.sleep(pauseMs, signal).catch(() => {});
+    }
+  }
+
+  /**
+   * One list or one watch. Only a watch is fruitful: a successful list before a watch that always fails must not be
+   * repeated ten times a second.
+   */
+  async #step(signal: AbortSignal): Promise<{ readonly failure?: unknown; readonly fruitful: boolean }> {
+    const { clock } = this.#options;
+    const beganMs = clock.ticksMs();
+    const version = this.#version;
+    const fruitful = () =>
+      version !== undefined && (this.#version !== version || clock.ticksMs() - beganMs >= shortWatchMs);
+    try {
+      if (version === undefined) {
+        await this.#list(signal);
+        return { fruitful: false };
+      }
+      await this.#watch(version, signal);
+      if (fruitful()) return { fruitful: true };
+      return { fruitful: false, failure: new ApiUnreachable("a watch ended at once without an event") };
+    } catch (failure) {
+      if (failure instanceof SilentWatch) return { fruitful: true };
+      const result = { failure, fruitful: fruitful() };
+      if (needsList(failure)) this.#version = undefined;
+      return result;
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { client, type } = this.#options;
+    const selection = { ...this.#selection, limit: this.#pageLimit };
+    const { items, resourceVersion, limit } = await listEverything(client, type, selection, signal);
+    this.#pageLimit = limit;
+    this.#heard();
+    this.#feed.replaceAll(items.map((item) => this.#toStored(item)));
+    this.#version = resourceVersion;
+    this.#onListed();
+  }
+
+  async #watch(resourceVersion: string, signal: AbortSignal): Promise<void> {
+    const { client, type } = this.#options;
+    using silence = this.#limitSilence();
+    const timeoutSeconds = Math.round(watchSeconds.min + Math.random() * (watchSeconds.max - watchSeconds.min));
+    const events = client.watch(
+      type,
+      { ...this.#selection, resourceVersion, timeoutSeconds, allowBookmarks: true, onOpen: () => this.#heard() },
+      AbortSignal.any([signal, silence.signal]),
+    );
+    for await (const event of events) {
+      this.#heard();
+      this.#take(event);
+    }
+    this.#heard(); // only a running server ends a watch regularly
+  }
+
+  #take(event: WatchEvent<T>): void {
+    if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object);
+    if (event.type === "DELETED") this.#feed.unset(event.object);
+    else if (event.type !== "BOOKMARK") this.#feed.set(this.#toStored(event.object));
+    this.#version = event.object.metadata.resourceVersion ?? this.#version;
+  }
+
+  #toStored(object: Stored<T>): Stored<T> {
+    return this.#options.transform?.(object) ?? object;
+  }
+
+  #heard(): void {
+    this.#heardMs = this.#options.clock.ticksMs();
+  }
+
+  /** A signal that is aborted after too long a silence, counted from now. */
+  #limitSilence(): { readonly signal: AbortSignal } & Disposable {
+    const { clock, type } = this.#options;
+    const silent = new AbortController();
+    const beganMs = clock.ticksMs();
+    let timer: Timer;
+    // One timer that re-checks is cheaper than a new timer for every event.
+    const look = () => {
+      const leftMs = Math.max(this.#heardMs, beganMs) + silenceLimitMs - clock.ticksMs();
+      if (leftMs > 0) timer = clock.after(leftMs, look);
+      else silent.abort(new SilentWatch(`the watch of ${type.plural} was silent for ${silenceLimitMs / 1000} s`));
+    };
+    look();
+    return { signal: silent.signal, [Symbol.dispose]: () => timer.cancel() };
+  }
+}
+
+class SilentWatch extends ApiUnreachable {}
+
+/** Whether the current version is no longer usable. It stays usable after a broken connection. */
+function needsList(error: unknown): boolean {
+  // Besides 410 there are errors such as "too large resource version" after a restored backup, from which no watch
+  // recovers. An overloaded server recovers, and a list would add to its load.
+  return error instanceof ApiError && error.code !== 429 && error.code !== 503;
+}

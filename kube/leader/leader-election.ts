@@ -1,0 +1,198 @@
+import { type Lease, leaseType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { aborted, startTask } from "../../lib/process/lifecycle.ts";
+import { backoffDelayMs } from "../../lib/queues/backoff.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { KubeClient } from "../client/client.ts";
+import { ApiUnreachable, isAlreadyExists, isConflict, isNotFound } from "../client/errors.ts";
+import { heldBy, isFree, type LeaseObservation, type LeaseSpec, observe, released } from "./lease-record.ts";
+
+export interface LeaderElection extends AsyncDisposable {
+  /** Resolves once this process leads; never if disposed before that. */
+  readonly elected: Promise<void>;
+  /** Rejects with `LeadershipLost` when this process led and must stop; never resolves. The process must exit then. */
+  readonly lost: Promise<never>;
+  isLeader(): boolean;
+}
+
+export interface LeaderElectionOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly namespace: string;
+  /** Name of the Lease. */
+  readonly name: string;
+  /** Unique among all candidates, also over restarts. */
+  readonly identity: string;
+  /** Absent: `usualLeaseTimes`. */
+  readonly times?: LeaseTimes;
+}
+
+/** In milliseconds; each is shorter than the one before. */
+export interface LeaseTimes {
+  /** A lease that was not renewed for this time is free. Whole seconds: the Lease stores seconds. */
+  readonly leaseMs: number;
+  /** A leader that could not renew for this time gives up, before another may take over. */
+  readonly renewLimitMs: number;
+  readonly retryMs: number;
+}
+
+/** This process led, and another may lead by now. */
+export class LeadershipLost extends Error {
+  override readonly name = "LeadershipLost";
+}
+
+/** The defaults of the ecosystem's controllers. */
+export const usualLeaseTimes: LeaseTimes = { leaseMs: 15_000, renewLimitMs: 10_000, retryMs: 2_000 };
+const releaseLimitMs = 2_000;
+
+/**
+ * Takes part in the election until disposed. Disposing releases the lease, so that another candidate leads within its
+ * next retry instead of after the expiry. All work that requires leadership must have ended before.
+ */
+export function startLeaderElection(options: LeaderElectionOptions): LeaderElection {
+  const elected = Promise.withResolvers<void>();
+  const lost = Promise.withResolvers<never>();
+  lost.promise.catch(() => {}); // a caller that ignores it must not get an unhandled rejection
+  const candidate = new Candidate(options);
+  let leads = false;
+
+  const task = startTask("the leader election", async (signal) => {
+    const acquiredMs = await candidate.acquire(signal);
+    if (acquiredMs === undefined) return;
+    leads = true;
+    elected.resolve();
+    const loss = await candidate.renewUntilLost(acquiredMs, signal);
+    leads = false;
+    if (loss) lost.reject(loss);
+    await aborted(signal);
+  });
+  task.failed.catch((cause: unknown) => {
+    leads = false;
+    lost.reject(new LeadershipLost("the leader election failed", { cause }));
+  });
+
+  return {
+    elected: elected.promise,
+    lost: lost.promise,
+    isLeader: () => leads,
+    async [Symbol.asyncDispose]() {
+      await task[Symbol.asyncDispose]();
+      await candidate.release();
+    },
+  };
+}
+
+class Candidate {
+  readonly #options: LeaderElectionOptions;
+  readonly #times: LeaseTimes;
+  #seen: LeaseObservation | undefined;
+
+  constructor(options: LeaderElectionOptions) {
+    this.#options = options;
+    this.#times = options.times ?? usualLeaseTimes;
+  }
+
+  /** The start of the successful request, in ticks; undefined when aborted before. */
+  async acquire(signal: AbortSignal): Promise<number | undefined> {
+    const { clock } = this.#options;
+    const { renewLimitMs, retryMs } = this.#times;
+    while (!signal.aborted) {
+      const beganMs = clock.ticksMs();
+      if (await this.#attempt(renewLimitMs, signal)) return beganMs;
+      // With jitter, so that candidates that started together do not conflict at every retry.
+      const delayMs = backoffDelayMs(1, { baseMs: retryMs, maxMs: retryMs, jitter: 0.2 });
+      await clock.sleep(delayMs, signal).catch(() => {});
+    }
+    return undefined;
+  }
+
+  /** The reason why leadership ended; undefined when aborted before. */
+  async renewUntilLost(acquiredMs: number, signal: AbortSignal): Promise<LeadershipLost | undefined> {
+    const { clock, identity } = this.#options;
+    const { renewLimitMs, retryMs } = this.#times;
+    for (let renewedMs = acquiredMs; ; ) {
+      const deadlineMs = renewedMs + renewLimitMs;
+      const delayMs = Math.min(retryMs, deadlineMs - clock.ticksMs());
+      await clock.sleep(delayMs, signal).catch(() => {});
+      if (signal.aborted) return undefined;
+      // Counted from the start of a request, because the server may have counted from then. Checked before the next
+      // request, because this process may have been stopped for any time in between.
+      const beganMs = clock.ticksMs();
+      if (beganMs >= deadlineMs) return new LeadershipLost(`the lease was not renewed for ${renewLimitMs / 1_000} s`);
+      if (await this.#attempt(deadlineMs - beganMs, signal)) renewedMs = beganMs;
+      const holder = this.#seen?.lease.spec?.holderIdentity;
+      if (holder && holder !== identity) return new LeadershipLost(`${holder} holds the lease`);
+    }
+  }
+
+  /** Releases the lease if it is still ours. Otherwise it expires by itself. */
+  async release(): Promise<void> {
+    const { client, clock, identity, log } = this.#options;
+    if (this.#seen?.lease.spec?.holderIdentity !== identity) return;
+    try {
+      using limit = timeLimit(clock, releaseLimitMs);
+      // Read again: our last renewal may have been written without a response.
+      const lease = await this.#look(limit.signal);
+      if (lease?.spec?.holderIdentity !== identity) return;
+      await client.replace(leaseType, { ...lease, spec: released(lease.spec, clock.now()) }, {}, limit.signal);
+    } catch (error) {
+      log.warn({ err: error }, "could not release the Lease");
+    }
+  }
+
+  /** Tries once to acquire or renew the lease. */
+  async #attempt(limitMs: number, signal: AbortSignal): Promise<boolean> {
+    const { clock, log } = this.#options;
+    using limit = timeLimit(clock, limitMs);
+    try {
+      return await this.#hold(AbortSignal.any([signal, limit.signal]));
+    } catch (error) {
+      // Another candidate was first; the next read shows its name.
+      if (!signal.aborted && !isConflict(error) && !isAlreadyExists(error)) {
+        log.warn({ err: error }, "could not read or write the Lease");
+      }
+      return false;
+    }
+  }
+
+  async #hold(signal: AbortSignal): Promise<boolean> {
+    const { client, clock, namespace, name, identity } = this.#options;
+    const { leaseMs } = this.#times;
+    const lease = await this.#look(signal);
+    if (this.#seen && !isFree(this.#seen, identity, leaseMs, clock.ticksMs())) return false;
+    const spec = heldBy(lease?.spec, identity, leaseMs, clock.now());
+    const written = lease
+      ? await client.replace(leaseType, { ...lease, spec }, {}, signal)
+      : await client.create(leaseType, newLease(namespace, name, spec), {}, signal);
+    this.#seen = observe(this.#seen, written, clock.ticksMs());
+    return true;
+  }
+
+  async #look(signal: AbortSignal): Promise<Stored<Lease> | undefined> {
+    const { client, clock, namespace, name } = this.#options;
+    try {
+      const lease = await client.get(leaseType, { namespace, name }, signal);
+      this.#seen = observe(this.#seen, lease, clock.ticksMs());
+      return lease;
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      this.#seen = undefined;
+      return undefined;
+    }
+  }
+}
+
+const newLease = (namespace: string, name: string, spec: LeaseSpec): Lease => ({
+  apiVersion: "coordination.k8s.io/v1",
+  kind: "Lease",
+  metadata: { namespace, name },
+  spec,
+});
+
+function timeLimit(clock: Clock, limitMs: number): { readonly signal: AbortSignal } & Disposable {
+  const limit = new AbortController();
+  const timer = clock.after(limitMs, () => limit.abort(new ApiUnreachable(`no response within ${limitMs} ms`)));
+  return { signal: limit.signal, [Symbol.dispose]: () => timer.cancel() };
+}

@@ -1,0 +1,24 @@
+/** A count for each key. A key with count 0 uses no memory. */
+export class KeyCounts {
+  readonly #counts = new Map<string, number>();
+
+  of(key: string): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  add(key: string): void {
+    this.#counts.set(key, this.of(key) + 1);
+  }
+
+  /** Subtracts one. */
+  remove(key: string): void {
+    const left = this.of(key) - 1;
+    if (left > 0) this.#counts.set(key, left);
+    else this.#counts.delete(key);
+  }
+
+  /** The number of keys with a count of at least one. */
+  get size(): number {
+    return this.#counts.size;
+  }
+}

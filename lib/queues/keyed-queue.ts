@@ -1,0 +1,215 @@
+import type { Clock, Timer } from "../time/clock.ts";
+import { type Backoff, backoffDelayMs } from "./backoff.ts";
+import { FailureCounts } from "./failure-counts.ts";
+import { FairKeys } from "./fair-keys.ts";
+
+/** Per-key retry after an error: 5 ms doubling to 1000 s, as in the ecosystem's own controllers. */
+export const retryBackoff: Backoff = { baseMs: 5, maxMs: 1_000_000, jitter: 0.1 };
+
+/** Selects low-priority keys, and limits the number of them in progress. */
+export interface Patience {
+  readonly mayWait: (key: string) => boolean;
+  readonly heldMax: number;
+}
+
+/** Selects keys with a shorter maximum retry delay, because a client waits for them. */
+export interface RetryCeiling {
+  /** The maximum delay in milliseconds, before jitter; undefined: that of the backoff. */
+  readonly ceilingMs: (key: string) => number | undefined;
+  /** Failing keys of one group, such as a namespace, do not take the retries of others. */
+  readonly groupOf: (key: string) => string;
+  /** The maximum rate of retries: the delay grows with the number of failing keys. */
+  readonly perSecondAndGroup: number;
+  readonly perSecond: number;
+}
+
+/** Keys that have failed together for long do not return together. */
+const ceilingJitter = 0.5;
+
+// One of this number of keys is a low-priority one, so that none waits for ever.
+const overtakenMax = 16;
+
+interface Delayed {
+  readonly dueMs: number;
+  readonly timer: Timer;
+}
+
+/**
+ * Gives each key to one worker at a time, low-priority keys last. In both classes the namespaces (the part of a key
+ * before the first slash) take turns, and in each the oldest key comes first. A key that is added while a worker has it
+ * is given out once more afterwards, however often it was added. The queue holds keys, never events: a worker reads the
+ * current state.
+ */
+export class KeyedQueue {
+  readonly #clock: Clock;
+  readonly #backoff: Backoff;
+  readonly #patience: Patience | undefined;
+  readonly #ready = new FairKeys();
+  /** The ready keys of low priority. */
+  readonly #patient = new FairKeys();
+  readonly #held = new Set<string>();
+  readonly #heldPatient = new Set<string>();
+  readonly #again = new Set<string>();
+  readonly #delayed = new Map<string, Delayed>();
+  /** Delays that were set before the current pass of their key: a successful pass replaces them. */
+  readonly #fromBefore = new Map<string, Delayed>();
+  readonly #retries: RetryCeiling | undefined;
+  readonly #failures: FailureCounts;
+  readonly #idleWorkers: ((key: string | undefined) => void)[] = [];
+  #overtaken = 0;
+  #closed = false;
+
+  /** Without `patience` and `retries` all keys are equal. */
+  constructor(clock: Clock, backoff: Backoff = retryBackoff, patience?: Patience, retries?: RetryCeiling) {
+    this.#clock = clock;
+    this.#backoff = backoff;
+    this.#patience = patience;
+    this.#retries = retries;
+    this.#failures = new FailureCounts(retries?.groupOf ?? (() => ""));
+  }
+
+  /** The number of keys that wait for a worker. */
+  get depth(): number {
+    return this.#ready.size + this.#patient.size;
+  }
+
+  add(key: string): void {
+    if (this.#closed) return;
+    if (this.#held.has(key)) this.#again.add(key);
+    else if (!this.#patience?.mayWait(key)) {
+      this.#patient.delete(key);
+      this.#ready.add(key);
+    } else if (!this.#ready.has(key)) this.#patient.add(key);
+    this.#dispatch();
+  }
+
+  /**
+   * Adds the key after `delayMs` milliseconds; 0 and less means now. Of several delays for one key the earliest wins.
+   *
+   * @throws RangeError when the delay is not a finite number: a timer would treat it as 0.
+   */
+  addAfter(key: string, delayMs: number): void {
+    if (!Number.isFinite(delayMs)) throw new RangeError(`a delay must be a finite number of milliseconds: ${delayMs}`);
+    if (this.#closed) return;
+    if (delayMs <= 0) return this.add(key);
+    const dueMs = this.#clock.ticksMs() + delayMs;
+    const earlier = this.#delayed.get(key);
+    if (earlier && earlier.dueMs <= dueMs) return;
+    earlier?.timer.cancel();
+    const timer = this.#clock.after(delayMs, () => {
+      for (const delays of [this.#delayed, this.#fromBefore]) {
+        if (delays.get(key) === delayed) delays.delete(key);
+      }
+      this.add(key);
+    });
+    const delayed: Delayed = { dueMs, timer };
+    this.#delayed.set(key, delayed);
+  }
+
+  /** Adds every delayed key now: the clock on which their delays were based has jumped. */
+  addAllDelayed(): void {
+    for (const [key, { timer }] of [...this.#delayed]) {
+      timer.cancel();
+      this.#delayed.delete(key);
+      this.add(key);
+    }
+  }
+
+  /** Adds the key after a delay that doubles with each failure since the last `forget`. */
+  addRateLimited(key: string): void {
+    if (this.#closed) return;
+    const failures = this.#failures.add(key);
+    this.addAfter(key, backoffDelayMs(failures, this.#backoffOf(key, failures)));
+  }
+
+  #backoffOf(key: string, failures: number): Backoff {
+    const ceilingMs = this.#retries?.ceilingMs(key);
+    if (!this.#retries || ceilingMs === undefined) return this.#backoff;
+    const { perSecond, perSecondAndGroup } = this.#retries;
+    const seconds = Math.max(this.#failures.size / perSecond, this.#failures.inGroupOf(key) / perSecondAndGroup);
+    const maxMs = Math.max(ceilingMs, seconds * 1_000);
+    const { baseMs } = this.#backoff;
+    if (maxMs > this.#backoff.maxMs || baseMs * 2 ** Math.min(failures - 1, 52) < maxMs) return this.#backoff;
+    return { baseMs, maxMs, jitter: ceilingJitter };
+  }
+
+  /**
+   * The current pass of the key succeeded: its consecutive failures end, and so do the delays from before that pass.
+   * Additions since the start of the pass stay. A deleted key leaves nothing behind.
+   */
+  forget(key: string): void {
+    this.#failures.delete(key);
+    this.#fromBefore.get(key)?.timer.cancel();
+    this.#fromBefore.delete(key);
+  }
+
+  failures(key: string): number {
+    return this.#failures.of(key);
+  }
+
+  /** Resolves with a key, which belongs to the caller until `done(key)`, or with undefined once the queue is closed. */
+  take(): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      if (this.#closed) return resolve(undefined);
+      this.#idleWorkers.push(resolve);
+      this.#dispatch();
+    });
+  }
+
+  done(key: string): void {
+    this.#held.delete(key);
+    this.#heldPatient.delete(key);
+    this.#keepFromBefore(key);
+    if (this.#again.delete(key)) this.add(key);
+    else this.#dispatch();
+  }
+
+  /** Resolves every idle worker with undefined and drops waiting keys. */
+  close(): void {
+    this.#closed = true;
+    for (const delays of [this.#delayed, this.#fromBefore]) {
+      for (const { timer } of delays.values()) timer.cancel();
+      delays.clear();
+    }
+    this.#ready.clear();
+    this.#patient.clear();
+    for (const worker of this.#idleWorkers.splice(0)) worker(undefined);
+  }
+
+  /** A failed pass has replaced nothing: the earlier one of its own delay and the one from before stays. */
+  #keepFromBefore(key: string): void {
+    const before = this.#fromBefore.get(key);
+    if (!before) return;
+    this.#fromBefore.delete(key);
+    const since = this.#delayed.get(key);
+    if (since && since.dueMs <= before.dueMs) return before.timer.cancel();
+    since?.timer.cancel();
+    this.#delayed.set(key, before);
+  }
+
+  #dispatch(): void {
+    while (this.#idleWorkers.length > 0) {
+      const key = this.#next();
+      if (key === undefined) return;
+      this.#held.add(key);
+      const before = this.#delayed.get(key);
+      if (before) this.#fromBefore.set(key, before);
+      this.#delayed.delete(key);
+      this.#idleWorkers.shift()?.(key);
+    }
+  }
+
+  /** Removes and returns the next key, low-priority keys last. */
+  #next(): string | undefined {
+    const mayTakePatient = this.#patient.size > 0 && this.#heldPatient.size < (this.#patience?.heldMax ?? 0);
+    if (this.#ready.size > 0 && (!mayTakePatient || this.#overtaken < overtakenMax)) {
+      if (mayTakePatient) this.#overtaken += 1;
+      return this.#ready.take();
+    }
+    const patient = mayTakePatient ? this.#patient.take() : undefined;
+    if (patient === undefined) return undefined;
+    this.#heldPatient.add(patient);
+    this.#overtaken = 0;
+    return patient;
+  }
+}

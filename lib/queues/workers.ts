@@ -1,0 +1,51 @@
+import { runGuarded } from "../guard/guard.ts";
+import { onAbort } from "../guard/on-abort.ts";
+import { type Running, startTask } from "../process/lifecycle.ts";
+import type { Turns } from "../time/turns.ts";
+import { groupOf } from "./fair-keys.ts";
+import type { KeyedQueue } from "./keyed-queue.ts";
+
+export interface Outcome {
+  /** Reconcile again after this number of milliseconds, without counting a failure. */
+  readonly requeueAfterMs?: number;
+}
+
+export interface WorkOptions {
+  readonly name: string;
+  readonly queue: KeyedQueue;
+  readonly workers: number;
+  /** Reconciles one key; an error means a retry with backoff. */
+  readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>;
+  /** Called for every failure before the key is queued again. */
+  readonly onFailure: (key: string, error: unknown) => void;
+  /**
+   * Other work of the process gets its turn between two keys, in groups by namespace; absent: only while a pass awaits
+   * something.
+   */
+  readonly turns?: Turns | undefined;
+}
+
+/** Starts the workers of one queue. Disposing lets each finish its current key. */
+export function startWorkers({ name, queue, workers, reconcile, onFailure, turns }: WorkOptions): Running {
+  const worker = async (signal: AbortSignal) => {
+    for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
+      try {
+        await turns?.rest(groupOf(key), "begins");
+        const { requeueAfterMs } = await reconcile(key, signal);
+        // A delay that the queue rejects is a failure of the pass, so the key waits longer each time.
+        if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs);
+        queue.forget(key);
+      } catch (error) {
+        if (signal.aborted) return;
+        runGuarded("queue", () => onFailure(key, error));
+        queue.addRateLimited(key);
+      } finally {
+        queue.done(key);
+      }
+    }
+  };
+  return startTask(name, async (signal) => {
+    onAbort(signal, () => queue.close());
+    await Promise.all(Array.from({ length: workers }, () => worker(signal)));
+  });
+}

@@ -1,0 +1,133 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { onUnexpectedError } from "../guard/guard.ts";
+import { FakeClock, systemClock } from "./clock.ts";
+
+const day = 86_400_000;
+
+describe("the system clock", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it("runs a task once, after its delay", () => {
+    const task = vi.fn();
+    systemClock.after(1_000, task);
+    vi.advanceTimersByTime(999);
+    expect(task).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(10_000);
+    expect(task).toHaveBeenCalledOnce();
+  });
+
+  it("waits longer than a timer of Node can", () => {
+    const task = vi.fn();
+    systemClock.after(60 * day, task);
+    vi.advanceTimersByTime(60 * day - 1);
+    expect(task).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    expect(task).toHaveBeenCalledOnce();
+  });
+
+  it("runs no cancelled timer, in any part of a long delay", () => {
+    const task = vi.fn();
+    const timer = systemClock.after(60 * day, task);
+    vi.advanceTimersByTime(40 * day);
+    timer.cancel();
+    vi.advanceTimersByTime(40 * day);
+    expect(task).not.toHaveBeenCalled();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+it("the system clock's monotonic time moves forward while it sleeps", async () => {
+  const beganMs = systemClock.ticksMs();
+  await systemClock.sleep(5);
+  expect(systemClock.ticksMs()).toBeGreaterThan(beganMs);
+});
+
+describe("a fake clock", () => {
+  it("stands still until it is moved", async () => {
+    const clock = new FakeClock("2026-03-01T12:00:00Z");
+    expect(clock.now().toISOString()).toBe("2026-03-01T12:00:00.000Z");
+    await clock.advance(1_500);
+    expect(clock.now().toISOString()).toBe("2026-03-01T12:00:01.500Z");
+    expect(clock.ticksMs()).toBe(1_500);
+  });
+
+  it("runs due timers in order and on time, and no later ones", async () => {
+    const clock = new FakeClock();
+    const ran: string[] = [];
+    clock.after(20, () => ran.push(`second at ${clock.ticksMs()}`));
+    clock.after(10, () => ran.push(`first at ${clock.ticksMs()}`));
+    clock.after(31, () => ran.push("too late"));
+    await clock.advance(30);
+    expect(ran).toEqual(["first at 10", "second at 20"]);
+    expect(clock.pending).toBe(1);
+  });
+
+  it("runs due timers that a task or its promises start", async () => {
+    const clock = new FakeClock();
+    const woke: number[] = [];
+    const work = (async () => {
+      for (let round = 0; round < 3; round += 1) {
+        await clock.sleep(10);
+        woke.push(clock.ticksMs());
+      }
+    })();
+    await clock.advance(30);
+    await work;
+    expect(woke).toEqual([10, 20, 30]);
+  });
+
+  it("jumps on the wall without moving monotonic time", () => {
+    const clock = new FakeClock("2026-03-01T12:00:00Z");
+    clock.jumpWall(-3_600_000);
+    expect(clock.now().toISOString()).toBe("2026-03-01T11:00:00.000Z");
+    expect(clock.ticksMs()).toBe(0);
+  });
+
+  it("forgets a timer that is called off or disposed of", () => {
+    const clock = new FakeClock();
+    clock.after(10, () => {}).cancel();
+    {
+      using _timer = clock.after(10, () => {});
+      expect(clock.pending).toBe(1);
+    }
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe("a delay that is not a number", () => {
+  it.each([
+    ["the system's clock", systemClock],
+    ["a clock for tests", new FakeClock()],
+  ])("is refused by %s", async (_name, clock) => {
+    expect(() => clock.after(Number.NaN, () => {})).toThrow(RangeError);
+    await expect(clock.sleep(Number.NaN)).rejects.toThrow(RangeError);
+  });
+});
+
+describe("a sleep", () => {
+  it("ends with the signal's reason as soon as it is aborted, and leaves no timer", async () => {
+    const clock = new FakeClock();
+    const stop = new AbortController();
+    const sleep = clock.sleep(10, stop.signal);
+    stop.abort(new Error("enough"));
+    await expect(sleep).rejects.toThrow("enough");
+    expect(clock.pending).toBe(0);
+  });
+
+  it("does not begin under a signal that is aborted already", async () => {
+    const clock = new FakeClock();
+    await expect(clock.sleep(10, AbortSignal.abort(new Error("before")))).rejects.toThrow("before");
+    expect(clock.pending).toBe(0);
+  });
+});
+
+it("a task of the system's clock that throws ends nothing but itself", async () => {
+  const places: string[] = [];
+  using _reports = onUnexpectedError((where) => places.push(where));
+  systemClock.after(0, () => {
+    throw new Error("broken");
+  });
+  await systemClock.sleep(5);
+  expect(places).toEqual(["timer"]);
+});

@@ -1,0 +1,44 @@
+import { describeTimeline, type WakeTimeline } from "../api/protocols/wake-timeline.ts";
+import type { KubeClient } from "../kube/client/client.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { DemonstrationFailed, putToSleep, visit } from "./demonstration.ts";
+import { createExamples } from "./examples.ts";
+import { type Addresses, describeNextSteps } from "./messages.ts";
+
+export interface DemoDependencies {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly say: (text: string) => void;
+  readonly examplesDirectory: string;
+  readonly addresses: Addresses;
+  readonly activatorPort: number;
+  /** Filled by the activator, one entry for each wake. */
+  readonly wakes: readonly WakeTimeline[];
+}
+
+/**
+ * The demonstration: two suspended sandboxes, one request that wakes one of them, and the next commands to try. A
+ * failure is reported, and everything keeps running so that it can be investigated.
+ */
+export async function demo(dependencies: DemoDependencies, examples: boolean, signal: AbortSignal): Promise<void> {
+  const { say, addresses } = dependencies;
+  if (examples) await demonstrate(dependencies, signal);
+  say(`\n${describeNextSteps(addresses, examples)}\nCtrl-C ends everything.\n`);
+}
+
+async function demonstrate(dependencies: DemoDependencies, signal: AbortSignal): Promise<void> {
+  const { client, clock, say, addresses, activatorPort, wakes } = dependencies;
+  await createExamples(client, dependencies.examplesDirectory, signal);
+  try {
+    await putToSleep(client, clock, signal);
+    say(`\nTwo sandboxes are suspended: hello and notebook. Sending one request to hello ...\n`);
+    const answer = await visit(activatorPort, addresses.domain, signal);
+    const wake = wakes.at(-1);
+    say(`\n  "${answer}"\n\n${wake ? describeTimeline(wake) : ""}`);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    say(`\nThe demonstration failed: ${why}\n`);
+    if (!(error instanceof DemonstrationFailed)) say("Everything else is running; the log may have the cause.\n");
+  }
+}

@@ -1,0 +1,103 @@
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { ContainerLog, olderLog } from "./container-log.ts";
+import { type LogSelection, limitBytes, readLog } from "./log-reader.ts";
+
+const everything: LogSelection = { follow: false, timestamps: false, tailLines: undefined, since: undefined };
+
+async function openLog(bytesMax?: number) {
+  const directory = await mkdtemp(join(tmpdir(), "rouse-log-"));
+  const clock = new FakeClock("2026-01-01T00:00:00Z");
+  const log = new ContainerLog(join(directory, "logs", "0.log"), clock, bytesMax);
+  const stdout = new PassThrough();
+  log.attach(stdout, "stdout");
+  const print = async (text: string) => {
+    stdout.write(text);
+    await new Promise((resolve) => setImmediate(resolve));
+    await log.flush();
+  };
+  const read = async (selection: Partial<LogSelection> = {}) => {
+    let text = "";
+    const signal = new AbortController().signal;
+    for await (const piece of readLog(log.path, log, { ...everything, ...selection }, signal)) text += piece;
+    return text;
+  };
+  const end = async () => {
+    stdout.end();
+    stdout.destroy();
+    await log.close();
+  };
+  const disposal = { [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }) };
+  return { log, clock, print, read, end, ...disposal };
+}
+
+describe("the log of a container", () => {
+  it("returns the output, with times if requested", async () => {
+    await using log = await openLog();
+    await log.print("one\ntwo");
+    await log.end();
+    expect(await log.read()).toBe("one\ntwo");
+    expect(await log.read({ timestamps: true })).toBe("2026-01-01T00:00:00.000Z one\n2026-01-01T00:00:00.000Z two");
+  });
+
+  it("is empty before anything was printed", async () => {
+    await using log = await openLog();
+    expect(await log.read()).toBe("");
+  });
+
+  it.each([
+    { tailLines: 0, text: "" },
+    { tailLines: 2, text: "two\nthree\n" },
+    { tailLines: 9, text: "one\ntwo\nthree\n" },
+  ])("shows the last $tailLines lines", async ({ tailLines, text }) => {
+    await using log = await openLog();
+    await log.print("one\ntwo\nthree\n");
+    expect(await log.read({ tailLines })).toBe(text);
+  });
+
+  it("shows the output since a time", async () => {
+    await using log = await openLog();
+    await log.print("early\n");
+    await log.clock.advance(10_000);
+    await log.print("late\n");
+    expect(await log.read({ since: "2026-01-01T00:00:05.000Z" })).toBe("late\n");
+  });
+
+  it("is followed until it is closed, over a rotation too", async () => {
+    await using log = await openLog(250);
+    await log.print("first\n");
+    const followed = log.read({ follow: true });
+    const lines = Array.from({ length: 5 }, (_, index) => `line ${index} ${"x".repeat(30)}`);
+    for (const line of lines) await log.print(`${line}\n`);
+    await log.end();
+    expect(await followed).toBe(`first\n${lines.join("\n")}\n`);
+  });
+
+  it("keeps no more than two files of bounded size, and reads from both", async () => {
+    await using log = await openLog(1_000);
+    const lines = Array.from({ length: 60 }, (_, index) => `${index} ${"x".repeat(50)}`);
+    for (const line of lines) await log.print(`${line}\n`);
+    const sizes = await Promise.all(
+      [log.log.path, olderLog(log.log.path)].map(async (path) => (await stat(path)).size),
+    );
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(1_000);
+    const kept = (await log.read()).trimEnd().split("\n");
+    expect(kept).toEqual(lines.slice(-kept.length));
+    expect(kept.length).toBeGreaterThan(10);
+  });
+});
+
+it("truncates a log after the given number of bytes", async () => {
+  async function* texts() {
+    yield "abc";
+    yield "déf";
+    yield "never";
+  }
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of limitBytes(texts(), 5)) chunks.push(chunk);
+  expect(Buffer.concat(chunks)).toEqual(Buffer.from("abcdé").subarray(0, 5));
+});

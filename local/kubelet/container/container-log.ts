@@ -1,0 +1,147 @@
+import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Readable } from "node:stream";
+import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import { formatLogLine, LineCutter, type LogStream } from "./log-line.ts";
+
+/** A log file is rotated at this size, and the previous rotated file is removed. The kubelet's default size. */
+const logFileBytesMax = 10 * 1024 * 1024;
+// A program that writes faster than the disk is blocked at this size.
+const pendingBytesMax = 256 * 1024;
+// The time to wait for a program's output after its end.
+const strangersMs = 1_000;
+
+/** The path of the rotated log. */
+export const olderLog = (path: string): string => `${path}.older`;
+
+/** Writes the output of one run of a container. A log that cannot be written never stops the program. */
+export class ContainerLog {
+  readonly path: string;
+  readonly #clock: Clock;
+  readonly #bytesMax: number;
+  readonly #sources = new Set<Readable>();
+  readonly #ended: Promise<void>[] = [];
+  #pending: string[] = [];
+  #pendingBytes = 0;
+  #pumping: Promise<void> | undefined;
+  #file: FileHandle | undefined;
+  #fileBytes = 0;
+  #rotations = 0;
+  #closed = false;
+  #change = Promise.withResolvers<void>();
+
+  constructor(path: string, clock: Clock, bytesMax: number = logFileBytesMax) {
+    this.path = path;
+    this.#clock = clock;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** The number of rotations: a reader that sees it change must open the new file. */
+  get rotations(): number {
+    return this.#rotations;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Resolves at the next write, or when the log is closed. To miss nothing, get it before reading. */
+  get change(): Promise<void> {
+    return this.#change.promise;
+  }
+
+  attach(source: Readable, stream: LogStream): void {
+    const cutter = new LineCutter();
+    const write = (lines: ReturnType<LineCutter["cut"]>) => {
+      const time = this.#clock.now().toISOString();
+      for (const { text, partial } of lines) this.#append(formatLogLine({ time, stream, text, partial }));
+    };
+    this.#sources.add(source);
+    this.#ended.push(
+      new Promise((resolve) => {
+        source.on(
+          "data",
+          guarded("kubelet", (chunk: Buffer) => write(cutter.cut(chunk))),
+        );
+        source.on("error", () => {}); // "close" follows
+        source.once("close", () => {
+          this.#sources.delete(source);
+          runGuarded("kubelet", () => write(cutter.end()));
+          resolve();
+        });
+      }),
+    );
+  }
+
+  /** Resolves when all output so far can be read from the file. */
+  async flush(): Promise<void> {
+    while (this.#pumping) await this.#pumping;
+  }
+
+  /** Waits until the program's output has ended and is written. */
+  async close(): Promise<void> {
+    // A process that left the group may keep the pipe open for ever.
+    using limit = this.#clock.after(strangersMs, () => {
+      for (const source of this.#sources) source.destroy();
+    });
+    await Promise.all(this.#ended);
+    limit.cancel();
+    await this.flush();
+    this.#closed = true;
+    await this.#file?.close().catch(() => {});
+    this.#notify();
+  }
+
+  #append(entry: string): void {
+    this.#pending.push(entry);
+    this.#pendingBytes += entry.length;
+    if (this.#pendingBytes > pendingBytesMax) for (const source of this.#sources) source.pause();
+    this.#pumping ??= this.#pump().finally(() => {
+      this.#pumping = undefined;
+    });
+  }
+
+  async #pump(): Promise<void> {
+    while (this.#pending.length > 0) {
+      const batch = Buffer.from(this.#pending.join(""));
+      this.#pending = [];
+      this.#pendingBytes = 0;
+      // A full disk loses lines, but does not stop the program.
+      await this.#write(batch).catch(() => {});
+      this.#notify();
+      for (const source of this.#sources) source.resume();
+    }
+  }
+
+  async #write(batch: Buffer): Promise<void> {
+    if (this.#file && this.#fileBytes + batch.length > this.#bytesMax) await this.#rotate(this.#file);
+    this.#file ??= await openForAppending(this.path);
+    await this.#file.appendFile(batch);
+    this.#fileBytes += batch.length;
+  }
+
+  async #rotate(file: FileHandle): Promise<void> {
+    this.#file = undefined;
+    await file.close();
+    await rename(this.path, olderLog(this.path));
+    this.#fileBytes = 0;
+    this.#rotations += 1;
+  }
+
+  #notify(): void {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
+  }
+}
+
+/** Removes a log and its rotated part. If this fails, they are removed with their Pod. */
+export async function removeLog(path: string): Promise<void> {
+  const files = [path, olderLog(path)];
+  await Promise.all(files.map((file) => rm(file, { force: true }).catch(() => {})));
+}
+
+async function openForAppending(path: string): Promise<FileHandle> {
+  await mkdir(dirname(path), { recursive: true });
+  return open(path, "a", 0o600);
+}

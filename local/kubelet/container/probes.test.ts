@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { answering, aScript, conditionOf, idle, openLocalNode } from "../../../test/support/labs/local-node.ts";
+
+const status = (code: number) =>
+  `require("http").createServer((_, response) => response.writeHead(${code}).end()).listen(8080, process.env.POD_IP)`;
+
+/** Answers each request with 101, which no probe requests. */
+const upgrading = `require("net").createServer((socket) => socket.on("error", () => {}).on("data", () =>
+  socket.write("HTTP/1.1 101 Switching Protocols\\r\\nconnection: upgrade\\r\\nupgrade: x\\r\\n\\r\\n"))
+).listen(8080, process.env.POD_IP)`;
+
+describe("a container with a readiness probe", () => {
+  it.each([
+    { kind: "httpGet", probe: { httpGet: { port: 8080 } } },
+    { kind: "httpGet of a named port", probe: { httpGet: { port: "web" } } },
+    { kind: "tcpSocket", probe: { tcpSocket: { port: 8080 } } },
+    { kind: "exec", probe: { exec: { command: ["sh", "-c", "test -n $POD_IP"] } } },
+  ])("is ready soon after $kind passes, not a whole period later", async ({ probe }) => {
+    await using node = await openLocalNode();
+    const ports = [{ name: "web", containerPort: 8080 }];
+    await node.createPod("nova", {
+      containers: [aScript(answering("x"), { ports, readinessProbe: { ...probe, periodSeconds: 60 } })],
+    });
+    await node.podOnce("nova", (pod) => expect(conditionOf(pod, "Ready")?.status).toBe("True"));
+  });
+
+  it("is not ready while it switches protocols, and an event says so", async () => {
+    await using node = await openLocalNode();
+    const readinessProbe = { httpGet: { port: 8080 }, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 60 };
+    await node.createPod("nova", { containers: [aScript(upgrading, { readinessProbe })] });
+    const notes = async () => (await node.eventsAbout("nova")).map(({ note }) => note);
+    await expect
+      .poll(notes, { timeout: 10_000 })
+      .toContainEqual(expect.stringContaining("the connection was closed without a response"));
+  });
+
+  it("is not ready while it answers with an error, and an event says why", async () => {
+    await using node = await openLocalNode();
+    const readinessProbe = { httpGet: { port: 8080 }, periodSeconds: 1, failureThreshold: 1 };
+    await node.createPod("nova", { containers: [aScript(status(503), { readinessProbe })] });
+    await expect
+      .poll(async () => (await node.eventsAbout("nova")).map(({ note }) => note), { timeout: 10_000 })
+      .toContain("Readiness probe failed: HTTP probe failed with statuscode: 503");
+    const pod = await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
+    expect(conditionOf(pod, "Ready")?.status).toBe("False");
+  });
+});
+
+describe("a container with a liveness probe", () => {
+  it("is restarted when it fails", async () => {
+    await using node = await openLocalNode();
+    const livenessProbe = { tcpSocket: { port: 1 }, periodSeconds: 1, failureThreshold: 1, initialDelaySeconds: 1 };
+    await node.createPod("nova", { containers: [aScript(idle, { livenessProbe })] });
+    const pod = await node.podOnce("nova", ({ status }) =>
+      expect(status?.containerStatuses?.[0]?.restartCount).toBe(1),
+    );
+    expect(pod.status?.containerStatuses?.[0]?.lastState?.terminated?.exitCode).toBe(143);
+  });
+});
+
+describe("a container with a startup probe", () => {
+  it("runs no other probe before that one passes", async () => {
+    await using node = await openLocalNode();
+    const probes = {
+      startupProbe: { httpGet: { port: 8080 } },
+      livenessProbe: { tcpSocket: { port: 8080 }, failureThreshold: 1 },
+    };
+    const slow = `setTimeout(() => { ${answering("late")} }, 500)`;
+    await node.createPod("nova", { containers: [aScript(slow, probes)] });
+    const starting = await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
+    expect(starting.status?.containerStatuses?.[0]).toMatchObject({ started: false, ready: false });
+    const pod = await node.podOnce("nova", (pod) => expect(conditionOf(pod, "Ready")?.status).toBe("True"));
+    expect(pod.status?.containerStatuses?.[0]).toMatchObject({ started: true, ready: true, restartCount: 0 });
+  });
+
+  it("is restarted when that never passes", async () => {
+    await using node = await openLocalNode();
+    const startupProbe = { tcpSocket: { port: 1 }, periodSeconds: 1, failureThreshold: 1 };
+    await node.createPod("nova", { containers: [aScript(idle, { startupProbe })] });
+    await node.podOnce("nova", ({ status }) => expect(status?.containerStatuses?.[0]?.restartCount).toBe(1));
+  });
+});
+
+describe("a probe of a kind that is not here", () => {
+  it("fails and says so", async () => {
+    await using node = await openLocalNode();
+    const readinessProbe = { grpc: { port: 8080 }, periodSeconds: 1 };
+    await node.createPod("nova", { containers: [aScript(idle, { readinessProbe })] });
+    await expect
+      .poll(async () => (await node.eventsAbout("nova")).map(({ note }) => note), { timeout: 10_000 })
+      .toContain("Readiness probe failed: local mode does not support this kind of probe");
+  });
+});

@@ -1,0 +1,49 @@
+import { arch, availableParallelism, platform, release, totalmem } from "node:os";
+import { nodeType } from "../../../api/kinds/core.ts";
+import type { KubeObject } from "../../../api/kinds/meta.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { isAlreadyExists } from "../../../kube/client/errors.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import { secondsTime } from "../container/container-state.ts";
+import { podsPerNodeMax } from "./schedule.ts";
+
+export interface NodeObjectOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly nodeName: string;
+  readonly hostIp: string;
+}
+
+/** Registers this machine as the one node. */
+export async function registerNode(options: NodeObjectOptions, signal: AbortSignal): Promise<void> {
+  const { client, nodeName } = options;
+  const labels = {
+    "kubernetes.io/hostname": nodeName,
+    "kubernetes.io/os": platform() === "win32" ? "windows" : platform(),
+    "kubernetes.io/arch": arch() === "x64" ? "amd64" : arch(),
+  };
+  const node: KubeObject = { apiVersion: "v1", kind: "Node", metadata: { name: nodeName, labels } };
+  try {
+    await client.create(nodeType, node, {}, signal);
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error;
+  }
+  const patch = { type: "strategic", body: { status: statusOfMachine(options) } } as const;
+  await client.patch(nodeType, { name: nodeName }, patch, { subresource: "status" }, signal);
+}
+
+function statusOfMachine({ clock, nodeName, hostIp }: NodeObjectOptions): object {
+  const now = secondsTime(clock.now());
+  const capacity = { cpu: String(availableParallelism()), memory: `${totalmem()}`, pods: String(podsPerNodeMax) };
+  const ready = { type: "Ready", status: "True", reason: "KubeletReady", message: "the process runtime is running" };
+  return {
+    addresses: [
+      { type: "InternalIP", address: hostIp },
+      { type: "Hostname", address: nodeName },
+    ],
+    capacity,
+    allocatable: capacity,
+    conditions: [{ ...ready, lastHeartbeatTime: now, lastTransitionTime: now }],
+    nodeInfo: { osImage: platform(), kernelVersion: release(), containerRuntimeVersion: "process://" },
+  };
+}

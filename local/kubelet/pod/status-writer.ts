@@ -1,0 +1,111 @@
+import { isDeepStrictEqual } from "node:util";
+import { type Pod, type PodStatus, podType } from "../../../api/kinds/core.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { KubeClient, Patch } from "../../../kube/client/client.ts";
+import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import { type Backoff, backoffDelayMs } from "../../../lib/queues/backoff.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+
+export interface StatusWriterOptions {
+  readonly client: KubeClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly pod: Stored<Pod>;
+  readonly nodeName: string;
+  /** The current status. */
+  readonly make: () => PodStatus;
+  /** Called once the API server has bound the Pod to this node. */
+  readonly bound: () => void;
+}
+
+const backoff: Backoff = { baseMs: 50, maxMs: 5_000, jitter: 0.2 };
+
+/**
+ * Writes the node and the status of a Pod to the API server. One write is in flight at a time. Changes meanwhile are
+ * combined into the next one. An unchanged status is not written, and no caller has to wait.
+ */
+export class StatusWriter {
+  readonly #options: StatusWriterOptions;
+  readonly #stop = new AbortController();
+  #bound: boolean;
+  #dirty = false;
+  #written: PodStatus | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  #active = false;
+
+  constructor(options: StatusWriterOptions) {
+    this.#options = options;
+    this.#bound = options.pod.spec?.nodeName !== undefined;
+  }
+
+  /** The last written status; the times of conditions continue from it. */
+  get written(): PodStatus | undefined {
+    return this.#written ?? this.#options.pod.status;
+  }
+
+  /** The status may have changed. */
+  changed(): void {
+    this.#dirty = true;
+    if (this.#active || this.#stop.signal.aborted) return;
+    this.#active = true;
+    this.#writing = this.#write().finally(() => {
+      this.#active = false;
+    });
+  }
+
+  /** Resolves when all changes so far are written, or cannot be written any more. */
+  async settled(): Promise<void> {
+    await this.#writing;
+  }
+
+  /** Stops all writes. */
+  async close(): Promise<void> {
+    this.#stop.abort(new Error("the Pod's status is no longer written"));
+    await this.#writing;
+  }
+
+  async #write(): Promise<void> {
+    const { clock, log } = this.#options;
+    const { signal } = this.#stop;
+    for (let failures = 0; this.#dirty && !signal.aborted; ) {
+      try {
+        await this.#writeOnce();
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        // The Pod is deleted, or another one has its name. The informer will report it.
+        if (isNotFound(error) || isConflict(error)) return this.#stop.abort(error);
+        failures += 1;
+        log.warn({ err: error, failures }, "could not write the status of a Pod; requeued");
+        this.#dirty = true;
+        await clock.sleep(backoffDelayMs(failures, backoff), signal).catch(() => {});
+      }
+    }
+  }
+
+  async #writeOnce(): Promise<void> {
+    const { client, pod, nodeName, make, bound } = this.#options;
+    const { name, namespace, uid } = pod.metadata;
+    const patch = (patch: Patch, subresource?: "status") =>
+      client.patch(podType, { namespace, name }, patch, subresource ? { subresource } : {}, this.#stop.signal);
+    if (!this.#bound) {
+      await patch({ type: "merge", body: { metadata: { uid }, spec: { nodeName } } });
+      this.#bound = true;
+      bound();
+    }
+    this.#dirty = false;
+    const status = make();
+    if (isDeepStrictEqual(status, this.#written)) return;
+    await patch({ type: "strategic", body: { metadata: { uid }, status: forPatch(status) } }, "status");
+    this.#written = status;
+  }
+}
+
+// A strategic merge keeps fields that a patch does not name, so fields that a condition has lost must be set to null.
+function forPatch(status: PodStatus): object {
+  return {
+    ...status,
+    conditions: status.conditions?.map((condition) => ({ reason: null, message: null, ...condition })),
+  };
+}

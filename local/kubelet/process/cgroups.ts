@@ -1,0 +1,114 @@
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+
+/** A hierarchy of cgroups v1 that tracks processes and sets no limits itself, in order of preference. */
+const trackingControllers = ["pids", "freezer", "name=systemd"] as const;
+
+/**
+ * The directory in which this process may create cgroups: below its own, in the unified hierarchy (cgroups v2, also on
+ * a machine that has v1 beside it), else in one of v1. Undefined if the system has none.
+ *
+ * `mounts` is `/proc/self/mountinfo` (proc(5)), `own` is `/proc/self/cgroup` (cgroups(7)).
+ */
+export function ownCgroup(mounts: string, own: string): string | undefined {
+  const paths = new Map(
+    own.split("\n").flatMap((line) => {
+      const [, controllers = "", path = ""] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
+      return path === "" ? [] : [[controllers, path] as const];
+    }),
+  );
+  const mounted = mounts.split("\n").flatMap((line) => mountOf(line) ?? []);
+  const unified = mounted.find(({ type }) => type === "cgroup2");
+  if (unified) return below(unified, paths.get("") ?? "/");
+  for (const controller of trackingControllers) {
+    const mount = mounted.find(({ type, options }) => type === "cgroup" && options.includes(controller));
+    const path = [...paths].find(([controllers]) => controllers.split(",").includes(controller))?.[1];
+    if (mount && path !== undefined) return below(mount, path);
+  }
+  return undefined;
+}
+
+interface Mount {
+  readonly type: string;
+  /** The part of the hierarchy that is mounted. */
+  readonly root: string;
+  readonly at: string;
+  readonly options: readonly string[];
+}
+
+function mountOf(line: string): Mount | undefined {
+  const [before = "", after] = line.split(" - ");
+  const [, , , root, at] = before.split(" ");
+  const [type, , options = ""] = after?.split(" ") ?? [];
+  if (root === undefined || at === undefined || type === undefined) return undefined;
+  return { type, root, at, options: options.split(",") };
+}
+
+function below({ root, at }: Mount, path: string): string {
+  const isInside = root !== "/" && path.startsWith(`${root}/`);
+  return join(at, isInside ? path.slice(root.length) : path === root ? "/" : path);
+}
+
+/** The cgroup of one run of a container. Its processes stay in it: only root can leave a cgroup. */
+export class Cgroup {
+  readonly path: string;
+
+  private constructor(path: string) {
+    this.path = path;
+  }
+
+  /** Undefined if this user may not create one. */
+  static make(name: string): Cgroup | undefined {
+    try {
+      const parent = ownCgroup(readFileSync("/proc/self/mountinfo", "utf8"), readFileSync("/proc/self/cgroup", "utf8"));
+      if (parent === undefined) return undefined;
+      const path = join(parent, name);
+      mkdirSync(path);
+      return new Cgroup(path);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Opens a cgroup that an earlier process created; undefined if it is gone or has another name. */
+  static find(path: string, name: string): Cgroup | undefined {
+    return basename(path) === name && existsSync(join(path, "cgroup.procs")) ? new Cgroup(path) : undefined;
+  }
+
+  /** Adds a process, and so all its later descendants. False if this is not allowed, or the process has ended. */
+  join(pid: number): boolean {
+    return this.#write("cgroup.procs", String(pid));
+  }
+
+  members(): readonly number[] {
+    try {
+      return readFileSync(join(this.path, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
+    } catch {
+      return [];
+    }
+  }
+
+  /** Kills all processes at once, if the system supports it (Linux 5.14, cgroups v2). */
+  kill(): void {
+    this.#write("cgroup.kill", "1");
+  }
+
+  /** Fails silently while processes are left in it. */
+  remove(): void {
+    try {
+      rmdirSync(this.path);
+    } catch {
+      // The record of the container finds the remaining processes.
+    }
+  }
+
+  #write(file: string, text: string): boolean {
+    try {
+      // `r+` does not create the file: in v1 there is no cgroup.kill.
+      writeFileSync(join(this.path, file), text, { flag: "r+" });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import type { Clock } from "../../../lib/time/clock.ts";
+import { Cgroup } from "./cgroups.ts";
+import { hasProc } from "./proc.ts";
+import { killProcess } from "./process.ts";
+
+/** In the environment of every container, and so of its descendants. */
+const markName = "ROUSE_CONTAINER_RUN";
+/** A killed process is gone within microseconds, unless it waits for a disk. */
+const roundsMax = 100;
+const pauseMs = 20;
+
+/** The data by which another process, too, finds the processes of one run of a container. */
+export interface ContainmentRecord {
+  readonly mark: string;
+  /** The path of its cgroup; absent without one. */
+  readonly cgroup?: string;
+}
+
+/**
+ * Finds every process that one run of a container has started, also those with a session of their own (`setsid`,
+ * daemons): by a cgroup if this user may create one, and by a mark in the environment. The cgroup finds a program that
+ * clears its environment (`su -`). The mark finds one that was started before the container was in its cgroup. Without
+ * cgroups, a process that clears the environment and leaves the session is lost. Without `/proc`, both find nothing.
+ */
+export class Containment {
+  readonly mark: string;
+  readonly #cgroup: Cgroup | undefined;
+
+  private constructor(mark: string, cgroup: Cgroup | undefined) {
+    this.mark = mark;
+    this.#cgroup = cgroup;
+  }
+
+  static make(): Containment {
+    const mark = randomUUID();
+    return new Containment(mark, hasProc ? Cgroup.make(nameOf(mark)) : undefined);
+  }
+
+  static find({ mark, cgroup }: ContainmentRecord): Containment {
+    return new Containment(mark, cgroup === undefined ? undefined : Cgroup.find(cgroup, nameOf(mark)));
+  }
+
+  get record(): ContainmentRecord {
+    const { mark } = this;
+    return this.#cgroup ? { mark, cgroup: this.#cgroup.path } : { mark };
+  }
+
+  /** The variables that its programs must have in their environment. */
+  get environment(): Readonly<Record<string, string>> {
+    return { [markName]: this.mark };
+  }
+
+  /** Call it in the same turn of the event loop in which the process was started. */
+  join(pid: number): void {
+    this.#cgroup?.join(pid);
+  }
+
+  /** Kills processes until none is left. Resolves with those that could not be killed within two seconds. */
+  async end(clock: Clock): Promise<{ readonly killed: number; readonly left: readonly number[] }> {
+    const killed = new Set<number>();
+    let left: readonly number[] = [];
+    for (let round = 0; round < roundsMax; round += 1) {
+      left = [...new Set([...(this.#cgroup?.members() ?? []), ...(await markedProcesses(this.mark))])];
+      if (left.length === 0) break;
+      this.#cgroup?.kill();
+      for (const pid of left) {
+        killProcess(pid);
+        killed.add(pid);
+      }
+      await clock.sleep(pauseMs);
+    }
+    this.#cgroup?.remove();
+    return { killed: killed.size, left };
+  }
+}
+
+const nameOf = (mark: string): string => `rouse-${mark}`;
+
+/** Processes whose environment has the mark, if this user may read it. A process that has ended has no environment. */
+async function markedProcesses(mark: string): Promise<readonly number[]> {
+  if (!hasProc) return [];
+  const names = await readdir("/proc").catch(() => []);
+  const pids = names.filter((name) => /^\d+$/.test(name));
+  const entry = `${markName}=${mark}`;
+  const marked = await Promise.all(
+    pids.map(async (pid) => {
+      const environment = await readFile(`/proc/${pid}/environ`).catch(() => undefined);
+      return environment?.includes(entry) ? [Number(pid)] : [];
+    }),
+  );
+  return marked.flat();
+}

@@ -1,0 +1,140 @@
+import { readFile } from "node:fs/promises";
+import type { Clock, Timer } from "../../../lib/time/clock.ts";
+import { type ListeningSocket, listenersOnEveryAddress } from "./listening-sockets.ts";
+import { listProcesses, type ProcessFacts, socketInodes } from "./proc.ts";
+
+/**
+ * Times of the first checks after the start, in milliseconds: a program usually opens its ports soon after its start.
+ */
+const firstLooksMs = [20, 60, 140, 300, 600, 1_200, 2_500, 5_000, 10_000];
+const laterLooksMs = 30_000;
+/** The checks may take at most this share of the time, also on a machine with very many connections. */
+const shareOfTime = 0.5;
+
+export interface FoundListener {
+  readonly port: number;
+  /** The processes that have the socket open; they may have left the group. */
+  readonly pids: readonly number[];
+}
+
+/**
+ * Finds programs that listen on every address of the machine: such a program would answer for every Pod. It reads
+ * Linux's lists of sockets. On other systems it finds nothing.
+ *
+ * A check reads one or two small files for all programs together. The processes are inspected only for a socket that is
+ * new.
+ */
+export class EveryAddressWatch implements Disposable {
+  readonly #clock: Clock;
+  readonly #groups = new Map<number, { readonly found: (listener: FoundListener) => void; timer: Timer }>();
+  #strangers: ReadonlySet<string> = new Set();
+  #looking: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #restMs = 0;
+  #lookedMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Checks a process group until disposed, and calls `found` when a process in it listens on every address. */
+  watch(groupId: number, found: (listener: FoundListener) => void): Disposable {
+    const lookAgain = (nth: number): Timer => {
+      const atMs = firstLooksMs[nth];
+      const delayMs = atMs === undefined ? laterLooksMs : atMs - (firstLooksMs[nth - 1] ?? 0);
+      return this.#clock.after(delayMs, () => {
+        entry.timer = lookAgain(nth + 1);
+        // One check covers all groups, so idle groups share one.
+        if (atMs !== undefined || this.#clock.ticksMs() - this.#lookedMs >= laterLooksMs / 2) void this.look();
+      });
+    };
+    const entry = { found, timer: lookAgain(0) };
+    this.#groups.set(groupId, entry);
+    return {
+      [Symbol.dispose]: () => {
+        entry.timer.cancel();
+        if (this.#groups.get(groupId) === entry) this.#groups.delete(groupId);
+      },
+    };
+  }
+
+  /** Resolves when every current listener has been checked. Concurrent callers share one check. */
+  look(): Promise<void> {
+    if (!this.#looking) return this.#begin();
+    // The check in progress may have read the list before the caller's listener.
+    this.#next ??= this.#looking.then(() => {
+      this.#next = undefined;
+      return this.#begin();
+    });
+    return this.#next;
+  }
+
+  [Symbol.dispose](): void {
+    for (const { timer } of this.#groups.values()) timer.cancel();
+    this.#groups.clear();
+  }
+
+  #begin(): Promise<void> {
+    this.#looking = this.#lookOnce().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #lookOnce(): Promise<void> {
+    if (this.#groups.size === 0) return;
+    if (this.#restMs > 1) await this.#clock.sleep(this.#restMs);
+    const beganMs = this.#clock.ticksMs();
+    this.#lookedMs = beganMs;
+    const texts = await Promise.all(
+      ["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readFile(file, "utf8").catch(() => "")),
+    );
+    const sockets = texts.flatMap(listenersOnEveryAddress);
+    const unknown = sockets.filter(({ inode }) => !this.#strangers.has(inode));
+    const owners = unknown.length > 0 ? await this.#ownersOf(unknown) : new Map<string, Owner>();
+    this.#strangers = new Set(sockets.map(({ inode }) => inode).filter((inode) => !owners.has(inode)));
+    this.#restMs = (this.#clock.ticksMs() - beganMs) * (1 / shareOfTime - 1);
+    for (const { inode, port } of unknown) {
+      const owner = owners.get(inode);
+      if (owner) this.#groups.get(owner.groupId)?.found({ port, pids: owner.pids });
+    }
+  }
+
+  /** The group of each socket, by inode. */
+  async #ownersOf(sockets: readonly ListeningSocket[]): Promise<ReadonlyMap<string, Owner>> {
+    const owners = new Map<string, Owner>();
+    const processes = await listProcesses();
+    for (const [pid, groupId] of groupMembers(processes, new Set(this.#groups.keys()))) {
+      const open = await socketInodes(pid);
+      for (const { inode } of sockets) {
+        if (open.has(inode)) owners.set(inode, { groupId, pids: [...(owners.get(inode)?.pids ?? []), pid] });
+      }
+    }
+    return owners;
+  }
+}
+
+interface Owner {
+  readonly groupId: number;
+  readonly pids: readonly number[];
+}
+
+/** The group of each process: by process group, by session, or as a descendant of such a process. */
+export function groupMembers(
+  processes: readonly ProcessFacts[],
+  groupIds: ReadonlySet<number>,
+): ReadonlyMap<number, number> {
+  const byPid = new Map(processes.map((facts) => [facts.pid, facts]));
+  const members = new Map<number, number>();
+  for (const facts of processes) {
+    const seen = new Set<number>();
+    for (let at: ProcessFacts | undefined = facts; at && !seen.has(at.pid); at = byPid.get(at.parentPid)) {
+      seen.add(at.pid);
+      const groupId = [at.groupId, at.sessionId].find((id) => groupIds.has(id));
+      if (groupId === undefined) continue;
+      members.set(facts.pid, groupId);
+      break;
+    }
+  }
+  return members;
+}

@@ -1,0 +1,59 @@
+import { readdir, readFile, readlink } from "node:fs/promises";
+
+/** The content of `/proc/PID/stat`. */
+export interface ProcessFacts {
+  readonly pid: number;
+  readonly parentPid: number;
+  readonly groupId: number;
+  readonly sessionId: number;
+  /** Clock ticks since the boot of the machine: pid and ticks together identify a process uniquely. */
+  readonly startTicks: number;
+  /** Ended, and not yet reaped by its parent. */
+  readonly zombie: boolean;
+}
+
+/** @returns undefined for a malformed `stat` file. */
+export function parseStat(text: string): ProcessFacts | undefined {
+  // The name is in parentheses and may contain parentheses itself, so the last one ends it.
+  const end = text.lastIndexOf(")");
+  const pid = Number.parseInt(text, 10);
+  const fields = text.slice(end + 2).split(" ");
+  if (end < 0 || Number.isNaN(pid) || fields.length < 20) return undefined;
+  const at = (index: number) => Number(fields[index]); // 0 is the state, the third field of proc(5)
+  return {
+    pid,
+    parentPid: at(1),
+    groupId: at(2),
+    sessionId: at(3),
+    startTicks: at(19),
+    zombie: fields[0] === "Z" || fields[0] === "X",
+  };
+}
+
+/** Whether this machine has `/proc`. */
+export const hasProc: boolean = process.platform === "linux";
+
+export async function readProcess(pid: number): Promise<ProcessFacts | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  return parseStat(text);
+}
+
+export async function listProcesses(): Promise<readonly ProcessFacts[]> {
+  const names = await readdir("/proc").catch(() => []);
+  const found = await Promise.all(names.filter((name) => /^\d+$/.test(name)).map((pid) => readProcess(Number(pid))));
+  return found.filter((facts) => facts !== undefined);
+}
+
+/** Changes at every boot of the machine. */
+export async function readBootId(): Promise<string | undefined> {
+  const text = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => undefined);
+  return text?.trim();
+}
+
+/** Inodes of the open sockets of a process; empty if it is gone or may not be inspected. */
+export async function socketInodes(pid: number): Promise<ReadonlySet<string>> {
+  const directory = `/proc/${pid}/fd`;
+  const names = await readdir(directory).catch(() => []);
+  const links = await Promise.all(names.map((name) => readlink(`${directory}/${name}`).catch(() => "")));
+  return new Set(links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []));
+}

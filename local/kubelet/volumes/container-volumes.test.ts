@@ -1,0 +1,141 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import {
+  configMapType,
+  type PodSpec,
+  persistentVolumeClaimType,
+  podType,
+  secretType,
+} from "../../../api/kinds/core.ts";
+import {
+  aScript,
+  conditionOf,
+  idle,
+  type LocalNode,
+  openLocalNode,
+  readPodLog,
+} from "../../../test/support/labs/local-node.ts";
+
+const inDefault = (name: string) => ({ namespace: "default", name });
+
+function createClaim({ client }: LocalNode, name: string) {
+  const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } } };
+  const object = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: inDefault(name), spec };
+  return client.create(persistentVolumeClaimType, object);
+}
+
+/** Runs a script to its end with a volume at `/data`, and returns its output. */
+async function outputWith(node: LocalNode, volume: object, script: string, name = "nova"): Promise<string> {
+  const spec: PodSpec = {
+    restartPolicy: "Never",
+    volumes: [{ name: "my-data", ...volume }],
+    containers: [aScript(script, { workingDir: "/data/sub", volumeMounts: [{ name: "my-data", mountPath: "/data" }] })],
+  };
+  await node.createPod(name, spec);
+  const pod = await node.podOnce(name, ({ status }) => expect(["Succeeded", "Failed"]).toContain(status?.phase));
+  return readPodLog(node, pod);
+}
+
+const count = `
+  const fs = require("fs");
+  const file = process.env.ROUSE_VOLUME_MY_DATA + "/count";
+  const count = fs.existsSync(file) ? Number(fs.readFileSync(file, "utf8")) + 1 : 1;
+  fs.writeFileSync(file, String(count));
+  console.log(count);`;
+
+describe("a volume", () => {
+  it("is named in the environment, and is the working directory at or below its mount path", async () => {
+    await using node = await openLocalNode();
+    const script = `console.log(process.cwd() === require("path").join(process.env.ROUSE_VOLUME_MY_DATA, "sub"))`;
+    expect(await outputWith(node, { emptyDir: {} }, script)).toBe("true\n");
+  });
+
+  it("of a claim outlives the Pod, and is bound", async () => {
+    await using node = await openLocalNode();
+    await createClaim(node, "data");
+    const volume = { persistentVolumeClaim: { claimName: "data" } };
+    expect(await outputWith(node, volume, count, "first")).toBe("1\n");
+    await node.client.delete(podType, inDefault("first"));
+    await node.gone("first");
+    expect(await outputWith(node, volume, count, "second")).toBe("2\n");
+    const claim = await node.client.get(persistentVolumeClaimType, inDefault("data"));
+    expect(claim).toMatchObject({
+      spec: { volumeName: `pvc-${claim.metadata.uid}` },
+      status: { phase: "Bound", capacity: { storage: "1Mi" } },
+    });
+  });
+
+  it("of a claim is removed when the claim and the last Pod that uses it are gone", async () => {
+    await using node = await openLocalNode();
+    await createClaim(node, "data");
+    await node.createPod("nova", {
+      volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }],
+      containers: [aScript(idle)],
+    });
+    await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
+    await node.client.delete(persistentVolumeClaimType, inDefault("data"));
+    const volumes = () => readdir(join(node.dataDir, "volumes"));
+    expect(await volumes()).toHaveLength(1);
+    await node.client.delete(podType, inDefault("nova"));
+    await node.gone("nova");
+    await expect.poll(volumes).toEqual([]);
+  });
+
+  it("of a claim that is not there keeps the Pod from being scheduled until it comes", async () => {
+    await using node = await openLocalNode();
+    await node.createPod("nova", {
+      volumes: [{ name: "data", persistentVolumeClaim: { claimName: "late" } }],
+      containers: [aScript(idle)],
+    });
+    const pod = await node.podOnce("nova", (pod) => expect(conditionOf(pod, "PodScheduled")?.status).toBe("False"));
+    expect(conditionOf(pod, "PodScheduled")?.message).toContain('persistentvolumeclaim "late" not found');
+    await createClaim(node, "late");
+    await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
+  });
+
+  it("of a Pod goes with the Pod", async () => {
+    await using node = await openLocalNode();
+    await outputWith(node, { emptyDir: {} }, count);
+    await node.client.delete(podType, inDefault("nova"));
+    await node.gone("nova");
+    await expect.poll(() => readdir(join(node.dataDir, "pods"))).toEqual([]);
+    await expect.poll(() => readdir(join(node.dataDir, "logs"))).toEqual([]);
+  });
+
+  it("of a ConfigMap holds its files", async () => {
+    await using node = await openLocalNode();
+    const data = { "a.txt": "A", "b.txt": "B" };
+    await node.client.create(configMapType, {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: inDefault("files"),
+      data,
+    });
+    const script = `console.log(require("fs").readdirSync("..").sort().join(), require("fs").readFileSync("../a.txt", "utf8"))`;
+    expect(await outputWith(node, { configMap: { name: "files" } }, script)).toBe("a.txt,b.txt,sub A\n");
+  });
+
+  it("of a Secret has the requested items, with their modes", async () => {
+    await using node = await openLocalNode();
+    const data = { key: Buffer.from("k").toString("base64"), other: "" };
+    await node.client.create(secretType, { apiVersion: "v1", kind: "Secret", metadata: inDefault("keys"), data });
+    const items = [{ key: "key", path: "deep/key.pem", mode: 0o400 }];
+    const script = `
+      const fs = require("fs");
+      console.log(fs.readdirSync("..").sort().join(), fs.readFileSync("../deep/key.pem", "utf8"), (fs.statSync("../deep/key.pem").mode & 0o777).toString(8))`;
+    expect(await outputWith(node, { secret: { secretName: "keys", items } }, script)).toBe("deep,sub k 400\n");
+  });
+
+  it("of a kind that is not here is refused by name", async () => {
+    await using node = await openLocalNode();
+    await node.createPod("nova", {
+      volumes: [{ name: "odd", ...{ nfs: { server: "x", path: "/" } } }],
+      containers: [aScript(idle)],
+    });
+    const pod = await node.podOnce("nova", ({ status }) =>
+      expect(status?.containerStatuses?.[0]?.state?.waiting?.reason).toBe("CreateContainerConfigError"),
+    );
+    expect(pod.status?.containerStatuses?.[0]?.state?.waiting?.message).toContain("nfs");
+  });
+});

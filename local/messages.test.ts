@@ -1,0 +1,28 @@
+import { describe, expect, it } from "vitest";
+import { describeNextSteps, describeTakenPort } from "./messages.ts";
+
+const addresses = {
+  api: "https://127.0.0.1:6443",
+  kubeconfig: "/home/ada/rouse/.rouse/kubeconfig",
+  activator: "http://127.0.0.1:8080",
+  metrics: "http://127.0.0.1:9090/metrics",
+  domain: "sandbox.localhost",
+};
+
+describe("the output of local mode", () => {
+  it("names commands that work as they stand: the example's own address and the kubeconfig's path", () => {
+    const text = describeNextSteps(addresses, true);
+    expect(text).toContain("export KUBECONFIG=/home/ada/rouse/.rouse/kubeconfig");
+    expect(text).toContain("curl http://hello.default.sandbox.localhost:8080/");
+  });
+
+  it("does not mention the examples without them", () => {
+    expect(describeNextSteps(addresses, false)).not.toContain("hello");
+  });
+
+  it("names the flag for a port that is in use", () => {
+    expect(describeTakenPort(8080, "activator", "--port")).toBe(
+      "port 8080 for the activator is in use; choose another with --port (0 means any)",
+    );
+  });
+});

@@ -1,0 +1,40 @@
+// The output of local mode, as pure functions.
+import { rows } from "../lib/data/rows.ts";
+
+export interface Addresses {
+  readonly api: string;
+  readonly kubeconfig: string;
+  readonly activator: string;
+  readonly metrics: string;
+  readonly domain: string;
+}
+
+export function describeAddresses({ api, kubeconfig, activator, metrics }: Addresses): string {
+  return rows([
+    ["API server", api],
+    ["activator", activator],
+    ["metrics", metrics],
+    ["kubeconfig", kubeconfig],
+  ]).concat("\nSandboxes are plain processes of this machine, without isolation.\n");
+}
+
+export function describeNextSteps({ activator, kubeconfig, domain }: Addresses, examples: boolean): string {
+  const hello = activator.replace("127.0.0.1", `hello.default.${domain}`);
+  const own = [`export KUBECONFIG=${kubeconfig}`, "kubectl get sandboxes"];
+  const demo = [
+    `curl ${hello}/                 # or open it in a browser`,
+    `curl -N ${hello}/events`,
+    "kubectl describe sandbox hello",
+    `kubectl patch sandbox hello --type merge -p '{"spec":{"operatingMode":"Suspended"}}'`,
+    `curl -X POST ${hello}/counter   # suspended again: this wakes it, and the counter is intact`,
+    "kubectl get sandboxes -o wide -w   # without requests it is suspended after 30 s",
+    `kubectl patch sandbox hello --type merge -p '{"spec":{"service":true}}'`,
+    "kubectl get service hello   # any TCP connection to this address wakes it too",
+  ];
+  return `Try next, in another terminal:\n\n${[...own, ...(examples ? demo : [])].map((line) => `  ${line}`).join("\n")}\n`;
+}
+
+/** The message about a port in use, with the flag that changes it. */
+export function describeTakenPort(port: number, what: string, flagName: string): string {
+  return `port ${port} for the ${what} is in use; choose another with ${flagName} (0 means any)`;
+}

@@ -1,0 +1,189 @@
+import { describe, expect, it, vi } from "vitest";
+import { customResourceDefinitionType, leaseType, podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { leaderLeaseName } from "../../api/rules/names.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { ApiError } from "../../kube/client/errors.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { fill, run, runBy } from "../../test/support/builders/migration.ts";
+import { recordCalls } from "../../test/support/fakes/recording-client.ts";
+import { openWebhookApi } from "../../test/support/labs/webhook-world.ts";
+import { waiting } from "../../test/support/waiting.ts";
+
+describe("the phase before going back", () => {
+  /** A Pod of an existing sandbox: objects with a missing owner are deleted. */
+  async function makePodOf(client: KubeClient, sandbox: string, version: string): Promise<void> {
+    const { uid } = (await client.get(sandboxType, { namespace: "default", name: sandbox })).metadata;
+    const owner = { apiVersion: `agents.x-k8s.io/${version}`, kind: "Sandbox", name: sandbox, uid };
+    const metadata = { name: `made-in-${version}`, namespace: "default", ownerReferences: [owner] };
+    await client.create(podType, { metadata, spec: { containers: [{ name: "main", image: "busybox:1.36" }] } });
+  }
+  const versionsOf = async (client: KubeClient) => {
+    const { items } = await client.list(customResourceDefinitionType);
+    return items.map(
+      ({ spec }) => (spec?.versions ?? []) as readonly { readonly name: string; readonly storage: boolean }[],
+    );
+  };
+  const storedIn = async (client: KubeClient) =>
+    (await versionsOf(client)).map((versions) => versions.find(({ storage }) => storage)?.name);
+
+  it("has every kind stored in v1alpha1, gives API servers time to notice, and rewrites every object", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    for (const version of ["v1beta1", "v1alpha1"]) await makePodOf(api.client, "nova", version);
+    const client = recordCalls(api.client);
+    const clock = new FakeClock();
+    const running = runBy(clock, client, "--phase=revert");
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+    expect(await storedIn(api.client)).toEqual(Array(4).fill("v1alpha1"));
+    expect(client.calls.filter(({ verb, kind }) => verb === "patch" && kind !== "CustomResourceDefinition")).toEqual(
+      [],
+    );
+    await clock.advance(10_000);
+    const { fine, said } = await running;
+    expect(fine).toBe(true);
+    expect(said.slice(-3)).toEqual([
+      "owner of Pod default/made-in-v1beta1 rewritten",
+      "5 rewritten, problems: 0",
+      "all objects are stored in v1alpha1; you can remove v1beta1 from status.storedVersions of the four definitions",
+    ]);
+  });
+
+  it("rereads objects that changed during its pass", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    await makePodOf(api.client, "nova", "v1beta1");
+    const client = recordCalls(api.client);
+    let given = false;
+    client.failWith = ({ verb, kind }) => {
+      if (verb !== "patch" || kind !== "Pod" || given) return undefined;
+      given = true;
+      return new ApiError(409, { apiVersion: "v1", kind: "Status", code: 409, reason: "Conflict" });
+    };
+    const clock = new FakeClock();
+    const running = runBy(clock, client, "--phase=revert");
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+    await clock.advance(10_000);
+    expect((await running).fine).toBe(true);
+    const { metadata } = await api.client.get(podType, { namespace: "default", name: "made-in-v1beta1" });
+    expect(metadata.ownerReferences?.map(({ apiVersion }) => apiVersion)).toEqual(["agents.x-k8s.io/v1alpha1"]);
+    expect(client.calls.filter(({ verb, kind }) => verb === "get" && kind === "Pod")).toHaveLength(1);
+  });
+
+  /** Runs the phase and advances the clock by the API servers' delay. */
+  async function revert(client: KubeClient) {
+    const clock = new FakeClock();
+    const running = runBy(clock, client, "--phase=revert");
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+    await clock.advance(10_000);
+    return running;
+  }
+
+  /** Imitates a running controller: creates another Pod after each write of an owner, up to `times`. */
+  function busyController(client: KubeClient, times: number): KubeClient {
+    let made = 0;
+    return {
+      ...client,
+      async patch(type, name, patch, ...rest) {
+        const patched = await client.patch(type, name, patch, ...rest);
+        if (type.kind !== "Pod" || made === times) return patched;
+        made += 1;
+        const { uid } = (await client.get(sandboxType, { namespace: "default", name: "nova" })).metadata;
+        const owner = { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name: "nova", uid };
+        const metadata = { name: `later-${made}`, namespace: "default", ownerReferences: [owner] };
+        await client.create(podType, { metadata, spec: { containers: [{ name: "main", image: "busybox:1.36" }] } });
+        return patched;
+      },
+    };
+  }
+
+  it("repeats its pass over all owners until it finds nothing to write", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    await makePodOf(api.client, "nova", "v1beta1");
+    const { fine, said } = await revert(busyController(api.client, 3));
+    expect(fine).toBe(true);
+    expect(said).toContain("8 rewritten, problems: 0");
+    const { items } = await api.client.list(podType);
+    const versions = items.flatMap(({ metadata }) => metadata.ownerReferences?.map(({ apiVersion }) => apiVersion));
+    expect(versions).toEqual(Array(4).fill("agents.x-k8s.io/v1alpha1"));
+  });
+
+  it("gives up after ten passes that all found something, and says that it is not done", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    await makePodOf(api.client, "nova", "v1beta1");
+    const { fine, said } = await revert(busyController(api.client, 1_000));
+    expect(fine).toBe(false);
+    expect(said.at(-2)).toMatch(/^problem: pass 10 still found owner references in v1beta1/);
+    expect(said.at(-1)).toBe("14 rewritten, problems: 1");
+  });
+
+  it.each([
+    { renewed: "2026-01-01T00:00:00.000000Z", holder: "rouse-1", told: true },
+    { renewed: "2025-12-31T23:50:00.000000Z", holder: "rouse-1", told: false },
+    { renewed: "2026-01-01T00:00:00.000000Z", holder: undefined, told: false },
+  ])("reports ($told) the leading controller $holder with a Lease renewed at $renewed", async (lease) => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    const { holder, renewed: renewTime } = lease;
+    await api.client.create(leaseType, {
+      metadata: { namespace: "default", name: leaderLeaseName },
+      spec: { leaseDurationSeconds: 15, renewTime, ...(holder && { holderIdentity: holder }) },
+    });
+    const { fine, said } = await revert(api.client);
+    expect(fine).toBe(true);
+    const note = `note: rouse-1 leads (Lease default/${leaderLeaseName}) and keeps writing owner references in v1beta1: run this phase again once the older release is installed`;
+    expect(said.includes(note)).toBe(lease.told);
+  });
+
+  it("names the owners that are left once the older release is in its place, at once", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    await revert(api.client);
+    await makePodOf(api.client, "nova", "v1beta1");
+    for (const { metadata, spec } of (await api.client.list(customResourceDefinitionType)).items) {
+      const versions = (spec?.versions ?? []) as readonly { readonly name: string }[];
+      const body = { spec: { versions: versions.filter(({ name }) => name === "v1alpha1") } };
+      await api.client.patch(customResourceDefinitionType, { name: metadata.name }, { type: "merge", body });
+    }
+    const last = "v1beta1 is no longer served, and no owner reference uses it";
+    expect(await run(api.client, "--phase=revert")).toEqual({
+      fine: true,
+      said: ["owner of Pod default/made-in-v1beta1 rewritten", "1 rewritten, problems: 0", last],
+    });
+    expect((await run(api.client, "--phase=revert")).said).toEqual(["0 rewritten, problems: 0", last]);
+  });
+
+  it("says that a namespace limits the objects, and not the stored version", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    const clock = new FakeClock();
+    const running = runBy(clock, api.client, "--phase=revert", "--namespace=default");
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+    await clock.advance(10_000);
+    const { said } = await running;
+    expect(await storedIn(api.client)).toEqual(Array(4).fill("v1alpha1"));
+    const limited =
+      "objects were rewritten in namespace default only: run this phase without --namespace before the rollback";
+    expect(said).toContain(`note: the stored version has changed to v1alpha1 for the whole cluster, but ${limited}`);
+    const dry = await run(api.client, "--phase=revert", "--namespace=default", "--dry-run");
+    expect(dry.said).toContain(
+      `note: the stored version would change to v1alpha1 for the whole cluster, but ${limited}`,
+    );
+  });
+
+  it("changes nothing in a dry run, nor where the older version is no longer served", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    expect((await run(api.client, "--phase=revert", "--dry-run")).said.at(-1)).toBe(
+      "dry run: nothing was written; 4 to be rewritten, problems: 0",
+    );
+    const body = { spec: { versions: (await versionsOf(api.client))[0]?.filter(({ name }) => name === "v1beta1") } };
+    const name = "sandboxes.agents.x-k8s.io";
+    await api.client.patch(customResourceDefinitionType, { name }, { type: "merge", body });
+    const { fine, said } = await run(api.client, "--phase=revert", "--dry-run");
+    expect(fine).toBe(false);
+    expect(said).toContain("problem: sandboxes.agents.x-k8s.io does not serve v1alpha1");
+  });
+});

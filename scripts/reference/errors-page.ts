@@ -1,0 +1,20 @@
+import { activatorErrors, type ErrorCode } from "../../activator/errors.ts";
+import { errorAdvice } from "./error-advice.ts";
+import { code, page, table } from "./markdown.ts";
+
+const codes = Object.keys(activatorErrors) as ErrorCode[];
+
+export function errorsPage(): string {
+  return page("Errors of the activator", [
+    "A request that the activator cannot serve gets one of these answers. The code is in the response header `X-Rouse-Reason`, in the access log, and in the label `reason` of the metric `rouse_activator_refused_total`. `Retry-After` is in seconds.",
+    table(
+      ["Code", "Status", "Retry-After", "Why", "What to do"],
+      codes.map((name) => {
+        const spec: { readonly status: number; readonly retryAfterSeconds?: number } = activatorErrors[name];
+        const { why, what } = errorAdvice[name];
+        return [code(name), String(spec.status), String(spec.retryAfterSeconds ?? ""), why, what];
+      }),
+    ),
+    "A TCP connection has no place for an answer: it is reset, and the same code is the label `reason` of `rouse_activator_tcp_refused_total`.",
+  ]);
+}

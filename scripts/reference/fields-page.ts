@@ -1,0 +1,53 @@
+import { autoFields, autoStatusFields } from "../../api/crd/auto-fields.ts";
+import type { JsonSchema } from "../../api/crd/json-schema.ts";
+import { sealedPodAnnotation, suspensionCauseAnnotation, tcpFrontAnnotation } from "../../api/rules/keys.ts";
+import { code, page, table } from "./markdown.ts";
+
+type Fields = Readonly<Record<string, JsonSchema>>;
+
+const typeOf = ({ type, enum: words, format }: JsonSchema): string =>
+  words ? words.map((word) => code(String(word))).join(", ") : (format ?? String(type ?? ""));
+
+function rowsOf(fields: Fields, prefix: string): readonly (readonly string[])[] {
+  return Object.entries(fields).flatMap(([name, schema]) => {
+    const path = `${prefix}${name}`;
+    const { items, properties } = schema as { readonly items?: JsonSchema; readonly properties?: Fields };
+    // Fields of Kubernetes are described by Kubernetes.
+    const below =
+      name === "httpGet" ? [] : rowsOf(items?.properties ?? properties ?? {}, `${path}${items ? "[]" : ""}.`);
+    return [[code(path), typeOf(schema), schema.description ?? ""], ...below];
+  });
+}
+
+const annotations = [
+  [
+    suspensionCauseAnnotation,
+    "Sandbox",
+    "The sandbox was suspended for inactivity, at the generation in the value. Written by the controller.",
+  ],
+  [
+    sealedPodAnnotation,
+    "Sandbox",
+    "The Pod that is about to be deleted, and since when, as JSON. Written by the controller; activators send nothing to that Pod.",
+  ],
+  [
+    tcpFrontAnnotation,
+    "EndpointSlice",
+    "Which activator port stands for which port of the sandbox, as JSON. Written by the controller.",
+  ],
+] as const;
+
+export function fieldsPage(): string {
+  return page("Fields of Rouse", [
+    "These fields are on `Sandbox.spec` and `SandboxTemplate.spec`, in both API versions. All other fields are those of the ecosystem's API.",
+    table(["Field", "Type", "Meaning"], rowsOf(autoFields, "spec.")),
+    "## Status",
+    "On `Sandbox.status`, only for sandboxes with `autoSuspension`.",
+    table(["Field", "Type", "Meaning"], rowsOf(autoStatusFields, "status.")),
+    "## Annotations",
+    table(
+      ["Annotation", "On", "Meaning"],
+      annotations.map(([name, kind, meaning]) => [code(name), kind, meaning]),
+    ),
+  ]);
+}

@@ -1,0 +1,23 @@
+import { code, page, table } from "./markdown.ts";
+import { claimReadyReasons, eventReasons, sandboxConditionReasons } from "./reasons.ts";
+
+export function reasonsPage(): string {
+  const conditions = Object.entries(sandboxConditionReasons).flatMap(([type, reasons]) =>
+    Object.entries(reasons).map(([reason, meaning]) => [code(type), code(reason), meaning]),
+  );
+  return page("Reasons of events and conditions", [
+    "## Events",
+    table(
+      ["Reason", "On", "Meaning"],
+      Object.entries(eventReasons).map(([reason, { on, means }]) => [code(reason), on, means]),
+    ),
+    "## Conditions of a Sandbox",
+    table(["Type", "Reason", "Meaning"], conditions),
+    "## Condition Ready of a SandboxClaim",
+    "It also passes on the reasons of its Sandbox.",
+    table(
+      ["Reason", "Meaning"],
+      Object.entries(claimReadyReasons).map(([reason, meaning]) => [code(reason), meaning]),
+    ),
+  ]);
+}

@@ -1,0 +1,69 @@
+import { FlagError, flag, parseFlags } from "../../lib/flags/flags.ts";
+
+export type ReleaseAction = "make" | "make and publish" | "check";
+
+/** What a release is made of and where it goes, read once from the command line. */
+export interface ReleaseConfig {
+  readonly action: ReleaseAction;
+  /** Undefined: `v` and the version of package.json. */
+  readonly tag: string | undefined;
+  /** Host and path, without a scheme. */
+  readonly registry: string;
+  /** The name of the base image; undefined: it is made from packages. */
+  readonly base: string | undefined;
+  /** Undefined: `dist` and the version. */
+  readonly out: string | undefined;
+  /** The path of a private key. */
+  readonly signKey: string | undefined;
+}
+
+const placeholder = "registry.example.com/rouse";
+
+const registryProblem = (registry: string) =>
+  /^[a-z0-9.-]+(:\d+)?(\/[a-z0-9._-]+)*$/.test(registry)
+    ? undefined
+    : `"${registry}" is not a host with a path, such as ${placeholder}`;
+
+export const releaseFlags = {
+  "dry-run": flag.boolean(false, "make everything in a folder, and publish nothing"),
+  check: flag.boolean(false, "make a release twice from the commit that is checked out, and compare all bytes"),
+  tag: flag.string("", "the tag to release; empty: v and the version of package.json"),
+  registry: flag.string(
+    placeholder,
+    "the registry and path that images and chart are published below, and that manifests and chart name",
+    registryProblem,
+  ),
+  base: flag.string(
+    "",
+    "the base image, with Node 24 on its PATH, for linux/amd64 and linux/arm64; empty: made from packages of Debian and npm",
+  ),
+  out: flag.string("", "the folder to make, which must not exist; empty: dist/VERSION"),
+  "sign-key": flag.string(
+    "",
+    "path of the private key (ECDSA P-256, PEM) that signs the checksums; empty: no signature",
+  ),
+};
+
+/**
+ * @throws HelpRequested for `--help`.
+ * @throws FlagError for anything else that cannot be done.
+ */
+export function parseReleaseConfig(args: readonly string[]): ReleaseConfig {
+  const { values, given, rest } = parseFlags(releaseFlags, args);
+  if (rest.length > 0) throw new FlagError(`unexpected argument: ${rest[0]}`);
+  const dryRun = values["dry-run"];
+  if (dryRun && values.check) throw new FlagError("--dry-run and --check exclude each other");
+  const action = values.check ? "check" : dryRun ? "make" : "make and publish";
+  if (action === "make and publish") {
+    if (!given.has("registry")) throw new FlagError("--registry is required to publish; --dry-run publishes nothing");
+    if (values["sign-key"] === "") throw new FlagError("--sign-key is required to publish");
+  }
+  return {
+    action,
+    tag: values.tag || undefined,
+    registry: values.registry,
+    base: values.base || undefined,
+    out: values.out || undefined,
+    signKey: values["sign-key"] || undefined,
+  };
+}

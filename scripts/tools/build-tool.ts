@@ -1,0 +1,142 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** A third-party program that tests and benchmarks run, built from its published Go module. */
+interface Tool {
+  /** The folder below this one whose go.mod pins it. */
+  readonly module: string;
+  readonly package: string;
+  readonly linkerFlags: string;
+}
+
+// Without a stamped version, kubectl reports one that neither it nor others can parse.
+const kubernetes = (version: string) => {
+  const [major, minor] = version.slice(1).split(".");
+  const stamps = ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"].flatMap((path) => [
+    `-X ${path}.gitVersion=${version}`,
+    `-X ${path}.gitMajor=${major}`,
+    `-X ${path}.gitMinor=${minor}`,
+  ]);
+  return ["-s -w", ...stamps].join(" ");
+};
+
+// Helm renders charts for the Kubernetes version of its build. Without a stamp that is a version that no chart
+// supports.
+const helm = (version: string, kubernetesMinor: string) => {
+  const stamps = ["pkg/lint/rules", "pkg/chartutil"].flatMap((path) => [
+    `-X helm.sh/helm/v3/${path}.k8sVersionMajor=1`,
+    `-X helm.sh/helm/v3/${path}.k8sVersionMinor=${kubernetesMinor}`,
+  ]);
+  return [`-s -w -X helm.sh/helm/v3/internal/version.version=${version}`, ...stamps].join(" ");
+};
+
+const kubernetesProgram = (command: string, version = "v1.36.3", module = "kubernetes") =>
+  ({ module, package: `k8s.io/kubernetes/cmd/${command}`, linkerFlags: kubernetes(version) }) satisfies Tool;
+
+/** The existing controller of the ecosystem, for comparisons and upgrades. */
+const agentSandbox = (version: string, module: string) =>
+  ({
+    module,
+    package: "sigs.k8s.io/agent-sandbox/cmd/agent-sandbox-controller",
+    linkerFlags: `-s -w -X sigs.k8s.io/agent-sandbox/internal/version.gitVersion=${version}`,
+  }) satisfies Tool;
+
+/** The stamped versions equal those that each go.mod pins; a test compares them. */
+export const tools = {
+  kubectl: kubernetesProgram("kubectl"),
+  "kubectl-1.30": kubernetesProgram("kubectl", "v1.30.14", "kubectl-1.30"),
+  "kube-apiserver": kubernetesProgram("kube-apiserver"),
+  "kube-controller-manager": kubernetesProgram("kube-controller-manager"),
+  "kube-scheduler": kubernetesProgram("kube-scheduler"),
+  kubelet: kubernetesProgram("kubelet"),
+  "kube-proxy": kubernetesProgram("kube-proxy"),
+  etcd: { module: "etcd", package: "go.etcd.io/etcd/server/v3", linkerFlags: "-s -w" },
+  coredns: { module: "coredns", package: "github.com/coredns/coredns", linkerFlags: "-s -w" },
+  helm: {
+    module: "helm",
+    package: "helm.sh/helm/v3/cmd/helm",
+    linkerFlags: helm("v3.22.0", "37"),
+  },
+  kwok: {
+    module: "kwok",
+    package: "sigs.k8s.io/kwok/cmd/kwok",
+    linkerFlags: "-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=v0.8.0",
+  },
+  "agent-sandbox": agentSandbox("v0.5.6", "agent-sandbox"),
+  // The last release that stored v1alpha1.
+  "agent-sandbox-0.4": agentSandbox("v0.4.6", "agent-sandbox-0.4"),
+  // Makes and moves images without a daemon; it has a registry of its own on the loopback interface.
+  crane: {
+    module: "crane",
+    package: "github.com/google/go-containerregistry/cmd/crane",
+    linkerFlags: "-s -w -X github.com/google/go-containerregistry/cmd/crane/cmd.Version=v0.22.1",
+  },
+  k6: { module: "k6", package: "go.k6.io/k6", linkerFlags: "-s -w" },
+} as const satisfies Readonly<Record<string, Tool>>;
+
+export type ToolName = keyof typeof tools;
+
+export interface ToolBuilder {
+  /** The folder for the built programs, shared by checkouts. */
+  readonly cacheDirectory: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly say: (line: string) => void;
+}
+
+export function defaultCacheDirectory(environment: Readonly<Record<string, string | undefined>>): string {
+  return join(environment.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "rouse", "tools");
+}
+
+/**
+ * The path of a program, built if it is missing; undefined without Go. A built program is stored under the hash of all
+ * its inputs, so a changed pin never gets an old program.
+ *
+ * @throws when the build fails; the message ends with the compiler's output.
+ */
+export async function findOrBuild(name: ToolName, builder: ToolBuilder): Promise<string | undefined> {
+  const { cacheDirectory, environment, say } = builder;
+  const tool: Tool = tools[name];
+  const directory = join(import.meta.dirname, tool.module);
+  const hash = createHash("sha256").update(JSON.stringify(tool));
+  for (const file of ["go.mod", "go.sum"]) hash.update(readFileSync(join(directory, file)));
+  const path = join(cacheDirectory, hash.digest("hex").slice(0, 16), name);
+  if (existsSync(path)) return path;
+  if (!(await hasGo())) return undefined;
+
+  say(`building ${name} (only the first time; it takes minutes) ...`);
+  mkdirSync(dirname(path), { recursive: true });
+  const unfinished = `${path}.${process.pid}`;
+  const args = ["build", "-trimpath", "-ldflags", tool.linkerFlags, "-o", unfinished, tool.package];
+  await run("go", args, { cwd: directory, env: { ...environment, CGO_ENABLED: "0" }, maxBuffer: 64 << 20 });
+  renameSync(unfinished, path);
+  return path;
+}
+
+/**
+ * The folder of a tool's module with its published files; downloaded if missing, and verified by the tool's go.sum.
+ *
+ * @throws when it cannot be downloaded; the message ends with the output of Go.
+ */
+export async function findModule(
+  name: ToolName,
+  path: string,
+  { environment }: Pick<ToolBuilder, "environment">,
+): Promise<string> {
+  const cwd = join(import.meta.dirname, tools[name].module);
+  const { stdout } = await run("go", ["mod", "download", "-json", path], { cwd, env: { ...environment } });
+  const { Dir }: { readonly Dir: string } = JSON.parse(stdout);
+  return Dir;
+}
+
+async function hasGo(): Promise<boolean> {
+  return run("go", ["version"]).then(
+    () => true,
+    () => false,
+  );
+}

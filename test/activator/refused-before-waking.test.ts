@@ -1,0 +1,167 @@
+import { createHmac } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request as requestPlain } from "node:http";
+import { request as requestTls } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import type { SubjectAccessReview, TokenReview } from "../../api/kinds/reviews.ts";
+import { makeAuthority, makeServerCertificate } from "../../lib/certificates/certificates.ts";
+import { interceptCalls } from "../support/fakes/intercepted-client.ts";
+import { type ActivatorWorld, httpProgram, openActivatorWorld } from "../support/labs/activator-world.ts";
+import type { MemoryApi } from "../support/memory-api.ts";
+
+const validity = { notBefore: new Date("2026-01-01"), notAfter: new Date("2099-01-01") };
+const authority = await makeAuthority("of the tests", validity);
+const names = {
+  commonName: "here",
+  dnsNames: ["nova.default.sandbox.localhost"],
+  ipAddresses: ["127.0.0.1"],
+  validity,
+};
+const shown = await makeServerCertificate(authority, names);
+
+const directory = await mkdtemp(join(tmpdir(), "refused-before-waking-"));
+afterAll(() => rm(directory, { recursive: true }));
+async function file(name: string, text: string): Promise<string> {
+  const path = join(directory, name);
+  await writeFile(path, text);
+  return path;
+}
+const tlsFlags = [
+  "--https-bind-address=127.0.0.1:0",
+  `--tls-cert-file=${await file("tls.crt", shown.certificate)}`,
+  `--tls-key-file=${await file("tls.key", shown.key)}`,
+];
+
+const key = "0123456789abcdef0123456789abcdef";
+function scopedToken(name: string): string {
+  const scope = { ns: "default", name, exp: 4_000_000_000 };
+  const payload = Buffer.from(JSON.stringify(scope)).toString("base64url");
+  const signature = createHmac("sha256", key).update(`agent-sandbox/scoped-token/v1.${payload}`).digest("base64url");
+  return `v1.${payload}.${signature}`;
+}
+
+/** An API server that knows two tokens; the owner of `good` may reach every sandbox, that of `known` none. */
+const reviewing = ({ client }: MemoryApi) =>
+  interceptCalls(client, async ({ kind, body }, proceed) => {
+    if (kind === "TokenReview") {
+      const { token } = (body as TokenReview).spec;
+      return { status: { authenticated: token === "good" || token === "known", user: { username: token } } };
+    }
+    if (kind !== "SubjectAccessReview") return proceed();
+    return { status: { allowed: (body as SubjectAccessReview).spec.user === "good" } };
+  });
+
+interface Mode {
+  readonly mode: string;
+  readonly open: () => Promise<ActivatorWorld>;
+  readonly good: string;
+  /** Each with the status that its bearer is answered with; undefined: no token. */
+  readonly refused: readonly (readonly [token: string | undefined, status: number])[];
+}
+
+const modes: readonly Mode[] = [
+  {
+    mode: "static-token",
+    open: () => openActivatorWorld(tlsFlags, { ROUTER_AUTH_TOKEN: "good" }),
+    good: "good",
+    refused: [
+      [undefined, 401],
+      ["wrong", 401],
+    ],
+  },
+  {
+    mode: "scoped-token",
+    async open() {
+      const secret = `--authz-scoped-token-secret-file=${await file("secret", key)}`;
+      return openActivatorWorld([...tlsFlags, "--authz-mode=scoped-token", secret]);
+    },
+    good: scopedToken("nova"),
+    refused: [
+      [undefined, 401],
+      [`${scopedToken("nova")}x`, 401],
+      [scopedToken("another"), 403],
+    ],
+  },
+  {
+    mode: "tokenreview",
+    open() {
+      const flags = ["--authz-mode=tokenreview", "--authz-tokenreview-require-token", "--authz-access-review"];
+      return openActivatorWorld([...tlsFlags, ...flags], {}, { clientOf: reviewing });
+    },
+    good: "good",
+    refused: [
+      [undefined, 401],
+      ["wrong", 401],
+      ["known", 403],
+    ],
+  },
+];
+
+const ways = ["HTTP", "HTTPS", "an offer to upgrade"] as const;
+type Way = (typeof ways)[number];
+
+/** What somebody is answered who asks for the sandbox `nova`. */
+function ask({ activator }: ActivatorWorld, way: Way, token: string | undefined): Promise<number | undefined> {
+  const headers = {
+    host: "nova.default.sandbox.localhost",
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(way === "an offer to upgrade" && { connection: "Upgrade", upgrade: "websocket" }),
+  };
+  const options = { host: "127.0.0.1", headers, agent: false };
+  return new Promise((resolve, reject) => {
+    const asked =
+      way === "HTTPS"
+        ? requestTls({ ...options, port: activator.tlsPort, ca: authority.certificate })
+        : requestPlain({ ...options, port: activator.proxyPort });
+    asked.on("response", (response) => resolve(response.resume().statusCode)).on("error", reject);
+    asked.end();
+  });
+}
+
+/** A world, and how many connections its sandbox `nova` was ever given. */
+async function given({ open }: Mode) {
+  const world = await open();
+  const dialled = { count: 0 };
+  const program = httpProgram(
+    (_, response) => response.end("here"),
+    (server) =>
+      server.on("connection", () => {
+        dialled.count += 1;
+      }),
+  );
+  return { world, dialled, program };
+}
+
+describe.each(modes)("with $mode, a request without access", (mode) => {
+  it.each(ways)("by %s is rejected before the sandbox is woken", async (way) => {
+    const { world, program } = await given(mode);
+    await using _closing = world;
+    await world.asleep("nova", program);
+    for (const [token, status] of mode.refused) expect([token, await ask(world, way, token)]).toEqual([token, status]);
+    expect((await world.sandbox("nova")).spec.operatingMode).toBe("Suspended");
+    expect(world.kubelet.made("nova")).toBe(0);
+    expect(await ask(world, way, mode.good)).toBe(200);
+    expect(world.kubelet.made("nova")).toBe(1);
+  });
+
+  it.each(ways)("by %s is rejected before the sandbox is dialled", async (way) => {
+    const { world, dialled, program } = await given(mode);
+    await using _closing = world;
+    await world.awake("nova", program);
+    for (const [token, status] of mode.refused) expect([token, await ask(world, way, token)]).toEqual([token, status]);
+    expect(dialled.count).toBe(0);
+    expect(await ask(world, way, mode.good)).toBe(200);
+    expect(dialled.count).toBeGreaterThan(0);
+  });
+});
+
+it("with allow-all, a request needs no token", async () => {
+  await using world = await openActivatorWorld(tlsFlags);
+  await world.asleep(
+    "nova",
+    httpProgram((_, response) => response.end("here")),
+  );
+  for (const way of ways) expect(await ask(world, way, undefined)).toBe(200);
+});

@@ -1,0 +1,207 @@
+import { createHmac } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Registry } from "prom-client";
+import { afterAll, describe, expect, it } from "vitest";
+import { parseActivatorConfig } from "../../activator/config/config.ts";
+import { startActivator } from "../../activator/start.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { controlledBy } from "../support/builders/builders.ts";
+import { eventually } from "../support/eventually.ts";
+import { startTinyKubelet } from "../support/fakes/tiny-kubelet.ts";
+import { aSandbox, httpProgram } from "../support/labs/activator-world.ts";
+import { openMemoryApi } from "../support/memory-api.ts";
+
+const namespace = "default";
+const flags = [
+  ...["--http-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address="],
+  ...["--authz-mode=allow-all", "--allow-loopback-pod-ip", "--access-log=false", "--drain-settle=0s"],
+];
+
+/** An activator that has just started, over a sandbox `nova` that the claim `task` has; lists of `late` wait to be let go. */
+async function openLab(late: "Sandbox" | "SandboxClaim", ...more: readonly string[]) {
+  await using opened = new AsyncDisposableStack();
+  const { client } = opened.use(await openMemoryApi());
+  const kubelet = opened.use(startTinyKubelet(client));
+  kubelet.run(
+    "nova",
+    httpProgram((_, response) => response.end("I am nova")),
+  );
+  const spec = { warmPoolRef: { name: "pool" } };
+  const claim = await client.create(sandboxClaimType, { metadata: { name: "task", namespace }, spec });
+  const nova: Sandbox = aSandbox("nova");
+  await client.create(sandboxType, {
+    ...nova,
+    metadata: { ...nova.metadata, ownerReferences: [controlledBy(claim)] },
+  });
+  const status = { type: "merge", body: { status: { sandbox: { name: "nova" } } } } as const;
+  await client.patch(sandboxClaimType, { namespace, name: "task" }, status, { subresource: "status" });
+  await eventually(() => kubelet.made("nova") > 0);
+
+  const listed = Promise.withResolvers<void>();
+  const slow: KubeClient = {
+    ...client,
+    list: async (type, options, signal) => {
+      if (type.kind === late) await listed.promise;
+      return client.list(type, options, signal);
+    },
+  };
+  const registry = new Registry();
+  const parts = { client: slow, clock: systemClock, log: silentLogger, registry };
+  const activator = opened.use(await startActivator(parseActivatorConfig([...flags, ...more]), parts));
+  const closing = opened.move();
+  return {
+    activator,
+    /** Creates an awake sandbox. */
+    async create(name: string): Promise<void> {
+      kubelet.run(
+        name,
+        httpProgram((_, response) => response.end(`I am ${name}`)),
+      );
+      await client.create(sandboxType, aSandbox(name));
+    },
+    letGo: () => listed.resolve(),
+    held: async () => Number(/^rouse_activator_held_requests (\d+)$/m.exec(await registry.metrics())?.[1]),
+    [Symbol.asyncDispose]: async () => {
+      listed.resolve();
+      await closing.disposeAsync();
+    },
+  };
+}
+
+type Lab = Awaited<ReturnType<typeof openLab>>;
+
+/** What a host answers: the body where all is well, else the status and the reason. */
+function ask(
+  { activator }: Lab,
+  host: string,
+  { timeoutS = 60, signal = new AbortController().signal, token = "" } = {},
+) {
+  const headers = { host, "x-sandbox-timeout": `${timeoutS}`, authorization: `Bearer ${token}` };
+  const options = { host: "127.0.0.1", port: activator.proxyPort, headers, agent: false, signal };
+  return new Promise<string>((resolve) => {
+    request(options, async (response) => {
+      let body = "";
+      for await (const chunk of response) body += chunk;
+      resolve(response.statusCode === 200 ? body : `${response.statusCode} ${response.headers["x-rouse-reason"]}`);
+    })
+      .on("error", (error) => resolve(error.name))
+      .end();
+  });
+}
+
+const byDomain = (name: string) => `${name}.${namespace}.sandbox.localhost`;
+const byService = (name: string) => `${name}.${namespace}.svc.cluster.local`;
+
+describe("before the first list of sandboxes", () => {
+  it("requests by the name of a sandbox, its Service or its claim are held, then proxied", async () => {
+    await using lab = await openLab("Sandbox");
+    const hosts = [byDomain("nova"), byService("nova"), byDomain("task")];
+    const answers = Promise.all(hosts.map((host) => ask(lab, host)));
+    await eventually(async () => (await lab.held()) === 3);
+    lab.letGo();
+    expect(await answers).toEqual(["I am nova", "I am nova", "I am nova"]);
+    expect(await lab.held()).toBe(0);
+  });
+
+  it("a request is held until its client's timeout at most, and returns its place", async () => {
+    await using lab = await openLab("Sandbox", "--held-max-total=1", "--held-max-per-namespace=1");
+    for (const host of [byService("nova"), byDomain("task")]) {
+      expect(await ask(lab, host, { timeoutS: 0.2 })).toBe("503 ClusterUnseen");
+    }
+    expect(await lab.held()).toBe(0);
+  });
+
+  it("the number of held requests is limited", async () => {
+    await using lab = await openLab("Sandbox", "--held-max-total=1", "--held-max-per-namespace=1");
+    const first = ask(lab, byService("nova"));
+    await eventually(async () => (await lab.held()) === 1);
+    expect(await ask(lab, byService("nova"))).toBe("503 HoldLimitReached");
+    lab.letGo();
+    expect(await first).toBe("I am nova");
+  });
+
+  it("a client that leaves returns its place", async () => {
+    await using lab = await openLab("Sandbox");
+    const client = new AbortController();
+    const answer = ask(lab, byService("nova"), { signal: client.signal });
+    await eventually(async () => (await lab.held()) === 1);
+    client.abort();
+    expect(await answer).toBe("AbortError");
+    await eventually(async () => (await lab.held()) === 0);
+  });
+
+  it("held requests are rejected when the activator exits, so that clients retry", async () => {
+    await using lab = await openLab("Sandbox", "--shutdown-timeout=0s");
+    const answer = ask(lab, byService("nova"));
+    await eventually(async () => (await lab.held()) === 1);
+    await lab.activator.drain();
+    expect(await answer).toBe("503 Draining");
+  });
+});
+
+describe("before the first list of claims", () => {
+  it("requests by a claim's name are held, and those by its sandbox's names are proxied", async () => {
+    await using lab = await openLab("SandboxClaim");
+    const answer = ask(lab, byDomain("task"));
+    await eventually(async () => (await lab.held()) === 1);
+    expect(await ask(lab, byDomain("nova"))).toBe("I am nova");
+    expect(await ask(lab, byService("nova"))).toBe("I am nova");
+    lab.letGo();
+    expect(await answer).toBe("I am nova");
+  });
+});
+
+describe("before the first list of claims, a client with a token for one sandbox", () => {
+  const key = "0123456789abcdef0123456789abcdef";
+  const tokenFor = (name: string) => {
+    const payload = Buffer.from(JSON.stringify({ ns: namespace, name, exp: 4_000_000_000 })).toString("base64url");
+    const signature = createHmac("sha256", key).update(`agent-sandbox/scoped-token/v1.${payload}`).digest("base64url");
+    return `v1.${payload}.${signature}`;
+  };
+  let directory: string | undefined;
+  afterAll(() => directory && rm(directory, { recursive: true }));
+  async function openScopedLab(late: "Sandbox" | "SandboxClaim") {
+    directory ??= await mkdtemp(join(tmpdir(), "unseen-cluster-"));
+    const file = join(directory, "key");
+    await writeFile(file, key);
+    const scoped = ["--authz-mode=scoped-token", `--authz-scoped-token-secret-file=${file}`];
+    return openLab(late, ...scoped, "--held-max-per-sandbox=1", "--held-max-per-namespace=1");
+  }
+
+  it("gets one answer at once for names that exist and names that do not, and takes no place", async () => {
+    await using lab = await openScopedLab("SandboxClaim");
+    expect(await ask(lab, byDomain("nova"), { token: tokenFor("nova") })).toBe("I am nova"); // all sandboxes are listed
+    for (const host of [byDomain("nova"), byDomain("ghost"), byService("nova")]) {
+      expect(await ask(lab, host, { token: tokenFor("mine") })).toBe("503 ClusterUnseen");
+    }
+    expect(await lab.held()).toBe(0);
+    lab.letGo();
+    await eventually(async () => (await ask(lab, byDomain("nova"), { token: tokenFor("mine") })) === "403 Forbidden");
+  });
+
+  it("takes no place of a sandbox whose Service it names, also before sandboxes are listed", async () => {
+    await using lab = await openScopedLab("Sandbox");
+    for (const host of [byService("nova"), byDomain("nova")]) {
+      expect(await ask(lab, host, { token: tokenFor("mine") })).toBe("503 ClusterUnseen");
+    }
+    const own = ask(lab, byService("nova"), { token: tokenFor("nova") });
+    await eventually(async () => (await lab.held()) === 1);
+    lab.letGo();
+    expect(await own).toBe("I am nova");
+  });
+
+  it("is proxied as soon as its sandbox appears", async () => {
+    await using lab = await openScopedLab("SandboxClaim");
+    const answer = ask(lab, byDomain("later"), { token: tokenFor("later") });
+    await eventually(async () => (await lab.held()) === 1);
+    await lab.create("later");
+    expect(await answer).toBe("I am later");
+  });
+});

@@ -1,0 +1,37 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+
+// It copies thousands of files, which takes long while other processes write.
+const collectMs = 60_000;
+
+it(
+  "the image of the controller has the process that converts, all that this imports, and the licences",
+  async () => {
+    const target = await mkdtemp(join(tmpdir(), "collected-"));
+    execFileSync(process.execPath, ["scripts/collect-program.ts", "controller/main.ts", target]);
+    const file = join(target, "controller/webhook/convert-process.ts");
+    expect(existsSync(file)).toBe(true);
+    const body = Buffer.from("{}");
+    const head = Buffer.alloc(4);
+    head.writeUInt32LE(body.length);
+    const { stdout, stderr } = spawnSync(process.execPath, [file, "extensions"], {
+      input: Buffer.concat([head, body]),
+    });
+    expect(stderr.toString()).toBe("");
+    expect(stdout.toString()).toContain("the body is not a ConversionReview");
+    for (const licence of [
+      "LICENSE",
+      "NOTICE",
+      "node_modules/ms/license.md",
+      "node_modules/stream-buffers/UNLICENSE",
+    ]) {
+      expect(existsSync(join(target, licence)), licence).toBe(true);
+    }
+    await rm(target, { recursive: true });
+  },
+  collectMs,
+);

@@ -1,0 +1,116 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, vi } from "vitest";
+import { serviceType } from "../../api/kinds/core.ts";
+import type { KubeObject } from "../../api/kinds/meta.ts";
+import type { ResourceType } from "../../api/kinds/resource-type.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import type { Intercept } from "../support/fakes/intercepted-client.ts";
+import { type ClaimLab, openClaimLab } from "../support/labs/claim-lab.ts";
+import { waiting } from "../support/waiting.ts";
+
+const controllerFolder = join(import.meta.dirname, "..", "..", "controller");
+const namespace = "default";
+const inThePast = "2026-01-01T00:00:00Z";
+const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+
+/** Does something at the very moment in which the controller deletes an object of this type, once. */
+function atDelete(type: ResourceType<KubeObject>, act: (name: string) => Promise<unknown>) {
+  const done = Promise.withResolvers<string>();
+  let begun = false;
+  const intercept: Intercept = async (call, proceed) => {
+    if (begun || call.verb !== "delete" || call.kind !== type.kind) return proceed();
+    begun = true;
+    await act(call.name);
+    try {
+      return await proceed();
+    } finally {
+      done.resolve(call.name);
+    }
+  };
+  return { intercept, done: done.promise };
+}
+
+const aSandbox = ({ client }: ClaimLab, spec: object) => {
+  const podTemplate = { spec: { containers: [{ name: "main", image: "busybox" }] } };
+  return client.create(sandboxType, { metadata: { namespace, name: "nova" }, spec: { podTemplate, ...spec } });
+};
+
+const expired = (shutdownPolicy: "Delete" | "Retain") => ({ shutdownTime: inThePast, shutdownPolicy });
+
+describe("what was given more time while it was being deleted for its expiry stays:", () => {
+  it("a sandbox", async () => {
+    await using lab = await openClaimLab();
+    const spec = { shutdownTime: tomorrow };
+    const { intercept, done } = atDelete(sandboxType, () => lab.patch(sandboxType, "nova", { spec }));
+    await using _controller = await lab.startController({ intercept });
+    await aSandbox(lab, expired("Delete"));
+    expect(await done).toBe("nova");
+    await vi.waitFor(async () => {
+      const ready = (await lab.get(sandboxType, "nova"))?.status?.conditions?.find(({ type }) => type === "Ready");
+      expect(ready).toMatchObject({ status: "True" });
+    }, waiting);
+  });
+
+  it("a claim", async () => {
+    await using lab = await openClaimLab();
+    const spec = { lifecycle: { shutdownTime: tomorrow } };
+    const { intercept, done } = atDelete(sandboxClaimType, () => lab.patch(sandboxClaimType, "task", { spec }));
+    await using _controller = await lab.startController({ intercept });
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("task", { lifecycle: expired("Delete") });
+    expect(await done).toBe("task");
+    await lab.untilReady("task");
+    expect(await lab.eventReasons()).not.toContain("ClaimExpired Deleting");
+  });
+});
+
+describe("what changed in another way while it was being deleted", () => {
+  it("goes all the same when it is the sandbox of a claim that has expired", async () => {
+    await using lab = await openClaimLab();
+    const body = { metadata: { annotations: { note: "changed" } } };
+    const { intercept, done } = atDelete(sandboxType, (name) => lab.patch(sandboxType, name, body));
+    await using _controller = await lab.startController({ intercept });
+    await lab.template();
+    await lab.pool(0);
+    await lab.claim("task");
+    await lab.untilReady("task");
+    await lab.patch(sandboxClaimType, "task", { spec: { lifecycle: expired("Retain") } });
+    expect(await done).toBe("task");
+    await vi.waitFor(async () => expect(await lab.get(sandboxType, "task")).toBeUndefined(), waiting);
+  });
+
+  it("stays when it is a Service that its owner has released", async () => {
+    await using lab = await openClaimLab();
+    const body = { metadata: { ownerReferences: null } };
+    const { intercept, done } = atDelete(serviceType, (name) => lab.patch(serviceType, name, body));
+    await using _controller = await lab.startController({ intercept });
+    await aSandbox(lab, { service: true });
+    await vi.waitFor(async () => expect(await lab.get(serviceType, "nova")).toBeDefined(), waiting);
+    await lab.patch(sandboxType, "nova", { spec: { service: false } });
+    expect(await done).toBe("nova");
+    await lab.patch(sandboxType, "nova", { spec: { shutdownTime: inThePast } });
+    await vi.waitFor(async () => {
+      const ready = (await lab.get(sandboxType, "nova"))?.status?.conditions?.find(({ type }) => type === "Ready");
+      expect(ready).toMatchObject({ reason: "SandboxExpired" });
+    }, waiting);
+    expect(await lab.get(serviceType, "nova")).toBeDefined();
+  });
+});
+
+it("every delete of the controller carries the version that was seen, except those of Pods", () => {
+  const files = readdirSync(controllerFolder, { recursive: true, encoding: "utf8" });
+  const careless = files
+    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+    .flatMap((file) => {
+      const lines = readFileSync(join(controllerFolder, file), "utf8").split("\n");
+      return lines.filter(
+        (line) => /preconditions(?::| =) \{ uid[^}]*\}/.test(line) && !line.includes("resourceVersion"),
+      );
+    });
+  expect(careless.map((line) => line.trim())).toEqual([
+    "await client.delete(podType, { namespace, name }, { preconditions: { uid } }, signal);",
+  ]);
+});

@@ -1,0 +1,153 @@
+import { describe, expect, it, vi } from "vitest";
+import { persistentVolumeClaimType, podType, serviceType } from "../../api/kinds/core.ts";
+import { controllerOf, type KubeObject, type OwnerReference } from "../../api/kinds/meta.ts";
+import type { ResourceType } from "../../api/kinds/resource-type.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { sandboxTemplateType } from "../../api/kinds/sandbox-template.ts";
+import { sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
+import { adoptableLabel } from "../../api/rules/keys.ts";
+import { ApiError } from "../../kube/client/errors.ts";
+import type { Intercept, InterceptedCall } from "../support/fakes/intercepted-client.ts";
+import { type ClaimLab, openClaimLab } from "../support/labs/claim-lab.ts";
+import { waiting } from "../support/waiting.ts";
+
+const namespace = "default";
+const containers = [{ name: "main", image: "busybox" }];
+const storage = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } as const;
+const other = { apiVersion: "apps/v1", kind: "StatefulSet", name: "other", uid: "uid-of-other", controller: true };
+
+/** A volume claim, a Pod and a Service that were made for the sandbox `nova` beforehand. */
+async function childrenOfNova({ client }: ClaimLab): Promise<void> {
+  const labels = { [adoptableLabel]: "true" };
+  await client.create(persistentVolumeClaimType, { metadata: { name: "data-nova", namespace, labels }, spec: storage });
+  await client.create(podType, { metadata: { name: "nova", namespace, labels }, spec: { containers } });
+  const spec = { clusterIP: "None", ports: [] };
+  await client.create(serviceType, { metadata: { name: "nova", namespace, labels }, spec });
+}
+
+const nova = ({ client }: ClaimLab) =>
+  client.create(sandboxType, {
+    metadata: { name: "nova", namespace },
+    spec: {
+      podTemplate: { spec: { containers } },
+      service: true,
+      volumeClaimTemplates: [{ metadata: { name: "data" }, spec: storage }],
+    },
+  });
+
+const children: readonly (readonly [ResourceType<KubeObject>, string])[] = [
+  [persistentVolumeClaimType, "data-nova"],
+  [podType, "nova"],
+  [serviceType, "nova"],
+];
+
+const ownersIn = ({ verb, body }: InterceptedCall): readonly OwnerReference[] | undefined =>
+  verb === "patch" || verb === "replace" ? (body as Partial<KubeObject>).metadata?.ownerReferences : undefined;
+
+describe("a child that another controller takes while a sandbox adopts it", () => {
+  it("stays that controller's, and the sandbox says so", async () => {
+    await using lab = await openClaimLab();
+    const taken = new Set<string>();
+    const intercept: Intercept = async (call, proceed) => {
+      const type = children.map(([of]) => of).find(({ kind }) => kind === call.kind);
+      if (type && ownersIn(call) && !taken.has(call.kind)) {
+        taken.add(call.kind);
+        await lab.patch(type, call.name, { metadata: { ownerReferences: [other] } });
+      }
+      return proceed();
+    };
+    await childrenOfNova(lab);
+    await using _controller = await lab.startController({ intercept });
+    await nova(lab);
+    await vi.waitFor(async () => {
+      const { status } = await lab.client.get(sandboxType, { namespace, name: "nova" });
+      const ready = status?.conditions?.find(({ type }) => type === "Ready");
+      for (const kind of ["PersistentVolumeClaim data-nova", "Pod nova", "Service nova"])
+        expect(ready?.message).toContain(`${kind} is controlled by StatefulSet other (uid uid-of-other)`);
+    }, waiting);
+    for (const [type, name] of children) expect((await lab.get(type, name))?.metadata.ownerReferences).toEqual([other]);
+    expect([...taken].sort()).toEqual(["PersistentVolumeClaim", "Pod", "Service"]);
+  });
+
+  it("is adopted all the same when somebody has changed something else of it", async () => {
+    await using lab = await openClaimLab();
+    const changed = new Set<string>();
+    const intercept: Intercept = async (call, proceed) => {
+      const type = children.map(([of]) => of).find(({ kind }) => kind === call.kind);
+      if (type && ownersIn(call) && !changed.has(call.kind)) {
+        changed.add(call.kind);
+        await lab.patch(type, call.name, { metadata: { annotations: { note: "changed" } } });
+      }
+      return proceed();
+    };
+    await childrenOfNova(lab);
+    await using _controller = await lab.startController({ intercept });
+    const { metadata } = await nova(lab);
+    await vi.waitFor(async () => {
+      for (const [type, name] of children) {
+        const child = await lab.get(type, name);
+        expect([child && controllerOf(child)?.uid, child?.metadata.annotations?.["note"]]).toEqual([
+          metadata.uid,
+          "changed",
+        ]);
+      }
+    }, waiting);
+  });
+});
+
+it("a child that changes at every attempt of its sandbox is adopted when it no longer does", async () => {
+  await using lab = await openClaimLab();
+  const conflict = new ApiError(409, { apiVersion: "v1", kind: "Status", code: 409, reason: "Conflict" });
+  let attempts = 0;
+  const intercept: Intercept = async (call, proceed) => {
+    if (call.kind !== "Pod" || !ownersIn(call)) return proceed();
+    attempts += 1;
+    if (attempts <= 10) throw conflict;
+    return proceed();
+  };
+  const metadata = { name: "nova", namespace, labels: { [adoptableLabel]: "true" } };
+  await lab.client.create(podType, { metadata, spec: { containers } });
+  // The watch of this controller does not show the Pod: only another look of the sandbox finds it.
+  await using _controller = await lab.startController({ intercept, flags: ["--cache-label-selectors"] });
+  const podTemplate = { spec: { containers } };
+  const { uid } = (
+    await lab.client.create(sandboxType, { metadata: { name: "nova", namespace }, spec: { podTemplate } })
+  ).metadata;
+  await vi.waitFor(async () => {
+    const pod = await lab.get(podType, "nova");
+    expect(pod && controllerOf(pod)?.uid).toBe(uid);
+  }, waiting);
+  expect(attempts).toBe(11);
+});
+
+it("every write of owners carries the version that was seen", async () => {
+  await using lab = await openClaimLab();
+  await childrenOfNova(lab);
+  await using controller = await lab.startController();
+  await nova(lab);
+  await lab.warm(1);
+  await lab.client.delete(sandboxWarmPoolType, { namespace, name: "pool" }, { propagationPolicy: "Orphan" });
+  await vi.waitFor(async () => expect(await lab.get(sandboxWarmPoolType, "pool")).toBeUndefined(), waiting);
+  await lab.pool(1);
+  const writes = () => controller.calls.filter((call) => ownersIn(call) !== undefined);
+  const whoTakes = ({ verb, kind, body }: InterceptedCall) =>
+    `${verb} ${kind}: ${[...new Set((body as KubeObject).metadata.ownerReferences?.map((owner) => owner.kind))].join(", ")}`;
+  await vi.waitFor(() => expect(writes().map(whoTakes)).toContain("patch Sandbox: SandboxWarmPool"), waiting);
+  await lab.claim("task");
+  await lab.untilReady("task");
+  await lab.client.delete(sandboxTemplateType, { namespace, name: "template" });
+  const expected = [
+    "patch PersistentVolumeClaim: Sandbox",
+    "patch Pod: Sandbox",
+    "patch Sandbox: SandboxClaim",
+    "patch Sandbox: SandboxWarmPool",
+    "replace NetworkPolicy: Sandbox, Pod",
+    "replace NetworkPolicy: SandboxTemplate, Sandbox",
+    "replace Service: Sandbox",
+  ];
+  await vi.waitFor(() => expect([...new Set(writes().map(whoTakes))].sort()).toEqual(expected), waiting);
+  const blind = writes().filter(({ body }) => !(body as KubeObject).metadata.resourceVersion);
+  expect(blind).toEqual([]);
+  expect(await lab.get(sandboxClaimType, "task")).toBeDefined();
+});

@@ -1,0 +1,190 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { prefersPage } from "../activator/answer.ts";
+import { bearerOf } from "../activator/authorize/authorizer.ts";
+import { verifyScopedToken } from "../activator/authorize/scoped-token.ts";
+import { readHost } from "../activator/find/host-name.ts";
+import { canonicalIp } from "../activator/find/ip-address.ts";
+import { readRoutingHeaders, readTimeoutMs } from "../activator/find/routing-headers.ts";
+import { RequestHeadParser } from "../activator/http1/parse/request-head-parser.ts";
+import { ResponseHeadParser } from "../activator/http1/parse/response-head-parser.ts";
+import { isOffered, passableProtocols } from "../activator/http1/parse/upgrade-offer.ts";
+import { headerFamily } from "../activator/proxy/header-family.ts";
+import { keepAliveMs } from "../activator/proxy/pool.ts";
+import type { HeaderPair } from "../activator/request.ts";
+import { conditionMessage, conditionReason } from "../api/rules/condition-limits.ts";
+import { isDnsLabel, isDnsSubdomain } from "../api/rules/names.ts";
+import { isDate, isDateTime, readTime } from "../api/rules/timestamps.ts";
+import { validateMetadata } from "../controller/claim/create/validate-metadata.ts";
+import { sameQuantity } from "../controller/quantity.ts";
+import { parseExactJson } from "../lib/data/exact-json.ts";
+import { parseDurationMs } from "../lib/flags/flags.ts";
+import { childrenOf, type Node, parseTypeScript } from "./mutate/node.ts";
+
+/** As many bytes as a head may have by default (`--max-header-bytes`), and as all annotations of an object may have. */
+const headBytes = 65_536;
+const annotationBytes = 262_144;
+
+/**
+ * The most time of this thread that one text may take, in microseconds. A reader whose time grows with the length takes a few
+ * milliseconds; one whose time grows with its square takes seconds.
+ */
+const longestMicros = 100_000;
+
+const units = [
+  ...[" ", "\t", "1", ",", "a", "-", ".", ":", "=", ";", '"', "\\", "/", "_", "[", "{", "%", "\xa0", "T"],
+  ...["a,", " ,", ", ", "a ", "1.", "1s", "1e", "--", ": ", '\\"', "a.", "a;", "q=1,", "1234567890123456 ", "chunked,"],
+];
+const beginnings = ["", "a", "1", "v1."];
+const ends = ["", "!"];
+
+/** Short ones first: with them a failure is told within a second. */
+function* textsOf(longest: number, moreUnits: readonly string[] = []): Generator<string> {
+  for (const length of [longest >> 4, longest >> 2, longest]) {
+    for (const unit of [...units, ...moreUnits]) {
+      for (const beginning of beginnings) {
+        for (const end of ends) {
+          const middle = length - beginning.length - end.length;
+          yield beginning + unit.repeat(Math.max(0, Math.floor(middle / unit.length))) + end;
+        }
+      }
+    }
+  }
+}
+
+/** The first text that a reader took too long for, and how long. */
+function tooSlow(read: (text: string) => unknown, texts: Iterable<string>): string | undefined {
+  for (const text of texts) {
+    const before = process.threadCpuUsage();
+    try {
+      read(text);
+    } catch {
+      // Most texts are refused.
+    }
+    const { user, system } = process.threadCpuUsage(before);
+    if (user + system > longestMicros) return `${user + system} µs for ${JSON.stringify(text.slice(0, 40))}...`;
+  }
+  return undefined;
+}
+
+const headers = (name: string, value: string): readonly HeaderPair[] => [[name, value]];
+const domains = { domain: "sandbox.example", clusterDomain: "cluster.local", headerHosts: ["localhost"] };
+const withHeaders = (pairs: readonly HeaderPair[]) => ({
+  ...{ method: "GET", target: "/", host: "any", peer: "", upgrade: false },
+  headers: pairs,
+});
+
+function readHead(parser: RequestHeadParser | ResponseHeadParser, startLine: string, field: string): void {
+  const bytes = Buffer.from(`${startLine}\r\nHost: a\r\n${field}\r\n\r\n`, "latin1");
+  parser.push(bytes, 0, bytes.length);
+}
+
+const fieldNames = ["Transfer-Encoding", "Connection", "Content-Length", "Host", "Upgrade", "Expect", "X-Any"];
+const limits = { sectionBytesMax: 2 * headBytes, fieldsMax: 256, targetBytesMax: headBytes };
+
+interface Reader {
+  readonly name: string;
+  readonly length: number;
+  readonly read: (text: string) => unknown;
+}
+
+const ofHeads: readonly Reader[] = [
+  ...fieldNames.flatMap((name) => [
+    {
+      name: `${name} of a request`,
+      read: (text: string) => readHead(new RequestHeadParser(limits), "GET / HTTP/1.1", `${name}: ${text}`),
+    },
+    {
+      name: `${name} of a response`,
+      read: (text: string) => readHead(new ResponseHeadParser(limits), "HTTP/1.1 200 OK", `${name}: ${text}`),
+    },
+  ]),
+  {
+    name: "a request target",
+    read: (text: string) => readHead(new RequestHeadParser(limits), `GET ${text} HTTP/1.1`, "A: a"),
+  },
+  { name: "Accept", read: (text: string) => prefersPage(headers("Accept", text)) },
+  { name: "Upgrade as it is passed on", read: passableProtocols },
+  { name: "Upgrade of an answer", read: (text: string) => isOffered(text, "websocket") },
+  { name: "Authorization", read: (text: string) => bearerOf(withHeaders(headers("Authorization", text))) },
+  { name: "a scoped token", read: (text: string) => verifyScopedToken(text, "k".repeat(32), new Date(0)) },
+  { name: "X-Sandbox-Timeout", read: (text: string) => readTimeoutMs(headers("X-Sandbox-Timeout", text)) },
+  ...["Id", "Namespace", "Port", "Pod-Ip"].map((name) => ({
+    name: `X-Sandbox-${name}`,
+    read: (text: string) => readRoutingHeaders(headers(`X-Sandbox-${name}`, text), false),
+  })),
+  { name: "an address", read: canonicalIp },
+  { name: "a host name", read: (text: string) => readHost(text, domains) },
+  { name: "the name of a header", read: headerFamily },
+  { name: "Keep-Alive", read: keepAliveMs },
+].map((reader) => ({ ...reader, length: headBytes }));
+
+const ofObjects: readonly Reader[] = [
+  { name: "a date", read: isDate },
+  { name: "a date with a time", read: isDateTime },
+  { name: "a time", read: readTime },
+  { name: "a quantity", read: (text: string) => sameQuantity(text, "1") },
+  { name: "a label", read: isDnsLabel },
+  { name: "a subdomain", read: isDnsSubdomain },
+  { name: "the key of a label", read: (text: string) => validateMetadata({ labels: { [text]: "a" } }, ["a"]) },
+  { name: "the value of a label", read: (text: string) => validateMetadata({ labels: { "a/b": text } }, ["a"]) },
+  { name: "a reason", read: conditionReason },
+  { name: "a message", read: conditionMessage },
+  { name: "JSON", read: parseExactJson },
+  { name: "a duration", read: parseDurationMs },
+].map((reader) => ({ ...reader, length: annotationBytes }));
+
+/** Expressions that take time by the square of the length, with the most characters that their callers let through. */
+const bounded: Readonly<Record<string, number>> = {
+  "api/rules/claimed-sandbox-name.ts: /-+$/": 63,
+  "api/rules/condition-limits.ts: /[,:]+$/": 1_024,
+  "controller/template/make-network-policy.ts: /[-.]+$/": 253,
+};
+
+const programs = execFileSync(
+  "git",
+  ["ls-files", "-co", "--exclude-standard", "activator", "api", "controller", "lib"],
+  {
+    encoding: "utf8",
+  },
+)
+  .split("\n")
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && existsSync(file));
+
+interface Found {
+  readonly at: string;
+  readonly expression: RegExp;
+}
+
+function expressionsIn(file: string): Found[] {
+  const text = readFileSync(file, "utf8");
+  const found: Found[] = [];
+  const visit = (node: Node): void => {
+    const { regex } = node as { readonly regex?: { readonly pattern: string; readonly flags: string } };
+    if (regex) {
+      const expression = new RegExp(regex.pattern, regex.flags);
+      found.push({ at: `${file}: ${expression}`, expression });
+    }
+    for (const [, child] of childrenOf(node)) visit(child);
+  };
+  visit(parseTypeScript(text));
+  return found;
+}
+
+describe("the longest text of any shape that a stranger may send", () => {
+  it.each(ofHeads)("is read in a moment as $name", ({ read, length }) => {
+    expect(tooSlow(read, textsOf(length))).toBeUndefined();
+  });
+
+  it.each(ofObjects)("is read in a moment as $name", ({ read, length }) => {
+    expect(tooSlow(read, textsOf(length))).toBeUndefined();
+  });
+
+  it.each(programs.flatMap(expressionsIn))("stops no expression: $at", ({ at, expression }) => {
+    const length = bounded[at] ?? headBytes;
+    const words = expression.source.match(/[A-Za-z][A-Za-z ]+/g) ?? [];
+    const texts = textsOf(length, [...words, ...words.map((word) => `${word} `), ...words.map((word) => `,${word}`)]);
+    expect(tooSlow((text) => text.replace(expression, ""), texts)).toBeUndefined();
+  });
+});

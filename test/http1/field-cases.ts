@@ -1,0 +1,78 @@
+import { cases, nextRequest, withFields } from "./wire-case.ts";
+
+const field = (line: string) => withFields(line, "", "GET / HTTP/1.1");
+
+export const fieldCases = cases([
+  ["blanks around a value", field("X: \t a b \t "), "GET /"],
+  ["no blank before a value", field("X:a"), "GET /"],
+  ["an empty value", field("X:"), "GET /"],
+  ["a value of blanks", field("X: \t "), "GET /"],
+  ["a value with bytes above ASCII", field("X: \x80\xff"), "GET /"],
+  ["a name of every mark", field("!#$%&'*+-.^_`|~: a"), "GET /"],
+  ["a space before the colon", field("X : a"), "SpaceBeforeColon"],
+  ["a tab before the colon", field("X\t: a"), "SpaceBeforeColon"],
+  ["a space inside a name", field("X Y: a"), "SpaceBeforeColon"],
+  ["a space before Content-Length's colon", withFields("Content-Length : 5", "hello"), "SpaceBeforeColon"],
+  ["an empty name", field(": a"), "FieldNameEmpty"],
+  ["a line without a colon", field("X"), "FieldNameInvalid"],
+  ["a name with a byte above ASCII", field("\xe4: a"), "FieldNameInvalid"],
+  ["a name with a NUL", field("X\0: a"), "FieldNameInvalid"],
+  ["a name in brackets", field("(X): a"), "FieldNameInvalid"],
+  ["a name with a slash", field("X/Y: a"), "FieldNameInvalid"],
+  ["a folded line", field("X: a\r\n b"), "LineFolded"],
+  ["a line folded by a tab", field("X: a\r\n\tb"), "LineFolded"],
+  ["a folded Transfer-Encoding", withFields("Transfer-Encoding:\r\n chunked", "0\r\n\r\n"), "TransferEncodingInvalid"],
+  ["a blank before the first field", "GET / HTTP/1.1\r\n Host: a\r\n\r\n", "LineFolded"],
+  ["a line of one blank", field("X: a\r\n "), "LineFolded"],
+  ["a NUL in a value", field("X: a\0b"), "FieldValueInvalid"],
+  ["a DEL in a value", field("X: a\x7fb"), "FieldValueInvalid"],
+  ["an escape in a value", field("X: a\x1bb"), "FieldValueInvalid"],
+  ["a bare CR in a value", field("X: a\rY: b"), "BareCr"],
+  ["a bare LF after a value", field("X: a\nY: b"), "BareLf"],
+  ["LF and CR after a value", field("X: a\n\rY: b"), "BareLf"],
+  ["two CRs after a value", field("X: a\r\r\nY: b"), "BareCr"],
+  ["a bare LF in a name", field("X\nY: b"), "BareLf"],
+  ["a bare CR in a name", field("X\rY: b"), "FieldNameInvalid"],
+  ["a bare LF for the empty line", "GET / HTTP/1.1\r\nHost: a\r\n\n", "BareLf"],
+  ["a bare CR for the empty line", "GET / HTTP/1.1\r\nHost: a\r\n\rGET / HTTP/1.1\r\n", "BareCr"],
+  ["two bare LFs", "GET / HTTP/1.1\nHost: a\n\n", "BareLf"],
+  ["as many fields as fit", field(Array(127).fill("X: a").join("\r\n")), "GET /"],
+  ["one field too many", field(Array(128).fill("X: a").join("\r\n")), "TooManyFields"],
+  ["a head that just fits", field(`X: ${"a".repeat(32_736)}`), "GET /"],
+  ["a head one byte too large", field(`X: ${"a".repeat(32_737)}`), "SectionTooLarge"],
+  ["a value without end", `GET / HTTP/1.1\r\nX: ${"a".repeat(40_000)}`, "SectionTooLarge"],
+  ["a head cut in a name", "GET / HTTP/1.1\r\nHo", "cut"],
+  ["a head cut before its last LF", "GET / HTTP/1.1\r\nHost: a\r\n\r", "cut"],
+]);
+
+export const connectionCases = cases([
+  ["a request after close", field("Connection: close") + nextRequest, "GET /"],
+  ["a request after close among others", field("Connection: x, , CLOSE ,y") + nextRequest, "GET /"],
+  ["a request after close in a second line", field("Connection: x\r\nConnection: close") + nextRequest, "GET /"],
+  ["a request after keep-alive and close", field("Connection: keep-alive, close") + nextRequest, "GET /"],
+  ["an option that only begins like close", field("Connection: closed") + nextRequest, "GET /", "GET /next"],
+  ["an empty Connection", field("Connection: ,") + nextRequest, "GET /", "GET /next"],
+  ["an option of two words", field("Connection: close x"), "ConnectionInvalid"],
+  ["an option in quotes", field('Connection: "close"'), "ConnectionInvalid"],
+  ["the longest Connection", field(`Connection: ${"a,".repeat(512)}`), "GET /"],
+  ["a Connection that is too long", field(`Connection: ${"a,".repeat(512)}a`), "ConnectionTooLong"],
+  [
+    "two that are too long together",
+    field(
+      Array(2)
+        .fill(`Connection: ${",".repeat(600)}`)
+        .join("\r\n"),
+    ),
+    "ConnectionTooLong",
+  ],
+  ["a request after HTTP/1.0", `GET / HTTP/1.0\r\n\r\n${nextRequest}`, "GET /"],
+  [
+    "a request after HTTP/1.0 kept alive",
+    `GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n${nextRequest}`,
+    "GET /",
+    "GET /next",
+  ],
+  ["bytes after an upgrade", `${field("Connection: Upgrade\r\nUpgrade: websocket")}\x81\x00`, "GET /"],
+  ["an Upgrade without the option", field("Upgrade: websocket") + nextRequest, "GET /", "GET /next"],
+  ["the option without an Upgrade", field("Connection: upgrade") + nextRequest, "GET /", "GET /next"],
+]);

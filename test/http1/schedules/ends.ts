@@ -1,0 +1,185 @@
+import type { Random } from "../random.ts";
+import type { FakeWire } from "./fake-wire.ts";
+import { ResponseCheck } from "./response-check.ts";
+import type { Script } from "./script.ts";
+
+/** Something that may happen next. */
+export interface Step {
+  readonly run: () => void;
+  /** It happens only when nothing else can: who is so slow fills all buffers on the way. */
+  readonly isLast: boolean;
+}
+
+const amounts = [1, 200, 5_000, 20_000, 60_000, 300_000] as const;
+const pieces = [1, 40, 3_000, 16_384, 50_000, 200_000] as const;
+
+/** The other end of a client's connection: sends requests, takes what comes, and compares it. */
+export class ClientEnd {
+  readonly wire: FakeWire;
+  readonly scripts: readonly Script[];
+  readonly check: ResponseCheck;
+  /** It has left by a reset: nothing is owed to it. */
+  hasLeft = false;
+  readonly #random: Random;
+  readonly #isPipelining: boolean;
+  readonly #isSlow: boolean;
+  /** Asks when others are stuck, and so on the connection of one of them. */
+  readonly #isLate: boolean;
+  readonly #endsEarly: boolean;
+  readonly #leavesAt: number;
+  #request = 0;
+  #sentAt = 0;
+  #hasEnded = false;
+
+  constructor(wire: FakeWire, scripts: readonly Script[], random: Random) {
+    this.wire = wire;
+    this.scripts = scripts;
+    this.#random = random;
+    this.check = new ResponseCheck(scripts);
+    this.#isPipelining = random.once(2);
+    this.#isSlow = random.below(3) > 0;
+    this.#isLate = random.once(2);
+    this.#endsEarly = random.once(3);
+    this.#leavesAt = random.once(15) ? random.below(scripts.length) : -1;
+  }
+
+  steps(): Step[] {
+    const { wire } = this;
+    this.#hear();
+    const steps: Step[] = [];
+    if (wire.isPending) steps.push({ run: () => wire.takeMore(this.#random.pick(amounts)), isLast: this.#isSlow });
+    const script = this.scripts[this.#request];
+    if (wire.seenEnd !== "open" || this.hasLeft) return steps;
+    if (script) {
+      if (this.#isPipelining || this.#sentAt > 0 || this.check.complete >= this.#request) {
+        steps.push({ run: () => this.#sendSome(script), isLast: this.#isLate && this.#sentAt === 0 });
+      }
+      if (this.#leavesAt === this.#request) steps.push({ run: () => this.#leave(), isLast: false });
+    } else if (!this.#hasEnded && wire.allowHalfOpen && (this.#endsEarly || this.scripts.at(-1)?.kind === "upgrade"))
+      // Over TLS that would end both sides, unless it is a tunnel's.
+      steps.push({ run: () => this.end(), isLast: false });
+    return steps;
+  }
+
+  /** Has nothing more to say. */
+  end(): void {
+    this.#hasEnded = true;
+    this.wire.sendEnd("end");
+  }
+
+  /** Reads to the end what is there. */
+  finish(): void {
+    this.#hear();
+    this.check.ended(this.wire.seenEnd === "end");
+  }
+
+  #hear(): void {
+    for (const bytes of this.wire.received.splice(0)) this.check.feed(bytes);
+  }
+
+  #sendSome({ request }: Script): void {
+    const end = Math.min(request.length, this.#sentAt + this.#random.pick(pieces));
+    this.wire.send(request.subarray(this.#sentAt, end));
+    this.#sentAt = end;
+    if (end < request.length) return;
+    this.#sentAt = 0;
+    this.#request += 1;
+  }
+
+  #leave(): void {
+    this.hasLeft = true;
+    this.wire.sendEnd("reset");
+  }
+}
+
+/** The sandbox's end of a connection: reads requests, compares their bodies, and answers by their scripts. */
+export class SandboxEnd {
+  readonly wire: FakeWire;
+  readonly faults: string[] = [];
+  readonly #scripts: ReadonlyMap<number, Script>;
+  readonly #random: Random;
+  #head = "";
+  #script: Script | undefined;
+  #bodyAt = 0;
+  #sentAt = 0;
+  #isOver = false;
+  readonly #isSlow: boolean;
+  /** Takes no more of what it is sent, as a server does that has answered already. */
+  #isDeaf = false;
+
+  constructor(wire: FakeWire, scripts: ReadonlyMap<number, Script>, random: Random) {
+    this.wire = wire;
+    this.#scripts = scripts;
+    this.#random = random;
+    this.#isSlow = random.once(3);
+  }
+
+  steps(): Step[] {
+    const { wire } = this;
+    this.#hear();
+    const steps: Step[] = [];
+    if (wire.isPending && !this.#isDeaf) {
+      steps.push({ run: () => wire.takeMore(this.#random.pick(amounts)), isLast: this.#isSlow });
+    }
+    const script = this.#script;
+    if (!script || this.#isOver || wire.seenEnd === "reset") return steps;
+    const mayAnswer = script.isEarly || this.#bodyAt === script.requestBody.length;
+    if (mayAnswer && !this.#waits(script)) steps.push({ run: () => this.#answer(script), isLast: false });
+    return steps;
+  }
+
+  /** Half of the tunnels end when their client has; a job that waits for its input to end is one. */
+  #waits({ kind, id, afterwards, response }: Script): boolean {
+    if (kind !== "upgrade" || id % 2 !== 0 || afterwards !== "ends" || this.#sentAt < response.length) return false;
+    return !this.#heardAll;
+  }
+
+  /** Whether a tunnel's client has been heard to its end. */
+  get #heardAll(): boolean {
+    return this.#bodyAt === this.#script?.requestBody.length && this.wire.seenEnd !== "open";
+  }
+
+  #answer(script: Script): void {
+    const { response, afterwards } = script;
+    const limit = script.cutAt ?? response.length;
+    const end = Math.min(limit, this.#sentAt + this.#random.pick(pieces));
+    if (end > this.#sentAt) {
+      this.wire.send(response.subarray(this.#sentAt, end));
+      this.#sentAt = end;
+      if (script.isEarly && script.kind === "plain") this.#isDeaf ||= this.#random.once(3);
+      if (end === response.length && script.cutAt === undefined && afterwards === "stays") this.#rest();
+      return;
+    }
+    this.#isOver = true;
+    this.wire.sendEnd(script.cutAt === undefined && afterwards === "ends" ? "end" : "reset");
+  }
+
+  #rest(): void {
+    this.#isDeaf = false;
+    this.#script = undefined;
+    this.#sentAt = 0;
+    this.#bodyAt = 0;
+  }
+
+  #hear(): void {
+    for (const bytes of this.wire.received.splice(0)) this.#feed(bytes);
+  }
+
+  #feed(bytes: Buffer): void {
+    let at = 0;
+    if (!this.#script) {
+      const before = this.#head.length;
+      this.#head += bytes.toString("latin1");
+      const end = this.#head.indexOf("\r\n\r\n");
+      if (end < 0) return;
+      this.#script = this.#scripts.get(Number(/^\w+ \/(\d+) /.exec(this.#head)?.[1]));
+      this.#head = "";
+      at = end + 4 - before;
+    }
+    if (!this.#script) return void this.faults.push("a request that nobody sent");
+    const got = bytes.subarray(at);
+    const wanted = this.#script.requestBody.subarray(this.#bodyAt, this.#bodyAt + got.length);
+    if (!got.equals(wanted)) this.faults.push(`wrong bytes of request ${this.#script.id} from byte ${this.#bodyAt} on`);
+    this.#bodyAt += got.length;
+  }
+}

@@ -1,0 +1,70 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { commandsOf, type DocumentedCommand, loosened } from "../support/documented-commands.ts";
+import { LocalMode, type Ready } from "../support/labs/local-mode.ts";
+import { findBinaries } from "./kubectl.ts";
+
+const root = join(import.meta.dirname, "..", "..");
+const execute = promisify(execFile);
+/** `curl -N` follows a stream that never ends: what it has printed by then is compared. */
+const limitMs = 15_000;
+const followMs = 3_000;
+
+/** Read in this order, as a newcomer would: a page counts on what the former one has done. */
+const pages = ["README.md", "docs/guide/pause-and-resume.md", "docs/guide/claims-and-pools.md"];
+/** Commands that this test does not run: other tests start local mode, and the chart is installed by `npm run test:kubernetes`. */
+const elsewhere = /^(npm |helm )/;
+
+const [binary] = (await findBinaries()).slice(-1);
+const commands = pages
+  .flatMap((page) => commandsOf(page, readFileSync(join(root, page), "utf8")))
+  .filter(({ command }) => !elsewhere.test(command));
+
+let ready: Ready;
+let local: LocalMode;
+const environment: Record<string, string | undefined> = {
+  ...process.env,
+  PATH: `${dirname(binary?.path ?? "")}${delimiter}${process.env["PATH"]}`,
+};
+
+beforeAll(async () => {
+  local = new LocalMode();
+  ready = await local.start();
+}, 120_000);
+afterAll(() => local[Symbol.asyncDispose]());
+
+describe("the commands of the pages, one after the other in local mode", () => {
+  it.each(commands)("$page: $command", async ({ command, output }: DocumentedCommand) => {
+    const [, name, value] = /^export (\w+)=(.*)$/.exec(command) ?? [];
+    if (name && value) {
+      environment[name] = here(value);
+      return;
+    }
+    const printed = await run(command);
+    const lines = output.filter((line) => line !== "...");
+    expect(loosened(printed).slice(0, lines.length)).toEqual(loosened(lines.join("\n")));
+  });
+
+  it("are more than ten", () => expect(commands.length).toBeGreaterThan(10));
+});
+
+/** The pages name the default ports and folder; this run has its own. */
+const here = (command: string) =>
+  command
+    .replaceAll(/\b(localhost|127\.0\.0\.1):8080\b/g, `$1:${new URL(ready.activator).port}`)
+    .replaceAll("$PWD/.rouse/kubeconfig", ready.kubeconfig);
+
+async function run(command: string): Promise<string> {
+  const follows = command.startsWith("curl -N");
+  const timeout = follows ? followMs : limitMs;
+  const silent = here(command).replace(/^curl /, "curl --silent --show-error ");
+  try {
+    return (await execute("bash", ["-c", silent], { cwd: root, env: environment, timeout })).stdout;
+  } catch (error) {
+    if (follows && error instanceof Error && "stdout" in error) return String(error.stdout);
+    throw error;
+  }
+}

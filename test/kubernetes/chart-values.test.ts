@@ -1,0 +1,177 @@
+import { cp, mkdtempDisposable, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, inject, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { run } from "../../cluster/command.ts";
+import { release } from "../../cluster/install-chart.ts";
+
+const chart = join(import.meta.dirname, "..", "..", "charts", "rouse");
+const helm = (...args: readonly string[]) => run(inject("helm"), args);
+const digest = `sha256:${"0123456789abcdef".repeat(4)}`;
+
+interface Rendered {
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly annotations?: object };
+  readonly spec?: object;
+}
+
+/** What the chart makes with these values, by kind and name. */
+async function rendered(...values: readonly string[]): Promise<ReadonlyMap<string, Rendered>> {
+  const text = await helm("template", release.name, chart, "--skip-tests", ...values.map((value) => `--set=${value}`));
+  const objects = parseAllDocuments(text).map((document): Rendered | null => document.toJS());
+  return new Map(
+    objects.flatMap((object) => (object ? [[`${object.kind} ${object.metadata.name}`, object] as const] : [])),
+  );
+}
+
+/** What the chart says after an install. Helm renders it only for a cluster, so it is put into an object of a copy. */
+async function notesOf(namespace: string, ...values: readonly string[]): Promise<string> {
+  await using copy = await mkdtempDisposable(join(tmpdir(), "chart-notes-"));
+  await cp(chart, copy.path, { recursive: true });
+  const notes = await readFile(join(chart, "templates", "NOTES.txt"), "utf8");
+  const object = `kind: Notes\nmetadata: {name: notes}\ntext: {{ include "notes" . | toJson }}\n`;
+  await writeFile(join(copy.path, "templates", "notes.yaml"), `{{- define "notes" }}${notes}{{ end }}\n${object}`);
+  const args = [`--namespace=${namespace}`, "--show-only=templates/notes.yaml"];
+  return await helm("template", release.name, copy.path, ...args, ...values.map((value) => `--set=${value}`));
+}
+
+const deployments = ["agent-sandbox-controller", "sandbox-router"] as const;
+
+describe("controllers without leader election", () => {
+  it.each([["controller.leaderElect=false"], ["controller.extraArgs[0]=--leader-elect=false"]])(
+    "are refused when there would be two, with %s",
+    async (value) => {
+      await expect(rendered(value)).rejects.toThrow("set replicaCount=1, or controller.leaderElect=true");
+    },
+  );
+
+  it("are one, and an upgrade ends it before it starts the next", async () => {
+    const alone = await rendered("controller.leaderElect=false", "replicaCount=1");
+    expect(alone.get("Deployment agent-sandbox-controller")?.spec).toMatchObject({
+      replicas: 1,
+      strategy: { type: "Recreate" },
+    });
+    expect((await rendered()).get("Deployment agent-sandbox-controller")?.spec).not.toHaveProperty("strategy");
+  });
+});
+
+describe("the time in which an activator ends", () => {
+  it("follows from the values, both in its flags and in the grace of its Pod", async () => {
+    const objects = await rendered("activator.drainSettleSeconds=45", "activator.shutdownTimeoutSeconds=100");
+    const pod = JSON.stringify(objects.get("Deployment sandbox-router"));
+    expect(pod).toContain('"terminationGracePeriodSeconds":160,');
+    expect(pod).toContain('"--drain-settle=45s","--shutdown-timeout=100s"');
+  });
+
+  it.each([
+    ["0", 595, "0s"],
+    ["null", 600, "5s"],
+  ])("is known with drainSettleSeconds=%s, as values of an older chart have none", async (value, grace, flag) => {
+    const objects = await rendered(`activator.drainSettleSeconds=${value}`);
+    const pod = JSON.stringify(objects.get("Deployment sandbox-router"));
+    expect(pod).toContain(`"terminationGracePeriodSeconds":${grace},`);
+    expect(pod).toContain(`"--drain-settle=${flag}"`);
+  });
+
+  it.each(["--drain-settle=30s", "-drain-settle", "--shutdown-timeout=1h"])(
+    "cannot be set past the chart, by an argument %s",
+    async (arg) => {
+      const refused = rendered(`activator.extraArgs[0]=${arg}`);
+      await expect(refused).rejects.toThrow("set activator.drainSettleSeconds and activator.shutdownTimeoutSeconds");
+    },
+  );
+});
+
+describe("what a platform team sets", () => {
+  it("an image by its digest, whatever its tag is", async () => {
+    const objects = await rendered(`image.digest=${digest}`, `activator.image.digest=${digest}`, "image.tag=v9");
+    const images = deployments.map((name) => JSON.stringify(objects.get(`Deployment ${name}`)));
+    expect(images[0]).toContain(`"image":"rouse.dev/controller@${digest}"`);
+    expect(images[1]).toContain(`"image":"rouse.dev/activator@${digest}"`);
+  });
+
+  it("the priority of both programs, and what they ask for", async () => {
+    const objects = await rendered(
+      ...["priorityClassName=high", "activator.priorityClassName=higher"],
+      ...["resources.requests.memory=1Gi", "activator.resources=null"],
+    );
+    const pods = deployments.map((name) => objects.get(`Deployment ${name}`)?.spec);
+    expect(pods).toMatchObject([
+      { template: { spec: { priorityClassName: "high" } } },
+      { template: { spec: { priorityClassName: "higher" } } },
+    ]);
+    expect(JSON.stringify(pods[0])).toContain('"requests":{"cpu":"100m","memory":"1Gi"}');
+    expect(JSON.stringify(pods[1])).not.toContain("requests");
+  });
+
+  it("annotations of both ServiceAccounts, such as those of a cloud's identities", async () => {
+    const key = "eks\\.amazonaws\\.com/role-arn";
+    const objects = await rendered(
+      `serviceAccount.annotations.${key}=one`,
+      `activator.serviceAccount.annotations.${key}=two`,
+    );
+    const annotations = deployments.map((name) => objects.get(`ServiceAccount ${name}`)?.metadata.annotations);
+    expect(annotations).toEqual([{ "eks.amazonaws.com/role-arn": "one" }, { "eks.amazonaws.com/role-arn": "two" }]);
+  });
+
+  it("how many Pods may be disrupted at a time, of each program", async () => {
+    const budgets = (objects: ReadonlyMap<string, Rendered>) =>
+      deployments.map((name) => objects.get(`PodDisruptionBudget ${name}`)?.spec);
+    expect(budgets(await rendered())).toMatchObject([{ maxUnavailable: 1 }, { maxUnavailable: 1 }]);
+    const changed = await rendered(
+      "podDisruptionBudget.enabled=false",
+      "activator.podDisruptionBudget.maxUnavailable=50%",
+    );
+    expect(budgets(changed)).toMatchObject([undefined, { maxUnavailable: "50%" }]);
+  });
+
+  it("how clients reach the activators", async () => {
+    const objects = await rendered(
+      ...["activator.service.type=LoadBalancer", "activator.service.annotations.internal=yes"],
+      ...[
+        "activator.service.loadBalancerClass=example.com/own",
+        "activator.service.loadBalancerSourceRanges={10.0.0.0/8}",
+      ],
+    );
+    expect(objects.get("Service sandbox-router-svc")).toMatchObject({
+      metadata: { annotations: { internal: "yes" } },
+      spec: {
+        type: "LoadBalancer",
+        loadBalancerClass: "example.com/own",
+        loadBalancerSourceRanges: ["10.0.0.0/8"],
+      },
+    });
+    expect((await rendered()).get("Service sandbox-router-svc")?.spec).not.toHaveProperty("type");
+  });
+
+  it.each([
+    ["image.digest=sha256:short", "/image/digest"],
+    ["activator.service.type=ExternalName", "/activator/service/type"],
+    ["activator.service.loadBalancerSourceRanges[0]=everywhere", "/activator/service/loadBalancerSourceRanges/0"],
+    ["podDisruptionBudget.maxUnavailable=some", "/podDisruptionBudget/maxUnavailable"],
+    ["serviceAccount.create=false", "/serviceAccount"],
+  ])("is refused as %s, and the chart says where it is wrong", async (value, path) => {
+    await expect(rendered(value)).rejects.toThrow(`at '${path}'`);
+  });
+
+  it("over the values that an older chart has left, renders as before", async () => {
+    const older = ["serviceAccount=null", "podDisruptionBudget=null", "activator.service=null"];
+    const both = ["activator.serviceAccount=null", "activator.podDisruptionBudget=null"];
+    expect((await rendered(...older, ...both)).has("PodDisruptionBudget sandbox-router")).toBe(true);
+  });
+});
+
+describe("what the chart says after an install", () => {
+  it("warns where managed templates admit no activator, and only there", async () => {
+    const warning = "admits only activators of namespace agent-sandbox-system";
+    expect(await notesOf("elsewhere")).toContain(warning);
+    expect(await notesOf("agent-sandbox-system")).not.toContain(warning);
+    expect(await notesOf("elsewhere", "controller.extensions=false")).not.toContain(warning);
+  });
+
+  it("tells those who render without a cluster to bring a token of their own", async () => {
+    expect(await notesOf("agent-sandbox-system")).toContain("name it in auth.existingSecret");
+    expect(await notesOf("agent-sandbox-system", "auth.existingSecret=mine")).not.toContain("auth.existingSecret");
+  });
+});

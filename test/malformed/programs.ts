@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { podType, secretType } from "../../api/kinds/core.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { drainSecretKeys, drainSecretName } from "../../api/protocols/drain-credentials.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { makeAuthority, makeServerCertificate } from "../../lib/certificates/certificates.ts";
+import { listen } from "../../lib/net/listen.ts";
+import { ChildProgram } from "../programs/child-program.ts";
+import { writeDrainFiles } from "../programs/drain-files.ts";
+import { writeKubeconfig } from "../programs/kubeconfig.ts";
+import { nextLoopbackAddress } from "../sleep/addresses.ts";
+import { allocate, freeFrontPort } from "../support/labs/tcp-front-lab.ts";
+import { openWebhookApi } from "../support/labs/webhook-world.ts";
+import type { Port } from "./send.ts";
+
+const namespace = "agent-sandbox-system";
+const where = { namespace: "default", name: "nova" };
+const validity = { notBefore: new Date("2026-01-01"), notAfter: new Date("2099-01-01") };
+
+/** Both programs as processes, and a sandbox that answers HTTP with `alive`. */
+export async function startPrograms() {
+  await using stack = new AsyncDisposableStack();
+  const api = stack.use(await openWebhookApi());
+  const directory = mkdtempSync(join(tmpdir(), "rouse-malformed-"));
+  stack.defer(() => rmSync(directory, { recursive: true, force: true }));
+  const workload = stack.use(createServer((_, response) => response.end("alive")));
+  const { port: workloadPort } = await listen(workload, { host: "127.0.0.1", port: 0 });
+  const uid = await makeSandbox(api.client, workloadPort);
+  const frontPort = await freeFrontPort();
+  await allocate(api.client, { name: where.name, uid }, { activatorPort: frontPort, containerPort: workloadPort });
+  const drainFiles = await writeDrainFiles({ client: api.client, namespace, directory });
+  const { data = {} } = await api.client.get(secretType, { namespace, name: drainSecretName });
+  const drainSecret = (key: string) => Buffer.from(data[key] ?? "", "base64").toString();
+
+  const kubeconfig = `--kubeconfig=${writeKubeconfig(directory, api.url)}`;
+  const host = nextLoopbackAddress();
+  const activatorFlags = [
+    ...[kubeconfig, ...drainFiles, ...(await certificateFlags(directory)), "--authz-mode=allow-all"],
+    ...[`--http-bind-address=${host}:8080`, `--https-bind-address=${host}:8443`, `--metrics-bind-address=${host}:9090`],
+    ...[`--health-probe-bind-address=${host}:8081`, `--drain-bind-address=${host}:8446`],
+    ...[`--tcp-front-bind-address=${host}`, "--allow-loopback-pod-ip", "--access-log=false"],
+  ];
+  const webhookPort = await freePort();
+  const controllerFlags = [
+    ...[kubeconfig, "--extensions", `--leader-election-namespace=${namespace}`, `--webhook-port=${webhookPort}`],
+    ...[`--metrics-bind-address=${host}:9443`, "--metrics-secure-serving", "--enable-pprof"],
+    ...[`--health-probe-bind-address=${host}:8082`],
+  ];
+  const activator = stack.use(new ChildProgram("activator/main.ts", activatorFlags));
+  const controller = stack.use(new ChildProgram("controller/main.ts", controllerFlags));
+  await Promise.all([
+    activator.untilServes(`http://${host}:8081/readyz`),
+    controller.untilServes(`http://${host}:8082/readyz`),
+  ]);
+  const controllerPair = {
+    cert: drainSecret(drainSecretKeys.controllerCertificate),
+    key: drainSecret(drainSecretKeys.controllerKey),
+  };
+  const ports = {
+    front: { name: "the HTTP front", host, port: 8080 },
+    tlsFront: { name: "the HTTPS front", host, port: 8443, tls: {} },
+    tcpFront: { name: "a port of a sandbox", host, port: frontPort },
+    activatorMetrics: { name: "the activator's metrics", host, port: 9090 },
+    activatorHealth: { name: "the activator's health", host, port: 8081 },
+    drain: { name: "the drain port", host, port: 8446, tls: controllerPair },
+    webhook: { name: "the webhook", host: "127.0.0.1", port: webhookPort, tls: {} },
+    controllerMetrics: { name: "the controller's metrics", host, port: 9443, tls: {} },
+    controllerHealth: { name: "the controller's health", host, port: 8082 },
+  } satisfies Record<string, Port>;
+  const started = stack.move();
+  return {
+    ...{ ports, activator, controller },
+    /** The host name by which the sandbox is reached. */
+    hostName: `${workloadPort}--nova--default.sandbox.localhost`,
+    [Symbol.asyncDispose]: () => started.disposeAsync(),
+  };
+}
+
+async function makeSandbox(client: KubeClient, port: number): Promise<string> {
+  const containers = [{ name: "main", image: "program", ports: [{ containerPort: port }] }];
+  const body: Sandbox = {
+    ...{ apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", metadata: where },
+    spec: { podTemplate: { spec: { containers } }, operatingMode: "Running" },
+  };
+  const { metadata } = await client.create(sandboxType, body);
+  const { uid } = metadata;
+  const owner = { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name: where.name, uid, controller: true };
+  await client.create(podType, {
+    ...{ apiVersion: "v1", kind: "Pod", metadata: { ...where, ownerReferences: [owner] } },
+    spec: { containers },
+  });
+  const conditions = [{ type: "Ready", status: "True" }];
+  const podIP = "127.0.0.1";
+  const status = { phase: "Running", podIP, podIPs: [{ ip: podIP }], conditions, startTime: "2026-01-01T00:00:00Z" };
+  await client.patch(podType, where, { type: "merge", body: { status } }, { subresource: "status" });
+  return uid;
+}
+
+async function certificateFlags(directory: string): Promise<readonly string[]> {
+  const authority = await makeAuthority("an authority", validity);
+  const names = { commonName: "here", dnsNames: ["localhost"], ipAddresses: [], validity };
+  const { certificate, key } = await makeServerCertificate(authority, names);
+  const [certificateFile, keyFile] = [join(directory, "front.crt"), join(directory, "front.key")];
+  writeFileSync(certificateFile, certificate);
+  writeFileSync(keyFile, key);
+  return [`--tls-cert-file=${certificateFile}`, `--tls-key-file=${keyFile}`];
+}
+
+async function freePort(): Promise<number> {
+  await using server = createTcpServer();
+  return (await listen(server, { host: "127.0.0.1", port: 0 })).port;
+}

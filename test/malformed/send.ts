@@ -1,0 +1,60 @@
+import { connect, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import type { SeededRandom } from "../support/seeded-random.ts";
+import { always, corpus, generate } from "./messages.ts";
+
+export interface Port {
+  readonly name: string;
+  readonly host: string;
+  readonly port: number;
+  /** What a client shows of itself where there is TLS; absent: the port is not encrypted. */
+  readonly tls?: { readonly cert?: string; readonly key?: string };
+}
+
+/** So long an answer is waited for before the next message is sent. */
+const answerMs = 15;
+const handshakeMs = 2_000;
+const atATime = 12;
+/** Of the corpus each port gets a share that the seed chooses, and so many messages that are made from it. */
+const share = 10;
+const generated = 30;
+
+/** Sends malformed and half messages to a port; over TLS too, where there is TLS. */
+export async function storm(port: Port, random: SeededRandom): Promise<void> {
+  const chosen = corpus.filter(() => random.below(share) === 0);
+  const messages = [...always, ...chosen, ...Array.from({ length: generated }, () => generate(random))];
+  const jobs = messages.map((message) => ({ message, secure: port.tls !== undefined && random.below(3) > 0 }));
+  const worker = async () => {
+    for (let job = jobs.pop(); job; job = jobs.pop()) await send(port, job.message, job.secure, random);
+  };
+  await Promise.all(Array.from({ length: atATime }, worker));
+}
+
+async function send(port: Port, message: Buffer, secure: boolean, random: SeededRandom): Promise<void> {
+  const socket = secure
+    ? connectTls({ ...port, ...port.tls, rejectUnauthorized: false, servername: "localhost" })
+    : connect({ host: port.host, port: port.port });
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  socket.on("error", () => {}); // to be refused is an answer
+  const ready = new Promise<void>((resolve) => socket.once(secure ? "secureConnect" : "connect", () => resolve()));
+  await Promise.race([ready, closed, pause(handshakeMs)]);
+  const manner = random.below(4);
+  if (manner === 0) {
+    // In two pieces, of which the second may never come.
+    const half = random.below(message.length + 1);
+    socket.write(message.subarray(0, half));
+    if (random.below(2) === 0) socket.write(message.subarray(half));
+  } else socket.write(message);
+  if (manner === 1) socket.end();
+  const answered = new Promise<void>((resolve) => socket.once("data", () => resolve()));
+  await Promise.race([answered, closed, pause(answerMs)]);
+  if (manner === 2) reset(socket);
+  else socket.destroy();
+}
+
+function reset(socket: Socket): void {
+  if ("encrypted" in socket) socket.destroy();
+  else socket.resetAndDestroy();
+}
+
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,71 @@
+// The product's decisions, made once for each situation of the model.
+
+import { longestSilenceMs, usualSilenceLimitMs } from "../../controller/suspension/activators/silence.ts";
+import {
+  decideSuspension,
+  type Round,
+  type SuspensionStep,
+} from "../../controller/suspension/handshake/decide-suspension.ts";
+import { noon } from "../support/builders/builders.ts";
+import { hasForsworn } from "./activators.ts";
+import { type ModelRound, type Mutation, podUid, type Version, type World } from "./world.ts";
+
+export interface ConnectDeps {
+  readonly mutation: Mutation | undefined;
+  readonly lossy: boolean;
+  readonly drainEnds: boolean;
+  readonly deafness: boolean;
+}
+
+const drainOverMs = 60_000;
+
+/**
+ * For how long the Pod has been sealed by now. Five minutes are longer than any watch lags: whoever cannot be asked has seen
+ * the seal by then, or has stopped to forward to anybody.
+ */
+export function agesOf({ activators }: World, { sealed }: Version, { drainEnds, deafness, mutation }: ConnectDeps) {
+  const knows = activators.every((activator) => !activator.deaf || hasForsworn(activator, sealed));
+  if (!sealed || !knows) return [0];
+  const waits = mutation === "a sealed Pod that waits for a silent activator for ever";
+  return [0, ...(drainEnds ? [drainOverMs] : []), ...(deafness && !waits ? [longestSilenceMs] : [])];
+}
+
+/** What a step is decided on. */
+interface Question {
+  readonly view: Version;
+  readonly round: ModelRound | undefined;
+  readonly sealedForMs: number;
+  readonly around: ConnectDeps;
+}
+
+const decided = new Map<string, SuspensionStep>();
+
+/** The product's decision, made once for each situation. */
+export function decide(
+  { view, round, sealedForMs, around }: Question,
+  pod: number,
+  podIsFresh: boolean,
+): SuspensionStep {
+  const isHasty = around.mutation === "a silent activator that counts for five minutes";
+  const silenceLimitMs = isHasty ? longestSilenceMs : usualSilenceLimitMs;
+  const key = `${view.content}/${pod}/${podIsFresh}/${sealedForMs}/${silenceLimitMs}/${round ? JSON.stringify(round) : ""}`;
+  const known = decided.get(key);
+  if (known) return known;
+  const step = decideSuspension({
+    sandbox: view.sandbox,
+    pod: pod ? { name: "nova", uid: podUid(pod), terminating: false } : undefined,
+    podIsFresh,
+    round: round && productRound(round),
+    sealedForMs,
+    silenceLimitMs,
+    now: new Date(noon),
+  });
+  decided.set(key, step);
+  return step;
+}
+
+function productRound({ asked, pod, generation, replies: all }: ModelRound): Round {
+  const replies = all.filter((reply) => reply !== undefined && reply !== "unlisted");
+  const about = podUid(pod);
+  return asked === "observed" ? { asked, podUid: about, generation, replies } : { asked, podUid: about, replies };
+}

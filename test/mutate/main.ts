@@ -1,0 +1,103 @@
+// Puts deliberate faults into a copy of the project, one at a time, and finds out which of them the tests notice:
+// `npm run mutate -- --only=controller/claim --sample=20 --seed=1`.
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { flag, parseFlags, usage } from "../../lib/flags/flags.ts";
+import { explain } from "../../lib/guard/explain.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { seededRandom } from "../support/seeded-random.ts";
+import { findMutants, type Mutant } from "./find-mutants.ts";
+import { importsOf, relatedTests } from "./related-tests.ts";
+import { type Outcome, report, type Verdict } from "./report.ts";
+import { filesOf, projectFiles, targets } from "./targets.ts";
+import { Workbench } from "./workbench.ts";
+
+const flags = {
+  only: flag.string("", "targets, joined by commas, such as kube,activator/find; empty: all"),
+  sample: flag.integer(0, "so many mutants of each target, chosen by the seed; 0: all"),
+  seed: flag.integer(1, "which mutants are chosen"),
+  tests: flag.integer(4, "so many test files are run for a mutant, the nearest first"),
+  limit: flag.duration(120_000, "tests that take longer hang"),
+  minutes: flag.float(0, "stops after so long, to be resumed; 0: never"),
+  state: flag.string(".rouse/mutate.jsonl", "where verdicts are kept; those that are there are not looked for again"),
+  report: flag.string("", "where to write the report; empty: to the standard output"),
+};
+
+const root = join(import.meta.dirname, "..", "..");
+const say = (text: string) => void process.stderr.write(`${text}\n`);
+
+async function main(): Promise<number> {
+  const { values, rest } = parseFlags(flags, process.argv.slice(2));
+  const chosen = values.only === "" ? targets : values.only.split(",");
+  if (rest.length > 0 || chosen.some((target) => !targets.includes(target))) {
+    say(`${usage("npm run mutate --", flags)}\ntargets: ${targets.join(", ")}`);
+    return 2;
+  }
+  const files = projectFiles(root).filter((file) => existsSync(join(root, file)));
+  const sources = new Map(
+    files.filter((file) => file.endsWith(".ts")).map((file) => [file, readFileSync(join(root, file), "utf8")] as const),
+  );
+  const imports = new Map([...sources].map(([file, text]) => [file, importsOf(file, text)] as const));
+  const known = readVerdicts(values.state);
+  const wanted = chosen.flatMap((folder) => {
+    const all = filesOf(folder, files).flatMap((file) => findMutants(file, sources.get(file) ?? ""));
+    return sampleOf(all, values.sample, values.seed).map((mutant) => ({ folder, mutant }));
+  });
+  const endMs = values.minutes > 0 ? systemClock.ticksMs() + values.minutes * 60_000 : Number.POSITIVE_INFINITY;
+  using bench = new Workbench(root, files, values.limit);
+  for (const { folder, mutant } of wanted) {
+    if (known.has(mutant.id)) continue;
+    if (systemClock.ticksMs() > endMs) break;
+    const tests = relatedTests(mutant.file, imports).filter(isQuick).slice(0, values.tests);
+    const outcome = await tryOn(bench, mutant, tests);
+    const verdict: Verdict = { folder, mutant, outcome };
+    known.set(mutant.id, verdict);
+    appendFileSync(values.state, `${JSON.stringify(verdict)}\n`);
+    say(`${outcome.padEnd(9)} ${mutant.file}:${mutant.line}`);
+  }
+  const verdicts = wanted.flatMap(({ mutant }) => known.get(mutant.id) ?? []);
+  const how = values.sample === 0 ? "All mutants" : `${values.sample} mutants of each folder, seed ${values.seed}`;
+  const day = systemClock.now().toISOString().slice(0, 10);
+  const page = report(verdicts, `${how}; ${verdicts.length} of ${wanted.length} were tried by ${day}.`);
+  if (values.report === "") process.stdout.write(page);
+  else writeFileSync(values.report, page);
+  return 0;
+}
+
+const usual = new Map<string, Promise<number | undefined>>();
+
+/** Tests that fail without a fault notice none: they are run once as they are, and may make their mutants count as not covered. */
+async function tryOn(bench: Workbench, mutant: Mutant, tests: readonly string[]): Promise<Outcome> {
+  if (tests.length === 0) return "uncovered";
+  const key = tests.join(" ");
+  const passing = usual.get(key) ?? bench.passesIn(tests);
+  usual.set(key, passing);
+  const usualMs = await passing;
+  if (usualMs !== undefined) return bench.try(mutant, tests, usualMs);
+  say(`these do not pass by themselves: ${key}`);
+  return "uncovered";
+}
+
+/** Tests that bring up whole clusters are not for every mutant. */
+const isQuick = (test: string): boolean => !/^test\/(kubernetes|kubectl|soak|ecosystem)\//.test(test);
+
+function readVerdicts(path: string): Map<string, Verdict> {
+  const lines = existsSync(path) ? readFileSync(path, "utf8").trim().split("\n") : [];
+  const verdicts = lines.filter((line) => line !== "").map((line): Verdict => JSON.parse(line));
+  return new Map(verdicts.map((verdict) => [verdict.mutant.id, verdict]));
+}
+
+/** The same for the same seed: in the order of chance, so that a larger sample holds the smaller. */
+function sampleOf(mutants: readonly Mutant[], size: number, seed: number): readonly Mutant[] {
+  if (size === 0) return mutants;
+  const random = seededRandom(seed);
+  const drawn = mutants.map((mutant) => ({ mutant, place: random.below(2 ** 30) }));
+  return drawn
+    .sort((a, b) => a.place - b.place)
+    .slice(0, size)
+    .map(({ mutant }) => mutant);
+}
+
+process.exitCode = await main().catch((error: unknown) =>
+  explain(error, { name: "mutate", command: "npm run mutate --", flags }, process),
+);

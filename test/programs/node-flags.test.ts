@@ -1,0 +1,13 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { nodeFlags } from "./node-flags.ts";
+
+const read = (file: string) => readFileSync(join(import.meta.dirname, "..", "..", file), "utf8");
+
+it.each(["controller", "activator"])("are the same for the %s in its image and with npm run", (program) => {
+  const command = ["node", ...nodeFlags, `${program}/main.ts`];
+  const [, entryPoint = "[]"] = /^ENTRYPOINT (.*)$/m.exec(read(`Dockerfile.${program}`)) ?? [];
+  expect(JSON.parse(entryPoint)).toEqual(command);
+  expect(JSON.parse(read("package.json")).scripts[program]).toBe(["scripts/run", ...command.slice(1)].join(" "));
+});

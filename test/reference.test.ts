@@ -1,0 +1,46 @@
+import { globSync, readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { sandboxReasons } from "../api/rules/conditions.ts";
+import { referencePages } from "../scripts/reference/pages.ts";
+import { claimReadyReasons, eventReasons } from "../scripts/reference/reasons.ts";
+
+const folder = "docs/reference";
+const pages = await referencePages();
+const sources = globSync("controller/**/*.ts")
+  .filter((path) => !path.endsWith(".test.ts"))
+  .map((path) => readFileSync(path, "utf8"));
+
+describe("the reference pages", () => {
+  it.each([...pages])("%s says what the code says: npm run generate:reference", (name, text) => {
+    expect(readFileSync(`${folder}/${name}`, "utf8")).toBe(text);
+  });
+
+  it("are all generated", () => {
+    expect(readdirSync(folder)).toEqual([...pages.keys()].sort());
+  });
+
+  it("leave no value, field or flag without a meaning", () => {
+    for (const [name, text] of pages) {
+      const empty = text.split("\n").filter((line) => line.endsWith("|  |"));
+      if (name !== "chart-values.md") expect(empty, name).toEqual([]);
+    }
+  });
+});
+
+describe("the reasons of events and conditions", () => {
+  const ofConditions = [...Object.values(sandboxReasons).flat(), ...Object.keys(claimReadyReasons)];
+  const documented = new Set<string>([...Object.keys(eventReasons), ...ofConditions]);
+
+  it("are documented when the controller uses them", () => {
+    const written = sources.flatMap((text) =>
+      [...text.matchAll(/\breason: "([A-Z]\w+)"/g)].map(([, reason]) => reason),
+    );
+    expect(written.length).toBeGreaterThan(30);
+    expect([...new Set(written)].filter((reason) => reason !== undefined && !documented.has(reason))).toEqual([]);
+  });
+
+  it("are used by the controller when they are documented", () => {
+    const unused = Object.keys(eventReasons).filter((reason) => !sources.some((text) => text.includes(`"${reason}"`)));
+    expect(unused).toEqual([]);
+  });
+});

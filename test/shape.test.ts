@@ -1,0 +1,121 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, it } from "vitest";
+import { childrenOf, type Node, parseTypeScript } from "./mutate/node.ts";
+
+const longestFunction = 60;
+const parametersMax = 4;
+
+/** Files with functions that are longer or take more. These lists may only shrink. */
+const longFunctions: readonly string[] = [];
+const wideFunctions: readonly string[] = [
+  "activator/http1/proxy/relay-body.ts",
+  "apiserver/http/table-answers.ts",
+  "apiserver/kinds/age.ts",
+  "apiserver/objects/object-writes.ts",
+  "apiserver/watch/watch-stream.ts",
+  "bench/proxy/subjects.ts",
+  "controller/suspension/activators/ask-activators.ts",
+  "controller/suspension/activators/drain-client.ts",
+  "controller/warm-pool/reconcile-members.ts",
+  "kube/client/call-lanes.ts",
+  "kube/client/http-client.ts",
+  "local/kubelet/container/container-health.ts",
+];
+/** Pairs of folders that import each other. This list may only shrink. */
+const circles: readonly string[] = [];
+
+const sources = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.ts"], { encoding: "utf8" })
+  .split("\n")
+  .filter((file) => file !== "" && existsSync(file))
+  .filter((file) => !file.endsWith(".test.ts") && !file.startsWith("test/"));
+
+interface Seen {
+  readonly at: string;
+  readonly lines: number;
+  readonly parameters: number;
+}
+
+function functionsOf(file: string): readonly Seen[] {
+  const text = readFileSync(file, "utf8");
+  const lineAt = (offset: number) => text.slice(0, offset).split("\n").length;
+  const found: Seen[] = [];
+  const visit = (node: Node): void => {
+    if (/^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(node.type)) {
+      const first = lineAt(node.start);
+      const { params } = node as unknown as { readonly params: readonly unknown[] };
+      found.push({ at: `${file}:${first}`, lines: lineAt(node.end) - first + 1, parameters: params.length });
+    }
+    for (const [, child] of childrenOf(node)) visit(child);
+  };
+  visit(parseTypeScript(text));
+  return found;
+}
+
+const functions = sources.flatMap(functionsOf);
+const fileOf = ({ at }: Seen) => at.replace(/:\d+$/, "");
+
+describe("the sources", () => {
+  it("have no function over 60 lines, but for those in the files that are listed", () => {
+    expect(functions.length).toBeGreaterThan(3_000);
+    const long = functions.filter(({ lines }) => lines > longestFunction);
+    expect([...new Set(long.map(fileOf))].sort()).toEqual(longFunctions);
+  });
+
+  it("have no function with more than four parameters, but for those in the files that are listed", () => {
+    const wide = functions.filter(({ parameters }) => parameters > parametersMax);
+    expect([...new Set(wide.map(fileOf))].sort()).toEqual(wideFunctions);
+  });
+
+  it("are in folders of at most 30 entries", () => {
+    const tracked = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { encoding: "utf8" }).split("\n");
+    const entries = new Map<string, Set<string>>();
+    // Records are numbered, and files with a leading dot are not seen at the root.
+    for (const file of tracked.filter((each) => existsSync(each) && !/^(\.|docs\/decisions\/)/.test(each))) {
+      const parts = file.split("/");
+      for (const [at, entry] of parts.entries()) {
+        const folder = parts.slice(0, at).join("/");
+        entries.set(folder, (entries.get(folder) ?? new Set()).add(entry));
+      }
+    }
+    const full = [...entries].filter(([, inside]) => inside.size > 30).map(([folder]) => folder);
+    expect(full).toEqual([]);
+  });
+
+  it("export no value that no other file names", () => {
+    const everything = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.ts"], { encoding: "utf8" })
+      .split("\n")
+      .filter((file) => file !== "" && existsSync(file));
+    const filesOf = new Map<string, Set<string>>();
+    for (const file of everything) {
+      for (const [word] of readFileSync(file, "utf8").matchAll(/\b[A-Za-z_]\w*/g)) {
+        const named = filesOf.get(word);
+        if (named) named.add(file);
+        else filesOf.set(word, new Set([file]));
+      }
+    }
+    const unused = sources.flatMap((file) =>
+      [...readFileSync(file, "utf8").matchAll(/^export (?:async )?(?:const|function\*?|class|let) (\w+)/gm)]
+        .filter(([, name = ""]) => filesOf.get(name)?.size === 1)
+        .map(([, name]) => `${file}: ${name}`),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  it("have no two folders that import each other's values, but for those that are listed", () => {
+    const edges = new Set(
+      sources.flatMap((file) =>
+        [...readFileSync(file, "utf8").matchAll(/^(?:import|export) (?!type)[^;]*?from "(\.[^"]+)";/gm)].map(
+          ([, target = ""]) => `${dirname(file)} ${dirname(normalize(join(dirname(file), target)))}`,
+        ),
+      ),
+    );
+    const found = [...edges].filter((edge) => {
+      const [from = "", to = ""] = edge.split(" ");
+      const isNested = from.startsWith(`${to}/`) || to.startsWith(`${from}/`);
+      return from < to && !isNested && edges.has(`${to} ${from}`);
+    });
+    expect(found.sort()).toEqual(circles);
+  });
+});

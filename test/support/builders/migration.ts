@@ -1,0 +1,31 @@
+import {
+  sandboxClaimV1alpha1Type,
+  sandboxTemplateV1alpha1Type,
+  sandboxV1alpha1Type,
+  sandboxWarmPoolV1alpha1Type,
+} from "../../../api/conversion/v1alpha1.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { type Clock, FakeClock } from "../../../lib/time/clock.ts";
+import { parseMigrateConfig } from "../../../scripts/migrate/config.ts";
+import { runMigration } from "../../../scripts/migrate/run.ts";
+import { anAlphaClaim, anAlphaPool, anAlphaSandbox, anAlphaTemplate } from "./versions.ts";
+
+/** Runs a phase of the migration, and returns whether the upgrade can go on, and what was said. */
+export const run = (client: KubeClient, ...flags: readonly string[]) => runBy(new FakeClock(), client, ...flags);
+
+/** The same with a clock of the test. */
+export async function runBy(clock: Clock, client: KubeClient, ...flags: readonly string[]) {
+  const said: string[] = [];
+  const world = { client, clock, say: (line: string) => void said.push(line) };
+  const fine = await runMigration(parseMigrateConfig(flags), world, new AbortController().signal);
+  return { fine, said };
+}
+
+/** One object of each kind, in the older version. */
+export async function fill(client: KubeClient, namespace = "default"): Promise<void> {
+  const named = (name: string) => ({ metadata: { name, namespace } });
+  await client.create(sandboxTemplateV1alpha1Type, { ...anAlphaTemplate(), ...named("my-template") });
+  await client.create(sandboxWarmPoolV1alpha1Type, { ...anAlphaPool(), ...named("my-pool") });
+  await client.create(sandboxV1alpha1Type, { ...anAlphaSandbox({ replicas: 0 }), ...named("nova") });
+  await client.create(sandboxClaimV1alpha1Type, { ...anAlphaClaim(), ...named("cold") });
+}

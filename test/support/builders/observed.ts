@@ -1,0 +1,18 @@
+import type { Observed } from "../../../controller/sandbox/observed.ts";
+import { aSandbox, noon } from "./builders.ts";
+
+/** What one look at the stores showed: a running sandbox without children, unless the test says more. */
+export function anObservation(seen: Partial<Observed> = {}): Observed {
+  return {
+    now: new Date(noon),
+    sandbox: aSandbox(),
+    pods: [],
+    service: undefined,
+    claims: new Map(),
+    writeBehind: { windowMs: 0, waitedMs: undefined },
+    hasActivators: false,
+    policyGap: undefined,
+    suspending: false,
+    ...seen,
+  };
+}

@@ -1,0 +1,33 @@
+import { podType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { drainPaths, type ObservedAnswer, type PromiseAnswer } from "../../api/protocols/drain-protocol.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import type { ActivatorWorld } from "./labs/activator-world.ts";
+
+const nova = { namespace: "default", name: "nova" };
+
+async function call<T>({ activator, api }: ActivatorWorld, path: string, ahead: number): Promise<T> {
+  const { metadata } = await api.client.get(sandboxType, nova);
+  const { uid } = (await api.client.get(podType, nova)).metadata;
+  const generation = (metadata.generation ?? 0) + ahead;
+  const body = JSON.stringify({ sandbox: { ...nova, uid: metadata.uid }, podUid: uid, generation });
+  const answer = await fetch(`http://127.0.0.1:${activator.drainPort}${path}`, { method: "POST", body });
+  return (await answer.json()) as T;
+}
+
+/** What the activator of a world answers about the sandbox `nova`, as if it were suspended `ahead` generations from now. */
+export const observed = (world: ActivatorWorld, ahead = 0): Promise<ObservedAnswer> =>
+  call(world, drainPaths.observed, ahead);
+
+/** What it answers when the Pod of `nova` is sealed. */
+export const promised = (world: ActivatorWorld): Promise<PromiseAnswer> => call(world, drainPaths.promise, 0);
+
+/** Between which moments of this process's clock the last use of `nova` was: the answer takes its time. Undefined: never. */
+export async function lastUse(
+  world: ActivatorWorld,
+): Promise<{ readonly earliestMs: number; readonly latestMs: number } | undefined> {
+  const askedMs = systemClock.ticksMs();
+  const { idleForMs } = await observed(world);
+  if (idleForMs === undefined) return undefined;
+  return { earliestMs: askedMs - idleForMs, latestMs: systemClock.ticksMs() - idleForMs };
+}

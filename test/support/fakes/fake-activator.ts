@@ -1,0 +1,76 @@
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import {
+  drainPaths,
+  type ObservedAnswer,
+  type ObservedRequest,
+  type PromiseRequest,
+  parseObservedRequest,
+  parsePromiseRequest,
+  type SandboxActivity,
+} from "../../../api/protocols/drain-protocol.ts";
+
+export interface FakeActivatorTls {
+  readonly certificate: string;
+  readonly key: string;
+  readonly authorities: string;
+}
+
+/** The drain port of an activator that carries nothing, and says what a test wants it to say. */
+export interface FakeActivator extends AsyncDisposable {
+  readonly port: number;
+  /** Every question but those for activity, in their order. */
+  readonly questions: readonly ("observed" | "promise")[];
+  /** It answers nobody before it has certificates. */
+  trust(tls: FakeActivatorTls): void;
+  onObserved: (question: ObservedRequest) => ObservedAnswer | Promise<ObservedAnswer>;
+  /** Returns how many are in flight. */
+  onPromise: (question: PromiseRequest) => number | Promise<number>;
+  /** Whether it answers at all; at first it does. */
+  answers: boolean;
+  /** What it tells whenever it is asked for its activity. */
+  activities: readonly SandboxActivity[];
+}
+
+export async function startFakeActivator(): Promise<FakeActivator> {
+  const questions: ("observed" | "promise")[] = [];
+  const server = createServer({ requestCert: true, rejectUnauthorized: true }, async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    if (!activator.answers) return void request.destroy();
+    const answer = await answerTo(request.url, JSON.parse(Buffer.concat(chunks).toString("utf8")));
+    // As an activator answers what its release does not know: this one cannot ask workloads.
+    response.writeHead(answer ? 200 : 404).end(JSON.stringify(answer));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+
+  async function answerTo(path: string | undefined, body: unknown): Promise<object | undefined> {
+    if (path === drainPaths.activity) {
+      return { epoch: "first", cursor: 0, full: true, activities: activator.activities };
+    }
+    const observed = path === drainPaths.observed ? parseObservedRequest(body) : undefined;
+    if (observed) {
+      questions.push("observed");
+      return activator.onObserved(observed);
+    }
+    const promise = path === drainPaths.promise ? parsePromiseRequest(body) : undefined;
+    if (!promise) return undefined;
+    questions.push("promise");
+    return { inFlight: await activator.onPromise(promise) };
+  }
+
+  const activator: FakeActivator = {
+    port: (server.address() as AddressInfo).port,
+    questions,
+    trust: ({ certificate: cert, key, authorities: ca }) => server.setSecureContext({ cert, key, ca }),
+    onObserved: () => ({ inFlight: 0 }),
+    onPromise: () => 0,
+    answers: true,
+    activities: [],
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return activator;
+}

@@ -1,0 +1,115 @@
+import type { ServerResponse } from "node:http";
+import { vi } from "vitest";
+import type { KubeObject, Status, Stored } from "../../../api/kinds/meta.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import { waiting } from "../waiting.ts";
+import { answerJson, openScriptedApi, type Received } from "./scripted-api.ts";
+
+/** A watch that a client holds open: the test says what the server tells on it, and how it ends. */
+export class OpenWatch {
+  readonly query: Received["query"];
+  readonly #response: ServerResponse;
+
+  constructor(query: Received["query"], response: ServerResponse) {
+    this.query = query;
+    this.#response = response;
+    response.writeHead(200).flushHeaders();
+  }
+
+  /** Whether either side has closed it. */
+  get closed(): boolean {
+    return this.#response.closed;
+  }
+
+  tell(type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR", object: KubeObject | Status): void {
+    this.say(`${JSON.stringify({ type, object })}\n`);
+  }
+
+  bookmark(resourceVersion: string): void {
+    this.tell("BOOKMARK", { metadata: { resourceVersion } });
+  }
+
+  say(text: string): void {
+    this.#response.write(text);
+  }
+
+  /** Ends it in good order. */
+  end(): void {
+    this.#response.end();
+  }
+
+  drop(): void {
+    this.#response.destroy();
+  }
+}
+
+/** One collection on a server that does as the test says. */
+export interface ScriptedCollection extends AsyncDisposable {
+  readonly client: KubeClient;
+  /** What the next lists answer. */
+  items: readonly KubeObject[];
+  version: string;
+  /** While set, every list fails with it. */
+  listFailure: Status | undefined;
+  /** While set, every watch fails with it. */
+  watchFailure: Status | undefined;
+  /** While set, pages of so many items are given; otherwise `limit` is ignored. */
+  pageSize: number | undefined;
+  /** While set, every page but the first fails with it. */
+  continueFailure: Status | undefined;
+  readonly lists: readonly Received[];
+  /** Watches that were asked for, those that failed too. */
+  readonly watchAttempts: readonly Received[];
+  /** The watch that was opened as number `index`, as soon as it is open. */
+  watch(index: number): Promise<OpenWatch>;
+}
+
+export async function openScriptedCollection(): Promise<ScriptedCollection> {
+  const lists: Received[] = [];
+  const watchAttempts: Received[] = [];
+  const watches: OpenWatch[] = [];
+  const api = await openScriptedApi((received, response) => {
+    if (received.query["watch"]) {
+      watchAttempts.push(received);
+      const failure = collection.watchFailure;
+      if (failure) answerJson(response, failure.code ?? 500, failure);
+      else watches.push(new OpenWatch(received.query, response));
+      return;
+    }
+    lists.push(received);
+    const failure = received.query["continue"] ? collection.continueFailure : collection.listFailure;
+    if (failure) answerJson(response, failure.code ?? 500, failure);
+    else answerJson(response, 200, pageOf(collection, received.query));
+  });
+  const collection: ScriptedCollection = {
+    client: api.client,
+    items: [],
+    version: "1",
+    listFailure: undefined,
+    watchFailure: undefined,
+    pageSize: undefined,
+    continueFailure: undefined,
+    lists,
+    watchAttempts,
+    watch: (index) =>
+      vi.waitFor(() => {
+        const watch = watches[index];
+        if (!watch) throw new Error(`watch ${index} was not opened`);
+        return watch;
+      }, waiting),
+    [Symbol.asyncDispose]: () => api[Symbol.asyncDispose](),
+  };
+  return collection;
+}
+
+function pageOf({ items, version, pageSize }: ScriptedCollection, query: Received["query"]) {
+  const from = Number(query["continue"] ?? 0);
+  const to = pageSize !== undefined && query["limit"] ? from + pageSize : items.length;
+  const more = to < items.length && { continue: String(to) };
+  return { metadata: { resourceVersion: version, ...more }, items: items.slice(from, to) };
+}
+
+/** An object as a server has stored it; its version is also its whole content. */
+export const aStored = (name: string, resourceVersion: string, uid = `uid-of-${name}`): Stored<KubeObject> => ({
+  metadata: { namespace: "team", name, uid, resourceVersion, creationTimestamp: "2026-01-01T00:00:00Z" },
+});

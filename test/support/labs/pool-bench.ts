@@ -1,0 +1,255 @@
+import { podType } from "../../../api/kinds/core.ts";
+import type { KubeObject, Stored } from "../../../api/kinds/meta.ts";
+import { type NetworkPolicy, networkPolicyType } from "../../../api/kinds/network-policy.ts";
+import type { PodStatus } from "../../../api/kinds/pod.ts";
+import type { ResourceType } from "../../../api/kinds/resource-type.ts";
+import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { sandboxClaimType } from "../../../api/kinds/sandbox-claim.ts";
+import {
+  type SandboxTemplate,
+  type SandboxTemplateSpec,
+  sandboxTemplateType,
+} from "../../../api/kinds/sandbox-template.ts";
+import {
+  type SandboxWarmPool,
+  type SandboxWarmPoolSpec,
+  sandboxWarmPoolType,
+} from "../../../api/kinds/sandbox-warm-pool.ts";
+import { warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
+import { OwnWrites } from "../../../controller/own-writes.ts";
+import { makeNetworkPolicy } from "../../../controller/template/make-network-policy.ts";
+import { memberChanges } from "../../../controller/warm-pool/member-changes.ts";
+import { controllingPool, memberIndexes } from "../../../controller/warm-pool/members.ts";
+import type { WarmPoolWriters } from "../../../controller/warm-pool/reconcile-members.ts";
+import { WarmPoolReconciler, type WarmPoolReconcilerOptions } from "../../../controller/warm-pool/reconciler.ts";
+import { Expectations } from "../../../controller/warm-pool/resize/expectations.ts";
+import type { WarmPoolSettings } from "../../../controller/warm-pool/settings.ts";
+import type { KubeClient } from "../../../kube/client/client.ts";
+import type { NewEvent } from "../../../kube/events/event-recorder.ts";
+import type { Indexes } from "../../../kube/informer/indexed-store.ts";
+import type { Informer } from "../../../kube/informer/informer.ts";
+import type { Outcome } from "../../../lib/queues/workers.ts";
+import { type Clock, FakeClock } from "../../../lib/time/clock.ts";
+import { controlledBy, noon } from "../builders/builders.ts";
+import { feedInformer } from "../fakes/fed-informer.ts";
+import { type RecordingClient, recordCalls } from "../fakes/recording-client.ts";
+import { openMemoryApi } from "../memory-api.ts";
+
+const namespace = "default";
+const templateName = { namespace, name: "tpl" };
+const poolName = { namespace, name: "warm" };
+
+const defaults: WarmPoolSettings = {
+  maxBatch: 300,
+  replenishDelayMs: 0,
+  maxRefillPerSecond: 0,
+  readinessGraceMs: 300_000,
+  notProgressingRecheckMs: 60_000,
+  evictable: true,
+};
+
+/**
+ * A reconciler of pools on an API server in memory, with its stores, its passes and the time in the hands of the test:
+ * the stores show what there was at the last `look`, however long ago that is.
+ */
+export interface PoolBench extends AsyncDisposable {
+  readonly client: RecordingClient;
+  readonly clock: FakeClock;
+  readonly happenings: readonly NewEvent[];
+  /** Another controller takes over: it knows what there is, and nothing of what this one was about to do. */
+  restart(): Promise<void>;
+  /** Brings the stores up to date. */
+  look(): Promise<void>;
+  /** One pass over the pool. */
+  reconcile(): Promise<Outcome>;
+  /** Looks and makes a pass, until nothing more is written. */
+  settle(): Promise<void>;
+  members(): Promise<readonly Stored<Sandbox>[]>;
+  pool(): Promise<Stored<SandboxWarmPool>>;
+  changePool(spec: object): Promise<void>;
+  changeTemplate(spec: object): Promise<void>;
+  /** Gives a member to a claim. */
+  take(): Promise<void>;
+  /** Says of a member that it is ready, as the Sandbox controller would. */
+  makeReady(member: Stored<Sandbox>): Promise<void>;
+  /** Makes the Pod of a member, with this status. */
+  makePod(member: Stored<Sandbox>, status: PodStatus): Promise<void>;
+}
+
+export interface PoolBenchOptions {
+  readonly settings?: Partial<WarmPoolSettings>;
+  readonly pool?: Partial<SandboxWarmPoolSpec>;
+  readonly template?: Partial<SandboxTemplateSpec>;
+  /** Whether the template's NetworkPolicy is in place; true by default. */
+  readonly policy?: boolean;
+  /** How far the reconciler's wall clock is ahead of the API server's; 0 by default. */
+  readonly clockAheadMs?: number;
+}
+
+export async function openPoolBench(options: PoolBenchOptions = {}): Promise<PoolBench> {
+  await using stack = new AsyncDisposableStack();
+  const clock = new FakeClock(noon);
+  const { clockAheadMs = 0 } = options;
+  const api = stack.use(await openMemoryApi({ clock: clockBehind(clock, clockAheadMs) }));
+  const client = recordCalls(api.client);
+  const settings = { ...defaults, ...options.settings };
+  const pools = handWatched<SandboxWarmPool>(sandboxWarmPoolType, {});
+  const templates = handWatched<SandboxTemplate>(sandboxTemplateType, {});
+  const policies = handWatched<NetworkPolicy>(networkPolicyType, {});
+  const sandboxes = handWatched<Sandbox, "pool">(sandboxType, memberIndexes);
+
+  const happenings: NewEvent[] = [];
+  const events = { record: (happening: NewEvent) => happenings.push(happening), async [Symbol.asyncDispose]() {} };
+  const start = () => startReconciler({ pools, templates, policies, sandboxes }, { client, events, clock, settings });
+  let running = start();
+
+  const sandboxTemplateRef = { name: templateName.name };
+  const template = await api.client.create(sandboxTemplateType, {
+    metadata: templateName,
+    spec: { podTemplate: aPod, ...options.template },
+  });
+  if (options.policy ?? true) await api.client.create(networkPolicyType, makeNetworkPolicy(template));
+  await api.client.create(sandboxWarmPoolType, { metadata: poolName, spec: { sandboxTemplateRef, ...options.pool } });
+
+  const look = async () => {
+    for (const watched of [pools, templates, policies, sandboxes]) await watched.catchUp(api.client);
+  };
+  const reconcile = () => running.reconciler.reconcile("default/warm", new AbortController().signal);
+  await look();
+  const opened = stack.move();
+  return {
+    client,
+    clock,
+    happenings,
+    async restart() {
+      await look();
+      running[Symbol.dispose]();
+      running = start();
+    },
+    look,
+    reconcile,
+    async settle() {
+      for (let seen = -1; seen !== client.calls.length; ) {
+        seen = client.calls.length;
+        await look();
+        await reconcile();
+      }
+    },
+    ...othersOn(api.client),
+    async [Symbol.asyncDispose]() {
+      running[Symbol.dispose]();
+      await opened.disposeAsync();
+    },
+  };
+}
+
+/** The same time, but for what it calls it. */
+const clockBehind = (clock: FakeClock, byMs: number): Clock => ({
+  now: () => new Date(clock.now().getTime() - byMs),
+  ticksMs: () => clock.ticksMs(),
+  after: (delayMs, task) => clock.after(delayMs, task),
+  sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
+});
+
+const aPod = { spec: { containers: [{ name: "main", image: "busybox" }] } };
+
+type Others = "members" | "pool" | "changePool" | "changeTemplate" | "take" | "makeReady" | "makePod";
+
+/** What everybody but the reconciler does. */
+function othersOn(client: KubeClient): Pick<PoolBench, Others> {
+  const merge = (body: object) => ({ type: "merge", body }) as const;
+  return {
+    members: async () => (await client.list(sandboxType, { namespace })).items,
+    pool: () => client.get(sandboxWarmPoolType, poolName),
+    async changePool(spec) {
+      await client.patch(sandboxWarmPoolType, poolName, merge({ spec }));
+    },
+    async changeTemplate(spec) {
+      await client.patch(sandboxTemplateType, templateName, merge({ spec }));
+    },
+    async take() {
+      const claim = await client.create(sandboxClaimType, {
+        metadata: { namespace, generateName: "claim-" },
+        spec: { warmPoolRef: { name: poolName.name } },
+      });
+      const { items } = await client.list(sandboxType, { namespace });
+      const name = items.find((sandbox) => controllingPool(sandbox))?.metadata.name ?? "";
+      const metadata = { labels: { [warmPoolSandboxLabel]: null }, ownerReferences: [controlledBy(claim)] };
+      await client.patch(sandboxType, { namespace, name }, merge({ metadata }));
+    },
+    async makeReady({ metadata: { name } }) {
+      const ready = {
+        type: "Ready",
+        status: "True",
+        reason: "DependenciesReady",
+        message: "",
+        lastTransitionTime: noon,
+      };
+      const patch = merge({ status: { conditions: [ready] } });
+      await client.patch(sandboxType, { namespace, name }, patch, { subresource: "status" });
+    },
+    async makePod({ metadata: { name } }, status) {
+      await client.create(podType, { metadata: { namespace, name }, ...aPod });
+      await client.patch(podType, { namespace, name }, merge({ status }), { subresource: "status" });
+    },
+  };
+}
+
+/** A bench whose pool is full and whose members are all ready. */
+export async function openFullPoolBench(replicas: number, options: PoolBenchOptions = {}): Promise<PoolBench> {
+  const bench = await openPoolBench({ ...options, pool: { replicas, ...options.pool } });
+  await bench.settle();
+  for (const member of await bench.members()) await bench.makeReady(member);
+  await bench.settle();
+  bench.client.calls.length = 0;
+  return bench;
+}
+
+interface Watched {
+  readonly pools: HandWatched<SandboxWarmPool>;
+  readonly templates: HandWatched<SandboxTemplate>;
+  readonly policies: HandWatched<NetworkPolicy>;
+  readonly sandboxes: HandWatched<Sandbox, "pool">;
+}
+
+function startReconciler(
+  { pools, templates, policies, sandboxes }: Watched,
+  { client, clock, ...options }: Omit<WarmPoolReconcilerOptions, "views" | "writers"> & Pick<WarmPoolWriters, "client">,
+) {
+  const stack = new DisposableStack();
+  const expectations = new Expectations(clock);
+  stack.use(memberChanges(sandboxes.informer, expectations)(() => {}));
+  const writers = {
+    client,
+    pools: stack.use(new OwnWrites(pools.informer, clock)),
+    sandboxes: stack.use(new OwnWrites(sandboxes.informer, clock)),
+    expectations,
+  };
+  const views = {
+    ...writers,
+    templates: templates.informer.store,
+    networkPolicies: policies.informer.store,
+    labelledSandboxes: sandboxes.informer.store,
+  };
+  const reconciler = new WarmPoolReconciler({ ...options, clock, views, writers });
+  return { reconciler, [Symbol.dispose]: () => stack.dispose() };
+}
+
+interface HandWatched<T extends KubeObject, I extends string = never> {
+  readonly informer: Informer<T, I>;
+  catchUp(client: Pick<RecordingClient, "list">): Promise<void>;
+}
+
+/** An informer that hears of nothing until it is told to catch up. */
+function handWatched<T extends KubeObject, I extends string = never>(
+  type: ResourceType<T>,
+  indexes: Indexes<T, I>,
+): HandWatched<T, I> {
+  const { informer, feed } = feedInformer(indexes);
+  return {
+    informer,
+    async catchUp(client) {
+      feed.replaceAll((await client.list(type)).items);
+    },
+  };
+}

@@ -1,0 +1,185 @@
+import type { Socket } from "node:net";
+import { ByteCheck, downStream, upStream } from "./bytes.ts";
+import { closed, type Ending, pour, readAtPace, watchEnding } from "./link.ts";
+import { type Head, MessageReader } from "./message-reader.ts";
+import type { ExchangePlan, HttpSession } from "./plan.ts";
+import { type Connection, dialPlain, dialTls, type World } from "./world.ts";
+
+/** What a client saw of one exchange. */
+export interface Seen {
+  readonly plan: ExchangePlan;
+  readonly down: ByteCheck;
+  asked: boolean;
+  status: number;
+  /** Of an error of the activator. */
+  reason: string;
+  /** By the response: whose it is. */
+  answerOf: number | undefined;
+  /** The response was read to its end, by what it says itself. */
+  whole: boolean;
+  /** It ended with the connection, and that in good order. */
+  byClose: boolean;
+  /** Behind it the client may expect nothing more. */
+  last: boolean;
+}
+
+export interface SessionSeen {
+  readonly exchanges: readonly Seen[];
+  ending: Ending;
+  /** It reset the connection itself. */
+  cut: boolean;
+  stuck: boolean;
+  broken: string | undefined;
+}
+
+/** One connection of a client, with the requests that it sends and what comes back. */
+export async function converseByHttp(session: HttpSession, world: World): Promise<SessionSeen> {
+  for (const plan of session.exchanges) world.ledger.open(plan);
+  const connection = session.tls ? dialTls(world) : dialPlain(world.http);
+  const client = new HttpClient(session, connection);
+  const { socket } = connection;
+  const seen = client.seen;
+  const ends = watchEnding(socket);
+  using _watched = world.progress.watch(socket, () => {
+    seen.stuck = true;
+    connection.cut();
+  });
+  client.start();
+  await closed(socket);
+  seen.ending = ends.ending;
+  return seen;
+}
+
+class HttpClient {
+  readonly seen: SessionSeen;
+  readonly #session: HttpSession;
+  readonly #connection: Connection;
+  readonly #reader: MessageReader;
+  readonly #moreAnswered: (() => void)[] = [];
+  #answered = 0;
+  #moved = 0;
+
+  constructor(session: HttpSession, connection: Connection) {
+    this.#session = session;
+    this.#connection = connection;
+    const exchanges = session.exchanges.map((plan) => ({
+      ...{ plan, down: new ByteCheck(downStream(plan.id)), asked: false, status: 0, reason: "" },
+      ...{ answerOf: undefined, whole: false, byClose: false, last: false },
+    }));
+    this.seen = { exchanges, ending: "open", cut: false, stuck: false, broken: undefined };
+    this.#reader = new MessageReader("response", {
+      head: (head) => this.#head(head),
+      body: (bytes) => this.#current?.down.take(bytes),
+      end: () => this.#end(),
+      raw: () => {},
+    });
+  }
+
+  start(): void {
+    const { socket } = this.#connection;
+    socket.on("data", (bytes: Buffer) => this.#read(bytes));
+    socket.on("end", () => this.#ended());
+    socket.on("close", () => this.#wake());
+    readAtPace(socket, this.#session.reading, () => {});
+    void this.#ask();
+  }
+
+  get #current(): Seen | undefined {
+    return this.seen.exchanges[this.#answered];
+  }
+
+  async #ask(): Promise<void> {
+    const { socket } = this.#connection;
+    for (const [index, seen] of this.seen.exchanges.entries()) {
+      while (index - this.#answered >= this.#session.depth && socket.writable) await this.#oneMoreAnswered();
+      if (!socket.writable || this.#isOver) return;
+      seen.asked = true;
+      await this.#send(seen.plan, socket);
+      if (!seen.plan.keepsAlive) return;
+    }
+  }
+
+  async #send({ id, sandbox, method, minorVersion, keepsAlive, upload }: ExchangePlan, socket: Socket): Promise<void> {
+    const lines = [
+      `${method} /t/${id} HTTP/1.${minorVersion}`,
+      "Host: torture.test",
+      `X-Sandbox-ID: ${sandbox}`,
+      ...(keepsAlive === (minorVersion === 1) ? [] : [`Connection: ${keepsAlive ? "keep-alive" : "close"}`]),
+      ...(upload?.framing === "length" ? [`Content-Length: ${upload.bytes}`] : []),
+      ...(upload?.framing === "chunked" ? ["Transfer-Encoding: chunked"] : []),
+    ];
+    socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+    this.#count(0);
+    if (!upload) return;
+    const wrap = (piece: Buffer) => {
+      this.#count(piece.length);
+      return upload.framing === "chunked"
+        ? Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n")])
+        : piece;
+    };
+    const { bytes: to, sending } = upload;
+    const isSent = await pour(socket, { stream: upStream(id), from: 0, to, sending, wrap });
+    if (isSent && upload.framing === "chunked") socket.write("0\r\n\r\n");
+  }
+
+  #read(bytes: Buffer): void {
+    this.#reader.push(bytes);
+    this.seen.broken ??= this.#reader.broken;
+    this.#count(bytes.length);
+  }
+
+  /** Resets the connection when as much has moved as was planned. */
+  #count(bytes: number): void {
+    this.#moved += bytes;
+    const { resetAt } = this.#session;
+    if (resetAt === undefined || this.#moved < resetAt || this.#connection.socket.destroyed) return;
+    this.seen.cut = true;
+    this.#connection.cut();
+  }
+
+  #head({ start, fields }: Head): "body" | "nothing" | "head" {
+    const seen = this.#current;
+    const status = Number(start.slice(9, 12));
+    if (status < 200) return "head";
+    if (!seen) {
+      this.seen.broken ??= `a response that nobody asked for: ${start}`;
+      return "nothing";
+    }
+    seen.status = status;
+    seen.reason = fields.get("x-rouse-reason") ?? "";
+    seen.answerOf = fields.has("x-torture") ? Number(fields.get("x-torture")) : undefined;
+    const isHead = seen.plan.method === "HEAD";
+    seen.byClose = !isHead && !fields.has("content-length") && !fields.has("transfer-encoding");
+    const said = fields.get("connection")?.toLowerCase() ?? "";
+    const { keepsAlive, minorVersion } = seen.plan;
+    seen.last = !keepsAlive || seen.byClose || said === "close" || (minorVersion === 0 && said !== "keep-alive");
+    return isHead ? "nothing" : "body";
+  }
+
+  #end(): void {
+    const seen = this.#current;
+    if (!seen) return;
+    seen.whole = true;
+    this.#answered += 1;
+    this.#wake();
+    if (this.#isOver) this.#connection.socket.end();
+  }
+
+  get #isOver(): boolean {
+    const { exchanges } = this.seen;
+    return this.#answered === exchanges.length || exchanges[this.#answered - 1]?.last === true;
+  }
+
+  #ended(): void {
+    this.#reader.finish();
+    this.#connection.socket.end();
+  }
+
+  #oneMoreAnswered(): Promise<void> {
+    return new Promise((resolve) => this.#moreAnswered.push(resolve));
+  }
+
+  #wake(): void {
+    for (const resolve of this.#moreAnswered.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,79 @@
+import { ByteCheck, bytesOf, downStream, upStream } from "./bytes.ts";
+import { closed, type Ending, readAtPace, watchEnding } from "./link.ts";
+import { MessageReader } from "./message-reader.ts";
+import type { TalkSession } from "./plan.ts";
+import { greetingOf } from "./sandbox-tcp.ts";
+import { Talker } from "./talker.ts";
+import { type Connection, dialPlain, dialTls, type World } from "./world.ts";
+
+/** What a client saw of one conversation. */
+export interface TalkSeen {
+  readonly down: ByteCheck;
+  /** Of the answer to an upgrade; 101 where nothing was asked. */
+  status: number;
+  ending: Ending;
+  /** It reset the connection itself. */
+  cut: boolean;
+  stuck: boolean;
+}
+
+/** One conversation, on a connection of its own; undefined: there is no way to that sandbox for the moment. */
+export async function converse(session: TalkSession, world: World): Promise<TalkSeen | undefined> {
+  const { talk, tls } = session;
+  const address = talk.by === "tcp" ? world.tcp(talk.sandbox) : world.http;
+  if (!address) return undefined;
+  world.ledger.open(talk);
+  const connection = tls ? dialTls(world) : dialPlain(address);
+  const { socket } = connection;
+  const seen: TalkSeen = {
+    ...{ down: new ByteCheck(downStream(talk.id)), ending: "open", cut: false, stuck: false },
+    status: talk.by === "tcp" ? 101 : 0,
+  };
+  const ends = watchEnding(socket);
+  using _watched = world.progress.watch(socket, () => {
+    seen.stuck = true;
+    connection.cut();
+  });
+  speak(session, connection, seen);
+  await closed(socket);
+  seen.ending = ends.ending;
+  return seen;
+}
+
+function speak({ talk }: TalkSession, { socket, cut }: Connection, seen: TalkSeen): void {
+  const { id, ahead, client, pod, by } = talk;
+  const stream = upStream(id);
+  const options = { plan: client, stream, sent: ahead, hears: seen.down, toHear: pod.bytes, cut };
+  const talker = new Talker(socket, options);
+  talker.onReset = () => {
+    seen.cut = true;
+  };
+  socket.on("end", () => talker.ended());
+  if (by === "tcp") {
+    socket.write(greetingOf(id));
+    socket.on("data", (bytes: Buffer) => talker.feed(bytes));
+    talker.start();
+  } else {
+    const reader = readerOfSwitch(seen, talker, () => socket.end());
+    socket.on("data", (bytes: Buffer) => reader.push(bytes));
+    const lines = [`GET /t/${id} HTTP/1.1`, "Host: torture.test", `X-Sandbox-ID: ${talk.sandbox}`];
+    const upgrade = "Connection: Upgrade\r\nUpgrade: torture\r\n\r\n";
+    socket.write(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n${upgrade}`), bytesOf(stream, 0, ahead)]));
+  }
+  readAtPace(socket, client.reading, () => {});
+}
+
+/** Reads the answer to an offer, and gives the talker what follows it. */
+function readerOfSwitch(seen: TalkSeen, talker: Talker, refused: () => void): MessageReader {
+  return new MessageReader("response", {
+    head({ start }) {
+      seen.status = Number(start.slice(9, 12));
+      if (seen.status !== 101) return seen.status < 200 ? "head" : "body";
+      talker.start();
+      return "raw";
+    },
+    body() {},
+    end: refused,
+    raw: (bytes) => talker.feed(bytes),
+  });
+}

@@ -1,0 +1,123 @@
+import { converseByHttp } from "./client-http.ts";
+import { converse } from "./client-talk.ts";
+import { crowd, stayAway } from "./crowd.ts";
+import type { Complaint, Findings } from "./findings.ts";
+import type { Generator } from "./generate.ts";
+import type { HttpSession, Session, TalkSession } from "./plan.ts";
+import { type Excuse, judgeHttp, judgeTalk } from "./verdict.ts";
+import type { World } from "./world.ts";
+
+export interface ClientOptions {
+  readonly index: number;
+  readonly world: World;
+  readonly findings: Findings;
+  /** Whom all of it is done to. */
+  readonly subject: { readonly deaths: number; untilReady(): Promise<void> };
+  readonly generator: Generator;
+}
+
+/** One client, which has one session after the other, each judged when it is over. */
+export class Client {
+  readonly #options: ClientOptions;
+  readonly #away: Promise<void>[] = [];
+  #sessions = 0;
+  /** What it is at. */
+  #session: Session | undefined;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { subject, generator, findings } = this.#options;
+    while (!signal.aborted) {
+      await subject.untilReady();
+      this.#sessions += 1;
+      this.#session = generator.next();
+      findings.count(this.#session.kind);
+      await this.#have(this.#session);
+    }
+    this.#session = undefined;
+    await Promise.all(this.#away);
+  }
+
+  /** Complains about a session that is not over. */
+  expectOver(): void {
+    if (!this.#session) return;
+    const sent = JSON.stringify(this.#session).slice(0, 1_000);
+    const complaint = { what: "a session that does not end", sent, expected: "an end", came: "none" };
+    this.#options.findings.complain(this.#where, complaint);
+  }
+
+  get #where(): string {
+    return `client ${this.#options.index}, session ${this.#sessions}`;
+  }
+
+  async #have(session: Session): Promise<void> {
+    const { world, findings, subject } = this.#options;
+    const { deaths } = subject;
+    switch (session.kind) {
+      case "http":
+        return this.#complain(await this.#http(session));
+      case "talk":
+        return this.#complain(await this.#talk(session));
+      case "crowd":
+        findings.count("connections of crowds", session.visits.length);
+        return crowd(session, world);
+      case "silent":
+        this.#away.push(
+          stayAway(session, world, { findings, where: this.#where, ended: () => subject.deaths !== deaths }),
+        );
+    }
+  }
+
+  async #http(session: HttpSession): Promise<readonly Complaint[]> {
+    const { world, subject, findings } = this.#options;
+    const { ledger } = world;
+    const { deaths } = subject;
+    const seen = await converseByHttp(session, world);
+    const found = await this.#judge(deaths, (excuse) => judgeHttp(session, seen, (id) => ledger.accountOf(id), excuse));
+    for (const { whole, asked, plan, down } of seen.exchanges) {
+      if (asked) findings.count(whole ? "exchanges that were whole" : "exchanges that were cut");
+      findings.count("MiB of responses", down.length / 2 ** 20);
+      findings.count("MiB of uploads", ledger.accountOf(plan.id).up.length / 2 ** 20);
+      ledger.close(plan.id);
+    }
+    return found;
+  }
+
+  async #talk(session: TalkSession): Promise<readonly Complaint[]> {
+    const { world, subject, findings } = this.#options;
+    const { deaths } = subject;
+    const seen = await converse(session, world);
+    if (!seen) {
+      findings.count("names that led nowhere for a moment");
+      return [];
+    }
+    // The sandbox hears the client's end a moment later.
+    const { id } = session.talk;
+    const account = world.ledger.accountOf(id);
+    await settled(() => account.upEnded || account.reset || seen.cut || seen.stuck);
+    const found = await this.#judge(deaths, (excuse) => judgeTalk(session, seen, account, excuse));
+    world.ledger.close(id);
+    return found;
+  }
+
+  /** What is wrong, unless the activator has ended under it, which is told once. That is heard of after the end of its connections. */
+  async #judge(deaths: number, judge: (excuse: Excuse) => readonly Complaint[]): Promise<readonly Complaint[]> {
+    const { subject } = this.#options;
+    const hasEnded = () => subject.deaths !== deaths;
+    const found = judge({ activatorEnded: hasEnded() });
+    if (found.length > 0) await settled(hasEnded, 1_000);
+    return judge({ activatorEnded: hasEnded() });
+  }
+
+  #complain(complaints: readonly Complaint[]): void {
+    for (const complaint of complaints) this.#options.findings.complain(this.#where, complaint);
+  }
+}
+
+async function settled(reached: () => boolean, limitMs = 2_000): Promise<void> {
+  const endMs = performance.now() + limitMs;
+  while (!reached() && performance.now() < endMs) await new Promise((resolve) => setTimeout(resolve, 5));
+}

@@ -1,0 +1,31 @@
+import { expect, it } from "vitest";
+import { Generator } from "./generate.ts";
+import { type Kind, kinds, type Session } from "./plan.ts";
+
+const sessionsOf = (seed: number, client = 0, chosen: ReadonlySet<Kind> = new Set(kinds)): readonly Session[] => {
+  const generator = new Generator(seed, client, chosen);
+  return Array.from({ length: 200 }, () => generator.next());
+};
+
+it("the same seed gives each client the same sessions", () => {
+  expect(sessionsOf(5)).toEqual(sessionsOf(5));
+});
+
+it("another seed, and another client, gives other sessions", () => {
+  expect(sessionsOf(5)).not.toEqual(sessionsOf(6));
+  expect(sessionsOf(5)).not.toEqual(sessionsOf(5, 1));
+});
+
+it("no two exchanges or conversations have the same number", () => {
+  const ids = [...sessionsOf(5), ...sessionsOf(5, 1)].flatMap((session) => {
+    if (session.kind === "http") return session.exchanges.map(({ id }) => id);
+    return session.kind === "talk" ? [session.talk.id] : [];
+  });
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+it("has every kind of session except those that are left out", () => {
+  const kindsOf = (sessions: readonly Session[]) => new Set(sessions.map(({ kind }) => kind));
+  expect(kindsOf(sessionsOf(5))).toEqual(new Set(["http", "talk", "crowd", "silent"]));
+  expect(kindsOf(sessionsOf(5, 0, new Set<Kind>(["http"])))).toEqual(new Set(["http"]));
+});

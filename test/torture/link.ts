@@ -1,0 +1,109 @@
+import type { Socket } from "node:net";
+import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
+import { bytesOf } from "./bytes.ts";
+
+/** How fast one side reads. */
+export interface Pace {
+  /** Before it reads anything. */
+  readonly waitMs: number;
+  readonly bytesPerTick: number;
+  readonly tickMs: number;
+}
+
+/** How one side writes. */
+export interface Sending {
+  readonly pieceBytes: number;
+  /** Between two pieces; 0: as fast as they leave. */
+  readonly everyMs: number;
+}
+
+export const atOnce: Pace = { waitMs: 0, bytesPerTick: Number.POSITIVE_INFINITY, tickMs: 0 };
+
+/** Reads a socket no faster than its pace: what is not read fills the buffers of the kernel, and then those of the sender. */
+export function readAtPace(
+  socket: Socket,
+  { waitMs, bytesPerTick, tickMs }: Pace,
+  take: (bytes: Buffer) => void,
+): void {
+  let allowed = bytesPerTick;
+  socket.on("data", (bytes: Buffer) => {
+    take(bytes);
+    allowed -= bytes.length;
+    if (allowed > 0) return;
+    socket.pause();
+    const ticks = Math.max(1, Math.ceil(-allowed / bytesPerTick));
+    setTimeout(() => {
+      allowed += ticks * bytesPerTick;
+      socket.resume();
+    }, ticks * tickMs);
+  });
+  if (waitMs === 0) return;
+  socket.pause();
+  setTimeout(() => socket.resume(), waitMs);
+}
+
+const piecesInOneTurn = 64;
+
+export interface Pouring {
+  readonly stream: number;
+  readonly from: number;
+  readonly to: number;
+  readonly sending: Sending;
+  /** Puts a piece into the framing of a body. */
+  readonly wrap?: (piece: Buffer) => Buffer;
+}
+
+/** Writes a part of a stream; resolves with whether all of it could be written. */
+export async function pour(socket: Socket, { stream, from, to, sending, wrap }: Pouring): Promise<boolean> {
+  let pieces = 0;
+  for (let at = from; at < to; ) {
+    if (!socket.writable) return false;
+    const end = Math.min(to, at + sending.pieceBytes);
+    const piece = bytesOf(stream, at, end);
+    const takesMore = socket.write(wrap ? wrap(piece) : piece);
+    at = end;
+    pieces += 1;
+    if (!takesMore) await drained(socket);
+    else if (pieces % piecesInOneTurn === 0) await turn();
+    if (sending.everyMs > 0 && at < to) await delay(sending.everyMs);
+  }
+  return socket.writable;
+}
+
+/** Resolves when the socket takes more, or is closed. */
+export function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const over = () => {
+      socket.off("drain", over).off("close", over).off("error", over);
+      resolve();
+    };
+    if (socket.destroyed || !socket.writableNeedDrain) return resolve();
+    socket.on("drain", over).on("close", over).on("error", over);
+  });
+}
+
+/** Resets a connection. Node loses a socket that is reset while it ends: that one is closed, with a reset if it was not read to its end. */
+export function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
+}
+
+export const closed = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => {
+    if (socket.closed) resolve();
+    else socket.once("close", () => resolve());
+  });
+
+/** How a socket came to its end: in good order, in no order, or not yet. */
+export type Ending = "open" | "ended" | "broken";
+
+/** Follows how a socket ends. The first word counts: what is broken after an end was whole before. */
+export function watchEnding(socket: Socket): { readonly ending: Ending } {
+  const seen: { ending: Ending } = { ending: "open" };
+  const note = (ending: Ending) => {
+    if (seen.ending === "open") seen.ending = ending;
+  };
+  socket.once("end", () => note("ended")).on("error", () => note("broken"));
+  socket.once("close", () => note("broken"));
+  return seen;
+}

@@ -1,0 +1,56 @@
+import { inspect } from "node:util";
+import { flag, parseFlags, usage } from "../../lib/flags/flags.ts";
+import { explain } from "../../lib/guard/explain.ts";
+import { endProcess } from "../../lib/process/lifecycle.ts";
+import { Findings } from "./findings.ts";
+import { type Kind, kinds } from "./plan.ts";
+import { torture } from "./torture.ts";
+
+const flags = {
+  seconds: flag.float(600, "how long clients begin something new"),
+  seed: flag.integer(
+    1,
+    "the same seed gives the same clients, requests, programs and bytes, in as much as time allows",
+  ),
+  short: flag.boolean(false, "half a minute in all"),
+  clients: flag.integer(28, "how many there are at once"),
+  without: flag.string("", `leaves out, by commas: ${kinds.join(", ")}`),
+};
+
+const shortSeconds = 14;
+const tellEveryMs = 30_000;
+
+const say = (text: string) => void process.stdout.write(`${text}\n`);
+// Sockets that Node has lost in a reset would keep the process.
+endProcess(
+  await main().catch((error: unknown) =>
+    explain(error, { name: "torture", command: "npm run torture --", flags }, process),
+  ),
+);
+
+async function main(): Promise<number> {
+  const { values, given, rest } = parseFlags(flags, process.argv.slice(2));
+  const without = values.without.split(",").filter(Boolean);
+  const unknown = without.filter((name) => !kinds.some((kind) => kind === name));
+  if (rest.length > 0 || unknown.length > 0) {
+    say(usage("npm run torture --", flags));
+    return 2;
+  }
+  const { seed, clients } = values;
+  const seconds = values.short && !given.has("seconds") ? shortSeconds : values.seconds;
+  const findings = new Findings(seed, say);
+  const chosen = new Set<Kind>(kinds.filter((kind) => !without.includes(kind)));
+  const teller = setInterval(() => say(findings.counts()), tellEveryMs);
+  try {
+    await torture({ seed, clients, findings, kinds: chosen, forMs: seconds * 1_000 });
+  } catch (error) {
+    say(inspect(error, { depth: 4 }));
+    return 1;
+  } finally {
+    clearInterval(teller);
+  }
+  say(findings.counts());
+  for (const line of findings.summary()) say(line);
+  say(findings.isClean ? "every byte was right, and nothing is left behind" : `FAILED (seed ${seed})`);
+  return findings.isClean ? 0 : 1;
+}

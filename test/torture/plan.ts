@@ -1,0 +1,177 @@
+import type { SeededRandom } from "../support/seeded-random.ts";
+import type { Pace, Sending } from "./link.ts";
+
+/** What the traffic consists of; each can be left out. */
+export const kinds = ["http", "early", "http10", "tls", "upgrade", "tcp", "crowd", "silent", "sleep"] as const;
+export type Kind = (typeof kinds)[number];
+
+/** What a sandbox does behind its answer, or within it. */
+export type AnswerEnding =
+  /** Waits for the next request. */
+  | "keep"
+  /** Says that it closes, and does. */
+  | "announce"
+  /** Closes without a word. */
+  | "silent"
+  | "reset";
+
+export interface AnswerPlan {
+  /** Before it reads the body of the request, as soon as something of that has come, or when it has read all. */
+  readonly when: "first" | "during" | "after";
+  /** Whether it reads the rest of the request when it answers before its end. */
+  readonly readsOn: boolean;
+  readonly delayMs: number;
+  readonly interims: number;
+  readonly bytes: number;
+  readonly framing: "length" | "chunked" | "close";
+  readonly sending: Sending;
+  /** After so many bytes of the body it resets the connection; absent: it sends all. */
+  readonly cutAt?: number;
+  readonly ending: AnswerEnding;
+  /** Between its last byte and that. */
+  readonly endAfterMs: number;
+}
+
+export interface UploadPlan {
+  readonly bytes: number;
+  readonly framing: "length" | "chunked";
+  readonly sending: Sending;
+}
+
+export interface ExchangePlan {
+  readonly kind: "exchange";
+  readonly id: number;
+  readonly sandbox: string;
+  readonly method: "GET" | "HEAD" | "POST" | "PUT";
+  readonly minorVersion: 0 | 1;
+  /** Whether the client says that more requests may follow; if not, none does. */
+  readonly keepsAlive: boolean;
+  readonly upload: UploadPlan | undefined;
+  /** How fast the sandbox reads. */
+  readonly reading: Pace;
+  readonly answer: AnswerPlan;
+}
+
+/** When a side of a conversation ends: when it has sent all, heard all, or heard the other's end as well. */
+export type LastWord = "sent" | "heardAll" | "heardEnd";
+
+export interface SpeakerPlan {
+  readonly bytes: number;
+  readonly sending: Sending;
+  readonly reading: Pace;
+  readonly ends: LastWord;
+  /** It resets the connection once it has sent and heard so many bytes; absent: it does not. */
+  readonly resetAt?: number;
+}
+
+/** Both ways, of whatever protocol: what follows a 101, or a connection to a port of a sandbox. */
+export interface TalkPlan {
+  readonly kind: "talk";
+  readonly id: number;
+  readonly sandbox: string;
+  readonly by: "upgrade" | "tcp";
+  /** Of the client's bytes, sent with the request and before its answer. */
+  readonly ahead: number;
+  /** Of the sandbox's bytes, sent together with its 101. */
+  readonly early: number;
+  readonly client: SpeakerPlan;
+  readonly pod: SpeakerPlan;
+}
+
+export interface HttpSession {
+  readonly kind: "http";
+  readonly tls: boolean;
+  /** So many requests are sent before the first is answered. */
+  readonly depth: number;
+  readonly reading: Pace;
+  /** The client resets after so many bytes, sent and heard. */
+  readonly resetAt?: number;
+  readonly exchanges: readonly ExchangePlan[];
+}
+
+export interface TalkSession {
+  readonly kind: "talk";
+  readonly tls: boolean;
+  readonly talk: TalkPlan;
+}
+
+export type Visit = "close" | "reset" | "halfHead" | "halfHandshake" | "unread" | "tcpClose" | "tcpReset";
+
+/** Connections that come and go. */
+export interface CrowdSession {
+  readonly kind: "crowd";
+  readonly visits: readonly { readonly how: Visit; readonly afterMs: number; readonly plan: ExchangePlan }[];
+}
+
+/** Connections to the TLS port that never finish their handshake, with so many bytes of a first message. */
+export interface SilentSession {
+  readonly kind: "silent";
+  readonly said: readonly number[];
+}
+
+export type Session = HttpSession | TalkSession | CrowdSession | SilentSession;
+
+/** Sizes at which buffers fill: of text, of writes ahead, of reads, of a read buffer. */
+const edges = [1, 4_096, 16_384, 65_536, 131_072, 262_144];
+
+/** Ranges that many plans draw from. */
+export class Draw {
+  readonly random: SeededRandom;
+
+  constructor(random: SeededRandom) {
+    this.random = random;
+  }
+
+  between(least: number, most: number): number {
+    return least + this.random.below(most - least + 1);
+  }
+
+  /** As likely in each order of magnitude. */
+  magnitude(least: number, most: number): number {
+    const share = this.random.below(1_000_000) / 1_000_000;
+    return Math.round(least * (most / least) ** share);
+  }
+
+  chance(percent: number): boolean {
+    return this.random.below(100) < percent;
+  }
+
+  /** Around one of the sizes at which something changes. */
+  nearEdge(): number {
+    return Math.max(0, this.random.oneOf(edges) + this.between(-300, 300));
+  }
+
+  size(): number {
+    const choice = this.random.below(10);
+    if (choice === 0) return 0;
+    if (choice < 4) return this.nearEdge();
+    if (choice < 8) return this.magnitude(1, 60_000);
+    return this.magnitude(60_000, 600_000);
+  }
+
+  /** In whole or in pieces; small ones only where there are not many, for a busy machine makes each wait longer. */
+  sending(bytes: number): Sending {
+    // Larger than what is copied, and less than a socket over TLS lets wait.
+    if (bytes > 100_000 && this.chance(30)) return { pieceBytes: this.between(16_384, 65_536), everyMs: 1 };
+    if (bytes < 3_000 && this.chance(25)) {
+      return { pieceBytes: this.between(Math.ceil((bytes + 1) / 60), 400), everyMs: this.between(0, 8) };
+    }
+    if (bytes < 400_000 && this.chance(30)) {
+      return { pieceBytes: this.magnitude(1_000, 40_000), everyMs: this.between(0, 6) };
+    }
+    return { pieceBytes: this.random.oneOf([8_192, 16_384, 65_536, 131_072, 1_048_576]), everyMs: 0 };
+  }
+
+  /** A link that takes about so long for so many bytes. */
+  slowFor(bytes: number, ms: number): Pace {
+    const tickMs = this.between(2, 25);
+    return { waitMs: 0, tickMs, bytesPerTick: Math.max(512, Math.round((bytes * tickMs) / ms)) };
+  }
+
+  pace(bytes: number): Pace {
+    const choice = this.random.below(10);
+    if (choice < 6) return { waitMs: 0, bytesPerTick: Number.POSITIVE_INFINITY, tickMs: 0 };
+    if (choice < 8) return this.slowFor(bytes, this.between(50, 600));
+    return { waitMs: this.between(20, 400), bytesPerTick: Number.POSITIVE_INFINITY, tickMs: 0 };
+  }
+}

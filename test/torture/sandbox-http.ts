@@ -1,0 +1,226 @@
+import { once } from "node:events";
+import { createServer, type Server, type Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { workloadPort } from "../sleep/workload.ts";
+import type { PodProgram } from "../sleep/workshop-node.ts";
+import { bytesOf, downStream } from "./bytes.ts";
+import type { Account, Ledger } from "./ledger.ts";
+import { pour, readAtPace, reset } from "./link.ts";
+import { type Head, MessageReader } from "./message-reader.ts";
+import type { ExchangePlan, TalkPlan } from "./plan.ts";
+import { Talker } from "./talker.ts";
+
+/** A server on a port of a Pod, of whose connections each gets what the torture planned for it. */
+export abstract class PlannedServer implements PodProgram {
+  readonly #port: number;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  constructor(port: number) {
+    this.#port = port;
+    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      this.#sockets.add(socket.on("error", () => {}));
+      socket.once("close", () => this.#sockets.delete(socket));
+      this.serve(socket);
+    });
+  }
+
+  protected abstract serve(socket: Socket): void;
+
+  async listen(host: string): Promise<void> {
+    this.#server.listen({ port: this.#port, host, backlog: 4_096 });
+    await once(this.#server, "listening");
+  }
+
+  /** Closes what nobody uses any more: by now that is everything. */
+  closeConnections(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+}
+
+/** The HTTP server of a sandbox: it does with each request what its plan says. */
+export class PlannedHttpServer extends PlannedServer {
+  readonly #ledger: Ledger;
+
+  constructor(ledger: Ledger) {
+    super(workloadPort);
+    this.#ledger = ledger;
+  }
+
+  protected override serve(socket: Socket): void {
+    new PodSide(socket, this.#ledger);
+  }
+}
+
+const idOf = ({ start }: Head) => Number(/^\S+ \/t\/(\d+) /.exec(start)?.[1] ?? Number.NaN);
+
+/** One connection to a sandbox's HTTP server. */
+class PodSide {
+  readonly #socket: Socket;
+  readonly #ledger: Ledger;
+  readonly #reader: MessageReader;
+  #plan: ExchangePlan | undefined;
+  #account: Account | undefined;
+  #talker: Talker | undefined;
+  #answering = false;
+  #reads = false;
+
+  constructor(socket: Socket, ledger: Ledger) {
+    this.#socket = socket;
+    this.#ledger = ledger;
+    this.#reader = new MessageReader("request", {
+      head: (head) => this.#begin(head),
+      body: (bytes) => this.#take(bytes),
+      end: () => this.#end(),
+      raw: (bytes) => this.#talker?.feed(bytes),
+    });
+    socket.on("end", () => this.#ended());
+    socket.on("error", ({ message }) => this.#note(message));
+    socket.on("close", () => this.#note("closed"));
+    socket.on("data", (bytes: Buffer) => this.#read(bytes));
+  }
+
+  #read(bytes: Buffer): void {
+    this.#reader.push(bytes);
+    const { broken } = this.#reader;
+    if (broken === undefined) return;
+    if (this.#account) this.#account.broken = broken;
+    else this.#ledger.strays.push(broken);
+    this.#socket.destroy();
+  }
+
+  #begin(head: Head): "body" | "raw" {
+    const id = idOf(head);
+    const plan = this.#ledger.planOf(id);
+    if (!plan) {
+      // Its client has left and has been judged.
+      this.#socket.destroy();
+      return "body";
+    }
+    const account = this.#ledger.accountOf(id);
+    account.times += 1;
+    if (plan.kind === "talk") {
+      this.#switch(plan, account);
+      return "raw";
+    }
+    this.#plan = plan;
+    this.#account = account;
+    this.#answering = false;
+    if (plan.upload) this.#readSlowly(plan);
+    if (plan.answer.when === "first") this.#answer(plan);
+    return "body";
+  }
+
+  /** Once for each connection: the first upload says how fast it is read. */
+  #readSlowly({ reading }: ExchangePlan): void {
+    if (this.#reads) return;
+    this.#reads = true;
+    readAtPace(this.#socket, reading, () => {});
+  }
+
+  #take(bytes: Buffer): void {
+    this.#account?.up.take(bytes);
+    if (this.#plan?.answer.when === "during") this.#answer(this.#plan);
+  }
+
+  #end(): void {
+    if (!this.#plan || !this.#account) return;
+    this.#account.upEnded = true;
+    this.#answer(this.#plan);
+  }
+
+  #note(how: string): void {
+    if (this.#account) this.#account.lost ??= how;
+  }
+
+  #ended(): void {
+    this.#note("ended by the activator");
+    if (this.#talker) this.#talker.ended();
+    else this.#socket.end();
+  }
+
+  #answer(plan: ExchangePlan): void {
+    const account = this.#account;
+    if (this.#answering || !account) return;
+    this.#answering = true;
+    if (!account.upEnded && !plan.answer.readsOn) this.#socket.pause();
+    void answer(this.#socket, plan, account).then((isCut) => {
+      // Another exchange may have come on this connection meanwhile: it cannot know that this program ends it.
+      if (!isCut || !this.#account) return;
+      this.#account.reset = true;
+      this.#account.endedByAnother = this.#account !== account;
+    });
+  }
+
+  #switch(plan: TalkPlan, account: Account): void {
+    const { pod, early } = plan;
+    const stream = downStream(plan.id);
+    const text = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: torture\r\n\r\n";
+    const heard = { hears: account.up, toHear: plan.client.bytes };
+    const cut = () => reset(this.#socket);
+    this.#talker = new Talker(this.#socket, { plan: pod, stream, sent: early, ...heard, cut });
+    this.#socket.write(Buffer.concat([Buffer.from(text), bytesOf(stream, 0, early)]));
+    followTalk(this.#talker, account);
+    readAtPace(this.#socket, pod.reading, () => {});
+    this.#talker.start();
+  }
+}
+
+/** Writes into the account how the sandbox's side of a conversation goes. */
+export function followTalk(talker: Talker, account: Account): void {
+  talker.onEnd = () => {
+    account.upEnded = true;
+  };
+  talker.onReset = () => {
+    account.reset = true;
+  };
+  talker.onSent = () => {
+    account.downWritten = true;
+  };
+}
+
+const crlf = Buffer.from("\r\n");
+const chunked = (piece: Buffer) => Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, crlf]);
+
+/** Resolves with whether it has ended the connection without a word. */
+async function answer(socket: Socket, { id, method, answer: plan }: ExchangePlan, account: Account): Promise<boolean> {
+  const { bytes, framing, sending, cutAt, ending, delayMs, endAfterMs, interims } = plan;
+  if (delayMs > 0) await delay(delayMs);
+  for (let count = 0; count < interims; count += 1) socket.write("HTTP/1.1 103 Early Hints\r\nLink: </s>\r\n\r\n");
+  const hasBody = method !== "HEAD";
+  const to = hasBody ? Math.min(bytes, cutAt ?? bytes) : 0;
+  const isWhole = !hasBody || cutAt === undefined;
+  const lines = [
+    "HTTP/1.1 200 OK",
+    `X-Torture: ${id}`,
+    ...(framing === "length" ? [`Content-Length: ${bytes}`] : []),
+    ...(framing === "chunked" ? ["Transfer-Encoding: chunked"] : []),
+    ...(ending === "announce" || framing === "close" ? ["Connection: close"] : []),
+  ];
+  socket.cork();
+  socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+  process.nextTick(() => socket.uncork());
+  const wrap = framing === "chunked" ? { wrap: chunked } : {};
+  const left = await pour(socket, { stream: downStream(id), from: 0, to, sending, ...wrap });
+  if (!left) return false;
+  if (hasBody && isWhole && framing === "chunked") socket.write("0\r\n\r\n");
+  account.downWritten = isWhole;
+  if (isWhole && ending === "keep" && framing !== "close") {
+    socket.resume();
+    return false;
+  }
+  if (endAfterMs > 0) await delay(endAfterMs);
+  if (isWhole && ending !== "reset") {
+    socket.end();
+    return ending === "silent";
+  }
+  account.reset = true;
+  reset(socket);
+  return true;
+}

@@ -1,0 +1,56 @@
+import type { Socket } from "node:net";
+import { rawPort } from "../sleep/raw-workload.ts";
+import { downStream } from "./bytes.ts";
+import type { Ledger } from "./ledger.ts";
+import { readAtPace, reset } from "./link.ts";
+import { followTalk, PlannedServer } from "./sandbox-http.ts";
+import { Talker } from "./talker.ts";
+
+/** What a client says first on a connection to a port that does not speak HTTP: which conversation it is. */
+export const greetingOf = (id: number): Buffer => Buffer.from(`${String(id).padStart(greetingBytes - 1)}\n`);
+const greetingBytes = 12;
+
+/** The server of a sandbox that speaks no HTTP: it does with each connection what its plan says. */
+export class PlannedTcpServer extends PlannedServer {
+  readonly #ledger: Ledger;
+
+  constructor(ledger: Ledger) {
+    super(rawPort);
+    this.#ledger = ledger;
+  }
+
+  protected override serve(socket: Socket): void {
+    let greeting = Buffer.alloc(0);
+    let talker: Talker | undefined;
+    socket.on("end", () => (talker ? talker.ended() : socket.end()));
+    socket.on("data", (bytes: Buffer) => {
+      if (talker) return talker.feed(bytes);
+      greeting = Buffer.concat([greeting, bytes]);
+      if (greeting.length < greetingBytes) return;
+      talker = this.#begin(socket, greeting);
+      if (talker && greeting.length > greetingBytes) talker.feed(greeting.subarray(greetingBytes));
+    });
+  }
+
+  #begin(socket: Socket, greeting: Buffer): Talker | undefined {
+    const id = Number(greeting.toString("latin1", 0, greetingBytes));
+    const plan = this.#ledger.planOf(id);
+    if (plan?.kind !== "talk") {
+      // Its client has left and has been judged.
+      if (!Number.isInteger(id))
+        this.#ledger.strays.push(`a greeting ${JSON.stringify(greeting.toString("latin1", 0, 40))}`);
+      socket.destroy();
+      return undefined;
+    }
+    const account = this.#ledger.accountOf(id);
+    account.times += 1;
+    const { pod, client } = plan;
+    const heard = { hears: account.up, toHear: client.bytes };
+    const cut = () => reset(socket);
+    const talker = new Talker(socket, { plan: pod, stream: downStream(id), sent: 0, ...heard, cut });
+    followTalk(talker, account);
+    readAtPace(socket, pod.reading, () => {});
+    talker.start();
+    return talker;
+  }
+}

@@ -1,0 +1,84 @@
+import type { Socket } from "node:net";
+import { setTimeout as delay, setImmediate as turn } from "node:timers/promises";
+import { type ByteCheck, bytesOf } from "./bytes.ts";
+import { drained } from "./link.ts";
+import type { SpeakerPlan } from "./plan.ts";
+
+export interface TalkerOptions {
+  readonly plan: SpeakerPlan;
+  /** What it says. */
+  readonly stream: number;
+  /** Bytes of that which were sent before. */
+  readonly sent: number;
+  readonly hears: ByteCheck;
+  /** Bytes that the other side sends if nothing breaks. */
+  readonly toHear: number;
+  /** Resets the connection. */
+  readonly cut: () => void;
+}
+
+/** One side of a conversation in which both may speak at once. What the socket reads is fed to it. */
+export class Talker {
+  onEnd: () => void = () => {};
+  onReset: () => void = () => {};
+  onSent: () => void = () => {};
+  readonly #socket: Socket;
+  readonly #options: TalkerOptions;
+  #sent: number;
+  #heardEnd = false;
+  #allSent = false;
+
+  constructor(socket: Socket, options: TalkerOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#sent = options.sent;
+  }
+
+  start(): void {
+    void this.#speak();
+  }
+
+  feed(bytes: Buffer): void {
+    this.#options.hears.take(bytes);
+    this.#resetIfDue();
+    this.#endIfDue();
+  }
+
+  ended(): void {
+    this.#heardEnd = true;
+    this.onEnd();
+    this.#endIfDue();
+  }
+
+  async #speak(): Promise<void> {
+    const { plan, stream } = this.#options;
+    const { pieceBytes, everyMs } = plan.sending;
+    while (this.#sent < plan.bytes && this.#socket.writable && !this.#resetIfDue()) {
+      const end = Math.min(plan.bytes, this.#sent + pieceBytes, Math.max(plan.resetAt ?? plan.bytes, this.#sent + 1));
+      const takesMore = this.#socket.write(bytesOf(stream, this.#sent, end));
+      this.#sent = end;
+      if (!takesMore) await drained(this.#socket);
+      else await (everyMs > 0 ? delay(everyMs) : turn());
+    }
+    if (this.#sent < plan.bytes || this.#resetIfDue()) return;
+    this.#allSent = true;
+    this.onSent();
+    this.#endIfDue();
+  }
+
+  #resetIfDue(): boolean {
+    const { plan, hears } = this.#options;
+    if (plan.resetAt === undefined || this.#sent + hears.length < plan.resetAt) return false;
+    if (this.#socket.destroyed) return true;
+    this.onReset();
+    this.#options.cut();
+    return true;
+  }
+
+  #endIfDue(): void {
+    const { plan, hears, toHear } = this.#options;
+    if (!this.#allSent || !this.#socket.writable) return;
+    const isDue = plan.ends === "sent" || this.#heardEnd || (plan.ends === "heardAll" && hears.length >= toHear);
+    if (isDue) this.#socket.end();
+  }
+}

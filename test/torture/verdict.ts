@@ -1,0 +1,142 @@
+import { describeWrong } from "./bytes.ts";
+import type { Seen, SessionSeen } from "./client-http.ts";
+import type { TalkSeen } from "./client-talk.ts";
+import type { Complaint } from "./findings.ts";
+import type { Account } from "./ledger.ts";
+import type { ExchangePlan, HttpSession, TalkSession } from "./plan.ts";
+import { rude } from "./population.ts";
+
+/** Whether bytes are all that can be judged: the client broke it off itself, or the activator ended under it. */
+export interface Excuse {
+  readonly activatorEnded: boolean;
+}
+
+/** What is wrong with one connection of HTTP. `accountOf` is what the sandboxes say. */
+export function judgeHttp(
+  session: HttpSession,
+  seen: SessionSeen,
+  accountOf: (id: number) => Account,
+  { activatorEnded }: Excuse,
+): readonly Complaint[] {
+  const found: Complaint[] = [];
+  const excused = activatorEnded || seen.cut;
+  for (const [index, exchange] of seen.exchanges.entries()) {
+    if (!exchange.asked) break;
+    const account = accountOf(exchange.plan.id);
+    const sent = describe(exchange.plan, session);
+    const add = (what: string, expected: string, came: string) => found.push({ what, sent, expected, came });
+    judgeBytes(exchange, account, session, add);
+    if (excused) continue;
+    const ended = seen.exchanges.slice(0, index).some(({ plan, last, whole }) => last || !whole || isEarly(plan));
+    // What lies in the kernel for a client that pipelines is lost when a later response is cut (RFC 9112, 9.3.2).
+    const cutLater = seen.exchanges.slice(index + 1).some(({ plan }) => accountOf(plan.id).reset || isEarly(plan));
+    if (exchange.whole) judgeAnswer(exchange, add);
+    else if (!ended && !(cutLater && !seen.stuck)) judgeCut(exchange, account, seen, add);
+  }
+  if (seen.broken !== undefined && !excused) {
+    const sent = session.exchanges.map(({ id }) => id).join(" ");
+    found.push({ what: "a response that is not HTTP", sent, expected: "responses", came: seen.broken });
+  }
+  return found;
+}
+
+type Add = (what: string, expected: string, came: string) => void;
+
+/** What must hold however the exchange has ended. */
+function judgeBytes({ plan, down, whole, answerOf, byClose }: Seen, account: Account, { tls }: HttpSession, add: Add) {
+  const uploadBytes = plan.upload?.bytes ?? 0;
+  if (account.broken !== undefined) add("a request that is not HTTP came to a sandbox", "a request", account.broken);
+  if (account.up.wrong) add("wrong bytes in an upload", `${uploadBytes} right bytes`, describeWrong(account.up));
+  if (account.times > 1) add("a request was sent to a sandbox again", "once", `${account.times} times`);
+  if (account.upEnded && account.up.length !== uploadBytes) {
+    add("an upload that looks whole and is not", `${uploadBytes} bytes`, `${account.up.length} bytes and an end`);
+  }
+  if (answerOf === undefined) return;
+  if (answerOf !== plan.id) return add("the response of another request", String(plan.id), String(answerOf));
+  const bytes = plan.method === "HEAD" ? 0 : plan.answer.bytes;
+  if (down.wrong)
+    add(
+      `wrong bytes in ${isEarly(plan) ? "an early answer" : "a response"}`,
+      `${bytes} right bytes`,
+      describeWrong(down),
+    );
+  // An encrypted end would have to be told from a missing one, which Node's client does not.
+  const cannotBeTold = (byClose && tls) || (plan.answer.framing === "close" && account.endedByAnother);
+  if (whole && down.length !== bytes && !cannotBeTold) {
+    const end = byClose ? "an end in good order" : "the end of the body";
+    add("a response that looks whole and is not", `${bytes} bytes or a reset`, `${down.length} bytes and ${end}`);
+  }
+}
+
+function judgeAnswer({ plan, status, reason, answerOf }: Seen, add: Add): void {
+  if (answerOf !== undefined) return;
+  // A connection that its program closes just then, or a program that resets before it answers.
+  if (status === 502 && rude.includes(plan.sandbox)) return;
+  add(`a refusal with ${status} ${reason}`, `200 with ${plan.answer.bytes} bytes`, `${status} ${reason}`);
+}
+
+function judgeCut({ plan, down, status }: Seen, account: Account, { stuck, ending }: SessionSeen, add: Add): void {
+  const expected = `200 with ${plan.answer.bytes} bytes`;
+  const came = `${status === 0 ? "nothing" : `${status} and ${down.length} bytes`}, then ${ending}`;
+  const written = account.downWritten ? "has written all" : "has not written all";
+  const at = `the sandbox saw it ${account.times} times and ${written}; its connection: ${account.lost ?? "open"}`;
+  if (stuck) return add("an exchange that stands still", expected, `${came}; ${at}`);
+  if (account.reset || isEarly(plan)) return;
+  add("a response that was cut", expected, `${came}; ${at}`);
+}
+
+/** It may be answered while the client still sends: who closes then may cut the response (RFC 9112, 9.6). */
+const isEarly = ({ answer, upload }: ExchangePlan): boolean => upload !== undefined && answer.when !== "after";
+
+/** What is wrong with one conversation. */
+export function judgeTalk(
+  { talk, tls }: TalkSession,
+  seen: TalkSeen,
+  account: Account,
+  { activatorEnded }: Excuse,
+): readonly Complaint[] {
+  const found: Complaint[] = [];
+  const { client, pod, by, ahead, early } = talk;
+  const sent =
+    `${by === "tcp" ? "a TCP connection" : "an upgrade"}${tls ? " over TLS" : ""} to ${talk.sandbox}, ` +
+    `${client.bytes} bytes up (${ahead} before the answer), ${pod.bytes} down (${early} with the answer), ` +
+    `ends: ${client.ends} and ${pod.ends}, resets: ${client.resetAt ?? "none"} and ${pod.resetAt ?? "none"}`;
+  const add: Add = (what, expected, came) =>
+    found.push({ what: `${by}${tls ? " over TLS" : ""}: ${what}`, sent, expected, came });
+  const { down } = seen;
+  if (down.wrong) add("wrong bytes to the client", `${pod.bytes} right bytes`, describeWrong(down));
+  if (account.up.wrong) add("wrong bytes to the sandbox", `${client.bytes} right bytes`, describeWrong(account.up));
+  if (account.times > 1) add("it came to the sandbox again", "once", `${account.times} times`);
+  if (activatorEnded) return found;
+  const came =
+    `to the client ${down.length} bytes, then ${seen.ending}${seen.status === 101 ? "" : `, status ${seen.status}`}; ` +
+    `to the sandbox ${account.up.length} bytes, ${account.upEnded ? "then the end" : "no end"}`;
+  if (seen.stuck) add("it stands still", "an end", came);
+  else if (!seen.cut && !account.reset) {
+    const isWhole = down.length === pod.bytes && account.up.length === client.bytes && account.upEnded;
+    if (!isWhole || seen.ending !== "ended") add("it was cut", "all bytes and the end, both ways", came);
+  } else if (!tls) {
+    const isShort = seen.ending === "ended" && down.length < pod.bytes && seen.status === 101;
+    if (isShort) add("an end to the client that was a reset", `${pod.bytes} bytes or a reset`, came);
+    const isShortUp = account.upEnded && account.up.length < client.bytes;
+    if (isShortUp) add("an end to the sandbox that was a reset", `${client.bytes} bytes or a reset`, came);
+  }
+  return found;
+}
+
+function describe(
+  { id, method, minorVersion, keepsAlive, sandbox, upload, answer }: ExchangePlan,
+  session: HttpSession,
+): string {
+  const { tls, depth, reading, exchanges } = session;
+  const pace = Number.isFinite(reading.bytesPerTick)
+    ? `${reading.bytesPerTick} bytes each ${reading.tickMs} ms`
+    : "all";
+  const up = upload ? ` with ${upload.bytes} bytes (${upload.framing})` : "";
+  const cut = answer.cutAt === undefined ? "" : `, cut at ${answer.cutAt}`;
+  return (
+    `${method} ${id} HTTP/1.${minorVersion}${keepsAlive ? "" : " (the last)"}${tls ? " over TLS" : ""} to ${sandbox}${up}, ` +
+    `one of ${exchanges.length} on its connection, ${depth} at once, by a client that waits ${reading.waitMs} ms and reads ${pace}; ` +
+    `answered ${answer.when} with ${answer.bytes} bytes (${answer.framing}${cut}), then ${answer.ending}`
+  );
+}

@@ -1,0 +1,45 @@
+// The activator as it is, with a page that says what is left in its memory; the flag --census names its address.
+import { readdirSync } from "node:fs";
+import { createServer } from "node:http";
+import { queryObjects, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { ClientConnection } from "../../activator/http1/front/client-connection.ts";
+import { Exchange } from "../../activator/http1/front/exchange.ts";
+import { ExchangeProxy } from "../../activator/http1/proxy/exchange-proxy.ts";
+import { PodConnection } from "../../activator/http1/proxy/pod-connection.ts";
+import { BufferLoans } from "../../activator/socket/read-place.ts";
+import { RelaySide } from "../../activator/socket/relay.ts";
+import { openSockets } from "../../activator/socket/wire-socket.ts";
+import { TcpClient } from "../../activator/tcp-front/tcp-client.ts";
+import type { Census } from "./census.ts";
+
+setFlagsFromString("--expose-gc");
+const collect: () => void = runInNewContext("gc");
+
+const watched = { ExchangeProxy, ClientConnection, Exchange, PodConnection, RelaySide, TcpClient };
+
+const loans = new Set<BufferLoans>();
+const { borrow } = BufferLoans.prototype;
+BufferLoans.prototype.borrow = function watchedBorrow(this: BufferLoans) {
+  loans.add(this);
+  return borrow.call(this);
+};
+
+function census(): Census {
+  collect();
+  return {
+    heapBytes: process.memoryUsage().heapUsed,
+    descriptors: readdirSync("/proc/self/fd").length,
+    sockets: openSockets(),
+    loans: [...loans].reduce((sum, { lent }) => sum + lent, 0),
+    objects: Object.fromEntries(
+      Object.entries(watched).map(([name, type]) => [name, queryObjects(type, { format: "count" })]),
+    ),
+  };
+}
+
+const name = "--census=";
+const at = process.argv.findIndex((flag) => flag.startsWith(name));
+const [host, port] = (process.argv.splice(at, 1)[0] ?? "").slice(name.length).split(":");
+createServer((_, response) => response.end(JSON.stringify(census()))).listen(Number(port), host);
+await import("../../activator/main.ts");

@@ -1,0 +1,45 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+
+/** Words that this project once used, and what it says now; see `docs/glossary.md`. */
+const former: Readonly<Record<string, string>> = {
+  forswear: "fence",
+  forsworn: "fenced",
+  errand: "connect request",
+  stirring: "wake on activity",
+  keepUp: "reconcile members",
+  BondBook: "PodFences",
+  StayBook: "KeptConnections",
+  knownLook: "cached resolution",
+};
+
+const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.ts", "*.md", "*.yaml", "*.txt"], {
+  encoding: "utf8",
+})
+  .split("\n")
+  .filter((file) => file !== "" && existsSync(file));
+// The changelog names what was renamed.
+const excused = ["test/words.test.ts", "CHANGELOG.md"];
+
+it.each(Object.entries(former))("no text says %s any more: it is called %s", (word) => {
+  const found = files
+    .filter((file) => !excused.includes(file))
+    .filter((file) =>
+      new RegExp(`\\b${word}\\b`, "i").test(`${file.replaceAll("/", " ")} ${readFileSync(file, "utf8")}`),
+    );
+  expect(found).toEqual([]);
+});
+
+const titled = /\b(?:it|describe)(?:\.\w+(?:\([^\n]*?\))?)?\(\s*(?:"((?:[^"\\\n]|\\.)*)"|`([^`]*)`)/g;
+
+it("test titles have at most 100 characters and name no chapter of a document that is not here", () => {
+  const titles = files
+    .filter((file) => file.endsWith(".ts") && (file.endsWith(".test.ts") || file.startsWith("test/")))
+    .flatMap((file) => [...readFileSync(file, "utf8").matchAll(titled)].map((found) => found[1] ?? found[2] ?? ""));
+  expect(titles.length).toBeGreaterThan(2_000);
+  expect(titles.filter((title) => title.length > 100)).toEqual([]);
+  expect(
+    titles.filter((title) => /^[A-Z]{1,2}\d+(?:, [A-Z]{1,2}\d+)*: |\((?:design|router|sdk) \d/.test(title)),
+  ).toEqual([]);
+});
