@@ -5,6 +5,7 @@ import { ApiUnreachable } from "../../kube/client/errors.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { type Intercept, interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
+import { answerJson, openScriptedApi } from "../../test/support/fakes/scripted-api.ts";
 import { aSandbox } from "../../test/support/labs/activator-world.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { Waker } from "./waker.ts";
@@ -167,6 +168,27 @@ describe("a patch in flight", () => {
     proceeding.resolve();
     await eventually(() => world.isAwake("nova"));
     expect(world.patched).toEqual(["nova"]);
+  });
+
+  it("that is not answered within 5 seconds is sent again", async () => {
+    const clock = new FakeClock();
+    const nova = {
+      ...aSandbox("nova"),
+      metadata: { name: "nova", namespace: "default", uid: "u1", resourceVersion: "1" },
+    };
+    await using api = await openScriptedApi((_, response) => {
+      if (api.received.length > 1) answerJson(response, 200, nova);
+    });
+    const waker = new Waker(api.client, { rate, clock });
+    const wake = waker.wake(nova as Stored<Sandbox>, never);
+    await eventually(() => api.received.length === 1);
+    await clock.advance(4_999);
+    expect(clock.pending).toBe(1);
+    await clock.advance(1);
+    await eventually(() => clock.pending === 1); // the pause before the retry
+    await clock.advance(1_000);
+    expect((await wake).answer?.metadata.name).toBe("nova");
+    expect(api.received).toHaveLength(2);
   });
 
   it("is retried while the API server is away and a caller waits", async () => {

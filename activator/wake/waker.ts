@@ -198,7 +198,7 @@ export class Waker implements Disposable {
     const { namespace, name, resourceVersion } = metadata;
     // With the seen resourceVersion: another client's change since then had a reason unknown to us.
     const body = { metadata: { resourceVersion }, spec: { operatingMode: "Running" } };
-    return this.#client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, attempt.signal);
+    return await this.#client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, attempt.signal);
   }
 }
 

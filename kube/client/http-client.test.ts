@@ -138,6 +138,21 @@ describe("a call that fails", () => {
     await expect(call).rejects.toBe(reason);
   });
 
+  it("ends after 30 seconds when the answer has begun and goes on without an end", async () => {
+    const clock = new FakeClock();
+    const begun = Promise.withResolvers<void>();
+    await using api = await openScriptedApi(
+      (_, response) => response.writeHead(200, { "content-length": 100 }).write("{", () => begun.resolve()),
+      { clock },
+    );
+    const call = api.client.get(podType, nova).catch((cause: unknown) => cause);
+    await begun.promise;
+    await clock.advance(29_999);
+    expect(clock.pending).toBe(1);
+    await clock.advance(1);
+    expect(await call).toBeInstanceOf(ApiUnreachable);
+  });
+
   it("ends after 30 seconds without an answer", async () => {
     const clock = new FakeClock();
     await using api = await openScriptedApi(() => {}, { clock });

@@ -92,7 +92,7 @@ export class HttpTransport implements Transport {
     });
     const either = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal;
     either.throwIfAborted();
-    return read(call, await this.#sendUntilNotBusy(call, either), { signal: either, turns: this.#options.turns });
+    return await read(call, await this.#sendUntilNotBusy(call, either), { signal: either, turns: this.#options.turns });
   }
 
   async *stream(path: string, signal: AbortSignal, onOpen?: () => void): AsyncIterable<Uint8Array> {
