@@ -3,7 +3,7 @@ import { podType } from "../../api/kinds/core.ts";
 import { aFailure, answerJson, openScriptedApi, type Script } from "../../test/support/fakes/scripted-api.ts";
 import { aStored, openScriptedCollection } from "../../test/support/fakes/scripted-collection.ts";
 import { AnswerTooLarge, ApiError, ApiUnreachable } from "./errors.ts";
-import { listEverything } from "./list-everything.ts";
+import { listEverything, PageSize } from "./list-everything.ts";
 
 const never = new AbortController().signal;
 const some = ["a", "b", "c", "d", "e"].map((name) => aStored(name, "1"));
@@ -68,10 +68,11 @@ describe("a list whose pages exceed the size limit", () => {
 
   it("is complete, and read in smaller pages from then on", async () => {
     await using api = await openScriptedApi(pages, { answerBytesMax });
-    const { items, resourceVersion, limit } = await listEverything(api.client, podType, {}, never);
+    const pageSize = new PageSize();
+    const { items, resourceVersion } = await listEverything(api.client, podType, { pageSize }, never);
     expect(items.map(({ metadata }) => metadata.name)).toEqual(large.map(({ metadata }) => metadata.name));
     expect(resourceVersion).toBe("7");
-    expect(limit).toBe(32);
+    expect(pageSize.objects).toBe(32);
     expect(api.received.slice(0, 6).map(({ query }) => query["limit"])).toEqual([
       "500",
       "250",
@@ -81,7 +82,22 @@ describe("a list whose pages exceed the size limit", () => {
       "32",
     ]);
     const asked = api.received.length;
-    await listEverything(api.client, podType, { limit }, never);
+    await listEverything(api.client, podType, { pageSize }, never);
+    expect(api.received[asked]?.query["limit"]).toBe("32");
+  });
+
+  it("is read in smaller pages from then on also when it fails after its first page", async () => {
+    let fails = true;
+    const failing: Script = (received, response) =>
+      fails && received.query["continue"] !== undefined
+        ? answerJson(response, 500, aFailure(500, "InternalError"))
+        : pages(received, response);
+    await using api = await openScriptedApi(failing, { answerBytesMax });
+    const pageSize = new PageSize();
+    await expect(listEverything(api.client, podType, { pageSize }, never)).rejects.toThrow("InternalError");
+    fails = false;
+    const asked = api.received.length;
+    expect((await listEverything(api.client, podType, { pageSize }, never)).items).toHaveLength(600);
     expect(api.received[asked]?.query["limit"]).toBe("32");
   });
 

@@ -3,19 +3,37 @@ import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import type { KubeClient, Selection } from "./client.ts";
 import { AnswerTooLarge, ApiUnreachable, isExpired } from "./errors.ts";
 
-const pageSize = 500;
+const initialPageSize = 500;
+
+/** The page size in objects. Shared by consecutive lists: it is smaller after a page exceeded the size limit. */
+export class PageSize {
+  #objects = initialPageSize;
+
+  get objects(): number {
+    return this.#objects;
+  }
+
+  get isInitial(): boolean {
+    return this.#objects === initialPageSize;
+  }
+
+  /** Returns false if a page has one object already. */
+  halve(): boolean {
+    if (this.#objects === 1) return false;
+    this.#objects = Math.ceil(this.#objects / 2);
+    return true;
+  }
+}
 
 export interface Snapshot<T extends KubeObject> {
   readonly items: readonly Stored<T>[];
   /** The version of the list; a watch continues from it. */
   readonly resourceVersion: string;
-  /** The page size for the next list: smaller than before if pages were too large. */
-  readonly limit: number;
 }
 
 export interface PagedSelection extends Selection {
-  /** The initial page size in objects; absent: 500. */
-  readonly limit?: number | undefined;
+  /** Of consecutive lists of one caller; absent: 500 at first. */
+  readonly pageSize?: PageSize | undefined;
 }
 
 /**
@@ -29,10 +47,10 @@ export interface PagedSelection extends Selection {
 export async function listEverything<T extends KubeObject>(
   client: KubeClient,
   type: ResourceType<T>,
-  { limit = pageSize, ...selection }: PagedSelection,
+  { pageSize = new PageSize(), ...selection }: PagedSelection,
   signal: AbortSignal,
 ): Promise<Snapshot<T>> {
-  const pages = new Pages(client, type, { selection, limit }, signal);
+  const pages = new Pages(client, type, { selection, pageSize }, signal);
   let page = await pages.read();
   const { resourceVersion } = page.metadata;
   const items = [...page.items];
@@ -41,50 +59,46 @@ export async function listEverything<T extends KubeObject>(
     try {
       page = await pages.read(token);
     } catch (error) {
-      if (!isExpired(error) || pages.limit < pageSize) throw error;
+      if (!isExpired(error) || !pageSize.isInitial) throw error;
       const whole = await client.list(type, selection, signal);
-      return { items: whole.items, resourceVersion: whole.metadata.resourceVersion, limit: pages.limit };
+      return { items: whole.items, resourceVersion: whole.metadata.resourceVersion };
     }
     if (page.metadata.continue === token)
       throw new ApiUnreachable(`the list of ${type.plural} does not end: the server repeats a continue token`);
     for (const item of page.items) items.push(item);
   }
-  return { items, resourceVersion, limit: pages.limit };
+  return { items, resourceVersion };
 }
 
 class Pages<T extends KubeObject> {
   readonly #client: KubeClient;
   readonly #type: ResourceType<T>;
   readonly #selection: Selection;
+  readonly #pageSize: PageSize;
   readonly #signal: AbortSignal;
-  #limit: number;
 
   constructor(
     client: KubeClient,
     type: ResourceType<T>,
-    { selection, limit }: { readonly selection: Selection; readonly limit: number },
+    { selection, pageSize }: { readonly selection: Selection; readonly pageSize: PageSize },
     signal: AbortSignal,
   ) {
     this.#client = client;
     this.#type = type;
     this.#selection = selection;
+    this.#pageSize = pageSize;
     this.#signal = signal;
-    this.#limit = limit;
-  }
-
-  get limit(): number {
-    return this.#limit;
   }
 
   /** The page of a token; without one, the first. */
   async read(token?: string): Promise<KubeList<T>> {
     for (;;) {
-      const page = { ...this.#selection, limit: this.#limit, ...(token !== undefined && { continue: token }) };
+      const limit = this.#pageSize.objects;
+      const page = { ...this.#selection, limit, ...(token !== undefined && { continue: token }) };
       try {
         return await this.#client.list(this.#type, page, this.#signal);
       } catch (error) {
-        if (!(error instanceof AnswerTooLarge) || this.#limit === 1) throw error;
-        this.#limit = Math.ceil(this.#limit / 2);
+        if (!(error instanceof AnswerTooLarge) || !this.#pageSize.halve()) throw error;
       }
     }
   }

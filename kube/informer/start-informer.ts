@@ -5,7 +5,7 @@ import { startTask } from "../../lib/process/lifecycle.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { KubeClient, Selection, WatchEvent } from "../client/client.ts";
 import { ApiError, ApiUnreachable } from "../client/errors.ts";
-import { listEverything } from "../client/list-everything.ts";
+import { listEverything, PageSize } from "../client/list-everything.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { IndexedStore, type Indexes } from "./indexed-store.ts";
 import type { Informer } from "./informer.ts";
@@ -65,8 +65,8 @@ class Reflection<T extends KubeObject, I extends string> {
   readonly #feed: ChangeFeed<T, I>;
   readonly #onListed: () => void;
   #version: string | undefined;
-  /** Set after larger pages exceeded the size limit. */
-  #pageLimit: number | undefined;
+  /** Kept also when a list fails: the next list starts with pages that fit. */
+  readonly #pageSize = new PageSize();
   #heardMs: number;
 
   constructor(options: InformerOptions<T, I>, feed: ChangeFeed<T, I>, onListed: () => void) {
@@ -132,9 +132,8 @@ class Reflection<T extends KubeObject, I extends string> {
 
   async #list(signal: AbortSignal): Promise<void> {
     const { client, type } = this.#options;
-    const selection = { ...this.#selection, limit: this.#pageLimit };
-    const { items, resourceVersion, limit } = await listEverything(client, type, selection, signal);
-    this.#pageLimit = limit;
+    const selection = { ...this.#selection, pageSize: this.#pageSize };
+    const { items, resourceVersion } = await listEverything(client, type, selection, signal);
     this.#heard();
     this.#feed.replaceAll(items.map((item) => this.#toStored(item)));
     this.#version = resourceVersion;
