@@ -92,7 +92,9 @@ export class ReplicaState {
       this.fences.sandboxGone(previous.metadata.uid);
       this.activity.forget(previous.metadata.uid);
     });
-    cluster.onPodGone((podUid, sandboxUid) => this.fences.podGone(sandboxUid, podUid));
+    cluster.onPodGone((podUid, sandbox) => {
+      if (sandbox) this.fences.podGone(sandbox.metadata.uid, podUid);
+    });
   }
 
   /** From now on this replica can report which ports it opened for which sandbox. */

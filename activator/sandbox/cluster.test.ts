@@ -16,8 +16,8 @@ async function given() {
   const sandbox = await client.create(sandboxType, aSandbox("nova"));
   const cluster = opened.use(startCluster({ client, clock: systemClock, log: silentLogger }));
   await cluster.firstSeen;
-  const gone: string[] = [];
-  cluster.onPodGone((podUid) => gone.push(podUid));
+  const gone: { readonly podUid: string; readonly of: string | undefined }[] = [];
+  cluster.onPodGone((podUid, owner) => gone.push({ podUid, of: owner?.metadata.name }));
   const closing = opened.move();
   let last = 0;
   return {
@@ -69,6 +69,37 @@ describe("the Pod of a sandbox", () => {
     await eventually(() => world.cluster.podsAt("10.0.0.1")[0]?.metadata.annotations?.["any"] === "change");
     expect(world.cluster.podOf(world.sandbox)?.metadata.uid).toBe(own.metadata.uid);
   });
+});
+
+it("changes when another Pod is preferred, and when it is given to another owner", async () => {
+  await using world = await given();
+  const { client, cluster, sandbox } = world;
+  const first = await world.addPod("nova", {});
+  const second = await world.addPod("another", {});
+  expect(cluster.podOf(sandbox)?.metadata.uid).toBe(first.metadata.uid);
+  await client.delete(podType, { namespace: "default", name: "nova" });
+  await eventually(() => cluster.podOf(sandbox)?.metadata.uid === second.metadata.uid);
+  const body = { metadata: { ownerReferences: null } };
+  await client.patch(podType, { namespace: "default", name: "another" }, { type: "merge", body });
+  await eventually(() => cluster.podOf(sandbox)?.metadata.deletionTimestamp !== undefined);
+});
+
+it("a Pod that is gone is told with its sandbox, and one of another namespace with none", async () => {
+  await using world = await given();
+  const own = await world.addPod("nova", {});
+  const forged = await world.addPod("forged", {}, "kube-system");
+  const end = async ({ metadata: { name, namespace, uid } }: Stored<Pod>) => {
+    const body = { metadata: { finalizers: null } };
+    await world.client.patch(podType, { namespace, name }, { type: "merge", body });
+    await world.client.delete(podType, { namespace, name }).catch(() => {});
+    await eventually(() => world.gone.some(({ podUid }) => podUid === uid));
+  };
+  await end(forged);
+  await end(own);
+  expect(world.gone).toEqual([
+    { podUid: forged.metadata.uid, of: undefined },
+    { podUid: own.metadata.uid, of: "nova" },
+  ]);
 });
 
 it("knows which namespaces have sandboxes", async () => {

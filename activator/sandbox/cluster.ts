@@ -1,5 +1,5 @@
 import { type Pod, podType } from "../../api/kinds/core.ts";
-import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { keyFor, keyOf, type OwnerReference, type Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { controllerOfKind, ownershipOf } from "../../api/rules/ownership.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
@@ -28,8 +28,8 @@ export interface Cluster {
   listen(namespace: string, name: string): Disposable & Pick<ChangeSignal, "next" | "reset">;
   /** A signal for a Pod that gets this address, or changes while it has it, until disposed of. */
   listenAt(ip: string): Disposable & Pick<ChangeSignal, "next" | "reset">;
-  /** Calls back with the UIDs of each Pod that is gone and of the sandbox that owned it. */
-  onPodGone(listener: (podUid: string, sandboxUid: string) => void): void;
+  /** Calls back with the UID of each Pod that is gone, and with the sandbox in view that it belonged to. */
+  onPodGone(listener: (podUid: string, sandbox: Stored<Sandbox> | undefined) => void): void;
   /** Calls back when a sandbox is created, changed or deleted, before waiting requests are resolved again. */
   onSandboxChange(listener: (change: Change<Sandbox>) => void): void;
   /** Monotonic milliseconds when the Pod was first seen. */
@@ -62,10 +62,13 @@ function addressesOf({ status = {} }: Pod): readonly string[] {
   return [...addresses].flatMap((ip) => ip || []);
 }
 
-/** The UID of the Sandbox that controls a Pod, as a list for an index. */
+/** An owner is in the namespace of its Pod: references from other namespaces, which anybody may write, have other keys. */
+const ownerKey = (namespace: string | undefined, uid: string) => keyFor(namespace, uid);
+
+/** The Sandbox that controls a Pod, as a list for an index. */
 function ownerOf(pod: Pod): readonly string[] {
   const owner = controllerOfKind(pod, sandboxType);
-  return owner ? [owner.uid] : [];
+  return owner ? [ownerKey(pod.metadata.namespace, owner.uid)] : [];
 }
 
 function precedes({ metadata: one }: Stored<Pod>, { metadata: other }: Stored<Pod>, name: string): boolean {
@@ -78,6 +81,14 @@ function precedes({ metadata: one }: Stored<Pod>, { metadata: other }: Stored<Po
 
 const none: readonly never[] = [];
 
+/** A Pod that a sandbox controls, or that says so. */
+interface SeenPod {
+  readonly atMs: number;
+  readonly namespace: string;
+  readonly sandboxName: string;
+  readonly sandboxUid: string;
+}
+
 class WatchedCluster implements Cluster, Running {
   readonly failed: Promise<never>;
   readonly #options: ClusterOptions;
@@ -85,10 +96,13 @@ class WatchedCluster implements Cluster, Running {
   readonly #stop = new AbortController();
   readonly #started: Promise<void>;
   readonly #bells = new SetsByKey<ChangeSignal>();
-  readonly #seenMs = new Map<string, number>();
+  /** By the UID of the Pod. */
+  readonly #seen = new Map<string, SeenPod>();
+  /** What `podOf` chose, by owner, until a Pod of that owner changes. */
+  readonly #chosen = new Map<string, Stored<Pod>>();
   /** The number of sandboxes by namespace, for namespaces with sandboxes. */
   readonly #counts = new Map<string, number>();
-  readonly #goneListeners: ((podUid: string, sandboxUid: string) => void)[] = [];
+  readonly #goneListeners: ((podUid: string, sandbox: Stored<Sandbox> | undefined) => void)[] = [];
   readonly #failure = Promise.withResolvers<never>();
   readonly #firstSeen = Promise.withResolvers<void>();
   #pods: Informer<Pod, "owner" | "ip"> | undefined;
@@ -139,17 +153,20 @@ class WatchedCluster implements Cluster, Running {
   }
 
   podOf(sandbox: Stored<Sandbox>): Stored<Pod> | undefined {
+    const key = ownerKey(sandbox.metadata.namespace, sandbox.metadata.uid);
+    const before = this.#chosen.get(key);
+    if (before) return before;
     let chosen: Stored<Pod> | undefined;
-    for (const pod of this.#pods?.store.by("owner", sandbox.metadata.uid) ?? none) {
+    for (const pod of this.#pods?.store.by("owner", key) ?? none) {
       if (ownershipOf(pod, sandbox) !== "owned") continue;
       if (!chosen || precedes(pod, chosen, sandbox.metadata.name)) chosen = pod;
     }
+    if (chosen) this.#chosen.set(key, chosen);
     return chosen;
   }
 
   hasPod(sandboxUid: string, podUid: string): boolean {
-    const pods = this.#pods?.store.by("owner", sandboxUid) ?? none;
-    return pods.some(({ metadata }) => metadata.uid === podUid);
+    return this.#seen.get(podUid)?.sandboxUid === sandboxUid;
   }
 
   podsAt(ip: string): readonly Stored<Pod>[] {
@@ -175,7 +192,7 @@ class WatchedCluster implements Cluster, Running {
     };
   }
 
-  onPodGone(listener: (podUid: string, sandboxUid: string) => void): void {
+  onPodGone(listener: (podUid: string, sandbox: Stored<Sandbox> | undefined) => void): void {
     this.#goneListeners.push(listener);
   }
 
@@ -184,7 +201,7 @@ class WatchedCluster implements Cluster, Running {
   }
 
   podSeenMs(podUid: string): number | undefined {
-    return this.#seenMs.get(podUid);
+    return this.#seen.get(podUid)?.atMs;
   }
 
   silentMs(): number {
@@ -211,18 +228,27 @@ class WatchedCluster implements Cluster, Running {
 
   #podChanged(previous: Stored<Pod> | undefined, current: Stored<Pod> | undefined): void {
     if (current && this.#bells.size > 0) for (const ip of addressesOf(current)) this.#ring(ip);
-    const pod = current ?? previous;
-    const owner = pod && controllerOfKind(pod, sandboxType);
-    if (!pod || !owner) return;
-    const { uid } = pod.metadata;
-    if (previous && previous.metadata.uid !== current?.metadata.uid) this.#podGone(previous, owner.uid);
-    if (current && !this.#seenMs.has(uid)) this.#seenMs.set(uid, this.#options.clock.ticksMs());
-    this.#ring(keyFor(pod.metadata.namespace, owner.name));
+    for (const each of [previous, current]) for (const key of each ? ownerOf(each) : none) this.#chosen.delete(key);
+    if (previous && previous.metadata.uid !== current?.metadata.uid) this.#podGone(previous.metadata.uid);
+    const owner = current && controllerOfKind(current, sandboxType);
+    if (owner) this.#podSeen(current, owner);
+    const former = previous && controllerOfKind(previous, sandboxType);
+    const ringing = owner ?? former;
+    if (ringing) this.#ring(keyFor((current ?? previous)?.metadata.namespace, ringing.name));
   }
 
-  #podGone({ metadata: { uid } }: Stored<Pod>, sandboxUid: string): void {
-    this.#seenMs.delete(uid);
-    for (const listener of this.#goneListeners) listener(uid, sandboxUid);
+  #podSeen({ metadata: { uid, namespace = "" } }: Stored<Pod>, { name, uid: sandboxUid }: OwnerReference): void {
+    const atMs = this.#seen.get(uid)?.atMs ?? this.#options.clock.ticksMs();
+    this.#seen.set(uid, { atMs, namespace, sandboxName: name, sandboxUid });
+  }
+
+  #podGone(podUid: string): void {
+    const seen = this.#seen.get(podUid);
+    if (!seen) return;
+    this.#seen.delete(podUid);
+    const named = this.sandbox(seen.namespace, seen.sandboxName);
+    const sandbox = named?.metadata.uid === seen.sandboxUid ? named : undefined;
+    for (const listener of this.#goneListeners) listener(podUid, sandbox);
   }
 
   #ring(key: string): void {
