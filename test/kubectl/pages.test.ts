@@ -15,8 +15,11 @@ const followMs = 3_000;
 
 /** Read in this order, as a newcomer would: a page counts on what the former one has done. */
 const pages = ["README.md", "docs/guide/pause-and-resume.md", "docs/guide/claims-and-pools.md"];
-/** Commands that this test does not run: other tests start local mode, and the chart is installed by `npm run test:kubernetes`. */
-const elsewhere = /^(npm |helm )/;
+/**
+ * Commands that this test does not run: other tests start local mode, and `npm run test:kubernetes` installs the chart and the
+ * manifests on a cluster.
+ */
+const elsewhere = /^(npm |helm |kubectl apply --server-side -f install\.yaml|kubectl -n agent-sandbox-system )/;
 
 const [binary] = (await findBinaries()).slice(-1);
 const commands = pages
