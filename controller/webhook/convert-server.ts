@@ -44,11 +44,13 @@ const connectionsMax = { max: 512, perPeerMax: 256, answerTakenWithinMs: 30_000 
 const bodyBytesMax = 64 * 1024 * 1024;
 const bodyBytesInHandMax = 128 * 1024 * 1024;
 const usualBodies: BodyLimits = { bytesMax: bodyBytesMax, bytesInHandMax: bodyBytesInHandMax };
-// A review waits and is converted within the 30 seconds that an API server gives it. A peer has one of the two processes, so that a
-// stranger's reviews never have both.
+// A review waits and is converted within the 30 seconds that an API server gives it. A peer has one of the two processes. Peers that
+// use more than a third of a process for some time share one of the two.
 const converterLimits = {
   processes: 2,
   processesOfPeer: 1,
+  processesOfHeavyPeers: 1,
+  timeOfPeer: { burstMs: 20_000, share: 1 / 3 },
   waitingMax: connectionsMax.max,
   waitingOfPeerMax: connectionsMax.perPeerMax,
   waitMs: 20_000,

@@ -1,5 +1,6 @@
 import { onAbort } from "../../lib/guard/on-abort.ts";
 import { FairTasks } from "../../lib/queues/fair-tasks.ts";
+import { UsedTime, type UsedTimeLimits } from "../../lib/queues/used-time.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { type ConvertedReview, Converter, type ConverterOptions, ReviewNotConverted } from "./converter.ts";
 
@@ -8,6 +9,9 @@ export interface ConverterLimits {
   readonly processes: number;
   /** Of the reviews of one remote address. */
   readonly processesOfPeer: number;
+  /** Of the reviews of all addresses that have used more than their share of the processes' time. */
+  readonly processesOfHeavyPeers: number;
+  readonly timeOfPeer: UsedTimeLimits;
   /** Reviews that wait for a process. */
   readonly waitingMax: number;
   readonly waitingOfPeerMax: number;
@@ -28,14 +32,16 @@ export interface Review {
 }
 
 /**
- * Processes that convert reviews. One that takes too long or too much memory for a review is ended, and another one is started for the
- * next review: it costs the one who sent it an error, and nobody else more than its time.
+ * Processes that convert reviews. A process that takes too long or too much memory for a review is ended, and another one is started
+ * for the next review. Addresses whose reviews take much time leave a process to all others.
  */
 export class Converters implements AsyncDisposable {
   readonly #limits: ConverterLimits;
   readonly #options: ConverterOptions;
   readonly #clock: Clock;
   readonly #turns: FairTasks;
+  /** By remote address. */
+  readonly #used: UsedTime;
   readonly #idle: Converter[] = [];
   readonly #all = new Set<Converter>();
   readonly #waitingOf = new Map<string, number>();
@@ -46,7 +52,9 @@ export class Converters implements AsyncDisposable {
     this.#limits = limits;
     this.#options = options;
     this.#clock = clock;
-    this.#turns = new FairTasks({ max: limits.processes, maxOfGroup: limits.processesOfPeer });
+    this.#used = new UsedTime(limits.timeOfPeer, clock);
+    const heavy = { is: (peer: string) => this.#used.isOver(peer), max: limits.processesOfHeavyPeers };
+    this.#turns = new FairTasks({ max: limits.processes, maxOfGroup: limits.processesOfPeer, heavy });
     // The first review need not wait for a process to start.
     this.#idle.push(this.#start());
   }
@@ -80,7 +88,13 @@ export class Converters implements AsyncDisposable {
     } finally {
       this.#count(peer, -1);
     }
-    return this.#convertNow(review).finally(over.resolve);
+    const beganMs = this.#clock.ticksMs();
+    try {
+      return await this.#convertNow(review);
+    } finally {
+      this.#used.add(peer, this.#clock.ticksMs() - beganMs);
+      over.resolve();
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -117,9 +117,33 @@ describe("a review that takes seconds to parse", () => {
 
   const limits = {
     ...{ processes: 1, processesOfPeer: 1, waitingMax: 2, waitingOfPeerMax: 1 },
+    ...{ processesOfHeavyPeers: 1, timeOfPeer: { burstMs: 20_000, share: 1 / 3 } },
     ...{ waitMs: 20_000, convertMs: 1_000 },
   };
   const review = (body: Buffer, peer = "a") => ({ body, peer, signal: new AbortController().signal, taken: () => {} });
+
+  it("leaves a process to others when several addresses have sent such reviews before", async () => {
+    const clock = new FakeClock();
+    const two = { ...limits, processes: 2, waitingMax: 9, timeOfPeer: { burstMs: 500, share: 1 / 3 } };
+    await using converters = new Converters(two, { extensions: true, heapMegabytes: 512 }, clock);
+    const bomb = async (peer: string) => {
+      const taken = Promise.withResolvers<void>();
+      const ended = converters.convert({ ...review(bombOf(60), peer), taken: taken.resolve }).catch(() => {});
+      return { taken: taken.promise, ended };
+    };
+    const strangers = ["b", "c"];
+    const first = await Promise.all(strangers.map(bomb));
+    await Promise.all(first.map(({ taken }) => taken));
+    await clock.advance(1_000);
+    await Promise.all(first.map(({ ended }) => ended));
+    const second = await Promise.all(strangers.map(bomb));
+    await Promise.race(second.map(({ taken }) => taken));
+    const { about } = await converters.convert(review(Buffer.from(JSON.stringify(goodReview))));
+    expect(about.outcome).toBe("answered");
+    await clock.advance(1_000);
+    await clock.advance(1_000);
+    await Promise.all(second.map(({ ended }) => ended));
+  });
 
   it("lets a bounded number of others wait, for a bounded time", async () => {
     const clock = new FakeClock();

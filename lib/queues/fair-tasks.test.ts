@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { FairTasks } from "./fair-tasks.ts";
+import { FairTasks, type FairTasksLimits } from "./fair-tasks.ts";
 
-function given() {
-  const tasks = new FairTasks({ max: 3, maxOfGroup: 2 });
+function given(limits: Partial<FairTasksLimits> = {}) {
+  const tasks = new FairTasks({ max: 3, maxOfGroup: 2, ...limits });
   const started: string[] = [];
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const add = (group: string, ...names: readonly string[]) => {
@@ -45,6 +45,22 @@ describe("tasks of several groups", () => {
     expect(started.slice(5)).toEqual(["a/4"]);
     await end("a/3");
     expect(started.slice(6)).toEqual(["c/2"]);
+  });
+
+  it("come after all others where their group is heavy, and leave room for those", async () => {
+    const heavy = { is: (group: string) => group.startsWith("heavy"), max: 2 };
+    const { started, add, end } = given({ heavy });
+    add("heavy-1", "1", "2");
+    add("heavy-2", "1", "2");
+    expect(started).toEqual(["heavy-1/1", "heavy-1/2"]);
+    add("light", "1", "2");
+    expect(started.slice(2)).toEqual(["light/1"]);
+    await end("heavy-1/1");
+    expect(started.slice(3)).toEqual(["light/2"]);
+    await end("light/1");
+    expect(started.slice(4)).toEqual(["heavy-2/1"]);
+    await end("light/2");
+    expect(started.slice(5)).toEqual([]);
   });
 
   it("go on after a failure", async () => {

@@ -3,6 +3,8 @@ export interface FairTasksLimits {
   readonly max: number;
   /** The maximum of one group. */
   readonly maxOfGroup: number;
+  /** Groups that have used more than their share. They come after all others, and have a maximum in common. */
+  readonly heavy?: { readonly is: (group: string) => boolean; readonly max: number };
 }
 
 type Task = () => Promise<void>;
@@ -40,8 +42,19 @@ export class FairTasks {
   }
 
   #dispatch(): void {
+    const { heavy } = this.#limits;
+    const isHeavy = (group: string) => heavy?.is(group) === true;
+    this.#startFrom(
+      (group) => !isHeavy(group),
+      () => true,
+    );
+    if (heavy) this.#startFrom(isHeavy, () => this.#runningOfGroups(isHeavy) < heavy.max);
+  }
+
+  #startFrom(mayStart: (group: string) => boolean, hasRoom: () => boolean): void {
     for (const [group, waiting] of [...this.#waiting]) {
-      if (this.#running.size >= this.#limits.max) return;
+      if (this.#running.size >= this.#limits.max || !hasRoom()) return;
+      if (!mayStart(group)) continue;
       const [next] = waiting;
       if (!next || this.#of(group) >= this.#limits.maxOfGroup) continue;
       const [key, task] = next;
@@ -63,6 +76,12 @@ export class FairTasks {
       this.#dispatch();
     };
     task().then(over, over);
+  }
+
+  #runningOfGroups(are: (group: string) => boolean): number {
+    let count = 0;
+    for (const [group, running] of this.#runningOf) if (are(group)) count += running;
+    return count;
   }
 
   #of(group: string): number {
