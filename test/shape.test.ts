@@ -103,6 +103,16 @@ describe("the sources", () => {
     expect(unused).toEqual([]);
   });
 
+  it("have each label and annotation of the API in api alone", () => {
+    const elsewhere = sources.filter((file) => /^(lib|kube|controller|activator|local|cluster)\//.test(file));
+    const literals = elsewhere.flatMap((file) =>
+      [...readFileSync(file, "utf8").matchAll(/["`][a-z.]*agents\.x-k8s\.io\/(?!v1)[\w-]+/g)].map(
+        ([text]) => `${file}: ${text}`,
+      ),
+    );
+    expect(literals).toEqual([]);
+  });
+
   it("have no two folders that import each other's values, but for those that are listed", () => {
     const edges = new Set(
       sources.flatMap((file) =>

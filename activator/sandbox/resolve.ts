@@ -3,6 +3,7 @@ import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { defaultPort } from "../../api/rules/declared-ports.ts";
 import { effectiveAutoResume } from "../../api/rules/defaults.ts";
+import { warmPoolSandboxLabel } from "../../api/rules/keys.ts";
 import { type Fences, mayAskToRun, mayForward } from "../../api/rules/suspension.ts";
 import { readTime } from "../../api/rules/timestamps.ts";
 import { ActivatorError, type ErrorCode } from "../errors.ts";
@@ -59,8 +60,6 @@ export type Resolution =
   /** With `trouble`, only a port that accepts now disproves the failure. */
   | { readonly is: "addressed"; readonly target: Target; readonly trouble: ActivatorError | undefined };
 
-const poolLabel = "agents.x-k8s.io/warm-pool-sandbox";
-
 /** Resolves a request to a sandbox: what must happen next. Pure. Called again after each change of the cluster. */
 export function resolveSandbox(question: Question): Resolution {
   return cachedResolution(question) ?? lookAnew(question);
@@ -88,7 +87,7 @@ const checks: readonly Check[] = [
   ({ sandbox, firstUid }) =>
     firstUid !== undefined && sandbox?.metadata.uid !== firstUid ? "SandboxReplaced" : undefined,
   ({ sandbox }) => (sandbox?.metadata.deletionTimestamp ? "SandboxDeleted" : undefined),
-  ({ sandbox }) => (sandbox?.metadata.labels?.[poolLabel] ? "Unclaimed" : undefined),
+  ({ sandbox }) => (sandbox?.metadata.labels?.[warmPoolSandboxLabel] ? "Unclaimed" : undefined),
   ({ sandbox, now }) => (sandbox && isExpired(sandbox, now) ? "SandboxExpired" : undefined),
 ];
 
