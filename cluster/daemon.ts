@@ -75,7 +75,7 @@ function isZombie(pid: number): boolean {
 }
 
 const graceMs = 10_000;
-const lookEveryMs = 50;
+const checkEveryMs = 50;
 
 export async function stopDaemon(layout: Layout, name: string, clock: Clock): Promise<void> {
   const daemon = findDaemon(layout, name);
@@ -88,7 +88,7 @@ async function stopProcess(pid: number, clock: Clock): Promise<void> {
   const lives = () => identity !== undefined && identityOfProcess(pid) === identity && !isZombie(pid);
   if (!lives()) return;
   process.kill(pid, "SIGTERM");
-  for (let waitedMs = 0; lives() && waitedMs < graceMs; waitedMs += lookEveryMs) await clock.sleep(lookEveryMs);
+  for (let waitedMs = 0; lives() && waitedMs < graceMs; waitedMs += checkEveryMs) await clock.sleep(checkEveryMs);
   if (lives()) process.kill(pid, "SIGKILL");
 }
 

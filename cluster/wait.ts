@@ -1,6 +1,6 @@
 import type { Clock } from "../lib/time/clock.ts";
 
-const lookEveryMs = 100;
+const checkEveryMs = 100;
 
 /**
  * Polls until the condition holds.
@@ -14,6 +14,6 @@ export async function waitUntil(
   const startMs = clock.ticksMs();
   while (!(await isTrue())) {
     if (clock.ticksMs() - startMs > limitMs) throw new Error(complaint());
-    await clock.sleep(lookEveryMs);
+    await clock.sleep(checkEveryMs);
   }
 }

@@ -104,7 +104,7 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     if (changes.some(settledBy) || settledBy({ key, previous: undefined, current })) return;
     const timer = this.#clock.after(rememberMs, () => {
       this.#memories.delete(key);
-      this.#forgottenListeners.tell(object);
+      this.#forgottenListeners.notify(object);
     });
     this.#memories.set(key, { object, settledBy, timer });
   }
@@ -115,7 +115,7 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   }
 
   #changed(change: Change<T>): void {
-    this.#listeners.tell(change);
+    this.#listeners.notify(change);
     if (this.#memories.get(change.key)?.settledBy(change)) this.#forget(change.key);
   }
 }

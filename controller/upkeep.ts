@@ -1,23 +1,23 @@
 import type { Logger } from "../lib/log/log.ts";
 import { type Running, startTask } from "../lib/process/lifecycle.ts";
 import { type Backoff, backoffDelayMs } from "../lib/queues/backoff.ts";
-import { Bell } from "../lib/time/bell.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { onClockJump } from "../lib/time/clock-jumps.ts";
+import { NotifiableWait } from "../lib/time/notifiable-wait.ts";
 
 export interface UpkeepOptions {
   /** The name in logs and errors. */
   readonly name: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Brings it up to date. Returns the milliseconds until the next check at the latest. */
-  readonly look: (signal: AbortSignal) => Promise<number>;
-  readonly firstLookInMs: number;
+  /** Brings the state up to date. Returns the milliseconds until the next check at the latest. */
+  readonly check: (signal: AbortSignal) => Promise<number>;
+  readonly firstCheckInMs: number;
 }
 
 export interface Upkeep extends Running {
   /** Requests a check after a change. */
-  readonly lookSoon: () => void;
+  readonly checkSoon: () => void;
 }
 
 // The first check after a change is immediate. Two programs that undo each other's writes must not do so without a
@@ -25,23 +25,23 @@ export interface Upkeep extends Running {
 const pauses: Backoff = { baseMs: 1_000, maxMs: 60_000, jitter: 0.2 };
 const quietMs = 300_000;
 
-/** Runs a check when it is due, after `lookSoon`, and after a jump of the clock. */
-export function startUpkeep({ name, clock, log, look, firstLookInMs }: UpkeepOptions): Upkeep {
-  const bell = new Bell(clock);
-  const jumps = onClockJump(clock, () => bell.ring());
+/** Runs a check when it is due, after `checkSoon`, and after a jump of the clock. */
+export function startUpkeep({ name, clock, log, check, firstCheckInMs }: UpkeepOptions): Upkeep {
+  const pause = new NotifiableWait(clock);
+  const jumps = onClockJump(clock, () => pause.notify());
   const task = startTask(`the upkeep of ${name}`, async (signal) => {
     let failures = 0;
     let hurried = 0;
-    let lookedMs = clock.ticksMs() - quietMs;
-    for (let waitMs = firstLookInMs; !signal.aborted; ) {
-      await bell.rest(waitMs, signal);
-      hurried = clock.ticksMs() - lookedMs < quietMs ? hurried + 1 : 0;
-      const earliestMs = lookedMs + backoffDelayMs(hurried, pauses);
+    let checkedMs = clock.ticksMs() - quietMs;
+    for (let waitMs = firstCheckInMs; !signal.aborted; ) {
+      await pause.wait(waitMs, signal);
+      hurried = clock.ticksMs() - checkedMs < quietMs ? hurried + 1 : 0;
+      const earliestMs = checkedMs + backoffDelayMs(hurried, pauses);
       if (earliestMs > clock.ticksMs()) await clock.sleep(earliestMs - clock.ticksMs(), signal).catch(() => {});
       if (signal.aborted) return;
-      lookedMs = clock.ticksMs();
+      checkedMs = clock.ticksMs();
       try {
-        waitMs = await look(signal);
+        waitMs = await check(signal);
         failures = 0;
       } catch (err) {
         if (signal.aborted) return;
@@ -53,7 +53,7 @@ export function startUpkeep({ name, clock, log, look, firstLookInMs }: UpkeepOpt
   });
   return {
     failed: task.failed,
-    lookSoon: () => bell.ring(),
+    checkSoon: () => pause.notify(),
     async [Symbol.asyncDispose]() {
       jumps[Symbol.dispose]();
       await task[Symbol.asyncDispose]();

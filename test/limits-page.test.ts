@@ -73,7 +73,7 @@ function wrong({ value, name, row }: Stated): string[] {
 /** Files that wait for a time and are not on the page, with the reason. */
 const notListed: Readonly<Record<string, string>> = {
   "lib/time/clock.ts": "the clock itself",
-  "lib/time/bell.ts": "a rest of a length that its caller gives",
+  "lib/time/notifiable-wait.ts": "a wait of a length that its caller gives",
   "cluster/machine/cgroup.ts": "the cluster for tests of this project",
   "cluster/daemon.ts": "the cluster for tests of this project",
   "cluster/demonstration.ts": "the cluster for tests of this project",

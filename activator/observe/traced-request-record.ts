@@ -31,7 +31,7 @@ export class TracedRequestRecord extends RequestRecord {
   }
 
   override routed(routed: Routed): Routed {
-    this.#span.tell({ "sandbox.id": routed.name, "sandbox.namespace": routed.namespace });
+    this.#span.setAttributes({ "sandbox.id": routed.name, "sandbox.namespace": routed.namespace });
     return super.routed(routed);
   }
 
@@ -62,13 +62,13 @@ export class TracedRequestRecord extends RequestRecord {
   }
 
   override refused(error: ActivatorError): void {
-    this.#span.tell({ "rouse.reason": error.code });
+    this.#span.setAttributes({ "rouse.reason": error.code });
     super.refused(error);
   }
 
   override ended(ended: Ended): void {
     super.ended(ended);
-    this.#span.tell({ "http.status_code": ended.status });
+    this.#span.setAttributes({ "http.status_code": ended.status });
     this.#carrying?.end();
     this.#span.end(ended.status >= 500 ? `answered ${ended.status}` : undefined);
   }

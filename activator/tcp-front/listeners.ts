@@ -124,7 +124,7 @@ export class Listeners {
 
   #tell(): void {
     this.#news = undefined;
-    this.#waiters.tell();
+    this.#waiters.notify();
   }
 
   #failed(listener: Listener, error: NodeJS.ErrnoException): void {

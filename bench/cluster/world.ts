@@ -34,7 +34,7 @@ export interface World extends AsyncDisposable, Cluster {
 
 // Ten thousand sandboxes are gone in minutes, not seconds; whatever is left then is no longer waited for.
 const looksMax = 600;
-const lookEveryMs = 500;
+const checkEveryMs = 500;
 
 export async function openWorld(
   cluster: Cluster & { readonly programs: BuiltPrograms },
@@ -66,7 +66,7 @@ export async function openWorld(
         [Symbol.asyncDispose]: async () => {
           await kubectl.run(["delete", "namespace", name, "--wait=false"]);
           const isThere = () => kubectl.succeeds(["get", "namespace", name]);
-          for (let looks = 0; looks < looksMax && (await isThere()); looks += 1) await systemClock.sleep(lookEveryMs);
+          for (let looks = 0; looks < looksMax && (await isThere()); looks += 1) await systemClock.sleep(checkEveryMs);
         },
       };
     },

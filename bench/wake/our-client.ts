@@ -10,7 +10,7 @@ export interface Target {
 }
 
 const looksMax = 1_000;
-const lookEveryMs = 20;
+const checkEveryMs = 20;
 
 /** Suspends the sandbox and resolves once the API says that it sleeps. */
 export async function putToSleep(client: KubeClient, sandbox: ObjectName): Promise<void> {
@@ -19,7 +19,7 @@ export async function putToSleep(client: KubeClient, sandbox: ObjectName): Promi
     const { metadata, status } = await client.get(sandboxType, sandbox);
     const suspended = status?.conditions?.find(({ type }) => type === "Suspended");
     if (suspended?.status === "True" && suspended.observedGeneration === metadata.generation) return;
-    await delay(lookEveryMs);
+    await delay(checkEveryMs);
   }
   throw new Error(`${sandbox.name} does not fall asleep`);
 }

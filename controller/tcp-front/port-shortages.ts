@@ -45,7 +45,7 @@ export class PortShortages {
     if (before?.ports === shortage?.ports && before?.limitedBy === shortage?.limitedBy) return;
     if (shortage) this.#byUid.set(uid, shortage);
     else this.#byUid.delete(uid);
-    this.#listeners.tell(keyOf(sandbox));
+    this.#listeners.notify(keyOf(sandbox));
   }
 
   /** The sandbox is no more, or uses this no more. */

@@ -60,15 +60,15 @@ export async function startManagedCertificates(options: ManagedCertificatesOptio
       name: "the webhook's certificates",
       clock,
       log,
-      firstLookInMs: standing.lookAgainMs,
-      async look(signal) {
+      firstCheckInMs: standing.lookAgainMs,
+      async check(signal) {
         standing = await bringUpToDate(options, former, signal);
         if (current.set(standing.set.server)) log.info("webhook certificate reloaded");
         return standing.lookAgainMs;
       },
     }),
   );
-  const watches = stack.use(startWatches(options, former, () => standing.secret, upkeep.lookSoon));
+  const watches = stack.use(startWatches(options, former, () => standing.secret, upkeep.checkSoon));
   const started = stack.move();
   return {
     failed: firstFailure(upkeep, watches),
@@ -83,14 +83,14 @@ function startWatches(
   { client, clock, log, service }: ManagedCertificatesOptions,
   former: FormerAuthorities,
   known: () => Stored<Secret>,
-  lookSoon: () => void,
+  checkSoon: () => void,
 ): Running {
   const stack = new AsyncDisposableStack();
   const base = { client, clock, log };
   const name = { namespace: service.namespace, name: certificateSecretName };
   const secret = stack.use(followObject({ ...base, type: secretType, name }));
   secret.onChange(({ current }) => {
-    if (!current || !isDeepStrictEqual(current.data, known().data)) lookSoon();
+    if (!current || !isDeepStrictEqual(current.data, known().data)) checkSoon();
   });
   const definitions = customResourceDefinitions().map(({ metadata }) => {
     const options = { ...base, type: customResourceDefinitionType, name: { name: metadata.name } };
@@ -99,7 +99,7 @@ function startWatches(
   for (const definition of definitions) {
     definition.onChange(({ current }) => {
       const caBundle = known().data?.["ca.crt"] ?? "";
-      if (current && conversionPatch(current, { service, caBundle, former })) lookSoon();
+      if (current && conversionPatch(current, { service, caBundle, former })) checkSoon();
     });
   }
   return { failed: firstFailure(secret, ...definitions), [Symbol.asyncDispose]: () => stack.disposeAsync() };

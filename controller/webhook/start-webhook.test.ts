@@ -5,7 +5,7 @@ import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
 import { v1alpha1StateAnnotations } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { lookEveryMs } from "../../lib/certificates/certificate-files.ts";
+import { checkEveryMs } from "../../lib/certificates/certificate-files.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { generatedAlpha } from "../../test/support/builders/generated-versions.ts";
@@ -173,7 +173,7 @@ describe("a certificate of somebody else's making", () => {
     const call = (ca: string) => callWebhook({ port: webhook.port, ca, body: reviewOf([], core.beta) });
     expect((await call(firstAuthority)).code).toBe(200);
     const secondAuthority = await put();
-    await clock.advance(lookEveryMs);
+    await clock.advance(checkEveryMs);
     await vi.waitFor(async () => expect((await call(secondAuthority)).code).toBe(200), waiting);
     await expect(call(firstAuthority)).rejects.toThrow();
     const { webhook: conversion } = await conversionOf(api.client, sandboxDefinitionName);

@@ -5,7 +5,7 @@ import { describe, expect, it, vi } from "vitest";
 import { waiting } from "../../test/support/waiting.ts";
 import { silentLogger } from "../log/log.ts";
 import { FakeClock } from "../time/clock.ts";
-import { lookEveryMs, NoCertificateFiles, startCertificateFiles } from "./certificate-files.ts";
+import { checkEveryMs, NoCertificateFiles, startCertificateFiles } from "./certificate-files.ts";
 import { makeAuthority, makeServerCertificate } from "./certificates.ts";
 
 const validity = { notBefore: new Date("2026-01-01"), notAfter: new Date("2027-01-01") };
@@ -66,11 +66,11 @@ describe("a certificate in files that another program writes", () => {
     const seen: unknown[] = [];
     using _listening = certificates.onChange((pair) => seen.push(pair));
     await directory.write("tls.crt", second.certificate);
-    await clock.advance(lookEveryMs);
+    await clock.advance(checkEveryMs);
     await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
     expect(certificates.current()).toEqual(first);
     await directory.write("tls.key", second.key);
-    await clock.advance(lookEveryMs);
+    await clock.advance(checkEveryMs);
     await vi.waitFor(() => expect(certificates.current()).toEqual(second), waiting);
     expect(seen).toEqual([second]);
   });
@@ -89,7 +89,7 @@ describe("a certificate in files that another program writes", () => {
       [next, next],
     ] as const) {
       await directory.write("ca.crt", written);
-      await clock.advance(lookEveryMs);
+      await clock.advance(checkEveryMs);
       await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
       expect(certificates.current().clientAuthority).toBe(current);
     }
@@ -111,7 +111,7 @@ describe("a certificate in files that another program writes", () => {
     expect(certificates.current()).toEqual(first);
     await symlink("v2", join(directory.path, "data.next"));
     await rename(join(directory.path, "data.next"), join(directory.path, "data"));
-    await clock.advance(lookEveryMs);
+    await clock.advance(checkEveryMs);
     await vi.waitFor(() => expect(certificates.current()).toEqual(second), waiting);
   });
 });

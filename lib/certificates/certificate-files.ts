@@ -32,7 +32,7 @@ export interface CertificateFilesOptions {
 }
 
 // Kubernetes replaces the directory of a mounted Secret by a symbolic link, which a watch of the files would miss.
-export const lookEveryMs = 10_000;
+export const checkEveryMs = 10_000;
 
 /**
  * Loads the certificate from files, and reloads it when they change. Files that do not match each other yet keep the
@@ -47,7 +47,7 @@ export async function startCertificateFiles(
   const certificate = new CurrentCertificate(await readCertificateFiles(files, server));
   const task = startTask(`the reload of the certificate files of ${server}`, async (signal) => {
     for (;;) {
-      await clock.sleep(lookEveryMs, signal);
+      await clock.sleep(checkEveryMs, signal);
       try {
         const found = await readCertificateFiles(files, server);
         if (!certificate.set(found)) continue;

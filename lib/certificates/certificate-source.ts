@@ -35,7 +35,7 @@ export class CurrentCertificate implements ShownCertificates {
     const { certificate, key, clientAuthority } = this.#shown;
     if (next.certificate === certificate && next.key === key && next.clientAuthority === clientAuthority) return false;
     this.#shown = next;
-    this.#listeners.tell(next);
+    this.#listeners.notify(next);
     return true;
   }
 

@@ -10,7 +10,7 @@ const kept = (cache: SharedCache<string>, ...keys: readonly string[]) =>
   keys.filter((key) => cache.ownerOf(key) !== undefined);
 
 describe("a cache of several owners", () => {
-  it("takes from the owner that has most, whoever adds", () => {
+  it("evicts entries of the owner that has most, also when another owner adds", () => {
     const cache = filled(5, "a1", "b1", "b2", "b3", "a2", "c1", "b4", "d1");
     expect(kept(cache, "a1", "a2", "b1", "b2", "b3", "b4", "c1", "d1")).toEqual(["a2", "b3", "b4", "c1", "d1"]);
     expect(cache.size).toBe(5);

@@ -34,7 +34,7 @@ describe("a command line", () => {
     expect(values("--name=").name).toBe("");
   });
 
-  it("accepts a separate value even if it looks like a flag", () => {
+  it("accepts a separate value even if it starts like a flag", () => {
     expect(values("--name", "--extensions").name).toBe("--extensions");
   });
 });

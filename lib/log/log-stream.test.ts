@@ -93,9 +93,9 @@ describe("a log", () => {
     const lines = (await reading).trimEnd().split("\n");
     const entries = lines.map((line) => JSON.parse(line));
     const floods = entries.flatMap(({ n }) => (n === undefined ? [] : [n]));
-    const told = entries.filter(({ msg }) => msg === "log lines dropped");
+    const reported = entries.filter(({ msg }) => msg === "log lines dropped");
     expect(floods).toEqual(floods.map((_, index) => index));
-    expect(floods.length + told.reduce((sum, { lines: dropped }) => sum + dropped, 0)).toBe(40_000);
+    expect(floods.length + reported.reduce((sum, { lines: dropped }) => sum + dropped, 0)).toBe(40_000);
     expect(entries.at(-1)?.msg).toBe("last");
   });
 

@@ -41,7 +41,7 @@ export class LogStream {
   /** The last written byte was not the end of a line, and the rest of that line is dropped. */
   #isTorn = false;
   #dropped = 0;
-  #told = 0;
+  #reportedDropped = 0;
 
   constructor(fd: number) {
     this.#fd = fd;
@@ -79,7 +79,7 @@ export class LogStream {
     }
   }
 
-  /** The end of a write is told to the event loop, which has ended: only the size of a file shows it. */
+  /** The event loop has ended and reports no end of a write: only the size of a file shows it. */
   #awaitThread(endMs: number): void {
     if (!this.#inThread) return;
     const { sizeAfter = 0 } = this.#inThread;
@@ -117,9 +117,9 @@ export class LogStream {
   #sent(chunk: Buffer, bytes: number): void {
     this.#written(chunk, bytes);
     this.#pauseMs = fullPauseMs;
-    const lost = this.#dropped - this.#told;
+    const lost = this.#dropped - this.#reportedDropped;
     if (lost > 0 && this.#characters < pendingCharactersMax / 2) {
-      this.#told = this.#dropped;
+      this.#reportedDropped = this.#dropped;
       this.onRecovered(lost);
     }
     setImmediate(() => this.#send());
@@ -170,7 +170,7 @@ const isFull = (error: unknown) => error instanceof Error && "code" in error && 
 
 const pauseThread = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, exitPauseMs);
 
-/** Undefined for what is no file, such as a terminal, and where the system cannot tell. */
+/** Undefined if it is not a file, such as a terminal, or if the system does not know the size. */
 function fileSize(fd: number): number | undefined {
   try {
     const state = fstatSync(fd);

@@ -88,7 +88,7 @@ describe("a credential", () => {
       fields: { config: { users: [{ user: { token: secret, "client-key-data": secret } }] } },
     },
     { where: "of a user as the client library holds it", fields: { user: { keyData: secret, password: secret } } },
-    { where: "in what an error carries", fields: { err: failed } },
+    { where: "in a field of an error", fields: { err: failed } },
     { where: "in the cause of something else", fields: { detail: { failed } } },
   ])("$where is never written", ({ fields }) => {
     const { log, lines } = recording();

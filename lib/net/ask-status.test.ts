@@ -39,7 +39,7 @@ describe("asking for a status", () => {
     {
       bytes: "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n",
       status: undefined,
-      what: "an upgrade that nobody asked for",
+      what: "an unrequested upgrade",
     },
     { bytes: "SSH-2.0-OpenSSH_9.6\r\n", status: undefined, what: "another protocol" },
   ])("reads $what as $status, and closes", async ({ bytes, status }) => {
@@ -57,8 +57,8 @@ describe("asking for a status", () => {
     await using server = await startServer(undefined);
     const clock = new FakeClock();
     let status: number | undefined = 0;
-    const asked = askStatus(about(server.port), { clock, limitMs: 5_000, signal: never }).then((told) => {
-      status = told;
+    const asked = askStatus(about(server.port), { clock, limitMs: 5_000, signal: never }).then((answered) => {
+      status = answered;
     });
     await expect.poll(() => server.open.size).toBe(1);
     await clock.advance(4_999);

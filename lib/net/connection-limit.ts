@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Clock, systemClock, type Timer } from "../time/clock.ts";
-import { oneRequestInHand } from "./one-request.ts";
+import { oneRequestAtATime } from "./one-request.ts";
 
 export interface ConnectionLimits {
   /** The maximum number of open connections, including those in a TLS handshake. */
@@ -28,7 +28,7 @@ export interface LimitedConnections {
  * A connection has one request at a time.
  */
 export const strangerLimits = {
-  ...oneRequestInHand,
+  ...oneRequestAtATime,
   handshakeTimeout: 5_000,
   headersTimeout: 5_000,
   connectionsCheckingInterval: 1_000,

@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 /** The connections that wait for a response. */
-const inHand = new WeakMap<Socket, ServerResponse>();
+const pendingResponses = new WeakMap<Socket, ServerResponse>();
 
 const pipelined = new WeakSet<IncomingMessage>();
 
@@ -10,33 +10,33 @@ const pipelined = new WeakSet<IncomingMessage>();
 class NoticedRequest extends IncomingMessage {
   constructor(socket: Socket) {
     super(socket);
-    if (!inHand.has(socket)) return;
+    if (!pendingResponses.has(socket)) return;
     pipelined.add(this);
     // Node's parser leaves the rest of a chunk alone after an upgrade, and after nothing else.
     Object.defineProperty(this, "upgrade", { get: () => true, set: () => {} });
   }
 }
 
-/** A response that tells how long its request is in hand. */
+/** A response that shows whether its request is still in progress. */
 class NoticedResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   constructor(...given: ConstructorParameters<typeof ServerResponse<Request>>) {
     super(...given);
     const [{ socket }] = given;
-    inHand.set(socket, this);
+    pendingResponses.set(socket, this);
     this.once("close", () => {
-      if (inHand.get(socket) === this) inHand.delete(socket);
+      if (pendingResponses.get(socket) === this) pendingResponses.delete(socket);
     });
   }
 }
 
-interface OneRequestInHand {
+interface OneRequestAtATime {
   readonly IncomingMessage: typeof IncomingMessage;
   readonly ServerResponse: typeof ServerResponse;
   readonly shouldUpgradeCallback: (request: IncomingMessage) => boolean;
 }
 
 /**
- * Options of an HTTP or HTTPS server that has one request in hand for each connection, and upgrades none. A client that
+ * Options of an HTTP or HTTPS server that handles one request of a connection at a time, and upgrades none. A client that
  * sends a request before it has the response to the last one (RFC 9112, section 9.3.2, "pipelining") is disconnected. The
  * RFC lets a server close a connection at any time, and a client that pipelines must be prepared to try again.
  * Kubernetes, Prometheus and browsers do not pipeline.
@@ -45,7 +45,7 @@ interface OneRequestInHand {
  * when a listener has destroyed the socket. So a request that comes too early passes for an upgrade that has no listener:
  * Node emits no event for it, stops its parser there, and destroys the socket.
  */
-export const oneRequestInHand: OneRequestInHand = {
+export const oneRequestAtATime: OneRequestAtATime = {
   IncomingMessage: NoticedRequest,
   ServerResponse: NoticedResponse,
   shouldUpgradeCallback: (request) => pipelined.has(request),

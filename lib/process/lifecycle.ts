@@ -2,7 +2,7 @@ import { onAbort } from "../guard/on-abort.ts";
 
 /** A background task that runs until disposed. */
 export interface Running extends AsyncDisposable {
-  /** Rejects when the task ended by itself; never resolves. A dead loop must not look healthy. */
+  /** Rejects when the task ended by itself; never resolves. A loop that has ended must not seem healthy. */
   readonly failed: Promise<never>;
 }
 

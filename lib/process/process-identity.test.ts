@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { identityOfProcess } from "./process-identity.ts";
 
 it.runIf(process.platform === "linux")(
-  "tells a living process from every other, and none from a dead one",
+  "distinguishes a living process from every other, and does not identify a dead one",
   async () => {
     const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
     const pid = child.pid ?? 0;

@@ -41,7 +41,7 @@ async function runProgram(body: string, { endLimitMs = 10_000, signal }: { endLi
 describe("a supervised program", () => {
   it.each([
     { what: "a callback that throws", body: "setImmediate(() => { throw new Error('broken') });" },
-    { what: "a promise that nobody awaits", body: "Promise.reject(new Error('broken'));" },
+    { what: "a promise that no code awaits", body: "Promise.reject(new Error('broken'));" },
   ])("ends in order with status 1 after $what", async ({ body }) => {
     const { said, status, lines } = await runProgram(
       `${body} await aborted(stop); await sleep(50);

@@ -122,7 +122,7 @@ describe("a sleep", () => {
   });
 });
 
-it("a task of the system's clock that throws ends nothing but itself", async () => {
+it("a task of the system's clock that throws stops no other task", async () => {
   const places: string[] = [];
   using _reports = onUnexpectedError((where) => places.push(where));
   systemClock.after(0, () => {

@@ -16,9 +16,9 @@ it("each kind may be logged once a minute", async () => {
 it("at most a thousand kinds may be logged in a minute", async () => {
   const clock = new FakeClock();
   const lines = new OncePerMinute(clock);
-  const told = () => Array.from({ length: 5_000 }, (_, n) => lines.asks(`${n}`)).filter(Boolean).length;
-  expect(told()).toBe(1_000);
-  expect(told()).toBe(0);
+  const logged = () => Array.from({ length: 5_000 }, (_, n) => lines.asks(`${n}`)).filter(Boolean).length;
+  expect(logged()).toBe(1_000);
+  expect(logged()).toBe(0);
   await clock.advance(60_000);
-  expect(told()).toBe(1_000);
+  expect(logged()).toBe(1_000);
 });

@@ -13,7 +13,7 @@ const keysMax = 1_000;
 export class OncePerMinute {
   readonly #clock: Clock;
   /** In the order in which they were logged. */
-  readonly #toldMs = new Map<string, number>();
+  readonly #loggedMs = new Map<string, number>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -21,12 +21,12 @@ export class OncePerMinute {
 
   asks(key: string): boolean {
     const nowMs = this.#clock.ticksMs();
-    for (const [other, toldMs] of this.#toldMs) {
-      if (nowMs - toldMs < pauseMs) break;
-      this.#toldMs.delete(other);
+    for (const [other, loggedMs] of this.#loggedMs) {
+      if (nowMs - loggedMs < pauseMs) break;
+      this.#loggedMs.delete(other);
     }
-    if (this.#toldMs.has(key) || this.#toldMs.size >= keysMax) return false;
-    this.#toldMs.set(key, nowMs);
+    if (this.#loggedMs.has(key) || this.#loggedMs.size >= keysMax) return false;
+    this.#loggedMs.set(key, nowMs);
     return true;
   }
 }

@@ -42,12 +42,12 @@ export class Turns {
   rest(group = "", stage: "begins" | "continues" = "continues"): Promise<void> {
     return new Promise((resolve) => {
       this.#resting.add(group, resolve, stage === "continues");
-      if (this.#state === "idle") this.#look();
+      if (this.#state === "idle") this.#scheduleGrant();
     });
   }
 
   /** Reads the time only after all ready promises have run: a piece of work includes its continuations. */
-  #look(): void {
+  #scheduleGrant(): void {
     this.#state = "granting";
     queueMicrotask(() => process.nextTick(() => this.#grant()));
   }
@@ -61,7 +61,7 @@ export class Turns {
       return;
     }
     this.#resting.take()?.();
-    this.#look();
+    this.#scheduleGrant();
   }
 
   #begin(): void {
@@ -73,10 +73,10 @@ export class Turns {
   #end(heldMs: number): void {
     this.#beganMs = undefined;
     if (heldMs < longTurnMs) {
-      if (this.#state === "waitingForTurn") this.#look();
+      if (this.#state === "waitingForTurn") this.#scheduleGrant();
       return;
     }
     this.#state = "pausing";
-    this.#clock.after(Math.min(heldMs * pauseShare, pauseMaxMs), () => this.#look());
+    this.#clock.after(Math.min(heldMs * pauseShare, pauseMaxMs), () => this.#scheduleGrant());
   }
 }

@@ -47,7 +47,7 @@ export function createTracer(recorder: Recorder, clock: Clock): Tracer {
     return {
       headers: headersOf(context),
       event: (what) => void recorded.addEvent(what, nowMs()),
-      tell: (attributes) => void recorded.setAttributes(attributes),
+      setAttributes: (attributes) => void recorded.setAttributes(attributes),
       part: (name) => open({ name, parent: context, attributes: {} }, SpanKind.INTERNAL),
       end(failure) {
         if (!recorded.isRecording()) return;

@@ -61,7 +61,7 @@ export class PatientExporter implements SpanExporter {
     const endsMs = clock.ticksMs() + patienceMs;
     for (let failures = 1; ; failures += 1) {
       const result = await new Promise<ExportResult>((resolve) => exporter.export(spans, resolve));
-      this.#tell(result);
+      this.#logChange(result);
       const delayMs = backoffDelayMs(failures, backoff);
       if (!isPassing(result) || clock.ticksMs() + delayMs > endsMs) return result;
       const waited = await clock.sleep(delayMs, this.#closing.signal).then(
@@ -72,8 +72,8 @@ export class PatientExporter implements SpanExporter {
     }
   }
 
-  /** Once for each outage: a collector that is away for a day needs only one line. */
-  #tell({ code, error }: ExportResult): void {
+  /** Logs once for each outage: one line is enough for a collector that is unreachable for a day. */
+  #logChange({ code, error }: ExportResult): void {
     const failing = code !== ExportResultCode.SUCCESS;
     if (failing === this.#failing) return;
     this.#failing = failing;

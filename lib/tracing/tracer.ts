@@ -18,7 +18,7 @@ export interface OpenSpan {
   readonly headers: TraceHeaders;
   event(name: string): void;
   /** Adds attributes that are known only now. */
-  tell(attributes: Attributes): void;
+  setAttributes(attributes: Attributes): void;
   /** Starts a child span. */
   part(name: string): OpenSpan;
   /** Only the first call counts. `failure`: the error. */

@@ -10,7 +10,7 @@ const linesKept = 30;
 /** Longer than any start takes, on a machine that has much else to do. */
 const startLimitMs = 60_000;
 const answerLimitMs = 5_000;
-const lookEveryMs = 50;
+const checkEveryMs = 50;
 
 /** One run of one of our programs, or of one that takes their place, as a process of its own. */
 export class ChildProgram implements AsyncDisposable {
@@ -60,7 +60,7 @@ export class ChildProgram implements AsyncDisposable {
       const answer = await fetch(url, { signal: AbortSignal.timeout(answerLimitMs) }).catch(() => undefined);
       if (answer?.ok) return;
       if (systemClock.ticksMs() > endMs) throw this.#failure(`does not serve ${url}`);
-      await systemClock.sleep(lookEveryMs);
+      await systemClock.sleep(checkEveryMs);
     }
     throw this.#failure("ended");
   }

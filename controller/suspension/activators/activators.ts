@@ -96,7 +96,7 @@ export class KnownActivators implements ActivatorFinder {
       endpoint: { address: host, run: id, ready: true },
       whenRefused: (silence) => ({ is: "silent", ...silence }),
     }));
-    this.#listeners.tell();
+    this.#listeners.notify();
   }
 
   known(): readonly Activator[] {

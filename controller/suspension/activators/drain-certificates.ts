@@ -59,8 +59,8 @@ export async function startDrainCertificates(options: DrainCertificatesOptions):
       name: "the drain port's certificates",
       clock,
       log,
-      firstLookInMs: waitFor(current, clock.now()),
-      async look(signal) {
+      firstCheckInMs: waitFor(current, clock.now()),
+      async check(signal) {
         current = await bringUpToDate(options, signal);
         return waitFor(current, clock.now());
       },
@@ -70,7 +70,7 @@ export async function startDrainCertificates(options: DrainCertificatesOptions):
   const secret = stack.use(followObject({ client, clock, log, type: secretType, name }));
   secret.onChange(({ current: seen }) => {
     const told = seen && credentialsIn(seen, clock.now());
-    if (!isDeepStrictEqual(told, current)) upkeep.lookSoon();
+    if (!isDeepStrictEqual(told, current)) upkeep.checkSoon();
   });
   const started = stack.move();
   return {

@@ -224,7 +224,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
       const known = this.#useOf(key);
       this.#stirred.delete(key);
       if (!sandbox || !known || !this.#hasRead || !this.#times.due(sandbox, known)) continue;
-      this.#listeners.tell(key);
+      this.#listeners.notify(key);
     }
   }
 
@@ -235,7 +235,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
       if (sandbox && known && this.#hasRead && isNewsOf(sandbox, blockedSuspensionOf(known.idleness))) {
         // The rest follows when the rate limit allows.
         if (this.#heldUpTurns.take("", 0) === undefined) return;
-        this.#listeners.tell(key);
+        this.#listeners.notify(key);
       }
       this.#heldUp.delete(key);
     }

@@ -4,7 +4,7 @@ import { release } from "../../../cluster/install-chart.ts";
 import type { Layout } from "../../../cluster/layout.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 
-const lookEveryMs = 500;
+const checkEveryMs = 500;
 
 /** The logs of all containers of the release since the tests began, those of Pods that are gone too. */
 export const keptLogsOf = ({ directory }: Layout): string => join(directory, "logs", "kept");
@@ -30,7 +30,7 @@ export function keepLogs(layout: Layout): Disposable {
   void (async () => {
     while (!stop.signal.aborted) {
       look();
-      await systemClock.sleep(lookEveryMs, stop.signal).catch(() => {});
+      await systemClock.sleep(checkEveryMs, stop.signal).catch(() => {});
     }
   })();
   return { [Symbol.dispose]: () => stop.abort() };

@@ -58,7 +58,7 @@ export class ScriptedActivators implements ActivatorFinder {
         whenRefused: (silence) => ({ is: "silent", ...silence }),
       };
     });
-    this.#listeners.tell();
+    this.#listeners.notify();
   }
 
   known = (): readonly Activator[] => this.#all;
