@@ -1,4 +1,4 @@
-/** Does the work for each item, so many at a time; rejects with the first failure. */
+/** Does the work for each item, `atOnce` at a time; rejects with the first failure. */
 export async function inParallel<T>(
   items: readonly T[],
   atOnce: number,

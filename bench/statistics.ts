@@ -13,7 +13,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { count: sorted.length, p50: rank(0.5), p90: rank(0.9), p99: rank(0.99), max: sorted.at(-1) ?? 0 };
 }
 
-/** A Markdown table of spreads in milliseconds, one row to a name. */
+/** A Markdown table of spreads in milliseconds, one row for each name. */
 export function spreadTable(rows: readonly (readonly [string, Spread])[]): string {
   const cell = (value: number) => value.toFixed(1).padStart(7);
   const width = Math.max(...rows.map(([name]) => name.length));

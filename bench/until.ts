@@ -2,7 +2,7 @@ import { systemClock } from "../lib/time/clock.ts";
 
 const longestMs = 300_000;
 
-/** Looks until the state is reached, with pauses of `everyMs`; rejects with the question's own words after five minutes. */
+/** Checks every `everyMs` until the state is reached; rejects after five minutes, with the source of the check. */
 export async function until(reached: () => boolean | Promise<boolean>, everyMs = 50): Promise<void> {
   const endMs = systemClock.ticksMs() + longestMs;
   while (!(await reached())) {

@@ -15,7 +15,6 @@ const wideFunctions: readonly string[] = [
   "apiserver/kinds/age.ts",
   "apiserver/objects/object-writes.ts",
   "apiserver/watch/watch-stream.ts",
-  "bench/proxy/subjects.ts",
   "controller/suspension/activators/ask-activators.ts",
   "controller/suspension/activators/drain-client.ts",
   "controller/warm-pool/reconcile-members.ts",

@@ -6,7 +6,7 @@ import { writeKubeconfig } from "../../test/programs/kubeconfig.ts";
 
 export interface ControllerProcess extends AsyncDisposable {
   readonly pid: number;
-  /** How many reconciles there have been of each kind. */
+  /** The number of reconciles so far, by kind. */
   rounds(): Promise<ReadonlyMap<string, number>>;
   /** Writes a CPU profile of the next `seconds` to a file. */
   profile(seconds: number, file: string): Promise<void>;

@@ -5,7 +5,7 @@ import type { Calls } from "../cluster/api-calls.ts";
 const channel = "http.server.request.start";
 const verbs: Readonly<Record<string, string>> = { POST: "create", PATCH: "patch", PUT: "update", DELETE: "delete" };
 
-/** Counts what a controller asks of servers of this process from now on, until the result is called. */
+/** Counts the calls of a controller to servers of this process from now on, until the result is called. */
 export function countRequests(): () => Calls {
   const calls = new Map<string, number>();
   const count = (message: unknown) => {

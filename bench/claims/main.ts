@@ -1,4 +1,4 @@
-// `npm run bench:claims`: what a claim costs the controller, without a cluster: rounds, API calls, CPU time, waiting.
+// `npm run bench:claims`: what a claim costs the controller, without a cluster: reconciles, API calls, CPU time, latency.
 import { parseArgs } from "node:util";
 import { controllerOf, type Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
@@ -15,7 +15,7 @@ import { systemClock } from "../../lib/time/clock.ts";
 import { cpuSeconds } from "../../test/programs/process-cost.ts";
 import { callsTable } from "../cluster/api-calls.ts";
 import { claimNamed, is, poolNamed, sandboxNamed, templateNamed } from "../cluster/objects.ts";
-import { watchFor } from "../sightings.ts";
+import { recordStates } from "../state-times.ts";
 import { spreadOf, spreadTable } from "../statistics.ts";
 import { until } from "../until.ts";
 import { startControllerProcess } from "./controller-process.ts";
@@ -27,7 +27,7 @@ const { values } = parseArgs({
     pool: { type: "string", default: "120" },
     claims: { type: "string", default: "200" },
     "per-second": { type: "string", default: "20" },
-    /** Where a CPU profile of the steady part is written; none unless given. */
+    /** The file for a CPU profile of the steady part. Absent: no profile. */
     profile: { type: "string" },
   },
 });
@@ -51,9 +51,9 @@ await using controller = await startControllerProcess(api.url);
 await client.create(sandboxTemplateType, templateNamed(namespace, "t"));
 
 await measured("a member, while the pool is filled", poolSize, async () => {
-  await using sandboxes = await watchFor(client, sandboxType, namespace, { ready: is("Ready") });
+  await using sandboxes = await recordStates(client, sandboxType, namespace, { ready: is("Ready") });
   await client.create(sandboxWarmPoolType, poolNamed(namespace, "warm", "t", poolSize));
-  await sandboxes.untilSeen("ready", poolSize);
+  await sandboxes.untilReached("ready", poolSize);
   return [];
 });
 await measured(`a claim, ${poolSize} at once`, poolSize, () => claim("burst", poolSize, Number.POSITIVE_INFINITY));
@@ -64,7 +64,7 @@ await measured("a single sandbox", 50, () => sandboxesOneByOne(50));
 
 /** Milliseconds from create to Ready of each claim. */
 async function claim(prefix: string, count: number, rate: number): Promise<readonly number[]> {
-  await using bound = await watchFor(client, sandboxClaimType, namespace, { ready: is("Ready") });
+  await using bound = await recordStates(client, sandboxClaimType, namespace, { ready: is("Ready") });
   const asked = new Map<string, number>();
   const startMs = systemClock.ticksMs();
   const under: Promise<unknown>[] = [];
@@ -76,23 +76,23 @@ async function claim(prefix: string, count: number, rate: number): Promise<reado
     under.push(client.create(sandboxClaimType, claimNamed(namespace, name, "warm")));
   }
   await Promise.all(under);
-  await bound.untilSeen("ready", count);
+  await bound.untilReached("ready", count);
   return [...asked].map(([name, askedMs]) => (bound.at("ready", name) ?? Number.NaN) - askedMs);
 }
 
 async function sandboxesOneByOne(count: number): Promise<readonly number[]> {
-  await using sandboxes = await watchFor(client, sandboxType, namespace, { ready: is("Ready") });
+  await using sandboxes = await recordStates(client, sandboxType, namespace, { ready: is("Ready") });
   const latencies: number[] = [];
   for (let at = 0; at < count; at += 1) {
     const startMs = systemClock.ticksMs();
     await client.create(sandboxType, sandboxNamed(namespace, `single-${at}`));
-    await sandboxes.untilSeen("ready", at + 1);
+    await sandboxes.untilReached("ready", at + 1);
     latencies.push(sinceMs(startMs));
   }
   return latencies;
 }
 
-/** Does the work, waits until the pool is full and all is quiet, and tells what that took of the controller for each. */
+/** Does the work, waits until the pool is full again, and prints what each item cost the controller. */
 async function measured(what: string, count: number, work: () => Promise<readonly number[]>): Promise<void> {
   const requests = countRequests();
   const before = { cpuS: cpuSeconds(controller.pid), rounds: await controller.rounds() };
@@ -101,7 +101,7 @@ async function measured(what: string, count: number, work: () => Promise<readonl
   const workMs = sinceMs(startMs);
   await untilFull(client);
   const fullMs = sinceMs(startMs);
-  await systemClock.sleep(2_000); // events are written after what they tell of
+  await systemClock.sleep(2_000); // events are written after the changes that they report
   const cpuMs = ((cpuSeconds(controller.pid) - before.cpuS) * 1_000) / count;
   const rounds = [...(await controller.rounds())].map(
     ([kind, n]) => `${((n - (before.rounds.get(kind) ?? 0)) / count).toFixed(2)} of ${kind}`,
@@ -113,7 +113,7 @@ async function measured(what: string, count: number, work: () => Promise<readonl
   say(callsTable(requests(), count, "each"));
 }
 
-/** The members are counted: what the pool says of them may be old. */
+/** Counts the members, because the status of the pool may be stale. */
 async function untilFull(client: KubeClient): Promise<void> {
   const isMember = (sandbox: Stored<Sandbox>) => controllerOf(sandbox)?.kind === sandboxWarmPoolType.kind;
   await until(async () => {

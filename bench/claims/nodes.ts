@@ -7,11 +7,11 @@ import { startInformer } from "../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 
-// About what a scheduler and a kwok node need on a machine that has something to do.
+// About the time that a scheduler and a kwok node take on a busy machine.
 const stepMs = 10;
 const scheduled = { type: "PodScheduled", status: "True" };
 
-/** Plays scheduler and nodes: every Pod is bound, and is ready a moment later. */
+/** Stands for the scheduler and the nodes: binds each Pod, and makes it ready a moment later. */
 export function startNodes(client: KubeClient): AsyncDisposable {
   const pods = startInformer<Pod>({ client, type: podType, indexes: {}, clock: systemClock, log: silentLogger });
   const step = async ({ metadata: { namespace, name }, spec, status }: Stored<Pod>) => {

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from "node:fs";
 
-/** Calls by what they were, such as `patch sandboxes/status`. */
+/** The number of calls by verb and resource, such as `patch sandboxes/status`. */
 export type Calls = ReadonlyMap<string, number>;
 
 interface AuditedRequest {
@@ -11,8 +11,8 @@ interface AuditedRequest {
 const isWork = (words: string) => !words.startsWith("watch ") && !words.includes("leases");
 
 /**
- * Counts what a user asks of the API server from now on, by the API server's own record; watches and the lease apart. The name is
- * the last part of a ServiceAccount's. The record may begin a new file meanwhile, once.
+ * Counts the calls of a user from now on in the API server's audit log, without watches and the lease. `user` is the last part of
+ * a ServiceAccount's name. The audit log may be rotated once meanwhile.
  */
 export function countCalls(auditLog: string, user = "agent-sandbox-controller"): () => Calls {
   const file = openSync(auditLog, "r");
@@ -23,7 +23,7 @@ export function countCalls(auditLog: string, user = "agent-sandbox-controller"):
     const rest = statSync(auditLog).ino === fstatSync(file).ino ? "" : readFileSync(auditLog, "utf8");
     closeSync(file);
     const calls = new Map<string, number>();
-    // The last line may be half written.
+    // The last line may be incomplete.
     for (const line of (buffer.toString() + rest).split("\n").slice(0, -1)) {
       if (!line.includes(`:${user}"`)) continue;
       const { verb, objectRef = {} }: AuditedRequest = JSON.parse(line);
@@ -35,7 +35,7 @@ export function countCalls(auditLog: string, user = "agent-sandbox-controller"):
   };
 }
 
-/** A Markdown table of how many calls there were for each of `count` things. */
+/** A Markdown table of the calls for each of `count` items. */
 export function callsTable(calls: Calls, count: number, what: string): string {
   const rows = [...calls].sort(([, a], [, b]) => b - a);
   const total = rows.reduce((sum, [, each]) => sum + each, 0);

@@ -4,7 +4,7 @@ import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { release } from "../../cluster/install-chart.ts";
 import { findWake } from "../../cluster/wake-log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
-import { watchFor } from "../sightings.ts";
+import { recordStates } from "../state-times.ts";
 import { spreadOf, spreadTable } from "../statistics.ts";
 import { askInfo, putToSleep } from "../wake/our-client.ts";
 import type { WakeTarget } from "../wake/with-k6.ts";
@@ -12,7 +12,7 @@ import { type ContainerStarts, followContainerStarts } from "./container-starts.
 import type { Segment } from "./picture.ts";
 import type { World } from "./world.ts";
 
-/** The moments of one wake, in the order in which they happen: milliseconds since the request was sent. */
+/** The steps of one wake, in order: milliseconds since the request was sent. */
 interface ColdWake {
   readonly patched: number;
   readonly podCreated: number;
@@ -24,7 +24,7 @@ interface ColdWake {
   readonly firstByte: number;
 }
 
-/** What happens up to each moment, and whose time it is. */
+/** The duration of each step, and the program that takes it. */
 const spans: readonly (readonly [string, (wake: ColdWake) => number])[] = [
   ["wake patched (activator, API server)", ({ patched }) => patched],
   ["Pod created (controller)", ({ podCreated, patched }) => podCreated - patched],
@@ -45,7 +45,7 @@ export const segmentsTable = (wakes: readonly ColdWake[]): string =>
     ["sent to first byte", spreadOf(wakes.map(({ firstByte }) => firstByte))],
   ]);
 
-/** Wakes one sandbox again and again, and tells what the API server, the container runtime and the program saw of each. */
+/** Wakes one sandbox repeatedly, and reports the times by the API server, the container runtime and the program. */
 export async function observeWakes(
   world: World,
   target: WakeTarget,
@@ -71,10 +71,10 @@ async function observeWake(
   const { client } = world;
   const { namespace } = target;
   await putToSleep(client, { namespace, name });
-  await using sandboxes = await watchFor(client, sandboxType, namespace, {
+  await using sandboxes = await recordStates(client, sandboxType, namespace, {
     running: ({ spec }) => spec.operatingMode === "Running",
   });
-  await using pods = await watchFor(client, podType, namespace, {
+  await using pods = await recordStates(client, podType, namespace, {
     there: () => true,
     bound: ({ spec }) => spec?.nodeName !== undefined,
   });
@@ -82,7 +82,7 @@ async function observeWake(
   const sentTicks = systemClock.ticksMs();
   const sentMs = performance.timeOrigin + performance.now();
   const { listeningSinceMs, firstByteMs } = await askInfo(target, name, userAgent);
-  await Promise.all([sandboxes.untilSeen("running", 1, 5_000), pods.untilSeen("bound", 1, 5_000)]);
+  await Promise.all([sandboxes.untilReached("running", 1, 5_000), pods.untilReached("bound", 1, 5_000)]);
   const accepted = await portAccepted(world, userAgent);
   const scheduled = (pods.at("bound", name) ?? Number.NaN) - sentTicks;
   const [podSandbox, container] = starts.since(sentMs).map((ms) => ms - sentMs);
@@ -101,7 +101,7 @@ async function observeWake(
 
 const logWithinMs = 3_000;
 
-/** When the activator found the port open, by its own log; a log that does not tell makes no figure. */
+/** When the activator found the port open, by its access log; NaN if the log does not have it. */
 async function portAccepted({ kubectl }: World, userAgent: string): Promise<number> {
   const endMs = systemClock.ticksMs() + logWithinMs;
   const args = ["logs", "--selector=app=sandbox-router", `--namespace=${release.namespace}`, "--since=1m", "--tail=-1"];

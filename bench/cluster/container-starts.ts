@@ -5,9 +5,9 @@ import type { Layout } from "../../cluster/layout.ts";
 import { insideOf } from "../../cluster/start-component.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 
-/** When containers were started, by the container runtime's own account. */
+/** When containers were started, by the events of the container runtime. */
 export interface ContainerStarts extends Disposable {
-  /** In milliseconds since the epoch, in order: of a Pod the first is its sandbox, which has its network. */
+  /** Milliseconds since the epoch, in order. The first of a Pod is its pod sandbox, which has the network. */
   since(epochMs: number): readonly number[];
 }
 
@@ -27,7 +27,7 @@ export async function followContainerStarts(layout: Layout): Promise<ContainerSt
     const [, day, time] = start.exec(line) ?? [];
     if (day) times.push(Date.parse(`${day}T${time}Z`));
   });
-  await systemClock.sleep(1_000); // it says nothing when it has begun to listen
+  await systemClock.sleep(1_000); // `ctr` does not report when it has begun to listen
   return {
     since: (epochMs) => times.filter((ms) => ms >= epochMs),
     [Symbol.dispose]: () => void child.kill("SIGTERM"),

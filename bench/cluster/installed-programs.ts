@@ -14,7 +14,7 @@ export interface InstalledProgram {
   readonly pid: number;
 }
 
-/** The replicas of one of the two programs as they run in their Pods, with the process that each of them is here. */
+/** The replicas of one of the two programs, with the process id on this machine. */
 export async function programsOf(client: KubeClient, app: App): Promise<readonly InstalledProgram[]> {
   const { items } = await client.list(podType, { namespace, labelSelector: `app=${app}` });
   return items.filter(({ metadata }) => !metadata.deletionTimestamp).map(findProcess);
@@ -38,7 +38,7 @@ function findProcess({ metadata, status }: Stored<Pod>): InstalledProgram {
   return { pod: metadata.name, podIP: status?.podIP ?? "", pid: Number(pid) };
 }
 
-/** Empty for a process that has ended meanwhile. */
+/** Empty if the process has ended meanwhile. */
 function readProcess(pid: string, file: "cgroup" | "cmdline"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");

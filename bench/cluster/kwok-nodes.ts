@@ -7,13 +7,13 @@ import { waitUntil } from "../../cluster/wait.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { kwokStages } from "./kwok-stages.ts";
 
-/** Where a Pod goes that is to run on a node that only seems to be there. */
+/** The node selector and tolerations of a Pod for kwok's nodes. */
 export const onKwok = {
   nodeSelector: { type: "kwok" },
   tolerations: [{ key: "kwok.x-k8s.io/node", operator: "Exists" }],
 } as const;
 
-// Of the range for benchmarks, and beside those of the cluster's Pods and Services.
+// In the address range for benchmarks (RFC 2544), apart from those of the cluster's Pods and Services.
 const podRange = "198.19.128.0/18";
 const podsEach = 4_000;
 const settleLimitMs = 60_000;
@@ -30,8 +30,8 @@ const nodeNamed = (name: string) => ({
 });
 
 /**
- * Starts kwok and gives it nodes: their Pods are bound by the real scheduler and become ready without any process. Everything
- * else of the control plane is real.
+ * Starts kwok with simulated nodes. The real scheduler binds their Pods, which become ready without a process. The rest of the
+ * control plane is real.
  */
 export async function startKwokNodes(
   program: string,
@@ -52,7 +52,7 @@ export async function startKwokNodes(
     `--node-ip=${network.node}`,
     "--node-lease-duration-seconds=40",
   ];
-  // As a part of the cluster: it goes with it, whatever becomes of this process.
+  // As a part of the cluster, so that it ends with the cluster, even if this process is killed.
   await ensureDaemon("kwok", { program, args }, { layout, clock: systemClock, settings });
   const names = Array.from({ length: count }, (_, at) => `kwok-${at}`);
   const stop = async () => {
@@ -62,7 +62,7 @@ export async function startKwokNodes(
   try {
     await kubectl.apply(names.map(nodeNamed));
     await kubectl.run(["wait", ...names.map((name) => `node/${name}`), "--for=condition=Ready", "--timeout=60s"]);
-    // Until the node controller has seen that too, it takes the nodes' Pods for not ready.
+    // Until the node controller has seen that too, it marks the nodes' Pods as not ready.
     const taints = ["get", "node", ...names, "--output=jsonpath={.items[*].spec.taints[*].key}"];
     const isSettled = async () => !(await kubectl.run(taints)).includes("not-ready");
     const complaint = () => "kwok's nodes keep their taint";

@@ -1,4 +1,4 @@
-/** What becomes of kwok's nodes and of the Pods on them, and when: at once. In the language of kwok's stages. */
+/** kwok's stages: nodes and their Pods become ready, and end, at once. */
 export const kwokStages = (podsEach: number): readonly object[] => [
   stage("node-ready", "Node", {
     selector: [{ key: ready, operator: "NotIn", values: ["True"] }],

@@ -1,4 +1,4 @@
-// `npm run bench:cluster [-- PART...]`: wakes, sandboxes, claims and what they weigh, on a one-node cluster of this machine.
+// `npm run bench:cluster [-- PART...]`: wakes, sandboxes, claims and their memory, on a one-node cluster of this machine.
 import { parseArgs } from "node:util";
 import { bringUp } from "../../cluster/bring-up.ts";
 import { refuseOtherOwner } from "../../cluster/cluster-directory.ts";
@@ -15,7 +15,7 @@ import { measureSandboxes } from "./parts/sandboxes.ts";
 import { measureWakes } from "./parts/wakes.ts";
 import { openWorld, type World } from "./world.ts";
 
-/** In the order in which they are measured: what leaves much behind comes last. */
+/** In the order in which they are measured: parts that create many objects come last. */
 const parts: Readonly<Record<string, (world: World) => Promise<string>>> = {
   wakes: measureWakes,
   sandboxes: measureSandboxes,
@@ -28,10 +28,10 @@ const parts: Readonly<Record<string, (world: World) => Promise<string>>> = {
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    // A tenth of everything tries the bench itself.
+    // The share of all counts; 0.1 is for a trial of the benchmark itself.
     share: { type: "string", default: "1" },
     nodes: { type: "string", default: "5" },
-    // Of what is measured in turns.
+    // Rounds of the parts that alternate between controllers.
     rounds: { type: "string", default: "3" },
   },
 });

@@ -39,7 +39,7 @@ export const claimNamed = (namespace: string, name: string, pool: string): Sandb
 
 type Conditioned = KubeObject & { readonly status?: { readonly conditions?: readonly Condition[] } };
 
-/** Whether a condition is True and about the object as it is now. */
+/** Whether a condition is True for the current generation of the object. */
 export const is =
   (type: string) =>
   (object: Stored<Conditioned>): boolean =>

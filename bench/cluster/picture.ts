@@ -1,4 +1,4 @@
-/** A part of a whole that takes time. */
+/** One part of a duration. */
 export interface Segment {
   readonly name: string;
   readonly ms: number;
@@ -11,7 +11,7 @@ const barHeight = 34;
 const lineHeight = 20;
 const colors = ["#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948", "#b07aa1", "#9c755f"];
 
-/** One bar of all segments, as long as they take, with what each is below it: an SVG that is read without any program. */
+/** An SVG with one bar of all segments, in proportion to their durations, and a legend below it. */
 export function stackedBar(title: string, segments: readonly Segment[]): string {
   const total = segments.reduce((sum, { ms }) => sum + Math.max(0, ms), 0);
   const scale = (width - 2 * margin) / total;

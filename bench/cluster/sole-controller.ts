@@ -12,8 +12,8 @@ const deployments = ["deployment/agent-sandbox-controller", "deployment/sandbox-
 const replicas = 2;
 const user = "sole-controller";
 
-/** Takes what the chart has installed out of the way, until it is disposed of. */
-export async function putAwayInstalled({ kubectl }: World): Promise<AsyncDisposable> {
+/** Scales both programs of the chart to zero. Disposing of the result scales them up again. */
+export async function stopInstalledPrograms({ kubectl }: World): Promise<AsyncDisposable> {
   const inNamespace = `--namespace=${release.namespace}`;
   await kubectl.run(["scale", inNamespace, ...deployments, "--replicas=0"]);
   await kubectl.run(["wait", inNamespace, "--for=delete", "pod", "--selector=app", "--timeout=120s"]);
@@ -26,8 +26,8 @@ export async function putAwayInstalled({ kubectl }: World): Promise<AsyncDisposa
 }
 
 /**
- * Starts a controller as the only one of the cluster: one process of this machine, with the flags' defaults. `program` is ours or
- * one that takes the same flags, as a path that `ChildProgram` takes.
+ * Starts the only controller of the cluster: one process of this machine, with default flags. `program` is the path of our
+ * controller, or of another program with the same flags, for `ChildProgram`.
  */
 export async function startSoleController(
   world: World,
@@ -49,7 +49,7 @@ export async function startSoleController(
   return { pid: controller.pid, user, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-/** A kubeconfig for a ServiceAccount that may do everything: by its name the API server's record tells its calls apart. */
+/** A kubeconfig for a ServiceAccount with all rights, whose name identifies its calls in the audit log. */
 async function kubeconfigFor({ kubectl, layout, programs }: World, namespace: string, file: string): Promise<string> {
   const metadata = { name: user, namespace };
   const apiGroup = "rbac.authorization.k8s.io";

@@ -9,31 +9,31 @@ import { findOrBuild, type ToolBuilder, type ToolName } from "../../scripts/tool
 import { startKwokNodes } from "./kwok-nodes.ts";
 
 export interface Sizes {
-  /** Of every count of objects: 1 is what the figures in `bench/README.md` are from. */
+  /** The share of every count of objects; 1 for the figures in `bench/README.md`. */
   readonly share: number;
   readonly nodes: number;
-  /** How often those take their turns that are compared. */
+  /** The number of rounds for parts that compare programs. */
   readonly rounds: number;
 }
 
-/** What every part of the bench is handed. */
+/** The parameters of each part of the benchmark. */
 export interface World extends AsyncDisposable, Cluster {
   readonly programs: BuiltPrograms;
   readonly connection: KubeConnection;
   readonly client: KubeClient;
   readonly say: (line: string) => void;
   readonly rounds: number;
-  /** So many of something, or the share of it that was asked for; at least one. */
+  /** The requested share of a full count; at least one. */
   count(full: number): number;
   tool(name: ToolName): Promise<string>;
-  /** Starts the nodes that only seem to run Pods; disposing of them ends it. */
+  /** Starts kwok's nodes; disposing of them stops kwok. */
   startNodes(): Promise<AsyncDisposable>;
-  /** A namespace that is deleted with all that is in it, and gone, once it is disposed of. */
+  /** A namespace; disposing of it deletes it with its objects, and waits until it is gone. */
   openNamespace(): Promise<AsyncDisposable & { readonly name: string }>;
 }
 
-// Ten thousand sandboxes are gone in minutes, not seconds; whatever is left then is no longer waited for.
-const looksMax = 600;
+// The deletion of ten thousand sandboxes takes minutes. After five minutes we stop waiting.
+const checksMax = 600;
 const checkEveryMs = 500;
 
 export async function openWorld(
@@ -65,8 +65,9 @@ export async function openWorld(
         name,
         [Symbol.asyncDispose]: async () => {
           await kubectl.run(["delete", "namespace", name, "--wait=false"]);
-          const isThere = () => kubectl.succeeds(["get", "namespace", name]);
-          for (let looks = 0; looks < looksMax && (await isThere()); looks += 1) await systemClock.sleep(checkEveryMs);
+          const exists = () => kubectl.succeeds(["get", "namespace", name]);
+          for (let checks = 0; checks < checksMax && (await exists()); checks += 1)
+            await systemClock.sleep(checkEveryMs);
         },
       };
     },

@@ -66,8 +66,8 @@ http {
 }
 
 /**
- * haproxy: one thread, reused connections, an access log on standard output. It would want descriptors for a connection
- * behind each one before it, which it never makes here.
+ * haproxy: one thread, reused connections, an access log on standard output. With strict limits it would require
+ * descriptors for a back-end connection of each client, which it never opens here.
  */
 export function haproxy(): string {
   const hosts = Array.from({ length: hostsMax }, (_, n) => n);

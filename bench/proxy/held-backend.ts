@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { ports } from "./ports.ts";
 
-/** Takes requests, each in one piece, and answers them once it is told to. */
+/** Receives requests, each in one read, and answers them all when `answer` is called. */
 export class HeldBackend {
   connections = 0;
   readonly #asked: Socket[] = [];

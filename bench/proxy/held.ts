@@ -2,38 +2,38 @@ import { setTimeout as delay } from "node:timers/promises";
 import { residentBytes } from "../../test/programs/process-cost.ts";
 import { runLoad } from "./load.ts";
 import { ports } from "./ports.ts";
-import { holdCrowd } from "./raw-client-process.ts";
+import { holdRequests } from "./raw-client-process.ts";
 import type { Running } from "./subjects.ts";
 
 export const heldMax = 10_000;
-/** The loop is looked at in steps of so many milliseconds, which are part of what is measured. */
+/** The resolution of the event loop's delay histogram in milliseconds, which is part of each measured delay. */
 const loopStepMs = 10;
 
 export interface HeldCost {
   readonly kibibytesEach: number;
-  /** From the moment that they may go to the last answer. */
+  /** From the release to the last response. */
   readonly releasedMs: number;
-  /** Longest time in which the loop did nothing else; of the activator alone, who tells. */
+  /** The longest time for which the event loop was blocked. Only the activator reports it. */
   readonly blockedMs?: number;
   readonly failures: number;
 }
 
 /**
- * What a crowd of held requests adds to a proxy that has been serving, and how long it takes to let it go. The activator
- * holds them itself, for a port that is closed; the others hold what is more than 256 to a back-end that says nothing.
+ * The memory that many held requests add to a proxy that has been serving, and how long their release takes. The activator
+ * holds them for a port that is closed. The others hold requests beyond 256 to a back-end that does not answer.
  */
 export async function measureHeld(proxy: string, { pid }: Running, directory: string): Promise<HeldCost> {
   await runLoad({ path: "/", connections: 64 }, 2, directory);
   const before = residentBytes(pid);
-  const tellsLag = proxy === "rouse" || proxy === "before";
-  const crowd = await holdCrowd(heldMax, tellsLag ? "closed" : "silent");
+  const reportsLag = proxy === "rouse" || proxy === "before";
+  const client = await holdRequests(heldMax, reportsLag ? "closed" : "silent");
   await delay(3_000);
   const kibibytesEach = (residentBytes(pid) - before) / heldMax / 1024;
-  if (tellsLag) await longestLagMs(); // each reading begins anew
-  const { good, releasedMs } = await crowd.release();
-  if (tellsLag) await delay(1_500); // the page of metrics is made once a second at most
+  if (reportsLag) await longestLagMs(); // each reading resets the histogram
+  const { good, releasedMs } = await client.release();
+  if (reportsLag) await delay(1_500); // the page of metrics is updated at most once a second
   const cost = { kibibytesEach, releasedMs, failures: heldMax - good };
-  return tellsLag ? { ...cost, blockedMs: (await longestLagMs()) - loopStepMs } : cost;
+  return reportsLag ? { ...cost, blockedMs: (await longestLagMs()) - loopStepMs } : cost;
 }
 
 async function longestLagMs(): Promise<number> {

@@ -1,4 +1,4 @@
-// How long does a small request take at a fixed rate? A thousand begin every second, whatever became of those before.
+// How long does a small request take at a fixed rate? A thousand start every second, whether or not earlier ones have ended.
 import { check } from "k6";
 import http from "k6/http";
 
@@ -7,14 +7,14 @@ const { URL, HOST, SECONDS, SUMMARY } = __ENV;
 export const options = {
   summaryTrendStats: ["count", "p(50)", "p(90)", "p(99)", "max"],
   scenarios: {
-    // Connections and code are warm before anything counts.
+    // Warms connections and code before the measurement.
     warm: { executor: "constant-arrival-rate", rate: 1000, duration: "2s", preAllocatedVUs: 50, exec: "ask" },
     steady: {
       ...{ executor: "constant-arrival-rate", rate: 1000, duration: `${SECONDS}s`, preAllocatedVUs: 50 },
       ...{ startTime: "2s", exec: "ask" },
     },
   },
-  // A threshold is what makes k6 keep figures of one scenario apart.
+  // k6 keeps separate figures for a scenario only if it has a threshold.
   thresholds: { "http_req_duration{scenario:steady}": ["max>=0"], "checks{scenario:steady}": ["rate>=0"] },
 };
 

@@ -12,11 +12,11 @@ export interface Latency {
   /** Milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Requests that failed, or that could not even be begun in time. */
+  /** Requests that failed, or that could not start in time. */
   readonly missed: number;
 }
 
-/** What requests take at a thousand a second, by k6, or by our own client where there is none. */
+/** The latency at a thousand requests a second, by k6, or by our own client if there is no k6. */
 export async function measureLatency(k6: string | undefined, seconds: number, directory: string): Promise<Latency> {
   if (k6 === undefined) return runRawClient("latency", seconds);
   const summary = join(directory, "latency.json");

@@ -7,7 +7,7 @@ import { cores } from "./subjects.ts";
 
 const run = promisify(execFile);
 
-/** What wrk is told to do. */
+/** The parameters of wrk. */
 export interface Load {
   readonly path: string;
   readonly connections: number;
@@ -20,11 +20,11 @@ export interface Load {
 export interface LoadResult {
   readonly requests: number;
   readonly seconds: number;
-  /** Answers that were no success, and connections that failed. */
+  /** Responses other than 2xx, and failed connections. */
   readonly failures: number;
 }
 
-/** Runs wrk on the core that is not the proxy's. */
+/** Runs wrk on the core that the proxy does not use. */
 export async function runLoad(load: Load, seconds: number, directory: string): Promise<LoadResult> {
   const script = join(directory, "load.lua");
   writeFileSync(script, scriptOf(load));

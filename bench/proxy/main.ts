@@ -23,7 +23,7 @@ const { values } = parseArgs({
   },
 });
 const seconds = Number(values.seconds);
-/** The slowest of a hundred is one of ten in each second. */
+/** At a thousand requests a second, p99 needs at least this duration. */
 const latencySecondsMin = 4;
 const held = `${heldMax} held`;
 
@@ -40,7 +40,7 @@ const loads: Readonly<Record<string, Load>> = {
 const scenarios = [...Object.keys(loads), "WebSocket echo", "latency at 1000/s", held].filter(
   (name) => values.only === undefined || values.only.split(",").some((each) => name.includes(each)),
 );
-/** Its queue of requests is in the commercial edition; here it opens a connection for each, and holds none. */
+/** nginx has a request queue only in its commercial edition. Here it opens a connection for each request, and holds none. */
 const holdsNothing = new Set(["nginx"]);
 const { env: environment } = process;
 const cacheDirectory = defaultCacheDirectory(environment);
@@ -71,7 +71,7 @@ try {
 
 type Measured = readonly [scenario: string, Omit<Measurement, "scenario" | "proxy">];
 
-/** All that is asked for of one proxy. Who holds is started anew for that: what weighs must not lie in old garbage. */
+/** All scenarios of one proxy. For held requests the proxy is restarted, so that garbage of other scenarios is not measured. */
 async function measureAll(proxy: string, start: () => Promise<Running>): Promise<readonly Measured[]> {
   const measured: Measured[] = [];
   const others = scenarios.filter((name) => name !== held);
@@ -92,9 +92,9 @@ async function measure(scenario: string, { pid }: Running): Promise<Omit<Measure
     return { p50, p99, failures: missed };
   }
   const load = loads[scenario];
-  if (load) await runLoad(load, 1, directory); // connections to all whom it asks are warm, whatever came before
+  if (load) await runLoad(load, 1, directory); // warms the connections to all back-ends of this load
   const before = cpuTimeOf(pid);
-  const { count, took, failures } = load ? await carry(load) : await echo();
+  const { count, took, failures } = load ? await runMeasured(load) : await echo();
   const after = cpuTimeOf(pid);
   const cpuSeconds = after.all - before.all;
   return {
@@ -106,7 +106,7 @@ async function measure(scenario: string, { pid }: Running): Promise<Omit<Measure
   };
 }
 
-async function carry(load: Load) {
+async function runMeasured(load: Load) {
   const { requests: count, seconds: took, failures } = await runLoad(load, seconds, directory);
   return { count, took, failures };
 }

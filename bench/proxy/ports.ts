@@ -1,16 +1,16 @@
-/** Where everything listens; fixed, so that the configuration of every proxy can be read and tried by hand. */
+/** All listening ports. They are fixed, so that the configuration of each proxy can be tried by hand. */
 export const ports = {
   /** nginx as a back-end: small answers and files. */
   files: 29_001,
   /** Our own back-end: uploads, chunks and WebSockets. */
   streams: 29_002,
-  /** Nothing listens here, or nothing is answered, until held requests are released. */
+  /** Until held requests are released, this port is closed, or its server does not answer. */
   held: 29_003,
   proxy: 29_100,
   ops: 29_101,
 } as const;
 
-/** Which back-end a path is for, where the host does not say it. */
+/** The port of the back-end for a path, if the host does not name it. */
 export function portOf(path: string): number {
   if (path.startsWith("/held")) return ports.held;
   return /^\/(?:up|chunked|ws)/.test(path) ? ports.streams : ports.files;
@@ -18,7 +18,7 @@ export function portOf(path: string): number {
 
 export const hostsMax = 1_000;
 
-/** The host by which the activator finds the n-th sandbox, at a port. */
+/** The host name of the n-th sandbox, with a port. */
 export const hostOf = (port: number, n = 0): string => `${port}--s${n}--default.sandbox.localhost`;
 
 /** The example of RFC 6455, 1.3. */

@@ -22,7 +22,7 @@ function open(): Promise<Socket> {
   });
 }
 
-/** A thousand small requests a second, each on a connection that is idle, whatever became of those before. */
+/** A thousand small requests a second on idle connections, whether or not earlier ones have ended. */
 async function latency(seconds: number) {
   const idle = await Promise.all(Array.from({ length: 50 }, open));
   const text = `GET / HTTP/1.1\r\nHost: ${hostOf(ports.files)}\r\n\r\n`;
@@ -54,7 +54,7 @@ async function latency(seconds: number) {
   return { ...spreadOf(tookMs.slice(500)), missed };
 }
 
-/** 64 WebSockets' worth of connections, on each of which one message is always under way. */
+/** 64 WebSocket connections, each with one message in flight at any time. */
 async function echo(seconds: number) {
   // A masked binary frame (RFC 6455, 5.2).
   const message = Buffer.concat([Buffer.from([0x82, 0x80 | 120, 0, 0, 0, 0]), Buffer.alloc(120, "m")]);
@@ -87,8 +87,8 @@ async function echo(seconds: number) {
 }
 
 /**
- * So many requests to a port that is closed, or that says nothing; waits for a line on standard input, has the port
- * answer, and waits for all answers.
+ * Sends `count` requests to a port that is closed, or does not answer. Waits for a line on standard input, lets the port
+ * answer, and waits for all responses.
  */
 async function held(count: number, silent: boolean) {
   const text = `GET /held HTTP/1.1\r\nHost: ${hostOf(ports.held)}\r\n\r\n`;

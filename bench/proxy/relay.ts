@@ -1,4 +1,4 @@
-// A process of its own: joins each connection to one to the back-end and passes on what it reads, unread.
+// A process of its own: connects to the back-end for each client, and forwards the bytes without parsing them.
 import { createServer } from "node:net";
 import { BufferLoans, ReadPlace } from "../../activator/socket/read-place.ts";
 import { RelaySide } from "../../activator/socket/relay.ts";

@@ -1,4 +1,4 @@
-// A process of its own: takes uploads, answers in chunks, and echoes what comes after an upgrade.
+// A process of its own: receives uploads, answers in chunks, and echoes the data after an upgrade.
 import { createServer } from "node:http";
 import { ports, webSocketAccept } from "./ports.ts";
 

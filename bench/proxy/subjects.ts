@@ -24,19 +24,20 @@ export interface ConnectDeps {
 }
 
 const ownTree = join(import.meta.dirname, "..", "..");
+const proxyPlace = { core: cores.proxy, port: ports.proxy } as const;
 
-/** What is measured. Each has a core of its own, an access log in a file, and warm connections behind it. */
+/** The measured proxies. Each has its own core, an access log in a file, and warm connections to the back-ends. */
 export const subjects: Readonly<Record<string, (around: ConnectDeps) => Promise<Running>>> = {
   rouse: (around) => startActivator(around, ownTree),
-  /** The activator of another tree, to compare a change with what was before it. */
+  /** The activator of another tree, to compare a change with the state before it. */
   before: (around) => startActivator(around, process.env["BEFORE_AT"] ?? ownTree),
-  /** What Node itself takes to pass bytes on: every proxy written in it costs more. */
-  relay: ({ directory }) => startNode(directory, "relay.ts", [], cores.proxy, ports.proxy),
-  nginx: ({ directory }) => startNginx(directory, "proxy", nginxProxy(directory), cores.proxy, ports.proxy),
+  /** Forwards bytes without parsing them: Node's floor. Every proxy on Node costs more. */
+  relay: ({ directory }) => startNode(directory, { program: "relay.ts", ...proxyPlace }),
+  nginx: ({ directory }) => startNginx(directory, "proxy", nginxProxy(directory), proxyPlace),
   haproxy: startHaproxy,
-  "node:http": ({ directory }) => startNode(directory, "node-http-proxy.ts", [], cores.proxy, ports.proxy),
+  "node:http": ({ directory }) => startNode(directory, { program: "node-http-proxy.ts", ...proxyPlace }),
   "http-proxy": ({ directory }) =>
-    startNode(directory, "http-proxy.ts", [process.env["HTTP_PROXY_AT"] ?? "."], cores.proxy, ports.proxy),
+    startNode(directory, { program: "http-proxy.ts", flags: [process.env["HTTP_PROXY_AT"] ?? "."], ...proxyPlace }),
 };
 
 /** The two back-ends, on the core of the load. */
@@ -48,8 +49,8 @@ export async function startBackends(directory: string): Promise<AsyncDisposable>
     writeFileSync(join(directory, name), Buffer.alloc(bytes, name));
   }
   const started = new AsyncDisposableStack();
-  started.use(await startNginx(directory, "backend", nginxBackend(directory), cores.rest, ports.files));
-  started.use(await startNode(directory, "streams-backend.ts", [], cores.rest, ports.streams));
+  started.use(await startNginx(directory, "backend", nginxBackend(directory), { core: cores.rest, port: ports.files }));
+  started.use(await startNode(directory, { program: "streams-backend.ts", core: cores.rest, port: ports.streams }));
   return started;
 }
 
@@ -73,16 +74,25 @@ function startActivator({ directory, api }: ConnectDeps, tree: string): Promise<
     ...["--drain-settle=0s", "--shutdown-timeout=0s"],
   ];
   const program = join(tree, "activator", "main.ts");
-  return startNode(directory, program, flags, cores.proxy, ports.ops, nodeFlags);
+  return startNode(directory, { program, flags, options: nodeFlags, core: cores.proxy, port: ports.ops });
+}
+
+/** The core of a process, and the port that it opens once it has started. */
+interface Place {
+  readonly core: string;
+  readonly port: number;
+}
+
+interface NodeProcess extends Place {
+  /** An absolute path, or a file of this folder. */
+  readonly program: string;
+  readonly flags?: readonly string[];
+  readonly options?: readonly string[];
 }
 
 async function startNode(
   directory: string,
-  program: string,
-  flags: readonly string[],
-  core: string,
-  port: number,
-  ownOptions: readonly string[] = [],
+  { program, flags = [], options: ownOptions = [], core, port }: NodeProcess,
 ): Promise<Running> {
   const log = openSync(join(directory, "access.log"), "a");
   const options = [...ownOptions, ...(process.env["PROXY_NODE_OPTIONS"] ?? "").split(" ").filter(Boolean)];
@@ -94,7 +104,7 @@ async function startNode(
   return up(child, port);
 }
 
-function startNginx(directory: string, name: string, text: string, core: string, port: number): Promise<Running> {
+function startNginx(directory: string, name: string, text: string, { core, port }: Place): Promise<Running> {
   const file = join(directory, `${name}.conf`);
   writeFileSync(file, text);
   const flags = ["-c", core, "nginx", "-c", file, "-e", join(directory, `${name}-error.log`), "-g", "daemon off;"];

@@ -10,7 +10,7 @@ export interface Measurement {
   /** Milliseconds. */
   readonly p50?: number;
   readonly p99?: number;
-  /** Of held requests: what each weighs, how long until all were answered, how long the loop did nothing else. */
+  /** For held requests: memory for each, time until all were answered, longest time for which the event loop was blocked. */
   readonly kibibytesEach?: number;
   readonly releasedMs?: number;
   readonly blockedMs?: number;
@@ -28,7 +28,7 @@ type Figure =
   | "releasedMs"
   | "blockedMs";
 
-/** Medians over the rounds, as Markdown: how many a second, how many for each CPU second, how long each took. */
+/** A Markdown table of medians over the rounds: requests per second and per CPU second, and CPU time for each. */
 export function report(measurements: readonly Measurement[]): string {
   const proxies = [...new Set(measurements.map(({ proxy }) => proxy))];
   const scenarios = [...new Set(measurements.map(({ scenario }) => scenario))];
@@ -62,7 +62,7 @@ export function report(measurements: readonly Measurement[]): string {
   return [`| | ${proxies.join(" | ")} |`, `| --- |${proxies.map(() => " ---: |").join("")}`, ...rows, ""].join("\n");
 }
 
-/** A proxy that tells no such figure has a dash. */
+/** A dash if the proxy has no such figure. */
 const fixed = (value: number, digits: number) => (Number.isNaN(value) ? "–" : value.toFixed(digits));
 
 const whole = (value: number) => Math.round(value).toLocaleString("en");

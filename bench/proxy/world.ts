@@ -1,4 +1,4 @@
-// A process of its own: an API server in memory with sandboxes that are awake, all at 127.0.0.1. Prints its address.
+// A process of its own: an API server in memory with running sandboxes, all at 127.0.0.1. Prints its address.
 import { type Pod, podType } from "../../api/kinds/core.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { servedKinds } from "../../apiserver/kinds/served-kinds.ts";
@@ -34,7 +34,7 @@ function sandboxNamed(name: string): Sandbox {
   return {
     ...{ apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox" },
     metadata: { name, namespace: "default" },
-    // While its Pod is that young a closed port may still open, and whoever asks for it is held.
+    // For this long after the start of the Pod, requests to a closed port are held.
     spec: { podTemplate, operatingMode: "Running", autoResume: { timeoutSeconds: 3_600 } },
   };
 }

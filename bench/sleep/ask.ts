@@ -4,7 +4,7 @@ import type { Activator } from "./world.ts";
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
-/** One request to a sandbox; resolves with when its answer had come, by the monotonic clock. */
+/** One request to a sandbox; resolves with the time of its response, by the monotonic clock. */
 export function ask({ host, port }: Activator, sandbox: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const outgoing = request({ host, port, agent, headers: { "x-sandbox-id": sandbox } }, (response) => {
@@ -17,5 +17,5 @@ export function ask({ host, port }: Activator, sandbox: string): Promise<number>
   });
 }
 
-/** Closes the connections that are kept for more. */
+/** Closes the kept connections. */
 export const stopAsking = (): void => agent.destroy();

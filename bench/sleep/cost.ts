@@ -3,9 +3,9 @@ import { ask, stopAsking } from "./ask.ts";
 import type { Program } from "./programs.ts";
 import { openSleepWorld, type SleepWorld } from "./world.ts";
 
-/** Longer than this bench. */
+/** Longer than this benchmark takes. */
 const timeoutSeconds = 3_600;
-/** Until what was made has been told of, and garbage been collected. */
+/** Until watches have reported all created objects, and garbage was collected. */
 const settleMs = 20_000;
 const restMs = 20_000;
 const activeMs = 30_000;
@@ -17,7 +17,7 @@ interface Cost {
   readonly apiCalls: number;
 }
 
-/** What so many sandboxes that may sleep cost each program: while nobody uses them, and while many are used. */
+/** The cost of `sandboxes` sandboxes with inactivity suspension for each program, unused and in use. */
 export async function measureCost(sandboxes: number, rate: number): Promise<string> {
   await using world = await openSleepWorld();
   const empty = await during(world, pause(restMs));
@@ -40,17 +40,17 @@ export async function measureCost(sandboxes: number, rate: number): Promise<stri
 
 type Costs = Readonly<Record<"controller" | "activator", Cost>>;
 
-/** What the controller and the first of the activators cost meanwhile. */
+/** The cost of the controller and of the first activator meanwhile. */
 async function during(
   { controller, activators: [activator] }: SleepWorld,
   happening: Promise<unknown>,
 ): Promise<Costs> {
   if (!activator) throw new Error("there is no activator");
   const programs = { controller, activator };
-  const before = { controller: await look(controller), activator: await look(activator) };
+  const before = { controller: await readCost(controller), activator: await readCost(activator) };
   await happening;
   const cost = async (name: keyof Costs): Promise<Cost> => {
-    const { cpuSeconds, apiCalls, ms } = await look(programs[name]);
+    const { cpuSeconds, apiCalls, ms } = await readCost(programs[name]);
     const seconds = (ms - before[name].ms) / 1_000;
     return {
       residentMebibytes: programs[name].residentBytes() / 2 ** 20,
@@ -61,11 +61,11 @@ async function during(
   return { controller: await cost("controller"), activator: await cost("activator") };
 }
 
-async function look(program: Program) {
+async function readCost(program: Program) {
   return { ms: systemClock.ticksMs(), cpuSeconds: program.cpuSeconds(), apiCalls: await program.apiCalls() };
 }
 
-/** Requests over all sandboxes in turn, by both activators, as many a second as are wanted. */
+/** Sends `rate` requests a second to all sandboxes in turn, through both activators. */
 async function useThem({ activators }: SleepWorld, names: readonly string[], rate: number): Promise<void> {
   const beganMs = systemClock.ticksMs();
   const under = new Set<Promise<unknown>>();
@@ -74,7 +74,7 @@ async function useThem({ activators }: SleepWorld, names: readonly string[], rat
     for (; asked < due; asked += 1) {
       const by = activators[asked % activators.length];
       const name = names[asked % names.length];
-      if (!by || name === undefined) throw new Error("there is nobody to ask");
+      if (!by || name === undefined) throw new Error("there is no activator or no sandbox");
       const one = ask(by, name);
       under.add(one);
       void one.finally(() => under.delete(one)).catch(() => {});

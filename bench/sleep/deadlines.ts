@@ -3,9 +3,9 @@ import { spreadOf, spreadTable } from "../statistics.ts";
 import { ask, stopAsking } from "./ask.ts";
 import { openSleepWorld, type SleepWorld } from "./world.ts";
 
-/** Longer than it takes to make them all and to use each once. */
+/** Longer than it takes to create all sandboxes and to use each once. */
 const timeoutSeconds = 20;
-/** Between two deadlines, where they come one after the other. */
+/** The time between two deadlines that come one after the other. */
 const stepMs = 50;
 const patienceMs = 60_000;
 

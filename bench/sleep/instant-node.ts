@@ -7,9 +7,9 @@ import { startInformer } from "../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 
-/** A node whose Pods take no time, all at one address, where one server answers for all of them. */
+/** A node whose Pods start and end at once. All have the address of one server, which answers for them. */
 export interface InstantNode extends AsyncDisposable {
-  /** When the last Pod of a name went, by the monotonic clock, as a watch tells it. */
+  /** By name: when a watch reported the deletion of the last Pod, by the monotonic clock. */
   readonly goneMs: ReadonlyMap<string, number>;
 }
 
@@ -53,7 +53,7 @@ async function end(client: KubeClient, { metadata: { namespace, name, uid } }: S
   await client.delete(podType, { namespace, name }, { gracePeriodSeconds: 0, preconditions: { uid } });
 }
 
-/** A Pod may go at any moment, and then there is nothing left to care for. */
+/** Ignores that the Pod has been deleted meanwhile. */
 const settle = (work: Promise<void>): Promise<void> =>
   work.catch((error: unknown) => {
     if (!isNotFound(error) && !isConflict(error)) throw error;

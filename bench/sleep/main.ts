@@ -1,4 +1,4 @@
-// `npm run bench:sleep`: how soon a sandbox sleeps once its time has come, and what ten thousand that may sleep cost.
+// `npm run bench:sleep`: how soon after its idle deadline a sandbox is suspended, and what ten thousand sandboxes cost.
 import { parseArgs } from "node:util";
 import { measureCost } from "./cost.ts";
 import { measureDeadlines } from "./deadlines.ts";
@@ -10,7 +10,7 @@ const { values, positionals } = parseArgs({
     sleeps: { type: "string", default: "200" },
     /** Of `cost`. */
     sandboxes: { type: "string", default: "10000" },
-    /** Of `cost`: requests a second while there is activity. */
+    /** Of `cost`: requests a second of the part with activity. */
     rate: { type: "string", default: "200" },
   },
 });

@@ -1,16 +1,16 @@
 import { ChildProgram } from "../../test/programs/child-program.ts";
 import { cpuSeconds, residentBytes } from "../../test/programs/process-cost.ts";
 
-/** One of our programs as a process of its own, with what it costs. */
+/** One of our programs as a process of its own, and its cost. */
 export interface Program extends AsyncDisposable {
-  /** What a process has used of a processor so far, in seconds. */
+  /** The CPU time of the process so far, in seconds. */
   cpuSeconds(): number;
   residentBytes(): number;
-  /** Calls to the API server so far, watches that began among them; without those for a lease. */
+  /** Calls to the API server so far, including started watches, without those for a lease. */
   apiCalls(): Promise<number>;
 }
 
-/** Starts a program; resolves once it says so. Its metrics are where its log says, or at `metricsUrl`. */
+/** Starts a program; resolves once it logs that it has started. Its metrics are at the address in its log, or at `metricsUrl`. */
 export async function startProgram(
   main: "controller" | "activator",
   flags: readonly string[],

@@ -16,7 +16,7 @@ import { writeDrainFiles } from "../../test/programs/drain-files.ts";
 import { writeKubeconfig } from "../../test/programs/kubeconfig.ts";
 import { is } from "../cluster/objects.ts";
 import { inParallel } from "../in-parallel.ts";
-import { watchFor } from "../sightings.ts";
+import { recordStates } from "../state-times.ts";
 import { type InstantNode, startInstantNode } from "./instant-node.ts";
 import { type Program, startProgram } from "./programs.ts";
 
@@ -34,11 +34,11 @@ export interface SleepWorld extends AsyncDisposable {
   readonly node: InstantNode;
   readonly controller: Program;
   readonly activators: readonly Activator[];
-  /** Makes sandboxes with these names and waits until all are Ready. */
+  /** Creates sandboxes with these names and waits until all are Ready. */
   create(names: readonly string[], inactivityTimeoutSeconds: number): Promise<void>;
 }
 
-/** Both programs as processes, two activators, an API server in memory, and a node that takes no time. */
+/** A controller and two activators as processes, an API server in memory, and a node without delays. */
 export async function openSleepWorld(): Promise<SleepWorld> {
   await using stack = new AsyncDisposableStack();
   const directory = mkdtempSync(join(tmpdir(), "rouse-sleep-"));
@@ -104,7 +104,7 @@ const atOnce = 32;
 async function create(client: KubeClient, names: readonly string[], inactivityTimeoutSeconds: number): Promise<void> {
   const wanted = new Set(names);
   const ready = (sandbox: Stored<Sandbox>) => wanted.has(sandbox.metadata.name) && is("Ready")(sandbox);
-  await using sandboxes = await watchFor(client, sandboxType, home, { ready });
+  await using sandboxes = await recordStates(client, sandboxType, home, { ready });
   const container = { name: "main", image: "program", ports: [{ containerPort: 8_888 }] };
   await inParallel(names, atOnce, (name) =>
     client.create(sandboxType, {
@@ -116,5 +116,5 @@ async function create(client: KubeClient, names: readonly string[], inactivityTi
       },
     }),
   );
-  await sandboxes.untilSeen("ready", names.length);
+  await sandboxes.untilReached("ready", names.length);
 }

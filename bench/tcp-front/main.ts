@@ -1,5 +1,5 @@
-// `npm run bench:tcp`: what ports of sandboxes and connections that wait on them weigh, how fast those are let go, and how
-// evenly over their sandboxes.
+// `npm run bench:tcp`: the memory of activator ports and of the connections that wait on them, and how fast and how evenly the
+// connections are released.
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
@@ -25,7 +25,7 @@ const { values } = parseArgs({
   options: {
     sandboxes: { type: "string", default: "10000" },
     connections: { type: "string", default: "10000" },
-    /** Over so many of the sandboxes. */
+    /** The number of sandboxes that get connections. */
     over: { type: "string", default: "100" },
   },
 });
@@ -36,7 +36,7 @@ const [sandboxes, connections, over] = [values.sandboxes, values.connections, va
 ];
 const opsPort = 19_101;
 const drainPort = 19_102;
-/** Not where everybody else on this machine listens. */
+/** A loopback address that other programs of this machine do not use. */
 const frontHost = "127.88.0.1";
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const fixed = (value: number) => value.toFixed(1);
@@ -64,10 +64,10 @@ async function run(): Promise<void> {
   const bytes = (residentBytes(activator.pid) - withoutListeners) / confirmed.length;
   say(`${confirmed.length} ports: ${fixed(bytes / 1024)} KiB each, the last ${fixed(seconds)} s after the last slice.`);
   await holdAndRelease(confirmed.slice(0, over), activator.pid);
-  say(`The activator's loop stood still for at most ${await metric("nodejs_eventloop_lag_max_seconds")} s.`);
+  say(`The activator's event loop was blocked for at most ${await metric("nodejs_eventloop_lag_max_seconds")} s.`);
 }
 
-/** Those that are accepted on. A few may belong to other programs that listen on every address. */
+/** The ports on which the activator accepts. Other programs that listen on all addresses may have a few of the others. */
 async function confirmAll(pairs: readonly Pair[]): Promise<readonly Pair[]> {
   const confirmed: Pair[] = [];
   for (let from = 0; from < pairs.length; from += listeningPortsLimit) {
@@ -88,7 +88,7 @@ async function ask(ports: readonly Pair[]): Promise<readonly Pair[]> {
   return parseListeningPorts(await answer.json())?.ports ?? [];
 }
 
-/** All wait for ports that do not accept; from the moment these do, each is to hear its greeting. */
+/** All connections wait for ports that do not accept yet. Once they accept, each client waits for its greeting. */
 async function holdAndRelease(pairs: readonly Pair[], pid: number): Promise<void> {
   const beforeBytes = residentBytes(pid);
   const clients: Promise<number>[] = [];
@@ -112,7 +112,7 @@ async function holdAndRelease(pairs: readonly Pair[], pid: number): Promise<void
   const greetedMs = await Promise.all(clients);
   const taxes = greetedMs.map((ms) => ms - openMs);
   say(`${connections} connections to ${pairs.length} sandboxes: ${fixed(heldBytes / 1024)} KiB each while they wait;`);
-  say(`${taxes.filter(Number.isFinite).length} of them were carried, after the port had opened:\n`);
+  say(`${taxes.filter(Number.isFinite).length} of them were proxied after the port had opened:\n`);
   const ofSandbox = pairs.map((_, at) => taxes.filter((_tax, n) => n % pairs.length === at));
   const rows = [
     ["from open port to first byte", taxes.filter(Number.isFinite)],
@@ -124,7 +124,7 @@ async function holdAndRelease(pairs: readonly Pair[], pid: number): Promise<void
   server.close();
 }
 
-/** Waits until the process no longer grows or shrinks by much. */
+/** Waits until the memory of the process is stable. */
 async function settled(pid: number): Promise<void> {
   let beforeBytes = 0;
   await until(async () => {

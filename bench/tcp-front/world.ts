@@ -12,7 +12,7 @@ import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 
-/** Where every sandbox listens, once it does. */
+/** The port of each sandbox, once it listens. */
 export const containerPort = 19_003;
 
 export interface Pair {
@@ -20,7 +20,7 @@ export interface Pair {
   readonly activatorPort: number;
 }
 
-/** So many sandboxes that run, at 127.0.0.1, with a port on which nothing listens yet; and their slices when they are asked for. */
+/** Creates running sandboxes at 127.0.0.1, with a port on which nothing listens yet. Returns their UIDs. */
 export async function makeSandboxes(client: KubeClient, count: number): Promise<readonly string[]> {
   return forEachYielding(count, async (n) => {
     const podTemplate = { spec: { containers: [{ name: "main", image: "program" }] } };
@@ -44,7 +44,7 @@ export async function makeSandboxes(client: KubeClient, count: number): Promise<
   });
 }
 
-/** A slice for each sandbox, as the controller writes it. */
+/** Creates an EndpointSlice for each sandbox, as the controller writes it. */
 export async function makeSlices(client: KubeClient, uids: readonly string[]): Promise<readonly Pair[]> {
   return forEachYielding(uids.length, async (n) => {
     const [sandboxUid = "", activatorPort] = [uids[n], tcpFrontPorts.first + n];

@@ -8,9 +8,9 @@ const withinMs = 30_000;
 const stepMs = 50;
 
 /**
- * Gives a sandbox an in-cluster name, and resolves with where that leads in local mode, once somebody answers there.
+ * Gives a sandbox a Service, and resolves with the address of the Service in local mode, once it accepts connections.
  *
- * @throws Error when nobody does in time.
+ * @throws Error if it does not accept in time.
  */
 export async function addressByName(client: KubeClient, name: string): Promise<string> {
   const where = { namespace: "default", name };
@@ -24,7 +24,7 @@ export async function addressByName(client: KubeClient, name: string): Promise<s
     }
     await delay(stepMs);
   }
-  throw new Error(`the name of ${name} leads nowhere`);
+  throw new Error(`the Service of ${name} does not accept connections`);
 }
 
 function isAnswered(host: string, port: number): Promise<boolean> {

@@ -1,4 +1,4 @@
-// How long does a wake take beyond what the program itself needs to start? The program tells when its port began to
+// How long does a wake take beyond what the program itself needs to start? The program reports when its port began to
 // accept; the wake tax is the first byte at the client minus that moment.
 import { check, fail, sleep } from "k6";
 import http from "k6/http";
@@ -11,7 +11,7 @@ const together = SCENARIO === "together";
 const wakeTax = new Trend("wake_tax_ms");
 
 export const options = {
-  insecureSkipTLSVerify: true, // the API server's certificate is its own, and it is on loopback
+  insecureSkipTLSVerify: true, // the API server has a self-signed certificate, and listens on loopback
   setupTimeout: "120s",
   summaryTrendStats: ["count", "p(50)", "p(90)", "p(99)", "max"],
   thresholds: { checks: ["rate==1"] },
@@ -46,7 +46,7 @@ function wake(name) {
   const response = http.get(`${ACTIVATOR}/info`, { headers, timeout: "60s" });
   const { blocked, connecting, sending, waiting } = response.timings;
   if (!check(response, { "woken and answered": ({ status }) => status === 200 })) return;
-  // Date.now() has no fraction: half a millisecond is what it cuts off on average.
+  // Date.now() is in whole milliseconds, so it is half a millisecond too early on average.
   wakeTax.add(sentMs + 0.5 + blocked + connecting + sending + waiting - response.json().listeningSinceMs);
 }
 

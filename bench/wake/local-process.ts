@@ -12,13 +12,13 @@ export interface LocalProcess extends AsyncDisposable {
   readonly kubeconfig: string;
   readonly activator: string;
   readonly domain: string;
-  /** What the activator's access log said of each wake so far. */
+  /** The entries of the activator's access log for the wakes so far. */
   readonly wakes: readonly WakeTimeline[];
 }
 
 const startWithinMs = 60_000;
 
-/** Starts local mode as `npm start` does, in a process of its own, with nothing kept. */
+/** Starts local mode as `npm start` does, in a process of its own, without persistent data. */
 export async function startLocalProcess(): Promise<LocalProcess> {
   const directory = mkdtempSync(join(tmpdir(), "rouse-bench-"));
   const readyFile = join(directory, "ready.json");

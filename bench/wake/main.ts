@@ -1,5 +1,5 @@
 // `npm run bench:wake`: 200 wakes one at a time, then 50 sandboxes at once, against local mode on this machine. With
-// `-- --by=name` by the address of each sandbox's Service, which is raw TCP for the activator, and not by host name.
+// `-- --by=name` the client connects to the address of each sandbox's Service, which is raw TCP for the activator.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -53,7 +53,7 @@ for (const scenario of scenarios) {
   say(spreadTable([["wake tax", tax], ...partsOf(local.wakes.slice(before))]));
 }
 
-/** Where the time of a wake goes, as the activator saw it; the Pod's own start is not part of the tax. */
+/** The steps of a wake as the activator measured them; the start of the Pod is not part of the tax. */
 function partsOf(wakes: readonly WakeTimeline[]): readonly (readonly [string, Spread])[] {
   const between = (from: keyof WakeTimeline, to: keyof WakeTimeline) =>
     spreadOf(wakes.map((wake) => (wake[to] ?? Number.NaN) - (wake[from] ?? Number.NaN)).filter(Number.isFinite));
@@ -79,7 +79,7 @@ async function measureOurselves({ name, count }: Scenario): Promise<Spread> {
   return spreadOf(taxes);
 }
 
-/** Fifty sandboxes like `hello`, each with a volume of its own. */
+/** Fifty sandboxes like `hello`, each with its own volume. */
 async function createCrowd(kube: KubeClient): Promise<void> {
   const example = readExample(join(import.meta.dirname, "..", "..", "examples", "hello"));
   const hello = example.find(({ kind }) => kind === "Sandbox") as Sandbox;

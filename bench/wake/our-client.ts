@@ -9,19 +9,19 @@ export interface Target {
   readonly domain: string;
 }
 
-const looksMax = 1_000;
+const checksMax = 1_000;
 const checkEveryMs = 20;
 
-/** Suspends the sandbox and resolves once the API says that it sleeps. */
+/** Suspends the sandbox and resolves once its status says that it is suspended. */
 export async function putToSleep(client: KubeClient, sandbox: ObjectName): Promise<void> {
   await client.patch(sandboxType, sandbox, { type: "merge", body: { spec: { operatingMode: "Suspended" } } });
-  for (let looks = 0; looks < looksMax; looks += 1) {
+  for (let checks = 0; checks < checksMax; checks += 1) {
     const { metadata, status } = await client.get(sandboxType, sandbox);
     const suspended = status?.conditions?.find(({ type }) => type === "Suspended");
     if (suspended?.status === "True" && suspended.observedGeneration === metadata.generation) return;
     await delay(checkEveryMs);
   }
-  throw new Error(`${sandbox.name} does not fall asleep`);
+  throw new Error(`${sandbox.name} is not suspended in time`);
 }
 
 /** Wakes the sandbox by one request on a new connection; the wake tax in milliseconds. */
@@ -31,10 +31,10 @@ export async function measureWake({ activator, domain }: Target, name: string): 
   return firstByteMs - listeningSinceMs;
 }
 
-/** What one request on a new connection sees, in milliseconds since the epoch. */
+/** The times of one request on a new connection, in milliseconds since the epoch. */
 export interface Seen {
   readonly firstByteMs: number;
-  /** Since when the program's port has accepted, by the program itself. */
+  /** When the program's port began to accept, by the program itself. */
   readonly listeningSinceMs: number;
 }
 

@@ -19,18 +19,18 @@ export const scenarios: readonly Scenario[] = [
   { name: "together", title: "woken together", count: 50 },
 ];
 
-/** Where the sandboxes `hello` and `crowd-0`, `crowd-1`, ... are, and what it takes to reach them. */
+/** The address of the sandboxes `hello` and `crowd-0`, `crowd-1`, ..., and how to reach them. */
 export interface WakeTarget {
   readonly api: string;
   readonly apiToken: string;
   readonly activator: string;
-  /** Empty where the activator asks for none. */
+  /** Empty if the activator requires no token. */
   readonly activatorToken: string;
   readonly namespace: string;
   readonly domain: string;
 }
 
-/** The wake tax of so many wakes, with k6 as the client. Rejects when one of them is not answered. */
+/** The wake tax of `count` wakes, with k6 as the client. Rejects if one of them gets no response. */
 export async function measureWithK6(program: string, { name, count }: Scenario, target: WakeTarget): Promise<Spread> {
   const directory = mkdtempSync(join(tmpdir(), "rouse-k6-"));
   const summary = join(directory, "summary.json");

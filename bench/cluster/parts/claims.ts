@@ -5,7 +5,7 @@ import { sandboxWarmPoolType } from "../../../api/kinds/sandbox-warm-pool.ts";
 import { waitUntil } from "../../../cluster/wait.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { cpuSeconds } from "../../../test/programs/process-cost.ts";
-import { watchFor } from "../../sightings.ts";
+import { recordStates } from "../../state-times.ts";
 import { type Spread, spreadOf, spreadTable } from "../../statistics.ts";
 import { type Calls, callsTable, countCalls } from "../api-calls.ts";
 import { leadingController } from "../installed-programs.ts";
@@ -18,31 +18,31 @@ const steadyClaims = 400;
 const pool = "warm";
 const fullWithinMs = 300_000;
 
-/** What a pool and its claims took, in milliseconds. */
+/** The times of a pool and its claims, in milliseconds. */
 export interface ClaimFigures {
   readonly size: number;
   /** From the pool's creation until the last of its sandboxes was Ready. */
   readonly filledMs: number;
-  /** From the first claim until the last of as many as the pool had was Ready. */
+  /** From the first claim until the last one was Ready, with as many claims as pool members. */
   readonly atOnceMs: number;
   readonly atOnce: Spread;
-  /** From then until the pool said that it was full again. */
+  /** From then until the status of the pool said that it was full again. */
   readonly refilledMs: number;
   readonly steady: Spread;
-  /** Of the steady claims, with what the pool needs to refill. */
+  /** The calls for the steady claims, with the refill of the pool. */
   readonly calls: Calls;
   readonly steadyCount: number;
-  /** CPU time of the controller for each of them. */
+  /** CPU time of the controller for each steady claim. */
   readonly cpuMs: number;
 }
 
-/** A controller whose work is looked at: its process, and the name that the API server's record ends its user with. */
+/** The measured controller: its process, and the last part of its user name in the audit log. */
 export interface ObservedController {
   readonly pid: number;
   readonly user: string;
 }
 
-/** A pool that is filled, claimed empty at once, refills, and is then claimed from steadily. */
+/** Fills a pool, claims all members at once, waits for the refill, and then claims at a steady rate. */
 export async function takeClaims(
   world: World,
   namespace: string,
@@ -72,13 +72,13 @@ export async function measureClaims(world: World): Promise<string> {
   const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
   return [
     "### Claims and warm pools, on kwok nodes\n",
-    `The pool of ${size} was full ${seconds(took.filledMs)} after it was made, and again ${seconds(took.refilledMs)} after all of it was claimed.\n`,
+    `The pool of ${size} was full ${seconds(took.filledMs)} after its creation, and again ${seconds(took.refilledMs)} after all of it was claimed.\n`,
     `${size} claims at once were bound within ${seconds(took.atOnceMs)}, ${perSecond(took)} per second.\n`,
     spreadTable([
       [`${size} claims at once, create to Ready`, took.atOnce],
       [`${steadyPerSecond} claims per second, create to Ready`, took.steady],
     ]),
-    `At ${steadyPerSecond} claims per second, with what the pool needs to refill:\n`,
+    `At ${steadyPerSecond} claims per second, the refill of the pool included:\n`,
     callsTable(took.calls, took.steadyCount, "claim"),
     `That took the controller ${took.cpuMs.toFixed(1)} ms of CPU time for each claim.\n`,
   ].join("\n");
@@ -88,24 +88,24 @@ export const perSecond = ({ size, atOnceMs }: ClaimFigures): string => (size / (
 
 async function fillPool({ client }: World, namespace: string, size: number): Promise<number> {
   await client.create(sandboxTemplateType, templateNamed(namespace, "t"));
-  await using sandboxes = await watchFor(client, sandboxType, namespace, { ready: is("Ready") });
+  await using sandboxes = await recordStates(client, sandboxType, namespace, { ready: is("Ready") });
   const startMs = systemClock.ticksMs();
   await client.create(sandboxWarmPoolType, poolNamed(namespace, pool, "t", size));
-  await sandboxes.untilSeen("ready", size);
+  await sandboxes.untilReached("ready", size);
   return systemClock.ticksMs() - startMs;
 }
 
 async function claimAtOnce({ client }: World, namespace: string, count: number) {
-  await using claims = await watchFor(client, sandboxClaimType, namespace, { bound: is("Ready") });
+  await using claims = await recordStates(client, sandboxClaimType, namespace, { bound: is("Ready") });
   const names = Array.from({ length: count }, (_, at) => `burst-${at}`);
   const startMs = systemClock.ticksMs();
   await Promise.all(names.map((name) => client.create(sandboxClaimType, claimNamed(namespace, name, pool))));
-  await claims.untilSeen("bound", count);
+  await claims.untilReached("bound", count);
   const latencies = names.map((name) => (claims.at("bound", name) ?? Number.NaN) - startMs);
   return { lastMs: Math.max(...latencies), spread: spreadOf(latencies) };
 }
 
-/** Milliseconds until the pool says that all of its members are ready. */
+/** Milliseconds until the status of the pool says that all members are ready. */
 async function untilFull({ client }: World, namespace: string, size: number): Promise<number> {
   const startMs = systemClock.ticksMs();
   const isFull = async () => {
@@ -126,7 +126,7 @@ async function claimSteadily(
   count: number,
   user: string,
 ): Promise<{ readonly spread: Spread; readonly calls: Calls }> {
-  await using claims = await watchFor(client, sandboxClaimType, namespace, { bound: is("Ready") });
+  await using claims = await recordStates(client, sandboxClaimType, namespace, { bound: is("Ready") });
   const calls = countCalls(layout.auditLog, user);
   const asked = new Map<string, number>();
   const startMs = systemClock.ticksMs();
@@ -138,8 +138,8 @@ async function claimSteadily(
     under.push(client.create(sandboxClaimType, claimNamed(namespace, name, pool)));
   }
   await Promise.all(under);
-  await claims.untilSeen("bound", count);
-  await systemClock.sleep(3_000); // the pool refills behind the last, and events are written after what they tell of
+  await claims.untilReached("bound", count);
+  await systemClock.sleep(3_000); // the pool refills after the last claim, and events are written after the changes that they report
   const latencies = [...asked].map(([name, ms]) => (claims.at("bound", name) ?? Number.NaN) - ms);
   return { spread: spreadOf(latencies), calls: calls() };
 }

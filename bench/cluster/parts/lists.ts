@@ -2,7 +2,7 @@ import { Agent, request } from "undici";
 import { sandboxType } from "../../../api/kinds/sandbox.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { inParallel } from "../../in-parallel.ts";
-import { watchFor } from "../../sightings.ts";
+import { recordStates } from "../../state-times.ts";
 import { spreadOf, spreadTable } from "../../statistics.ts";
 import { is, sandboxNamed } from "../objects.ts";
 import type { World } from "../world.ts";
@@ -11,17 +11,17 @@ const objects = 5_000;
 const rounds = 10;
 const writers = 32;
 
-/** How long one list of many objects takes in the version that they are stored in, and in the one that the webhook makes. */
+/** How long one list of many objects takes in the stored version, and in the version that the webhook converts to. */
 export async function measureLists(world: World): Promise<string> {
   const { client, connection } = world;
   await using namespace = await world.openNamespace();
   const count = world.count(objects);
-  await using sandboxes = await watchFor(client, sandboxType, namespace.name, { asleep: is("Suspended") });
+  await using sandboxes = await recordStates(client, sandboxType, namespace.name, { asleep: is("Suspended") });
   const names = Array.from({ length: count }, (_, at) => `listed-${at}`);
   await inParallel(names, writers, (name) =>
     client.create(sandboxType, sandboxNamed(namespace.name, name, { operatingMode: "Suspended" })),
   );
-  await sandboxes.untilSeen("asleep", count);
+  await sandboxes.untilReached("asleep", count);
   const { ca, cert, key } = connection.tls;
   const agent = new Agent({ connect: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) } });
   const listIn = async (version: string): Promise<number> => {

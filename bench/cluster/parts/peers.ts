@@ -1,6 +1,6 @@
 import { cpuSeconds, residentBytes } from "../../../test/programs/process-cost.ts";
 import type { Calls } from "../api-calls.ts";
-import { putAwayInstalled, startSoleController } from "../sole-controller.ts";
+import { startSoleController, stopInstalledPrograms } from "../sole-controller.ts";
 import type { World } from "../world.ts";
 import { type ClaimFigures, steadyPerSecond, takeClaims } from "./claims.ts";
 import { type SingleFigures, takeSingles } from "./sandboxes.ts";
@@ -14,13 +14,13 @@ interface Round {
 }
 
 /**
- * The same work for our controller and for the ecosystem's, in turns: each as a single process of this machine with the cluster to
- * itself, neither with a webhook, both with the defaults of their flags.
+ * The same work for our controller and for the ecosystem's, alternating. Each runs alone as a single process of this machine,
+ * without a webhook and with default flags.
  */
 export async function measurePeers(world: World): Promise<string> {
   const peers = { rouse: "controller/main.ts", "agent-sandbox": await world.tool("agent-sandbox") };
   await using _nodes = await world.startNodes();
-  await using _others = await putAwayInstalled(world);
+  await using _others = await stopInstalledPrograms(world);
   const taken = new Map<string, Round[]>();
   for (let round = 1; round <= world.rounds; round += 1) {
     for (const [name, program] of Object.entries(peers)) {
@@ -58,7 +58,7 @@ function tableOf(taken: ReadonlyMap<string, readonly Round[]>): string {
     row("of these, p99 ms", 0, ({ claims }) => claims.steady.p99),
     row("API calls for each, with the refill", 1, ({ claims }) => total(claims.calls) / claims.steadyCount),
     row("CPU time of the controller for each, ms", 1, ({ claims }) => claims.cpuMs),
-    row("CPU time in all, s", 1, (round) => round.cpuSeconds),
+    row("CPU time in total, s", 1, (round) => round.cpuSeconds),
     row("memory at the end, MiB", 0, (round) => round.residentBytes / 2 ** 20),
     "",
   ].join("\n");

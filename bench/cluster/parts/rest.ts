@@ -4,7 +4,7 @@ import type { KubeClient } from "../../../kube/client/client.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { cpuSeconds, residentBytes } from "../../../test/programs/process-cost.ts";
 import { inParallel } from "../../in-parallel.ts";
-import { watchFor } from "../../sightings.ts";
+import { recordStates } from "../../state-times.ts";
 import { until } from "../../until.ts";
 import { countCalls } from "../api-calls.ts";
 import { type App, leadingController, programsOf } from "../installed-programs.ts";
@@ -12,22 +12,22 @@ import { is, sandboxNamed } from "../objects.ts";
 import type { World } from "../world.ts";
 
 const sizes = [100, 1_000, 10_000] as const;
-/** One in so many is awake and has a Pod. */
+/** One sandbox in this number is awake and has a Pod. */
 const awakeOneIn = 10;
 const writers = 32;
 const settleLimitMs = 1_200_000;
-/** What was made is told of within this time. */
+/** Watches have reported all created objects within this time. */
 const settleMs = 10_000;
 const restMs = 30_000;
 const apps = ["agent-sandbox-controller", "sandbox-router"] as const;
 
-/** What the two programs weigh, and what the controller does, while so many sandboxes are there and nothing happens. */
+/** The memory, CPU time and API calls of the two programs with many idle sandboxes. */
 export async function measureRest(world: World): Promise<string> {
   const { client } = world;
   await restart(world);
   await using _nodes = await world.startNodes();
   await using namespace = await world.openNamespace();
-  await using sandboxes = await watchFor(client, sandboxType, namespace.name, {
+  await using sandboxes = await recordStates(client, sandboxType, namespace.name, {
     settled: (sandbox) => is(sandbox.spec.operatingMode === "Running" ? "Ready" : "Suspended")(sandbox),
   });
   const rows = [await row(world, 0)];
@@ -39,7 +39,7 @@ export async function measureRest(world: World): Promise<string> {
       return client.create(sandboxType, sandboxNamed(namespace.name, `resting-${at}`, { operatingMode }));
     });
     made = size;
-    await sandboxes.untilSeen("settled", size, settleLimitMs);
+    await sandboxes.untilReached("settled", size, settleLimitMs);
     rows.push(await row(world, size));
   }
   return [
@@ -52,7 +52,7 @@ export async function measureRest(world: World): Promise<string> {
   ].join("\n");
 }
 
-/** So that nothing of what was measured before is left in memory. */
+/** Restarts both programs, so that earlier parts leave nothing in their memory. */
 async function restart({ kubectl }: World): Promise<void> {
   for (const deployment of ["agent-sandbox-controller", "sandbox-router"]) {
     const rollout = (...args: readonly string[]) =>
@@ -63,8 +63,8 @@ async function restart({ kubectl }: World): Promise<void> {
 }
 
 /**
- * Waits until the API server serves all that was written in `v1alpha1` too: it has the webhook convert each change, one call
- * after the other, and after a rush it is behind.
+ * Waits until the API server has converted all changes to `v1alpha1`. The webhook converts them one call after the other, so
+ * after many changes it lags behind.
  */
 async function untilConverted({ kubectl }: World): Promise<void> {
   let before: string | undefined;

@@ -2,7 +2,7 @@ import { podType } from "../../../api/kinds/core.ts";
 import { sandboxType } from "../../../api/kinds/sandbox.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { inParallel } from "../../in-parallel.ts";
-import { watchFor } from "../../sightings.ts";
+import { recordStates } from "../../state-times.ts";
 import { type Spread, spreadOf, spreadTable } from "../../statistics.ts";
 import { type Calls, callsTable, countCalls } from "../api-calls.ts";
 import { is, isPodReady, sandboxNamed } from "../objects.ts";
@@ -12,13 +12,13 @@ const single = 200;
 const crowd = 500;
 const writers = 32;
 
-/** One sandbox after the other, then many at once: made, put to sleep, and woken by their `operatingMode`. */
+/** One sandbox after the other, then many at once: created, suspended, and resumed by `operatingMode`. */
 export async function measureSandboxes(world: World): Promise<string> {
   await using _nodes = await world.startNodes();
   return ["### Sandboxes, on kwok nodes\n", await oneByOne(world), await manyAtOnce(world)].join("\n");
 }
 
-/** How long each of the sandboxes took that were made one after the other, in milliseconds, and the calls for all. */
+/** The times of sandboxes that were created one after the other, in milliseconds, and the calls for all of them. */
 export interface SingleFigures {
   readonly count: number;
   readonly toPod: Spread;
@@ -30,11 +30,11 @@ export interface SingleFigures {
 export async function takeSingles(world: World, user?: string): Promise<SingleFigures> {
   const { client } = world;
   await using namespace = await world.openNamespace();
-  await using sandboxes = await watchFor(client, sandboxType, namespace.name, {
+  await using sandboxes = await recordStates(client, sandboxType, namespace.name, {
     ready: is("Ready"),
     asleep: is("Suspended"),
   });
-  await using pods = await watchFor(client, podType, namespace.name, { there: () => true, ready: isPodReady });
+  await using pods = await recordStates(client, podType, namespace.name, { there: () => true, ready: isPodReady });
   const count = world.count(single);
   const times: { toPod: number; toPodReady: number; toReady: number }[] = [];
   const calls = countCalls(world.layout.auditLog, user);
@@ -42,8 +42,8 @@ export async function takeSingles(world: World, user?: string): Promise<SingleFi
     const name = `single-${at}`;
     const startMs = systemClock.ticksMs();
     await client.create(sandboxType, sandboxNamed(namespace.name, name));
-    await sandboxes.untilSeen("ready", at + 1);
-    await pods.untilSeen("ready", at + 1);
+    await sandboxes.untilReached("ready", at + 1);
+    await pods.untilReached("ready", at + 1);
     const since = (ms: number | undefined) => (ms ?? Number.NaN) - startMs;
     times.push({
       toPod: since(pods.at("there", name)),
@@ -51,7 +51,7 @@ export async function takeSingles(world: World, user?: string): Promise<SingleFi
       toReady: since(sandboxes.at("ready", name)),
     });
   }
-  await systemClock.sleep(1_000); // events are written a moment after what they tell of
+  await systemClock.sleep(1_000); // events are written after the changes that they report
   return {
     count,
     toPod: spreadOf(times.map(({ toPod }) => toPod)),
@@ -89,14 +89,14 @@ async function manyAtOnce(world: World): Promise<string> {
     );
   const rows: string[] = [];
   const measure = async (what: string, state: "ready" | "asleep", work: () => Promise<unknown>) => {
-    await using sandboxes = await watchFor(client, sandboxType, namespace.name, {
+    await using sandboxes = await recordStates(client, sandboxType, namespace.name, {
       ready: is("Ready"),
       asleep: is("Suspended"),
     });
     const startMs = systemClock.ticksMs();
     const [askedMs] = await Promise.all([
       work().then(() => systemClock.ticksMs() - startMs),
-      sandboxes.untilSeen(state, count),
+      sandboxes.untilReached(state, count),
     ]);
     const seconds = (systemClock.ticksMs() - startMs) / 1_000;
     rows.push(
@@ -106,11 +106,11 @@ async function manyAtOnce(world: World): Promise<string> {
   await measure("created, to Ready", "ready", () =>
     inParallel(names, writers, (name) => client.create(sandboxType, sandboxNamed(namespace.name, name))),
   );
-  await measure("put to sleep, to Suspended", "asleep", () => mode("Suspended"));
+  await measure("suspended, to Suspended", "asleep", () => mode("Suspended"));
   await measure("woken, to Ready", "ready", () => mode("Running"));
   return [
     `${count} sandboxes at once:\n`,
-    "| | asked within | all there after | per second |",
+    "| | requested within | all done after | per second |",
     "| --- | ---: | ---: | ---: |",
     ...rows,
     "",

@@ -17,7 +17,7 @@ const crowd = 50;
 const counts = { one: 100, together: crowd } as const;
 const observed = 50;
 
-/** What a wake costs beyond the program's own start, by k6; and where the time of a whole one goes. */
+/** The cost of a wake without the program's own start, by k6; and the steps of a whole wake. */
 export async function measureWakes(world: World): Promise<string> {
   const { kubectl, client } = world;
   await using namespace = await world.openNamespace();
@@ -49,7 +49,7 @@ export async function measureWakes(world: World): Promise<string> {
   return sections.join("\n");
 }
 
-/** For k6, which has no certificate: it may read and change the sandboxes of this namespace. */
+/** A token for k6, which has no certificate: it may read and change the sandboxes of this namespace. */
 async function tokenFor({ kubectl }: World, namespace: string): Promise<string> {
   const metadata = { name: "bench", namespace };
   const apiGroup = "rbac.authorization.k8s.io";

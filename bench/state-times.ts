@@ -4,23 +4,23 @@ import type { KubeClient } from "../kube/client/client.ts";
 import { ApiError } from "../kube/client/errors.ts";
 import { systemClock } from "../lib/time/clock.ts";
 
-/** When, on this process's monotonic clock, each object of a namespace was first seen in each state. */
-export interface Sightings<State extends string> extends AsyncDisposable {
+/** The times, by this process's monotonic clock, at which each object of a namespace was first seen in each state. */
+export interface StateTimes<State extends string> extends AsyncDisposable {
   at(state: State, name: string): number | undefined;
-  /** Resolves once so many have been seen in the state; rejects after `limitMs` milliseconds. */
-  untilSeen(state: State, count: number, limitMs?: number): Promise<void>;
+  /** Resolves once `count` objects have been seen in the state; rejects after `limitMs` milliseconds. */
+  untilReached(state: State, count: number, limitMs?: number): Promise<void>;
 }
 
 const longestMs = 300_000;
-const busyPauseMs = 500;
+const retryPauseMs = 500;
 
-/** Watches a kind in a namespace from now on. The states are told by what the object says, each at most once. */
-export async function watchFor<T extends KubeObject, State extends string>(
+/** Watches a kind in a namespace from now on, and records when each object is first in each of the `states`. */
+export async function recordStates<T extends KubeObject, State extends string>(
   client: KubeClient,
   type: ResourceType<T>,
   namespace: string,
   states: Readonly<Record<State, (object: Stored<T>) => boolean>>,
-): Promise<Sightings<State>> {
+): Promise<StateTimes<State>> {
   const { metadata } = await client.list(type, { namespace });
   const names = Object.keys(states) as State[];
   const seen = new Map<State, Map<string, number>>(names.map((state) => [state, new Map()]));
@@ -37,28 +37,28 @@ export async function watchFor<T extends KubeObject, State extends string>(
   };
   const following = (async () => {
     let resourceVersion = metadata.resourceVersion ?? "0";
-    // A server that is short of time ends watches, and expects to be asked for the rest.
+    // A busy API server ends watches, and clients continue them.
     while (!stop.signal.aborted) {
       try {
         for await (const event of client.watch(type, { namespace, resourceVersion }, stop.signal)) {
-          if (event.type === "ERROR") throw new Error(`the watch of ${type.plural} says ${event.object.message}`);
+          if (event.type === "ERROR") throw new Error(`the watch of ${type.plural} failed: ${event.object.message}`);
           resourceVersion = event.object.metadata.resourceVersion ?? resourceVersion;
           if (event.type === "ADDED" || event.type === "MODIFIED") note(event.object);
         }
       } catch (error) {
-        // So it answers while the definition of a kind has just been changed.
+        // The API server answers 429 while the definition of a kind is being changed.
         if (!(error instanceof ApiError && error.code === 429)) throw error;
-        await systemClock.sleep(busyPauseMs, stop.signal);
+        await systemClock.sleep(retryPauseMs, stop.signal);
       }
     }
   })().catch((error: unknown) => {
     if (!stop.signal.aborted) throw error;
   });
-  following.catch(() => {}); // whoever waits is told
+  following.catch(() => {}); // `untilReached` rejects with this error
 
   return {
     at: (state, name) => of(state).get(name),
-    async untilSeen(state, count, limitMs = longestMs) {
+    async untilReached(state, count, limitMs = longestMs) {
       const changed = () =>
         new Promise<void>((resolve) => {
           wake = resolve;
