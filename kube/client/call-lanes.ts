@@ -29,8 +29,8 @@ interface Waiting {
  * Two priorities for calls to one API server. High-priority calls, which a client waits for, start at once.
  * Low-priority calls run a few at a time, and fewer while a high-priority call is in flight, so that a slow server
  * serves high-priority calls first. The number grows with the waiting time of the oldest call: otherwise a refill could
- * not keep up with a slow server. The namespaces take turns in
- * low-priority calls, and in each the oldest call starts first.
+ * not keep up with a slow server. The namespaces take turns in low-priority calls, and in each the oldest call starts
+ * first.
  */
 export class CallLanes {
   readonly #clock: Clock;
@@ -42,7 +42,7 @@ export class CallLanes {
   #atOnce = 0;
   #slow = 0;
   /** Set while calls wait: checks again after a step, because calls that never end free no place. */
-  #look: Timer | undefined;
+  #recheckTimer: Timer | undefined;
 
   // At most 24 of the 32 connections of a client: a quarter is left for high-priority calls.
   constructor({ clock, atRest = { from: 8, to: 24 }, inRush = { from: 2, to: 12 }, stepMs = 100 }: CallLanesOptions) {
@@ -98,14 +98,14 @@ export class CallLanes {
         reject(signal?.reason);
       });
       this.#waiting.add(namespace, waiting);
-      this.#look ??= this.#clock.after(this.#stepMs, () => this.#lookAgain());
+      this.#recheckTimer ??= this.#clock.after(this.#stepMs, () => this.#recheck());
     });
   }
 
-  #lookAgain(): void {
-    this.#look = undefined;
+  #recheck(): void {
+    this.#recheckTimer = undefined;
     this.#proceed();
-    if (this.#waiting.size > 0) this.#look = this.#clock.after(this.#stepMs, () => this.#lookAgain());
+    if (this.#waiting.size > 0) this.#recheckTimer = this.#clock.after(this.#stepMs, () => this.#recheck());
   }
 
   #proceed(): void {

@@ -107,14 +107,14 @@ describe("a series of events", () => {
 
   it("lets one object have 25 new events at once and then one in five minutes, and others theirs", () => {
     const series = new EventSeries(reporter);
-    const news = (name: string, note: string, minutes: number) =>
+    const isAllowed = (name: string, note: string, minutes: number) =>
       series.add(aHappening({ regarding: aSandbox(name), note }), at(minutes)) !== undefined;
-    const allowed = Array.from({ length: 30 }, (_, number) => news("nova", `note ${number}`, 0));
+    const allowed = Array.from({ length: 30 }, (_, number) => isAllowed("nova", `note ${number}`, 0));
     expect(allowed.filter(Boolean)).toHaveLength(25);
-    expect(news("vega", "note", 0)).toBe(true);
-    expect(news("nova", "later", 4)).toBe(false);
-    expect(news("nova", "later", 5)).toBe(true);
-    expect(news("nova", "at once again", 5)).toBe(false);
+    expect(isAllowed("vega", "note", 0)).toBe(true);
+    expect(isAllowed("nova", "later", 4)).toBe(false);
+    expect(isAllowed("nova", "later", 5)).toBe(true);
+    expect(isAllowed("nova", "at once again", 5)).toBe(false);
   });
 
   it("remembers at most a thousand, and drops the least recently used", () => {
@@ -138,7 +138,7 @@ describe("a series of events", () => {
     expect(note.startsWith(kept)).toBe(true);
   });
 
-  it("remembers no more of a note than an event says", () => {
+  it("keeps no more of a note than an event has", () => {
     const series = new EventSeries(reporter);
     series.add(aHappening({ note: "x".repeat(500_000) }), at(0));
     expect(series.unwritten().join("").length).toBeLessThan(2_000);

@@ -46,27 +46,27 @@ describe("a change feed", () => {
 
   it("notifies the other listeners if one fails", () => {
     const { feed } = openFeed();
-    const told: string[] = [];
+    const received: string[] = [];
     const reported: string[] = [];
     using _reports = onUnexpectedError((where) => reported.push(where));
     feed.onChange(() => {
       throw new Error("a mistake");
     });
-    feed.onChange(({ key }) => told.push(key));
+    feed.onChange(({ key }) => received.push(key));
     feed.set(aStored("a", "1"));
-    expect(told).toEqual(["team/a"]);
+    expect(received).toEqual(["team/a"]);
     expect(reported).toEqual(["watch"]);
   });
 
   it("notifies a removed listener no more, and the others still", () => {
     const { feed, changes } = openFeed();
-    const told: string[] = [];
-    const listener = ({ key }: Change<KubeObject>) => told.push(key);
+    const received: string[] = [];
+    const listener = ({ key }: Change<KubeObject>) => received.push(key);
     const first = feed.onChange(listener);
     feed.onChange(listener);
     first[Symbol.dispose]();
     feed.set(aStored("a", "1"));
-    expect(told).toEqual(["team/a"]);
+    expect(received).toEqual(["team/a"]);
     expect(changes).toHaveLength(1);
   });
 });

@@ -31,7 +31,7 @@ export class ChangeFeed<T extends KubeObject, I extends string> {
     }
     if (previous?.metadata.resourceVersion === object.metadata.resourceVersion) return;
     this.#store.put(object);
-    this.#tell({ key, previous, current: object });
+    this.#notify({ key, previous, current: object });
   }
 
   /** The object with this UID is deleted; another of the same name is not affected. */
@@ -53,10 +53,10 @@ export class ChangeFeed<T extends KubeObject, I extends string> {
 
   #remove(key: string, previous: Stored<T>): void {
     this.#store.delete(key);
-    this.#tell({ key, previous, current: undefined });
+    this.#notify({ key, previous, current: undefined });
   }
 
-  #tell(change: Change<T>): void {
+  #notify(change: Change<T>): void {
     for (const listener of this.#listeners) {
       try {
         listener(change);

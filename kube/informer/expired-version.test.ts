@@ -21,7 +21,7 @@ describe("an informer with an expired version", () => {
     pods.items = [aStored("b", "12"), aStored("c", "3"), aStored("d", "13", "another-d"), aStored("e", "14")];
     pods.version = "14";
     await how();
-    await vi.waitFor(() => expect(followed.told).toHaveLength(9), waiting);
+    await vi.waitFor(() => expect(followed.reported).toHaveLength(9), waiting);
   }
   const before = [aStored("a", "1"), aStored("b", "2"), aStored("c", "3"), aStored("d", "4")];
   const difference = ["-a@1", "~b@12", "-d@4", "+d@13", "+e@14"];
@@ -37,7 +37,7 @@ describe("an informer with an expired version", () => {
       await vi.waitFor(() => expect(pods.watchAttempts.length).toBeGreaterThan(1), waiting);
       pods.watchFailure = undefined;
     });
-    expect(followed.told.slice(4)).toEqual(difference);
+    expect(followed.reported.slice(4)).toEqual(difference);
     expect((await pods.watch(1)).query["resourceVersion"]).toBe("14");
   });
 
@@ -48,8 +48,8 @@ describe("an informer with an expired version", () => {
     await using pods = await openScriptedCollection();
     pods.items = before;
     await using followed = follow(pods.client);
-    await changeBehindItsBack(pods, followed, async () => (await pods.watch(0)).tell("ERROR", failure));
-    expect(followed.told.slice(4)).toEqual(difference);
+    await changeBehindItsBack(pods, followed, async () => (await pods.watch(0)).send("ERROR", failure));
+    expect(followed.reported.slice(4)).toEqual(difference);
     expect(shownIn(followed).sort()).toEqual(["b@12", "c@3", "d@13", "e@14"]);
   });
 
@@ -75,7 +75,7 @@ describe("an informer with an expired version", () => {
     pods.watchFailure = expired;
     pods.items = [aStored("a", "9")];
     await clock.advance(1_000);
-    await vi.waitFor(() => expect(followed.told).toEqual(["+a@9"]), waiting);
+    await vi.waitFor(() => expect(followed.reported).toEqual(["+a@9"]), waiting);
   });
 
   it("does not list in a tight circle when every watch answers 410", async () => {

@@ -6,7 +6,7 @@ import { aStored, openScriptedCollection } from "../../test/support/fakes/script
 import { waiting } from "../../test/support/waiting.ts";
 import { silenceLimitMs } from "./start-informer.ts";
 
-describe("an informer that hears nothing", () => {
+describe("an informer that receives nothing", () => {
   const open = async (clock: Clock) => {
     const pods = await openScriptedCollection();
     pods.items = [aStored("a", "1")];
@@ -39,8 +39,8 @@ describe("an informer that hears nothing", () => {
     await vi.waitFor(() => expect(followed.informer.silentMs()).toBeLessThan(silenceLimitMs), waiting);
     const next = await pods.watch(1);
     expect(next.query["resourceVersion"]).toBe(halfOpen.query["resourceVersion"]);
-    next.tell("DELETED", aStored("a", "7"));
-    await vi.waitFor(() => expect(followed.told).toEqual(["+a@1", "-a@1"]), waiting);
+    next.send("DELETED", aStored("a", "7"));
+    await vi.waitFor(() => expect(followed.reported).toEqual(["+a@1", "-a@1"]), waiting);
   });
 
   it("never lists a silent kind again, even without bookmarks", async () => {

@@ -19,7 +19,7 @@ describe("an informer that starts", () => {
     await using followed = follow(pods.client, { namespace: "team", labelSelector: "x=y", fieldSelector: "s=t" });
     await followed.informer.synced;
     expect(shownIn(followed)).toEqual(["a@3", "b@4"]);
-    expect(followed.told).toEqual(["+a@3", "+b@4"]);
+    expect(followed.reported).toEqual(["+a@3", "+b@4"]);
     const { query } = await pods.watch(0);
     expect(query).toMatchObject({ resourceVersion: "4", allowWatchBookmarks: "true", labelSelector: "x=y" });
     expect(Number(query["timeoutSeconds"])).toBeGreaterThanOrEqual(300);
@@ -44,7 +44,7 @@ describe("an informer that starts", () => {
     pods.listFailure = undefined;
     pods.items = [aStored("a", "3")];
     await asTimePasses(clock, () => expect(synced).toBe(true));
-    expect(followed.told).toEqual(["+a@3"]);
+    expect(followed.reported).toEqual(["+a@3"]);
   });
 
   it("tries a failing list again after growing pauses of at most a second", async () => {
@@ -80,12 +80,12 @@ describe("an informer that watches", () => {
     const sizes: number[] = [];
     followed.informer.onChange(() => sizes.push(followed.informer.store.size));
     const watch = await pods.watch(0);
-    watch.tell("ADDED", aStored("a", "2"));
-    watch.tell("MODIFIED", aStored("a", "3"));
-    watch.tell("MODIFIED", aStored("a", "3"));
-    watch.tell("DELETED", aStored("a", "4"));
-    watch.tell("ADDED", aStored("b", "5"));
-    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "~a@3", "-a@3", "+b@5"]), waiting);
+    watch.send("ADDED", aStored("a", "2"));
+    watch.send("MODIFIED", aStored("a", "3"));
+    watch.send("MODIFIED", aStored("a", "3"));
+    watch.send("DELETED", aStored("a", "4"));
+    watch.send("ADDED", aStored("b", "5"));
+    await vi.waitFor(() => expect(followed.reported).toEqual(["+a@2", "~a@3", "-a@3", "+b@5"]), waiting);
     expect(sizes).toEqual([1, 1, 0, 1]);
   });
 
@@ -101,12 +101,12 @@ describe("an informer that watches", () => {
     expect(followed.informer.store.get("team/a")?.metadata).not.toHaveProperty("managedFields");
   });
 
-  it("goes on from the last version it heard of, bookmarks included, when the server ends the watch", async () => {
+  it("continues from the last version it received, bookmarks included, when the server ends the watch", async () => {
     const clock = new FakeClock();
     await using pods = await openScriptedCollection();
     await using followed = follow(pods.client, { clock });
     const first = await pods.watch(0);
-    first.tell("ADDED", aStored("a", "2"));
+    first.send("ADDED", aStored("a", "2"));
     first.bookmark("9");
     first.end();
     const second = await pods.watch(1);
@@ -115,20 +115,20 @@ describe("an informer that watches", () => {
     second.end();
     expect((await pods.watch(2)).query["resourceVersion"]).toBe("9");
     expect(pods.lists).toHaveLength(1);
-    expect(followed.told).toEqual(["+a@2"]);
+    expect(followed.reported).toEqual(["+a@2"]);
   });
 
   it("goes on from the last version after a dropped connection, without a list", async () => {
     await using pods = await openScriptedCollection();
     await using followed = follow(pods.client);
     const first = await pods.watch(0);
-    first.tell("ADDED", aStored("a", "2"));
-    await vi.waitFor(() => expect(followed.told).toHaveLength(1), waiting);
+    first.send("ADDED", aStored("a", "2"));
+    await vi.waitFor(() => expect(followed.reported).toHaveLength(1), waiting);
     first.drop();
     const second = await pods.watch(1);
     expect(second.query["resourceVersion"]).toBe("2");
-    second.tell("MODIFIED", aStored("a", "3"));
-    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "~a@3"]), waiting);
+    second.send("MODIFIED", aStored("a", "3"));
+    await vi.waitFor(() => expect(followed.reported).toEqual(["+a@2", "~a@3"]), waiting);
     expect(pods.lists).toHaveLength(1);
   });
 
@@ -139,12 +139,12 @@ describe("an informer that watches", () => {
     await using pods = await openScriptedCollection();
     await using followed = follow(pods.client);
     const first = await pods.watch(0);
-    first.tell("ADDED", aStored("a", "2"));
+    first.send("ADDED", aStored("a", "2"));
     first.say(fault);
     const second = await pods.watch(1);
     expect(second.query["resourceVersion"]).toBe("2");
-    second.tell("ADDED", aStored("b", "3"));
-    await vi.waitFor(() => expect(followed.told).toEqual(["+a@2", "+b@3"]), waiting);
+    second.send("ADDED", aStored("b", "3"));
+    await vi.waitFor(() => expect(followed.reported).toEqual(["+a@2", "+b@3"]), waiting);
   });
 
   it("waits longer and longer when watches end at once, and does not list again for that", async () => {

@@ -67,7 +67,7 @@ class Reflection<T extends KubeObject, I extends string> {
   #version: string | undefined;
   /** Kept also when a list fails: the next list starts with pages that fit. */
   readonly #pageSize = new PageSize();
-  #heardMs: number;
+  #receivedMs: number;
 
   constructor(options: InformerOptions<T, I>, feed: ChangeFeed<T, I>, onListed: () => void) {
     const { namespace, labelSelector, fieldSelector } = options;
@@ -75,11 +75,11 @@ class Reflection<T extends KubeObject, I extends string> {
     this.#selection = { namespace, labelSelector, fieldSelector };
     this.#feed = feed;
     this.#onListed = onListed;
-    this.#heardMs = options.clock.ticksMs();
+    this.#receivedMs = options.clock.ticksMs();
   }
 
   silentMs(): number {
-    return this.#options.clock.ticksMs() - this.#heardMs;
+    return this.#options.clock.ticksMs() - this.#receivedMs;
   }
 
   async follow(signal: AbortSignal): Promise<void> {
@@ -134,7 +134,7 @@ class Reflection<T extends KubeObject, I extends string> {
     const { client, type } = this.#options;
     const selection = { ...this.#selection, pageSize: this.#pageSize };
     const { items, resourceVersion } = await listEverything(client, type, selection, signal);
-    this.#heard();
+    this.#markReceived();
     this.#feed.replaceAll(items.map((item) => this.#toStored(item)));
     this.#version = resourceVersion;
     this.#onListed();
@@ -146,14 +146,14 @@ class Reflection<T extends KubeObject, I extends string> {
     const timeoutSeconds = Math.round(watchSeconds.min + Math.random() * (watchSeconds.max - watchSeconds.min));
     const events = client.watch(
       type,
-      { ...this.#selection, resourceVersion, timeoutSeconds, allowBookmarks: true, onOpen: () => this.#heard() },
+      { ...this.#selection, resourceVersion, timeoutSeconds, allowBookmarks: true, onOpen: () => this.#markReceived() },
       AbortSignal.any([signal, silence.signal]),
     );
     for await (const event of events) {
-      this.#heard();
+      this.#markReceived();
       this.#take(event);
     }
-    this.#heard(); // only a running server ends a watch regularly
+    this.#markReceived(); // only a running server ends a watch regularly
   }
 
   #take(event: WatchEvent<T>): void {
@@ -167,8 +167,8 @@ class Reflection<T extends KubeObject, I extends string> {
     return this.#options.transform?.(object) ?? object;
   }
 
-  #heard(): void {
-    this.#heardMs = this.#options.clock.ticksMs();
+  #markReceived(): void {
+    this.#receivedMs = this.#options.clock.ticksMs();
   }
 
   /** A signal that is aborted after too long a silence, counted from now. */
@@ -178,12 +178,12 @@ class Reflection<T extends KubeObject, I extends string> {
     const beganMs = clock.ticksMs();
     let timer: Timer;
     // One timer that re-checks is cheaper than a new timer for every event.
-    const look = () => {
-      const leftMs = Math.max(this.#heardMs, beganMs) + silenceLimitMs - clock.ticksMs();
-      if (leftMs > 0) timer = clock.after(leftMs, look);
+    const check = () => {
+      const leftMs = Math.max(this.#receivedMs, beganMs) + silenceLimitMs - clock.ticksMs();
+      if (leftMs > 0) timer = clock.after(leftMs, check);
       else silent.abort(new SilentWatch(`the watch of ${type.plural} was silent for ${silenceLimitMs / 1000} s`));
     };
-    look();
+    check();
     return { signal: silent.signal, [Symbol.dispose]: () => timer.cancel() };
   }
 }

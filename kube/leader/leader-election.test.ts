@@ -114,7 +114,7 @@ describe("a leader", () => {
     expect(clock.ticksMs()).toBe(10_000);
   });
 
-  it("loses when the API server takes its renewals and says nothing for ten seconds", async () => {
+  it("loses when the API server accepts its renewals and does not respond for ten seconds", async () => {
     const clock = new FakeClock();
     await using api = await openScriptedApi(({ method, body }, response) => {
       const first = api.received.length <= 2;

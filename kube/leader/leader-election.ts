@@ -134,7 +134,7 @@ class Candidate {
     try {
       using limit = timeLimit(clock, releaseLimitMs);
       // Read again: our last renewal may have been written without a response.
-      const lease = await this.#look(limit.signal);
+      const lease = await this.#readLease(limit.signal);
       if (lease?.spec?.holderIdentity !== identity) return;
       await client.replace(leaseType, { ...lease, spec: released(lease.spec, clock.now()) }, {}, limit.signal);
     } catch (error) {
@@ -160,7 +160,7 @@ class Candidate {
   async #hold(signal: AbortSignal): Promise<boolean> {
     const { client, clock, namespace, name, identity } = this.#options;
     const { leaseMs } = this.#times;
-    const lease = await this.#look(signal);
+    const lease = await this.#readLease(signal);
     if (this.#seen && !isFree(this.#seen, identity, leaseMs, clock.ticksMs())) return false;
     const spec = heldBy(lease?.spec, identity, leaseMs, clock.now());
     const written = lease
@@ -170,7 +170,7 @@ class Candidate {
     return true;
   }
 
-  async #look(signal: AbortSignal): Promise<Stored<Lease> | undefined> {
+  async #readLease(signal: AbortSignal): Promise<Stored<Lease> | undefined> {
     const { client, clock, namespace, name } = this.#options;
     try {
       const lease = await client.get(leaseType, { namespace, name }, signal);

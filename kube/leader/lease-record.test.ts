@@ -27,7 +27,7 @@ describe("a lease", () => {
     expect(isFree({ lease: aLease(spec), sinceMs: 1_000 }, "me", 15_000, 1_000 + ageMs)).toBe(free);
   });
 
-  it("has the age of the last observed change, whatever its times", () => {
+  it("has the age of the last observed change, not of the times in it", () => {
     const first = observe(undefined, aLease({ ...held, renewTime: "2099-01-01T00:00:00.000000Z" }), 1_000);
     expect(observe(first, aLease(held), 9_000).sinceMs).toBe(1_000);
     expect(observe(first, aLease(held, "2"), 9_000).sinceMs).toBe(9_000);

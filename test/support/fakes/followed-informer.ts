@@ -9,16 +9,16 @@ import { systemClock } from "../../../lib/time/clock.ts";
 export interface Followed extends AsyncDisposable {
   readonly informer: Informer<KubeObject>;
   /** `+name@version`, `~name@version`, `-name@version`, in the order of the changes. */
-  readonly told: readonly string[];
+  readonly reported: readonly string[];
 }
 
-/** An informer of Pods that writes down what it tells. */
+/** An informer of Pods, with a record of the changes that it reports. */
 export function follow(client: KubeClient, options: Partial<InformerOptions<KubeObject, never>> = {}): Followed {
   const defaults = { client, type: podType, indexes: {}, clock: systemClock, log: silentLogger, frozen: true };
   const informer = startInformer<KubeObject>({ ...defaults, ...options });
-  const told: string[] = [];
-  informer.onChange((change) => told.push(inShort(change)));
-  return { informer, told, [Symbol.asyncDispose]: () => informer[Symbol.asyncDispose]() };
+  const reported: string[] = [];
+  informer.onChange((change) => reported.push(inShort(change)));
+  return { informer, reported, [Symbol.asyncDispose]: () => informer[Symbol.asyncDispose]() };
 }
 
 function inShort({ previous, current }: Change<KubeObject>): string {

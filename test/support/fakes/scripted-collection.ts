@@ -21,12 +21,12 @@ export class OpenWatch {
     return this.#response.closed;
   }
 
-  tell(type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR", object: KubeObject | Status): void {
+  send(type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR", object: KubeObject | Status): void {
     this.say(`${JSON.stringify({ type, object })}\n`);
   }
 
   bookmark(resourceVersion: string): void {
-    this.tell("BOOKMARK", { metadata: { resourceVersion } });
+    this.send("BOOKMARK", { metadata: { resourceVersion } });
   }
 
   say(text: string): void {
