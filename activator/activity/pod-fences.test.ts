@@ -64,17 +64,17 @@ describe("a Pod fence", () => {
     const at = (generation: number) => ({ ...running, metadata: { ...running.metadata, generation } });
     fences.reported(uid, 5, 4);
     fences.reported(uid, 3, 2);
-    expect(fences.of(uid).toldGeneration).toBe(5);
+    expect(fences.of(uid).reportedGeneration).toBe(5);
     fences.sandboxSeen(at(4));
-    expect(fences.of(uid).toldGeneration).toBe(5);
+    expect(fences.of(uid).reportedGeneration).toBe(5);
     fences.sandboxSeen(at(6));
-    expect(fences.of(uid).toldGeneration).toBe(0);
+    expect(fences.of(uid).reportedGeneration).toBe(0);
   });
 
   it("does not include a reported generation that was seen before", () => {
     const { fences } = givenFences();
     fences.reported(uid, 5, 5);
-    expect(fences.of(uid).toldGeneration).toBe(0);
+    expect(fences.of(uid).reportedGeneration).toBe(0);
   });
 });
 

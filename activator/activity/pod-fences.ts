@@ -8,7 +8,7 @@ const unseenPodsMax = 8;
 const deletedSandboxesMax = 4_096;
 
 interface Entry {
-  toldGeneration: number;
+  reportedGeneration: number;
   /** In order of arrival. */
   readonly fenced: Set<string>;
   /** The Pods of `fenced` that the controller asked to fence. Seals, which others may write, take no room from these. */
@@ -24,7 +24,7 @@ export interface PodFencesParts {
   readonly hasPod: (sandboxUid: string, podUid: string) => boolean;
 }
 
-const unbound: Fences = { toldGeneration: 0, fenced: new Set() };
+const unbound: Fences = { reportedGeneration: 0, fenced: new Set() };
 
 /**
  * The fences of this activator by sandbox (`api/rules/suspension.ts`). A fence outlives the seal, because the view of the
@@ -50,7 +50,7 @@ export class PodFences {
   reported(sandboxUid: string, generation: number, seenGeneration: number): void {
     if (seenGeneration >= generation || this.#deleted.has(sandboxUid)) return;
     const entry = this.#entryOf(sandboxUid);
-    entry.toldGeneration = Math.max(entry.toldGeneration, generation);
+    entry.reportedGeneration = Math.max(entry.reportedGeneration, generation);
   }
 
   /** Records the promise to the controller to send nothing more to that Pod. */
@@ -70,7 +70,7 @@ export class PodFences {
     if (seal) this.#sealSeen(uid, seal.podUid);
     const entry = this.#entries.get(uid);
     if (!entry) return;
-    if (generation >= entry.toldGeneration) entry.toldGeneration = 0;
+    if (generation >= entry.reportedGeneration) entry.reportedGeneration = 0;
   }
 
   podGone(sandboxUid: string, podUid: string): void {
@@ -116,7 +116,7 @@ export class PodFences {
   #entryOf(sandboxUid: string): Entry {
     const known = this.#entries.get(sandboxUid);
     if (known) return known;
-    const entry: Entry = { toldGeneration: 0, fenced: new Set(), promised: new Set(), gonePodUid: undefined };
+    const entry: Entry = { reportedGeneration: 0, fenced: new Set(), promised: new Set(), gonePodUid: undefined };
     this.#entries.set(sandboxUid, entry);
     return entry;
   }

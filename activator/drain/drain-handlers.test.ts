@@ -39,7 +39,7 @@ describe("an activator that gets a reported suspension", () => {
     sent.sentTo("p1");
     sent.dispatched();
     expect(desk.observed({ sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 2, idleForMs: 0 });
-    expect(fences.of(uid).toldGeneration).toBe(2);
+    expect(fences.of(uid).reportedGeneration).toBe(2);
   });
 
   it("reports how long the sandbox was idle, or that it was never used", async () => {
@@ -57,7 +57,7 @@ describe("an activator that gets a reported suspension", () => {
   it("reports that it is over already, and does not obey it", () => {
     const { desk, fences } = given({ seen: 3 });
     expect(desk.observed({ sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 0, superseded: true });
-    expect(fences.of(uid).toldGeneration).toBe(0);
+    expect(fences.of(uid).reportedGeneration).toBe(0);
   });
 });
 

@@ -50,7 +50,7 @@ describe("the drain port", () => {
     expect(await ask(drainPaths.listening, { ports })).toEqual({ ports: ports.slice(0, 1) });
     const about = { sandbox, podUid: "p1", generation: 2 };
     expect(await ask(drainPaths.busy, about)).toEqual({ asked: true, status: 503 });
-    expect(server.fences.of("u1")).toMatchObject({ toldGeneration: 2 });
+    expect(server.fences.of("u1")).toMatchObject({ reportedGeneration: 2 });
     expect(server.calls).toEqual(["observed 200", "promise 200", "activity 200", "listening 200", "busy 200"]);
   });
 

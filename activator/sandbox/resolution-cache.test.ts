@@ -21,7 +21,7 @@ function asker(sandbox = sandboxOf(), pod = podAt("10.0.0.5", "fd00::5")) {
   const first: Question = {
     ...{ routed: { namespace: "lab", name: "nova", port: 80, podIp: undefined, byHost: true }, sandbox, pod },
     ...{ firstUid: undefined, now: new Date("2026-01-01T12:00:00Z"), unschedulableGraceMs: undefined },
-    ...{ allowLoopbackPodIp: false, fences: { toldGeneration: 0, fenced: new Set() }, ignored: false },
+    ...{ allowLoopbackPodIp: false, fences: { reportedGeneration: 0, fenced: new Set() }, ignored: false },
   };
   const ask = (changed: Partial<Question> = {}) => inWords(resolveSandbox({ ...first, ...changed }));
   expect(ask()).toBe(inWords(resolveSandbox(first)));
@@ -46,8 +46,8 @@ describe("a sandbox with a cached resolution", () => {
 
   it("is not forwarded to after a promise or a reported suspension", () => {
     const { ask } = asker();
-    expect(ask({ fences: { toldGeneration: 0, fenced: new Set(["p1"]) } })).toBe("pending");
-    expect(ask({ fences: { toldGeneration: 4, fenced: new Set() } })).toBe("pending");
+    expect(ask({ fences: { reportedGeneration: 0, fenced: new Set(["p1"]) } })).toBe("pending");
+    expect(ask({ fences: { reportedGeneration: 4, fenced: new Set() } })).toBe("pending");
     expect(ask()).toBe("10.0.0.5 80 young");
   });
 

@@ -29,7 +29,7 @@ export function cachedResolution(question: Question): Resolution | undefined {
   const { sandbox, pod, routed, firstUid, fences, allowLoopbackPodIp, now } = question;
   const found = sandbox && known.get(sandbox);
   if (!found || found.pod !== pod || found.allowLoopbackPodIp !== allowLoopbackPodIp) return undefined;
-  if (fences.toldGeneration !== 0 || fences.fenced.size > 0 || routed.podIp !== undefined) return undefined;
+  if (fences.reportedGeneration !== 0 || fences.fenced.size > 0 || routed.podIp !== undefined) return undefined;
   if (firstUid !== undefined && firstUid !== sandbox.metadata.uid) return undefined;
   const { ip, firstPort, probes, youngUntilMs } = found;
   const young = now.getTime() < youngUntilMs;

@@ -41,7 +41,7 @@ function seen({ spec = {}, meta = {}, conditions = {}, pod, question = {} }: Giv
   const found = resolveSandbox({
     routed: { namespace: "lab", name: "nova", port: 8888, podIp: undefined, byHost: false },
     ...{ sandbox, pod: itsPod, firstUid: undefined, now, unschedulableGraceMs: undefined, allowLoopbackPodIp: false },
-    ...{ ignored: false, fences: { toldGeneration: 0, fenced: new Set<string>() } },
+    ...{ ignored: false, fences: { reportedGeneration: 0, fenced: new Set<string>() } },
     ...question,
   });
   if (found.is === "refused") return found.error.code;
@@ -101,9 +101,9 @@ describe("a sandbox with an inactivity suspension", () => {
   });
 
   it.each<[string, Given]>([
-    ["its Pod is fenced", { question: { fences: { toldGeneration: 0, fenced: new Set(["p1"]) } } }],
+    ["its Pod is fenced", { question: { fences: { reportedGeneration: 0, fenced: new Set(["p1"]) } } }],
     ["its Pod is sealed", { meta: { annotations: { [sealedPodAnnotation]: seal } } }],
-    ["we were told that it is suspended", { question: { fences: { toldGeneration: 4, fenced: new Set() } } }],
+    ["we were told that it is suspended", { question: { fences: { reportedGeneration: 4, fenced: new Set() } } }],
   ])("is sent nothing when %s", (_, given) => {
     const waiting = "pending on its suspension to be carried out or called off";
     expect(seen({ ...given, pod: { status: running } })).toBe(waiting);

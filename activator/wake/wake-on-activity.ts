@@ -88,7 +88,7 @@ export class WakeOnActivity implements AsyncDisposable {
   /** Whether it is suspended, in our view or by the controller's word. */
   #isFallingAsleep({ metadata, spec }: Stored<Sandbox>): boolean {
     if (effectiveAutoResume(spec).trigger === "Never") return false;
-    const told = this.#parts.fences.of(metadata.uid).toldGeneration > (metadata.generation ?? 0);
+    const told = this.#parts.fences.of(metadata.uid).reportedGeneration > (metadata.generation ?? 0);
     return told || effectiveOperatingMode(spec) === "Suspended";
   }
 }

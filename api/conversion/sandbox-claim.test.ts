@@ -90,7 +90,7 @@ describe("a v1beta1 claim", () => {
   });
 
   it.each(["", "[]", '{"spec":{"sandboxTemplateRef":{}}}', '{"spec":{"warmpool":1}}'])(
-    "with the state '%s' is what its v1beta1 fields say, and this is told",
+    "with the state '%s' has only its v1beta1 fields, and the state is reported as ignored",
     (state) => {
       const claim = aBetaClaim("p");
       const annotations = { [v1alpha1StateAnnotations.SandboxClaim]: state };

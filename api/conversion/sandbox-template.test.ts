@@ -35,7 +35,7 @@ describe("a SandboxTemplate", () => {
   });
 
   it.each(["bogus", "", "overrides", "x".repeat(200_000)])(
-    "with a policy annotation that holds none has the default, and that is told (%#)",
+    "with an invalid policy annotation has the default policy, and the annotation is reported (%#)",
     (policy) => {
       const original = anAlphaTemplate({ [policyKey]: policy });
       const ignored: string[] = [];
@@ -48,7 +48,7 @@ describe("a SandboxTemplate", () => {
     },
   );
 
-  it("without a policy loses an annotation that speaks of one", () => {
+  it("without a policy loses a policy annotation", () => {
     const older = toAlpha(aBetaTemplate({}, { [policyKey]: "Overrides", team: "red" }));
     expect(older.metadata.annotations).toEqual({ team: "red" });
   });

@@ -8,7 +8,7 @@ import type { SandboxTemplateV1alpha1, Spoken } from "./v1alpha1.ts";
 type SpokenTemplate = Spoken<SandboxTemplateSpec>;
 
 const stateKey = v1alpha1StateAnnotations.SandboxTemplate;
-const toldTextMax = 64;
+const reportedTextMax = 64;
 
 /**
  * A policy annotation with an unknown value counts as absent, so the default applies, which allows nothing; it is added
@@ -50,7 +50,7 @@ const whereAbsent = effective(undefined);
 const textOf = (policy: InjectionPolicy): string | undefined => (policy === whereAbsent ? undefined : policy);
 
 const unknownPolicy = (text: string): string =>
-  `annotation ${policyKey} counts as absent: ${JSON.stringify(text.slice(0, toldTextMax))} is none of ${injectionPolicies.join(", ")}`;
+  `annotation ${policyKey} counts as absent: ${JSON.stringify(text.slice(0, reportedTextMax))} is none of ${injectionPolicies.join(", ")}`;
 
 function policyTextIn({ annotations: { [policyKey]: text } }: State): string | undefined {
   if (text === undefined || typeof text === "string") return text;

@@ -12,7 +12,7 @@ export interface Remainder {
 /**
  * `converted` with an annotation for the fields of its `v1alpha1` original that it lacks. Other releases write the
  * whole original into it, and read it by the same paths. If it does not fit, it is left out: then the object has only
- * its `v1beta1` fields, like one that was never written through `v1alpha1`.
+ * its `v1beta1` fields, like an object that was never written through `v1alpha1`.
  */
 export function withState<T extends KubeObject>(converted: T, remainder: Remainder, key: string, ignored: string[]): T {
   return withAnnotationThatFits(converted, { key, value: JSON.stringify(remainder) }, ignored);
@@ -31,7 +31,7 @@ export interface State {
 /**
  * The result of `read` for the state of an object; undefined if it was never written through `v1alpha1`.
  *
- * Any user may write the annotation. One that cannot be parsed counts as absent and is added to `ignored`: an error
+ * Any user may write the annotation. A text that cannot be parsed counts as absent and is added to `ignored`: an error
  * would fail every list with the object, for all clients of `v1alpha1`.
  */
 export function readState<T>(
@@ -51,7 +51,7 @@ export function readState<T>(
   }
 }
 
-/** A state is not one that a conversion writes; the message has the reason. */
+/** No conversion writes such a state; the message has the reason. */
 export class UnreadableState extends Error {
   override readonly name = "UnreadableState";
 }

@@ -174,9 +174,9 @@ export function parseObservedRequest(value: unknown): ObservedRequest | undefine
 export const parseBusyRequest: (value: unknown) => BusyRequest | undefined = parseObservedRequest;
 
 export function parseBusyAnswer(value: unknown): BusyAnswer | undefined {
-  const { asked, status, reason: told } = fieldsOf(value) ?? {};
+  const { asked, status, reason: reported } = fieldsOf(value) ?? {};
   if (asked === true && (status === undefined || isCount(status))) return { asked, ...(isCount(status) && { status }) };
-  const reason = notAskedReasons.find((known) => known === told);
+  const reason = notAskedReasons.find((known) => known === reported);
   return asked === false && reason ? { asked, reason } : undefined;
 }
 
@@ -235,10 +235,10 @@ function parseListeningPort(value: unknown): ListeningPort | undefined {
 }
 
 function parseActivity(value: unknown): SandboxActivity | undefined {
-  const { sandbox: identity, inFlight, idleForMs, wake: told } = fieldsOf(value) ?? {};
+  const { sandbox: identity, inFlight, idleForMs, wake: reportedWake } = fieldsOf(value) ?? {};
   const sandbox = parseIdentity(identity);
   if (!sandbox || !isCount(inFlight) || !isAge(idleForMs)) return undefined;
-  const { generation, port, agoMs } = fieldsOf(told) ?? {};
+  const { generation, port, agoMs } = fieldsOf(reportedWake) ?? {};
   const wake = isCount(generation) && isCount(port) && isAge(agoMs) ? { generation, port, agoMs } : undefined;
   return { sandbox, inFlight, idleForMs, ...(wake && { wake }) };
 }

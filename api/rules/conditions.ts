@@ -83,8 +83,8 @@ export const isConditionTrue = (
 
 /**
  * The conditions with `fact` replaced, or appended if new. The time changes only with the status; the other fields
- * always have their latest values. All our conditions are created here, and are valid for a server, whatever texts of
- * other programs they contain.
+ * always have their latest values. All our conditions are created here, and are valid for a server, also with texts of other
+ * programs in them.
  */
 export function withCondition(
   conditions: readonly Condition[] | undefined,

@@ -4,12 +4,12 @@ import { declaredPorts, defaultPort } from "./declared-ports.ts";
 const main = { name: "main" };
 
 describe("the port that a client means if it names no port", () => {
-  it("is the first one that a container declares", () => {
+  it("is the first port that a container declares", () => {
     const containers = [main, { name: "web", ports: [{ containerPort: 3000 }, { containerPort: 4000 }] }];
     expect(defaultPort({ containers })).toBe(3000);
   });
 
-  it("is one that can be connected to", () => {
+  it("is a port that can be connected to", () => {
     const ports = [
       { containerPort: 53, protocol: "UDP" },
       { containerPort: 0 },

@@ -13,7 +13,7 @@ import {
   usesAutoFields,
 } from "./defaults.ts";
 
-/** An object as it may be stored, whatever its type says. */
+/** An object as it may be stored, possibly against its type. */
 const stored = (text: string) => JSON.parse(text);
 
 describe("a sandbox without autoSuspension and autoResume", () => {

@@ -17,11 +17,11 @@ const child = (changed: Partial<OwnerReference> = {}, namespace = "lab"): KubeOb
 
 describe("the owner of an object", () => {
   it.each([
-    { why: "its controller's, by UID", object: child(), is: "owned" },
-    { why: "nobody's without a controller", object: { metadata: { namespace: "lab" } }, is: "unowned" },
-    { why: "nobody's where its owner does not control it", object: child({ controller: false }), is: "unowned" },
-    { why: "somebody else's by another UID", object: child({ uid: "of another nova" }), is: "foreign" },
-    { why: "never anybody's of another namespace", object: child({}, "elsewhere"), is: "foreign" },
+    { why: "is its controller, by UID", object: child(), is: "owned" },
+    { why: "is absent without a controller", object: { metadata: { namespace: "lab" } }, is: "unowned" },
+    { why: "is absent if its owner does not control it", object: child({ controller: false }), is: "unowned" },
+    { why: "is another object if the UID differs", object: child({ uid: "of another nova" }), is: "foreign" },
+    { why: "is never an object of another namespace", object: child({}, "elsewhere"), is: "foreign" },
   ])("$why", ({ object, is }) => {
     expect(ownershipOf(object, nova)).toBe(is);
   });

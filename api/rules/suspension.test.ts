@@ -15,7 +15,7 @@ import {
 } from "./suspension.ts";
 
 const seal: Seal = { podName: "nova", podUid: "pod-1", cause: "Person", at: noon };
-const free = { toldGeneration: 0, fenced: new Set<string>() };
+const free = { reportedGeneration: 0, fenced: new Set<string>() };
 
 interface Written {
   readonly mode?: OperatingMode;
@@ -95,7 +95,7 @@ describe("a seal", () => {
   });
 
   it.each(["", "{", "null", "[]", '"pod-1"', formatSeal({ ...seal, podUid: "" }), formatSeal({ ...seal, at: "soon" })])(
-    "that says %s dooms nobody",
+    "with the text %s marks no Pod for deletion",
     (written) => {
       expect(sealOf(sandbox({ seal: written }))).toBeUndefined();
     },
@@ -116,14 +116,18 @@ describe("a seal whose text is too long", () => {
   });
 });
 
-describe("a connection may ask for Running", () => {
+describe("a connection may resume a sandbox", () => {
   it.each([
     { what: "a suspension by inactivity", written: { cause: inactivityAt(7) }, may: true },
-    { what: "one that is sealed", written: { cause: inactivityAt(7), seal: formatSeal(seal) }, may: true },
-    { what: "a pause that was not carried out", written: {}, may: false },
+    {
+      what: "a suspension by inactivity whose Pod is sealed",
+      written: { cause: inactivityAt(7), seal: formatSeal(seal) },
+      may: true,
+    },
+    { what: "a manual suspension that is not complete", written: {}, may: false },
     { what: "a manual suspension whose Pod is sealed", written: { seal: formatSeal(seal) }, may: false },
-    { what: "a pause that was carried out", written: { suspendedSince: 7 }, may: true },
-    { what: "a pause after one that was carried out", written: { suspendedSince: 5 }, may: false },
+    { what: "a manual suspension that is complete", written: { suspendedSince: 7 }, may: true },
+    { what: "a manual suspension after one that was complete", written: { suspendedSince: 5 }, may: false },
     { what: "no suspension", written: { mode: "Running", cause: inactivityAt(7) }, may: false },
   ] as const)("$may for $what", ({ written, may }) => {
     expect(mayAskToRun(sandbox(written))).toBe(may);
@@ -141,8 +145,13 @@ describe("an activator may forward", () => {
       fences: free,
       may: true,
     },
-    { what: "before it sees what it was told of", written: {}, fences: { ...free, toldGeneration: 8 }, may: false },
-    { what: "once it sees more", written: { generation: 9 }, fences: { ...free, toldGeneration: 8 }, may: true },
+    {
+      what: "before it sees the suspension that was reported to it",
+      written: {},
+      fences: { ...free, reportedGeneration: 8 },
+      may: false,
+    },
+    { what: "once it sees more", written: { generation: 9 }, fences: { ...free, reportedGeneration: 8 }, may: true },
     { what: "after its promise", written: {}, fences: { ...free, fenced: new Set(["pod-1"]) }, may: false },
   ] as const)("$may: $what", ({ written, fences, may }) => {
     expect(mayForward(sandbox({ mode: "Running", ...written }), "pod-1", fences)).toBe(may);

@@ -39,8 +39,8 @@ export const causeOf = (sandbox: Sandbox): SuspensionCause =>
  */
 export function sleepsByInactivity(sandbox: Sandbox): boolean {
   if (effectiveOperatingMode(sandbox.spec) !== "Suspended") return false;
-  const told = findCondition(sandbox.status?.conditions, "Suspended");
-  const ofThatSleep = told?.status === "True" && sleptByItself(sandbox, told.observedGeneration ?? 0);
+  const condition = findCondition(sandbox.status?.conditions, "Suspended");
+  const ofThatSleep = condition?.status === "True" && sleptByItself(sandbox, condition.observedGeneration ?? 0);
   return causeOf(sandbox) === "Inactivity" || ofThatSleep;
 }
 
@@ -67,7 +67,7 @@ const podUidMax = 128;
 /** The longest text of a seal, in characters: any user may write it, and it is parsed with each read of its Sandbox. */
 const sealTextMax = 1_024;
 
-/** The seal on a Sandbox. One that cannot be parsed, or is too long, seals no Pod. */
+/** The seal on a Sandbox. A text that cannot be parsed, or is too long, seals no Pod. */
 export function sealOf({ metadata }: Sandbox): Seal | undefined {
   const written = metadata.annotations?.[sealedPodAnnotation];
   return written === undefined ? undefined : parseSeal(written);
@@ -90,17 +90,18 @@ function parseSeal(written: string): Seal | undefined {
 }
 
 /** Whether the status reports that the Pod is gone, for this suspension. */
-export function isCarriedOut({ metadata, status }: Sandbox): boolean {
+export function isSuspensionComplete({ metadata, status }: Sandbox): boolean {
   const condition = findCondition(status?.conditions, "Suspended");
   return condition?.status === "True" && condition.observedGeneration === metadata.generation;
 }
 
 /**
  * Whether a connection may resume this suspended sandbox. A suspension for inactivity may be called off at any time, a
- * manual one must be carried out first. The patch must be conditional on the version that was read.
+ * manual one must be complete first. The patch must be conditional on the version that was read.
  */
 export const mayAskToRun = (sandbox: Sandbox): boolean =>
-  effectiveOperatingMode(sandbox.spec) === "Suspended" && (causeOf(sandbox) === "Inactivity" || isCarriedOut(sandbox));
+  effectiveOperatingMode(sandbox.spec) === "Suspended" &&
+  (causeOf(sandbox) === "Inactivity" || isSuspensionComplete(sandbox));
 
 /** The fences of one activator for a sandbox: what it has answered to the controller, or has read. */
 export interface Fences {
@@ -108,7 +109,7 @@ export interface Fences {
    * The highest generation of a suspension that the controller has sent; 0: none. Until the activator sees that
    * generation it forwards nothing.
    */
-  readonly toldGeneration: number;
+  readonly reportedGeneration: number;
   /**
    * UIDs of Pods that it has promised, or seen sealed; each until that Pod has been seen gone. Of Pods that it has not
    * seen yet it keeps only the last few, because any user who may annotate a Sandbox can name others without limit.
@@ -120,9 +121,9 @@ export interface Fences {
  * Whether an activator may forward to a Pod now. It must count the request as in flight in the same synchronous step,
  * before it dials.
  */
-export function mayForward(sandbox: Sandbox, podUid: string, { toldGeneration, fenced }: Fences): boolean {
+export function mayForward(sandbox: Sandbox, podUid: string, { reportedGeneration, fenced }: Fences): boolean {
   if (effectiveOperatingMode(sandbox.spec) !== "Running") return false;
-  if ((sandbox.metadata.generation ?? 0) < toldGeneration) return false;
+  if ((sandbox.metadata.generation ?? 0) < reportedGeneration) return false;
   return !fenced.has(podUid) && sealOf(sandbox)?.podUid !== podUid;
 }
 

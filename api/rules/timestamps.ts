@@ -44,17 +44,17 @@ export function readTime(text: unknown): Date | undefined {
 export const isUnreadableTime = (value: unknown): boolean =>
   value !== undefined && value !== null && value !== "" && readTime(value) === undefined;
 
-const toldTextMax = 64;
+const reportedTextMax = 64;
 
 /** The message about fields with malformed times; undefined if all are valid. */
 export function unreadableTimesText(fields: Readonly<Record<string, unknown>>): string | undefined {
-  const told = Object.entries(fields).flatMap(([field, value]) =>
+  const reported = Object.entries(fields).flatMap(([field, value]) =>
     isUnreadableTime(value) ? [`${field} ${shown(value)}`] : [],
   );
-  return told.length > 0 ? `not a time by RFC 3339, and taken for absent: ${told.join(", ")}` : undefined;
+  return reported.length > 0 ? `not a time by RFC 3339, and taken for absent: ${reported.join(", ")}` : undefined;
 }
 
 const shown = (value: unknown): string =>
   typeof value === "string"
-    ? JSON.stringify(value.slice(0, toldTextMax))
-    : (JSON.stringify(value) ?? "").slice(0, toldTextMax);
+    ? JSON.stringify(value.slice(0, reportedTextMax))
+    : (JSON.stringify(value) ?? "").slice(0, reportedTextMax);

@@ -1,5 +1,5 @@
 import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
-import { isCarriedOut, sealOf } from "../../api/rules/suspension.ts";
+import { isSuspensionComplete, sealOf } from "../../api/rules/suspension.ts";
 import { findPod } from "./find-pod.ts";
 import type { Observed } from "./observed.ts";
 
@@ -15,6 +15,8 @@ export function retryCeilingMs(seen: Pick<Observed, "sandbox" | "pods"> | undefi
   const { sandbox } = seen;
   if (sealOf(sandbox)) return ceilingMs;
   const isDone =
-    effectiveOperatingMode(sandbox.spec) === "Suspended" ? isCarriedOut(sandbox) : findPod(seen).found === "owned";
+    effectiveOperatingMode(sandbox.spec) === "Suspended"
+      ? isSuspensionComplete(sandbox)
+      : findPod(seen).found === "owned";
   return isDone ? undefined : ceilingMs;
 }

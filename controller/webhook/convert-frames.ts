@@ -24,7 +24,7 @@ export type Converted =
 /** A body that is not UTF-8 becomes three times as long. */
 export const answerBytesMax = 192 * 1024 * 1024;
 /** Characters of each text about a conversion. */
-export const toldTextMax = 1_000;
+export const reportedTextMax = 1_000;
 /** Of a body's frame. */
 export const headBytes = 4;
 

@@ -4,7 +4,7 @@ import { readSync, writeSync } from "node:fs";
 import { answerReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
 import { allKinds, coreKinds } from "../../api/conversion/convert.ts";
 import { type ExactJson, parseExactJson } from "../../lib/data/exact-json.ts";
-import { answerBytesMax, type Converted, headBytes, headOf, toldTextMax } from "./convert-frames.ts";
+import { answerBytesMax, type Converted, headBytes, headOf, reportedTextMax } from "./convert-frames.ts";
 
 const kinds = process.argv[2] === "extensions" ? allKinds : coreKinds;
 const input = 0;
@@ -46,12 +46,12 @@ function convertBody(body: Buffer): { readonly about: Converted; readonly answer
     if (answer.length > answerBytesMax) throw new Error(`the answer has more than ${answerBytesMax} bytes`);
     const about: Converted = {
       outcome: "answered",
-      ignored: { count: ignored.length, first: ignored[0]?.slice(0, toldTextMax) },
-      failure: failure?.slice(0, toldTextMax),
+      ignored: { count: ignored.length, first: ignored[0]?.slice(0, reportedTextMax) },
+      failure: failure?.slice(0, reportedTextMax),
     };
     return { about, answer };
   } catch (error) {
-    const message = (error instanceof Error ? error.message : String(error)).slice(0, toldTextMax);
+    const message = (error instanceof Error ? error.message : String(error)).slice(0, reportedTextMax);
     const outcome = error instanceof NoConversionReview ? "refused" : "failed";
     return { about: { outcome, message }, answer: nothing };
   }

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { configMapType, podType, secretType, serviceType } from "../../api/kinds/core.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { causeOf, isCarriedOut } from "../../api/rules/suspension.ts";
+import { causeOf, isSuspensionComplete } from "../../api/rules/suspension.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { type Database, databases } from "../support/databases.ts";
 import { clientOf, LocalMode } from "../support/labs/local-mode.ts";
@@ -31,7 +31,7 @@ async function addressOf(client: KubeClient): Promise<string> {
 async function untilAsleep(client: KubeClient): Promise<void> {
   const cause = async () => {
     const sandbox = await client.get(sandboxType, place);
-    return isCarriedOut(sandbox) && causeOf(sandbox);
+    return isSuspensionComplete(sandbox) && causeOf(sandbox);
   };
   await expect.poll(cause, { timeout: 30_000 }).toBe("Inactivity");
   await expect(client.get(podType, place)).rejects.toThrow("not found");

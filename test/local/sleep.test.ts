@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { eventType, podType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
-import { causeOf, isCarriedOut } from "../../api/rules/suspension.ts";
+import { causeOf, isSuspensionComplete } from "../../api/rules/suspension.ts";
 import { ask, clientOf, LocalMode } from "../support/labs/local-mode.ts";
 
 const hello = { namespace: "default", name: "hello" } as const;
@@ -15,7 +15,7 @@ it("puts hello to sleep when nobody has used it, and wakes it for the next reque
   await client.patch(sandboxType, hello, { type: "merge", body: { spec } });
   const asleep = async () => {
     const sandbox = await client.get(sandboxType, hello);
-    return isCarriedOut(sandbox) && causeOf(sandbox);
+    return isSuspensionComplete(sandbox) && causeOf(sandbox);
   };
   await expect.poll(asleep, { timeout: 20_000 }).toBe("Inactivity");
   await expect(client.get(podType, hello)).rejects.toThrow("not found");

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { eventType, serviceType } from "../../api/kinds/core.ts";
 import { type AutoSuspension, sandboxType } from "../../api/kinds/sandbox.ts";
-import { isCarriedOut } from "../../api/rules/suspension.ts";
+import { isSuspensionComplete } from "../../api/rules/suspension.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { eventually } from "../support/eventually.ts";
 import { ask, clientOf, LocalMode, type Ready } from "../support/labs/local-mode.ts";
@@ -79,7 +79,7 @@ async function aSandbox(name: string, autoSuspension: AutoSuspension = {}): Prom
 }
 
 const sandbox = (name: string) => client.get(sandboxType, { namespace: "default", name });
-const untilAsleep = (name: string) => eventually(async () => isCarriedOut(await sandbox(name)), 30_000);
+const untilAsleep = (name: string) => eventually(async () => isSuspensionComplete(await sandbox(name)), 30_000);
 
 /** For how many seconds it had been idle when it was put to sleep, by its event. */
 async function idleWhenSuspended(name: string): Promise<number> {

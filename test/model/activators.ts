@@ -85,7 +85,7 @@ function deathSteps(world: World, index: number, activator: Activator): Step<Wor
     request.at !== "client" && request.at !== "end" && request.activator === index ? ({ at: "end" } as const) : request,
   );
   const left = { ...world.left, kills: world.left.kills - 1 };
-  const blank = { life: "down", sees: 0, seesPods: 0, toldGeneration: 0, observed: 0, fenced: 0 } as const;
+  const blank = { life: "down", sees: 0, seesPods: 0, reportedGeneration: 0, observed: 0, fenced: 0 } as const;
   return [
     { what: `activator ${index} is killed`, next: withActivator({ ...world, requests: ended, left }, index, blank) },
   ];
@@ -160,7 +160,7 @@ function seeing(world: World, index: number, sees: number, mutation: Mutation | 
   const forgets = mutation === "a seal that is forgotten when it is taken off";
   const seen = withActivator(world, index, {
     sees,
-    toldGeneration: generation >= activator.toldGeneration ? 0 : activator.toldGeneration,
+    reportedGeneration: generation >= activator.reportedGeneration ? 0 : activator.reportedGeneration,
     observed: generation > activator.observed && !isFallingAsleep ? 0 : activator.observed,
   });
   return forgets ? seen : fencing(seen, index, sealed, mutation);
@@ -208,13 +208,13 @@ function requestSteps(world: World, index: number, activator: Activator): Step<W
 const opened = new Map<string, boolean>();
 
 /** The product's rule, asked once for each question. */
-function isOpen(view: Version, pod: number, { toldGeneration, fenced }: Activator): boolean {
+function isOpen(view: Version, pod: number, { reportedGeneration, fenced }: Activator): boolean {
   if (pod === 0) return false;
-  const key = `${view.content}/${pod}/${toldGeneration}/${fenced}`;
+  const key = `${view.content}/${pod}/${reportedGeneration}/${fenced}`;
   const known = opened.get(key);
   if (known !== undefined) return known;
   const pods = [1, 2, 3, 4, 5, 6, 7, 8, 9].filter((number) => (fenced & bit(number)) !== 0);
-  const fences = { toldGeneration, fenced: new Set(pods.map(podUid)) };
+  const fences = { reportedGeneration, fenced: new Set(pods.map(podUid)) };
   const open = mayForward(view.sandbox, podUid(pod), fences);
   opened.set(key, open);
   return open;
@@ -248,7 +248,7 @@ export function answer(
   let next = world;
   if (asked === "promise" && mutation !== "no promises") next = fencing(world, index, pod, mutation);
   if (asked === "observed" && mutation !== "observed only asks" && seesGeneration < generation) {
-    next = withActivator(world, index, { toldGeneration: Math.max(activator.toldGeneration, generation) });
+    next = withActivator(world, index, { reportedGeneration: Math.max(activator.reportedGeneration, generation) });
   }
   const seenUse = asked === "observed" && mutation !== "a byte that is not told of" && hasMoved(next, index, pod);
   if (asked === "observed") {

@@ -21,7 +21,7 @@ const absent: Activator = {
   saidReady: false,
   sees: 0,
   seesPods: 0,
-  toldGeneration: 0,
+  reportedGeneration: 0,
   observed: 0,
   fenced: 0,
 };

@@ -97,7 +97,7 @@ export interface Activator {
   readonly saidReady: boolean;
   readonly sees: number;
   readonly seesPods: PodEra;
-  readonly toldGeneration: number;
+  readonly reportedGeneration: number;
   /** The generation of the last suspension that it was asked about and that still stands; kept where there are tunnels. */
   readonly observed: number;
   /** A bit for each Pod that it will not forward to. */
@@ -252,10 +252,10 @@ export function encode(world: World): string {
     return `|${newest - sees},${seesPods},${codeOfRound(round)}`;
   });
   let actors = controllers.sort().join("");
-  for (const { life, deaf, saidReady, sees, seesPods, toldGeneration, observed, fenced } of world.activators) {
+  for (const { life, deaf, saidReady, sees, seesPods, reportedGeneration, observed, fenced } of world.activators) {
     const views = life === "serving" || life === "halfListed";
     if (views && sees < oldest) oldest = sees;
-    actors += `|${codeOfLife[life]}${saidReady ? 1 : 0}${deaf ? "x" : ""},${views ? newest - sees : ""},${seesPods},${toldGeneration},${observed},${fenced}`;
+    actors += `|${codeOfLife[life]}${saidReady ? 1 : 0}${deaf ? "x" : ""},${views ? newest - sees : ""},${seesPods},${reportedGeneration},${observed},${fenced}`;
   }
   let history = "";
   for (let index = oldest; index <= newest; index += 1) history += `${world.versions[index]?.content}.`;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { leaseType } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
-import { isCarriedOut } from "../../api/rules/suspension.ts";
+import { isSuspensionComplete } from "../../api/rules/suspension.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { writeDrainFiles } from "../programs/drain-files.ts";
 import { writeKubeconfig } from "../programs/kubeconfig.ts";
@@ -164,7 +164,7 @@ export class TestBed implements AsyncDisposable {
   }
 
   async untilAsleep(name: string, limitMs = 30_000): Promise<void> {
-    await eventually(async () => isCarriedOut(await this.sandbox(name)), limitMs);
+    await eventually(async () => isSuspensionComplete(await this.sandbox(name)), limitMs);
   }
 
   async untilReady(name: string, limitMs = 30_000): Promise<void> {

@@ -1,6 +1,6 @@
 import { podType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
-import { isCarriedOut, sealOf } from "../../api/rules/suspension.ts";
+import { isSuspensionComplete, sealOf } from "../../api/rules/suspension.ts";
 import type { ChildProgram } from "../programs/child-program.ts";
 import { openDescriptors, residentBytes } from "../programs/process-cost.ts";
 import { home, type TestBed } from "../sleep/test-bed.ts";
@@ -33,7 +33,7 @@ async function strays(bed: TestBed, inhabitants: readonly Inhabitant[]): Promise
   const found: string[] = [];
   for (const { name, kind, final } of inhabitants) {
     const sandbox = byName.get(name);
-    const asleep = sandbox !== undefined && isCarriedOut(sandbox);
+    const asleep = sandbox !== undefined && isSuspensionComplete(sandbox);
     if (!sandbox || asleep !== (final === "asleep")) found.push(`${name} (${kind}) is not ${final}`);
     if (sandbox && sealOf(sandbox)) found.push(`${name} (${kind}) is still sealed`);
     if (withPod.has(name) !== (final === "awake")) found.push(`${name} (${kind}) ought to be ${final}, by its Pod`);

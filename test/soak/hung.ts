@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { eventType, podType } from "../../api/kinds/core.ts";
-import { isCarriedOut } from "../../api/rules/suspension.ts";
+import { isSuspensionComplete } from "../../api/rules/suspension.ts";
 import { longestSilenceMs } from "../../controller/suspension/activators/silence.ts";
 import type { ActivatorReplica } from "../sleep/activator-replica.ts";
 import { home, TestBed } from "../sleep/test-bed.ts";
@@ -82,7 +82,7 @@ class Stage {
   async stayAwake(forMs: number): Promise<void> {
     while (this.#sinceMs() < forMs) {
       for (const name of ["carried", "used"]) {
-        const slept = isCarriedOut(await this.#bed.sandbox(name)) || !(await this.#hasPod(name));
+        const slept = isSuspensionComplete(await this.#bed.sandbox(name)) || !(await this.#hasPod(name));
         if (slept) {
           this.#findings.complain(`${name} sleeps ${this.#seconds()} after an activator hung`);
           return;

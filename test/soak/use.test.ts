@@ -2,7 +2,7 @@ import { request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
-import { isCarriedOut } from "../../api/rules/suspension.ts";
+import { isSuspensionComplete } from "../../api/rules/suspension.ts";
 import type { ActivatorReplica } from "../sleep/activator-replica.ts";
 import { answeredOnce } from "../sleep/promises.ts";
 import { TestBed } from "../sleep/test-bed.ts";
@@ -24,7 +24,7 @@ const autoSuspension = { inactivityTimeoutSeconds: 1 };
 /** Several times as long as it may be idle. */
 const longMs = 8_000;
 
-const isAsleep = async (name: string) => isCarriedOut(await bed.sandbox(name));
+const isAsleep = async (name: string) => isSuspensionComplete(await bed.sandbox(name));
 
 async function aSandbox(name: string, more: object = {}): Promise<string> {
   await bed.create(name, { autoSuspension: { ...autoSuspension, ...more } });

@@ -9,7 +9,7 @@ import { eventType } from "../../api/kinds/core.ts";
 import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
-import { isCarriedOut } from "../../api/rules/suspension.ts";
+import { isSuspensionComplete } from "../../api/rules/suspension.ts";
 import { parseControllerConfig } from "../../controller/config/config.ts";
 import { startController } from "../../controller/start.ts";
 import { KnownActivators } from "../../controller/suspension/activators/activators.ts";
@@ -113,7 +113,7 @@ it("a workload that admits activators alone stays awake while it is busy, and sl
   await vi.waitFor(() => expect(workload.state.asked).toBeGreaterThan(1), waiting);
   expect((await client.get(sandboxType, where)).spec.operatingMode).not.toBe("Suspended");
   workload.state.status = 200;
-  await vi.waitFor(async () => expect(isCarriedOut(await client.get(sandboxType, where))).toBe(true), waiting);
+  await vi.waitFor(async () => expect(isSuspensionComplete(await client.get(sandboxType, where))).toBe(true), waiting);
   const { items } = await client.list(eventType, { namespace: where.namespace });
   expect(items.map(({ reason }) => reason)).not.toContain("BusyProbeUnanswered");
 });

@@ -2,7 +2,7 @@ import type { Pod } from "../../../api/kinds/pod.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { Fact, SandboxFact } from "../../../api/rules/conditions.ts";
 import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
-import { isCarriedOut } from "../../../api/rules/suspension.ts";
+import { isSuspensionComplete } from "../../../api/rules/suspension.ts";
 import { type Failure, failedIn } from "../actions.ts";
 import { severalPods } from "../decide-pod.ts";
 import { isPodReady, podEnding, podIps, podPhase } from "../pod-state.ts";
@@ -43,7 +43,7 @@ export function suspendedFact(seen: Seen): SuspendedFact {
     const message = "Refused to delete pod because it is not owned by this sandbox";
     return { type, status: "False", reason: "PodNotOwned", message };
   }
-  if (failedIn(seen.failures, "pod") || (seen.suspending && !isCarriedOut(seen.sandbox))) {
+  if (failedIn(seen.failures, "pod") || (seen.suspending && !isSuspensionComplete(seen.sandbox))) {
     const message = "Pod state is unknown. Sandbox suspension cannot be confirmed";
     return { type, status: "Unknown", reason: "PodStateUnknown", message };
   }

@@ -3,7 +3,7 @@ import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { effectiveAutoSuspension, effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import {
   causeOf,
-  isCarriedOut,
+  isSuspensionComplete,
   namesItsGeneration,
   type Seal,
   type SuspensionCause,
@@ -95,7 +95,7 @@ export function decideSuspension(situation: Situation): SuspensionStep {
   if (!isSuspended) return { do: "nothing" };
   if (!pod) {
     // Whoever reads the status may wake the sandbox: told too early, that would undo a pause before it happened.
-    const known = podIsFresh || isCarriedOut(sandbox);
+    const known = podIsFresh || isSuspensionComplete(sandbox);
     if (known && sleepsByInactivity(sandbox) && !namesItsGeneration(sandbox)) return { do: "renewCause" };
     return known ? { do: "tellSuspended" } : { do: "readPod", podName: recordedName(sandbox) };
   }

@@ -16,7 +16,7 @@ export type AskWorkload = (
 ) => Promise<ProbeAnswer>;
 
 /** The controller has promised nothing; what is fenced it reads on the Sandbox. */
-const unbound: Fences = { toldGeneration: 0, fenced: new Set() };
+const unbound: Fences = { reportedGeneration: 0, fenced: new Set() };
 
 /**
  * Asks through the activators, which every sandbox admits that can be used at all, and then directly: activators of an older release

@@ -5,7 +5,7 @@ import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
 import { type Sandbox, type SandboxSpec, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { drainSecretKeys, drainSecretName } from "../../../api/protocols/drain-credentials.ts";
-import { isCarriedOut } from "../../../api/rules/suspension.ts";
+import { isSuspensionComplete } from "../../../api/rules/suspension.ts";
 import { parseControllerConfig } from "../../../controller/config/config.ts";
 import { type RunningController, startController } from "../../../controller/start.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
@@ -99,7 +99,7 @@ export async function openSleepLab(): Promise<SleepLab> {
     untilAsleep: () =>
       vi.waitFor(async () => {
         const sandbox = await client.get(sandboxType, where);
-        if (!isCarriedOut(sandbox)) throw new Error(JSON.stringify({ ...sandbox.metadata, ...sandbox.status }));
+        if (!isSuspensionComplete(sandbox)) throw new Error(JSON.stringify({ ...sandbox.metadata, ...sandbox.status }));
         return sandbox;
       }, waiting),
     async told(reason) {
