@@ -42,7 +42,7 @@ describe("the target of a busy probe", () => {
     expect(targetOf({ port: "other" }, { containers: declaring(9000, "ctl") })).toBeUndefined();
   });
 
-  it("is undefined for a port of the node that the Pod does not declare, also when its template declares it", () => {
+  it("is undefined for a port of the node that only the template declares, not the Pod", () => {
     const hostNetwork = true;
     const containers = declaring(9000);
     expect(targetOf({ port: 10250 }, { hostNetwork, containers })).toBeUndefined();
