@@ -14,29 +14,29 @@ export interface ReplicaOptions {
   readonly kubeconfig: string;
   /** Files of the drain port, by the flag that names each. */
   readonly drainFiles: readonly string[];
-  /** By its address. */
+  /** The flags for an activator at this address. */
   readonly flags: (host: string) => readonly string[];
-  /** What is started instead of the activator. */
+  /** The program to start instead of the activator. */
   readonly main?: string;
-  /** Hears each line of its log. */
+  /** Called with each line of its log. */
   readonly hear?: (line: string) => void;
 }
 
 const httpPort = 8080;
 const opsPort = 8081;
 
-/** One activator as a process of its own, with the Pod by which the controller finds it. The test bed is its kubelet. */
+/** One activator as a process of its own, with a Pod so that the controller finds it. The test bed is its kubelet. */
 export class ActivatorReplica {
   readonly name: string;
   readonly host = nextLoopbackAddress();
   readonly gate: ApiGate;
   readonly #options: ReplicaOptions;
   #program: ChildProgram | undefined;
-  /** How often its process was killed. */
+  /** The number of times that its process was killed. */
   deaths = 0;
-  /** Whether clients would be sent to it. */
+  /** Whether clients would be routed to it. */
   ready = false;
-  /** When it was ready last, by the monotonic clock. */
+  /** When it last became ready, by the monotonic clock. */
   readySinceMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ReplicaOptions) {
@@ -54,7 +54,7 @@ export class ActivatorReplica {
     return this.#program;
   }
 
-  /** Makes its Pod and starts it; resolves once it is ready. */
+  /** Creates its Pod and starts it; resolves once it is ready. */
   async create(): Promise<this> {
     const { client, namespace, name } = this.#options;
     await client.create(podType, {
@@ -67,7 +67,7 @@ export class ActivatorReplica {
     return this;
   }
 
-  /** Starts its container, as the kubelet does again and again; resolves once it is ready. */
+  /** Starts its container, as the kubelet does at each restart; resolves once it is ready. */
   async start(): Promise<void> {
     const { kubeconfig, drainFiles, flags, main = "activator/main.ts", hear } = this.#options;
     const args = [
@@ -93,20 +93,20 @@ export class ActivatorReplica {
     this.readySinceMs = performance.now();
   }
 
-  /** Its process ends with no word to anybody; the kubelet tells so a moment later, unless its node has gone with it. */
-  async kill(told = true): Promise<void> {
+  /** Kills its process. Then reports that in the Pod's status as the kubelet does, unless the node is lost too. */
+  async kill(reported = true): Promise<void> {
     this.deaths += 1;
     this.ready = false;
     await this.program.kill();
-    if (told) await this.#report({ terminated: { exitCode: 137 } }, false);
+    if (reported) await this.#report({ terminated: { exitCode: 137 } }, false);
   }
 
-  /** What its kubelet's readiness probe finds while its process goes on. */
-  async tellReady(ready: boolean): Promise<void> {
+  /** Reports the result of the readiness probe as its kubelet does, while its process continues. */
+  async reportReady(ready: boolean): Promise<void> {
     await this.#report({ running: {} }, ready);
   }
 
-  /** It ends, and its Pod goes: it will not come back. */
+  /** Kills its process and deletes its Pod. */
   async remove(): Promise<void> {
     const { client, namespace, name } = this.#options;
     this.deaths += 1;
@@ -115,7 +115,7 @@ export class ActivatorReplica {
     await client.delete(podType, { namespace, name }, { gracePeriodSeconds: 0 });
   }
 
-  /** Resolves once it says that it is ready. */
+  /** Resolves once its `/readyz` succeeds. */
   untilReady(): Promise<void> {
     return this.program.untilServes(`http://${this.host}:${opsPort}/readyz`);
   }

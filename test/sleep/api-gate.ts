@@ -17,10 +17,10 @@ export interface GateCall {
   readonly body: string;
 }
 
-/** Is asked about each call when it has come, and again when its answer has; the call waits for as long as that takes. */
+/** Called when a call arrives, and again when its response arrives. The call waits for the returned promise. */
 export type GateKeeper = (call: GateCall, stage: "asked" | "answered") => Promise<void> | void;
 
-/** The way of one program to the API server, which can be cut, and on which calls can be held. */
+/** A proxy between one program and the API server that can refuse connections, hang, and hold calls. */
 export class ApiGate implements AsyncDisposable {
   keeper: GateKeeper | undefined;
   readonly #target: URL;
@@ -45,14 +45,14 @@ export class ApiGate implements AsyncDisposable {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** Nobody listens there any more, and every connection breaks. */
+  /** Closes the port and all connections. */
   async refuse(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
     this.#server.closeAllConnections();
     await closed;
   }
 
-  /** Connections stay, and nothing passes. */
+  /** Keeps the connections open and forwards nothing. */
   hang(): void {
     this.#open = Promise.withResolvers<void>();
   }
@@ -85,7 +85,7 @@ export class ApiGate implements AsyncDisposable {
       const call = { method, path, body: Buffer.concat(chunks).toString("utf8") };
       await this.keeper?.(call, "asked");
       await this.#open.promise;
-      if (response.destroyed) return; // whoever asked is gone, and so is the question
+      if (response.destroyed) return; // the client has disconnected, so the call is dropped
       const answer = await this.#pass(call, request.headers, response);
       if (!isWatch(path)) await this.keeper?.(call, "answered");
       await this.#open.promise;

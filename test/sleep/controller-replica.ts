@@ -6,11 +6,11 @@ export interface ControllerReplicaOptions {
   readonly gate: ApiGate;
   readonly kubeconfig: string;
   readonly flags: readonly string[];
-  /** Hears its last words when it has ended by itself. */
+  /** Called with its last line when it has exited by itself. */
   readonly onEnd?: (lastWords: string) => void;
 }
 
-/** One controller as a process of its own. The test bed starts it again when it has ended, as the kubelet would. */
+/** One controller as a process of its own. The test bed restarts it when it has exited, as the kubelet does. */
 export class ControllerReplica {
   readonly gate: ApiGate;
   readonly #options: ControllerReplicaOptions;
@@ -27,7 +27,7 @@ export class ControllerReplica {
     return this.#program;
   }
 
-  /** How it calls itself in the lease. */
+  /** Its identity in the lease. */
   async identity(): Promise<string> {
     return String((await this.#program.started)["identity"]);
   }
@@ -59,7 +59,7 @@ export class ControllerReplica {
     void program.exited.then(() => {
       if (this.#stopped) return;
       const lastWords = program.lines.at(-1) ?? "";
-      // One that was killed says nothing; its log is of JSON.
+      // A killed program prints no last line, and its log lines are JSON.
       if (!lastWords.startsWith("{")) this.#options.onEnd?.(lastWords);
       this.#program = this.#start();
     });

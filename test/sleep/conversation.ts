@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { trailer } from "./raw-workload.ts";
 
-/** What a client says to a raw port of a sandbox, one text after the other; then it ends its side, and listens. */
+/** The texts that a client sends to a raw port of a sandbox. After the last one it closes its side, and reads. */
 export interface Conversation {
   readonly host: string;
   readonly port: number;
@@ -12,23 +12,23 @@ export interface Conversation {
 
 export interface Heard {
   /**
-   * `whole`: everything was echoed, in order, up to the last words of the workload; `refused`: nobody listened;
-   * `cut`: it ended earlier; `wrong`: what came is not what was said; `silent`: it did not end in the time that a client has.
+   * `whole`: everything was echoed in order, with the trailer of the workload; `refused`: the port is closed;
+   * `cut`: the connection ended earlier; `wrong`: other data came back; `silent`: it did not end within the time limit.
    */
   readonly how: "whole" | "refused" | "cut" | "wrong" | "silent";
-  /** Who answered, of a whole one. */
+  /** The Pod that answered, if `how` is `whole`. */
   readonly podUid: string | undefined;
-  /** How much came, and how much was to come without the last words. */
+  /** The received bytes, and the sent bytes, which is what should come without the trailer. */
   readonly bytes: number;
   readonly saidBytes: number;
   /**
-   * The longest time in milliseconds in which, for all that the client knows, nothing moved: from when it said something that
-   * came back until the next thing had come back, or until the end.
+   * The longest time without progress as the client sees it, in milliseconds: from the sending of a text that was echoed until
+   * the next echo, or until the end.
    */
   readonly quietMs: number;
 }
 
-/** Longer than anything is held. */
+/** Longer than any hold. */
 const patienceMs = 150_000;
 
 /** Has one conversation, on a connection of its own. */
@@ -48,7 +48,7 @@ export async function converse({ host, port, id, texts }: Conversation): Promise
     isSilent = true;
     socket.destroy();
   }, patienceMs);
-  // A reset may come before the connection is heard of: that is no refusal by the system.
+  // Only this code means a closed port; a reset may also come before the connection is reported.
   socket.on("error", (error: NodeJS.ErrnoException) => {
     isRefused = error.code === "ECONNREFUSED";
   });
@@ -60,7 +60,7 @@ export async function converse({ host, port, id, texts }: Conversation): Promise
       echoes.shift();
     }
   });
-  // Whoever ends the connection has said all that there will be; one that was held so long has not been heard of at all.
+  // After the end of the other side no more data comes.
   socket.once("end", () => socket.end());
   socket.write(`${id}\n`);
   for (const { text, pauseMs } of texts) {

@@ -1,11 +1,11 @@
-/** One request that a workload has begun to carry out. */
+/** One request that a workload has begun to execute. */
 export interface Execution {
   readonly podUid: string;
-  /** `cut`: its Pod ended under it, or the connection did. */
+  /** `cut`: its Pod or its connection ended before the response. */
   end: "running" | "answered" | "cut";
 }
 
-/** What the workloads of a test bed have carried out, by the number that each request has. */
+/** The requests that the workloads of a test bed have executed, by request id. */
 export class Ledger {
   readonly #executions = new Map<string, Execution[]>();
 

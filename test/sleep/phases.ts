@@ -1,11 +1,11 @@
 import { sealedPodAnnotation, suspensionCauseAnnotation } from "../../api/rules/keys.ts";
 import type { GateCall } from "./api-gate.ts";
 
-/** A moment of a suspension by inactivity, by the call that a controller makes then. */
+/** A step of a suspension for inactivity, identified by the controller's call. */
 export interface Phase {
   readonly about: string;
   readonly stage: "asked" | "answered";
-  /** Whether this is the call, where these came before it from the same controller. */
+  /** Whether this is the call of the step. `before`: the earlier calls of the same controller. */
   readonly is: (call: GateCall, sandbox: string, before: readonly GateCall[]) => boolean;
 }
 
@@ -27,12 +27,12 @@ const follows = (one: typeof isIntent) => (call: GateCall, sandbox: string, befo
 
 export const sealWritten: Phase = { about: "with the seal written", stage: "answered", is: isSeal };
 
-/** Every moment at which the suspension of a sandbox can be found half done. */
+/** Every step after which a suspension is incomplete. */
 export const phases: readonly Phase[] = [
   { about: "with the intent on its way", stage: "asked", is: isIntent },
   { about: "with the intent written", stage: "answered", is: isIntent },
-  { about: "before the activators are told", stage: "asked", is: follows(isIntent) },
-  { about: "while the activators are told", stage: "answered", is: follows(isIntent) },
+  { about: "before the activators are asked", stage: "asked", is: follows(isIntent) },
+  { about: "while the activators are asked", stage: "answered", is: follows(isIntent) },
   { about: "with the seal on its way", stage: "asked", is: isSeal },
   sealWritten,
   { about: "before the activators promise", stage: "asked", is: follows(isSeal) },

@@ -13,13 +13,13 @@ export interface Answered {
   readonly podUid: string;
 }
 
-/** What a request got, in a form that a failed test explains. */
+/** The outcome of a request, in a form that explains a failed test. */
 export interface Account {
   readonly outcome: Outcome;
   readonly executions: readonly string[];
 }
 
-/** Sends a request, and gives an account of what became of it. */
+/** Sends a request, and returns its response and its executions. */
 export async function account(
   by: ActivatorReplica,
   ledger: Ledger,
@@ -32,7 +32,7 @@ export async function account(
   return { outcome, executions: executions.map(({ end }) => end), ...(podUid !== undefined && { podUid }) };
 }
 
-/** Every request that an activator has taken, and that outlives it, is answered, and by one execution. */
+/** Sends a request, and expects a response and exactly one execution. */
 export async function answeredOnce(by: ActivatorReplica, ledger: Ledger, asked: Omit<Visit, "id">): Promise<Answered> {
   const { outcome, executions, podUid = "" } = await account(by, ledger, asked);
   expect({ outcome, executions }).toMatchObject({ outcome: { status: 200 }, executions: ["answered"] });

@@ -4,9 +4,9 @@ import type { Ledger } from "./ledger.ts";
 export const rawPort = 7007;
 
 /**
- * What runs in the sandboxes of a test bed behind a port that does not speak HTTP: the first line is the number of a
- * conversation, everything after it is echoed, and when the client has ended its side it hears how much that was.
- * With a number of milliseconds behind it, the line is a question that is worked on in silence, and answered by the last words.
+ * The workload of the sandboxes of a test bed on a port without HTTP. The first line is the id of a conversation. Everything
+ * after it is echoed. When the client has closed its side, it gets a trailer with the number of bytes. If the line also has a
+ * number of milliseconds, it is a question: only the trailer is sent, after that time.
  */
 export class RawWorkload implements AsyncDisposable {
   readonly #server: Server;
@@ -59,5 +59,5 @@ export class RawWorkload implements AsyncDisposable {
   }
 }
 
-/** The last words of the workload. */
+/** The last line that the workload sends. */
 export const trailer = (podUid: string, bytes: number): string => `\n${podUid} ${bytes}\n`;

@@ -17,29 +17,29 @@ import { type PodTimes, WorkshopNode, type WorkshopOptions } from "./workshop-no
 
 const system = "agent-sandbox-system";
 const leaseName = "a3317529.agent-sandbox.x-k8s.io";
-/** Where the sandboxes are. */
+/** The namespace of the sandboxes. */
 export const home = "default";
 
 export interface TestBedOptions {
   readonly controllers?: number;
-  /** Of the controllers; 2 unless told. A process that has much to do in too little time loses its lease. */
+  /** Of the controllers. Default: 2. A busy process loses a shorter lease. */
   readonly leaseSeconds?: number;
   readonly activators?: number;
   readonly controllerFlags?: readonly string[];
-  /** The same for all, or by the address of each. */
+  /** The flags of all activators, or a function of the address of each. */
   readonly activatorFlags?: readonly string[] | ((host: string) => readonly string[]);
-  /** What is started as an activator; absent: the activator. */
+  /** The program to start as an activator. Absent: the activator. */
   readonly activatorMain?: string;
-  /** Hears each line of the log of activators. */
+  /** Called with each log line of the activators. */
   readonly onActivatorLine?: (line: string) => void;
-  /** Hears the last words of controllers that end by themselves. */
+  /** Called with the last line of each controller that exits by itself. */
   readonly onControllerEnd?: (lastWords: string) => void;
   readonly podTimes?: (podName: string) => PodTimes;
-  /** As for the node. */
+  /** The programs of the Pods, as for the node. */
   readonly podPrograms?: WorkshopOptions["programs"];
 }
 
-/** Short, so that another leads soon. */
+/** Short, so that another controller leads soon. */
 const leaseFlags = (seconds: number) => [
   `--leader-elect-lease-duration=${seconds}s`,
   `--leader-elect-renew-deadline=${seconds * 750}ms`,
@@ -47,8 +47,8 @@ const leaseFlags = (seconds: number) => [
 ];
 
 /**
- * Controllers and activators as processes of their own, with the flags, the certificates and the Pods that they have on a
- * cluster; around them an API server in memory, and a node that runs sandboxes as servers.
+ * Controllers and activators as processes of their own, with flags, certificates and Pods as on a cluster; an API server in
+ * memory, and a node that runs sandboxes as servers.
  */
 export class TestBed implements AsyncDisposable {
   readonly api: MemoryApi;
@@ -142,7 +142,7 @@ export class TestBed implements AsyncDisposable {
       }
       return found !== undefined;
     }, 30_000);
-    if (!found) throw new Error("nobody leads");
+    if (!found) throw new Error("no controller leads");
     return found;
   }
 

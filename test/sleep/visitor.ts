@@ -4,7 +4,7 @@ import type { ActivatorReplica } from "./activator-replica.ts";
 export interface Visit {
   readonly id: string;
   readonly sandbox: string;
-  /** What is sent along; with one the request is a POST. */
+  /** The request body; with a body the request is a POST. */
   readonly body?: string;
   readonly afterMs?: number;
   readonly drips?: number;
@@ -12,12 +12,12 @@ export interface Visit {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a client saw: an answer, or that its connection broke. */
+/** What a client saw: a response, or a broken connection. */
 export type Outcome =
   | { readonly status: number; readonly body: string }
   | { readonly status: "broken"; readonly body: string };
 
-/** One request to a sandbox, by a client that never repeats it. */
+/** One request to a sandbox, by a client that never retries. */
 export function visit({ host, port }: Pick<ActivatorReplica, "host" | "port">, asked: Visit): Promise<Outcome> {
   const { id, sandbox, body, afterMs = 0, drips = 0, dripEveryMs = 0 } = asked;
   const query = new URLSearchParams({ id, after: `${afterMs}`, drips: `${drips}`, every: `${dripEveryMs}` });

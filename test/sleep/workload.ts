@@ -5,19 +5,19 @@ import type { Ledger } from "./ledger.ts";
 
 export const workloadPort = 8888;
 
-/** What a request may ask of a workload, in its query. */
+/** What a request asks of a workload, by its query. */
 export interface ConnectRequest {
   readonly id: string;
-  /** Milliseconds until it answers. */
+  /** Milliseconds until the response. */
   readonly afterMs: number;
-  /** Bytes of an answer that comes one by one. */
+  /** The number of response bytes that are sent one by one. */
   readonly drips: number;
   readonly dripEveryMs: number;
 }
 
 /**
- * What runs in the sandboxes of a test bed: it writes down what it carries out, and echoes what comes over a WebSocket.
- * Told to end, it ends at once, and what is under way is cut.
+ * The workload of the sandboxes of a test bed: it records the requests that it executes, and echoes WebSocket messages.
+ * When it is disposed of, it ends at once, and open requests are cut.
  */
 export class Workload implements AsyncDisposable {
   readonly #server: Server;
@@ -53,8 +53,8 @@ export class Workload implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { id, afterMs, drips, dripEveryMs } = errandOf(request.url ?? "/");
-    // A request without a number, such as a probe, is nobody's business.
+    const { id, afterMs, drips, dripEveryMs } = requestedBy(request.url ?? "/");
+    // A request without an id, such as a probe, is not recorded.
     if (id === "") return void response.end("ok");
     const execution = this.#ledger.begin(id, this.#podUid);
     response.on("close", () => {
@@ -77,7 +77,7 @@ export class Workload implements AsyncDisposable {
   }
 }
 
-function errandOf(url: string): ConnectRequest {
+function requestedBy(url: string): ConnectRequest {
   const { searchParams } = new URL(url, "http://workload");
   const number = (name: string) => Number(searchParams.get(name) ?? 0);
   return {

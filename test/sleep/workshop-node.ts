@@ -12,17 +12,17 @@ import { Ledger } from "./ledger.ts";
 import { RawWorkload } from "./raw-workload.ts";
 import { Workload } from "./workload.ts";
 
-/** How long a Pod takes, in milliseconds. */
+/** The durations of a Pod, in milliseconds. */
 export interface PodTimes {
   /** From its creation until it has an address. */
   readonly scheduleMs: number;
   /** From then on until its port is open. */
   readonly startMs: number;
-  /** From being told to end until it is gone. */
+  /** From its deletion until it is gone. */
   readonly endMs: number;
 }
 
-/** What listens on one port of a Pod; disposed of, it ends at once, and what is under way is cut. */
+/** A server on one port of a Pod. When it is disposed of, it ends at once, and open requests are cut. */
 export interface PodProgram extends AsyncDisposable {
   listen(host: string): Promise<void>;
 }
@@ -30,15 +30,15 @@ export interface PodProgram extends AsyncDisposable {
 export interface WorkshopOptions {
   readonly client: KubeClient;
   readonly namespace: string;
-  /** What runs in a Pod, instead of workloads that keep the ledger. */
+  /** The programs of a Pod, instead of workloads that record in the ledger. */
   readonly programs?: (podName: string) => readonly PodProgram[];
-  /** Asked for each Pod. */
+  /** Called for each Pod. */
   readonly times?: (podName: string) => PodTimes;
 }
 
 const quick: PodTimes = { scheduleMs: 5, startMs: 5, endMs: 5 };
 
-/** A node whose Pods are servers in this process: hundreds of them cost next to nothing, and all keep one ledger. */
+/** A node whose Pods are servers in this process. Hundreds of them cost little, and all record in one ledger. */
 export class WorkshopNode implements AsyncDisposable {
   readonly ledger = new Ledger();
   readonly #options: WorkshopOptions;
@@ -59,7 +59,7 @@ export class WorkshopNode implements AsyncDisposable {
     });
   }
 
-  /** How many Pods run here. */
+  /** The number of running Pods. */
   get size(): number {
     return this.#running.size;
   }
@@ -76,12 +76,12 @@ export class WorkshopNode implements AsyncDisposable {
     const book = isOver ? this.#ending : this.#begun;
     if (book.has(uid)) return;
     book.add(uid);
-    const cared = (isOver ? this.#end(pod) : this.#start(pod)).catch((error: unknown) => {
-      // A Pod may go at any moment, and then there is nothing left to care for.
+    const handled = (isOver ? this.#end(pod) : this.#start(pod)).catch((error: unknown) => {
+      // The Pod may have been deleted meanwhile.
       if (!isNotFound(error) && !isConflict(error)) throw error;
     });
-    this.#work.add(cared);
-    void cared.finally(() => this.#work.delete(cared));
+    this.#work.add(handled);
+    void handled.finally(() => this.#work.delete(handled));
   }
 
   async #start(pod: Stored<Pod>): Promise<void> {

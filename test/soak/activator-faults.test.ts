@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import type { ActivatorReplica } from "../sleep/activator-replica.ts";
+import { injectFault } from "../sleep/inject-fault.ts";
 import { phases } from "../sleep/phases.ts";
 import { account, answeredOnce } from "../sleep/promises.ts";
-import { strike } from "../sleep/strike.ts";
 import { TestBed } from "../sleep/test-bed.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -27,12 +27,12 @@ function replica(index: number): ActivatorReplica {
 const autoSuspension = { inactivityTimeoutSeconds: 1 };
 const many = Array.from({ length: 20 }, (_, index) => index);
 
-/** What became of requests by a replica that was killed: each was carried out once at most. */
+/** Each request through a killed replica was executed at most once. */
 async function expectNoneTwice(accounts: Promise<readonly { readonly executions: readonly string[] }[]>) {
   for (const { executions } of await accounts) expect(executions.length).toBeLessThanOrEqual(1);
 }
 
-it("an activator that is killed while it holds costs nobody who waits elsewhere", async () => {
+it("killing an activator that holds requests does not affect requests that others hold", async () => {
   const sandbox = "slow-held";
   await bed.create(sandbox, { autoSuspension, operatingMode: "Suspended" });
   await bed.untilAsleep(sandbox);
@@ -49,8 +49,8 @@ it("an activator that is killed while it holds costs nobody who waits elsewhere"
   await bed.untilAsleep(sandbox);
 });
 
-it("an activator killed while it carries cuts no request of another one, and the sandbox sleeps later", async () => {
-  const sandbox = "carried";
+it("killing an activator that proxies cuts no request of another one, and the sandbox is suspended later", async () => {
+  const sandbox = "proxied";
   await bed.create(sandbox, { autoSuspension });
   await answeredOnce(replica(1), bed.node.ledger, { sandbox });
   const before = bed.node.ledger.size;
@@ -60,7 +60,7 @@ it("an activator killed while it carries cuts no request of another one, and the
   const spared = many.map(() => answeredOnce(replica(1), bed.node.ledger, { sandbox, afterMs: 8_000, body: "b" }));
   await eventually(() => bed.node.ledger.size === before + 2 * many.length);
   const killed = replica(0).kill();
-  // The grace and the time-out are both over long before these are answered.
+  // The grace and the idle time are both over long before these responses.
   await Promise.all([killed, ...spared]);
   await expectNoneTwice(doomed);
   await bed.untilAsleep(sandbox);
@@ -68,24 +68,21 @@ it("an activator killed while it carries cuts no request of another one, and the
 });
 
 const during = phases.filter(({ about }) =>
-  ["before the activators are told", "with the seal on its way", "before the activators promise"].includes(about),
+  ["before the activators are asked", "with the seal on its way", "before the activators promise"].includes(about),
 );
 
-it.each(during)(
-  "an activator killed $about keeps no sandbox from sleeping and no request from its answer",
-  async (phase) => {
-    const sandbox = `asked-${phase.about.replaceAll(" ", "-")}`;
-    const struck = strike(bed, phase, sandbox, () => replica(2).kill());
-    await bed.create(sandbox, { autoSuspension });
-    await struck;
-    await answeredOnce(replica(1), bed.node.ledger, { sandbox, body: "now" });
-    await bed.untilAsleep(sandbox, 60_000);
-    await replica(2).start();
-    await answeredOnce(replica(2), bed.node.ledger, { sandbox, body: "again" });
-  },
-);
+it.each(during)("killing an activator $about blocks no suspension and no response", async (phase) => {
+  const sandbox = `asked-${phase.about.replaceAll(" ", "-")}`;
+  const injected = injectFault(bed, phase, sandbox, () => replica(2).kill());
+  await bed.create(sandbox, { autoSuspension });
+  await injected;
+  await answeredOnce(replica(1), bed.node.ledger, { sandbox, body: "now" });
+  await bed.untilAsleep(sandbox, 60_000);
+  await replica(2).start();
+  await answeredOnce(replica(2), bed.node.ledger, { sandbox, body: "again" });
+});
 
-it("a connection that counts keeps its sandbox awake, whatever becomes of the other activators", async () => {
+it("an open connection under Count keeps its sandbox awake while the other activators restart or go", async () => {
   const sandbox = "counted";
   await bed.create(sandbox, { autoSuspension: { ...autoSuspension, openConnections: "Count" } });
   await answeredOnce(replica(1), bed.node.ledger, { sandbox });
@@ -97,7 +94,7 @@ it("a connection that counts keeps its sandbox awake, whatever becomes of the ot
   await replica(0).kill();
   await replica(2).remove();
   await replica(0).start();
-  // Long enough for the grace, and for several sleeps.
+  // Longer than the grace and several idle times.
   await new Promise((resolve) => setTimeout(resolve, graceMs + 8_000));
   expect(socket.readyState).toBe(WebSocket.OPEN);
   const echoed = new Promise((resolve) => socket.once("message", (data) => resolve(String(data))));
@@ -110,7 +107,7 @@ it("a connection that counts keeps its sandbox awake, whatever becomes of the ot
 });
 
 it("an activator that hangs keeps sandboxes awake, delays no request, and lets a manual suspension end", async () => {
-  const sandbox = "hung";
+  const sandbox = "stuck";
   const drained = { ...autoSuspension, drainTimeoutSeconds: 2 };
   await bed.create(sandbox, { autoSuspension: drained });
   await answeredOnce(replica(1), bed.node.ledger, { sandbox });
@@ -119,7 +116,7 @@ it("an activator that hangs keeps sandboxes awake, delays no request, and lets a
   const { generation } = (await bed.sandbox(sandbox)).metadata;
   await new Promise((resolve) => setTimeout(resolve, 20_000));
   const { metadata } = await bed.sandbox(sandbox);
-  // What was decided before it hung may have been called off; nothing was carried out.
+  // An intent from before it hung may have been cancelled; no suspension was completed.
   expect(metadata.generation ?? 0).toBeLessThanOrEqual((generation ?? 0) + 2);
   await answeredOnce(replica(1), bed.node.ledger, { sandbox, body: "meanwhile" });
   await bed.change(sandbox, { operatingMode: "Suspended" });

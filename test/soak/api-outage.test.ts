@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => bed[Symbol.asyncDispose]());
 
-const everybody = () => [...bed.controllers, ...bed.activators].map(({ gate }) => gate);
+const allPrograms = () => [...bed.controllers, ...bed.activators].map(({ gate }) => gate);
 const oneActivator = () => bed.activators.slice(0, 1).map(({ gate }) => gate);
 const controllers = () => bed.controllers.map(({ gate }) => gate);
 
@@ -20,10 +20,10 @@ describe.each([
   { how: "hangs", cut: (gate: ApiGate) => gate.hang() },
 ])("an API server that $how for 30 s around the deadline", ({ how, cut }) => {
   it.each([
-    { whom: "everybody", gates: everybody },
+    { whom: "all programs", gates: allPrograms },
     { whom: "the controllers", gates: controllers },
     { whom: "one activator", gates: oneActivator },
-  ])("costs no request, when that befalls $whom, and all sleep after it", async ({ whom, gates }) => {
+  ])("fails no request if it affects $whom, and all sandboxes are suspended after it", async ({ whom, gates }) => {
     const { ledger } = bed.node;
     const name = `${how}-${whom.replaceAll(" ", "-")}`;
     const autoSuspension = { inactivityTimeoutSeconds: 2 };
@@ -40,7 +40,7 @@ describe.each([
     const cuts = gates();
     await Promise.all(cuts.map(cut));
     const began = performance.now();
-    // It is awake or asleep by now, or on its way; in any case these are answered.
+    // The sandbox is running, suspended or in between; these requests are answered in each case.
     const answers: Promise<unknown>[] = [];
     for (const by of [first, second]) {
       answers.push(answeredOnce(by, ledger, { sandbox: used, body: "during" }));

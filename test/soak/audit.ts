@@ -11,21 +11,21 @@ import { type Inhabitant, isReachedByName } from "./population.ts";
 
 const quietLimitMs = 120_000;
 
-/** Waits until every sandbox is as its history demands, and complains about those that do not get there. */
+/** Waits until every sandbox is in its final state, and reports each that is not. */
 export async function expectFinalStates(
   bed: TestBed,
   inhabitants: readonly Inhabitant[],
   findings: Findings,
 ): Promise<void> {
-  let astray: readonly string[] = [];
+  let wrong: readonly string[] = [];
   await eventually(async () => {
-    astray = await strays(bed, inhabitants);
-    return astray.length === 0;
+    wrong = await wrongStates(bed, inhabitants);
+    return wrong.length === 0;
   }, quietLimitMs).catch(() => {});
-  for (const stray of astray) findings.complain(stray);
+  for (const each of wrong) findings.complain(each);
 }
 
-async function strays(bed: TestBed, inhabitants: readonly Inhabitant[]): Promise<readonly string[]> {
+async function wrongStates(bed: TestBed, inhabitants: readonly Inhabitant[]): Promise<readonly string[]> {
   const { items: sandboxes } = await bed.client.list(sandboxType, { namespace: home });
   const { items: pods } = await bed.client.list(podType, { namespace: home });
   const byName = new Map(sandboxes.map((sandbox) => [sandbox.metadata.name, sandbox]));
@@ -36,13 +36,13 @@ async function strays(bed: TestBed, inhabitants: readonly Inhabitant[]): Promise
     const asleep = sandbox !== undefined && isSuspensionComplete(sandbox);
     if (!sandbox || asleep !== (final === "asleep")) found.push(`${name} (${kind}) is not ${final}`);
     if (sandbox && sealOf(sandbox)) found.push(`${name} (${kind}) is still sealed`);
-    if (withPod.has(name) !== (final === "awake")) found.push(`${name} (${kind}) ought to be ${final}, by its Pod`);
+    if (withPod.has(name) !== (final === "awake")) found.push(`${name} (${kind}) should be ${final}, by its Pod`);
   }
   if (pods.length !== bed.node.size) found.push(`${pods.length} Pods are stored, and ${bed.node.size} run`);
   return found;
 }
 
-/** Waits until every name leads to every activator, and complains about those that do not, or about names of nobody. */
+/** Waits until every Service leads to every activator. Reports each that does not, and EndpointSlices without a sandbox. */
 export async function expectNamesToLead(
   bed: TestBed,
   names: Names,
@@ -51,10 +51,11 @@ export async function expectNamesToLead(
 ): Promise<void> {
   const named = inhabitants.filter(isReachedByName);
   const hosts = bed.activators.map(({ host }) => host);
-  const astray = () => named.filter(({ name }) => !names.leadsTo(name, hosts));
-  await eventually(() => astray().length === 0, quietLimitMs).catch(() => {});
-  for (const { name } of astray()) findings.complain(`the name of ${name} does not lead to all activators`);
-  if (names.size !== named.length) findings.complain(`${names.size} names are led for ${named.length} sandboxes`);
+  const wrong = () => named.filter(({ name }) => !names.leadsTo(name, hosts));
+  await eventually(() => wrong().length === 0, quietLimitMs).catch(() => {});
+  for (const { name } of wrong()) findings.complain(`the Service of ${name} does not lead to all activators`);
+  if (names.size !== named.length)
+    findings.complain(`there are ${names.size} EndpointSlices for ${named.length} sandboxes`);
 }
 
 export interface Usage {
@@ -64,7 +65,7 @@ export interface Usage {
   readonly descriptors: number;
 }
 
-/** What every program holds of the machine now. */
+/** The memory and descriptors of every program now. */
 export function usageOf(bed: TestBed): readonly Usage[] {
   const programs: readonly (readonly [string, ChildProgram])[] = [
     ...bed.controllers.map(({ program }, index) => [`controller ${index}`, program] as const),
@@ -77,11 +78,11 @@ export function usageOf(bed: TestBed): readonly Usage[] {
   }));
 }
 
-/** Heaps breathe; a leak of something for each request shows as more than this over thousands of them. */
+/** Heaps vary. A leak for each request exceeds this after thousands of requests. */
 const memoryMayGrowBytes = 96 * 1024 * 1024;
 const descriptorsMayGrow = 40;
 
-/** Complains about programs that hold more than they did when they were as quiet as now. */
+/** Reports programs that hold more memory or descriptors than at the last idle moment. */
 export function compareUsage(before: readonly Usage[], after: readonly Usage[], findings: Findings): void {
   for (const { name, pid, residentBytes, descriptors } of after) {
     const earlier = before.find((usage) => usage.pid === pid);
@@ -96,13 +97,13 @@ export function compareUsage(before: readonly Usage[], after: readonly Usage[], 
 
 const nothing = ["held_requests", 'tcp_connections{state="waiting"}', 'tcp_connections{state="carried"}'];
 
-/** Nothing is held or carried by anybody when nobody asks. */
+/** Reports activators that hold or proxy anything although no client is connected. */
 export async function expectNothingHeld(bed: TestBed, findings: Findings): Promise<void> {
   for (const activator of bed.activators) {
     const lines = (await activator.metrics()).split("\n");
     for (const what of nothing) {
       const line = lines.find((each) => each.startsWith(`rouse_activator_${what} `));
-      if (line?.split(" ")[1] !== "0") findings.complain(`${activator.name}, when nobody asks: ${line ?? what}`);
+      if (line?.split(" ")[1] !== "0") findings.complain(`${activator.name}, without clients: ${line ?? what}`);
     }
   }
 }

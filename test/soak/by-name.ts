@@ -14,34 +14,34 @@ export interface ByNameOptions {
   readonly findings: Findings;
 }
 
-/** As long as it may take until a controller leads again and has asked. */
-const nowhereMs = 120_000;
+/** The longest time until a new leader has asked the activators. */
+const unreachableMs = 120_000;
 const longestText = 64 * 1024;
-/** A process that is new may still open the ports on which its predecessor listened. */
+/** A new process may take this long to open the ports on which the former one listened. */
 const settlingMs = 15_000;
-/** From a person's pause until what was open to that Pod has ended, with whatever fault in between. */
+/** From a manual suspension until the connections to that Pod have ended, even if faults come in between. */
 const pauseLastsMs = 120_000;
 
-/** One raw connection by name, on which everything that comes back is checked. */
+/** One raw connection by Service name; all received data is checked. */
 export async function talkByName(id: string, inhabitant: Inhabitant, options: ByNameOptions): Promise<void> {
   const { bed, names, random, findings } = options;
   const { name } = inhabitant;
   let route = names.route(name, rawPort, random);
   if (!route) {
-    // The only one that was known to listen has just begun anew, and the others have not been heard yet.
-    findings.count("names that led nowhere for a moment");
-    await eventually(() => names.route(name, rawPort, random), nowhereMs).catch(() => {});
+    // The only activator that was known to listen has just restarted, and the others have not answered yet.
+    findings.count("Services that led nowhere for a moment");
+    await eventually(() => names.route(name, rawPort, random), unreachableMs).catch(() => {});
     route = names.route(name, rawPort, random);
   }
-  if (!route) return findings.complain(`the name of ${name} leads nowhere for ${nowhereMs} ms`);
+  if (!route) return findings.complain(`the Service of ${name} leads nowhere for ${unreachableMs} ms`);
   const by = bed.activators.find(({ host }) => host === route.host);
   const deaths = by?.deaths ?? 0;
   const isNew = !by?.ready || performance.now() - by.readySinceMs < settlingMs;
   const heard = await converse({ ...route, id, texts: someTexts(id, random) });
   const executions = bed.node.ledger.of(id);
   bed.node.ledger.forget(id);
-  if (executions.length > 1) findings.complain(`${id} was carried out ${executions.length} times`);
-  // One that is listed and not there any more is on its way out.
+  if (executions.length > 1) findings.complain(`${id} was executed ${executions.length} times`);
+  // A listed activator that has exited is about to be removed from the EndpointSlices.
   const isDead = !by || by.deaths !== deaths;
   if ((isDead && heard.how !== "wrong") || (isNew && heard.how === "refused")) {
     return findings.count("raw connections by a replica that was killed");
@@ -49,13 +49,13 @@ export async function talkByName(id: string, inhabitant: Inhabitant, options: By
   const why = complaint(inhabitant, heard, executions);
   if (why === undefined) return findings.count(`raw connections: ${heard.how}`);
   const { bytes, saidBytes, quietMs } = heard;
-  const facts = `${bytes} of ${saidBytes} bytes, quiet for ${quietMs.toFixed(0)} ms, carried out: ${executions.length}`;
+  const facts = `${bytes} of ${saidBytes} bytes, quiet for ${quietMs.toFixed(0)} ms, executed: ${executions.length}`;
   findings.complain(
-    `${id} by the name of ${name} (${inhabitant.kind}) by ${by?.name ?? "one that is gone"}: ${why} (${facts})`,
+    `${id} by the Service of ${name} (${inhabitant.kind}) through ${by?.name ?? "a deleted activator"}: ${why} (${facts})`,
   );
 }
 
-/** Half of them say it all at once, as a job does; the others are quiet in between, some for longer than is idle. */
+/** Half of the clients send everything at once. The others pause in between, some for longer than the idle time. */
 function someTexts(id: string, random: SeededRandom): Conversation["texts"] {
   const text = () => `${id} `.repeat(1 + random.below(longestText / (id.length + 1)));
   if (random.below(2) === 0) return [{ text: text(), pauseMs: 0 }];
@@ -69,7 +69,7 @@ function complaint(
 ): string | undefined {
   switch (heard.how) {
     case "whole":
-      return heard.podUid === executions[0]?.podUid ? undefined : "another Pod answered than carried it out";
+      return heard.podUid === executions[0]?.podUid ? undefined : "another Pod answered than the one that executed it";
     case "cut":
       return mayBeCut(inhabitant, heard, executions.length > 0) ? undefined : "it was cut";
     default:
@@ -78,12 +78,12 @@ function complaint(
 }
 
 /**
- * By a person, by an owner who lets nobody wake it, or in its sleep: when nothing had moved for as long as that takes. What moved
- * after that may have come too late to call the sleep off, and was told by the end (decision 10).
+ * A connection may be cut by a manual suspension, in a sandbox that no connection can wake, or by a suspension for inactivity
+ * after the idle time without data. Data after that may be too late to cancel the suspension; then the connection ends (decision 10).
  */
-function mayBeCut({ kind, spec, pausedMs }: Inhabitant, { quietMs }: Heard, carriedOut: boolean): boolean {
+function mayBeCut({ kind, spec, pausedMs }: Inhabitant, { quietMs }: Heard, isExecuted: boolean): boolean {
   if (performance.now() - pausedMs < pauseLastsMs) return true;
   const idleMs = (spec.autoSuspension?.inactivityTimeoutSeconds ?? Number.POSITIVE_INFINITY) * 1_000;
-  if (kind === "neverWoken" && !carriedOut) return true;
+  if (kind === "neverWoken" && !isExecuted) return true;
   return (kind === "sleeper" || kind === "neverWoken") && quietMs >= idleMs;
 }

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sealedPodAnnotation } from "../../api/rules/keys.ts";
 import type { ControllerReplica } from "../sleep/controller-replica.ts";
+import { injectFault } from "../sleep/inject-fault.ts";
 import { phases } from "../sleep/phases.ts";
 import { answeredOnce } from "../sleep/promises.ts";
-import { strike } from "../sleep/strike.ts";
 import { TestBed } from "../sleep/test-bed.ts";
 import { eventually } from "../support/eventually.ts";
 
@@ -17,8 +17,8 @@ async function untilLedBy(other: (leader: ControllerReplica) => boolean): Promis
   await eventually(async () => other(await bed.leader()), 30_000);
 }
 
-/** It sleeps as if nothing had happened, and the next request wakes it. */
-async function expectSoundSleep(name: string): Promise<void> {
+/** The suspension completes, and the next request wakes the sandbox. */
+async function expectSleepAndWake(name: string): Promise<void> {
   await bed.untilAsleep(name, 60_000);
   expect((await bed.sandbox(name)).metadata.annotations).not.toHaveProperty(sealedPodAnnotation);
   const [, second] = bed.activators;
@@ -31,34 +31,34 @@ const aName = () => {
   return `nova-${count}`;
 };
 
-describe.each([{ requests: 0 }, { requests: 2 }])("with $requests requests at that moment", ({ requests }) => {
+describe.each([{ requests: 0 }, { requests: 2 }])("with $requests requests at that time", ({ requests }) => {
   const ask = (name: string) =>
     Promise.all(
       bed.activators.slice(0, requests).map((by) => answeredOnce(by, bed.node.ledger, { sandbox: name, body: "now" })),
     );
 
-  it.each(phases)("a controller that is killed $about loses nothing", async (phase) => {
+  it.each(phases)("killing a controller $about loses no request and no suspension", async (phase) => {
     const name = aName();
-    const struck = strike(bed, phase, name, async (leader) => leader.program.kill());
+    const injected = injectFault(bed, phase, name, async (leader) => leader.program.kill());
     await bed.create(name, { autoSuspension: { inactivityTimeoutSeconds: 1 } });
-    await struck;
+    await injected;
     await ask(name);
-    await expectSoundSleep(name);
+    await expectSleepAndWake(name);
   });
 
-  it.each(phases)("a controller that is stopped past its lease $about, and goes on, loses nothing", async (phase) => {
+  it.each(phases)("pausing a controller past its lease $about loses no request and no suspension", async (phase) => {
     const name = aName();
     const answers = Promise.withResolvers<unknown>();
-    const struck = strike(bed, phase, name, async (leader) => {
+    const injected = injectFault(bed, phase, name, async (leader) => {
       leader.program.pause();
       answers.resolve(ask(name));
-      // Meanwhile the other one takes over; what this one has sent arrives after that.
+      // Meanwhile the other controller takes over. The calls of the paused one arrive after that.
       await untilLedBy((now) => now !== leader);
       setTimeout(() => leader.program.goOn(), 200);
     });
     await bed.create(name, { autoSuspension: { inactivityTimeoutSeconds: 1 } });
-    await struck;
+    await injected;
     await answers.promise;
-    await expectSoundSleep(name);
+    await expectSleepAndWake(name);
   });
 });

@@ -1,4 +1,4 @@
-/** What a soak has found wrong, and what it has counted. */
+/** The failures and the counts of a soak. */
 export class Findings {
   readonly wrong: string[] = [];
   readonly counts = new Map<string, number>();

@@ -4,17 +4,17 @@ import { join } from "node:path";
 import { inspect } from "node:util";
 import { flag, parseFlags, usage } from "../../lib/flags/flags.ts";
 import { explain } from "../../lib/guard/explain.ts";
-import { hung } from "./hung.ts";
 import { soak } from "./soak.ts";
+import { runStuckActivator } from "./stuck-activator.ts";
 import { sweep } from "./sweep.ts";
 
-const stages = ["sweep", "traffic", "faults", "hung", "model"] as const;
+const stages = ["sweep", "traffic", "faults", "stuck", "model"] as const;
 type Stage = (typeof stages)[number];
 
 const flags = {
-  minutes: flag.float(10, "how long random traffic meets random faults"),
-  seed: flag.integer(1, "what is random is the same for the same seed, as far as time allows"),
-  short: flag.boolean(false, "half a minute of traffic and sweep alone"),
+  minutes: flag.float(10, "duration of random traffic with random faults"),
+  seed: flag.integer(1, "seed of the random choices; timing still varies"),
+  short: flag.boolean(false, "only traffic and sweep, for half a minute"),
   only: flag.string("", `one of ${stages.join(", ")}; empty: all`),
 };
 
@@ -50,7 +50,7 @@ interface Values {
   readonly short: boolean;
 }
 
-/** Whether all was well. */
+/** Whether the stage found no fault. */
 async function run(stage: Stage, { minutes, seed, short }: Values): Promise<boolean> {
   switch (stage) {
     case "sweep":
@@ -63,8 +63,8 @@ async function run(stage: Stage, { minutes, seed, short }: Values): Promise<bool
     }
     case "faults":
       return succeeds(join("node_modules", "vitest", "vitest.mjs"), "run", "--config", "test/soak/vitest.config.ts");
-    case "hung":
-      return (await hung(say)).length === 0;
+    case "stuck":
+      return (await runStuckActivator(say)).length === 0;
     case "model":
       // A gigabyte for each million states.
       return succeeds("--max-old-space-size=12000", join("test", "soak", "explore-model.ts"));

@@ -11,9 +11,9 @@ import { eventually } from "../support/eventually.ts";
 
 const timeoutMs = 1_000;
 const offsetsMs = Array.from({ length: 41 }, (_, at) => -50 + at * 5);
-/** So many at a time, so that a connection is not late for want of processors. */
+/** Concurrent connections. With more, they would be late on a busy machine. */
 const atATime = 6;
-/** As by default: a crowd of names at the start takes the processors for a while. */
+/** The default: at the start, many EndpointSlices keep the processors busy for a while. */
 const leaseSeconds = 15;
 let bed: TestBed;
 let proxy: ServiceProxy;
@@ -27,7 +27,7 @@ afterAll(async () => {
   await bed[Symbol.asyncDispose]();
 });
 
-/** Where the name of a sandbox leads, once both activators are listed. */
+/** The address of a sandbox's Service, once both activators are listed. */
 async function addressOf(name: string, uid: string): Promise<string> {
   const slice = { namespace: home, name: tcpFrontSliceName(uid) };
   await eventually(async () => {
@@ -38,7 +38,7 @@ async function addressOf(name: string, uid: string): Promise<string> {
   return spec?.clusterIP ?? "";
 }
 
-/** One connection by name so long after the idle deadline; returns what was wrong, and by which Pod it was served. */
+/** One connection by Service `offsetMs` after the idle deadline. Returns the failures, and whether the same Pod answered. */
 async function tryOne(offsetMs: number) {
   const name = `deadline-${offsetMs + 50}`;
   const autoSuspension = { inactivityTimeoutSeconds: timeoutMs / 1_000 };
@@ -54,7 +54,7 @@ async function tryOne(offsetMs: number) {
   const wrong: string[] = [];
   if (before.status !== 200) wrong.push(`${name}: the visit before was answered ${before.status} ${before.body}`);
   if (outcome.status !== 200) wrong.push(`${name}: ${outcome.status} ${outcome.body}`);
-  if (executions.length !== 1) wrong.push(`${name} was carried out ${executions.length} times`);
+  if (executions.length !== 1) wrong.push(`${name} was executed ${executions.length} times`);
   return { wrong, samePod: executions[0]?.podUid === former?.podUid };
 }
 

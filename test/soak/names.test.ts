@@ -14,7 +14,7 @@ import { eventually } from "../support/eventually.ts";
 
 const count = 100;
 const visitEveryMs = 10;
-/** As by default: a crowd of names at the start takes the processors for a while. */
+/** The default: at the start, many EndpointSlices keep the processors busy for a while. */
 const leaseSeconds = 15;
 let bed: TestBed;
 let proxy: ServiceProxy;
@@ -56,7 +56,7 @@ async function untilAllLeadTo(...indexes: readonly number[]): Promise<void> {
   }, 60_000);
 }
 
-/** Visits one sandbox by its Service again and again; says when visits failed, in milliseconds since it began. */
+/** Visits one sandbox by its Service repeatedly. Returns when visits failed, in milliseconds since the start. */
 async function visitByName(name: string, until: AbortSignal) {
   const { spec } = await bed.client.get(serviceType, { namespace: home, name });
   const host = spec?.clusterIP ?? "";
@@ -75,22 +75,22 @@ async function visitByName(name: string, until: AbortSignal) {
   return { visits, failedMs, beganMs };
 }
 
-/** What clients of one name saw while something happened. */
+/** The failed visits to one Service while something happens. */
 async function seenWhile(happening: () => Promise<void>) {
   const over = new AbortController();
   const visiting = visitByName("named-0", over.signal);
-  await delay(500); // clients were there before
+  await delay(500); // clients are connected before it
   const fromMs = performance.now();
   await happening();
   const tookMs = performance.now() - fromMs;
-  await delay(500); // and are there after it
+  await delay(500); // and after it
   over.abort();
   const { visits, failedMs, beganMs } = await visiting;
   const windowMs = Math.max(0, ...failedMs.map((ms) => ms + beganMs - fromMs));
   return { visits, failures: failedMs.length, windowMs, tookMs };
 }
 
-it("an activator that is killed is out of all names as soon as its end is known", async ({ annotate }) => {
+it("a killed activator is removed from all EndpointSlices as soon as its end is reported", async ({ annotate }) => {
   const seen = await seenWhile(async () => {
     await replica(0).kill();
     await untilAllLeadTo(1);
@@ -104,7 +104,7 @@ it("an activator that is killed is out of all names as soon as its end is known"
   await untilAllLeadTo(0, 1);
 });
 
-it("names lead where they did while there is no controller", async ({ annotate }) => {
+it("Services keep working while there is no controller", async ({ annotate }) => {
   const seen = await seenWhile(async () => {
     await bed.controllers[0]?.program.kill();
     await bed.leader();
@@ -113,7 +113,7 @@ it("names lead where they did while there is no controller", async ({ annotate }
   expect(seen.failures).toBe(0);
 });
 
-it("an activator that is killed when there is no controller is out of all names once one leads", async ({
+it("an activator killed without a controller is removed from all EndpointSlices once one leads", async ({
   annotate,
 }) => {
   const seen = await seenWhile(async () => {

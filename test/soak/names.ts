@@ -18,7 +18,7 @@ export interface Route {
   readonly port: number;
 }
 
-/** Leads to sandboxes by the names of their Services, as kube-proxy does, and knows by which activator. */
+/** Finds the activator port for a sandbox's Service by the EndpointSlices, as kube-proxy does. */
 export class Names implements AsyncDisposable {
   readonly #informer;
 
@@ -34,7 +34,7 @@ export class Names implements AsyncDisposable {
     await this.#informer[Symbol.asyncDispose]();
   }
 
-  /** Where one of the activators stands for that port of a sandbox; undefined: its name leads nowhere. */
+  /** The address of an activator port for that port of a sandbox; undefined if its Service has no endpoint. */
   route(sandbox: string, containerPort: number, random: SeededRandom): Route | undefined {
     const slice = this.#sliceOf(sandbox);
     const hosts = slice ? addressesListedBy(slice) : [];
@@ -42,7 +42,7 @@ export class Names implements AsyncDisposable {
     return hosts.length === 0 || port === undefined ? undefined : { host: random.oneOf(hosts), port };
   }
 
-  /** Whether a name leads to exactly these activators. */
+  /** Whether the Service of a sandbox has exactly these activators as endpoints. */
   leadsTo(sandbox: string, hosts: readonly string[]): boolean {
     const slice = this.#sliceOf(sandbox);
     return slice !== undefined && [...addressesListedBy(slice)].sort().join() === [...hosts].sort().join();

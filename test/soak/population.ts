@@ -5,7 +5,7 @@ import { workloadPort } from "../sleep/workload.ts";
 
 export type Kind = "sleeper" | "countsOpen" | "neverSleeps" | "keptAwake" | "neverWoken";
 
-/** What its history demands of a sandbox once nobody uses it any more. */
+/** The state of a sandbox once all traffic has ended. */
 export type FinalState = "asleep" | "awake";
 
 export interface Inhabitant {
@@ -14,7 +14,7 @@ export interface Inhabitant {
   readonly spec: Partial<SandboxSpec>;
   /** A person may suspend it. */
   readonly mayBePaused: boolean;
-  /** When a person did so last, by the monotonic clock. */
+  /** When a person last suspended it, by the monotonic clock. */
   pausedMs: number;
   readonly final: FinalState;
 }
@@ -24,7 +24,7 @@ const kinds: readonly Kind[] = [
   ...["countsOpen", "neverSleeps", "keptAwake", "neverWoken"],
 ] as Kind[];
 
-/** Reached by its Service's name on both ports, if it uses what that takes. */
+/** Both ports can be reached by the Service's name, if the sandbox uses autoSuspension or autoResume. */
 const podTemplate = {
   spec: {
     containers: [
@@ -56,7 +56,7 @@ function specOf(kind: Kind, index: number): Partial<SandboxSpec> {
 /** Whether the name of its Service leads to the activators. */
 export const isReachedByName = ({ spec }: Inhabitant): boolean => usesTcpFront(spec);
 
-/** So many sandboxes, of every kind. */
+/** `count` sandboxes, of every kind. */
 export function populate(count: number): readonly Inhabitant[] {
   return Array.from({ length: count }, (_, index) => {
     const kind = kinds[index % kinds.length] ?? "sleeper";

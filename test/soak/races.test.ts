@@ -25,7 +25,7 @@ const everyWay = [{ body: "POST" }, {}] as const;
 const podOf = async (name: string): Promise<Stored<Pod> | undefined> =>
   (await bed.client.list(podType, { namespace: home })).items.find(({ metadata }) => metadata.name === name);
 
-it("500 suspensions that race with requests lose none, and repeat none", async () => {
+it("500 suspensions that race with requests lose and repeat no request", async () => {
   const random = seededRandom(6);
   const names = Array.from({ length: 20 }, (_, index) => `race-${index}`);
   const race = async (name: string) => {
@@ -36,7 +36,7 @@ it("500 suspensions that race with requests lose none, and repeat none", async (
       const visit = { sandbox: name, afterMs: random.below(15), ...random.oneOf(everyWay) };
       await answeredOnce(by, bed.node.ledger, visit);
       await suspended;
-      // The next round begins awake again.
+      // The next round starts with a running sandbox.
       await answeredOnce(random.oneOf(bed.activators), bed.node.ledger, { sandbox: name });
     }
   };
@@ -45,7 +45,7 @@ it("500 suspensions that race with requests lose none, and repeat none", async (
   await Promise.all(names.map(race));
 }, 300_000);
 
-describe("a request is answered once that meets a Pod", () => {
+describe("a request is answered once if its Pod is", () => {
   interface State {
     readonly state: string;
     readonly bring: (name: string) => Promise<unknown>;
@@ -92,7 +92,7 @@ describe("a request is answered once that meets a Pod", () => {
       },
     },
     {
-      state: "deleted by somebody else",
+      state: "deleted by another client",
       bring: async (name) => {
         await ready(name);
         await bed.client.delete(podType, { namespace: home, name });

@@ -2,8 +2,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { TestBed } from "../sleep/test-bed.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { compareUsage, expectFinalStates, expectNamesToLead, expectNothingHeld, usageOf } from "./audit.ts";
+import { injectFaults, soakLeaseSeconds } from "./faults.ts";
 import { Findings } from "./findings.ts";
-import { makeMischief, soakLeaseSeconds } from "./mischief.ts";
 import { Names } from "./names.ts";
 import { populate } from "./population.ts";
 import { makeTraffic } from "./traffic.ts";
@@ -12,15 +12,15 @@ export interface SoakOptions {
   readonly seed: number;
   readonly sandboxes: number;
   readonly clients: number;
-  /** With faults; then half as long without, to see whether anything grows in the second half of that. */
+  /** The time with faults. Then comes half as long without; its second half shows whether anything grows. */
   readonly forMs: number;
   readonly faultEveryMs: number;
   readonly say: (text: string) => void;
 }
 
-const tellEveryMs = 30_000;
+const reportEveryMs = 30_000;
 
-/** Random traffic to sandboxes that fall asleep all the time, while random things break; returns what was wrong. */
+/** Random traffic to sandboxes that are suspended all the time, with random faults. Returns all failures. */
 export async function soak(options: SoakOptions): Promise<readonly string[]> {
   const { seed, say } = options;
   const random = seededRandom(seed);
@@ -39,13 +39,13 @@ export async function soak(options: SoakOptions): Promise<readonly string[]> {
   await Promise.all(inhabitants.map(({ name, spec }) => bed.create(name, spec)));
   await expectNamesToLead(bed, names, inhabitants, findings);
   say(`${inhabitants.length} sandboxes, seed ${seed}`);
-  const teller = setInterval(() => say(findings.summary()), tellEveryMs);
+  const reporter = setInterval(() => say(findings.summary()), reportEveryMs);
   const phase = async (forMs: number, everyMs: number | undefined) => {
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), forMs);
     const common = { bed, names, random, findings, signal: over.signal };
-    const mischief = everyMs === undefined ? undefined : makeMischief({ ...common, everyMs });
-    await Promise.all([makeTraffic({ ...common, inhabitants, clients: options.clients }), mischief]);
+    const faults = everyMs === undefined ? undefined : injectFaults({ ...common, everyMs });
+    await Promise.all([makeTraffic({ ...common, inhabitants, clients: options.clients }), faults]);
     clearTimeout(timer);
     await expectFinalStates(bed, inhabitants, findings);
     await expectNamesToLead(bed, names, inhabitants, findings);
@@ -53,14 +53,14 @@ export async function soak(options: SoakOptions): Promise<readonly string[]> {
   };
   try {
     await phase(options.forMs, options.faultEveryMs);
-    // Whoever was started last is to have done its share before it is weighed.
+    // Gives the programs that started last some traffic before their memory is measured.
     await phase(options.forMs / 4, undefined);
     const before = usageOf(bed);
     await phase(options.forMs / 4, undefined);
     await delay(1_000);
     compareUsage(before, usageOf(bed), findings);
   } finally {
-    clearInterval(teller);
+    clearInterval(reporter);
   }
   say(findings.summary());
   return findings.wrong;

@@ -17,34 +17,34 @@ export interface SweepOptions {
 
 const timeoutMs = 1_000;
 const beforeMs = 50;
-/** The handshake begins at the deadline, and takes its time until the Pod is sealed. */
+/** The handshake starts at the deadline, and the Pod is sealed some time later. */
 const afterMs = 150;
-/** So many at a time, so that a request is not late for want of processors. */
+/** Concurrent cases. With more, requests would be late on a busy machine. */
 const atATime = 10;
 
 interface Case {
   readonly name: string;
   readonly offsetMs: number;
   readonly body?: string;
-  /** It is asked on a raw connection that is open already, and worked on in silence for longer than the sandbox may be idle. */
+  /** It is sent on an open raw connection, and takes longer than the idle time, without data in between. */
   readonly isQuestion?: boolean;
 }
 
 const ports = [{ containerPort: workloadPort }, { containerPort: rawPort }];
 const rawPodTemplate = { spec: { containers: [{ name: "main", image: "workload", ports }], nodeName: "bed" } };
 const workMs = 3 * timeoutMs;
-/** A question that comes too late is told so by the end of its connection, before inactivity could have ended it. */
-const toldWithinMs = timeoutMs;
+/** The connection of a question that comes too late ends within this time, before the idle time. */
+const endedWithinMs = timeoutMs;
 const random = seededRandom(1);
 
-/** What one case needs. */
+/** The parameters of one case. */
 interface Around {
   readonly bed: TestBed;
   readonly names: Names;
   readonly findings: Findings;
 }
 
-/** One request, or one question, at every step around the idle deadline of its sandbox, in real time; returns what was wrong. */
+/** One request, or one question, at every step around the idle deadline of its sandbox, in real time. Returns all failures. */
 export async function sweep({ say, stepMs }: SweepOptions): Promise<readonly string[]> {
   const findings = new Findings(say);
   await using bed = await TestBed.open({ activators: 2 });
@@ -58,7 +58,7 @@ export async function sweep({ say, stepMs }: SweepOptions): Promise<readonly str
   for (let begun = 0; begun < cases.length; begun += atATime) {
     await Promise.all(cases.slice(begun, begun + atATime).map((each) => tryOne(each, { bed, names, findings })));
   }
-  // One whose suspension was called off is left alone for a while, so this is not waited for in between.
+  // After a cancelled suspension, a sandbox is not suspended for a while, so all of them are waited for together.
   await Promise.all(
     cases.map(({ name }) =>
       bed.untilAsleep(name, 60_000).catch(() => findings.complain(`${name} does not sleep again`)),
@@ -66,7 +66,7 @@ export async function sweep({ say, stepMs }: SweepOptions): Promise<readonly str
   );
   for (const { name, isQuestion } of cases) {
     const { length } = bed.node.ledger.of(name);
-    if (length !== 1 && !(isQuestion && length === 0)) findings.complain(`${name} was carried out ${length} times`);
+    if (length !== 1 && !(isQuestion && length === 0)) findings.complain(`${name} was executed ${length} times`);
   }
   say(findings.summary());
   return findings.wrong;
@@ -82,7 +82,7 @@ async function tryOne(each: Case, around: Around): Promise<void> {
     ...(isQuestion && { service: true, podTemplate: rawPodTemplate }),
   });
   if (isQuestion) return tryQuestion(each, around);
-  // Held until its Pod is there, however long that takes.
+  // The request is held until the Pod is ready.
   const before: Visit = { id: `${name}-before`, sandbox: name };
   const warm = await visit(first, before);
   const lastUsedMs = performance.now();
@@ -98,11 +98,11 @@ async function tryOne(each: Case, around: Around): Promise<void> {
   findings.count(execution?.podUid === formerPod ? "answered by the same Pod" : "answered by the next Pod");
 }
 
-/** A question is answered whole, or its client sees the end of the connection before it could have been worked on. */
+/** A question is answered completely, or its connection ends before the sandbox could have answered. */
 async function tryQuestion({ name, offsetMs }: Case, { bed, names, findings }: Around): Promise<void> {
   await eventually(() => names.route(name, rawPort, random) !== undefined, 60_000);
   const route = names.route(name, rawPort, random);
-  if (!route) return findings.complain(`${name}: its name leads nowhere`);
+  if (!route) return findings.complain(`${name}: its Service leads nowhere`);
   const socket = connect({ ...route, allowHalfOpen: true }).setEncoding("latin1");
   let heard = "";
   socket
@@ -111,7 +111,7 @@ async function tryQuestion({ name, offsetMs }: Case, { bed, names, findings }: A
       heard += text;
     });
   const over = new Promise<void>((resolve) => socket.once("end", resolve).once("close", () => resolve()));
-  // Carried since its Pod accepted: that is the last use.
+  // The connection is proxied once its Pod accepts, and that is the last activity.
   await bed.untilReady(name, 60_000);
   await delay(timeoutMs + offsetMs);
   const wasOver = socket.readableEnded || socket.destroyed;
@@ -123,6 +123,7 @@ async function tryQuestion({ name, offsetMs }: Case, { bed, names, findings }: A
   const [execution] = bed.node.ledger.of(name);
   if (wasOver) findings.count("questions that found the connection ended");
   else if (execution && heard === trailer(execution.podUid, 0)) findings.count("questions answered");
-  else if (heard === "" && tookMs < toldWithinMs) findings.count("questions that came too late, and were told so");
-  else findings.complain(`${name}: cut after ${tookMs.toFixed(0)} ms, having heard ${JSON.stringify(heard)}`);
+  else if (heard === "" && tookMs < endedWithinMs)
+    findings.count("questions that came too late, with the end of the connection");
+  else findings.complain(`${name}: cut after ${tookMs.toFixed(0)} ms, having received ${JSON.stringify(heard)}`);
 }

@@ -21,7 +21,7 @@ export interface TrafficOptions {
 
 const longestBody = 64 * 1024;
 
-/** Clients that ask at random, never repeat anything, and check every answer; resolves when all have ended. */
+/** Clients that send random requests, never retry, and check every response. Resolves when all have ended. */
 export async function makeTraffic(options: TrafficOptions): Promise<void> {
   const clients = Array.from({ length: options.clients }, (_, index) => new Client(index, options));
   await Promise.all(clients.map((client) => client.run()));
@@ -70,7 +70,7 @@ class Client {
     const survived = by.deaths === deaths;
     const complaint = survived ? this.#complaint(asked, inhabitant, outcome, executions) : undefined;
     findings.count(survived ? `answers ${outcome.status}` : "requests by a replica that was killed");
-    if (executions.length > 1) findings.complain(`${asked.id} was carried out ${executions.length} times`);
+    if (executions.length > 1) findings.complain(`${asked.id} was executed ${executions.length} times`);
     if (complaint) findings.complain(`${asked.id} to ${asked.sandbox}: ${complaint}`);
   }
 
@@ -96,18 +96,18 @@ class Client {
     executions: readonly { readonly end: string; readonly podUid: string }[],
   ): string | undefined {
     if (outcome.status === 409 && kind === "neverWoken") {
-      return executions.length === 0 ? undefined : "refused, and carried out all the same";
+      return executions.length === 0 ? undefined : "rejected, but executed";
     }
     if (outcome.status !== 200) {
-      return `${outcome.status} ${outcome.body} (carried out ${executions.length} times: ${executions[0]?.end})`;
+      return `${outcome.status} ${outcome.body} (executed ${executions.length} times: ${executions[0]?.end})`;
     }
     const answer = JSON.parse(outcome.body);
     const [execution] = executions;
     const right = answer.id === id && answer.bytes === body.length && answer.podUid === execution?.podUid;
-    return right ? undefined : `the answer is another's: ${outcome.body.trim()}`;
+    return right ? undefined : `the response of another request: ${outcome.body.trim()}`;
   }
 
-  /** Opens a WebSocket, says something at random, and expects an echo or an honest end. */
+  /** Opens a WebSocket, sends random messages, and expects an echo of each or a close. */
   async #talk(by: ActivatorReplica, { name, kind }: Inhabitant): Promise<void> {
     const { random, findings } = this.#options;
     const { deaths } = by;
@@ -136,10 +136,10 @@ class Client {
       socket.send("hello");
       await delay(100 + random.below(1_500));
     }
-    // Where it counts by being open nobody but a person may have closed it; elsewhere a close says what was lost.
+    // With `Count`, only a manual suspension may close it. Otherwise the close shows that messages were lost.
     if (!closed && echoed < said) await delay(10_000);
     if (!closed && echoed < said && by.deaths === deaths) {
-      findings.complain(`a WebSocket to ${name} (${kind}) swallowed ${said - echoed} of ${said} messages`);
+      findings.complain(`a WebSocket to ${name} (${kind}) lost ${said - echoed} of ${said} messages without a close`);
     }
     socket.terminate();
   }

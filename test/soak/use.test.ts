@@ -21,7 +21,7 @@ function activator(): ActivatorReplica {
 }
 
 const autoSuspension = { inactivityTimeoutSeconds: 1 };
-/** Several times as long as it may be idle. */
+/** Several times the idle time. */
 const longMs = 8_000;
 
 const isAsleep = async (name: string) => isSuspensionComplete(await bed.sandbox(name));
@@ -70,7 +70,7 @@ describe("a sandbox stays awake", () => {
   });
 });
 
-describe("a WebSocket on which there is nothing but pings", () => {
+describe("a WebSocket with only pings", () => {
   const open = async (sandbox: string) => {
     const { host, port } = activator();
     const socket = new WebSocket(`ws://${host}:${port}/`, { headers: { "x-sandbox-id": sandbox } });
@@ -85,7 +85,7 @@ describe("a WebSocket on which there is nothing but pings", () => {
     return { socket, closed };
   };
 
-  it("lets its sandbox sleep under Data, and is told so", async () => {
+  it("lets its sandbox be suspended under Data, and is closed with 1001", async () => {
     const sandbox = await aSandbox("pings-data");
     const { closed } = await open(sandbox);
     expect(await closed).toBe(1001);
@@ -104,7 +104,7 @@ describe("a WebSocket on which there is nothing but pings", () => {
   });
 });
 
-it("requests that its owner wants ignored neither keep a sandbox awake nor wake it", async () => {
+it("requests that match ignoreRequests neither keep a sandbox awake nor wake it", async () => {
   const sandbox = await aSandbox("monitored", { ignoreRequests: [{ userAgentPrefix: "monitor/" }] });
   const ask = () => visit(activator(), { id: "", sandbox, headers: { "user-agent": "monitor/1" } });
   expect(await ask()).toMatchObject({ status: 200 });

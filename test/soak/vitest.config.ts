@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     include: ["test/soak/**/*.test.ts"],
     pool: "forks",
-    // Each file has half a dozen processes of its own.
+    // Each file starts half a dozen processes.
     maxWorkers: 1,
     testTimeout: 120_000,
     hookTimeout: 60_000,

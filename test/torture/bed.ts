@@ -7,13 +7,13 @@ import { TestBed } from "../sleep/test-bed.ts";
 import { Names } from "../soak/names.ts";
 import { eventually } from "../support/eventually.ts";
 import { seededRandom } from "../support/seeded-random.ts";
-import { censusPort } from "./census.ts";
 import { handshakeSeconds } from "./crowd.ts";
 import { Ledger } from "./ledger.ts";
-import { everybody, rude, specOf, steady } from "./population.ts";
+import { allSandboxes, rude, specOf, steady } from "./population.ts";
+import { countsPort } from "./resource-counts.ts";
 import { PlannedHttpServer, type PlannedServer } from "./sandbox-http.ts";
 import { PlannedTcpServer } from "./sandbox-tcp.ts";
-import { StillStand } from "./still-stand.ts";
+import { StallWatch } from "./stall-watch.ts";
 import type { World } from "./world.ts";
 
 const httpPort = 8080;
@@ -22,11 +22,11 @@ const httpsPort = 8443;
 export interface TortureBed {
   readonly bed: TestBed;
   readonly world: World;
-  /** Ends every connection that a sandbox has, those that wait for another request among them. */
+  /** Closes every connection of the sandboxes, including idle ones. */
   closeSandboxes(): void;
 }
 
-/** A controller and an activator as processes, and sandboxes whose programs do as they are told. */
+/** A controller and an activator as processes, and sandboxes whose programs follow the plans. */
 export async function openBed(
   stack: AsyncDisposableStack,
   onActivatorLine: (line: string) => void,
@@ -36,12 +36,12 @@ export async function openBed(
   const servers = new Set<PlannedServer>();
   const bed = stack.use(
     await TestBed.open({
-      // A leader that has little of a busy processor is not to lose its lease.
+      // Long, so that the leader keeps its lease on a busy machine.
       leaseSeconds: 30,
       onActivatorLine,
       activatorMain: "test/torture/watched-activator.ts",
       activatorFlags: (host) => [
-        `--census=${host}:${censusPort}`,
+        `--resource-counts=${host}:${countsPort}`,
         `--https-bind-address=${host}:${httpsPort}`,
         ...tls.flags,
         `--headers-timeout=${handshakeSeconds}s`,
@@ -55,9 +55,9 @@ export async function openBed(
     }),
   );
   const names = stack.use(new Names(bed.client));
-  await Promise.all(everybody.map((name) => bed.create(name, specOf(name))));
+  await Promise.all(allSandboxes.map((name) => bed.create(name, specOf(name))));
   const [host = ""] = bed.activators.map((activator) => activator.host);
-  await eventually(() => everybody.every((name) => names.leadsTo(name, [host])), startLimitMs);
+  await eventually(() => allSandboxes.every((name) => names.leadsTo(name, [host])), startLimitMs);
   await Promise.all([...steady, ...rude].map((name) => bed.untilReady(name, startLimitMs)));
   const onlyOne = seededRandom(0);
   const world: World = {
@@ -66,12 +66,12 @@ export async function openBed(
     https: { host, port: httpsPort },
     authority: tls.authority,
     tcp: (sandbox) => names.route(sandbox, rawPort, onlyOne),
-    progress: stack.use(new StillStand()),
+    progress: stack.use(new StallWatch()),
   };
   return { bed, world, closeSandboxes: () => servers.forEach((server) => void server.closeConnections()) };
 }
 
-/** Processes that share two processors with much else. */
+/** Long, because the processes share two processors with the traffic. */
 const startLimitMs = 60_000;
 
 async function makeTlsFiles(stack: AsyncDisposableStack) {

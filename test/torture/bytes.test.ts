@@ -35,7 +35,7 @@ describe("a check of bytes", () => {
     expect(describeWrong(check)).toMatch("bytes 500 of the response of 4 are");
   });
 
-  it("tells late bytes from foreign bytes", () => {
+  it("distinguishes late bytes from foreign bytes", () => {
     const check = new ByteCheck(upStream(3));
     check.take(bytesOf(upStream(3), 0, 800));
     check.take(bytesOf(upStream(3), 903, 1_000));
@@ -45,6 +45,6 @@ describe("a check of bytes", () => {
   it("reports bytes of no stream", () => {
     const check = new ByteCheck(upStream(3));
     check.take(Buffer.alloc(100, "x"));
-    expect(describeWrong(check)).toBe("100 of 100 bytes are wrong, from 0 on, where bytes of nobody are");
+    expect(describeWrong(check)).toBe("100 of 100 bytes are wrong, from 0 on, where bytes of no stream are");
   });
 });

@@ -1,15 +1,15 @@
-/** Bytes that say whose they are: each word of eight is the number of its stream and its own place in it. */
+/** Bytes that identify themselves: each word of eight bytes has the number of its stream and its own position in it. */
 const wordBytes = 8;
 const mark = 0x5000_0000;
 const markBits = 0xf000_0000;
-/** So many numbers of streams there are. */
+/** The number of streams. */
 export const streamsMax = 0x0fff_ffff;
 
-/** What one side sends in one exchange or conversation. */
+/** The bytes that one side sends in one exchange or conversation. */
 export const upStream = (id: number): number => id * 2;
 export const downStream = (id: number): number => id * 2 + 1;
 
-/** The bytes of a stream from one offset to before another, in a buffer of their own. */
+/** The bytes of a stream from one offset up to another, in a new buffer. */
 export function bytesOf(stream: number, from: number, to: number): Buffer {
   const first = Math.floor(from / wordBytes);
   const words = Math.ceil(to / wordBytes) - first;
@@ -23,13 +23,13 @@ export function bytesOf(stream: number, from: number, to: number): Buffer {
   return Buffer.from(filled.buffer, start, to - from);
 }
 
-/** Where bytes were that belong elsewhere, and where they belong if they say so. */
+/** The position of wrong bytes, and their own position if they identify themselves. */
 export interface WrongBytes {
   readonly at: number;
   readonly origin: { readonly stream: number; readonly offset: number } | undefined;
 }
 
-/** Compares what comes with what a stream says, to the byte. */
+/** Compares received bytes with a stream. */
 export class ByteCheck {
   readonly stream: number;
   #length = 0;
@@ -40,12 +40,12 @@ export class ByteCheck {
     this.stream = stream;
   }
 
-  /** Bytes that have come so far. */
+  /** The number of received bytes. */
   get length(): number {
     return this.#length;
   }
 
-  /** The first that were wrong. */
+  /** The first wrong bytes. */
   get wrong(): WrongBytes | undefined {
     return this.#wrong;
   }
@@ -69,9 +69,9 @@ export class ByteCheck {
   }
 }
 
-/** Whose bytes these are, by two words in a row of the same stream. */
+/** The stream of these bytes, identified by two consecutive words. */
 export function originOf(bytes: Buffer, at: number): WrongBytes["origin"] {
-  // The first word may be one that is partly right: what follows is surer.
+  // The first word may be partly right, so the search starts after it.
   for (let from = at; from < at + wordBytes * 2 && from + wordBytes * 2 <= bytes.length; from += 1) {
     const tagged = bytes.readUInt32LE(from);
     const index = bytes.readUInt32LE(from + 4);
@@ -82,7 +82,7 @@ export function originOf(bytes: Buffer, at: number): WrongBytes["origin"] {
   return undefined;
 }
 
-/** In words for a finding. */
+/** A description for a finding. */
 export function describeWrong({ wrong, wrongBytes, length, stream }: ByteCheck): string {
   if (!wrong) return `${length} right bytes`;
   const { at, origin } = wrong;
@@ -90,7 +90,7 @@ export function describeWrong({ wrong, wrongBytes, length, stream }: ByteCheck):
     ? origin.stream === stream
       ? `its own bytes of ${origin.offset}`
       : `bytes ${origin.offset} of ${nameOf(origin.stream)}`
-    : "bytes of nobody";
+    : "bytes of no stream";
   return `${wrongBytes} of ${length} bytes are wrong, from ${at} on, where ${whose} are`;
 }
 

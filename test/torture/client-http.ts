@@ -11,28 +11,28 @@ export interface Seen {
   readonly down: ByteCheck;
   asked: boolean;
   status: number;
-  /** Of an error of the activator. */
+  /** The reason of an error of the activator. */
   reason: string;
-  /** By the response: whose it is. */
+  /** The id in the response. */
   answerOf: number | undefined;
-  /** The response was read to its end, by what it says itself. */
+  /** The response was read completely, by its own framing. */
   whole: boolean;
-  /** It ended with the connection, and that in good order. */
+  /** The response ended with a FIN. */
   byClose: boolean;
-  /** Behind it the client may expect nothing more. */
+  /** It is the last response of the connection. */
   last: boolean;
 }
 
 export interface SessionSeen {
   readonly exchanges: readonly Seen[];
   ending: Ending;
-  /** It reset the connection itself. */
+  /** The client reset the connection itself. */
   cut: boolean;
   stuck: boolean;
   broken: string | undefined;
 }
 
-/** One connection of a client, with the requests that it sends and what comes back. */
+/** One connection of a client, with its requests and responses. */
 export async function converseByHttp(session: HttpSession, world: World): Promise<SessionSeen> {
   for (const plan of session.exchanges) world.ledger.open(plan);
   const connection = session.tls ? dialTls(world) : dialPlain(world.http);
@@ -128,7 +128,7 @@ class HttpClient {
     this.#count(bytes.length);
   }
 
-  /** Resets the connection when as much has moved as was planned. */
+  /** Resets the connection after the planned number of bytes. */
   #count(bytes: number): void {
     this.#moved += bytes;
     const { resetAt } = this.#session;
@@ -142,7 +142,7 @@ class HttpClient {
     const status = Number(start.slice(9, 12));
     if (status < 200) return "head";
     if (!seen) {
-      this.seen.broken ??= `a response that nobody asked for: ${start}`;
+      this.seen.broken ??= `a response without a request: ${start}`;
       return "nothing";
     }
     seen.status = status;

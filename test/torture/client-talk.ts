@@ -9,15 +9,15 @@ import { type Connection, dialPlain, dialTls, type World } from "./world.ts";
 /** What a client saw of one conversation. */
 export interface TalkSeen {
   readonly down: ByteCheck;
-  /** Of the answer to an upgrade; 101 where nothing was asked. */
+  /** The status of the answer to an upgrade; 101 for a TCP connection. */
   status: number;
   ending: Ending;
-  /** It reset the connection itself. */
+  /** The client reset the connection itself. */
   cut: boolean;
   stuck: boolean;
 }
 
-/** One conversation, on a connection of its own; undefined: there is no way to that sandbox for the moment. */
+/** One conversation on its own connection; undefined if the sandbox cannot be reached at the moment. */
 export async function converse(session: TalkSession, world: World): Promise<TalkSeen | undefined> {
   const { talk, tls } = session;
   const address = talk.by === "tcp" ? world.tcp(talk.sandbox) : world.http;
@@ -63,7 +63,7 @@ function speak({ talk }: TalkSession, { socket, cut }: Connection, seen: TalkSee
   readAtPace(socket, client.reading, () => {});
 }
 
-/** Reads the answer to an offer, and gives the talker what follows it. */
+/** Reads the answer to an upgrade offer, and passes later bytes to the talker. */
 function readerOfSwitch(seen: TalkSeen, talker: Talker, refused: () => void): MessageReader {
   return new MessageReader("response", {
     head({ start }) {

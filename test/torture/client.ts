@@ -1,6 +1,6 @@
 import { converseByHttp } from "./client-http.ts";
 import { converse } from "./client-talk.ts";
-import { crowd, stayAway } from "./crowd.ts";
+import { crowd, neverHandshake } from "./crowd.ts";
 import type { Complaint, Findings } from "./findings.ts";
 import type { Generator } from "./generate.ts";
 import type { HttpSession, Session, TalkSession } from "./plan.ts";
@@ -11,17 +11,17 @@ export interface ClientOptions {
   readonly index: number;
   readonly world: World;
   readonly findings: Findings;
-  /** Whom all of it is done to. */
+  /** The activator under test. */
   readonly subject: { readonly deaths: number; untilReady(): Promise<void> };
   readonly generator: Generator;
 }
 
-/** One client, which has one session after the other, each judged when it is over. */
+/** One client. It runs one session after the other, and judges each when it has ended. */
 export class Client {
   readonly #options: ClientOptions;
-  readonly #away: Promise<void>[] = [];
+  readonly #handshakes: Promise<void>[] = [];
   #sessions = 0;
-  /** What it is at. */
+  /** The current session. */
   #session: Session | undefined;
 
   constructor(options: ClientOptions) {
@@ -38,10 +38,10 @@ export class Client {
       await this.#have(this.#session);
     }
     this.#session = undefined;
-    await Promise.all(this.#away);
+    await Promise.all(this.#handshakes);
   }
 
-  /** Complains about a session that is not over. */
+  /** Reports a session that has not ended. */
   expectOver(): void {
     if (!this.#session) return;
     const sent = JSON.stringify(this.#session).slice(0, 1_000);
@@ -65,8 +65,8 @@ export class Client {
         findings.count("connections of crowds", session.visits.length);
         return crowd(session, world);
       case "silent":
-        this.#away.push(
-          stayAway(session, world, { findings, where: this.#where, ended: () => subject.deaths !== deaths }),
+        this.#handshakes.push(
+          neverHandshake(session, world, { findings, where: this.#where, ended: () => subject.deaths !== deaths }),
         );
     }
   }
@@ -91,10 +91,10 @@ export class Client {
     const { deaths } = subject;
     const seen = await converse(session, world);
     if (!seen) {
-      findings.count("names that led nowhere for a moment");
+      findings.count("Services that led nowhere for a moment");
       return [];
     }
-    // The sandbox hears the client's end a moment later.
+    // The sandbox gets the client's end a moment later.
     const { id } = session.talk;
     const account = world.ledger.accountOf(id);
     await settled(() => account.upEnded || account.reset || seen.cut || seen.stuck);
@@ -103,7 +103,7 @@ export class Client {
     return found;
   }
 
-  /** What is wrong, unless the activator has ended under it, which is told once. That is heard of after the end of its connections. */
+  /** The failures. After an exit of the activator only its own failure counts; the exit is known later than the end of connections. */
   async #judge(deaths: number, judge: (excuse: Excuse) => readonly Complaint[]): Promise<readonly Complaint[]> {
     const { subject } = this.#options;
     const hasEnded = () => subject.deaths !== deaths;

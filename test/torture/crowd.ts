@@ -6,17 +6,17 @@ import { type Connection, dialPlain, type World } from "./world.ts";
 
 const handshakeStart = Buffer.from([0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03]);
 
-/** Connections that come and go, some of them in the middle of something; what they leave behind is counted at the end. */
+/** Connections that are closed early, some of them within a head or handshake. Leaks are counted at the end. */
 export async function crowd({ visits }: CrowdSession, world: World): Promise<void> {
   await Promise.all(visits.map(({ how, afterMs, plan }) => visit(how, plan, { afterMs, world })));
 }
 
-interface Stay {
+interface VisitOptions {
   readonly afterMs: number;
   readonly world: World;
 }
 
-async function visit(how: Visit, plan: ExchangePlan, { afterMs, world }: Stay): Promise<void> {
+async function visit(how: Visit, plan: ExchangePlan, { afterMs, world }: VisitOptions): Promise<void> {
   const connection = dialFor(how, plan, world);
   if (!connection) return;
   const { socket, cut } = connection;
@@ -57,24 +57,24 @@ function say(how: Visit, plan: ExchangePlan, { socket }: Connection, { ledger }:
   }
 }
 
-/** A handshake may take so long by `--headers-timeout`. */
+/** The time limit of a handshake, set by `--headers-timeout`. */
 export const handshakeSeconds = 2;
-/** How much later a busy machine may close it. */
+/** A busy machine may close it this much later. */
 const graceMs = 15_000;
 
-/** Connections that never finish their handshake: they must be closed, for nobody knows who they are. */
-export async function stayAway({ said }: SilentSession, world: World, told: Told): Promise<void> {
-  await Promise.all(said.map((bytes) => keepSilent(bytes, world, told)));
+/** Connections that never finish their handshake. The activator must close them. */
+export async function neverHandshake({ said }: SilentSession, world: World, report: SessionReport): Promise<void> {
+  await Promise.all(said.map((bytes) => startHandshake(bytes, world, report)));
 }
 
-export interface Told {
+export interface SessionReport {
   readonly findings: Findings;
   readonly where: string;
-  /** Whether the activator that was dialled has ended. */
+  /** Whether the activator has exited meanwhile. */
   readonly ended: () => boolean;
 }
 
-async function keepSilent(bytes: number, world: World, { findings, where, ended }: Told): Promise<void> {
+async function startHandshake(bytes: number, world: World, { findings, where, ended }: SessionReport): Promise<void> {
   const { socket } = dialPlain(world.https);
   const isClosed = closed(socket.resume().once("end", () => socket.end())).then(() => true);
   if (bytes > 0) socket.write(Buffer.concat([handshakeStart, Buffer.alloc(bytes)]));

@@ -1,16 +1,16 @@
-/** One thing that was wrong. */
+/** One failure. */
 export interface Complaint {
-  /** The same words for the same sort of fault. */
+  /** The kind of failure, in the same words each time. */
   readonly what: string;
   readonly sent: string;
   readonly expected: string;
   readonly came: string;
 }
 
-/** So many of a sort are told in full; the others are counted. */
-const toldInFull = 3;
+/** The number of failures of a kind that are printed in full. The others are counted. */
+const printedInFull = 3;
 
-/** What a run has found wrong, by sort, and what it has counted. */
+/** The failures of a run by kind, and its counts. */
 export class Findings {
   readonly #seed: number;
   readonly #say: (text: string) => void;
@@ -27,7 +27,7 @@ export class Findings {
     return this.#wrong.size === 0;
   }
 
-  /** Traffic begins. */
+  /** Call it when the traffic starts. */
   begin(): void {
     this.#beginMs = performance.now();
   }
@@ -36,12 +36,12 @@ export class Findings {
     this.#counts.set(what, (this.#counts.get(what) ?? 0) + times);
   }
 
-  /** `where` names the client and the session, which the seed gives again. */
+  /** `where` names the client and the session, which the same seed repeats. */
   complain(where: string, { what, sent, expected, came }: Complaint): void {
     const known = this.#wrong.get(what) ?? { count: 0, firstSeconds: this.#seconds };
     known.count += 1;
     this.#wrong.set(what, known);
-    if (known.count > toldInFull) return;
+    if (known.count > printedInFull) return;
     const facts = `sent: ${sent}; expected: ${expected}; came: ${came}`;
     this.#say(`WRONG: ${what} (seed ${this.#seed}, ${where}, after ${this.#seconds} s); ${facts}`);
   }
@@ -57,7 +57,7 @@ export class Findings {
     return ((performance.now() - this.#beginMs) / 1_000).toFixed(1);
   }
 
-  /** One line for each sort. */
+  /** One line for each kind of failure. */
   summary(): readonly string[] {
     return [...this.#wrong.entries()].map(
       ([what, { count, firstSeconds }]) => `FOUND: ${what}: ${count} times, first after ${firstSeconds} s`,

@@ -15,10 +15,10 @@ import {
 } from "./plan.ts";
 import { paused, rude, sleepers, steady } from "./population.ts";
 
-/** Requests and conversations of one client, before numbers repeat. */
+/** The number of ids of one client. */
 const idsOfClient = 2 ** 20;
 
-/** What a client does next, by nothing but the seed, its own number and the number of the session. */
+/** The sessions of a client, determined by the seed, the client's number and the session's number. */
 export class Generator {
   readonly #seed: number;
   readonly #client: number;
@@ -41,7 +41,7 @@ export class Generator {
     }
   }
 
-  /** Undefined: a kind that is left out. */
+  /** Undefined if this kind is omitted. */
   #choose(draw: Draw, choice: number): Session | undefined {
     const has = (kind: Kind) => this.#kinds.has(kind);
     if (choice < 20) return has("http") ? this.#smallTalk(draw) : undefined;
@@ -56,14 +56,14 @@ export class Generator {
     return has("silent") ? silent(draw) : undefined;
   }
 
-  /** Many small exchanges on one connection, in front of programs of every sort. */
+  /** Many small exchanges on one connection, to all kinds of programs. */
   #smallTalk(draw: Draw): HttpSession {
     const sandbox = draw.random.oneOf(draw.chance(50) ? steady : rude);
     const exchanges = Array.from({ length: draw.between(1, 10) }, () => this.#exchange(draw, sandbox, draw.size()));
     return this.#httpSession(draw, exchanges, { depth: draw.between(1, 8) });
   }
 
-  /** Clients that read some megabytes a second, as many links do. */
+  /** Clients that read some megabytes a second. */
   #downloads(draw: Draw): HttpSession {
     const sandbox = crowded(draw);
     const exchanges = Array.from({ length: draw.between(1, 2) }, () =>
@@ -76,7 +76,7 @@ export class Generator {
     return this.#httpSession(draw, exchanges, { depth: draw.between(1, 2), reading });
   }
 
-  /** Many requests at once by a client that then reads nothing for a while. */
+  /** Pipelined requests of a client that then reads nothing for a while. */
   #stalled(draw: Draw): HttpSession {
     const sandbox = crowded(draw);
     const exchanges = Array.from({ length: draw.between(60, 140) }, () =>
@@ -94,7 +94,7 @@ export class Generator {
     return this.#httpSession(draw, exchanges, { depth: draw.between(1, 3) });
   }
 
-  /** Answers that come before the upload is read, and programs that then go. */
+  /** Answers before the upload is read, by programs that then close. */
   #early(draw: Draw): HttpSession {
     const bytes = draw.chance(30) ? draw.size() : draw.magnitude(3_000_000, 9_000_000);
     const uploadBytes = draw.magnitude(500_000, 20_000_000);
@@ -110,7 +110,7 @@ export class Generator {
     return this.#httpSession(draw, [{ ...planned, answer }], { depth: 1, reading: slow });
   }
 
-  /** To sandboxes that are asleep, fall asleep, or are suspended and resumed by a person meanwhile. */
+  /** Exchanges with sandboxes that are suspended, by inactivity or manually, and resumed meanwhile. */
   #sleepy(draw: Draw): HttpSession {
     const sandbox = draw.random.oneOf(draw.chance(70) ? sleepers : paused);
     const exchanges = Array.from({ length: draw.between(1, 4) }, () =>
@@ -140,7 +140,7 @@ export class Generator {
     const minorVersion = this.#kinds.has("http10") && draw.chance(12) ? 0 : 1;
     const upload = uploadBytes > 0 && {
       bytes: uploadBytes,
-      // HTTP/1.0 knows no chunks.
+      // HTTP/1.0 has no chunks.
       framing: minorVersion === 1 && draw.chance(40) ? ("chunked" as const) : ("length" as const),
       sending: draw.sending(uploadBytes),
     };
@@ -181,7 +181,7 @@ export class Generator {
     return { kind: "talk", tls, talk: { ...talk, by: "upgrade", ahead, early } };
   }
 
-  /** A client over TLS that reads nothing for a while, of a sandbox that says more than the buffers on the way take. */
+  /** A TLS client that reads nothing for a while, and a sandbox that sends more than all buffers hold. */
   #stalledTalk(draw: Draw): TalkSession {
     const session = this.#talk(draw, true);
     const { talk } = session;
@@ -198,7 +198,7 @@ export class Generator {
   #talk(draw: Draw, tls: boolean): TalkSession {
     const sizes = () => (draw.chance(25) ? draw.magnitude(300_000, 4_000_000) : draw.size());
     const [upBytes, downBytes] = [sizes(), sizes()];
-    // Our TLS is not half-open: the sandbox says the last word, and the client answers it.
+    // Our TLS does not support half-open connections, so the sandbox closes first.
     const orders: readonly (readonly [LastWord, LastWord])[] = tls
       ? [["heardEnd", "heardAll"]]
       : [
@@ -249,7 +249,7 @@ export class Generator {
   }
 }
 
-/** Mostly the same one, so that clients get the connections to it from each other. */
+/** Mostly the same sandbox, so that clients reuse each other's connections to it. */
 const crowded = (draw: Draw): string => (draw.chance(75) ? (steady[0] ?? "") : draw.random.oneOf(rude));
 
 function silent(draw: Draw): SilentSession {
@@ -259,7 +259,7 @@ function silent(draw: Draw): SilentSession {
   };
 }
 
-/** Numbers that are near each other give choices that are not. */
+/** Mixes numbers, so that close seeds give different choices. */
 function scatter(number: number): number {
   let mixed = Math.imul(number ^ (number >>> 16), 0x85eb_ca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35);

@@ -1,22 +1,22 @@
 import { ByteCheck, upStream } from "./bytes.ts";
 import type { ExchangePlan, TalkPlan } from "./plan.ts";
 
-/** What a sandbox saw and did of one exchange or conversation. */
+/** What a sandbox received and sent in one exchange or conversation. */
 export class Account {
-  /** How often it came; nothing that was sent is ever sent again. */
+  /** How often it arrived. Nothing may be sent twice. */
   times = 0;
   readonly up: ByteCheck;
-  /** The request was read to its end; or, of a conversation, the client's end came in good order. */
+  /** The request was read completely; in a conversation, the client's FIN has arrived. */
   upEnded = false;
-  /** All that was planned was given to the kernel. */
+  /** All planned bytes were written to the kernel. */
   downWritten = false;
-  /** It ended the connection in the middle, or behind its answer, by a reset. */
+  /** The sandbox reset the connection, in the middle of its answer or after it. */
   reset = false;
-  /** The program has ended the connection under it, behind an earlier answer: without a length, that looks like its own end. */
+  /** The program has closed the connection after an earlier answer. Without a length, this cannot be distinguished from its own end. */
   endedByAnother = false;
-  /** How its connection ended under it, if it did. */
+  /** How its connection broke, if it did. */
   lost: string | undefined;
-  /** What came that is no HTTP. */
+  /** Received data that is not HTTP. */
   broken: string | undefined;
 
   constructor(id: number) {
@@ -24,12 +24,12 @@ export class Account {
   }
 }
 
-/** What clients have planned, and what became of it at the other end. */
+/** The plans of the clients, and the accounts of the sandboxes. */
 export class Ledger {
   readonly #plans = new Map<number, ExchangePlan | TalkPlan>();
   readonly #accounts = new Map<number, Account>();
-  /** What came to a sandbox that nobody had sent. */
-  readonly strays: string[] = [];
+  /** Data that reached a sandbox although no client had sent it. */
+  readonly unexpected: string[] = [];
 
   open(plan: ExchangePlan | TalkPlan): void {
     this.#plans.set(plan.id, plan);
@@ -42,7 +42,7 @@ export class Ledger {
 
   accountOf(id: number): Account {
     const account = this.#accounts.get(id);
-    if (!account) throw new Error(`nobody planned ${id}`);
+    if (!account) throw new Error(`there is no plan ${id}`);
     return account;
   }
 

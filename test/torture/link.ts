@@ -4,7 +4,7 @@ import { bytesOf } from "./bytes.ts";
 
 /** How fast one side reads. */
 export interface Pace {
-  /** Before it reads anything. */
+  /** The time before it reads anything. */
   readonly waitMs: number;
   readonly bytesPerTick: number;
   readonly tickMs: number;
@@ -13,13 +13,13 @@ export interface Pace {
 /** How one side writes. */
 export interface Sending {
   readonly pieceBytes: number;
-  /** Between two pieces; 0: as fast as they leave. */
+  /** The time between two pieces; 0: as fast as possible. */
   readonly everyMs: number;
 }
 
 export const atOnce: Pace = { waitMs: 0, bytesPerTick: Number.POSITIVE_INFINITY, tickMs: 0 };
 
-/** Reads a socket no faster than its pace: what is not read fills the buffers of the kernel, and then those of the sender. */
+/** Reads a socket no faster than its pace. Unread data fills the kernel's buffers, and then those of the sender. */
 export function readAtPace(
   socket: Socket,
   { waitMs, bytesPerTick, tickMs }: Pace,
@@ -49,7 +49,7 @@ export interface Pouring {
   readonly from: number;
   readonly to: number;
   readonly sending: Sending;
-  /** Puts a piece into the framing of a body. */
+  /** Adds the framing of the body to a piece. */
   readonly wrap?: (piece: Buffer) => Buffer;
 }
 
@@ -82,7 +82,7 @@ export function drained(socket: Socket): Promise<void> {
   });
 }
 
-/** Resets a connection. Node loses a socket that is reset while it ends: that one is closed, with a reset if it was not read to its end. */
+/** Resets a connection. Node loses a socket that is reset while it ends, so such a socket is closed instead. */
 export function reset(socket: Socket): void {
   if (socket.writableEnded) socket.destroy();
   else socket.resetAndDestroy();
@@ -94,10 +94,10 @@ export const closed = (socket: Socket): Promise<void> =>
     else socket.once("close", () => resolve());
   });
 
-/** How a socket came to its end: in good order, in no order, or not yet. */
+/** How a socket has ended: by a FIN, otherwise, or not yet. */
 export type Ending = "open" | "ended" | "broken";
 
-/** Follows how a socket ends. The first word counts: what is broken after an end was whole before. */
+/** Records how a socket ends. The first event counts: an error after an end is no failure. */
 export function watchEnding(socket: Socket): { readonly ending: Ending } {
   const seen: { ending: Ending } = { ending: "open" };
   const note = (ending: Ending) => {

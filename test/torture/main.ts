@@ -7,21 +7,21 @@ import { type Kind, kinds } from "./plan.ts";
 import { torture } from "./torture.ts";
 
 const flags = {
-  seconds: flag.float(600, "how long clients begin something new"),
+  seconds: flag.float(600, "how long clients start new sessions"),
   seed: flag.integer(
     1,
     "the same seed gives the same clients, requests, programs and bytes, in as much as time allows",
   ),
-  short: flag.boolean(false, "half a minute in all"),
-  clients: flag.integer(28, "how many there are at once"),
-  without: flag.string("", `leaves out, by commas: ${kinds.join(", ")}`),
+  short: flag.boolean(false, "half a minute in total"),
+  clients: flag.integer(28, "number of clients"),
+  without: flag.string("", `kinds of traffic to omit, separated by commas: ${kinds.join(", ")}`),
 };
 
 const shortSeconds = 14;
-const tellEveryMs = 30_000;
+const reportEveryMs = 30_000;
 
 const say = (text: string) => void process.stdout.write(`${text}\n`);
-// Sockets that Node has lost in a reset would keep the process.
+// Exits explicitly, because Node may keep the process for sockets that it lost in a reset.
 endProcess(
   await main().catch((error: unknown) =>
     explain(error, { name: "torture", command: "npm run torture --", flags }, process),
@@ -40,17 +40,17 @@ async function main(): Promise<number> {
   const seconds = values.short && !given.has("seconds") ? shortSeconds : values.seconds;
   const findings = new Findings(seed, say);
   const chosen = new Set<Kind>(kinds.filter((kind) => !without.includes(kind)));
-  const teller = setInterval(() => say(findings.counts()), tellEveryMs);
+  const reporter = setInterval(() => say(findings.counts()), reportEveryMs);
   try {
     await torture({ seed, clients, findings, kinds: chosen, forMs: seconds * 1_000 });
   } catch (error) {
     say(inspect(error, { depth: 4 }));
     return 1;
   } finally {
-    clearInterval(teller);
+    clearInterval(reporter);
   }
   say(findings.counts());
   for (const line of findings.summary()) say(line);
-  say(findings.isClean ? "every byte was right, and nothing is left behind" : `FAILED (seed ${seed})`);
+  say(findings.isClean ? "all bytes were right, and there is no leak" : `FAILED (seed ${seed})`);
   return findings.isClean ? 0 : 1;
 }

@@ -1,13 +1,13 @@
 export interface Head {
   /** The first line. */
   readonly start: string;
-  /** By name in lower case. */
+  /** By lower-case name. */
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** Hears what a message consists of, as it comes. */
+/** Called with the parts of a message as they arrive. */
 export interface MessageParts {
-  /** What follows: as the head says; nothing, as behind a HEAD; another head; or bytes of another protocol. */
+  /** Returns what follows the head: a body by the head, nothing (as after HEAD), another head, or bytes of another protocol. */
   head(head: Head): "body" | "nothing" | "head" | "raw";
   body(bytes: Buffer): void;
   end(): void;
@@ -18,7 +18,7 @@ type State = "head" | "length" | "chunkSize" | "chunk" | "chunkEnd" | "trailers"
 
 const newline = 10;
 
-/** Reads HTTP/1 messages one after the other, with nothing of the product in it, so that the two may disagree. */
+/** Parses HTTP/1 messages without any code of the product, so that it can find faults in the product's parser. */
 export class MessageReader {
   readonly #parts: MessageParts;
   readonly #untilClose: boolean;
@@ -26,7 +26,7 @@ export class MessageReader {
   #line = "";
   #lines: string[] = [];
   #left = 0;
-  /** What came that is no HTTP. */
+  /** Received data that is not HTTP. */
   broken: string | undefined;
 
   constructor(side: "request" | "response", parts: MessageParts) {
@@ -34,7 +34,7 @@ export class MessageReader {
     this.#untilClose = side === "response";
   }
 
-  /** Whether nothing of a message has come since the last one was whole. */
+  /** Whether no byte has arrived since the last complete message. */
   get idle(): boolean {
     return this.#state === "head" && this.#line === "" && this.#lines.length === 0;
   }
@@ -60,7 +60,7 @@ export class MessageReader {
     }
   }
 
-  /** The other side has ended: that may be the end of a body. */
+  /** Call it when the other side has closed, which may be the end of a body. */
   finish(): void {
     if (this.#state === "close") this.#endMessage();
   }

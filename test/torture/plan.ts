@@ -1,22 +1,22 @@
 import type { SeededRandom } from "../support/seeded-random.ts";
 import type { Pace, Sending } from "./link.ts";
 
-/** What the traffic consists of; each can be left out. */
+/** The kinds of traffic; each can be omitted. */
 export const kinds = ["http", "early", "http10", "tls", "upgrade", "tcp", "crowd", "silent", "sleep"] as const;
 export type Kind = (typeof kinds)[number];
 
-/** What a sandbox does behind its answer, or within it. */
+/** What a sandbox does after its answer, or within it. */
 export type AnswerEnding =
   /** Waits for the next request. */
   | "keep"
-  /** Says that it closes, and does. */
+  /** Announces the close, and closes. */
   | "announce"
-  /** Closes without a word. */
+  /** Closes without announcing it. */
   | "silent"
   | "reset";
 
 export interface AnswerPlan {
-  /** Before it reads the body of the request, as soon as something of that has come, or when it has read all. */
+  /** Before it reads the request body, at its first bytes, or after it. */
   readonly when: "first" | "during" | "after";
   /** Whether it reads the rest of the request when it answers before its end. */
   readonly readsOn: boolean;
@@ -25,10 +25,10 @@ export interface AnswerPlan {
   readonly bytes: number;
   readonly framing: "length" | "chunked" | "close";
   readonly sending: Sending;
-  /** After so many bytes of the body it resets the connection; absent: it sends all. */
+  /** The number of body bytes after which it resets the connection. Absent: it sends all. */
   readonly cutAt?: number;
   readonly ending: AnswerEnding;
-  /** Between its last byte and that. */
+  /** The time between its last byte and the ending. */
   readonly endAfterMs: number;
 }
 
@@ -44,7 +44,7 @@ export interface ExchangePlan {
   readonly sandbox: string;
   readonly method: "GET" | "HEAD" | "POST" | "PUT";
   readonly minorVersion: 0 | 1;
-  /** Whether the client says that more requests may follow; if not, none does. */
+  /** Whether the client announces that more requests may follow. If not, this is its last one. */
   readonly keepsAlive: boolean;
   readonly upload: UploadPlan | undefined;
   /** How fast the sandbox reads. */
@@ -52,7 +52,7 @@ export interface ExchangePlan {
   readonly answer: AnswerPlan;
 }
 
-/** When a side of a conversation ends: when it has sent all, heard all, or heard the other's end as well. */
+/** When a side of a conversation closes: when it has sent all, also received all, or also received the other side's end. */
 export type LastWord = "sent" | "heardAll" | "heardEnd";
 
 export interface SpeakerPlan {
@@ -60,19 +60,19 @@ export interface SpeakerPlan {
   readonly sending: Sending;
   readonly reading: Pace;
   readonly ends: LastWord;
-  /** It resets the connection once it has sent and heard so many bytes; absent: it does not. */
+  /** The number of sent and received bytes after which it resets the connection. Absent: it does not. */
   readonly resetAt?: number;
 }
 
-/** Both ways, of whatever protocol: what follows a 101, or a connection to a port of a sandbox. */
+/** A conversation in both directions: after a 101, or on a TCP connection to a sandbox. */
 export interface TalkPlan {
   readonly kind: "talk";
   readonly id: number;
   readonly sandbox: string;
   readonly by: "upgrade" | "tcp";
-  /** Of the client's bytes, sent with the request and before its answer. */
+  /** The number of the client's bytes that are sent before the answer to the request. */
   readonly ahead: number;
-  /** Of the sandbox's bytes, sent together with its 101. */
+  /** The number of the sandbox's bytes that are sent together with its 101. */
   readonly early: number;
   readonly client: SpeakerPlan;
   readonly pod: SpeakerPlan;
@@ -81,10 +81,10 @@ export interface TalkPlan {
 export interface HttpSession {
   readonly kind: "http";
   readonly tls: boolean;
-  /** So many requests are sent before the first is answered. */
+  /** The number of requests in flight. */
   readonly depth: number;
   readonly reading: Pace;
-  /** The client resets after so many bytes, sent and heard. */
+  /** The number of sent and received bytes after which the client resets. */
   readonly resetAt?: number;
   readonly exchanges: readonly ExchangePlan[];
 }
@@ -97,13 +97,13 @@ export interface TalkSession {
 
 export type Visit = "close" | "reset" | "halfHead" | "halfHandshake" | "unread" | "tcpClose" | "tcpReset";
 
-/** Connections that come and go. */
+/** Connections that are closed early. */
 export interface CrowdSession {
   readonly kind: "crowd";
   readonly visits: readonly { readonly how: Visit; readonly afterMs: number; readonly plan: ExchangePlan }[];
 }
 
-/** Connections to the TLS port that never finish their handshake, with so many bytes of a first message. */
+/** Connections to the TLS port that never finish their handshake. `said`: the bytes that each sends of its first message. */
 export interface SilentSession {
   readonly kind: "silent";
   readonly said: readonly number[];

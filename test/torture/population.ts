@@ -2,13 +2,13 @@ import type { SandboxSpec } from "../../api/kinds/sandbox.ts";
 import { rawPort } from "../sleep/raw-workload.ts";
 import { workloadPort } from "../sleep/workload.ts";
 
-/** Programs that do what a client may expect of them. */
+/** Programs without faults. */
 export const steady: readonly string[] = ["steady-0", "steady-1"];
-/** Programs that reset, close at once, and answer before they read. */
+/** Programs that reset, close without a response, and answer before they read. */
 export const rude: readonly string[] = ["rude-0", "rude-1"];
-/** Idle for a second, they fall asleep. */
+/** Suspended after one idle second. */
 export const sleepers: readonly string[] = ["sleeper-0", "sleeper-1", "sleeper-2", "sleeper-3"];
-/** A person suspends and resumes them. */
+/** Suspended and resumed manually. */
 export const paused: readonly string[] = ["paused-0"];
 
 const podTemplate = {
@@ -27,4 +27,4 @@ export const specOf = (name: string): Partial<SandboxSpec> => ({
   ...(sleepers.includes(name) && { autoSuspension: { inactivityTimeoutSeconds: 1 } }),
 });
 
-export const everybody: readonly string[] = [...steady, ...rude, ...sleepers, ...paused];
+export const allSandboxes: readonly string[] = [...steady, ...rude, ...sleepers, ...paused];

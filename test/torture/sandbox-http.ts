@@ -10,7 +10,7 @@ import { type Head, MessageReader } from "./message-reader.ts";
 import type { ExchangePlan, TalkPlan } from "./plan.ts";
 import { Talker } from "./talker.ts";
 
-/** A server on a port of a Pod, of whose connections each gets what the torture planned for it. */
+/** A server on a port of a Pod that answers each connection by its plan. */
 export abstract class PlannedServer implements PodProgram {
   readonly #port: number;
   readonly #server: Server;
@@ -32,7 +32,7 @@ export abstract class PlannedServer implements PodProgram {
     await once(this.#server, "listening");
   }
 
-  /** Closes what nobody uses any more: by now that is everything. */
+  /** Closes all connections. Call it when no client uses them. */
   closeConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -44,7 +44,7 @@ export abstract class PlannedServer implements PodProgram {
   }
 }
 
-/** The HTTP server of a sandbox: it does with each request what its plan says. */
+/** The HTTP server of a sandbox, which answers each request by its plan. */
 export class PlannedHttpServer extends PlannedServer {
   readonly #ledger: Ledger;
 
@@ -91,7 +91,7 @@ class PodSide {
     const { broken } = this.#reader;
     if (broken === undefined) return;
     if (this.#account) this.#account.broken = broken;
-    else this.#ledger.strays.push(broken);
+    else this.#ledger.unexpected.push(broken);
     this.#socket.destroy();
   }
 
@@ -99,7 +99,7 @@ class PodSide {
     const id = idOf(head);
     const plan = this.#ledger.planOf(id);
     if (!plan) {
-      // Its client has left and has been judged.
+      // The session of the client has already been judged.
       this.#socket.destroy();
       return "body";
     }
@@ -117,7 +117,7 @@ class PodSide {
     return "body";
   }
 
-  /** Once for each connection: the first upload says how fast it is read. */
+  /** Sets the pace once for each connection, by its first upload. */
   #readSlowly({ reading }: ExchangePlan): void {
     if (this.#reads) return;
     this.#reads = true;
@@ -151,7 +151,7 @@ class PodSide {
     this.#answering = true;
     if (!account.upEnded && !plan.answer.readsOn) this.#socket.pause();
     void answer(this.#socket, plan, account).then((isCut) => {
-      // Another exchange may have come on this connection meanwhile: it cannot know that this program ends it.
+      // Another exchange may have started on this connection, which this program ends.
       if (!isCut || !this.#account) return;
       this.#account.reset = true;
       this.#account.endedByAnother = this.#account !== account;
@@ -172,7 +172,7 @@ class PodSide {
   }
 }
 
-/** Writes into the account how the sandbox's side of a conversation goes. */
+/** Records the sandbox's side of a conversation in the account. */
 export function followTalk(talker: Talker, account: Account): void {
   talker.onEnd = () => {
     account.upEnded = true;
@@ -188,7 +188,7 @@ export function followTalk(talker: Talker, account: Account): void {
 const crlf = Buffer.from("\r\n");
 const chunked = (piece: Buffer) => Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, crlf]);
 
-/** Resolves with whether it has ended the connection without a word. */
+/** Resolves with whether it has closed the connection without announcing it. */
 async function answer(socket: Socket, { id, method, answer: plan }: ExchangePlan, account: Account): Promise<boolean> {
   const { bytes, framing, sending, cutAt, ending, delayMs, endAfterMs, interims } = plan;
   if (delayMs > 0) await delay(delayMs);

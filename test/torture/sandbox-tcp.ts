@@ -6,11 +6,11 @@ import { readAtPace, reset } from "./link.ts";
 import { followTalk, PlannedServer } from "./sandbox-http.ts";
 import { Talker } from "./talker.ts";
 
-/** What a client says first on a connection to a port that does not speak HTTP: which conversation it is. */
+/** The first line of a client on a port without HTTP: the id of the conversation. */
 export const greetingOf = (id: number): Buffer => Buffer.from(`${String(id).padStart(greetingBytes - 1)}\n`);
 const greetingBytes = 12;
 
-/** The server of a sandbox that speaks no HTTP: it does with each connection what its plan says. */
+/** The server of a sandbox on a port without HTTP, which serves each connection by its plan. */
 export class PlannedTcpServer extends PlannedServer {
   readonly #ledger: Ledger;
 
@@ -36,9 +36,9 @@ export class PlannedTcpServer extends PlannedServer {
     const id = Number(greeting.toString("latin1", 0, greetingBytes));
     const plan = this.#ledger.planOf(id);
     if (plan?.kind !== "talk") {
-      // Its client has left and has been judged.
+      // The session of the client has already been judged.
       if (!Number.isInteger(id))
-        this.#ledger.strays.push(`a greeting ${JSON.stringify(greeting.toString("latin1", 0, 40))}`);
+        this.#ledger.unexpected.push(`a greeting ${JSON.stringify(greeting.toString("latin1", 0, 40))}`);
       socket.destroy();
       return undefined;
     }

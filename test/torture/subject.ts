@@ -1,18 +1,18 @@
 import type { TestBed } from "../sleep/test-bed.ts";
-import { type Count, countOf } from "./census.ts";
 import type { Findings } from "./findings.ts";
+import { type ResourceCounts, readCounts } from "./resource-counts.ts";
 
-/** What it says of an error that a guard, or the process itself, has caught, and when that ends it. */
+/** The log messages of an unexpected error, and of one that ends the process. */
 const unexpected = '"msg":"unexpected error"';
 const ending = '"msg":"shutting down: uncaught error"';
 
-/** The activator under torture. When its process ends it is told, and started again. */
+/** The activator under test. When its process ends, that is reported, and it is started again. */
 export class Subject {
   readonly host: string;
-  before: Count | undefined;
+  before: ResourceCounts | undefined;
   readonly #bed: TestBed;
   readonly #findings: Findings;
-  /** Resolves once the process has ended, and another serves. */
+  /** Resolves once the process has exited and the next one serves. */
   #over: Promise<void> | undefined;
   #restarting: Promise<void> | undefined;
   #ending = false;
@@ -23,12 +23,12 @@ export class Subject {
     this.host = this.#activator.host;
   }
 
-  /** How often its process has ended, or has begun to because of an error. */
+  /** How often its process has exited, or has started to because of an error. */
   get deaths(): number {
     return this.#activator.deaths;
   }
 
-  /** A line of its log. Errors that it did not expect are faults, though all but the connection may outlive them. */
+  /** Reads a line of its log. Each unexpected error is a failure, although it ends only one connection. */
   hear(line: string): void {
     if (line.includes(unexpected)) {
       const { where, err } = JSON.parse(line);
@@ -42,16 +42,16 @@ export class Subject {
       );
     }
     if (!line.includes(ending)) return;
-    // It takes no connections from here on, and goes on with those that it has.
+    // From here on it accepts no connections, and continues with open ones.
     this.#activator.deaths += 1;
     this.#restarting = this.#over;
     void this.#activator.program.kill();
   }
 
-  /** Remembers what it holds before there was any traffic. */
+  /** Records what it holds before any traffic. */
   async begin(): Promise<void> {
     const { program } = this.#activator;
-    this.before = await countOf(this.#activator);
+    this.before = await readCounts(this.#activator);
     this.#over = program.exited.then(async () => {
       if (this.#ending) return;
       const why = program.lines.findLast((line) => /^\w*Error\b/.test(line)) ?? program.lines.at(-1) ?? "";
@@ -73,7 +73,7 @@ export class Subject {
   }
 
   #complain(what: string, came: string): void {
-    this.#findings.complain("any client", { what, sent: "traffic", expected: "a process that outlives it", came });
+    this.#findings.complain("any client", { what, sent: "traffic", expected: "a process that keeps running", came });
   }
 
   async #restart(): Promise<void> {

@@ -6,18 +6,18 @@ import type { SpeakerPlan } from "./plan.ts";
 
 export interface TalkerOptions {
   readonly plan: SpeakerPlan;
-  /** What it says. */
+  /** The stream that it sends. */
   readonly stream: number;
-  /** Bytes of that which were sent before. */
+  /** The bytes of the stream that were sent before. */
   readonly sent: number;
   readonly hears: ByteCheck;
-  /** Bytes that the other side sends if nothing breaks. */
+  /** The bytes that the other side sends in total. */
   readonly toHear: number;
   /** Resets the connection. */
   readonly cut: () => void;
 }
 
-/** One side of a conversation in which both may speak at once. What the socket reads is fed to it. */
+/** One side of a conversation in which both sides may send at the same time. The received bytes are passed to `feed`. */
 export class Talker {
   onEnd: () => void = () => {};
   onReset: () => void = () => {};

@@ -2,27 +2,27 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { TestBed } from "../sleep/test-bed.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { openBed } from "./bed.ts";
-import { expectAsBefore } from "./census.ts";
 import { Client } from "./client.ts";
 import type { Findings } from "./findings.ts";
 import { Generator } from "./generate.ts";
 import type { Kind } from "./plan.ts";
 import { paused } from "./population.ts";
+import { expectNoLeak } from "./resource-counts.ts";
 import { Subject } from "./subject.ts";
 
 export interface TortureOptions {
   readonly seed: number;
-  /** How long clients begin something new. */
+  /** How long clients start new sessions. */
   readonly forMs: number;
   readonly clients: number;
   readonly kinds: ReadonlySet<Kind>;
   readonly findings: Findings;
 }
 
-/** The longest that a session may go on once no other begins, and longer than it takes to see that it is stuck. */
+/** The time limit of the last sessions, longer than the detection of a stall takes. */
 const lastSessionMs = 60_000;
 
-/** Real clients and sandboxes around a real activator, which do to it all that the seed says; every byte is compared. */
+/** Clients and sandboxes send the traffic of the seed through an activator process, and compare every byte. */
 export async function torture({ seed, clients, kinds, findings, forMs }: TortureOptions): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const heard: { by: Subject | undefined } = { by: undefined };
@@ -44,13 +44,18 @@ export async function torture({ seed, clients, kinds, findings, forMs }: Torture
   for (const client of everyClient) client.expectOver();
   await subject.end();
   closeSandboxes();
-  for (const came of world.ledger.strays) {
-    findings.complain("in all", { what: "a sandbox got what nobody sent", sent: "nothing", expected: "nothing", came });
+  for (const came of world.ledger.unexpected) {
+    findings.complain("in all", {
+      what: "a sandbox got data that no client sent",
+      sent: "nothing",
+      expected: "nothing",
+      came,
+    });
   }
-  if (subject.before) await expectAsBefore(bed, subject.before, findings);
+  if (subject.before) await expectNoLeak(bed, subject.before, findings);
 }
 
-/** A person who suspends sandboxes that are in use, and sometimes leaves it to the next connection to wake them. */
+/** Suspends sandboxes that are in use, and resumes some of them. The next connection wakes the others. */
 async function suspendAndResume(bed: TestBed, seed: number, signal: AbortSignal): Promise<void> {
   const random = seededRandom(seed ^ 0x5eed);
   while (!signal.aborted) {

@@ -79,7 +79,7 @@ describe("a verdict about responses", () => {
   it("reports an incomplete response that looks complete", () => {
     const reset = Object.assign(new Account(1), { reset: true });
     expect(judged([seen(planOf(1), 400, { whole: true, byClose: true })], [reset])).toEqual([
-      "a response that looks whole and is not",
+      "an incomplete response that looks complete",
     ]);
   });
 

@@ -6,12 +6,12 @@ import type { Account } from "./ledger.ts";
 import type { ExchangePlan, HttpSession, TalkSession } from "./plan.ts";
 import { rude } from "./population.ts";
 
-/** Whether bytes are all that can be judged: the client broke it off itself, or the activator ended under it. */
+/** Whether only the bytes can be judged, because the activator exited meanwhile. */
 export interface Excuse {
   readonly activatorEnded: boolean;
 }
 
-/** What is wrong with one connection of HTTP. `accountOf` is what the sandboxes say. */
+/** The failures of one HTTP connection. `accountOf` returns what the sandboxes received and sent. */
 export function judgeHttp(
   session: HttpSession,
   seen: SessionSeen,
@@ -28,7 +28,7 @@ export function judgeHttp(
     judgeBytes(exchange, account, session, add);
     if (excused) continue;
     const ended = seen.exchanges.slice(0, index).some(({ plan, last, whole }) => last || !whole || isEarly(plan));
-    // What lies in the kernel for a client that pipelines is lost when a later response is cut (RFC 9112, 9.3.2).
+    // A cut of a later response discards earlier responses in the kernel that the client has not read (RFC 9112, 9.3.2).
     const cutLater = seen.exchanges.slice(index + 1).some(({ plan }) => accountOf(plan.id).reset || isEarly(plan));
     if (exchange.whole) judgeAnswer(exchange, add);
     else if (!ended && !(cutLater && !seen.stuck)) judgeCut(exchange, account, seen, add);
@@ -42,14 +42,14 @@ export function judgeHttp(
 
 type Add = (what: string, expected: string, came: string) => void;
 
-/** What must hold however the exchange has ended. */
+/** What must hold even if the exchange was cut. */
 function judgeBytes({ plan, down, whole, answerOf, byClose }: Seen, account: Account, { tls }: HttpSession, add: Add) {
   const uploadBytes = plan.upload?.bytes ?? 0;
   if (account.broken !== undefined) add("a request that is not HTTP came to a sandbox", "a request", account.broken);
   if (account.up.wrong) add("wrong bytes in an upload", `${uploadBytes} right bytes`, describeWrong(account.up));
   if (account.times > 1) add("a request was sent to a sandbox again", "once", `${account.times} times`);
   if (account.upEnded && account.up.length !== uploadBytes) {
-    add("an upload that looks whole and is not", `${uploadBytes} bytes`, `${account.up.length} bytes and an end`);
+    add("an incomplete upload that looks complete", `${uploadBytes} bytes`, `${account.up.length} bytes and an end`);
   }
   if (answerOf === undefined) return;
   if (answerOf !== plan.id) return add("the response of another request", String(plan.id), String(answerOf));
@@ -60,19 +60,19 @@ function judgeBytes({ plan, down, whole, answerOf, byClose }: Seen, account: Acc
       `${bytes} right bytes`,
       describeWrong(down),
     );
-  // An encrypted end would have to be told from a missing one, which Node's client does not.
-  const cannotBeTold = (byClose && tls) || (plan.answer.framing === "close" && account.endedByAnother);
-  if (whole && down.length !== bytes && !cannotBeTold) {
-    const end = byClose ? "an end in good order" : "the end of the body";
-    add("a response that looks whole and is not", `${bytes} bytes or a reset`, `${down.length} bytes and ${end}`);
+  // Node's client does not distinguish a TLS close from a missing one.
+  const isAmbiguous = (byClose && tls) || (plan.answer.framing === "close" && account.endedByAnother);
+  if (whole && down.length !== bytes && !isAmbiguous) {
+    const end = byClose ? "a clean close" : "the end of the body";
+    add("an incomplete response that looks complete", `${bytes} bytes or a reset`, `${down.length} bytes and ${end}`);
   }
 }
 
 function judgeAnswer({ plan, status, reason, answerOf }: Seen, add: Add): void {
   if (answerOf !== undefined) return;
-  // A connection that its program closes just then, or a program that resets before it answers.
+  // The program has just closed the connection, or resets it before it answers.
   if (status === 502 && rude.includes(plan.sandbox)) return;
-  add(`a refusal with ${status} ${reason}`, `200 with ${plan.answer.bytes} bytes`, `${status} ${reason}`);
+  add(`a rejection with ${status} ${reason}`, `200 with ${plan.answer.bytes} bytes`, `${status} ${reason}`);
 }
 
 function judgeCut({ plan, down, status }: Seen, account: Account, { stuck, ending }: SessionSeen, add: Add): void {
@@ -80,15 +80,15 @@ function judgeCut({ plan, down, status }: Seen, account: Account, { stuck, endin
   const came = `${status === 0 ? "nothing" : `${status} and ${down.length} bytes`}, then ${ending}`;
   const written = account.downWritten ? "has written all" : "has not written all";
   const at = `the sandbox saw it ${account.times} times and ${written}; its connection: ${account.lost ?? "open"}`;
-  if (stuck) return add("an exchange that stands still", expected, `${came}; ${at}`);
+  if (stuck) return add("an exchange without progress", expected, `${came}; ${at}`);
   if (account.reset || isEarly(plan)) return;
   add("a response that was cut", expected, `${came}; ${at}`);
 }
 
-/** It may be answered while the client still sends: who closes then may cut the response (RFC 9112, 9.6). */
+/** The sandbox may answer while the client still sends. A close then may cut the response (RFC 9112, 9.6). */
 const isEarly = ({ answer, upload }: ExchangePlan): boolean => upload !== undefined && answer.when !== "after";
 
-/** What is wrong with one conversation. */
+/** The failures of one conversation. */
 export function judgeTalk(
   { talk, tls }: TalkSession,
   seen: TalkSeen,
@@ -106,15 +106,15 @@ export function judgeTalk(
   const { down } = seen;
   if (down.wrong) add("wrong bytes to the client", `${pod.bytes} right bytes`, describeWrong(down));
   if (account.up.wrong) add("wrong bytes to the sandbox", `${client.bytes} right bytes`, describeWrong(account.up));
-  if (account.times > 1) add("it came to the sandbox again", "once", `${account.times} times`);
+  if (account.times > 1) add("it reached the sandbox twice", "once", `${account.times} times`);
   if (activatorEnded) return found;
   const came =
     `to the client ${down.length} bytes, then ${seen.ending}${seen.status === 101 ? "" : `, status ${seen.status}`}; ` +
     `to the sandbox ${account.up.length} bytes, ${account.upEnded ? "then the end" : "no end"}`;
-  if (seen.stuck) add("it stands still", "an end", came);
+  if (seen.stuck) add("no progress", "an end", came);
   else if (!seen.cut && !account.reset) {
     const isWhole = down.length === pod.bytes && account.up.length === client.bytes && account.upEnded;
-    if (!isWhole || seen.ending !== "ended") add("it was cut", "all bytes and the end, both ways", came);
+    if (!isWhole || seen.ending !== "ended") add("a cut", "all bytes and the end, both ways", came);
   } else if (!tls) {
     const isShort = seen.ending === "ended" && down.length < pod.bytes && seen.status === 101;
     if (isShort) add("an end to the client that was a reset", `${pod.bytes} bytes or a reset`, came);

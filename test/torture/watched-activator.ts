@@ -1,4 +1,4 @@
-// The activator as it is, with a page that says what is left in its memory; the flag --census names its address.
+// The activator, with a page of its resource counts. The flag --resource-counts has the address of the page.
 import { readdirSync } from "node:fs";
 import { createServer } from "node:http";
 import { queryObjects, setFlagsFromString } from "node:v8";
@@ -11,7 +11,7 @@ import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { RelaySide } from "../../activator/socket/relay.ts";
 import { openSockets } from "../../activator/socket/wire-socket.ts";
 import { TcpClient } from "../../activator/tcp-front/tcp-client.ts";
-import type { Census } from "./census.ts";
+import type { ProcessCounts } from "./resource-counts.ts";
 
 setFlagsFromString("--expose-gc");
 const collect: () => void = runInNewContext("gc");
@@ -25,7 +25,7 @@ BufferLoans.prototype.borrow = function watchedBorrow(this: BufferLoans) {
   return borrow.call(this);
 };
 
-function census(): Census {
+function resourceCounts(): ProcessCounts {
   collect();
   return {
     heapBytes: process.memoryUsage().heapUsed,
@@ -38,8 +38,8 @@ function census(): Census {
   };
 }
 
-const name = "--census=";
+const name = "--resource-counts=";
 const at = process.argv.findIndex((flag) => flag.startsWith(name));
 const [host, port] = (process.argv.splice(at, 1)[0] ?? "").slice(name.length).split(":");
-createServer((_, response) => response.end(JSON.stringify(census()))).listen(Number(port), host);
+createServer((_, response) => response.end(JSON.stringify(resourceCounts()))).listen(Number(port), host);
 await import("../../activator/main.ts");

@@ -2,28 +2,28 @@ import { connect, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Ledger } from "./ledger.ts";
 import { reset } from "./link.ts";
-import type { StillStand } from "./still-stand.ts";
+import type { StallWatch } from "./stall-watch.ts";
 
 export interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** What clients have of the world: addresses, and what is planned. */
+/** What clients need: addresses, and the plans. */
 export interface World {
   readonly ledger: Ledger;
   readonly http: Address;
   readonly https: Address;
-  /** Signs what is shown there. */
+  /** The CA of the HTTPS port. */
   readonly authority: string;
-  /** Where the name of a sandbox's Service leads to; undefined: nowhere, for the moment. */
+  /** An activator port of a sandbox's Service; undefined if it has none at the moment. */
   tcp(sandbox: string): Address | undefined;
-  readonly progress: StillStand;
+  readonly progress: StallWatch;
 }
 
 export interface Connection {
   readonly socket: Socket;
-  /** Ends it by a reset, encrypted or not. */
+  /** Resets the connection, with or without TLS. */
   readonly cut: () => void;
 }
 
@@ -32,7 +32,7 @@ export function dialPlain(address: Address): Connection {
   return { socket, cut: () => reset(socket) };
 }
 
-/** The encrypted one lies on a socket of its own, which can be reset. */
+/** TLS runs on a separate socket, which can be reset. */
 export function dialTls({ https, authority }: World): Connection {
   const raw = connect({ ...https, allowHalfOpen: true, noDelay: true }).on("error", () => {});
   const socket = connectTls({ socket: raw, ca: authority, servername: "torture.test" });

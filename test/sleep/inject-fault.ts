@@ -3,14 +3,14 @@ import type { ControllerReplica } from "./controller-replica.ts";
 import type { Phase } from "./phases.ts";
 import type { TestBed } from "./test-bed.ts";
 
-/** Has the leader meet a fault at that moment of the suspension of a sandbox; resolves once it has begun. */
-export function strike(
+/** Injects a fault into the leader at this step of the suspension of a sandbox. Resolves when the fault starts. */
+export function injectFault(
   bed: TestBed,
   { stage, is }: Phase,
   sandbox: string,
   fault: (leader: ControllerReplica) => Promise<void>,
 ): Promise<void> {
-  const struck = Promise.withResolvers<void>();
+  const injected = Promise.withResolvers<void>();
   let isOver = false;
   for (const controller of bed.controllers) {
     const before: GateCall[] = [];
@@ -19,9 +19,9 @@ export function strike(
       before.push(call);
       if (!found) return;
       isOver = true;
-      struck.resolve();
+      injected.resolve();
       await fault(controller);
     };
   }
-  return struck.promise;
+  return injected.promise;
 }

@@ -3,7 +3,7 @@ import type { TestBed } from "../sleep/test-bed.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 import type { Findings } from "./findings.ts";
 
-export interface MischiefOptions {
+export interface FaultsOptions {
   readonly bed: TestBed;
   readonly random: SeededRandom;
   readonly findings: Findings;
@@ -14,11 +14,11 @@ export interface MischiefOptions {
 
 interface Fault {
   readonly what: string;
-  /** Resolves once it is mended. */
+  /** Resolves once the fault has ended. */
   readonly happen: (bed: TestBed, random: SeededRandom) => Promise<void>;
 }
 
-/** Two hundred sandboxes at the start of a leader take the processors for a while. */
+/** Long enough for a leader that starts with two hundred sandboxes on a busy machine. */
 export const soakLeaseSeconds = 10;
 const pastLeaseMs = (soakLeaseSeconds + 1) * 1_000;
 const outageMs = 8_000;
@@ -43,7 +43,7 @@ const faults: readonly Fault[] = [
     },
   },
   {
-    what: "activators stopped for a while",
+    what: "activators paused for a while",
     async happen({ activators }, random) {
       const { program } = random.oneOf(activators);
       program.pause();
@@ -58,7 +58,7 @@ const faults: readonly Fault[] = [
     },
   },
   {
-    what: "controllers stopped past their lease",
+    what: "controllers paused past their lease",
     async happen(bed, random) {
       const { program } = await bed.leader();
       program.pause();
@@ -77,7 +77,7 @@ const faults: readonly Fault[] = [
     },
   },
   {
-    what: "API servers away for everybody",
+    what: "API server outages for all programs",
     async happen({ activators, controllers }, random) {
       const gates = [...activators, ...controllers].map(({ gate }) => gate);
       await Promise.all(gates.map((gate) => gate.refuse()));
@@ -87,8 +87,8 @@ const faults: readonly Fault[] = [
   },
 ];
 
-/** One fault after the other at random until it is told to end; whatever is broken by then is mended. */
-export async function makeMischief({ bed, random, findings, signal, everyMs }: MischiefOptions): Promise<void> {
+/** Injects random faults, one after the other, until the signal. Each fault is ended before the next. */
+export async function injectFaults({ bed, random, findings, signal, everyMs }: FaultsOptions): Promise<void> {
   while (!signal.aborted) {
     await delay(random.below(everyMs), undefined, { signal }).catch(() => {});
     if (signal.aborted) return;

@@ -8,80 +8,80 @@ import { type Outcome, visit } from "../sleep/visitor.ts";
 import { eventually } from "../support/eventually.ts";
 import { Findings } from "./findings.ts";
 
-/** Counted from when its Pod is called unready, for it is heard of no more by then. */
+/** From the time when its Pod is reported as not Ready; its last answer is older than that. */
 const earliestMs = longestSilenceMs - 20_000;
-/** From the limit until all who are overdue sleep: they go one after the other. */
+/** Overdue sandboxes are suspended one after the other, so the last one comes later than the limit. */
 const latestMs = longestSilenceMs + 120_000;
 const inactivityTimeoutSeconds = 2;
-/** For so long its Pod is still called Ready. */
+/** How long its Pod is still reported as Ready. */
 const readyMs = 60_000;
 
 /**
- * An activator that hangs with its sockets open, in real time: while something may go on behind it nothing falls asleep,
- * and five minutes after its Pod was called unready it counts no more. Returns what was wrong.
+ * An activator that hangs with its sockets open, in real time. No sandbox is suspended while it may still proxy, until five
+ * minutes after its Pod was reported as not Ready. Returns all faults.
  */
-export async function hung(say: (text: string) => void): Promise<readonly string[]> {
+export async function runStuckActivator(say: (text: string) => void): Promise<readonly string[]> {
   const findings = new Findings(say);
-  // A new leader would wait anew.
+  // A new leader would start these waits again.
   await using bed = await TestBed.open({ activators: 2, leaseSeconds: 60 });
-  const stage = new Stage(bed, findings);
-  await stage.prepare();
-  await stage.hang();
-  await stage.stayAwake(readyMs);
-  await stage.tellUnready();
-  await stage.stayAwake(earliestMs);
-  await stage.fallAsleep();
-  await stage.comeBack();
+  const scenario = new StuckActivator(bed, findings);
+  await scenario.prepare();
+  await scenario.hang();
+  await scenario.stayAwake(readyMs);
+  await scenario.reportUnready();
+  await scenario.stayAwake(earliestMs);
+  await scenario.fallAsleep();
+  await scenario.comeBack();
   say(findings.summary());
   return findings.wrong;
 }
 
-class Stage {
+class StuckActivator {
   readonly #bed: TestBed;
   readonly #findings: Findings;
-  readonly #hung: ActivatorReplica;
+  readonly #stuck: ActivatorReplica;
   readonly #other: ActivatorReplica;
-  #hungMs = 0;
-  #carried: Promise<Outcome> | undefined;
+  #stuckSinceMs = 0;
+  #proxied: Promise<Outcome> | undefined;
 
   constructor(bed: TestBed, findings: Findings) {
     const [first, second] = bed.activators;
     if (!first || !second) throw new Error("two activators were asked for");
     this.#bed = bed;
     this.#findings = findings;
-    this.#hung = first;
+    this.#stuck = first;
     this.#other = second;
   }
 
-  /** Three sandboxes: the one to be hung carries a request to the first; the second was used by the other alone. */
+  /** Three sandboxes: the first has a request through the activator that will hang, the second was used through the other one. */
   async prepare(): Promise<void> {
     for (const name of names) await this.#bed.create(name, { autoSuspension: { inactivityTimeoutSeconds } });
     await this.#bed.untilAsleep("later");
-    await this.#expectAnswer(this.#hung, "carried");
+    await this.#expectAnswer(this.#stuck, "proxied");
     await this.#expectAnswer(this.#other, "used");
-    // It is answered while nobody can pass the answer on.
-    this.#carried = visit(this.#hung, { id: "carried", sandbox: "carried", afterMs: 5_000 });
-    await eventually(() => this.#bed.node.ledger.of("carried").length === 1);
+    // The sandbox answers while the activator hangs.
+    this.#proxied = visit(this.#stuck, { id: "proxied", sandbox: "proxied", afterMs: 5_000 });
+    await eventually(() => this.#bed.node.ledger.of("proxied").length === 1);
   }
 
   async hang(): Promise<void> {
     await this.#expectMetric(0);
-    this.#hung.program.pause();
-    this.#hungMs = performance.now();
-    // Fifteen seconds, and the time of a call that is not answered.
+    this.#stuck.program.pause();
+    this.#stuckSinceMs = performance.now();
+    // Fifteen seconds, and the time limit of a call.
     await eventually(async () => (await this.#metric()) === 1, 60_000).catch(() => {});
     await this.#expectMetric(1);
   }
 
-  async tellUnready(): Promise<void> {
-    await this.#hung.tellReady(false);
-    this.#hungMs = performance.now();
+  async reportUnready(): Promise<void> {
+    await this.#stuck.reportReady(false);
+    this.#stuckSinceMs = performance.now();
   }
 
-  /** For so long nothing falls asleep, and whoever comes by the other one is served. */
+  /** No sandbox is suspended during `forMs`, and the other activator serves requests. */
   async stayAwake(forMs: number): Promise<void> {
     while (this.#sinceMs() < forMs) {
-      for (const name of ["carried", "used"]) {
+      for (const name of ["proxied", "used"]) {
         const slept = isSuspensionComplete(await this.#bed.sandbox(name)) || !(await this.#hasPod(name));
         if (slept) {
           this.#findings.complain(`${name} sleeps ${this.#seconds()} after an activator hung`);
@@ -92,34 +92,34 @@ class Stage {
     }
     await this.#expectAnswer(this.#other, "used");
     const { items } = await this.#bed.client.list(eventType, {});
-    const isTold = items.some(
-      ({ reason, regarding }) => reason === "ActivatorUnreachable" && regarding?.name === this.#hung.name,
+    const isReported = items.some(
+      ({ reason, regarding }) => reason === "ActivatorUnreachable" && regarding?.name === this.#stuck.name,
     );
-    if (!isTold) this.#findings.complain("no event tells of the activator that hangs");
+    if (!isReported) this.#findings.complain("no event reports the activator that hangs");
   }
 
   async fallAsleep(): Promise<void> {
-    for (const name of ["carried", "used"]) {
+    for (const name of ["proxied", "used"]) {
       await this.#bed
         .untilAsleep(name, latestMs - this.#sinceMs())
         .then(() => this.#findings.count(`${name} slept after ${this.#seconds()}`))
         .catch(() => this.#findings.complain(`${name} does not sleep ${this.#seconds()} after an activator hung`));
     }
-    // From now on it delays nobody.
+    // From now on it delays no suspension.
     await this.#expectAnswer(this.#other, "later");
-    await this.#bed.untilAsleep("later", 30_000).catch(() => this.#findings.complain("another one does not sleep"));
+    await this.#bed.untilAsleep("later", 30_000).catch(() => this.#findings.complain("another sandbox does not sleep"));
     await this.#expectMetric(1);
   }
 
-  /** It goes on where it was: what it carried has ended, and it knows of the next Pod. */
+  /** It continues: the request that it proxied has ended, and it sees the next Pod. */
   async comeBack(): Promise<void> {
-    this.#hung.program.goOn();
-    // Its watches were silent for longer than it trusts them; clients are sent to it when it has looked again.
-    await this.#hung.untilReady();
-    await this.#hung.tellReady(true);
-    const outcome = await this.#carried;
-    this.#findings.count(`what it carried: ${outcome?.status}`);
-    for (const name of names) await this.#expectAnswer(this.#hung, name);
+    this.#stuck.program.goOn();
+    // Its watches were silent for too long, so it is not ready until it has listed again.
+    await this.#stuck.untilReady();
+    await this.#stuck.reportReady(true);
+    const outcome = await this.#proxied;
+    this.#findings.count(`the request through the activator that hung: ${outcome?.status}`);
+    for (const name of names) await this.#expectAnswer(this.#stuck, name);
     await eventually(async () => (await this.#metric()) === 0, 60_000).catch(() => {});
     await this.#expectMetric(0);
     for (const name of names) {
@@ -127,7 +127,7 @@ class Stage {
     }
   }
 
-  #sinceMs = (): number => performance.now() - this.#hungMs;
+  #sinceMs = (): number => performance.now() - this.#stuckSinceMs;
 
   #seconds = (): string => `${Math.round(this.#sinceMs() / 1_000)} s`;
 
@@ -152,4 +152,4 @@ class Stage {
   }
 }
 
-const names = ["carried", "used", "later"] as const;
+const names = ["proxied", "used", "later"] as const;

@@ -5,49 +5,49 @@ import { Findings as SoakFindings } from "../soak/findings.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Findings } from "./findings.ts";
 
-/** What one process of the activator holds. */
-export interface Census {
-  /** After a collection of garbage. */
+/** The resources that one activator process holds. */
+export interface ProcessCounts {
+  /** After garbage collection. */
   readonly heapBytes: number;
   readonly descriptors: number;
   /** Sockets of clients and sandboxes. */
   readonly sockets: number;
-  /** Read buffers that are lent. */
+  /** Read buffers in use. */
   readonly loans: number;
-  /** Living objects, by class. */
+  /** Live objects, by class. */
   readonly objects: Readonly<Record<string, number>>;
 }
 
-export interface Count extends Census {
+export interface ResourceCounts extends ProcessCounts {
   readonly series: number;
 }
 
-export const censusPort = 8099;
+export const countsPort = 8099;
 
-export async function countOf(activator: ActivatorReplica): Promise<Count> {
-  const page = await fetch(`http://${activator.host}:${censusPort}/`);
-  const census: Census = JSON.parse(await page.text());
+export async function readCounts(activator: ActivatorReplica): Promise<ResourceCounts> {
+  const page = await fetch(`http://${activator.host}:${countsPort}/`);
+  const counts: ProcessCounts = JSON.parse(await page.text());
   const metrics = (await activator.metrics()).split("\n");
-  return { ...census, series: metrics.filter((line) => line !== "" && !line.startsWith("#")).length };
+  return { ...counts, series: metrics.filter((line) => line !== "" && !line.startsWith("#")).length };
 }
 
-/** What optimised code, tables of shapes and the like add to a heap that has seen everything once. */
+/** Optimised code and other internals of V8 may add this much after the first traffic. */
 const heapMayGrowBytes = 16 * 1024 * 1024;
 /** Keep-alive connections to the API server. */
 const descriptorsMayGrow = 8;
-/** The last ones of which optimised code may know until a heap is taken apart; a leak has one for each connection. */
+/** V8 may keep the last few objects alive. A leak has one object for each connection. */
 const objectsMayStay = 20;
-/** For each method and status, in buckets, that the plans can lead to, and for each reason of an error. */
+/** Series for each method, status and error reason that the plans can cause. */
 const seriesMayGrow = 400;
 const restLimitMs = 12_000;
 
-/** Waits until the activator is as it was before all traffic, and complains about what is not. */
-export async function expectAsBefore(bed: TestBed, before: Count, findings: Findings): Promise<void> {
+/** Waits until the activator holds what it held before all traffic, and reports each leak. */
+export async function expectNoLeak(bed: TestBed, before: ResourceCounts, findings: Findings): Promise<void> {
   const [activator] = bed.activators;
   if (!activator) throw new Error("there is no activator");
   let left: readonly string[] = [];
   await eventually(async () => {
-    left = leftBy(before, await countOf(activator));
+    left = leftBy(before, await readCounts(activator));
     return left.length === 0;
   }, restLimitMs).catch(() => {});
   const sent = "all connections have ended";
@@ -65,7 +65,7 @@ export async function expectAsBefore(bed: TestBed, before: Count, findings: Find
     findings.complain("at the end", { what: "something is held", sent, expected: "nothing", came });
 }
 
-function leftBy(before: Count, after: Count): readonly string[] {
+function leftBy(before: ResourceCounts, after: ResourceCounts): readonly string[] {
   const found: string[] = [];
   const compare = (what: string, was: number, is: number, mayGrow: number) => {
     if (is > was + mayGrow) found.push(`${what}: ${is}, and ${was} before`);
