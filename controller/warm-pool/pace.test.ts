@@ -11,7 +11,7 @@ describe("the pace of a pool", () => {
     await bench.settle();
     expect(await bench.members()).toHaveLength(5);
     await bench.changePool({ replicas: 0 });
-    await bench.look();
+    await bench.refresh();
     await bench.reconcile();
     expect(await bench.members()).toHaveLength(3);
   });
@@ -19,7 +19,7 @@ describe("the pace of a pool", () => {
   it("without a delay replaces at once what was taken", async () => {
     await using bench = await openFullPoolBench(2);
     await bench.take();
-    await bench.look();
+    await bench.refresh();
     await bench.reconcile();
     expect(await bench.members()).toHaveLength(3);
   });
@@ -27,11 +27,11 @@ describe("the pace of a pool", () => {
   it("fills at once, then waits after each loss", async () => {
     await using bench = await openFullPoolBench(3, { settings: { replenishDelayMs: 10_000 } });
     await bench.take();
-    await bench.look();
+    await bench.refresh();
     expect(await bench.reconcile()).toEqual({ requeueAfterMs: 10_000 });
     await bench.clock.advance(6_000);
     await bench.take();
-    await bench.look();
+    await bench.refresh();
     expect(await bench.reconcile()).toEqual({ requeueAfterMs: 10_000 });
     expect(await bench.members()).toHaveLength(3);
     await bench.clock.advance(10_000);
@@ -55,7 +55,7 @@ describe("the pace of a pool", () => {
     if (member) await bench.makeReady(member);
     await bench.take();
     await bench.clock.advance(6 * minute);
-    await bench.look();
+    await bench.refresh();
     await bench.reconcile();
     expect(await bench.members()).toHaveLength(1);
     expect((await bench.pool()).status).toMatchObject({ replicas: 0 });
@@ -77,7 +77,7 @@ describe("the pace of a pool", () => {
     await bench.clock.advance(1_000);
     // The store shows none of the two: nothing may be made, and nothing of the allowance is used up.
     for (let pass = 0; pass < 5; pass += 1) expect(await bench.reconcile()).toMatchObject({ requeueAfterMs: 30_000 });
-    await bench.look();
+    await bench.refresh();
     await bench.reconcile();
     expect(await bench.members()).toHaveLength(3);
   });
@@ -90,7 +90,7 @@ describe("the pace of a pool", () => {
     await bench.settle();
     for (const member of await bench.members()) await bench.makeReady(member);
     for (let taken = 0; taken < 4; taken += 1) await bench.take();
-    await bench.look();
+    await bench.refresh();
     expect(await bench.reconcile()).toEqual({ requeueAfterMs: 10_000 });
     await bench.clock.advance(10_000);
     await bench.reconcile();

@@ -39,7 +39,7 @@ describe("a pool that is behind", () => {
     await bench.settle();
     expect((await bench.pool()).status).toMatchObject({ replicas: 3, readyReplicas: 3 });
     bench.client.calls.length = 0;
-    await bench.look();
+    await bench.refresh();
     expect(await bench.reconcile()).toEqual({});
     expect(bench.client.calls).toEqual([]);
   });
@@ -104,7 +104,7 @@ describe("a pool whose store lags behind", () => {
   it("deletes nothing twice, and does not count it", async () => {
     await using bench = await openFullPoolBench(3);
     await bench.changePool({ replicas: 1 });
-    await bench.look();
+    await bench.refresh();
     await bench.reconcile();
     await bench.reconcile();
     await bench.reconcile();
@@ -118,7 +118,7 @@ describe("a pool whose store lags behind", () => {
   it("does not delete a member that was claimed since it was seen", async () => {
     await using bench = await openFullPoolBench(1);
     await bench.changePool({ replicas: 0 });
-    await bench.look();
+    await bench.refresh();
     await bench.take();
     await bench.reconcile();
     expect(await bench.members()).toHaveLength(1);
@@ -141,7 +141,7 @@ describe("a pool whose store lags behind", () => {
     await using bench = await openPoolBench({ pool: { replicas: 1 }, settings: { maxRefillPerSecond: 0.001 } });
     await bench.reconcile();
     await bench.client.delete(sandboxWarmPoolType, named("warm"));
-    await bench.look();
+    await bench.refresh();
     expect(await bench.reconcile()).toEqual({});
     const again = { metadata: named("warm"), spec: { replicas: 1, sandboxTemplateRef: { name: "tpl" } } };
     await bench.client.create(sandboxWarmPoolType, again);
@@ -160,7 +160,7 @@ describe("a pool whose calls fail", () => {
     expect((await bench.pool()).status).toMatchObject({ replicas: 0, observedGeneration: 1 });
     expect(bench.client.calls.filter(isCall("create", "Sandbox")), "batches of 1, 2 and 4").toHaveLength(7);
     bench.client.failWith = undefined;
-    await bench.look();
+    await bench.refresh();
     await bench.reconcile();
     expect(await bench.members()).toHaveLength(10);
   });
@@ -169,7 +169,7 @@ describe("a pool whose calls fail", () => {
     await using bench = await openFullPoolBench(1);
     await bench.changePool({ replicas: 2 });
     fail(bench, ({ verb, subresource }) => verb !== "list" && subresource !== "status", refused(500, "InternalError"));
-    await bench.look();
+    await bench.refresh();
     await expect(bench.reconcile()).rejects.toThrow("said InternalError");
     expect((await bench.pool()).status).toMatchObject({ replicas: 1, observedGeneration: 2 });
     expect(bench.client.calls.some(({ kind }) => kind === "SandboxTemplate")).toBe(false);
@@ -178,12 +178,12 @@ describe("a pool whose calls fail", () => {
   it("takes a member for deleted that is gone already", async () => {
     await using bench = await openFullPoolBench(2);
     await bench.changePool({ replicas: 0 });
-    await bench.look();
+    await bench.refresh();
     for (const member of await bench.members()) await bench.client.delete(sandboxType, named(nameOf(member)));
     await bench.reconcile();
-    await bench.look();
+    await bench.refresh();
     await bench.changePool({ replicas: 1 });
-    await bench.look();
+    await bench.refresh();
     await bench.reconcile();
     expect(await bench.members()).toHaveLength(1);
   });
@@ -191,7 +191,7 @@ describe("a pool whose calls fail", () => {
   it("deletes again what it could not delete", async () => {
     await using bench = await openFullPoolBench(2);
     await bench.changePool({ replicas: 0 });
-    await bench.look();
+    await bench.refresh();
     fail(bench, isCall("delete", "Sandbox"), refused(500, "InternalError"));
     await expect(bench.reconcile()).rejects.toThrow("said InternalError");
     expect(bench.client.calls.filter(isCall("delete", "Sandbox"))).toHaveLength(1);
@@ -203,7 +203,7 @@ describe("a pool whose calls fail", () => {
   it("makes no replacement for a stale member that it could not delete", async () => {
     await using bench = await openFullPoolBench(1, { pool: { updateStrategy: { type: "Recreate" } } });
     await bench.changeTemplate(image("new"));
-    await bench.look();
+    await bench.refresh();
     fail(bench, isCall("delete", "Sandbox"), refused(500, "InternalError"));
     await expect(bench.reconcile()).rejects.toThrow("said InternalError");
     expect(await bench.members()).toHaveLength(1);

@@ -20,7 +20,7 @@ describe("a roll-out", () => {
     const before = (await bench.members()).map(nameOf);
     await bench.changeTemplate(image("new"));
     for (let pass = 0; pass < 4; pass += 1) {
-      await bench.look();
+      await bench.refresh();
       await bench.reconcile();
       expect((await bench.members()).length).toBeLessThanOrEqual(3);
     }

@@ -27,7 +27,7 @@ describe("a sandbox that nobody uses", () => {
     expect(asleep.metadata.annotations).not.toHaveProperty(sealedPodAnnotation);
     expect(await lab.pod()).toBeUndefined();
     expect(asleep.status).not.toHaveProperty("nextSuspensionTime");
-    await vi.waitFor(async () => expect(await lab.told("SandboxIdle")).toEqual(["idle for 1s"]), waiting);
+    await vi.waitFor(async () => expect(await lab.eventNotes("SandboxIdle")).toEqual(["idle for 1s"]), waiting);
     expect(await controller.metrics()).toContain('rouse_suspensions_total{cause="Inactivity"} 1');
 
     await lab.change({ operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 100 } });
@@ -36,7 +36,7 @@ describe("a sandbox that nobody uses", () => {
     lab.activator.activities = [{ sandbox, inFlight: 0, idleForMs: 0, wake: { generation, port: 8888, agoMs: 0 } }];
     expect((await lab.untilReady()).metadata.uid).not.toBe(first.metadata.uid);
     await vi.waitFor(
-      async () => expect(await lab.told("SandboxWoken")).toEqual(["woken by a connection to port 8888"]),
+      async () => expect(await lab.eventNotes("SandboxWoken")).toEqual(["woken by a connection to port 8888"]),
       waiting,
     );
     const awake = await lab.sandbox();
@@ -63,7 +63,7 @@ describe("a sandbox that nobody uses", () => {
     expect(sleepsByInactivity(await lab.sandbox())).toBe(true);
     await using _controller = await lab.startController();
     expect(causeOf(await lab.untilAsleep())).toBe("Inactivity");
-    expect(await lab.told("SuspensionCalledOff")).toEqual([]);
+    expect(await lab.eventNotes("SuspensionCalledOff")).toEqual([]);
   });
 
   it("is not touched when an activator still carries something to it", async () => {
@@ -73,7 +73,7 @@ describe("a sandbox that nobody uses", () => {
     await lab.create({ autoSuspension });
     const pod = await lab.untilReady();
     await vi.waitFor(async () => {
-      expect(await lab.told("SuspensionCalledOff")).toEqual(["suspension cancelled: 1 in flight"]);
+      expect(await lab.eventNotes("SuspensionCalledOff")).toEqual(["suspension cancelled: 1 in flight"]);
     }, waiting);
     expect((await lab.sandbox()).spec.operatingMode).toBe("Running");
     expect((await lab.pod())?.metadata).toMatchObject({ uid: pod.metadata.uid });
@@ -201,7 +201,7 @@ describe("a person's suspension", () => {
     await lab.change({ operatingMode: "Suspended" });
     await lab.untilAsleep();
     await vi.waitFor(async () => {
-      expect(await lab.told("SandboxWorkCut")).toEqual(["drain timeout (1s) reached: 2 in flight were cut"]);
+      expect(await lab.eventNotes("SandboxWorkCut")).toEqual(["drain timeout (1s) reached: 2 in flight were cut"]);
     }, waiting);
     expect(await controller.metrics()).toContain("rouse_suspension_cut_requests_total 2");
   });

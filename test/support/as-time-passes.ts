@@ -2,7 +2,7 @@ import { vi } from "vitest";
 import type { FakeClock } from "../../lib/time/clock.ts";
 import { waiting } from "./waiting.ts";
 
-/** Lets a clock run, a second at once, until real sockets have brought about what is expected. */
+/** Advances a clock second by second until the expectation holds, which may take real sockets some time. */
 export function asTimePasses(clock: FakeClock, expectation: () => void): Promise<void> {
   return vi.waitFor(async () => {
     await clock.advance(1_000);

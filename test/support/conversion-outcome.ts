@@ -3,8 +3,8 @@ import type { KubeObject } from "../../api/kinds/meta.ts";
 import { metadataCauses } from "../../apiserver/objects/object-metadata.ts";
 
 /**
- * Why an API server refuses what a conversion made of an object, and with it the list that the object is in: the checks of
- * `validateConvertedObject` and `restoreObjectMeta` in apiextensions-apiserver. Empty where it takes it.
+ * Why an API server rejects a converted object, and with it any list with that object: the checks of
+ * `validateConvertedObject` and `restoreObjectMeta` in apiextensions-apiserver. Empty if it accepts the object.
  */
 export function refusalsOf(original: KubeObject, converted: KubeObject, apiVersion: string): readonly string[] {
   const before = { kind: original.kind, ...identityOf(original) };
@@ -14,7 +14,7 @@ export function refusalsOf(original: KubeObject, converted: KubeObject, apiVersi
   return [
     ...(converted.apiVersion === apiVersion ? [] : [`is of ${converted.apiVersion}`]),
     ...(isDeepStrictEqual(before, after) ? [] : [`${JSON.stringify(before)} became ${JSON.stringify(after)}`]),
-    // The server restores these itself; whoever changes them has misunderstood something.
+    // The server restores these itself, so a change of them is a fault of the conversion.
     ...(isDeepStrictEqual(kept, shown) ? [] : ["has other metadata"]),
     ...[...Object.entries(labels ?? {}), ...Object.entries(annotations)]
       .filter(([, value]) => typeof value !== "string")

@@ -1,4 +1,4 @@
-/** Milliseconds that this thread alone worked for it: unlike the time of a clock, they do not grow with the load of the machine. */
+/** The CPU time of this thread for the work, in milliseconds. Unlike clock time, it does not grow with the load of the machine. */
 export function cpuMs(work: () => unknown): number {
   const before = process.threadCpuUsage();
   work();

@@ -8,17 +8,17 @@ import type { ConfigMap, Secret } from "../../api/kinds/core.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { readExample } from "../../local/examples.ts";
 
-/** A server with a protocol of its own, and its own client, which knows no more of it than an address. */
+/** A server with its own protocol and its own client, which gets only an address. */
 export interface Database {
   readonly title: string;
-  /** What there has to be: the sandbox last. */
+  /** The objects to create; the sandbox comes last. */
   readonly objects: readonly (ConfigMap | Secret | Sandbox)[];
   readonly port: number;
   write(address: string, value: string): Promise<void>;
   read(address: string): Promise<string>;
 }
 
-/** Says who it is before it is asked, as databases and ssh do, and keeps one value in a file of its volume. */
+/** Sends a greeting first, as databases and ssh do, and keeps one value in a file of its volume. */
 const lineServer = `
   const { createServer } = require("node:net");
   const { readFileSync, writeFileSync } = require("node:fs");
@@ -36,7 +36,7 @@ const lineServer = `
   process.on("SIGTERM", () => process.exit(0));
 `;
 
-/** Sends one line, ends its side, and returns what came after the greeting. */
+/** Sends one line, closes its side, and returns the data after the greeting. */
 async function say(address: string, line: string): Promise<string> {
   const socket = connect({ host: address, port: 7000, allowHalfOpen: true });
   socket.end(`${line}\n`);
@@ -111,11 +111,11 @@ const postgres: Database = {
 const isInstalled = (program: string): boolean =>
   (process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, program)));
 
-/** PostgreSQL refuses to run as root, who can be somebody else only where the system has user namespaces. */
+/** PostgreSQL refuses to run as root. As root it needs a user namespace, which some systems do not have. */
 const canBeAnotherUser = (): boolean =>
   process.getuid?.() !== 0 || spawnSync("unshare", ["--user", "true"]).status === 0;
 
-/** Those that this machine can run; one of them every machine can. */
+/** The databases that this machine can run; every machine can run one of them. */
 export const databases: readonly Database[] = [
   lineDatabase,
   ...(["psql", "pg_isready", "initdb", "postgres"].every(isInstalled) && canBeAnotherUser() ? [postgres] : []),

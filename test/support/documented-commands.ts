@@ -1,4 +1,4 @@
-/** A command that a page shows, and what the page says that it prints. */
+/** A command of a page, and its output by the page. */
 export interface DocumentedCommand {
   readonly page: string;
   readonly command: string;
@@ -19,7 +19,7 @@ export function commandsOf(page: string, text: string): readonly DocumentedComma
   );
 }
 
-/** The lines of an output without what differs each time: ages, times, generated names, and the width of columns. */
+/** The lines of an output without variable parts: ages, times, generated names, and the width of columns. */
 export function loosened(text: string): readonly string[] {
   return text
     .trimEnd()

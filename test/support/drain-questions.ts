@@ -15,14 +15,14 @@ async function call<T>({ activator, api }: ActivatorWorld, path: string, ahead: 
   return (await answer.json()) as T;
 }
 
-/** What the activator of a world answers about the sandbox `nova`, as if it were suspended `ahead` generations from now. */
+/** The activator's answer to `observed` about the sandbox `nova`, for an intent `ahead` generations from now. */
 export const observed = (world: ActivatorWorld, ahead = 0): Promise<ObservedAnswer> =>
   call(world, drainPaths.observed, ahead);
 
-/** What it answers when the Pod of `nova` is sealed. */
+/** The activator's answer to `promise` for the Pod of `nova`. */
 export const promised = (world: ActivatorWorld): Promise<PromiseAnswer> => call(world, drainPaths.promise, 0);
 
-/** Between which moments of this process's clock the last use of `nova` was: the answer takes its time. Undefined: never. */
+/** The earliest and latest time of the last use of `nova`, by this process's clock, because the call takes time. Undefined: no use. */
 export async function lastUse(
   world: ActivatorWorld,
 ): Promise<{ readonly earliestMs: number; readonly latestMs: number } | undefined> {

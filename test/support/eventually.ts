@@ -1,6 +1,6 @@
 import { systemClock } from "../../lib/time/clock.ts";
 
-/** Waits until the state is reached; fails with the question's own words when that takes longer than the limit. */
+/** Waits until the state is reached; fails after the limit, with the source of the check. */
 export async function eventually(reached: () => unknown, limitMs = 8_000): Promise<void> {
   const endMs = systemClock.ticksMs() + limitMs;
   while (!(await reached())) {

@@ -25,8 +25,8 @@ export interface MemoryApi extends AsyncDisposable {
  * ```
  *
  * It serves every kind of local mode, with its schema. The namespaces `default`, `kube-system` and
- * `agent-sandbox-system` are there. A clock that is handed in gives the timestamps, ends watches and expires events; the
- * sockets live in real time.
+ * `agent-sandbox-system` exist. The given clock sets the timestamps, ends watches and expires events. Sockets use real
+ * time.
  */
 export async function openMemoryApi(options: Partial<MemoryApiOptions> = {}): Promise<MemoryApi> {
   const server = await startMemoryApiServer({

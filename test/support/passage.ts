@@ -15,24 +15,24 @@ import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { type Message, WireReader } from "../http1/wire-reader.ts";
 import { eventually } from "./eventually.ts";
 
-/** A front and a carrier with nothing between them: every request goes to one back-end. */
+/** A front and a proxy without the other steps: every request goes to one back-end. */
 export interface Passage extends AsyncDisposable {
   readonly port: number;
   readonly front: Front;
   readonly pool: Pool;
-  /** Of every request that is over. */
+  /** The records of finished requests. */
   readonly ends: readonly Ended[];
-  /** Errors that clients were told, by code. */
+  /** Errors that clients got, by code. */
   readonly refusals: readonly string[];
-  /** Read buffers that are lent to sockets. */
+  /** Read buffers that sockets use. */
   readonly lent: number;
-  /** Connections of clients that are open, and those that were closed unread. */
+  /** Open connections of clients, and connections that were closed unread. */
   readonly connections: { readonly open: number; readonly dropped: number };
-  /** Heads of which a part was read before the rest, and those that were shed for want of memory. */
+  /** Heads that arrived in parts, and heads that were shed for lack of memory. */
   readonly unfinishedHeads: { readonly begun: number; readonly shed: number };
-  /** The Pod of the back-end is seen gone. */
+  /** Reports the Pod of the back-end as gone. */
   podGone(): void;
-  /** Resolves when nothing is left of what passed: no request, client, watch or buffer, but those of idle connections. */
+  /** Resolves when no request, client, watch or buffer is left, except those of idle connections. */
   empty(): Promise<void>;
 }
 
@@ -73,7 +73,7 @@ export async function openPassage(backendPort: number, changed: PassageOptions =
   const connector = new Connector(5_000, (to, head) => pool.take(to, head), clock);
   const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: backendPort, probes: [], young: false };
   const wires: Http1ProxyOptions = { ...options, pool, clock, sweep, loans };
-  const carry = createHttp1Proxy(wires);
+  const proxy = createHttp1Proxy(wires);
   const ends: Ended[] = [];
   const refusals: string[] = [];
   const connections = { open: 0, dropped: 0 };
@@ -89,7 +89,7 @@ export async function openPassage(backendPort: number, changed: PassageOptions =
       exchange.onLeave(() => gone.abort(new ClientGone("the client left")));
       const upstream = await connector.connect(target, exchange.head, { signal: gone.signal });
       const byHost = exchange.head.host !== "";
-      await carry(exchange, upstream, { ...how, byHost, responseStartMs: options.responseStartMs });
+      await proxy(exchange, upstream, { ...how, byHost, responseStartMs: options.responseStartMs });
     } catch (error) {
       if (error instanceof ClientGone) return exchange.abort();
       const refusal = toActivatorError(error);
@@ -136,11 +136,11 @@ export async function openPassage(backendPort: number, changed: PassageOptions =
 
 export interface Backend extends AsyncDisposable {
   readonly port: number;
-  /** Connections that are open now. */
+  /** The open connections. */
   readonly open: number;
 }
 
-/** A back-end that does with each connection what it is told. */
+/** A back-end that handles each connection with the given function. */
 export async function openBackend(onConnection: (socket: Socket) => void): Promise<Backend> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
@@ -162,7 +162,7 @@ export async function openBackend(onConnection: (socket: Socket) => void): Promi
   };
 }
 
-/** A back-end that reads requests strictly and answers each whole one; told of what a connection brought when it has closed. */
+/** A back-end that parses requests strictly and answers each complete one. It reports what it read when a connection closes. */
 export function openStrictBackend(answer: string, closed?: (requests: readonly Message[]) => void): Promise<Backend> {
   return openBackend((socket) => {
     const reader = new WireReader("request");
@@ -176,7 +176,7 @@ export function openStrictBackend(answer: string, closed?: (requests: readonly M
   });
 }
 
-/** Everything that arrives, one character for each byte; resolves when the other side has closed, in whatever way. */
+/** All received bytes, one character for each. Resolves when the other side has closed or reset the connection. */
 export async function say(port: number, text: string, end: "end" | "stay" = "stay"): Promise<string> {
   const socket = await dialled(port);
   const bytes = Buffer.from(text, "latin1");

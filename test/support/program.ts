@@ -1,11 +1,11 @@
-// What it takes to run one of our programs as a process, and to see what it loads.
+// Runs one of our programs as a process, and records the files that it loads.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeKubeconfig } from "../programs/kubeconfig.ts";
 import type { MemoryApi } from "./memory-api.ts";
 
-/** Told to Node before the program: it says of every file that it is loaded. */
+/** Options of Node that log each loaded file. */
 export const tellLoaded = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from "node:module";
   registerHooks({
@@ -15,7 +15,7 @@ export const tellLoaded = `data:text/javascript,${encodeURIComponent(`
     },
   });`)}`;
 
-/** The packages that a program has loaded, by what it said. */
+/** The packages that a program has loaded, by its log. */
 export const packagesIn = (said: string): ReadonlySet<string | undefined> =>
   new Set([...said.matchAll(/^loaded .*\/node_modules\/((?:@[^/]+\/)?[^/]+)/gm)].map(([, name]) => name));
 

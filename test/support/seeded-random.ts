@@ -1,4 +1,4 @@
-/** Choices that look random and are the same in every run with the same seed. */
+/** Pseudo-random choices, which are the same in every run with the same seed. */
 export interface SeededRandom {
   /** A whole number from 0 to below `limit`. */
   below(limit: number): number;

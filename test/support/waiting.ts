@@ -1,2 +1,2 @@
-/** For `vi.waitFor`, whose own limit of a second a busy machine may need for nothing at all. */
+/** Options for `vi.waitFor`, whose default limit of one second is too short on a busy machine. */
 export const waiting = { timeout: 10_000, interval: 5 };

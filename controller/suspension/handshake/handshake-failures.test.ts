@@ -42,7 +42,7 @@ describe("a suspension that cannot be carried out", () => {
     expect(await conditionOf(lab, "Ready")).toMatchObject({ ...told, reason: "ReconcilerError" });
     expect(await conditionOf(lab, "Suspended")).toMatchObject({ ...told, reason: "PodTerminating" });
     await expect
-      .poll(() => lab.told("SandboxSuspensionFailed"), waiting)
+      .poll(() => lab.eventNotes("SandboxSuspensionFailed"), waiting)
       .toEqual(['Failed to take the Pod away: pods "nova" is forbidden']);
   });
 

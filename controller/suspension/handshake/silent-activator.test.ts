@@ -66,7 +66,7 @@ describe("a sandbox that is in use behind an activator that is Ready and does no
     await pass(400);
     expect((await lab.pod())?.metadata.uid).toBe(pod.metadata.uid);
     expect((await lab.sandbox()).metadata.generation).toBe(1);
-    expect(await lab.told("SandboxIdle")).toEqual([]);
+    expect(await lab.eventNotes("SandboxIdle")).toEqual([]);
     // Its times are written once a minute, and nothing else.
     expect(Number((await lab.sandbox()).metadata.resourceVersion) - Number(version)).toBeLessThan(15);
 
@@ -110,7 +110,7 @@ describe("a Pod that was sealed before its activator went silent", () => {
     await pass(280);
     expect(await lab.pod()).toBeDefined();
     await until(async () => (await lab.pod()) === undefined, minuteMs);
-    expect(await lab.told("SandboxWorkCut")).toEqual([
+    expect(await lab.eventNotes("SandboxWorkCut")).toEqual([
       "Pod deleted while 1 activator did not respond: its connections to the sandbox were cut",
     ]);
     expect(await controller.metrics()).toContain("rouse_suspension_unasked_deletions_total 1");

@@ -67,7 +67,7 @@ describe("a pool whose members never become ready", () => {
       const body = { status: { conditions: [refused] } };
       await bench.client.patch(sandboxType, named(metadata.name), { type: "merge", body }, { subresource: "status" });
     }
-    await bench.look();
+    await bench.refresh();
     expect(await bench.reconcile()).toMatchObject({ requeueAfterMs: 5_000 });
     expect(bench.happenings).toEqual([]);
     await bench.clock.advance(5_000);

@@ -1,4 +1,4 @@
-// Objects as an API server returns them, with everything filled in that a test does not care about.
+// Objects as an API server returns them, with defaults for all fields that do not matter to a test.
 import type { PersistentVolumeClaim, Service } from "../../../api/kinds/core.ts";
 import type { KubeObject, ObjectMeta, OwnerReference, Stored } from "../../../api/kinds/meta.ts";
 import type { Pod, PodSpec, PodStatus } from "../../../api/kinds/pod.ts";
@@ -61,7 +61,7 @@ export const trackingLabelsOf = ({ metadata }: Stored<KubeObject>): Readonly<Rec
   [sandboxNameHashLabel]: nameHash(metadata.name),
 });
 
-/** The reference by which `owner` controls something. */
+/** The owner reference of the controller `owner`. */
 export const controlledBy = ({ apiVersion = "", kind = "", metadata }: Stored<KubeObject>): OwnerReference => ({
   apiVersion,
   kind,
@@ -71,7 +71,7 @@ export const controlledBy = ({ apiVersion = "", kind = "", metadata }: Stored<Ku
   blockOwnerDeletion: true,
 });
 
-/** For `ownerReferences` of what another controller owns. */
+/** For `ownerReferences` of objects that another controller owns. */
 export const someoneElse: OwnerReference = {
   apiVersion: "apps/v1",
   kind: "ReplicaSet",
@@ -82,7 +82,7 @@ export const someoneElse: OwnerReference = {
 
 const ready = { type: "Ready", status: "True" } as const;
 
-/** The status of a Pod that answers. */
+/** The status of a Pod that serves requests. */
 export const readyStatus: PodStatus = {
   phase: "Running",
   conditions: [{ type: "PodScheduled", status: "True" }, ready],
@@ -96,7 +96,7 @@ function childOf(sandbox: Stored<Sandbox>, metadata: Partial<ObjectMeta>): Store
   return stored(name, { namespace, labels: trackingLabelsOf(sandbox), ownerReferences, ...metadata });
 }
 
-/** The metadata of an object of this name as it is stored, unless told otherwise. */
+/** The metadata of a stored object of this name, with overrides. */
 export function stored(name: string, metadata: Partial<ObjectMeta>): Stored<KubeObject>["metadata"] {
   const named = metadata.name ?? name;
   return {

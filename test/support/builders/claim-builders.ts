@@ -1,4 +1,4 @@
-// Claims and what they are given as an API server returns them, for the namespace `lab`.
+// Claims and their objects as an API server returns them, for the namespace `lab`.
 
 import type { Condition, ObjectMeta, Stored } from "../../../api/kinds/meta.ts";
 import { apiVersionOf } from "../../../api/kinds/resource-type.ts";
@@ -40,7 +40,7 @@ export const aSandboxClaim = (
   };
 };
 
-/** A Sandbox that a claim has, as one that was made for it is in line with the template `tpl`. */
+/** A Sandbox that was created for a claim from the template `tpl`. */
 export function aClaimed(
   claim: Stored<SandboxClaim>,
   metadata: Partial<ObjectMeta> = {},
@@ -75,7 +75,7 @@ export const aCondition = (condition: Partial<Condition> & Pick<Condition, "type
   ...condition,
 });
 
-/** One look at a claim, with the pool `warm` and the template `tpl` there and no Sandbox in view. */
+/** One observation of a claim. The pool `warm` and the template `tpl` exist, and there is no Sandbox. */
 export const aLookAt = (
   claim: Stored<SandboxClaim>,
   seen: Partial<Omit<Observed, "sandboxes">> & { readonly sandboxes?: readonly Stored<Sandbox>[] } = {},

@@ -60,7 +60,7 @@ export interface MemberParts {
   readonly ready?: boolean;
 }
 
-/** A member of a pool as the controller makes it: `warm-1`, just made, not ready. */
+/** A member of a pool as the controller creates it: `warm-1`, just created, not ready. */
 export function aMember(parts: MemberParts = {}): Stored<Sandbox> {
   const { pool = aPool(), template = aTemplate(), spec = {}, metadata = {}, ready = false } = parts;
   const { podSpec, refHash, blueprintHash, volumeClaimTemplates, service } = currentBlueprint(template);
@@ -91,7 +91,7 @@ export function aMember(parts: MemberParts = {}): Stored<Sandbox> {
   );
 }
 
-/** The labels of something, with some of them changed; undefined takes one off. */
+/** Labels with changes; undefined removes a label. */
 export const relabelled = (
   { metadata }: KubeObject,
   changes: Readonly<Record<string, string | undefined>>,

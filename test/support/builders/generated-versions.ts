@@ -1,4 +1,4 @@
-// Valid objects of all four kinds in both versions, made from a seed: every optional field is there or not.
+// Valid objects of all four kinds in both versions, generated from a seed. Each optional field may be absent.
 import type {
   SandboxClaimV1alpha1,
   SandboxTemplateV1alpha1,
@@ -125,7 +125,7 @@ export const generatedAlpha = {
   }),
 };
 
-/** Without what `v1alpha1` has no place for, and with what a conversion makes explicit. */
+/** Without fields that `v1alpha1` does not have, and with defaults that a conversion makes explicit. */
 export const generatedBeta = {
   Sandbox: (random: SeededRandom): Sandbox => ({
     apiVersion: core.beta,

@@ -10,10 +10,10 @@ import { parseMigrateConfig } from "../../../scripts/migrate/config.ts";
 import { runMigration } from "../../../scripts/migrate/run.ts";
 import { anAlphaClaim, anAlphaPool, anAlphaSandbox, anAlphaTemplate } from "./versions.ts";
 
-/** Runs a phase of the migration, and returns whether the upgrade can go on, and what was said. */
+/** Runs a phase of the migration. Returns whether the upgrade can continue, and the output. */
 export const run = (client: KubeClient, ...flags: readonly string[]) => runBy(new FakeClock(), client, ...flags);
 
-/** The same with a clock of the test. */
+/** The same with the clock of the test. */
 export async function runBy(clock: Clock, client: KubeClient, ...flags: readonly string[]) {
   const said: string[] = [];
   const world = { client, clock, say: (line: string) => void said.push(line) };

@@ -1,7 +1,7 @@
 import type { Observed } from "../../../controller/sandbox/observed.ts";
 import { aSandbox, noon } from "./builders.ts";
 
-/** What one look at the stores showed: a running sandbox without children, unless the test says more. */
+/** One observation of the stores: a running sandbox without children, with overrides. */
 export function anObservation(seen: Partial<Observed> = {}): Observed {
   return {
     now: new Date(noon),

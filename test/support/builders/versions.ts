@@ -1,4 +1,4 @@
-// Objects of both versions, as an API server stores them, with everything filled in that a test does not care about.
+// Objects of both versions as an API server stores them, with defaults for all fields that do not matter to a test.
 import type {
   SandboxClaimV1alpha1,
   SandboxTemplateV1alpha1,

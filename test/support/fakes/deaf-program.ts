@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import { sandboxPort } from "../labs/activator-world.ts";
 import type { Program } from "./tiny-kubelet.ts";
 
-/** Serves HTTP on a thread of its own, which stops for good when it is told to. */
+/** Serves HTTP on its own thread, which stops for good on a message. */
 const source = `
 const { createServer } = require("node:http");
 const { parentPort, workerData: { ip, port } } = require("node:worker_threads");
@@ -17,16 +17,16 @@ createServer((_, response) => response.setHeader("Connection", "close").end("awa
   .listen({ host: ip, port, backlog: 1 }, () => parentPort.postMessage("listening"));
 `;
 
-/** How long a connection may take before it is taken for one whose SYN was dropped, in milliseconds. */
+/** A connection that takes longer than this counts as one whose SYN was dropped, in milliseconds. */
 const droppedAfterMs = 500;
 
 export interface DeafProgram {
   readonly program: Program;
-  /** From now on its port drops every SYN: nobody accepts, and its listen queue is full. */
+  /** From now on its port drops every SYN: the program does not accept, and its listen queue is full. */
   goDeaf(): Promise<void>;
 }
 
-/** A program that serves, and then drops whatever is dialled. */
+/** A program that serves, and later drops all connection attempts. */
 export function deafProgram(): DeafProgram {
   const fill: Socket[] = [];
   let running: { readonly worker: Worker; readonly ip: string } | undefined;

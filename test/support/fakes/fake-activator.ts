@@ -16,19 +16,19 @@ export interface FakeActivatorTls {
   readonly authorities: string;
 }
 
-/** The drain port of an activator that carries nothing, and says what a test wants it to say. */
+/** The drain port of an activator without traffic. Its answers are set by the test. */
 export interface FakeActivator extends AsyncDisposable {
   readonly port: number;
-  /** Every question but those for activity, in their order. */
+  /** All calls in order, except those for activity. */
   readonly questions: readonly ("observed" | "promise")[];
-  /** It answers nobody before it has certificates. */
+  /** Without certificates it does not answer. */
   trust(tls: FakeActivatorTls): void;
   onObserved: (question: ObservedRequest) => ObservedAnswer | Promise<ObservedAnswer>;
-  /** Returns how many are in flight. */
+  /** Returns the number of requests in flight. */
   onPromise: (question: PromiseRequest) => number | Promise<number>;
-  /** Whether it answers at all; at first it does. */
+  /** Whether it answers. Default: true. */
   answers: boolean;
-  /** What it tells whenever it is asked for its activity. */
+  /** Its answer to each call for its activity. */
   activities: readonly SandboxActivity[];
 }
 
@@ -39,7 +39,7 @@ export async function startFakeActivator(): Promise<FakeActivator> {
     for await (const chunk of request) chunks.push(chunk);
     if (!activator.answers) return void request.destroy();
     const answer = await answerTo(request.url, JSON.parse(Buffer.concat(chunks).toString("utf8")));
-    // As an activator answers what its release does not know: this one cannot ask workloads.
+    // The answer of an activator of an older release, which cannot send busy probes.
     response.writeHead(answer ? 200 : 404).end(JSON.stringify(answer));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -9,8 +9,8 @@ import { systemClock } from "../../../lib/time/clock.ts";
 import { readyStatus } from "../builders/builders.ts";
 
 /**
- * Plays the node for every Pod: lets it run and be ready, and confirms that it is gone when it was deleted. Nothing
- * really runs.
+ * Stands for the node of every Pod: reports it as running and ready, and removes it after its deletion. It starts no
+ * processes.
  */
 export function startFakeKubelet(client: KubeClient, status: PodStatus = readyStatus): AsyncDisposable {
   const pods = startInformer<Pod>({ client, type: podType, indexes: {}, clock: systemClock, log: silentLogger });
@@ -25,7 +25,7 @@ export function startFakeKubelet(client: KubeClient, status: PodStatus = readySt
   const caring = new Set<Promise<unknown>>();
   pods.onChange(({ current }) => {
     if (!current) return;
-    // A Pod may go, or another take its name, at any moment: there is nothing left to care for then.
+    // The Pod may have been deleted or replaced meanwhile.
     const cared = care(current)
       .catch((error: unknown) => isNotFound(error) || isConflict(error) || Promise.reject(error))
       .finally(() => caring.delete(cared));

@@ -3,7 +3,7 @@ import { ChangeFeed } from "../../../kube/informer/change-feed.ts";
 import { IndexedStore, type Indexes } from "../../../kube/informer/indexed-store.ts";
 import type { Informer } from "../../../kube/informer/informer.ts";
 
-/** An informer with the watch in the hands of the test. */
+/** An informer whose watch events come from the test. */
 export function feedInformer<T extends KubeObject, I extends string = never>(indexes: Indexes<T, I>) {
   const store = new IndexedStore<T, I>(indexes);
   const feed = new ChangeFeed<T, I>(store);

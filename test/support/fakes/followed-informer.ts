@@ -27,6 +27,6 @@ function inShort({ previous, current }: Change<KubeObject>): string {
   return `${sign}${object?.metadata.name}@${object?.metadata.resourceVersion}`;
 }
 
-/** What its store holds, as `name@version`. */
+/** The content of its store, as `name@version`. */
 export const shownIn = ({ informer }: Followed) =>
   informer.store.list().map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`);

@@ -10,10 +10,10 @@ export interface InterceptedCall {
   readonly body: unknown;
 }
 
-/** Does what `proceed` does, or not, or something before or after it. */
+/** May call `proceed`, and may do something before, after or instead. */
 export type Intercept = (call: InterceptedCall, proceed: () => Promise<unknown>) => Promise<unknown>;
 
-/** A client whose calls about single objects go through `intercept`: to fail one, or to do something in between. */
+/** A client whose calls about single objects go through `intercept`, which may fail them or do something in between. */
 export function interceptCalls(client: KubeClient, intercept: Intercept): KubeClient {
   const through = <R>(
     verb: InterceptedCall["verb"],

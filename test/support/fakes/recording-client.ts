@@ -7,14 +7,14 @@ export interface RecordedCall {
   readonly kind: string;
   readonly name: string;
   readonly subresource: string | undefined;
-  /** What was sent. */
+  /** The body of the call. */
   readonly body: unknown;
 }
 
-/** A client that passes everything on, keeps a record of it (watches aside), and fails the calls that it is told to. */
+/** A client that forwards and records all calls except watches, and fails calls as the test says. */
 export interface RecordingClient extends KubeClient {
   readonly calls: RecordedCall[];
-  /** Returns what to fail a call with, or undefined to let it pass. */
+  /** Returns the error of a call, or undefined to forward it. */
   failWith: ((call: RecordedCall) => Error | undefined) | undefined;
 }
 

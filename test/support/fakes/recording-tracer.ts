@@ -3,7 +3,7 @@ import { FakeClock } from "../../../lib/time/clock.ts";
 import { createTracer } from "../../../lib/tracing/create-tracer.ts";
 import type { Tracer } from "../../../lib/tracing/tracer.ts";
 
-/** A span that is over. */
+/** A span that has ended. */
 export interface RecordedSpan extends Pick<ReadableSpan, "name" | "attributes" | "events"> {
   readonly traceId: string;
   readonly spanId: string;
@@ -17,7 +17,7 @@ export interface RecordingTracer {
   named(name: string): readonly RecordedSpan[];
 }
 
-/** A tracer that keeps what it is told instead of sending it. */
+/** A tracer that keeps all spans instead of exporting them. */
 export function recordingTracer(): RecordingTracer {
   const spans: RecordedSpan[] = [];
   const keep = (span: ReadableSpan) => {

@@ -79,7 +79,7 @@ export function answerJson(response: ServerResponse, code: number, body: unknown
   response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
-/** The body of a failure. */
+/** The body of an error response. */
 export const aFailure = (code: number, reason: string, message = reason): Status => ({
   apiVersion: "v1",
   kind: "Status",

@@ -5,7 +5,7 @@ import type { KubeClient } from "../../../kube/client/client.ts";
 import { waiting } from "../waiting.ts";
 import { answerJson, openScriptedApi, type Received } from "./scripted-api.ts";
 
-/** A watch that a client holds open: the test says what the server tells on it, and how it ends. */
+/** An open watch of a client. The test sends the events and ends it. */
 export class OpenWatch {
   readonly query: Received["query"];
   readonly #response: ServerResponse;
@@ -33,7 +33,7 @@ export class OpenWatch {
     this.#response.write(text);
   }
 
-  /** Ends it in good order. */
+  /** Ends it cleanly. */
   end(): void {
     this.#response.end();
   }
@@ -43,22 +43,22 @@ export class OpenWatch {
   }
 }
 
-/** One collection on a server that does as the test says. */
+/** One collection on a server whose answers are set by the test. */
 export interface ScriptedCollection extends AsyncDisposable {
   readonly client: KubeClient;
-  /** What the next lists answer. */
+  /** The items of the next lists. */
   items: readonly KubeObject[];
   version: string;
-  /** While set, every list fails with it. */
+  /** If set, every list fails with this status. */
   listFailure: Status | undefined;
-  /** While set, every watch fails with it. */
+  /** If set, every watch fails with this status. */
   watchFailure: Status | undefined;
-  /** While set, pages of so many items are given; otherwise `limit` is ignored. */
+  /** If set, lists return pages of this size. Otherwise `limit` is ignored. */
   pageSize: number | undefined;
-  /** While set, every page but the first fails with it. */
+  /** If set, every page but the first fails with this status. */
   continueFailure: Status | undefined;
   readonly lists: readonly Received[];
-  /** Watches that were asked for, those that failed too. */
+  /** The number of requested watches, including failed ones. */
   readonly watchAttempts: readonly Received[];
   /** The watch that was opened as number `index`, as soon as it is open. */
   watch(index: number): Promise<OpenWatch>;

@@ -7,19 +7,19 @@ import { startInformer } from "../../../kube/informer/start-informer.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 
-/** What a container of a test does: something that listens on the Pod's own address, until it is disposed of. */
+/** The program of a test's container: a server on the Pod's own address, until it is disposed of. */
 export type Program = (podIp: string) => Promise<AsyncDisposable> | AsyncDisposable;
 
 export interface TinyKubelet extends AsyncDisposable {
-  /** Gives the sandboxes of this name, in any namespace, their program. Without one a Pod gets an address and no more. */
+  /** Sets the program of the sandboxes with this name, in any namespace. Without a program a Pod only gets an address. */
   run(name: string, program: Program): void;
-  /** Changes what the Pods of this name say about themselves, instead of "Running and Ready". */
+  /** Sets the status of the Pods with this name, instead of running and ready. */
   report(name: string, status: NonNullable<Pod["status"]>): void;
-  /** Makes no Pod for sandboxes of this name, and has their status say why, until `relent`. */
+  /** Creates no Pod for sandboxes with this name, with the reason in their status, until `relent`. */
   refuse(name: string, why: string): void;
-  /** Makes a Pod for those that were refused one, now. */
+  /** Creates the Pods that were refused. */
   relent(name: string): void;
-  /** How many Pods were made for sandboxes of this name. */
+  /** The number of Pods that were created for sandboxes with this name. */
   made(name: string): number;
 }
 
@@ -30,7 +30,7 @@ function nextAddress(): string {
   return `127.${30 + (process.pid % 200)}.${lastAddress >> 7}.${1 + (lastAddress & 127)}`;
 }
 
-/** Plays controller and kubelet in one, as far as an activator looks: Pods come, run and go with `operatingMode`. */
+/** Stands for controller and kubelet: Pods are created, run and are deleted by `operatingMode`. */
 export function startTinyKubelet(client: KubeClient): TinyKubelet {
   return new Kubelet(client);
 }

@@ -12,18 +12,18 @@ export interface ReceivedSpan {
   readonly endNs: bigint;
   readonly attributes: Readonly<Record<string, string>>;
   readonly events: readonly { readonly name: string; readonly attributes: Readonly<Record<string, string>> }[];
-  /** What went wrong; undefined: nothing. */
+  /** The error message; undefined: no error. */
   readonly failure: string | undefined;
 }
 
 export interface TraceCollector extends AsyncDisposable {
   readonly url: URL;
   readonly spans: readonly ReceivedSpan[];
-  /** How many exports it was asked for. */
+  /** The number of export calls. */
   readonly calls: number;
 }
 
-/** What a collector does with one export: the gRPC status that it answers with; undefined: it never answers. */
+/** The gRPC status with which a collector answers an export; undefined: it never answers. */
 export type Answer = (call: number) => number | undefined;
 
 const asItIs = (bytes: Buffer): Buffer => bytes;
@@ -39,7 +39,7 @@ const traceService = {
   },
 };
 
-/** A collector that takes traces by OTLP over gRPC, without encryption, and keeps them. */
+/** A collector that receives traces by OTLP over unencrypted gRPC, and keeps them. */
 export async function openTraceCollector(answer: Answer = () => 0): Promise<TraceCollector> {
   const spans: ReceivedSpan[] = [];
   let calls = 0;
@@ -70,7 +70,7 @@ export async function openTraceCollector(answer: Answer = () => 0): Promise<Trac
   };
 }
 
-// What is read of opentelemetry-proto 1: `collector/trace/v1/trace_service.proto` and `trace/v1/trace.proto`.
+// The fields that are read of opentelemetry-proto 1: `collector/trace/v1/trace_service.proto` and `trace/v1/trace.proto`.
 const { root } = protobuf.parse(`
   syntax = "proto3";
   message Export { repeated ResourceSpans resource_spans = 1; }

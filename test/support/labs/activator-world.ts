@@ -21,15 +21,15 @@ export interface ActivatorWorld extends AsyncDisposable {
   readonly activator: Activator;
   readonly registry: Registry;
   readonly wakes: readonly WakeTimeline[];
-  /** Creates a sandbox that sleeps, with this program, and waits until its status says so. */
+  /** Creates a suspended sandbox with this program, and waits until its status says that it is suspended. */
   asleep(name: string, program?: Program, spec?: Partial<SandboxSpec>): Promise<void>;
-  /** Creates a sandbox that runs. */
+  /** Creates a running sandbox. */
   awake(name: string, program?: Program, spec?: Partial<SandboxSpec>): Promise<void>;
   sandbox(name: string): Promise<Sandbox>;
 }
 
 export interface ActivatorWorldParts {
-  /** What the activator speaks to instead of the API server itself. */
+  /** A proxy or other server that the activator uses as its API server. */
   readonly clientOf?: (api: MemoryApi) => KubeClient;
   readonly tracer?: Tracer;
   readonly log?: Logger;
@@ -47,7 +47,7 @@ const local = [
   "--drain-settle=0s",
 ];
 
-/** An API server in memory, somebody who runs Pods, and an activator in front, with real sockets throughout. */
+/** An API server in memory, a fake kubelet, and an activator, connected by real sockets. */
 export async function openActivatorWorld(
   flags: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},
@@ -93,7 +93,7 @@ export async function openActivatorWorld(
   };
 }
 
-/** How many requests the activator holds now. */
+/** The number of requests that the activator holds now. */
 export const heldRequests = async ({ registry }: ActivatorWorld): Promise<number> =>
   (await registry.getSingleMetric("rouse_activator_held_requests")?.get())?.values[0]?.value ?? 0;
 
@@ -138,7 +138,7 @@ export interface RawConnection extends Disposable {
   closed(): Promise<string>;
 }
 
-/** A TCP connection to the activator that says exactly what it is told to. */
+/** A TCP connection to the activator that sends exactly the given bytes. */
 export async function rawConnection({ proxyPort }: Activator): Promise<RawConnection> {
   const socket = connect({ port: proxyPort, host: "127.0.0.1", allowHalfOpen: true });
   let received = "";

@@ -51,12 +51,12 @@ const namespace = "default";
 const letPass: Intercept = (_, proceed) => proceed();
 
 export interface LabController extends RunningController {
-  /** What it asked of the API server about single objects, oldest first. */
+  /** Its calls about single objects, oldest first. */
   readonly calls: readonly InterceptedCall[];
   metrics(): Promise<string>;
 }
 
-/** The controller of claims alone: nothing refills a pool or makes Pods. */
+/** Only the controller of claims: nothing refills a pool or creates Pods. */
 export interface LabClaims extends AsyncDisposable {
   readonly calls: readonly InterceptedCall[];
   readonly registry: Registry;
@@ -66,13 +66,13 @@ export interface LabClaimsOptions {
   readonly intercept?: Intercept;
   readonly workers?: number;
   readonly clock?: Clock;
-  /** How long a watch takes for each of its news, in milliseconds. */
+  /** The delay of each watch event, in milliseconds. */
   readonly lagMs?: number;
 }
 
 /** An API server in memory, a node, and as many controllers as a test starts, for tests about claims. */
 export interface ClaimLab extends AsyncDisposable {
-  /** One that no controller uses. */
+  /** A client that no controller uses. */
   readonly client: Awaited<ReturnType<typeof openMemoryApi>>["client"];
   /** Starts a controller and waits for its stores. It ends with the lab, or when it is disposed of. */
   startController(options?: {
@@ -82,13 +82,13 @@ export interface ClaimLab extends AsyncDisposable {
     tracer?: Tracer;
     clock?: Clock;
   }): Promise<LabController>;
-  /** Starts to look after claims alone, as `startController` does after all kinds. */
+  /** Starts a controller of claims only. `startController` starts one of all kinds. */
   startClaims(options?: LabClaimsOptions): Promise<LabClaims>;
   template(spec?: Partial<SandboxTemplateSpec>, name?: string): Promise<Stored<SandboxTemplate>>;
   pool(replicas: number, spec?: Partial<SandboxWarmPoolSpec>, name?: string): Promise<Stored<SandboxWarmPool>>;
-  /** A member of the pool `pool`, made by the test: ready and with an address unless told. */
+  /** Creates a member of the pool `pool`. Default: ready and with an address. */
   spare(name: string, status?: SandboxStatus): Promise<Stored<Sandbox>>;
-  /** A template and a pool of it, and waits until the pool says that so many are ready. */
+  /** Creates a template and a pool, and waits until the status of the pool says that this number is ready. */
   warm(replicas: number): Promise<void>;
   claim(
     name: string,
@@ -123,7 +123,7 @@ export async function openClaimLab(options: { readonly kubelet?: boolean } = {})
   };
 }
 
-/** What a test makes. */
+/** The objects that a test creates. */
 function makersOf(client: KubeClient): Pick<ClaimLab, "template" | "pool" | "spare" | "warm" | "claim" | "patch"> {
   const make = <T extends KubeObject>(type: ResourceType<T>, name: string, rest: object) =>
     client.create(type, { metadata: { name, namespace }, ...rest } as T);
@@ -164,7 +164,7 @@ function makersOf(client: KubeClient): Pick<ClaimLab, "template" | "pool" | "spa
   };
 }
 
-/** What a test looks at. */
+/** The objects that a test reads. */
 function lookersOf(client: KubeClient): Pick<ClaimLab, "get" | "untilReady" | "sandboxesOf" | "eventReasons"> {
   return {
     get: (type, name) =>
@@ -216,7 +216,7 @@ async function startLabClaims(
   const extensions = stack.use(startExtensionInformers(base));
   await Promise.all([informers.synced, extensions.synced]);
   const registry = new Registry();
-  // The policy of a template is none of the calls that a claim costs.
+  // The calls for a template's NetworkPolicy are not part of the cost of a claim.
   const followed = { ...extensions, sandboxes: informers.sandboxes, pods: informers.pods };
   const beside = { client, informers: followed, clock, log: silentLogger, workers: 1, events: noEvents };
   const traces = new Traces(noTracer, silentLogger, clock);
@@ -243,7 +243,7 @@ async function startLabClaims(
 
 const noEvents: EventRecorder = { record: () => {}, async [Symbol.asyncDispose]() {} };
 
-/** A client whose watches take so long for each of their news, one after the other. */
+/** A client whose watch events are delayed, one after the other. */
 const behind = (client: KubeClient, lagMs: number): KubeClient => ({
   ...client,
   async *watch(type, options, signal) {

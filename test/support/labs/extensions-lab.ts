@@ -19,15 +19,15 @@ import { openSandboxLab, type SandboxLab } from "./sandbox-lab.ts";
 
 const namespace = "default";
 
-/** An API server in memory, the whole controller with its extensions, and a node that lets everything run. */
+/** An API server in memory, the whole controller with its extensions, and a fake kubelet. */
 export interface ExtensionsLab extends SandboxLab {
-  /** A template of one container; `tpl` unless named. */
+  /** Creates a template of one container. Default name: `tpl`. */
   createTemplate(spec?: Partial<SandboxTemplateSpec>, name?: string): Promise<Stored<SandboxTemplate>>;
   changeTemplate(spec: object, name?: string): Promise<void>;
-  /** A pool of the template `tpl`; `warm` unless named. */
+  /** Creates a pool of the template `tpl`. Default name: `warm`. */
   createPool(spec?: Partial<SandboxWarmPoolSpec>, name?: string): Promise<Stored<SandboxWarmPool>>;
   changePool(spec: object, name?: string): Promise<void>;
-  /** The sandboxes with the pool's label that are not on their way out, in no order. */
+  /** The sandboxes with the pool's label that are not being deleted, in no order. */
   members(pool?: string): Promise<readonly Stored<Sandbox>[]>;
   /** Waits until the status of a pool is like this. */
   untilPool(like: SandboxWarmPoolStatus, name?: string): Promise<Stored<SandboxWarmPool>>;

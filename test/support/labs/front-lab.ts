@@ -26,13 +26,13 @@ import { startFakeKubelet } from "../fakes/fake-kubelet.ts";
 import { openMemoryApi } from "../memory-api.ts";
 import { waiting } from "../waiting.ts";
 
-/** Activators that listen, or do not, as a test says; they look at no slice. */
+/** Activators that listen, or do not, as a test says; they read no EndpointSlice. */
 export class ScriptedActivators implements ActivatorFinder {
   /** How often each was asked whether it listens. */
   readonly asked: { readonly host: string; readonly ports: readonly ListeningPort[] }[] = [];
-  /** Whether the activator at this address accepts there. */
+  /** Whether the activator at this address accepts on this port. */
   accepts: (host: string, port: ListeningPort) => boolean = () => true;
-  /** Whether that port stood for another sandbox not long ago. */
+  /** Whether that port is still in quarantine for another sandbox. */
   rests: (port: ListeningPort) => boolean = () => false;
   readonly #listeners = new Subscribers();
   #all: readonly Activator[] = [];
@@ -79,7 +79,7 @@ export class ScriptedActivators implements ActivatorFinder {
   };
 }
 
-/** An API server in memory and activators in front of the Sandbox `default/nova`; controllers come and go. */
+/** An API server in memory and activators for the Sandbox `default/nova`. The test starts and stops controllers. */
 export interface FrontLab extends AsyncDisposable {
   readonly client: KubeClient;
   readonly activators: ScriptedActivators;
@@ -94,7 +94,7 @@ export interface FrontLab extends AsyncDisposable {
   service(name?: string): Promise<Stored<Service> | undefined>;
   slice(sandbox: Stored<Sandbox>): Promise<Stored<EndpointSlice> | undefined>;
   slices(): Promise<readonly Stored<EndpointSlice>[]>;
-  /** Waits until the Service of the sandbox leads to exactly these addresses, and returns its slice. */
+  /** Waits until the Service of the sandbox has exactly these endpoints, and returns its EndpointSlice. */
   untilLeadingTo(sandbox: Stored<Sandbox>, ...addresses: readonly string[]): Promise<Stored<EndpointSlice>>;
 }
 
@@ -169,7 +169,7 @@ const ofTests = [
   "--disable-sandbox-events",
 ];
 
-/** What a slice says; fails where it says nothing. */
+/** The annotation of an EndpointSlice; fails if it is missing. */
 export function frontOf(slice: Stored<EndpointSlice> | undefined): TcpFront {
   const front = slice && tcpFrontOf(slice);
   if (!front) throw new Error(`says nothing: ${JSON.stringify(slice)}`);

@@ -1,4 +1,4 @@
-// One sandbox, one activator and one controller on a fake clock: the decisions are the product's, the effects are delays.
+// One sandbox, one activator and one controller on a fake clock. The decisions are the product's code, the effects are delays.
 import { Activity } from "../../../activator/activity/activity.ts";
 import { keepOpen } from "../../../activator/activity/keep-open.ts";
 import { KeptConnections } from "../../../activator/activity/kept-connections.ts";
@@ -30,18 +30,18 @@ interface LabRequest {
   executions: number;
 }
 
-/** A connection that is open to the first Pod, and on which its client asks for something once. */
+/** An open connection to the first Pod, on which its client asks one question. */
 interface LabConnection {
-  /** `toldEarly`: it had ended when its client wanted to ask. `told`: it ended before the answer. `cut`: its Pod went first. */
-  state: "quiet" | "toldEarly" | "asked" | "answered" | "told" | "cut";
-  /** Milliseconds from the question until it ended unanswered. */
-  toldAfterMs: number | undefined;
+  /** `closedEarly`: closed before the question. `closed`: closed before the answer. `cut`: the Pod was deleted before the answer. */
+  state: "quiet" | "closedEarly" | "asked" | "answered" | "closed" | "cut";
+  /** Milliseconds from the question until it was closed unanswered. */
+  closedAfterMs: number | undefined;
 }
 
-/** Its books and its answers are the product's; who holds and carries is not. */
+/** Its activity, fences and answers are the product's code. Holding and proxying is not. */
 class LabActivator {
   readonly requests: LabRequest[] = [];
-  readonly desk: DrainHandlers;
+  readonly drain: DrainHandlers;
   readonly #api: LabApi;
   readonly #activity: Activity;
   readonly #open = new KeptConnections(() => {});
@@ -64,7 +64,7 @@ class LabActivator {
     const busy = async () => ({ asked: false, reason: "NotSeen" }) as const;
     const closeOpen = (sandboxUid: string, podUid: string) => this.#open.closeAll(sandboxUid, podUid);
     const replicaState = { activity: this.#activity, fences: this.#fences, closeOpen };
-    this.desk = new DrainHandlers({ ...replicaState, seenGeneration, listening, busy });
+    this.drain = new DrainHandlers({ ...replicaState, seenGeneration, listening, busy });
     api.watch(() => {
       const { sandbox, podUid } = api;
       api.clock.after(watchMs, () => this.#see(sandbox, podUid));
@@ -84,15 +84,15 @@ class LabActivator {
   connect({ atMs, workMs }: LabQuestion): LabConnection {
     const { clock } = this.#api;
     const { name, namespace = "" } = this.#sandbox.metadata;
-    const connection: LabConnection = { state: "quiet", toldAfterMs: undefined };
+    const connection: LabConnection = { state: "quiet", closedAfterMs: undefined };
     const podUid = "pod-1";
     const use = this.#activity.useBy(undefined);
     use.begin(this.#sandbox);
     use.sentTo(podUid);
     const target = { namespace: "default", podUid, ip: "127.0.0.1", port: 5432, probes: [], young: false };
     const close = () => {
-      if (connection.state === "asked") connection.toldAfterMs = clock.ticksMs() - atMs;
-      connection.state = connection.state === "asked" ? "told" : "toldEarly";
+      if (connection.state === "asked") connection.closedAfterMs = clock.ticksMs() - atMs;
+      connection.state = connection.state === "asked" ? "closed" : "closedEarly";
     };
     const deps = {
       clock,
@@ -132,7 +132,7 @@ class LabActivator {
   #serve(): void {
     for (const request of this.requests) {
       if (request.state !== "held") continue;
-      if (this.#podUid && this.#mayForward(this.#podUid)) void this.#carry(request, this.#podUid);
+      if (this.#podUid && this.#mayForward(this.#podUid)) void this.#proxy(request, this.#podUid);
       else if (mayAskToRun(this.#sandbox)) void this.#wake();
     }
   }
@@ -144,7 +144,7 @@ class LabActivator {
     await this.#api.patch({ ...runningPatch(this.#sandbox), metadata: { resourceVersion, annotations: {} } });
   }
 
-  async #carry(request: LabRequest, podUid: string): Promise<void> {
+  async #proxy(request: LabRequest, podUid: string): Promise<void> {
     const { clock } = this.#api;
     request.state = "dialing";
     await clock.sleep(dialMs);
@@ -163,7 +163,7 @@ class LabActivator {
   }
 }
 
-/** Looks at everything every few milliseconds, reads the activity, and takes one step of the suspension after another. */
+/** Reads the state and the activity every few milliseconds, and takes the steps of the suspension. */
 class LabController {
   readonly #api: LabApi;
   readonly #activator: LabActivator;
@@ -188,7 +188,7 @@ class LabController {
   async #isIdle(sandbox: Stored<Sandbox>): Promise<boolean> {
     const { clock } = this.#api;
     this.#activity.listed([{ id: "a", name: "a", mayServe: true }], clock.ticksMs());
-    const answer = this.#activator.desk.activity(this.#activity.requestFor("a"));
+    const answer = this.#activator.drain.activity(this.#activity.requestFor("a"));
     await clock.sleep(callMs);
     const nowMs = clock.ticksMs();
     this.#activity.heard("a", answer, nowMs);
@@ -225,14 +225,14 @@ class LabController {
   async #askObserved(podUid: string, generation: number): Promise<Round> {
     await this.#api.clock.sleep(callMs);
     const question = { sandbox: this.#identity, podUid, generation };
-    const { inFlight, idleForMs, superseded = false } = this.#activator.desk.observed(question);
+    const { inFlight, idleForMs, superseded = false } = this.#activator.drain.observed(question);
     await this.#api.clock.sleep(callMs);
     return { asked: "observed", podUid, generation, replies: [{ is: "answered", inFlight, idleForMs, superseded }] };
   }
 
   async #askPromises(podUid: string): Promise<Round> {
     await this.#api.clock.sleep(callMs);
-    const { inFlight } = this.#activator.desk.promise({ sandbox: this.#identity, podUid });
+    const { inFlight } = this.#activator.drain.promise({ sandbox: this.#identity, podUid });
     await this.#api.clock.sleep(callMs);
     return {
       asked: "promise",
@@ -244,7 +244,7 @@ class LabController {
 
 export interface LabResult {
   readonly requests: readonly Readonly<LabRequest>[];
-  /** How many Pods there were. */
+  /** The number of Pods that were created. */
   readonly pods: number;
 }
 
@@ -253,7 +253,7 @@ export interface LabQuestion {
   readonly workMs: number;
 }
 
-/** Nothing happens but that a question comes on an open connection. */
+/** Runs with one question on an open connection as the only traffic. */
 export async function runQuestionLab(question: LabQuestion): Promise<Readonly<LabConnection>> {
   const clock = new FakeClock();
   const api = new LabApi(clock);
@@ -266,7 +266,7 @@ export async function runQuestionLab(question: LabQuestion): Promise<Readonly<La
   return connection;
 }
 
-/** Nothing happens from 0 on but that requests come at these milliseconds. */
+/** Runs with requests at these times, in milliseconds, as the only traffic. */
 export async function runHandshakeLab(requestsAtMs: readonly number[]): Promise<LabResult> {
   const clock = new FakeClock();
   const api = new LabApi(clock);

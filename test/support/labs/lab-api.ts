@@ -20,11 +20,11 @@ export class LabApi {
     this.clock = clock;
   }
 
-  watch(told: () => void): void {
-    this.#watchers.push(told);
+  watch(onChange: () => void): void {
+    this.#watchers.push(onChange);
   }
 
-  /** Resolves to whether the version was still that one. */
+  /** Resolves with whether the version was still current. */
   async patch({ metadata, spec }: SandboxPatch): Promise<boolean> {
     await this.clock.sleep(writeMs);
     const { resourceVersion, generation = 0, annotations } = this.sandbox.metadata;
@@ -48,23 +48,23 @@ export class LabApi {
     this.#pods += 1;
     this.podUid = `pod-${this.#pods}`;
     this.podSinceMs = this.clock.ticksMs();
-    this.#tell();
+    this.#notify();
   }
 
   deletePod(uid: string): void {
     if (this.podUid !== uid) return;
     this.podUid = undefined;
     this.podSinceMs = undefined;
-    this.#tell();
+    this.#notify();
   }
 
   #store(sandbox: Stored<Sandbox>): void {
     const resourceVersion = String(Number(this.sandbox.metadata.resourceVersion) + 1);
     this.sandbox = { ...sandbox, metadata: { ...sandbox.metadata, resourceVersion } };
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
-    for (const told of this.#watchers) told();
+  #notify(): void {
+    for (const onChange of this.#watchers) onChange();
   }
 }

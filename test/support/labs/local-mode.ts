@@ -50,7 +50,7 @@ export class LocalMode implements AsyncDisposable {
       throw new Error(`local mode ended with status ${code}:\n${this.output}`);
     });
     await Promise.race([appears(readyFile), exited]);
-    exited.catch(() => {}); // from here on its end is the test's own doing
+    exited.catch(() => {}); // from here on the test itself ends it
     return JSON.parse(readFileSync(readyFile, "utf8"));
   }
 
@@ -89,7 +89,7 @@ async function appears(path: string): Promise<void> {
   while (!existsSync(path)) await delay(20);
 }
 
-/** A client with what the kubeconfig says, as kubectl would be one. */
+/** A client with the settings of the kubeconfig, as kubectl uses them. */
 export function clientOf({ kubeconfig }: Ready): KubeClient & AsyncDisposable {
   const config = parse(readFileSync(kubeconfig, "utf8"));
   const { server, "certificate-authority-data": ca } = config.clusters[0].cluster;

@@ -21,18 +21,18 @@ export interface LocalNode extends AsyncDisposable {
   readonly kubelet: Kubelet;
   /** Creates a Pod in `default`. */
   createPod(name: string, spec: PodSpec): Promise<Stored<Pod>>;
-  /** The Pod as soon as it is as `expectation` says, which throws until then; fails after some seconds. */
+  /** Resolves with the Pod once `expectation` no longer throws; fails after some seconds. */
   podOnce(name: string, expectation: (pod: Stored<Pod>) => void): Promise<Stored<Pod>>;
   /** Resolves when there is no such Pod. */
   gone(name: string): Promise<void>;
   eventsAbout(name: string): Promise<readonly Event[]>;
-  /** Ends the runtime and starts it again on the same data. */
+  /** Restarts the runtime with the same data. */
   restart(): Promise<void>;
-  /** Ends the runtime alone. */
+  /** Ends only the runtime. */
   stop(): Promise<void>;
 }
 
-/** Where the programs of tests are: this Node, and what every system has. */
+/** The PATH for tests: this Node, and the programs of every system. */
 export const testPath = `${dirname(process.execPath)}:/usr/bin:/bin`;
 
 export async function openLocalNode(
@@ -111,14 +111,14 @@ export function answering(text: string, port = 8080): string {
   return `require("http").createServer((_, response) => response.end(${JSON.stringify(text)})).listen(${port}, process.env.POD_IP)`;
 }
 
-/** A script that does nothing, for as long as it may. */
+/** A script that does nothing until it is ended. */
 export const idle = "setInterval(() => {}, 1000)";
 
 export function conditionOf({ status }: Pod, type: string) {
   return status?.conditions?.find((condition) => condition.type === type);
 }
 
-/** All that a log holds, or what `request` asks of it. */
+/** The whole log, or the part that `request` selects. */
 export async function readPodLog(
   { kubelet }: LocalNode,
   pod: Stored<Pod>,

@@ -49,20 +49,20 @@ const defaults: WarmPoolSettings = {
 };
 
 /**
- * A reconciler of pools on an API server in memory, with its stores, its passes and the time in the hands of the test:
- * the stores show what there was at the last `look`, however long ago that is.
+ * A reconciler of pools on an API server in memory. The test controls its stores, its reconciles and the time: the stores
+ * have the state of the last `refresh`.
  */
 export interface PoolBench extends AsyncDisposable {
   readonly client: RecordingClient;
   readonly clock: FakeClock;
   readonly happenings: readonly NewEvent[];
-  /** Another controller takes over: it knows what there is, and nothing of what this one was about to do. */
+  /** Another controller takes over. It sees the stored objects, and has no memory of earlier writes. */
   restart(): Promise<void>;
-  /** Brings the stores up to date. */
-  look(): Promise<void>;
-  /** One pass over the pool. */
+  /** Updates the stores from the API server. */
+  refresh(): Promise<void>;
+  /** One reconcile of the pool. */
   reconcile(): Promise<Outcome>;
-  /** Looks and makes a pass, until nothing more is written. */
+  /** Refreshes and reconciles until nothing more is written. */
   settle(): Promise<void>;
   members(): Promise<readonly Stored<Sandbox>[]>;
   pool(): Promise<Stored<SandboxWarmPool>>;
@@ -70,9 +70,9 @@ export interface PoolBench extends AsyncDisposable {
   changeTemplate(spec: object): Promise<void>;
   /** Gives a member to a claim. */
   take(): Promise<void>;
-  /** Says of a member that it is ready, as the Sandbox controller would. */
+  /** Reports a member as ready, as the Sandbox controller does. */
   makeReady(member: Stored<Sandbox>): Promise<void>;
-  /** Makes the Pod of a member, with this status. */
+  /** Creates the Pod of a member with this status. */
   makePod(member: Stored<Sandbox>, status: PodStatus): Promise<void>;
 }
 
@@ -111,27 +111,27 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
   if (options.policy ?? true) await api.client.create(networkPolicyType, makeNetworkPolicy(template));
   await api.client.create(sandboxWarmPoolType, { metadata: poolName, spec: { sandboxTemplateRef, ...options.pool } });
 
-  const look = async () => {
+  const refresh = async () => {
     for (const watched of [pools, templates, policies, sandboxes]) await watched.catchUp(api.client);
   };
   const reconcile = () => running.reconciler.reconcile("default/warm", new AbortController().signal);
-  await look();
+  await refresh();
   const opened = stack.move();
   return {
     client,
     clock,
     happenings,
     async restart() {
-      await look();
+      await refresh();
       running[Symbol.dispose]();
       running = start();
     },
-    look,
+    refresh,
     reconcile,
     async settle() {
       for (let seen = -1; seen !== client.calls.length; ) {
         seen = client.calls.length;
-        await look();
+        await refresh();
         await reconcile();
       }
     },
@@ -143,7 +143,7 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
   };
 }
 
-/** The same time, but for what it calls it. */
+/** A clock with the same ticks and another wall-clock time. */
 const clockBehind = (clock: FakeClock, byMs: number): Clock => ({
   now: () => new Date(clock.now().getTime() - byMs),
   ticksMs: () => clock.ticksMs(),
@@ -155,7 +155,7 @@ const aPod = { spec: { containers: [{ name: "main", image: "busybox" }] } };
 
 type Others = "members" | "pool" | "changePool" | "changeTemplate" | "take" | "makeReady" | "makePod";
 
-/** What everybody but the reconciler does. */
+/** The actions of all clients except the reconciler. */
 function othersOn(client: KubeClient): Pick<PoolBench, Others> {
   const merge = (body: object) => ({ type: "merge", body }) as const;
   return {
@@ -195,7 +195,7 @@ function othersOn(client: KubeClient): Pick<PoolBench, Others> {
   };
 }
 
-/** A bench whose pool is full and whose members are all ready. */
+/** A bench with a full pool whose members are all ready. */
 export async function openFullPoolBench(replicas: number, options: PoolBenchOptions = {}): Promise<PoolBench> {
   const bench = await openPoolBench({ ...options, pool: { replicas, ...options.pool } });
   await bench.settle();
@@ -240,7 +240,7 @@ interface HandWatched<T extends KubeObject, I extends string = never> {
   catchUp(client: Pick<RecordingClient, "list">): Promise<void>;
 }
 
-/** An informer that hears of nothing until it is told to catch up. */
+/** An informer that changes only when `catchUp` is called. */
 function handWatched<T extends KubeObject, I extends string = never>(
   type: ResourceType<T>,
   indexes: Indexes<T, I>,

@@ -26,17 +26,17 @@ const where = { namespace: "default", name: "nova" };
 
 /** An API server in memory and the whole controller on it, for one test about the Sandbox `default/nova`. */
 export interface SandboxLab extends AsyncDisposable {
-  /** The one that the controller uses. */
+  /** The client that the controller uses. */
   readonly client: RecordingClient;
   readonly controller: RunningController;
   create(spec?: Partial<SandboxSpec>, metadata?: Sandbox["metadata"]): Promise<Stored<Sandbox>>;
   /** Merge-patches the Sandbox's spec. */
   change(spec: Partial<SandboxSpec>): Promise<void>;
-  /** An object of the Sandbox's name unless told; undefined when there is none. */
+  /** An object with this name; undefined if there is none. Default: the Sandbox's name. */
   find<T extends KubeObject>(type: ResourceType<T>, name?: string): Promise<Stored<T> | undefined>;
   /** Waits until a condition of the Sandbox is like this. */
   untilCondition(type: string, like: Partial<Condition>): Promise<Stored<Sandbox>>;
-  /** Waits until the controller has made no call for a while, and returns all that it made so far. */
+  /** Waits until the controller has made no call for a while, and returns all calls so far. */
   untilQuiet(): Promise<number>;
   /** Reasons of the events about the Sandbox, oldest first. */
   eventReasons(): Promise<readonly string[]>;

@@ -26,13 +26,13 @@ export interface LabController extends AsyncDisposable {
 }
 
 export interface LabControllerOptions {
-  /** In place of the lab's own. */
+  /** Replaces the lab's default. */
   readonly client?: KubeClient;
   readonly clock?: Clock;
   readonly flags?: readonly string[];
 }
 
-/** An API server in memory with one activator in front of the Sandbox `default/nova`; controllers come and go. */
+/** An API server in memory with one activator for the Sandbox `default/nova`. The test starts and stops controllers. */
 export interface SleepLab extends AsyncDisposable {
   readonly client: KubeClient;
   readonly activator: FakeActivator;
@@ -41,13 +41,13 @@ export interface SleepLab extends AsyncDisposable {
   create(spec: Partial<SandboxSpec>): Promise<Stored<Sandbox>>;
   change(spec: Partial<SandboxSpec>): Promise<void>;
   sandbox(): Promise<Stored<Sandbox>>;
-  /** Its Pod; undefined when there is none. */
+  /** The Pod of the Sandbox; undefined if there is none. */
   pod(): Promise<Stored<Pod> | undefined>;
   /** Waits until a Pod of the Sandbox is ready, and returns it. */
   untilReady(): Promise<Stored<Pod>>;
   untilAsleep(): Promise<Stored<Sandbox>>;
   /** Notes of the events about the Sandbox, by reason. */
-  told(reason: string): Promise<readonly string[]>;
+  eventNotes(reason: string): Promise<readonly string[]>;
 }
 
 export const waiting = { timeout: 20_000, interval: 10 };
@@ -102,7 +102,7 @@ export async function openSleepLab(): Promise<SleepLab> {
         if (!isSuspensionComplete(sandbox)) throw new Error(JSON.stringify({ ...sandbox.metadata, ...sandbox.status }));
         return sandbox;
       }, waiting),
-    async told(reason) {
+    async eventNotes(reason) {
       const { items } = await client.list(eventType, { namespace: where.namespace });
       return items.filter((event) => event.reason === reason).map(({ note }) => note ?? "");
     },

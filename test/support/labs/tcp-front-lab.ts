@@ -19,7 +19,7 @@ import { eventually } from "../eventually.ts";
 import type { Program } from "../fakes/tiny-kubelet.ts";
 import { type ActivatorWorld, openActivatorWorld } from "./activator-world.ts";
 
-/** A slice as the controller writes it, for one port of a sandbox of the namespace `default`. */
+/** An EndpointSlice as the controller writes it, for one port of a sandbox in the namespace `default`. */
 export function aFrontSlice(front: TcpFront, changed: Partial<EndpointSlice> = {}): EndpointSlice {
   const { sandboxName, sandboxUid, ports } = front;
   return {
@@ -38,7 +38,7 @@ export function aFrontSlice(front: TcpFront, changed: Partial<EndpointSlice> = {
   };
 }
 
-/** Writes that an activator port stands for a port of a sandbox. */
+/** Creates an EndpointSlice that binds an activator port to a port of a sandbox. */
 export function allocate(
   client: KubeClient,
   sandbox: { readonly name: string; readonly uid: string },
@@ -54,7 +54,7 @@ export function allocate(
 
 let lastPort = tcpFrontPorts.first + ((process.pid * 131) % 20_000);
 
-/** A port of those that may stand for a sandbox's, and that nobody has on this machine. */
+/** A free port of this machine in the range of activator ports. */
 export async function freeFrontPort(): Promise<number> {
   for (;;) {
     lastPort += 1;
@@ -68,10 +68,10 @@ export async function freeFrontPort(): Promise<number> {
   }
 }
 
-/** Where programs of `tcpProgram` listen. */
+/** The port of `tcpProgram` programs. */
 export const tcpPort = 5432;
 
-/** A program that is a TCP server; what it has open is cut when it ends. */
+/** A program that is a TCP server. Its connections are cut when it ends. */
 export const tcpProgram =
   (onConnection: (socket: Socket) => void): Program =>
   async (podIp) => {
@@ -90,7 +90,7 @@ export const tcpProgram =
     };
   };
 
-/** Greets first, as databases and mail servers do, and then answers each line by the same with its name before it. */
+/** Sends a greeting first, as databases and mail servers do, and then echoes each line with its name in front. */
 export const greeter = (name: string) => (socket: Socket) => {
   socket.write(`hello from ${name}\n`);
   let rest = "";
@@ -108,11 +108,11 @@ export interface TcpTalk extends Disposable {
   send(text: string): void;
   /** Resolves with everything received once it contains the text. */
   until(text: string): Promise<string>;
-  /** Resolves with how it ended: by an end of the other side, or by a reset. */
+  /** Resolves with how it ended: by a FIN of the other side, or by a reset. */
   over(): Promise<"ended" | "reset">;
 }
 
-/** A client of whatever protocol. */
+/** A client of any protocol. */
 export async function talkTo(port: number, host = "127.0.0.1"): Promise<TcpTalk> {
   const socket = connect({ port, host, allowHalfOpen: true });
   let received = "";
@@ -122,7 +122,7 @@ export async function talkTo(port: number, host = "127.0.0.1"): Promise<TcpTalk>
   });
   socket.on("end", () => (ending ??= "ended")).on("error", () => (ending ??= "reset"));
   await new Promise<void>((resolve, reject) => {
-    // A reset may come before the connection is heard of.
+    // A reset may arrive before the "connect" event.
     const failed = (error: NodeJS.ErrnoException) => (error.code === "ECONNRESET" ? resolve() : reject(error));
     socket.once("connect", resolve).once("error", failed);
   });
@@ -147,13 +147,13 @@ export async function talkTo(port: number, host = "127.0.0.1"): Promise<TcpTalk>
 export interface TcpWorld extends ActivatorWorld {
   /** Opens a port of the activator for the TCP port of a sandbox, and waits until it accepts. */
   front(name: string, changed?: Partial<EndpointSlice>): Promise<number>;
-  /** Whether the activator says that it accepts on that port for that sandbox. */
+  /** Whether the activator confirms that it accepts on that port for that sandbox. */
   confirms(activatorPort: number, sandboxUid: string): Promise<boolean>;
   /** Whether the metrics have this line. */
   hasMetric(line: string): Promise<boolean>;
 }
 
-/** An activator that may be asked, and opens ports on a loopback address. */
+/** An activator with a drain listener, which opens ports on a loopback address. */
 export async function openTcpWorld(
   flags: readonly string[] = [],
   env: Readonly<Record<string, string>> = {},

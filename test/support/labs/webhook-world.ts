@@ -21,7 +21,7 @@ export const webhookHost = `${webhookService.name}.${webhookService.namespace}.s
 export const sandboxDefinitionName = "sandboxes.agents.x-k8s.io";
 export const poolDefinitionName = "sandboxwarmpools.extensions.agents.x-k8s.io";
 
-/** An API server in memory whose definitions can be written, as those of a cluster can. */
+/** An API server in memory whose CRDs can be written, as in a cluster. */
 export const openWebhookApi = () =>
   openMemoryApi({
     kinds: servedKinds().map((kind) =>
@@ -35,7 +35,7 @@ export const certificateSecretOf = (client: KubeClient) =>
 export const secretText = (secret: Secret, key: string): string =>
   Buffer.from(secret.data?.[key] ?? "", "base64").toString("utf8");
 
-/** What a definition says about its conversion. */
+/** The conversion section of a CRD. */
 export async function conversionOf(client: KubeClient, name: string) {
   const { spec } = await client.get(customResourceDefinitionType, { name });
   return (spec as unknown as { readonly conversion: DefinitionConversion }).conversion;
@@ -56,18 +56,18 @@ export async function changeConversion(client: KubeClient, name: string, convers
 
 export const countOf = (pem: string): number => pem.split("BEGIN CERTIFICATE").length - 1;
 
-/** The authorities that a definition names, as PEM. */
+/** The CAs of a CRD, as PEM. */
 export const bundleOf = async (client: KubeClient, name = sandboxDefinitionName) =>
   Buffer.from((await conversionOf(client, name)).webhook?.clientConfig.caBundle ?? "", "base64").toString();
 
-/** Whether API servers accept what is shown. */
+/** Whether API servers accept the certificate that is served. */
 export async function trusts(client: KubeClient, { current }: CertificateSource, name?: string): Promise<boolean> {
   const shown = new X509Certificate(current().certificate);
   const authorities = certificatesIn(await bundleOf(client, name));
   return authorities.some((authority) => shown.verify(new X509Certificate(authority).publicKey));
 }
 
-/** Lets time pass, a step at once, until it is so; returns how many seconds. */
+/** Advances the clock step by step until the condition holds; returns the number of seconds. */
 export async function secondsUntil(clock: FakeClock, reached: () => unknown, stepMs = 1_000): Promise<number> {
   const beganMs = clock.ticksMs();
   await eventually(async () => {
@@ -80,7 +80,7 @@ export async function secondsUntil(clock: FakeClock, reached: () => unknown, ste
 
 export interface WebhookCall {
   readonly port: number;
-  /** PEM of whom the caller trusts. */
+  /** The CAs that the caller trusts, as PEM. */
   readonly ca: string;
   readonly path?: string;
   readonly method?: string;
@@ -91,7 +91,7 @@ export interface WebhookCall {
 export interface WebhookReply {
   readonly code: number;
   readonly text: string;
-  /** Serial number of the certificate that was shown. */
+  /** The serial number of the served certificate. */
   readonly serialNumber: string;
 }
 
