@@ -1,4 +1,4 @@
-import type { ErrorCode } from "./errors.ts";
+import type { ErrorCode } from "./failures/error-codes.ts";
 
 export type HeaderPair = readonly [name: string, value: string];
 

@@ -1,19 +1,19 @@
 import type { Activity } from "./activity/activity.ts";
 import { type KeepOpenDeps, keepOpen } from "./activity/keep-open.ts";
 import type { Use } from "./activity/use.ts";
-import { healthy, toResponse } from "./answer.ts";
 import type { Authorizer } from "./authorize/authorizer.ts";
 import { reach } from "./connect/connect.ts";
 import type { ConnectDeps } from "./connect/connect-request.ts";
 import type { Upstream } from "./connect/connector.ts";
-import { ActivatorError, toActivatorError } from "./errors.ts";
+import { ActivatorError, toActivatorError } from "./failures/error-codes.ts";
+import { toResponse } from "./failures/error-response.ts";
 import type { NewSandboxes } from "./find/await-new-sandbox.ts";
 import { type FindOptions, find, hostNamesSandbox, type Lookup, type Routed } from "./find/find.ts";
 import type { FirstView } from "./hold/await-first-view.ts";
 import type { Observer } from "./observe/observer.ts";
 import type { RequestRecord } from "./observe/request-record.ts";
 import type { ProxyRequest, ProxyRequestOptions } from "./proxy/proxy-request.ts";
-import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead } from "./request.ts";
+import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead, type Synthetic } from "./request.ts";
 
 export interface ServeDeps<I extends Incoming> extends ConnectDeps, KeepOpenDeps {
   readonly cluster: ConnectDeps["cluster"];
@@ -30,6 +30,12 @@ export interface ServeDeps<I extends Incoming> extends ConnectDeps, KeepOpenDeps
   /** The limit until a response begins, besides the limits of the request. */
   readonly responseHeaderTimeoutMs: number;
 }
+
+const healthy: Synthetic = {
+  status: 200,
+  headers: [["Content-Type", "application/json"]],
+  body: '{"status":"ok"}',
+};
 
 /** The steps of a request, with the statuses of the errors that end it at each step. */
 export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>): Promise<void> {

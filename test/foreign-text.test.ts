@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { prefersPage } from "../activator/answer.ts";
 import { bearerOf } from "../activator/authorize/authorizer.ts";
 import { verifyScopedToken } from "../activator/authorize/scoped-token.ts";
+import { prefersPage } from "../activator/failures/error-response.ts";
 import { readHost } from "../activator/find/host-name.ts";
 import { canonicalIp } from "../activator/find/ip-address.ts";
 import { readRoutingHeaders, readTimeoutMs } from "../activator/find/routing-headers.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import type { HeaderPair, RequestHead } from "../request.ts";
 import { type Authorizer, staticToken } from "./authorizer.ts";

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import { headerValues, type RequestHead } from "../request.ts";
 

@@ -5,7 +5,7 @@ import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { answerJson, openScriptedApi, type Received, type ScriptedApi } from "../../test/support/fakes/scripted-api.ts";
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import type { RequestHead } from "../request.ts";
 import { type ReviewSettings, reviewedTokens } from "./reviewed-tokens.ts";

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "../failures/error-codes.ts";
 import { headerValue } from "../request.ts";
 import { type Authorizer, bearerOf } from "./authorizer.ts";
 

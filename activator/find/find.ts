@@ -1,6 +1,6 @@
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { defaultPort, fallbackPort } from "../../api/rules/declared-ports.ts";
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "../failures/error-codes.ts";
 import type { RequestHead } from "../request.ts";
 import { type Domains, readHost } from "./host-name.ts";
 import { type RoutingHeaders, readRoutingHeaders, readTimeoutMs } from "./routing-headers.ts";

@@ -1,4 +1,4 @@
-import { ActivatorError, type ErrorCode } from "../errors.ts";
+import { ActivatorError, type ErrorCode } from "../failures/error-codes.ts";
 import { type HeaderPair, headerValues } from "../request.ts";
 import { isLabel, parsePort } from "./host-name.ts";
 import { canonicalIp, isDiallable } from "./ip-address.ts";

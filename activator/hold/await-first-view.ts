@@ -1,7 +1,7 @@
 import { autoResumeDefaults } from "../../api/rules/defaults.ts";
 import type { ConnectDeps, ConnectObserver } from "../connect/connect-request.ts";
 import { holdLimitMs } from "../connect/hold-limit.ts";
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import { type Domains, type HostMeaning, readHost } from "../find/host-name.ts";
 import { readTimeoutMs } from "../find/routing-headers.ts";

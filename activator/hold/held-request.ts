@@ -1,9 +1,9 @@
 import { effectiveAutoResume } from "../../api/rules/defaults.ts";
-import { isNavigation } from "../answer.ts";
 import { type ConnectRequest, commit, holdForMs } from "../connect/connect-request.ts";
 import type { Upstream } from "../connect/connector.ts";
 import type { DialError } from "../connect/dial.ts";
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "../failures/error-codes.ts";
+import { isNavigation } from "../failures/error-response.ts";
 import { ClientGone, type RequestHead } from "../request.ts";
 import type { Expiring } from "./hold-deadlines.ts";
 import type { ReleasedRequest } from "./paced-release.ts";

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { DeadlineHeap } from "../../lib/time/deadline-heap.ts";
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "../failures/error-codes.ts";
 import { forEachYielding } from "./yielding.ts";
 
 /** A request with a deadline. */

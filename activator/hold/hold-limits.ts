@@ -1,4 +1,4 @@
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "../failures/error-codes.ts";
 
 export interface HoldLimitNumbers {
   readonly total: number;

@@ -7,7 +7,7 @@ import { abortable } from "../../lib/process/lifecycle.ts";
 import { beginUse, type ConnectDeps, type Destination, resolveNow } from "../connect/connect-request.ts";
 import { DialError } from "../connect/dial.ts";
 import type { Reached } from "../connect/prober.ts";
-import { ActivatorError, toActivatorError } from "../errors.ts";
+import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import type { Resolution, Target } from "../sandbox/resolve.ts";
 import { Fifo } from "./fifo.ts";

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { ActivatorError } from "../errors.ts";
+import type { ActivatorError } from "../failures/error-codes.ts";
 import type { FrontEvents } from "../http1/front/front.ts";
 import { handshakeFailures } from "../http1/front/handshakes.ts";
 import type { RequestMetrics } from "./request-metrics.ts";

@@ -1,5 +1,5 @@
 import type { OpenSpan, TraceHeaders, Tracer } from "../../lib/tracing/tracer.ts";
-import type { ActivatorError } from "../errors.ts";
+import type { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import { type Ended, headerValue, type Incoming, pathOf, type RequestHead } from "../request.ts";
 import type { Target } from "../sandbox/resolve.ts";

@@ -1,7 +1,7 @@
 import type { Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import { unschedulableSince } from "./detect-failure.ts";
+import { unschedulableSince } from "../failures/detect-failure.ts";
 import type { OwnProbe } from "./readiness.ts";
 import type { Question, Resolution } from "./resolve.ts";
 

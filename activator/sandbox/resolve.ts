@@ -6,16 +6,16 @@ import { effectiveAutoResume } from "../../api/rules/defaults.ts";
 import { warmPoolSandboxLabel } from "../../api/rules/keys.ts";
 import { type Fences, mayAskToRun, mayForward } from "../../api/rules/suspension.ts";
 import { readTime } from "../../api/rules/timestamps.ts";
-import { ActivatorError, type ErrorCode } from "../errors.ts";
-import type { Routed } from "../find/find.ts";
-import { canonicalIp, isDiallable } from "../find/ip-address.ts";
 import {
   currentCondition,
   type FailureOptions,
   failureOfPod,
   failureOfSandbox,
   unschedulableSince,
-} from "./detect-failure.ts";
+} from "../failures/detect-failure.ts";
+import { ActivatorError, type ErrorCode } from "../failures/error-codes.ts";
+import type { Routed } from "../find/find.ts";
+import { canonicalIp, isDiallable } from "../find/ip-address.ts";
 import { type OwnProbe, readinessOf } from "./readiness.ts";
 import { cachedResolution, cacheResolution } from "./resolution-cache.ts";
 

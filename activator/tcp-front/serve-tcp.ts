@@ -3,7 +3,7 @@ import { type KeepOpenDeps, keepOpen } from "../activity/keep-open.ts";
 import { reach } from "../connect/connect.ts";
 import type { ConnectDeps, ConnectRequest } from "../connect/connect-request.ts";
 import type { Upstream } from "../connect/connector.ts";
-import { ActivatorError, toActivatorError } from "../errors.ts";
+import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
 import { ClientGone } from "../request.ts";
 import { refusalOf } from "./admit-peer.ts";
 import type { PeerWaits } from "./peer-waits.ts";

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { ErrorCode } from "../errors.ts";
+import type { ErrorCode } from "../failures/error-codes.ts";
 import { type PeerRefusal, peerRefusals } from "./peers.ts";
 import type { TunnelEnding } from "./tcp-tunnel.ts";
 

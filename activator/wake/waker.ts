@@ -7,7 +7,7 @@ import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
 import { PermitQueues } from "../../lib/queues/permit-queues.ts";
 import type { Rate } from "../../lib/queues/token-buckets.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "../failures/error-codes.ts";
 
 export interface Wake {
   /** Whether this caller's request caused the wake. */

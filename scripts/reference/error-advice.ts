@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../../activator/errors.ts";
+import type { ErrorCode } from "../../activator/failures/error-codes.ts";
 
 interface Advice {
   /** The cause, for a reader of a log or of an error response. */

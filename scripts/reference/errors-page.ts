@@ -1,4 +1,4 @@
-import { activatorErrors, type ErrorCode } from "../../activator/errors.ts";
+import { activatorErrors, type ErrorCode } from "../../activator/failures/error-codes.ts";
 import { errorAdvice } from "./error-advice.ts";
 import { code, page, table } from "./markdown.ts";
 

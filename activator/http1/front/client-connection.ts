@@ -1,5 +1,5 @@
 import { runGuarded } from "../../../lib/guard/guard.ts";
-import { ActivatorError } from "../../errors.ts";
+import { ActivatorError } from "../../failures/error-codes.ts";
 import { canonicalIp } from "../../find/ip-address.ts";
 import { StallWatch } from "../../proxy/stall-watch.ts";
 import { ReadPlace } from "../../socket/read-place.ts";

@@ -1,4 +1,4 @@
-import type { ActivatorError } from "../../errors.ts";
+import type { ActivatorError } from "../../failures/error-codes.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import type { RequestHeadParser } from "../parse/request-head-parser.ts";
 import type { ClientConnection } from "./client-connection.ts";

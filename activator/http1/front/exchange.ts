@@ -1,6 +1,6 @@
 import { STATUS_CODES } from "node:http";
-import { toResponse } from "../../answer.ts";
-import type { ActivatorError } from "../../errors.ts";
+import type { ActivatorError } from "../../failures/error-codes.ts";
+import { toResponse } from "../../failures/error-response.ts";
 import type { Ended, Incoming, Synthetic } from "../../request.ts";
 import type { ReadPlace } from "../../socket/read-place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";

@@ -3,7 +3,7 @@ import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/certificates/certificate-source.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ClientCertificates } from "../../config/https-config.ts";
-import type { ActivatorError } from "../../errors.ts";
+import type { ActivatorError } from "../../failures/error-codes.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import {
   type Acceptor,

@@ -1,6 +1,6 @@
 import { EventStreamLines } from "../../activity/event-stream-lines.ts";
 import type { Upstream } from "../../connect/connector.ts";
-import { ActivatorError, type ErrorCode } from "../../errors.ts";
+import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
 import { keepAliveMs } from "../../proxy/pool.ts";
 import type { OpenListener, ProxyRequestOptions } from "../../proxy/proxy-request.ts";
 import { StallWatch } from "../../proxy/stall-watch.ts";

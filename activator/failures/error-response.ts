@@ -1,5 +1,5 @@
-import type { ActivatorError } from "./errors.ts";
-import { type HeaderPair, headerValue, headerValues, type RequestHead, type Synthetic } from "./request.ts";
+import { type HeaderPair, headerValue, headerValues, type RequestHead, type Synthetic } from "../request.ts";
+import type { ActivatorError } from "./error-codes.ts";
 
 /** Turns errors into responses; no other code does. Without a request head the error is JSON. */
 export function toResponse(error: ActivatorError, head?: RequestHead): Synthetic {
@@ -14,12 +14,6 @@ export function toResponse(error: ActivatorError, head?: RequestHead): Synthetic
   const body = page ? pageOf(error, refreshSeconds) : JSON.stringify({ detail: error.detail });
   return { status: error.status, headers, body, code: error.code };
 }
-
-export const healthy: Synthetic = {
-  status: 200,
-  headers: [["Content-Type", "application/json"]],
-  body: '{"status":"ok"}',
-};
 
 /** Whether a person opens a page, rather than a program fetching data (Fetch Metadata, "navigate"). */
 export function isNavigation(head: RequestHead): boolean {

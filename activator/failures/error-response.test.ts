@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { isNavigation, prefersPage, toResponse } from "./answer.ts";
-import { ActivatorError, activatorErrors, type ErrorCode } from "./errors.ts";
-import type { HeaderPair, RequestHead } from "./request.ts";
+import type { HeaderPair, RequestHead } from "../request.ts";
+import { ActivatorError, activatorErrors, type ErrorCode } from "./error-codes.ts";
+import { isNavigation, prefersPage, toResponse } from "./error-response.ts";
 
 function head(headers: Record<string, string>, method = "GET"): RequestHead {
   const pairs: HeaderPair[] = Object.entries(headers);

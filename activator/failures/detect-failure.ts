@@ -1,7 +1,7 @@
 import type { ContainerStatus, Pod } from "../../api/kinds/core.ts";
 import type { Condition } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import { ActivatorError } from "../errors.ts";
+import { ActivatorError } from "./error-codes.ts";
 
 /** Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. */
 const hopeless = new Set([
