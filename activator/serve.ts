@@ -12,7 +12,7 @@ import { type FindOptions, find, hostNamesSandbox, type Lookup, type Routed } fr
 import type { FirstView } from "./hold/await-first-view.ts";
 import type { Observer } from "./observe/observer.ts";
 import type { RequestRecord } from "./observe/request-record.ts";
-import type { ProxyRequest, ProxyRequestOptions } from "./proxy/proxy-request.ts";
+import type { ProxyRequest, ProxyRequestOptions } from "./proxy-request.ts";
 import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead, type Synthetic } from "./request.ts";
 
 export interface ServeDeps<I extends Incoming> extends ConnectDeps, KeepOpenDeps {

@@ -35,7 +35,7 @@ import { RequestMetrics } from "./observe/request-metrics.ts";
 import { createUpstreamMetrics } from "./observe/upstream-metrics.ts";
 import { createWakeMetrics, type WakeMetrics } from "./observe/wake-metrics.ts";
 import { opsPages } from "./ops-pages.ts";
-import { idleLimits, Pool } from "./proxy/pool.ts";
+import { idleLimits, Pool } from "./pod-connections/pool.ts";
 import { type Claims, startClaims } from "./sandbox/claims.ts";
 import { type Cluster, startCluster } from "./sandbox/cluster.ts";
 import { type ServeDeps, serve } from "./serve.ts";

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ProbeBudget } from "../connect/probe-budget.ts";
-import type { Pool } from "../proxy/pool.ts";
+import type { Pool } from "../pod-connections/pool.ts";
 
 export interface UpstreamParts {
   readonly budget: Pick<ProbeBudget, "waiting" | "open">;

@@ -7,7 +7,7 @@ import type { Exchange } from "../../activator/http1/front/exchange.ts";
 import { type Front, type FrontOptions, startHttp1Front } from "../../activator/http1/front/front.ts";
 import { HeadBudget, type UnfinishedHead, unfinishedHeadBytesMax } from "../../activator/http1/front/head-budget.ts";
 import { createHttp1Proxy, type Http1ProxyOptions } from "../../activator/http1/proxy/create-http1-proxy.ts";
-import { idleLimits, Pool } from "../../activator/proxy/pool.ts";
+import { idleLimits, Pool } from "../../activator/pod-connections/pool.ts";
 import { ClientGone, type Ended } from "../../activator/request.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { Sweep } from "../../activator/sweep.ts";

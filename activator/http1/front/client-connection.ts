@@ -1,7 +1,7 @@
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import { ActivatorError } from "../../failures/error-codes.ts";
 import { canonicalIp } from "../../find/ip-address.ts";
-import { StallWatch } from "../../proxy/stall-watch.ts";
+import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import { ReadPlace } from "../../socket/read-place.ts";
 import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";

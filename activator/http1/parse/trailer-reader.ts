@@ -1,4 +1,4 @@
-import { headerFamily, programsRead } from "../../proxy/header-family.ts";
+import { headerFamily, programsRead } from "../../headers/header-family.ts";
 import { FieldSection } from "./field-section.ts";
 import type { Refusal } from "./refusals.ts";
 import { type SectionLimits, SectionReader } from "./section-reader.ts";

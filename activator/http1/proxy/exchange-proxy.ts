@@ -1,9 +1,9 @@
 import { EventStreamLines } from "../../activity/event-stream-lines.ts";
 import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
-import { keepAliveMs } from "../../proxy/pool.ts";
-import type { OpenListener, ProxyRequestOptions } from "../../proxy/proxy-request.ts";
-import { StallWatch } from "../../proxy/stall-watch.ts";
+import { keepAliveMs } from "../../pod-connections/pool.ts";
+import { StallWatch } from "../../pod-connections/stall-watch.ts";
+import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone } from "../../request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import type { Kept, ReadPlace } from "../../socket/read-place.ts";

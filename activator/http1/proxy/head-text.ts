@@ -7,7 +7,7 @@ import {
   requestHeadersWithRules,
   responseHeadersWithRules,
   strippedByConnection,
-} from "../../proxy/forward-headers.ts";
+} from "../../headers/forward-headers.ts";
 import type { ClientRequest } from "../front/client-request.ts";
 import { FieldNames } from "../parse/field-names.ts";
 import type { FieldSection } from "../parse/field-section.ts";

@@ -1,7 +1,7 @@
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
-import type { ProxyRequestOptions } from "../../proxy/proxy-request.ts";
+import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { endRelay, RelaySide } from "../../socket/relay.ts";
 import type { Exchange } from "../front/exchange.ts";

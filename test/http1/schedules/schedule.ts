@@ -6,7 +6,7 @@ import type { Exchange } from "../../../activator/http1/front/exchange.ts";
 import { HeadBudget } from "../../../activator/http1/front/head-budget.ts";
 import { RequestHeadParser } from "../../../activator/http1/parse/request-head-parser.ts";
 import { createHttp1Proxy } from "../../../activator/http1/proxy/create-http1-proxy.ts";
-import { idleLimits, Pool } from "../../../activator/proxy/pool.ts";
+import { idleLimits, Pool } from "../../../activator/pod-connections/pool.ts";
 import { ClientGone } from "../../../activator/request.ts";
 import { BufferLoans } from "../../../activator/socket/read-place.ts";
 import { Sweep } from "../../../activator/sweep.ts";

@@ -1,8 +1,8 @@
-import type { TraceHeaders } from "../../lib/tracing/tracer.ts";
-import type { OpenConnection } from "../activity/open-connections.ts";
-import type { Use } from "../activity/use.ts";
-import type { Upstream } from "../connect/connector.ts";
-import type { Incoming } from "../request.ts";
+import type { TraceHeaders } from "../lib/tracing/tracer.ts";
+import type { OpenConnection } from "./activity/open-connections.ts";
+import type { Use } from "./activity/use.ts";
+import type { Upstream } from "./connect/connector.ts";
+import type { Incoming } from "./request.ts";
 
 export interface ProxyRequestOptions {
   /** The name of the sandbox, for error texts. */
