@@ -15,7 +15,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-/** The values that the chart turns into flags one by one, as its template lists them. */
+/** The values that the chart turns into flags one by one, in the list of its template. */
 const flagValues = [
   ...(/range \$key := list ((?:"\w+" ?)+)/.exec(read("templates/_names.tpl"))?.[1] ?? "").matchAll(/\w+/g),
 ].map(([key]) => key);
@@ -24,14 +24,14 @@ describe("the chart's values", () => {
   const schema: Schema = JSON.parse(read("values.schema.json"));
   const ofController = schema.properties?.["controller"]?.properties ?? {};
 
-  it("for flags of the controller are those of flags that it has, and their kinds are known", () => {
+  it("set flags that the controller has, with values of their kinds", () => {
     expect(flagValues.length).toBeGreaterThan(25);
     expect(flagValues.filter((key) => !Object.hasOwn(controllerFlags, kebab(key)))).toEqual([]);
     const others = ["leaderElect", "extensions", "clusterDomain", "extraArgs", "extraEnv"];
     expect(Object.keys(ofController).sort()).toEqual([...others, ...flagValues].sort());
   });
 
-  it("that it is installed with are all in its schema, and so is what its comments name", () => {
+  it("and the values that its comments name are all in its schema", () => {
     const missing = (values: object, { properties = {} }: Schema, at: string): readonly string[] =>
       Object.entries(values).flatMap(([key, value]) => {
         const known = properties[key];
@@ -56,7 +56,7 @@ interface Rendered {
   readonly spec: { readonly template: { readonly spec: RenderedPod } };
 }
 
-/** The Pod of the activators, and the arguments of its program, as they are rendered. */
+/** The rendered Pod of the activators, and the arguments of its program. */
 function activatorPod(manifests: string) {
   const objects = parseAllDocuments(manifests).map((document): Rendered | null => document.toJS());
   const { containers, terminationGracePeriodSeconds } = objects
@@ -66,7 +66,7 @@ function activatorPod(manifests: string) {
 }
 
 describe("the Pod of an activator", () => {
-  it("gives the program 5 s more than it takes to end at the latest", () => {
+  it("has a grace period of 5 s more than the longest shutdown of the program", () => {
     const { args, graceMs } = activatorPod(readFileSync(join(chart, "..", "..", "k8s", "activator.yaml"), "utf8"));
     const flags = args.filter((arg) => /^--(drain-settle|shutdown-timeout)=/.test(arg));
     const config = parseActivatorConfig([...flags, "--authz-mode=allow-all"], {});
@@ -76,7 +76,7 @@ describe("the Pod of an activator", () => {
 });
 
 describe("the chart's alerts", () => {
-  it("ask for metrics that there are", () => {
+  it("use only metrics that exist", () => {
     const rules = read("templates/monitoring/prometheus-rule.yaml");
     const asked = new Set(
       [
@@ -95,10 +95,10 @@ describe("the chart's alerts", () => {
     expect([...asked].filter((name) => !text.includes(`"${name}"`))).toEqual([]);
   });
 
-  it("are explained to whoever is woken by them, each by its name", () => {
+  it("are each explained in the operating guide", () => {
     const rules = read("templates/monitoring/prometheus-rule.yaml");
-    const told = readFileSync(join(chart, "..", "..", "docs", "operating.md"), "utf8");
+    const page = readFileSync(join(chart, "..", "..", "docs", "operating.md"), "utf8");
     const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
-    expect([...told.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)).toEqual(alerts);
+    expect([...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)).toEqual(alerts);
   });
 });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 
-// It copies thousands of files, which takes long while other processes write.
+// This copies thousands of files, which takes long on a busy disk.
 const collectMs = 60_000;
 
 it(

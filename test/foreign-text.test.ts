@@ -22,13 +22,13 @@ import { parseExactJson } from "../lib/data/exact-json.ts";
 import { parseDurationMs } from "../lib/flags/flags.ts";
 import { childrenOf, type Node, parseTypeScript } from "./mutate/node.ts";
 
-/** As many bytes as a head may have by default (`--max-header-bytes`), and as all annotations of an object may have. */
+/** The default limit of a head (`--max-header-bytes`), and the limit of all annotations of an object, in bytes. */
 const headBytes = 65_536;
 const annotationBytes = 262_144;
 
 /**
- * The most time of this thread that one text may take, in microseconds. A reader whose time grows with the length takes a few
- * milliseconds; one whose time grows with its square takes seconds.
+ * The CPU time limit for one text, in microseconds. A reader in linear time takes a few
+ * milliseconds; a reader in quadratic time takes seconds.
  */
 const longestMicros = 100_000;
 
@@ -39,7 +39,7 @@ const units = [
 const beginnings = ["", "a", "1", "v1."];
 const ends = ["", "!"];
 
-/** Short ones first: with them a failure is told within a second. */
+/** Short texts first, so that a failure is reported within a second. */
 function* textsOf(longest: number, moreUnits: readonly string[] = []): Generator<string> {
   for (const length of [longest >> 4, longest >> 2, longest]) {
     for (const unit of [...units, ...moreUnits]) {
@@ -53,14 +53,14 @@ function* textsOf(longest: number, moreUnits: readonly string[] = []): Generator
   }
 }
 
-/** The first text that a reader took too long for, and how long. */
+/** The first text that exceeds the time limit of a reader, with its time. */
 function tooSlow(read: (text: string) => unknown, texts: Iterable<string>): string | undefined {
   for (const text of texts) {
     const before = process.threadCpuUsage();
     try {
       read(text);
     } catch {
-      // Most texts are refused.
+      // Most texts are rejected.
     }
     const { user, system } = process.threadCpuUsage(before);
     if (user + system > longestMicros) return `${user + system} µs for ${JSON.stringify(text.slice(0, 40))}...`;
@@ -135,7 +135,7 @@ const ofObjects: readonly Reader[] = [
   { name: "a duration", read: parseDurationMs },
 ].map((reader) => ({ ...reader, length: annotationBytes }));
 
-/** Expressions that take time by the square of the length, with the most characters that their callers let through. */
+/** Expressions in quadratic time, with the longest text that their callers pass. */
 const bounded: Readonly<Record<string, number>> = {
   "api/rules/claimed-sandbox-name.ts: /-+$/": 63,
   "api/rules/condition-limits.ts: /[,:]+$/": 1_024,
@@ -172,19 +172,22 @@ function expressionsIn(file: string): Found[] {
   return found;
 }
 
-describe("the longest text of any shape that a stranger may send", () => {
-  it.each(ofHeads)("is read in a moment as $name", ({ read, length }) => {
+describe("the longest text of any shape that a client or tenant may send", () => {
+  it.each(ofHeads)("is read in linear time as $name", ({ read, length }) => {
     expect(tooSlow(read, textsOf(length))).toBeUndefined();
   });
 
-  it.each(ofObjects)("is read in a moment as $name", ({ read, length }) => {
+  it.each(ofObjects)("of an object is read in linear time as $name", ({ read, length }) => {
     expect(tooSlow(read, textsOf(length))).toBeUndefined();
   });
 
-  it.each(programs.flatMap(expressionsIn))("stops no expression: $at", ({ at, expression }) => {
-    const length = bounded[at] ?? headBytes;
-    const words = expression.source.match(/[A-Za-z][A-Za-z ]+/g) ?? [];
-    const texts = textsOf(length, [...words, ...words.map((word) => `${word} `), ...words.map((word) => `,${word}`)]);
-    expect(tooSlow((text) => text.replace(expression, ""), texts)).toBeUndefined();
-  });
+  it.each(programs.flatMap(expressionsIn))(
+    "is matched in linear time by each expression: $at",
+    ({ at, expression }) => {
+      const length = bounded[at] ?? headBytes;
+      const words = expression.source.match(/[A-Za-z][A-Za-z ]+/g) ?? [];
+      const texts = textsOf(length, [...words, ...words.map((word) => `${word} `), ...words.map((word) => `,${word}`)]);
+      expect(tooSlow((text) => text.replace(expression, ""), texts)).toBeUndefined();
+    },
+  );
 });

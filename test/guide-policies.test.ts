@@ -39,8 +39,8 @@ const adding = (...keys: readonly string[]) => ({
   additionalPodMetadata: { annotations: Object.fromEntries(keys.map((key) => [key, "x"])) },
 });
 
-describe("the admission policy for annotations of claims that the guide shows", () => {
-  it("is bound, and about claims in every version", () => {
+describe("the admission policy for annotations of claims in the guide", () => {
+  it("is bound, and matches claims in every version", () => {
     expect(binding?.spec.policyName).toBe(policy?.metadata.name);
     expect(policy?.spec.matchConstraints.resourceRules).toEqual([
       {
@@ -52,12 +52,12 @@ describe("the admission policy for annotations of claims that the guide shows", 
     ]);
   });
 
-  it("admits claims without annotations, and those of the domains that it names", () => {
+  it("admits claims without annotations, and with annotations of the listed domains", () => {
     expect([{}, { additionalPodMetadata: {} }, adding()].map(admits)).toEqual([true, true, true]);
     expect(admits(adding("sandbox.users.io/team", "podsnapshot.gke.io/ps-name"))).toBe(true);
   });
 
-  it("refuses those that the controller lets pass and other programs would act on", () => {
+  it("rejects annotations that the controller permits and other programs act on", () => {
     for (const key of ["k8s.v1.cni.cncf.io/networks", "iam.amazonaws.com/role", "sidecar.istio.io/inject", "plain"]) {
       const spec = adding(key);
       expect(() => validateMetadata(spec.additionalPodMetadata, defaultLabelDomains)).not.toThrow();
@@ -67,8 +67,8 @@ describe("the admission policy for annotations of claims that the guide shows", 
   });
 });
 
-describe("the network policy that the guide shows", () => {
-  it("is the default one, with more ranges that may be private", () => {
+describe("the network policy in the guide", () => {
+  it("is the default one, with further ranges that may be private", () => {
     const [template] = parseAllDocuments(blockWith("networkPolicy:")).map((document) => document.toJS());
     const { ingress, egress = [] } = networkPolicySpec(aTemplate());
     expect(template.spec.networkPolicy.ingress).toEqual(ingress);

@@ -6,12 +6,12 @@ import { activatorFlags } from "../activator/config/flags.ts";
 import { autoResumeDefaults, autoSuspensionDefaults } from "../api/rules/defaults.ts";
 import { controllerFlags } from "../controller/config/controller-flags.ts";
 
-// What docs/limits.md states is compared with the code: each value with the flag, the field or the constant that sets it.
+// Compares docs/limits.md with the code: each value with the flag, the field or the constant that sets it.
 
 const page = readFileSync("docs/limits.md", "utf8");
 const rows = page.split("\n").filter((line) => line.startsWith("| ") && !/^\| (---|What waits|Input) /.test(line));
 
-/** What one unit of a value is: milliseconds, bytes, or itself. */
+/** The factor from each unit to milliseconds or bytes. */
 const units: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,
@@ -63,14 +63,14 @@ function valuesIn(source: string, name: string): readonly number[] {
 }
 
 function wrong({ value, name, row }: Stated): string[] {
-  const told = `${name}: ${value}: ${row.slice(0, 60)}`;
-  if (name.startsWith("--")) return flags.get(name)?.default === value ? [] : [told];
-  if (name.includes(".")) return fields[name] === value ? [] : [told];
+  const mismatch = `${name}: ${value}: ${row.slice(0, 60)}`;
+  if (name.startsWith("--")) return flags.get(name)?.default === value ? [] : [mismatch];
+  if (name.includes(".")) return fields[name] === value ? [] : [mismatch];
   const values = sourcesOf(row).flatMap((file) => valuesIn(readFileSync(file, "utf8"), name));
-  return values.includes(value) ? [] : [told];
+  return values.includes(value) ? [] : [mismatch];
 }
 
-/** Files that wait for a time and are not on the page, with the reason. */
+/** Files that wait for a time but have no row, with the reason. */
 const notListed: Readonly<Record<string, string>> = {
   "lib/time/clock.ts": "the clock itself",
   "lib/time/notifiable-wait.ts": "a wait of a length that its caller gives",
@@ -88,12 +88,12 @@ const sources = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*
 const waits = /\b(c|systemC)lock\.(after|sleep)\(|AbortSignal\.timeout\(|setTimeout\(/;
 
 describe("the page of limits", () => {
-  it("states the values that the flags, the fields and the constants have", () => {
+  it("has the values of the flags, the fields and the constants", () => {
     expect(stated.length).toBeGreaterThan(150);
     expect(stated.flatMap(wrong)).toEqual([]);
   });
 
-  it("names flags that there are, and each flag that is a duration", () => {
+  it("names only flags that exist, and each flag that is a duration", () => {
     const named = new Set([...page.matchAll(/`(--[\w-]+)`/g)].map(([, name = ""]) => name));
     const ofLocalMode = ["--allowed-hosts"];
     expect([...named].filter((name) => !flags.has(name) && !ofLocalMode.includes(name))).toEqual([]);
@@ -101,7 +101,7 @@ describe("the page of limits", () => {
     expect(durations.filter((name) => !named.has(name))).toEqual([]);
   });
 
-  it("names a source in each row, and a test or that there is none, and all of them exist", () => {
+  it("has a source in each row, and a test or none, and all of these files exist", () => {
     expect(rows.filter((row) => sourcesOf(row).length === 0)).toEqual([]);
     expect(rows.filter((row) => !/\.test\.ts\)|\| none \|$|\| \|$/.test(row))).toEqual([]);
     expect(rows.flatMap(filesOf).filter((file) => !existsSync(file))).toEqual([]);

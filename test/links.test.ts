@@ -9,7 +9,7 @@ const pages = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.m
 
 const textOf = (page: string) => readFileSync(page, "utf8").replace(/^(```|~~~)[\s\S]*?^\1/gm, "");
 
-/** The name that a heading gets on the page, as GitHub makes it. */
+/** The anchor of a heading, as GitHub generates it. */
 const anchorOf = (heading: string) =>
   heading
     .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
@@ -29,7 +29,7 @@ function faultOf(page: string, target: string): string | undefined {
   return anchorsOf(file).includes(anchor) ? undefined : `${page}: ${target} leads to no heading`;
 }
 
-it("every link of a document to a file or a heading of the repository leads there", () => {
+it("every link of a document to a file or a heading of the repository has a target", () => {
   const links = pages.flatMap((page) =>
     [...textOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, target = ""]) => target)

@@ -44,7 +44,7 @@ async function startApi() {
 const startConversion = () =>
   startConvertServer({ port: 0, certificates, extensions: true, clock: systemClock, log: silentLogger });
 
-/** Counts the requests that Node hands to a server of this process, also those that Node answers itself. */
+/** Counts the requests that Node passes to a server of this process, including those that Node answers itself. */
 function countRequests(port: number) {
   let count = 0;
   const started = (message: unknown) => {

@@ -7,7 +7,7 @@ import { childrenOf, type Node, parseTypeScript } from "./mutate/node.ts";
 const longestFunction = 60;
 const parametersMax = 4;
 
-/** Files with functions that are longer or take more. These lists may only shrink. */
+/** Files with longer functions, or with functions that have more parameters. These lists may only shrink. */
 const longFunctions: readonly string[] = [];
 const wideFunctions: readonly string[] = [
   "activator/http1/proxy/relay-body.ts",
@@ -56,13 +56,13 @@ const functions = sources.flatMap(functionsOf);
 const fileOf = ({ at }: Seen) => at.replace(/:\d+$/, "");
 
 describe("the sources", () => {
-  it("have no function over 60 lines, but for those in the files that are listed", () => {
+  it("have no function over 60 lines, except in the files that are listed", () => {
     expect(functions.length).toBeGreaterThan(3_000);
     const long = functions.filter(({ lines }) => lines > longestFunction);
     expect([...new Set(long.map(fileOf))].sort()).toEqual(longFunctions);
   });
 
-  it("have no function with more than four parameters, but for those in the files that are listed", () => {
+  it("have no function with more than four parameters, except in the files that are listed", () => {
     const wide = functions.filter(({ parameters }) => parameters > parametersMax);
     expect([...new Set(wide.map(fileOf))].sort()).toEqual(wideFunctions);
   });
@@ -70,7 +70,7 @@ describe("the sources", () => {
   it("are in folders of at most 30 entries", () => {
     const tracked = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { encoding: "utf8" }).split("\n");
     const entries = new Map<string, Set<string>>();
-    // Records are numbered, and files with a leading dot are not seen at the root.
+    // Decisions are numbered, and files with a leading dot are not counted at the root.
     for (const file of tracked.filter((each) => existsSync(each) && !/^(\.|docs\/decisions\/)/.test(each))) {
       const parts = file.split("/");
       for (const [at, entry] of parts.entries()) {
@@ -82,7 +82,7 @@ describe("the sources", () => {
     expect(full).toEqual([]);
   });
 
-  it("export no value that no other file names", () => {
+  it("export no value that no other file uses", () => {
     const everything = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.ts"], { encoding: "utf8" })
       .split("\n")
       .filter((file) => file !== "" && existsSync(file));
@@ -102,7 +102,7 @@ describe("the sources", () => {
     expect(unused).toEqual([]);
   });
 
-  it("have each label and annotation of the API in api alone", () => {
+  it("have each label and annotation of the API only in the folder api", () => {
     const elsewhere = sources.filter((file) => /^(lib|kube|controller|activator|local|cluster)\//.test(file));
     const literals = elsewhere.flatMap((file) =>
       [...readFileSync(file, "utf8").matchAll(/["`][a-z.]*agents\.x-k8s\.io\/(?!v1)[\w-]+/g)].map(
@@ -112,7 +112,7 @@ describe("the sources", () => {
     expect(literals).toEqual([]);
   });
 
-  it("have no two folders that import each other's values, but for those that are listed", () => {
+  it("have no two folders that import each other's values, except for those that are listed", () => {
     const edges = new Set(
       sources.flatMap((file) =>
         [...readFileSync(file, "utf8").matchAll(/^(?:import|export) (?!type)[^;]*?from "(\.[^"]+)";/gm)].map(

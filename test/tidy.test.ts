@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
 
-/** Who may import whom; read it top to bottom: nothing ever points up. */
+/** The folders that each folder may import. Imports point down. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   api: ["lib"],
@@ -45,7 +45,7 @@ const bans: readonly Ban[] = [
 
 const longestFile = 300;
 
-/** Files that hold one idea in more lines than that. This list may only shrink. */
+/** Files with one idea in more lines than that. This list may only shrink. */
 const longFiles: readonly string[] = [];
 
 const tracked = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { encoding: "utf8" })
@@ -82,11 +82,11 @@ describe("the repository", () => {
     expect(sources.flatMap(upwardImports)).toEqual([]);
   });
 
-  it("knows the time, the environment, the terminal and the export of traces only through their one door", () => {
+  it("uses the time, the environment, the terminal and the trace exporter only through one module each", () => {
     expect(programs.flatMap(banned)).toEqual([]);
   });
 
-  it("has no test that is switched off and no check that is silenced", () => {
+  it("has no disabled test and no suppressed check", () => {
     const inTests = bans.slice(-3);
     const silenced = sources
       .filter((file) => file !== "test/tidy.test.ts")
@@ -94,19 +94,19 @@ describe("the repository", () => {
     expect(silenced).toEqual([]);
   });
 
-  it("has no source file over 300 lines, but for those that are listed", () => {
+  it("has no source file over 300 lines, except for those that are listed", () => {
     const long = programs.filter((file) => read(file).split("\n").length > longestFile + 1);
     expect(long.filter((file) => !longFiles.includes(file))).toEqual([]);
     expect(longFiles.filter((file) => !long.includes(file))).toEqual([]);
   });
 
-  it("says what each folder knows that its sources, the controller's and the activator's are in", () => {
+  it("describes each folder of the sources, the controller and the activator in the architecture document", () => {
     const folders = sources.flatMap((file) => /^(?:(?:controller|activator)\/)?[^/]+(?=\/)/.exec(file)?.[0] ?? []);
     const said = read("docs/architecture.md");
     expect([...new Set(folders)].filter((folder) => !said.includes(`](../${folder})`))).toEqual([]);
   });
 
-  it("names no file in its documents that is not there", () => {
+  it("names only files in its documents that exist", () => {
     const missing = tracked
       .filter((file) => file.endsWith(".md"))
       .flatMap((file) =>

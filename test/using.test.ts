@@ -14,7 +14,7 @@ const synchronous = /^return (now\(\)|body\.view\(\)|toTerminated\(|JSON\.parse\
 const isFunction = ({ type }: Node) => /^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/.test(type);
 const isUsing = (node: Node) => node.type === "VariableDeclaration" && /using$/.test(String(node["kind"]));
 
-/** The calls whose result an async function returns without awaiting it, in a block that has a resource in use. */
+/** The calls whose result an async function returns without await, in a block with a resource in use. */
 function returnsTooEarly(text: string): readonly string[] {
   const found: string[] = [];
   const visit = (node: Node, within: { readonly isAsync: boolean; readonly inUse: boolean }): void => {
@@ -35,7 +35,7 @@ function returnsTooEarly(text: string): readonly string[] {
 }
 
 describe("a resource in use", () => {
-  it("is found to be released too early where a promise is returned without await", () => {
+  it("is found to be released too early if a promise is returned without await", () => {
     const early = "async function f() { using limit = start(); if (limit) { return send(); } return await send(); }";
     expect(returnsTooEarly(early)).toEqual(["return send();"]);
     expect(returnsTooEarly("async function f() { { using limit = start(); } return send(); }")).toEqual([]);

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 
-/** Words that this project once used, and what it says now; see `docs/glossary.md`. */
+/** Former words of this project, and the current ones; see `docs/glossary.md`. */
 const former: Readonly<Record<string, string>> = {
   forswear: "fence",
   forsworn: "fenced",
@@ -19,7 +19,7 @@ const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.t
 })
   .split("\n")
   .filter((file) => file !== "" && existsSync(file));
-// The changelog names what was renamed.
+// The changelog lists the renamed words.
 const excused = ["test/words.test.ts", "CHANGELOG.md"];
 
 it.each(Object.entries(former))("no text says %s any more: it is called %s", (word) => {
@@ -33,7 +33,7 @@ it.each(Object.entries(former))("no text says %s any more: it is called %s", (wo
 
 const titled = /\b(?:it|describe)(?:\.\w+(?:\([^\n]*?\))?)?\(\s*(?:"((?:[^"\\\n]|\\.)*)"|`([^`]*)`)/g;
 
-it("test titles have at most 100 characters and name no chapter of a document that is not here", () => {
+it("test titles have at most 100 characters and name no chapter of a document that does not exist", () => {
   const titles = files
     .filter((file) => file.endsWith(".ts") && (file.endsWith(".test.ts") || file.startsWith("test/")))
     .flatMap((file) => [...readFileSync(file, "utf8").matchAll(titled)].map((found) => found[1] ?? found[2] ?? ""));

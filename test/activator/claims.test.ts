@@ -15,7 +15,7 @@ import { type ActivatorWorld, httpProgram, openActivatorWorld } from "../support
 const namespace = "default";
 const says = (text: string) => httpProgram((_, response) => response.end(text));
 
-/** A claim that says it has this sandbox; `truly`: and the sandbox is its own. */
+/** A claim whose status names this sandbox. `truly`: the claim is also the sandbox's owner. */
 async function claim({ api }: ActivatorWorld, name: string, sandbox: string, truly = true): Promise<void> {
   const spec = { warmPoolRef: { name: "pool" } };
   const made = await api.client.create(sandboxClaimType, { metadata: { name, namespace }, spec });

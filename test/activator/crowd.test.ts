@@ -7,7 +7,7 @@ import { heldRequests, openActivatorWorld, rawConnection, sandboxPort } from "..
 
 const host = "Host: nova.default.sandbox.localhost";
 
-/** A port that answers so many requests, each on a connection of its own, and then stops to listen. */
+/** A port that answers `count` requests, each on a new connection, and then closes. */
 function openPort(podIp: string, count: number, seen: string[]) {
   const server = createServer((request, response) => {
     seen.push(request.url ?? "");
@@ -20,8 +20,8 @@ function openPort(podIp: string, count: number, seen: string[]) {
   return { closed: once(server, "close"), [Symbol.dispose]: () => void server.close() };
 }
 
-describe("a held crowd", () => {
-  it("is served exactly once each, while clients leave and the port opens and closes", async () => {
+describe("many held requests", () => {
+  it("are each served exactly once while clients leave and the port opens and closes", async () => {
     await using world = await openActivatorWorld();
     await world.awake("nova");
     const clients = await Promise.all(Array.from({ length: 240 }, () => rawConnection(world.activator)));
@@ -45,7 +45,7 @@ describe("a held crowd", () => {
       await Promise.race([port.closed, answered]);
     }
     const answers = await answered;
-    // Who was on a connection that the port had not taken when it closed is told so: nothing is sent again.
+    // A request on a connection that the port had not accepted when it closed gets an error. Nothing is sent twice.
     const lost = answers.filter((answer) => /^HTTP\/1.1 502 [\s\S]*ResponseLost/.test(answer));
     const good = answers.filter((answer) => /^HTTP\/1.1 200 [\s\S]*\r\n\r\nok$/.test(answer));
     expect(good.length + lost.length).toBe(staying.length);

@@ -9,7 +9,7 @@ const ask = async ({ activator }: ActivatorWorld, headers: Record<string, string
   return { status: response.status, reason: response.headers.get("x-rouse-reason"), text: await response.text() };
 };
 
-/** A sandbox that a connection has woken, and that gets no Pod. */
+/** A sandbox that a connection has woken and that gets no Pod. */
 async function withoutRoom(world: ActivatorWorld) {
   const program = httpProgram((_, response) => response.end("awake"));
   world.kubelet.refuse("nova", why);

@@ -84,7 +84,7 @@ describe("a held request", () => {
     const { client } = world.api;
     const patch = client.patch;
     let refused = 0;
-    // The client is the activator's own: from here it meets a server that is not there.
+    // The activator has its own client, so its calls find no API server from here on.
     Object.assign(client, {
       patch: async (...args: Parameters<typeof patch>) => {
         const isWake = JSON.stringify(args[2]).includes("operatingMode");

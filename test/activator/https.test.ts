@@ -52,7 +52,7 @@ interface World {
 }
 const where = ({ activator }: World) => ({ host: "127.0.0.1", port: activator.tlsPort, servername: host });
 
-/** Asks a sandbox for `/`, over TLS; rejects when the connection does. */
+/** Requests `/` of a sandbox over TLS; rejects if the connection fails. */
 function ask(world: World, certificate?: CertificatePair): Promise<{ status: number | undefined; body: string }> {
   const shown = certificate && { cert: certificate.certificate, key: certificate.key };
   return new Promise((resolve, reject) => {
@@ -66,7 +66,7 @@ function ask(world: World, certificate?: CertificatePair): Promise<{ status: num
   });
 }
 
-/** The serial number of the certificate that is shown at a port. */
+/** The serial number of the certificate that a port presents. */
 const shownAt = (port: number): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket: TLSSocket = connect({ port, servername: host, ca: authority.certificate }, () => {
@@ -75,7 +75,7 @@ const shownAt = (port: number): Promise<string> =>
     }).on("error", reject);
   });
 
-/** A front alone, which never answers unless told how. */
+/** Only a front, which answers as the test says, and by default never. */
 async function openFront(
   certificates: CurrentCertificate,
   clients: "off" | "required" = "off",

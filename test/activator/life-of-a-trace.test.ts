@@ -13,7 +13,7 @@ const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const clientSpanId = "00f067aa0ba902b7";
 const client = { "X-Sandbox-ID": "nova", traceparent: `00-${traceId}-${clientSpanId}-01`, tracestate: "a=1" };
 const main = fileURLToPath(new URL("../../activator/main.ts", import.meta.url));
-/** What a request says of its trace, as the sandbox gets it: one string for each line. */
+/** The trace headers that the sandbox receives, one string for each line. */
 const traceProgram = httpProgram(({ headersDistinct: { traceparent, tracestate } }, answer) =>
   answer.end(JSON.stringify({ traceparent, tracestate })),
 );
@@ -67,9 +67,9 @@ describe("a traced request", () => {
 
 describe("the activator as a program", { timeout: 60_000 }, () => {
   it.each([
-    { flags: [], traced: true, told: "names a collector" },
-    { flags: ["--enable-tracing=false"], traced: false, told: "names one, and a flag says no" },
-  ])("traces: $traced, where the environment $told", async ({ flags, traced }) => {
+    { flags: [], traced: true, setting: "names a collector" },
+    { flags: ["--enable-tracing=false"], traced: false, setting: "names a collector, and a flag disables tracing" },
+  ])("traces: $traced, if the environment $setting", async ({ flags, traced }) => {
     await using collector = await openTraceCollector();
     await using api = await openMemoryApi();
     await using folder = await kubeconfigFor(api);

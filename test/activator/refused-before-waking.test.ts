@@ -42,7 +42,7 @@ function scopedToken(name: string): string {
   return `v1.${payload}.${signature}`;
 }
 
-/** An API server that knows two tokens; the owner of `good` may reach every sandbox, that of `known` none. */
+/** An API server with two tokens. The owner of `good` may reach every sandbox, the owner of `known` none. */
 const reviewing = ({ client }: MemoryApi) =>
   interceptCalls(client, async ({ kind, body }, proceed) => {
     if (kind === "TokenReview") {
@@ -57,7 +57,7 @@ interface Mode {
   readonly mode: string;
   readonly open: () => Promise<ActivatorWorld>;
   readonly good: string;
-  /** Each with the status that its bearer is answered with; undefined: no token. */
+  /** Each token with the status that its bearer gets; undefined: no token. */
   readonly refused: readonly (readonly [token: string | undefined, status: number])[];
 }
 
@@ -102,7 +102,7 @@ const modes: readonly Mode[] = [
 const ways = ["HTTP", "HTTPS", "an offer to upgrade"] as const;
 type Way = (typeof ways)[number];
 
-/** What somebody is answered who asks for the sandbox `nova`. */
+/** The response to a request for the sandbox `nova`. */
 function ask({ activator }: ActivatorWorld, way: Way, token: string | undefined): Promise<number | undefined> {
   const headers = {
     host: "nova.default.sandbox.localhost",
@@ -120,7 +120,7 @@ function ask({ activator }: ActivatorWorld, way: Way, token: string | undefined)
   });
 }
 
-/** A world, and how many connections its sandbox `nova` was ever given. */
+/** A world, and the number of connections that its sandbox `nova` has received. */
 async function given({ open }: Mode) {
   const world = await open();
   const dialled = { count: 0 };

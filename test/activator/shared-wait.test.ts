@@ -35,7 +35,7 @@ describe("concurrent held requests for one sandbox", () => {
   it("each wait for a closed port as long as the first", async () => {
     await using world = await openActivatorWorld(["--upstream-max-retries=1", "--upstream-retry-initial-delay=400ms"]);
     await world.awake("nova", undefined, { autoResume: { timeoutSeconds: 2 } });
-    await systemClock.sleep(2_100); // its Pod is not young any more
+    await systemClock.sleep(2_100); // longer than its Pod counts as starting
     const first = ask(world);
     await eventually(async () => (await heldRequests(world)) === 1);
     await systemClock.sleep(250);

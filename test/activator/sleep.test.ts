@@ -59,7 +59,7 @@ describe("an activator with a reported suspension", () => {
     expect(await observed(world, 1)).toMatchObject({ inFlight: 0, idleForMs: expect.any(Number) });
     const held = answerOf(world);
     await eventually(async () => (await observed(world, 1)).inFlight === 1);
-    await change(world, { autoSuspension: { inactivityTimeoutSeconds: 60 } }); // the next generation, and it runs
+    await change(world, { autoSuspension: { inactivityTimeoutSeconds: 60 } }); // the next generation, which runs
     expect(await held).toBe("awake");
     expect(world.kubelet.made("nova")).toBe(1);
   });
@@ -122,7 +122,7 @@ describe("an activator with a promise", () => {
   });
 });
 
-/** A program that upgrades to any protocol, and keeps what it then has. */
+/** A program that upgrades to any protocol, and keeps the connections. */
 const upgrading = (protocol: string, tunnels: Duplex[]) =>
   httpProgram(
     (_, response) => response.end("plain"),
@@ -144,7 +144,7 @@ async function openTunnel(world: ActivatorWorld, protocol: string) {
 
 const idleMs = async (world: ActivatorWorld) => (await observed(world)).idleForMs ?? 0;
 
-/** Between which moments of this process's clock the last use was: the answer takes its time. */
+/** The earliest and latest time of the last use, by this process's clock, because the call takes time. */
 async function lastUse(world: ActivatorWorld): Promise<{ readonly earliestMs: number; readonly latestMs: number }> {
   const askedMs = systemClock.ticksMs();
   const idleForMs = await idleMs(world);

@@ -60,9 +60,9 @@ it("a request whose client left while it was authorized is not sent on an idle c
   await eventually(() => reviews.length === 2);
   leaving.socket.resetAndDestroy();
   const open = async () => /^rouse_activator_connections (\d+)$/m.exec(await world.registry.metrics())?.[1];
-  await eventually(async () => (await open()) === "1"); // its leaving is known
+  await eventually(async () => (await open()) === "1"); // the activator has seen that the client left
   reviews[1]?.();
-  using last = await ask("/last", "first"); // known by now
+  using last = await ask("/last", "first"); // the sandbox is known by now
   await last.until("here");
   expect(seen).toEqual(["/first", "/last"]);
 });

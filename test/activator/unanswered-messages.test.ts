@@ -13,7 +13,7 @@ import {
 
 const open = () => openActivatorWorld(["--drain-bind-address=127.0.0.1:0"]);
 
-/** Asked of a generation that is over, which binds it to nothing. */
+/** A call about a past generation, which has no effect. */
 const inFlight = async (world: ActivatorWorld) => (await observed(world, -1)).inFlight;
 
 describe("a WebSocket", () => {

@@ -13,7 +13,7 @@ import {
 const host = "Host: nova.default.sandbox.localhost";
 const open = (...flags: readonly string[]) => openActivatorWorld(["--drain-bind-address=127.0.0.1:0", ...flags]);
 
-/** A world whose nova gets requests and answers by what the test says. */
+/** A world whose sandbox `nova` gets requests and answers as the test says. */
 async function given(...flags: readonly string[]) {
   await using opened = new AsyncDisposableStack();
   const world = opened.use(await open(...flags));
@@ -29,7 +29,7 @@ async function given(...flags: readonly string[]) {
 
 const isInFlight = async (world: ActivatorWorld) => (await observed(world)).inFlight === 1;
 
-/** Some milliseconds after the beginning of a request, so that its beginning and its end can be told apart. */
+/** Waits some milliseconds after the start of a request, so that its start and its end differ. */
 async function aMomentLater(): Promise<number> {
   const sinceMs = systemClock.ticksMs();
   await eventually(() => systemClock.ticksMs() > sinceMs + 50);
@@ -45,7 +45,7 @@ describe("a request that was sent and gets no response", () => {
   it("was activity until the activator's 504", async () => {
     await using lab = await given();
     const { world, asked, client } = lab;
-    // The limit is one for the whole request, so that its Pod must be known to accept before that.
+    // The limit is for the whole request, so the activator must know before it that the Pod accepts.
     client.send(`GET / HTTP/1.1\r\n${host}\r\n\r\n`);
     await eventually(() => asked.length === 1);
     asked[0]?.response.end("warm");

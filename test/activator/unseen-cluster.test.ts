@@ -24,7 +24,7 @@ const flags = [
   ...["--authz-mode=allow-all", "--allow-loopback-pod-ip", "--access-log=false", "--drain-settle=0s"],
 ];
 
-/** An activator that has just started, over a sandbox `nova` that the claim `task` has; lists of `late` wait to be let go. */
+/** An activator that has just started, and a sandbox `nova` of the claim `task`. Lists of `late` wait until they are released. */
 async function openLab(late: "Sandbox" | "SandboxClaim", ...more: readonly string[]) {
   await using opened = new AsyncDisposableStack();
   const { client } = opened.use(await openMemoryApi());
@@ -77,7 +77,7 @@ async function openLab(late: "Sandbox" | "SandboxClaim", ...more: readonly strin
 
 type Lab = Awaited<ReturnType<typeof openLab>>;
 
-/** What a host answers: the body where all is well, else the status and the reason. */
+/** The response for a host: the body of a success, else the status and the reason. */
 function ask(
   { activator }: Lab,
   host: string,

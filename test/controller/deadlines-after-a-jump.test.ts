@@ -11,7 +11,7 @@ import { openClaimLab } from "../support/labs/claim-lab.ts";
 
 const hourMs = 3_600_000;
 
-it("a machine that was suspended over the deadlines keeps all of them within seconds of its return", async () => {
+it("a machine that was suspended over deadlines acts on all of them within seconds of its return", async () => {
   await using lab = await openClaimLab({ kubelet: false });
   const clock = new FakeClock(systemClock.now());
   await using _controller = await lab.startController({ clock });

@@ -15,7 +15,7 @@ const namespace = "default";
 const inThePast = "2026-01-01T00:00:00Z";
 const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
 
-/** Does something at the very moment in which the controller deletes an object of this type, once. */
+/** Runs a change once, just before the controller deletes an object of this type. */
 function atDelete(type: ResourceType<KubeObject>, act: (name: string) => Promise<unknown>) {
   const done = Promise.withResolvers<string>();
   let begun = false;
@@ -39,7 +39,7 @@ const aSandbox = ({ client }: ClaimLab, spec: object) => {
 
 const expired = (shutdownPolicy: "Delete" | "Retain") => ({ shutdownTime: inThePast, shutdownPolicy });
 
-describe("what was given more time while it was being deleted for its expiry stays:", () => {
+describe("an expired object whose deadline was extended just before its deletion stays:", () => {
   it("a sandbox", async () => {
     await using lab = await openClaimLab();
     const spec = { shutdownTime: tomorrow };
@@ -67,8 +67,8 @@ describe("what was given more time while it was being deleted for its expiry sta
   });
 });
 
-describe("what changed in another way while it was being deleted", () => {
-  it("goes all the same when it is the sandbox of a claim that has expired", async () => {
+describe("an object that changed otherwise just before its deletion", () => {
+  it("is deleted anyway if it is the sandbox of an expired claim", async () => {
     await using lab = await openClaimLab();
     const body = { metadata: { annotations: { note: "changed" } } };
     const { intercept, done } = atDelete(sandboxType, (name) => lab.patch(sandboxType, name, body));
@@ -82,7 +82,7 @@ describe("what changed in another way while it was being deleted", () => {
     await vi.waitFor(async () => expect(await lab.get(sandboxType, "task")).toBeUndefined(), waiting);
   });
 
-  it("stays when it is a Service that its owner has released", async () => {
+  it("stays if it is a Service that its owner has released", async () => {
     await using lab = await openClaimLab();
     const body = { metadata: { ownerReferences: null } };
     const { intercept, done } = atDelete(serviceType, (name) => lab.patch(serviceType, name, body));
@@ -100,7 +100,7 @@ describe("what changed in another way while it was being deleted", () => {
   });
 });
 
-it("every delete of the controller carries the version that was seen, except those of Pods", () => {
+it("every delete of the controller has the version that was read, except deletes of Pods", () => {
   const files = readdirSync(controllerFolder, { recursive: true, encoding: "utf8" });
   const careless = files
     .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))

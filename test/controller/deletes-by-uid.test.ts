@@ -14,7 +14,7 @@ import { waiting } from "../support/waiting.ts";
 const namespace = "default";
 const inThePast = "2026-01-01T00:00:00Z";
 
-/** Puts another object in the place of one at the very moment in which the controller deletes it, once. */
+/** Replaces an object by another one of the same name once, just before the controller deletes it. */
 function replacing(client: () => ClaimLab["client"], type: ResourceType<KubeObject>) {
   const outcome = Promise.withResolvers<"survived" | "deleted">();
   let done = false;
@@ -55,8 +55,8 @@ async function aSandbox({ client, get }: ClaimLab, spec: Partial<SandboxSpec> = 
   await vi.waitFor(async () => expect(await get(podType, "nova")).toBeDefined(), waiting);
 }
 
-describe("what the controller deletes is what it saw, not another object of the same name:", () => {
-  it("the Pod of a sandbox that is suspended", async () => {
+describe("the controller deletes the object that it has read, not another one of the same name:", () => {
+  it("the Pod of a suspended sandbox", async () => {
     const act = async (lab: ClaimLab) => {
       await aSandbox(lab);
       await lab.patch(sandboxType, "nova", { spec: { operatingMode: "Suspended" } });
@@ -67,7 +67,7 @@ describe("what the controller deletes is what it saw, not another object of the 
   it.each([
     { what: "Pod", type: podType },
     { what: "Service", type: serviceType },
-  ])("the $what of a sandbox that has expired", async ({ type }) => {
+  ])("the $what of an expired sandbox", async ({ type }) => {
     const act = async (lab: ClaimLab) => {
       await aSandbox(lab, { service: true });
       await lab.patch(sandboxType, "nova", { spec: { shutdownTime: inThePast, shutdownPolicy: "Retain" } });
@@ -75,7 +75,7 @@ describe("what the controller deletes is what it saw, not another object of the 
     expect(await afterReplacing(type, act)).toBe("survived");
   });
 
-  it("a sandbox that has expired", async () => {
+  it("an expired sandbox", async () => {
     const act = async (lab: ClaimLab) => {
       await aSandbox(lab);
       await lab.patch(sandboxType, "nova", { spec: { shutdownTime: inThePast, shutdownPolicy: "Delete" } });
@@ -96,7 +96,7 @@ describe("what the controller deletes is what it saw, not another object of the 
     expect(await afterReplacing(type, act)).toBe("survived");
   });
 
-  it("a spare of a pool that has become smaller", async () => {
+  it("a member of a pool that was scaled down", async () => {
     const act = async (lab: ClaimLab) => {
       await lab.pool(1);
       await vi.waitFor(async () => {
@@ -108,7 +108,7 @@ describe("what the controller deletes is what it saw, not another object of the 
     expect(await afterReplacing(sandboxType, act)).toBe("survived");
   });
 
-  it("the network policy of a template that manages none any more", async () => {
+  it("the NetworkPolicy of a template that no longer manages one", async () => {
     const act = async (lab: ClaimLab) => {
       const policy = () => lab.get(networkPolicyType, "template-network-policy");
       await vi.waitFor(async () => expect(await policy()).toBeDefined(), waiting);

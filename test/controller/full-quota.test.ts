@@ -30,7 +30,7 @@ it("a woken sandbox gets its Pod within half a minute of room in its quota", { t
   await lab.untilAsleep();
   await lab.change({ operatingMode: "Running" });
   await pass(720);
-  // A dozen while the delay grows to half a minute, and one in 15 to 30 seconds after that.
+  // A dozen attempts until the delay is half a minute, and one every 15 to 30 seconds after that.
   expect(quota.attempts).toBeGreaterThan(30);
   expect(quota.attempts).toBeLessThan(70);
   quota.isFull = false;

@@ -23,9 +23,9 @@ import { aMember, aPool, aTemplate } from "../support/builders/extension-builder
 import { anObservation } from "../support/builders/observed.ts";
 import { cpuMs } from "../support/cpu-time.ts";
 
-// What etcd takes as one request, unless told otherwise (its documentation, system limits).
+// The default size limit of a request to etcd (its documentation, system limits).
 const requestBytesMax = 1.5 * 1024 * 1024;
-// Work in the square of such a list takes a minute, and a leader has to renew its Lease within ten seconds.
+// Quadratic work over such a list takes a minute, and a leader must renew its Lease within ten seconds.
 const passMsMax = 3_000;
 
 const many = <T>(count: number, of: (at: number) => T): readonly T[] =>
@@ -38,7 +38,7 @@ const podWith = (container: Partial<Container>): SandboxSpec["podTemplate"] => (
 const ports = (count: number) => many(count, (at): ContainerPort => ({ containerPort: 1 + at }));
 const variables = (count: number) => many(count, (at) => ({ name: `V${at}`, value: "0123456789" }));
 
-/** An object that an API server would still store. */
+/** An object just below the size limit of an API server. */
 function large<T extends object>(object: T): T {
   const bytes = JSON.stringify(object).length;
   expect(bytes).toBeGreaterThan(requestBytesMax * 0.75);
@@ -48,7 +48,7 @@ function large<T extends object>(object: T): T {
 
 const expectQuick = (pass: () => unknown) => expect(cpuMs(pass)).toBeLessThan(passMsMax);
 
-describe("a pass over a Sandbox of 1.5 MiB is quick", () => {
+describe("a reconcile of a Sandbox of 1.5 MiB is quick", () => {
   const pass = (sandbox: Stored<Sandbox>, seen: Parameters<typeof anObservation>[0]) => () => {
     const observed = anObservation({ sandbox, ...seen });
     decideSandbox(observed);
@@ -61,13 +61,13 @@ describe("a pass over a Sandbox of 1.5 MiB is quick", () => {
     expectQuick(pass(sandbox, { service }));
   });
 
-  it("with one port whose protocols differ in case alone", () => {
+  it("with one port whose protocols differ only in case", () => {
     const spelled = (at: number) => many(16, (bit) => ((at >> bit) & 1 ? "A" : "a")).join("");
     const alike = many(27_000, (at) => ({ containerPort: 1, protocol: spelled(at) })) as readonly ContainerPort[];
     expectQuick(pass(large(aSandbox({ service: true, podTemplate: podWith({ ports: alike }) })), {}));
   });
 
-  it("with labels that its Pod does not have, in place of others", () => {
+  it("with labels that its Pod does not have, instead of others", () => {
     const withLabels = (domain: string) =>
       aSandbox({ podTemplate: { ...podWith({}), metadata: { labels: keys(50_000, domain) } } });
     const sandbox = large(withLabels("users.example.org"));
@@ -75,21 +75,28 @@ describe("a pass over a Sandbox of 1.5 MiB is quick", () => {
     expectQuick(pass(sandbox, { pods: [pod] }));
   });
 
-  it("with ports behind the activators", () => {
+  it("with ports for the activators", () => {
     const sandbox = large(aSandbox({ service: true, autoResume: {}, podTemplate: podWith({ ports: ports(58_000) }) }));
     const reserved = many(20_000, (at) => ({ name: `p${at}`, containerPort: 58_000 - at, activatorPort: 10_000 + at }));
-    const look = { now: new Date(noon), quarantineMs: 600_000, sandbox, hasService: true, slice: undefined, reserved };
-    expectQuick(() => decideFront({ ...look, contested: new Set(), freePorts: [], activators: [] }));
+    const observed = {
+      now: new Date(noon),
+      quarantineMs: 600_000,
+      sandbox,
+      hasService: true,
+      slice: undefined,
+      reserved,
+    };
+    expectQuick(() => decideFront({ ...observed, contested: new Set(), freePorts: [], activators: [] }));
   });
 });
 
-describe("a pass over a SandboxClaim of 1.5 MiB is quick", () => {
+describe("a reconcile of a SandboxClaim of 1.5 MiB is quick", () => {
   it("with variables for its container", () => {
     const claim = large(aSandboxClaim({ env: variables(37_000) }));
     expectQuick(() => makeClaimedSandbox(aTemplate({ envVarsInjectionPolicy: "Allowed" }), claim));
   });
 
-  it("with variables of which the last one may not be there", () => {
+  it("with variables of which the last one is forbidden", () => {
     const env = many(60_000, (at) => ({ name: at === 59_999 ? "TAKEN" : "a", value: "" }));
     const claim = large(aSandboxClaim({ env }));
     const podTemplate = podWith({ env: [{ name: "TAKEN", value: "" }] });
@@ -107,13 +114,13 @@ describe("a pass over a SandboxClaim of 1.5 MiB is quick", () => {
   });
 });
 
-describe("a pass over a SandboxTemplate of 1.5 MiB is quick", () => {
+describe("a reconcile of a SandboxTemplate of 1.5 MiB is quick", () => {
   const withCpu = (cpu: string) =>
     aTemplate({ podTemplate: podWith({ env: variables(35_000), resources: { requests: { cpu } } }) });
 
   const withCpuAlone = (cpu: string) => aTemplate({ podTemplate: podWith({ resources: { requests: { cpu } } }) });
 
-  it("for a pool whose members spell a quantity in another way", () => {
+  it("for a pool whose members write a quantity in another form", () => {
     const template = large(withCpu("1"));
     const former = withCpu("1000m");
     const members = many(8, (at) => aMember({ template: former, metadata: { name: `warm-${at}` } }));
@@ -125,17 +132,17 @@ describe("a pass over a SandboxTemplate of 1.5 MiB is quick", () => {
     };
     const pass = () => members.map((member) => expect(classifyMember(member, observed).is).toBe("active"));
     pass();
-    // Each member was compared once, and is the same object in the passes after that.
+    // Each member was compared once, and is the same object in later reconciles.
     expectQuick(() => many(30, pass));
   });
 
-  it("with a text of a million digits that is no quantity", () => {
+  it("with a text of a million digits that is not a quantity", () => {
     const template = large(withCpuAlone(`${"9".repeat(1_400_000)}x`));
     const member = aMember({ template: withCpuAlone(`${"9".repeat(1_399_999)}8x`) });
     expectQuick(() => expect(isStale(member, currentBlueprint(template))).toBe(true));
   });
 
-  it("for a pool that makes members", () => {
+  it("for a pool that creates members", () => {
     const object = large(withCpu("1"));
     expectQuick(() =>
       many(100, (at) => makeMember(`warm-${at}`, aPool(), { object, blueprint: currentBlueprint(object) }, true)),
@@ -147,7 +154,7 @@ describe("a pass over a SandboxTemplate of 1.5 MiB is quick", () => {
     const template = large(aTemplate({ networkPolicy: { ingress: many(20_000, rule) } }));
     const policy = { ...makeNetworkPolicy(template), metadata: stored("tpl-network-policy", {}) };
     const users = { sandboxes: [], pods: [] };
-    const look = { namespace: "lab", name: "tpl", template, policy, users, lost: undefined };
-    expectQuick(() => decideTemplate(look));
+    const observed = { namespace: "lab", name: "tpl", template, policy, users, lost: undefined };
+    expectQuick(() => decideTemplate(observed));
   });
 });

@@ -5,8 +5,8 @@ import { readyStatus } from "../support/builders/builders.ts";
 import { openSandboxLab } from "../support/labs/sandbox-lab.ts";
 import { waiting } from "../support/waiting.ts";
 
-describe("a Sandbox from its creation on", () => {
-  it("gets its children, is ready, is suspended, and comes back on the same volume", async () => {
+describe("a Sandbox from its creation", () => {
+  it("gets its children, becomes ready, is suspended, and resumes with the same volume", async () => {
     await using lab = await openSandboxLab();
     await lab.create({
       service: true,
@@ -40,12 +40,12 @@ describe("a Sandbox from its creation on", () => {
     expect(secondPod?.metadata.uid).not.toBe(firstPod?.metadata.uid);
     expect((await lab.find(persistentVolumeClaimType, "data-nova"))?.metadata.uid).toBe(claim?.metadata.uid);
     await vi.waitFor(async () => {
-      // Creating it again and being ready again are repeats of the same events, which are gathered before they are told.
+      // The second creation and readiness repeat earlier events, which are combined before they are written.
       expect(await lab.eventReasons()).toEqual(["SandboxPodCreated", "SandboxReady", "SandboxSuspended"]);
     }, waiting);
   });
 
-  it("asks for its Pod first of all when it is resumed", async () => {
+  it("creates its Pod first when it is resumed", async () => {
     await using lab = await openSandboxLab();
     await lab.create({ operatingMode: "Suspended" });
     await lab.untilCondition("Suspended", { status: "True" });
@@ -56,7 +56,7 @@ describe("a Sandbox from its creation on", () => {
     expect(lab.client.calls[0]).toMatchObject({ verb: "create", kind: "Pod", name: "nova" });
   });
 
-  it("is not ready while its Pod goes, and gets another once that one is gone", async () => {
+  it("is not ready while its Pod is deleted, and gets a new Pod after that", async () => {
     await using lab = await openSandboxLab({ kubelet: false });
     await lab.create();
     await lab.untilCondition("Ready", { message: "Pod exists with phase: Pending" });
@@ -77,12 +77,12 @@ describe("a Sandbox from its creation on", () => {
     expect((await lab.find(podType))?.metadata.uid).not.toBe(first?.metadata.uid);
   });
 
-  it("ends as it was last asked to, however fast wishes change, without an error on the way", async () => {
+  it("reaches the last requested mode after fast changes, without an error", async () => {
     await using lab = await openSandboxLab({ flags: ["--disable-sandbox-events"] });
     await lab.create();
     for (let wish = 0; wish < 40; wish += 1) {
       await lab.change({ operatingMode: wish % 2 === 0 ? "Suspended" : "Running" });
-      // Some wishes are overtaken while they are carried out, some are seen through.
+      // Some changes come before the former one is complete, others after it.
       if (wish % 5 === 0) await lab.untilQuiet();
     }
     const sandbox = await lab.untilCondition("Ready", { status: "True", observedGeneration: 41 });
@@ -93,7 +93,7 @@ describe("a Sandbox from its creation on", () => {
     expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandbox"} 0');
   });
 
-  it("lives on with a list where its end is to stand, and says that it cannot read it", async () => {
+  it("reports an unreadable shutdownTime and does not expire", async () => {
     await using lab = await openSandboxLab();
     await lab.create({ shutdownTime: ["2001-01-01T00:00:00Z"] as unknown as string });
     await lab.untilCondition("Ready", { status: "True" });

@@ -15,8 +15,8 @@ const identityIn = async (lab: SleepLab) => {
   return { namespace, name, uid };
 };
 
-describe("a sandbox that nobody uses", () => {
-  it("falls asleep by itself, tells why, and says who woke it", async () => {
+describe("an idle sandbox", () => {
+  it("is suspended with the reason in an event, and reports what woke it", async () => {
     await using lab = await openSleepLab();
     await using controller = await lab.startController();
     await lab.create({ autoSuspension });
@@ -46,7 +46,7 @@ describe("a sandbox that nobody uses", () => {
     });
   });
 
-  it("goes on sleeping by itself however often it is edited, one by one or while no controller looks", async () => {
+  it("stays suspended for inactivity after edits, one by one or while no controller runs", async () => {
     await using lab = await openSleepLab();
     const edit = (seconds: number) => lab.change({ autoSuspension: { inactivityTimeoutSeconds: seconds } });
     {
@@ -66,7 +66,7 @@ describe("a sandbox that nobody uses", () => {
     expect(await lab.eventNotes("SuspensionCalledOff")).toEqual([]);
   });
 
-  it("is not touched when an activator still carries something to it", async () => {
+  it("keeps its Pod if an activator still proxies to it", async () => {
     await using lab = await openSleepLab();
     await using controller = await lab.startController();
     lab.activator.onObserved = () => ({ inFlight: 1, idleForMs: 0 });
@@ -81,7 +81,7 @@ describe("a sandbox that nobody uses", () => {
     expect(await controller.metrics()).toContain('rouse_suspension_handshakes_total{outcome="called_off"} 1');
   });
 
-  it("is not asked whether it may sleep while it is in use", async () => {
+  it("gets no busy probe while it is in use", async () => {
     await using lab = await openSleepLab();
     await using _controller = await lab.startController();
     await lab.create({ autoSuspension });
@@ -93,8 +93,8 @@ describe("a sandbox that nobody uses", () => {
   });
 });
 
-describe("a sandbox whose workload can be asked", () => {
-  it("does not fall asleep while that says that it is busy", async () => {
+describe("a sandbox with a busy probe", () => {
+  it("is not suspended while the probe says that it is busy", async () => {
     let asked = 0;
     const workload = createServer((_, response) => {
       asked += 1;
@@ -112,8 +112,8 @@ describe("a sandbox whose workload can be asked", () => {
   });
 });
 
-describe("a sandbox that is sealed where no activators are configured any longer", () => {
-  it("loses the doomed Pod all the same, once nobody can carry anything to it", async () => {
+describe("a sealed sandbox after the activators were removed from the configuration", () => {
+  it("loses the sealed Pod once no activator can send anything to it", async () => {
     await using lab = await openSleepLab();
     const clock = new FakeClock(systemClock.now());
     await using _controller = await lab.startController({ clock, flags: ["--activator-namespace="] });
@@ -132,8 +132,8 @@ describe("a sandbox that is sealed where no activators are configured any longer
   });
 });
 
-describe("a wake in the middle of falling asleep", () => {
-  it("ends the suspension when it comes before the seal", async () => {
+describe("a wake during a suspension", () => {
+  it("cancels the suspension if it comes before the seal", async () => {
     await using lab = await openSleepLab();
     await using _controller = await lab.startController();
     let woke = false;
@@ -156,7 +156,7 @@ describe("a wake in the middle of falling asleep", () => {
     expect(lab.activator.questions).toEqual(["observed"]);
   });
 
-  it("is for the next Pod when it comes after the seal", async () => {
+  it("is served by the next Pod if it comes after the seal", async () => {
     await using lab = await openSleepLab();
     await using _controller = await lab.startController();
     lab.activator.onPromise = async () => {
@@ -172,8 +172,8 @@ describe("a wake in the middle of falling asleep", () => {
   });
 });
 
-describe("a person's suspension", () => {
-  it("waits for what is in flight, and no longer", async () => {
+describe("a manual suspension", () => {
+  it("waits until nothing is in flight", async () => {
     await using lab = await openSleepLab();
     await using controller = await lab.startController();
     let inFlight = 1;
@@ -192,7 +192,7 @@ describe("a person's suspension", () => {
     expect(await controller.metrics()).toContain("rouse_suspension_cut_requests_total 0");
   });
 
-  it("cuts what is in flight when the time to drain is over, and tells so", async () => {
+  it("cuts requests in flight after the drain timeout, and reports this", async () => {
     await using lab = await openSleepLab();
     await using controller = await lab.startController();
     lab.activator.onPromise = () => 2;

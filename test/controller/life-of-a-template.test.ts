@@ -12,7 +12,7 @@ const named = { namespace: "default", name: "tpl" };
 const policyName = "tpl-network-policy";
 const findPolicy = (lab: ExtensionsLab) => lab.find(networkPolicyType, policyName);
 
-/** Waits until the policy is there, and like this. */
+/** Waits until the policy exists and matches. */
 const untilPolicy = (lab: ExtensionsLab, like: object = {}) =>
   vi.waitFor(async () => {
     const policy = await findPolicy(lab);
@@ -21,8 +21,8 @@ const untilPolicy = (lab: ExtensionsLab, like: object = {}) =>
     return policy;
   }, waiting);
 
-describe("a SandboxTemplate from its creation on", () => {
-  it("has its label and its policy, which follows it and goes with it", async () => {
+describe("a SandboxTemplate from its creation", () => {
+  it("has its label and its policy, which changes and is deleted with it", async () => {
     await using lab = await openExtensionsLab();
     await lab.createTemplate();
     const policy = await untilPolicy(lab, {
@@ -52,7 +52,7 @@ describe("a SandboxTemplate from its creation on", () => {
     await vi.waitFor(async () => expect(await findPolicy(lab)).toBeUndefined(), waiting);
   });
 
-  it("has no policy while it manages none", async () => {
+  it("has no policy while it is Unmanaged", async () => {
     await using lab = await openExtensionsLab();
     await lab.createTemplate();
     await untilPolicy(lab);
@@ -62,7 +62,7 @@ describe("a SandboxTemplate from its creation on", () => {
     await untilPolicy(lab);
   });
 
-  it("gets its policy back when somebody deletes or changes it", async () => {
+  it("gets its policy back when another client deletes or changes it", async () => {
     await using lab = await openExtensionsLab();
     await lab.createTemplate();
     const first = await untilPolicy(lab);
@@ -74,7 +74,7 @@ describe("a SandboxTemplate from its creation on", () => {
     expect(second?.metadata.uid).not.toBe(first?.metadata.uid);
   });
 
-  it("never takes over a policy of its name that was there before", async () => {
+  it("never takes over an existing policy of that name", async () => {
     await using lab = await openExtensionsLab();
     const spec = { podSelector: {}, policyTypes: ["Ingress"] } as const;
     const own: NetworkPolicy = { metadata: { namespace: "default", name: policyName }, spec };
@@ -88,7 +88,7 @@ describe("a SandboxTemplate from its creation on", () => {
   });
 });
 
-describe("a template whose policy is not in place", () => {
+describe("a template whose policy is missing", () => {
   const spec = { podSelector: {}, policyTypes: ["Ingress"] } as const;
   const foreign: NetworkPolicy = { metadata: { namespace: "default", name: policyName }, spec };
   const sandboxes = async (lab: ExtensionsLab) => (await lab.client.list(sandboxType, { namespace: "default" })).items;
@@ -98,7 +98,7 @@ describe("a template whose policy is not in place", () => {
       spec: { warmPoolRef: { name: "warm" } },
     });
 
-  it("has no sandbox made by a pool or a claim, which say why, until the policy is there", async () => {
+  it("gets no sandbox from a pool or a claim, which report the reason, until the policy exists", async () => {
     await using lab = await openExtensionsLab();
     await lab.client.create(networkPolicyType, foreign);
     await lab.createTemplate();
@@ -117,7 +117,7 @@ describe("a template whose policy is not in place", () => {
     await untilPolicy(lab, { metadata: { ownerReferences: expect.arrayContaining([controller]) } });
   });
 
-  it("has its sandboxes made all the same when it manages none", async () => {
+  it("gets sandboxes without a policy if it is Unmanaged", async () => {
     await using lab = await openExtensionsLab();
     await lab.client.create(networkPolicyType, foreign);
     await lab.createTemplate({ networkPolicyManagement: "Unmanaged" });

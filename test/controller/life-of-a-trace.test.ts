@@ -13,7 +13,7 @@ import { waiting } from "../support/waiting.ts";
 const main = fileURLToPath(new URL("../../controller/main.ts", import.meta.url));
 const nova = { namespace: "default", name: "nova" };
 
-/** Lets the controller as a program make a Pod and end; the packages that it loaded. */
+/** Runs the controller as a program until it has created a Pod, and returns the packages that it loaded. */
 async function packagesLoaded(api: MemoryApi, flags: readonly string[], environment: Record<string, string>) {
   await using folder = await kubeconfigFor(api);
   const quiet = ["--enable-webhook=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"];
@@ -43,7 +43,7 @@ async function packagesLoaded(api: MemoryApi, flags: readonly string[], environm
 }
 
 describe("the controller as a program", { timeout: 60_000 }, () => {
-  it("sends its traces to the collector that the environment names, where it is told to", async () => {
+  it("exports its traces to the collector of the environment if tracing is enabled", async () => {
     await using collector = await openTraceCollector();
     await using api = await openMemoryApi();
     const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url.href };
@@ -55,12 +55,12 @@ describe("the controller as a program", { timeout: 60_000 }, () => {
     expect(metadata.annotations?.[traceContextAnnotation]).toContain(first?.traceId);
   });
 
-  it("loads nothing of what it takes to trace, and writes nothing, where it is not", async () => {
+  it("loads no tracing package and writes no annotation if tracing is disabled", async () => {
     await using collector = await openTraceCollector();
     await using api = await openMemoryApi();
     const packages = await packagesLoaded(api, [], { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url.href });
     expect(packages).toContain("pino");
-    // `prom-client` depends on OpenTelemetry's interface, which does nothing by itself.
+    // `prom-client` depends on OpenTelemetry's API package, which does nothing by itself.
     const ofTracing = [...packages].filter((name) => /^@(opentelemetry|grpc)\/(?!api$)/.test(name ?? ""));
     expect(ofTracing).toEqual([]);
     expect(collector.calls).toBe(0);

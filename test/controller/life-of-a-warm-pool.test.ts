@@ -26,7 +26,7 @@ async function openWith(replicas: number, pool: object = {}, flags: readonly str
   return lab;
 }
 
-/** What `kubectl scale sandboxwarmpool warm` does. */
+/** The call of `kubectl scale sandboxwarmpool warm`. */
 const scale = (lab: ExtensionsLab, replicas: number) =>
   lab.client.patch(
     sandboxWarmPoolType,
@@ -35,8 +35,8 @@ const scale = (lab: ExtensionsLab, replicas: number) =>
     { subresource: "scale" },
   );
 
-describe("a SandboxWarmPool from its creation on", () => {
-  it("is filled with running sandboxes, and then costs no call", async () => {
+describe("a SandboxWarmPool from its creation", () => {
+  it("is filled with running sandboxes, and then makes no calls", async () => {
     await using lab = await openWith(5);
     const members = await lab.members();
     expect(members).toHaveLength(5);
@@ -58,7 +58,7 @@ describe("a SandboxWarmPool from its creation on", () => {
     expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandboxwarmpool"} 0');
   });
 
-  it("is scaled up, down and to nothing through its scale", async () => {
+  it("is scaled up, down and to zero through its scale subresource", async () => {
     await using lab = await openWith(1);
     await scale(lab, 4);
     await lab.untilPool(full(4));
@@ -70,7 +70,7 @@ describe("a SandboxWarmPool from its creation on", () => {
     expect(await lab.members()).toEqual([]);
   });
 
-  it("is replaced as a whole when its template changes and it recreates", async () => {
+  it("replaces all members after a change of its template if its strategy is Recreate", async () => {
     await using lab = await openWith(3, { updateStrategy: { type: "Recreate" } });
     const before = namesOf(await lab.members());
     await lab.changeTemplate(image("new"));
@@ -82,7 +82,7 @@ describe("a SandboxWarmPool from its creation on", () => {
     await lab.untilPool(full(3));
   });
 
-  it("keeps its members when only labels, annotations and sleep change in the template", async () => {
+  it("keeps its members if only labels, annotations and sleep settings of the template change", async () => {
     await using lab = await openWith(2, { updateStrategy: { type: "Recreate" } });
     const before = namesOf(await lab.members());
     const metadata = { labels: { team: "a" }, annotations: { note: "b" } };
@@ -92,7 +92,7 @@ describe("a SandboxWarmPool from its creation on", () => {
     expect(namesOf(await lab.members())).toEqual(before);
   });
 
-  it("keeps old members by default, and makes new ones of the new template", async () => {
+  it("keeps old members by default, and creates new ones from the new template", async () => {
     await using lab = await openWith(2);
     await lab.changeTemplate(image("new"));
     await lab.untilQuiet();
@@ -104,7 +104,7 @@ describe("a SandboxWarmPool from its creation on", () => {
     }, waiting);
   });
 
-  it("keeps what it has when its template is deleted, tells so, and goes on once there is one", async () => {
+  it("keeps its members if its template is deleted, reports that, and continues once there is one", async () => {
     await using lab = await openWith(2);
     const members = await lab.members();
     await lab.client.delete(sandboxTemplateType, named("tpl"));
@@ -114,18 +114,18 @@ describe("a SandboxWarmPool from its creation on", () => {
     expect(await lab.members()).toHaveLength(1);
     await lab.createTemplate(image("new"));
     await lab.untilPool(full(2));
-    const told = ["WarmPoolNotProgressing", "WarmPoolProgressing"];
-    await vi.waitFor(async () => expect([...(await lab.poolEvents())].sort()).toEqual(told), waiting);
+    const reasons = ["WarmPoolNotProgressing", "WarmPoolProgressing"];
+    await vi.waitFor(async () => expect([...(await lab.poolEvents())].sort()).toEqual(reasons), waiting);
   });
 
-  it("takes its members with it when it is deleted, but not those that were claimed", async () => {
+  it("is deleted with its members, but not with those that were claimed", async () => {
     await using lab = await openWith(2);
     const [claimed] = await lab.members();
     const pool = await lab.untilPool({});
     const template = await lab.client.get(sandboxTemplateType, named("tpl"));
     const metadata = { labels: { [warmPoolSandboxLabel]: null }, ownerReferences: [controlledBy(template)] };
     await lab.client.patch(sandboxType, named(claimed?.metadata.name ?? ""), { type: "merge", body: { metadata } });
-    // What was taken is replaced: the pool has lost it.
+    // The claimed member is replaced, because it no longer belongs to the pool.
     await vi.waitFor(async () => expect(await lab.members()).toHaveLength(2), waiting);
     await lab.client.delete(sandboxWarmPoolType, named(pool.metadata.name));
     await vi.waitFor(async () => expect(await lab.members()).toEqual([]), waiting);
@@ -133,8 +133,8 @@ describe("a SandboxWarmPool from its creation on", () => {
   });
 });
 
-describe("a member that is given to a claim", () => {
-  it("falls asleep as its template says by then, though it was made before", async () => {
+describe("a member that a claim takes", () => {
+  it("uses the current sleep settings of its template, although it was created before", async () => {
     await using lab = await openWith(1, { updateStrategy: { type: "Recreate" } });
     const [member] = await lab.members();
     await lab.changeTemplate({ autoSuspension: { inactivityTimeoutSeconds: 60 } });
@@ -149,8 +149,8 @@ describe("a member that is given to a claim", () => {
   });
 });
 
-describe("of several pools", () => {
-  it("only those are looked at that a change is about", async () => {
+describe("with several pools,", () => {
+  it("only the pools that a change concerns are reconciled", async () => {
     await using lab = await openWith(1);
     await lab.createTemplate(image("other"), "other");
     await lab.createPool({ replicas: 1, sandboxTemplateRef: { name: "other" } }, "second");
@@ -167,7 +167,7 @@ describe("of several pools", () => {
     expect(await reconciles()).toBe(before + 1);
   });
 
-  it("the small one does not wait until the large one is full", async () => {
+  it("a small pool does not wait until a large one is full", async () => {
     await using lab = await openExtensionsLab({ flags: ["--sandbox-warm-pool-max-batch-size=5"] });
     await lab.createTemplate();
     await lab.createPool({ replicas: 30 }, "large");
@@ -178,7 +178,7 @@ describe("of several pools", () => {
     expect(await lab.members("large")).toHaveLength(30);
   });
 
-  it("each is counted in the metrics by how its sandboxes are", async () => {
+  it("each pool is counted in the metrics by the states of its sandboxes", async () => {
     await using lab = await openWith(2);
     const labels = 'namespace="default",warmpool_name="warm",sandbox_template="tpl",sandbox_status="ready"';
     await vi.waitFor(async () => {
@@ -187,7 +187,7 @@ describe("of several pools", () => {
     expect(await lab.metrics()).toContain('workqueue_depth{name="sandboxwarmpool",controller="sandboxwarmpool"} 0');
   });
 
-  it("a member whose owner reference is of the older version is one all the same", async () => {
+  it("a member with an owner reference of the older version is recognized", async () => {
     await using lab = await openWith(1);
     const [member] = await lab.members();
     const pool = await lab.untilPool(full(1));

@@ -24,7 +24,7 @@ const spec = {
   tolerations: [{ key: "node.kubernetes.io/unreachable", operator: "Exists", tolerationSeconds: mark }],
 };
 
-/** An API server that has one sandbox, whose Pod tolerates for as long as an int64 can say; it tells what was written. */
+/** An API server with one sandbox, whose Pod has a toleration with the largest int64. It records all writes. */
 async function openServer(sandbox: Stored<Sandbox>) {
   const written: string[] = [];
   const text = JSON.stringify(sandbox).replace(`"${mark}"`, largest);
@@ -53,7 +53,7 @@ async function openServer(sandbox: Stored<Sandbox>) {
 const never = new AbortController().signal;
 const { namespace = "", name } = aSandbox().metadata;
 
-it("a Pod gets the largest int64 of its sandbox, however the sandbox was read", async () => {
+it("a Pod gets the largest int64 of its sandbox, from a list, a watch or a get", async () => {
   await using api = await openServer(aSandbox(JSON.parse(JSON.stringify({ podTemplate: { spec } }))));
   const { client, written } = api;
   const got = await client.get(sandboxType, { namespace, name });
@@ -67,7 +67,7 @@ it("a Pod gets the largest int64 of its sandbox, however the sandbox was read", 
   for (const pod of written) expect(pod).toContain(`"tolerationSeconds":${largest}`);
 });
 
-it("two Pods are the same where their int64 are, to the last digit", () => {
+it("two Pods are equal only if their int64 values are exactly equal", () => {
   const blueprintWith = (digits: string) => {
     const podTemplate = parseWithLongIntegers(JSON.stringify({ spec }).replace(`"${mark}"`, digits));
     return currentBlueprint(aTemplate({ podTemplate: podTemplate as PodTemplate }));

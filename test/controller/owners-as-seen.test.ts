@@ -17,7 +17,7 @@ const containers = [{ name: "main", image: "busybox" }];
 const storage = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } as const;
 const other = { apiVersion: "apps/v1", kind: "StatefulSet", name: "other", uid: "uid-of-other", controller: true };
 
-/** A volume claim, a Pod and a Service that were made for the sandbox `nova` beforehand. */
+/** A volume claim, a Pod and a Service that exist before the sandbox `nova`. */
 async function childrenOfNova({ client }: ClaimLab): Promise<void> {
   const labels = { [adoptableLabel]: "true" };
   await client.create(persistentVolumeClaimType, { metadata: { name: "data-nova", namespace, labels }, spec: storage });
@@ -45,8 +45,8 @@ const children: readonly (readonly [ResourceType<KubeObject>, string])[] = [
 const ownersIn = ({ verb, body }: InterceptedCall): readonly OwnerReference[] | undefined =>
   verb === "patch" || verb === "replace" ? (body as Partial<KubeObject>).metadata?.ownerReferences : undefined;
 
-describe("a child that another controller takes while a sandbox adopts it", () => {
-  it("stays that controller's, and the sandbox says so", async () => {
+describe("a child that another controller takes during its adoption by a sandbox", () => {
+  it("stays with that controller, and the sandbox reports this", async () => {
     await using lab = await openClaimLab();
     const taken = new Set<string>();
     const intercept: Intercept = async (call, proceed) => {
@@ -70,7 +70,7 @@ describe("a child that another controller takes while a sandbox adopts it", () =
     expect([...taken].sort()).toEqual(["PersistentVolumeClaim", "Pod", "Service"]);
   });
 
-  it("is adopted all the same when somebody has changed something else of it", async () => {
+  it("is adopted if another client has changed something else", async () => {
     await using lab = await openClaimLab();
     const changed = new Set<string>();
     const intercept: Intercept = async (call, proceed) => {
@@ -96,7 +96,7 @@ describe("a child that another controller takes while a sandbox adopts it", () =
   });
 });
 
-it("a child that changes at every attempt of its sandbox is adopted when it no longer does", async () => {
+it("a child that changes during every attempt is adopted once it no longer changes", async () => {
   await using lab = await openClaimLab();
   const conflict = new ApiError(409, { apiVersion: "v1", kind: "Status", code: 409, reason: "Conflict" });
   let attempts = 0;
@@ -108,7 +108,7 @@ it("a child that changes at every attempt of its sandbox is adopted when it no l
   };
   const metadata = { name: "nova", namespace, labels: { [adoptableLabel]: "true" } };
   await lab.client.create(podType, { metadata, spec: { containers } });
-  // The watch of this controller does not show the Pod: only another look of the sandbox finds it.
+  // The watch of this controller does not show the Pod, so only another reconcile of the sandbox finds it.
   await using _controller = await lab.startController({ intercept, flags: ["--cache-label-selectors"] });
   const podTemplate = { spec: { containers } };
   const { uid } = (
@@ -121,7 +121,7 @@ it("a child that changes at every attempt of its sandbox is adopted when it no l
   expect(attempts).toBe(11);
 });
 
-it("every write of owners carries the version that was seen", async () => {
+it("every write of owners has the version that was read", async () => {
   await using lab = await openClaimLab();
   await childrenOfNova(lab);
   await using controller = await lab.startController();

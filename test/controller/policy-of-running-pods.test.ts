@@ -10,7 +10,7 @@ import { waiting } from "../support/waiting.ts";
 
 const namespace = "default";
 
-/** Claims the one member of a pool of `tpl`, and returns the name of its Pod. */
+/** Claims the only member of a pool of `tpl`, and returns the name of its Pod. */
 async function claimed(lab: ExtensionsLab): Promise<string> {
   await lab.createTemplate();
   await lab.createPool({ replicas: 1 });
@@ -24,7 +24,7 @@ async function claimed(lab: ExtensionsLab): Promise<string> {
   }, waiting);
 }
 
-/** The NetworkPolicies that select the Pod, by name. */
+/** The names of the NetworkPolicies that select the Pod. */
 async function policiesOf(lab: ExtensionsLab, pod: string): Promise<readonly (string | undefined)[]> {
   const { labels = {} } = (await lab.client.get(podType, { namespace, name: pod })).metadata;
   const { items } = await lab.client.list(networkPolicyType, { namespace });
@@ -36,15 +36,15 @@ async function policiesOf(lab: ExtensionsLab, pod: string): Promise<readonly (st
 const ownersOf = async (lab: ExtensionsLab, name: string) =>
   (await lab.client.get(sandboxType, { namespace, name })).metadata.ownerReferences ?? [];
 
-/** Makes the controller look at the claim again, and waits until it has. */
+/** Changes the claim so that the controller reconciles it, and waits until it has. */
 async function touch(lab: ExtensionsLab): Promise<void> {
   const body = { metadata: { annotations: { note: "look again" } } };
   await lab.client.patch(sandboxClaimType, { namespace, name: "mine" }, { type: "merge", body });
   await lab.untilQuiet();
 }
 
-describe("the NetworkPolicy over the running Pod of a bound claim", () => {
-  it("stays that of the template it was made from when the pool turns to another template", async () => {
+describe("the NetworkPolicy of the running Pod of a bound claim", () => {
+  it("stays the one of its own template if the pool gets another template", async () => {
     await using lab = await openExtensionsLab();
     await lab.createTemplate({ networkPolicyManagement: "Unmanaged" }, "open");
     const pod = await claimed(lab);
@@ -55,7 +55,7 @@ describe("the NetworkPolicy over the running Pod of a bound claim", () => {
     expect(await policiesOf(lab, pod)).toEqual(["tpl-network-policy"]);
   });
 
-  it("stays when the claim, or the pool of a spare, is deleted and leaves its sandbox behind", async () => {
+  it("stays if the claim, or the pool of a member, is deleted without its sandbox", async () => {
     await using lab = await openExtensionsLab();
     const pod = await claimed(lab);
     const orphan = { propagationPolicy: "Orphan" } as const;
@@ -72,7 +72,7 @@ describe("the NetworkPolicy over the running Pod of a bound claim", () => {
     }
   });
 
-  it("is over the next Pod too of a sandbox whose claim left it behind, also without its template", async () => {
+  it("also selects the next Pod of a sandbox without its claim, even without its template", async () => {
     await using lab = await openExtensionsLab();
     const name = await claimed(lab);
     await lab.client.delete(sandboxClaimType, { namespace, name: "mine" }, { propagationPolicy: "Orphan" });

@@ -22,7 +22,7 @@ const ownerKinds = (policy: NetworkPolicy | undefined) =>
 const eventReasons = async (lab: ClaimLab) =>
   (await lab.client.list(eventType, { namespace })).items.map(({ reason }) => reason);
 
-/** Claims a sandbox that is made for the claim, and waits until it is ready and holds the policy. */
+/** Claims a new sandbox, and waits until it is ready and owns the policy. */
 async function claim(lab: ClaimLab, name: string): Promise<void> {
   await lab.claim(name);
   await lab.untilReady(name);
@@ -32,7 +32,7 @@ async function claim(lab: ClaimLab, name: string): Promise<void> {
   });
 }
 
-/** A claim `mine` with a sandbox of its own, and the controller that made it. */
+/** A claim `mine` with its own sandbox, and the controller that created it. */
 async function openLab(spec: Partial<SandboxTemplateSpec> = {}) {
   const lab = await openClaimLab();
   const controller = await lab.startController();
@@ -42,7 +42,7 @@ async function openLab(spec: Partial<SandboxTemplateSpec> = {}) {
   return { lab, controller, [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose]() };
 }
 
-/** Deletes the template, and waits until the policy says that it is gone. */
+/** Deletes the template, and waits until the policy has recorded this. */
 async function deleteTemplate(lab: ClaimLab): Promise<void> {
   await lab.client.delete(sandboxTemplateType, { namespace, name: "template" });
   await untilPolicy(lab, (policy) => {
@@ -55,7 +55,7 @@ const setMode = (lab: ClaimLab, operatingMode: "Running" | "Suspended") =>
   lab.client.patch(sandboxType, { namespace, name: "mine" }, { type: "merge", body: { spec: { operatingMode } } });
 
 describe("the NetworkPolicy of a deleted template", () => {
-  it("is the same object as before, and goes with the last sandbox, by the garbage collector alone", async () => {
+  it("is the same object as before, and the garbage collector deletes it with the last sandbox", async () => {
     await using opened = await openLab();
     const { lab } = opened;
     const before = await readPolicy(lab);
@@ -88,7 +88,7 @@ describe("the NetworkPolicy of a deleted template", () => {
     });
   });
 
-  it("is made again as it was when somebody deletes it, and that is told", async () => {
+  it("is created again with the same rules if another client deletes it, with an event", async () => {
     await using opened = await openLab({ networkPolicy: { egress: [{ ports: [{ port: 53, protocol: "UDP" }] }] } });
     const { lab } = opened;
     const before = await readPolicy(lab);
@@ -102,7 +102,7 @@ describe("the NetworkPolicy of a deleted template", () => {
     await vi.waitFor(async () => expect(await eventReasons(lab)).toContain("NetworkPolicyRestored"), waiting);
   });
 
-  it("holds while a sandbox sleeps, and a Pod that wakes holds it again", async () => {
+  it("stays while a sandbox is suspended, and its next Pod owns it again", async () => {
     await using opened = await openLab();
     const { lab } = opened;
     await deleteTemplate(lab);
@@ -112,7 +112,7 @@ describe("the NetworkPolicy of a deleted template", () => {
     await untilPolicy(lab, (policy) => expect(ownerKinds(policy)).toEqual(["Pod", "Sandbox"]));
   });
 
-  it("stays with a Pod that takes its time to end after its sandbox", async () => {
+  it("stays while a Pod ends later than its sandbox", async () => {
     await using opened = await openLab();
     const { lab } = opened;
     await deleteTemplate(lab);
@@ -126,7 +126,7 @@ describe("the NetworkPolicy of a deleted template", () => {
     await untilPolicy(lab, (policy) => expect(policy).toBeUndefined());
   });
 
-  it("becomes that of a new template of the name, with its rules", async () => {
+  it("is taken over by a new template of the same name, with the new rules", async () => {
     await using opened = await openLab();
     const { lab } = opened;
     const before = await readPolicy(lab);
@@ -143,12 +143,12 @@ describe("the NetworkPolicy of a deleted template", () => {
 });
 
 describe("the Pod of a sandbox whose NetworkPolicy is missing", () => {
-  it("does not start while its template's policy cannot be made, and starts when it is there", async () => {
+  it("does not start while its template's policy cannot be created, and starts once it exists", async () => {
     await using opened = await openLab();
     const { lab, controller } = opened;
     await setMode(lab, "Suspended");
     await vi.waitFor(async () => expect(await lab.get(podType, "mine")).toBeUndefined(), waiting);
-    // Somebody else's takes the name.
+    // A policy of another owner takes the name.
     await controller[Symbol.asyncDispose]();
     await lab.client.delete(networkPolicyType, named);
     await lab.client.create(networkPolicyType, { metadata: named, spec: { podSelector: {} } });
@@ -179,7 +179,7 @@ describe("the Pod of a sandbox whose NetworkPolicy is missing", () => {
     };
     await lab.startController({ intercept });
     await lab.client.delete(networkPolicyType, named);
-    // The watches of policies and of sandboxes have no common order: the controller must know of the deletion first.
+    // The watches of policies and sandboxes have no common order, so the controller must see the deletion first.
     await vi.waitFor(() => expect(refused).toBeGreaterThan(0), waiting);
     await setMode(lab, "Running");
     await vi.waitFor(async () => {

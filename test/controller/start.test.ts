@@ -31,7 +31,7 @@ function start(client: Awaited<ReturnType<typeof openMemoryApi>>["client"], flag
   return startController(parseControllerConfig([...pages, ...flags]), parts);
 }
 
-/** Of spec controllers 7.1 and controllers-1.0 6, but for what a process says of itself. */
+/** From the specification of the controllers, without the metrics of the process itself. */
 const families = [
   "agent_sandbox_claim_startup_latency_ms",
   "agent_sandbox_claim_controller_startup_latency_ms",
@@ -61,8 +61,8 @@ const families = [
   "workqueue_longest_running_processor_seconds",
 ];
 
-describe("the controller's pages", () => {
-  it("say that it lives, and serve the families that dashboards read", async () => {
+describe("the pages of the controller", () => {
+  it("report that it is alive, and serve the metric families of dashboards", async () => {
     await using lab = await openSandboxLab();
     for (const path of ["healthz", "readyz"]) {
       const response = await fetch(`${lab.controller.healthUrl}/${path}`);
@@ -76,7 +76,7 @@ describe("the controller's pages", () => {
     expect((await fetch(`${lab.controller.metricsUrl}/metrics`, { method: "POST" })).status).toBe(405);
   });
 
-  it("have all families of the ecosystem's controller", async () => {
+  it("have all metric families of the ecosystem's controller", async () => {
     await using lab = await openExtensionsLab();
     await lab.createTemplate();
     await lab.createPool({ replicas: 1 });
@@ -90,7 +90,7 @@ describe("the controller's pages", () => {
     expect(lab.controller).toMatchObject({ metricsUrl: undefined, healthUrl: undefined });
   });
 
-  it("are named by what goes wrong with their address", async () => {
+  it("are named in the error if their address is not usable", async () => {
     await using lab = await openSandboxLab();
     await using api = await openMemoryApi();
     const taken = new URL(lab.controller.metricsUrl ?? "").host;
@@ -115,8 +115,8 @@ it("without its extensions the controller leaves templates, pools and claims alo
   expect(await lab.find(sandboxClaimType, "task")).not.toHaveProperty("status");
 });
 
-describe("of two controllers", () => {
-  it("only the one with the lease works, and the other goes on when it leaves", async () => {
+describe("with two controllers,", () => {
+  it("only the one with the lease works, and the other one continues when it exits", async () => {
     await using api = await openMemoryApi();
     const flags = [`--leader-election-namespace=${lease.namespace}`];
     const first = await start(api.client, flags, "first");
@@ -140,7 +140,7 @@ describe("of two controllers", () => {
     }, waiting);
   });
 
-  it("the one with the lease renews it by a way of its own, whatever its other calls wait for", async () => {
+  it("the leader renews its lease over a connection of its own, while other calls wait", async () => {
     await using api = await openMemoryApi();
     const client = interceptCalls(api.client, (call, proceed) =>
       call.kind === "Lease" ? new Promise(() => {}) : proceed(),
@@ -153,7 +153,7 @@ describe("of two controllers", () => {
     }, waiting);
   });
 
-  it("none starts without knowing where the lease is", async () => {
+  it("neither starts without the namespace of the lease", async () => {
     await using api = await openMemoryApi();
     await expect(start(api.client, [])).rejects.toThrow("--leader-election-namespace");
   });
@@ -161,7 +161,7 @@ describe("of two controllers", () => {
 
 describe("the controller as a program", () => {
   const main = fileURLToPath(new URL("../../controller/main.ts", import.meta.url));
-  // A second where nothing else runs; a program that is cut off says nothing.
+  // It takes a second on an idle machine, and a program that is killed prints nothing.
   const limitMs = 60_000;
   const run = (...args: readonly string[]) =>
     promisify(execFile)(process.execPath, [main, ...args], { env: { KUBECONFIG: "/none" }, timeout: limitMs }).then(

@@ -5,14 +5,14 @@ import type { InterceptedCall } from "../support/fakes/intercepted-client.ts";
 import { type ClaimLab, type LabController, openClaimLab } from "../support/labs/claim-lab.ts";
 import { waiting } from "../support/waiting.ts";
 
-// What spec controllers 5.12 allows for each operation, counted over all controllers of the process.
+// The allowed writes for each operation, counted over all controllers of the process.
 
 interface Written {
   readonly lab: ClaimLab;
   readonly controller: LabController;
 }
 
-/** Waits until the controller has been quiet for a while, and returns what it wrote since `from` as short texts. */
+/** Waits until the controller has been idle for a while, and returns its writes since `from` as short texts. */
 async function writesSince({ controller }: Written, from: number): Promise<readonly string[]> {
   for (let seen = -1; seen !== controller.calls.length; ) {
     seen = controller.calls.length;
@@ -47,20 +47,20 @@ async function openFull(replicas: number) {
   return { lab, controller, [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose]() };
 }
 
-it("(5.12) a member of a pool costs two creations and a status, and nothing once it runs", async () => {
+it("a member of a pool costs two creations and a status, and nothing once it runs", async () => {
   const members = 10;
   await using full = await openFull(members);
-  // Nobody waits for events, so they may come a while after what they tell of.
+  // Events have low priority, so they may come some time after the changes that they report.
   await vi.waitFor(() => expect(eventsOf(full.controller)).toBe(2 * members), waiting);
   const { "patch Sandbox status": statuses = 0, ...writes } = counted(await writesSince(full, 0));
   expect(writes).toMatchObject({ "create Sandbox": members, "create Pod": members });
-  // Each is told Ready; on a machine that is slow also that it is not ready yet.
+  // Each status is written once as Ready, and on a slow machine before that as not ready.
   expect(statuses).toBeGreaterThanOrEqual(members);
   expect(statuses).toBeLessThanOrEqual(3 * members);
   expect(writes["patch SandboxWarmPool status"]).toBeLessThanOrEqual(2 * members + 1);
   expect(writes["create Event"]).toBe(2 * members); // SandboxPodCreated, SandboxReady
   const others = ["create Sandbox", "create Pod", "patch SandboxWarmPool status", "create Event"];
-  // The template's label and its NetworkPolicy, once for all, and the policy's first holders.
+  // The template's label and its NetworkPolicy, once for all, and the first owners of the policy.
   expect(Object.keys(writes).filter((write) => !others.includes(write))).toEqual([
     "patch SandboxTemplate",
     "create NetworkPolicy",
@@ -69,7 +69,7 @@ it("(5.12) a member of a pool costs two creations and a status, and nothing once
   expect(writes["replace NetworkPolicy"]).toBeLessThanOrEqual(8);
 });
 
-it("(5.12) a claim of a warm sandbox costs six writes and an event, of which three are its own", async () => {
+it("a claim of a warm sandbox costs six writes and an event, of which three are its own", async () => {
   await using full = await openFull(1);
   await vi.waitFor(() => expect(eventsOf(full.controller)).toBe(2), waiting);
   await writesSince(full, 0);
@@ -77,7 +77,7 @@ it("(5.12) a claim of a warm sandbox costs six writes and an event, of which thr
   await full.lab.claim("task");
   const claim = await full.lab.untilReady("task");
   const adopted = claim.status?.sandbox?.name ?? "";
-  // SandboxAdopted, and two of the sandbox that takes its place.
+  // SandboxAdopted, and two events of the sandbox that replaces it.
   await vi.waitFor(() => expect(eventsOf(full.controller)).toBe(5), waiting);
   await writesSince(full, from);
   const ofClaim = full.controller.calls
@@ -85,10 +85,10 @@ it("(5.12) a claim of a warm sandbox costs six writes and an event, of which thr
     .filter(({ verb, name }) => verb !== "get" && (name === "task" || name === adopted || name.startsWith("task.")));
   const writes = counted(ofClaim.map(inShort));
   expect(writes).toEqual({
-    "patch SandboxClaim": 2, // assigned, with what was noted; timed
+    "patch SandboxClaim": 2, // assigned, with the recorded times; timed
     "patch SandboxClaim status": 1,
     "patch Sandbox": 1,
-    "patch Sandbox status": 1, // the generation that the adoption made
+    "patch Sandbox status": 1, // the generation of the adoption
     "patch Pod": 1,
     "create Event": 1,
   });

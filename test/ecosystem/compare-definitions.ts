@@ -1,9 +1,9 @@
-// Field by field: how our definitions of the kinds differ from those that the existing controller publishes.
+// Compares our definitions of the kinds with the published ones of the existing controller, field by field.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 
-/** What of our definitions is ours on purpose, by the last part of its path. */
+/** Our intended additions, by the last part of the path. */
 const intended: readonly string[] = [
   "autoResume",
   "autoSuspension",
@@ -16,10 +16,10 @@ const intended: readonly string[] = [
   "bindMountOptions",
   "evictionResponders",
 ];
-/** The rule on the length of names, and what the published ones say of how they were generated. */
+/** The rule on the length of names, and the generator's annotations of the published definitions. */
 const intendedPaths = /^\/metadata\/annotations$|\/openAPIV3Schema\/x-kubernetes-validations$/;
 
-/** The differences that nobody meant, each as `file: path`. */
+/** The unintended differences, each as `file: path`. */
 export function compareDefinitions(ours: string, published: string): readonly string[] {
   return readdirSync(published).flatMap((file) => {
     const read = (folder: string): unknown => parse(readFileSync(join(folder, file), "utf8"));
@@ -29,7 +29,7 @@ export function compareDefinitions(ours: string, published: string): readonly st
   });
 }
 
-/** Where two documents differ in what they mean: what describes a field says nothing of that. */
+/** The differences in meaning between two documents. Descriptions are ignored. */
 export function differences(path: string, one: unknown, other: unknown): readonly string[] {
   const left = fieldsOf(one);
   const right = fieldsOf(other);
@@ -41,7 +41,7 @@ export function differences(path: string, one: unknown, other: unknown): readonl
     .flatMap((name) => differences(`${path}/${name}`, left[name], right[name]));
 }
 
-/** The fields of an object, and the items of a list that have names by them. */
+/** The fields of an object, or the named items of a list. */
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (!Array.isArray(value)) return value as Readonly<Record<string, unknown>>;

@@ -19,7 +19,7 @@ const repository = join(import.meta.dirname, "..", "..");
 const work = mkdtempSync(join(tmpdir(), "rouse-ecosystem-"));
 const suiteLimitMs = 1_800_000;
 
-// Of the version that we are compared with.
+// The version that we compare with.
 const source = await findModule("agent-sandbox", modulePath, { environment: process.env });
 const differences = compareDefinitions(join(repository, "crds"), join(source, "k8s", "crds"));
 for (const difference of differences) say(`FAIL: the definitions differ in ${difference}`);
@@ -39,7 +39,7 @@ function build({ folder }: Suite): string {
   return program;
 }
 
-/** How many tests of a suite have failed; one more if the program did not come to its end. */
+/** The number of failed tests of a suite, plus one if the program did not finish. */
 async function run({ leftOut }: Suite, program: string): Promise<number> {
   for (const [name, needs] of Object.entries(leftOut)) say(`left out: ${name}, which needs ${needs}`);
   const skipped = Object.keys(leftOut).join("|");

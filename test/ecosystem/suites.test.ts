@@ -13,6 +13,6 @@ it.each([
   ],
   ["=== RUN   TestSimpleSandbox", undefined],
   ['    basic_test.go:153: said "--- FAIL: " itself', undefined],
-])("of %j it tells %j", (line, told) => {
-  expect(endingIn(line)).toEqual(told);
+])("the line %j is read as %j", (line, outcome) => {
+  expect(endingIn(line)).toEqual(outcome);
 });

@@ -2,7 +2,7 @@
 export interface Suite {
   /** Its folder in the module. */
   readonly folder: string;
-  /** Tests that are not run, as parts of their names, and what they would need. */
+  /** Tests that are not run, by parts of their names, with their unmet requirements. */
   readonly leftOut: Readonly<Record<string, string>>;
 }
 
@@ -22,7 +22,7 @@ export const suites: readonly Suite[] = [
   },
 ];
 
-/** What the tests read of the environment besides the kubeconfig. Without a runtime class those of its kind skip themselves. */
+/** The environment of the tests besides the kubeconfig. Without a runtime class, the tests of that kind skip themselves. */
 export const testEnvironment = { SANDBOX_RUNTIME_CLASS: "default" } as const;
 
 /** The line that says how a test ended, without its indentation; undefined for any other line of the output. */

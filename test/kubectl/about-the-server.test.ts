@@ -10,7 +10,7 @@ describe.each(await findBinaries())("kubectl $version asks the server about itse
     expect(explained).toMatch(/ENUM:\s+Running\s+Suspended/);
   });
 
-  it("explain goes down into built-in kinds", async () => {
+  it("explain describes nested fields of built-in kinds", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     expect(await kubectl.run("explain pod.spec.containers")).toMatch(/name\t<string> -required-/);
@@ -28,12 +28,12 @@ describe.each(await findBinaries())("kubectl $version asks the server about itse
     }
   });
 
-  it("explain knows no field that is not there", async () => {
+  it("explain rejects a field that does not exist", async () => {
     await using cluster = await openCluster(binary);
     expect(await cluster.kubectl.fail("explain sandbox.spec.mode")).toBe('error: field "mode" does not exist');
   });
 
-  it("api-resources and api-versions list what is served", async () => {
+  it("api-resources and api-versions list the served kinds and versions", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     expect(await kubectl.run("api-resources")).toMatch(
@@ -51,7 +51,7 @@ describe.each(await findBinaries())("kubectl $version asks the server about itse
     expect(version).toMatchObject({ clientVersion: { gitVersion: binary.version }, serverVersion: { minor: "36" } });
   });
 
-  it("a wrong token is told as such", async () => {
+  it("a wrong token is reported", async () => {
     await using cluster = await openCluster(binary);
     expect(await cluster.kubectl.fail("get pods --token=wrong")).toContain("You must be logged in to the server");
   });

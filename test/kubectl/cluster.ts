@@ -14,11 +14,11 @@ import { type Binary, Kubectl } from "./kubectl.ts";
 
 export interface Cluster extends AsyncDisposable {
   readonly kubectl: Kubectl;
-  /** For what controllers and kubelets would do. */
+  /** For the actions of controllers and kubelets. */
   readonly client: KubeClient;
 }
 
-/** An API server in memory as local mode starts it, with TLS and a token, and a kubectl that may talk to it. */
+/** An API server in memory as local mode starts it, with TLS and a token, and a kubectl with its kubeconfig. */
 export async function openCluster(binary: Binary, podLogs?: PodLogSource): Promise<Cluster> {
   await using cleanup = new AsyncDisposableStack();
   const home = await mkdtemp(join(tmpdir(), "rouse-kubectl-"));

@@ -23,14 +23,14 @@ async function withDependent({ kubectl, client }: Cluster): Promise<void> {
   await client.create(configMapType, { metadata });
 }
 
-/** A Pod that a node has: it stays until the node says that it has ended. */
+/** A Pod on a node: it stays until the node reports that it has ended. */
 async function withRunningPod({ kubectl, client }: Cluster): Promise<void> {
   await kubectl.run("create -f -", { input: podManifest });
   await client.patch(podType, worker, { type: "merge", body: { spec: { nodeName: "laptop" } } });
 }
 
-describe.each(await findBinaries())("kubectl $version ends and waits:", (binary) => {
-  it("delete takes an object away, and says when there is none", async () => {
+describe.each(await findBinaries())("kubectl $version deletes and waits:", (binary) => {
+  it("delete removes an object, and reports if there is none", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     await kubectl.run("apply -f -", { input: configManifest });
@@ -39,7 +39,7 @@ describe.each(await findBinaries())("kubectl $version ends and waits:", (binary)
     expect(await kubectl.run("delete configmap settings --ignore-not-found")).toBe("");
   });
 
-  it("delete --all empties a namespace of a kind", async () => {
+  it("delete --all removes all objects of a kind in a namespace", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     await kubectl.run("create configmap a");
@@ -65,7 +65,7 @@ describe.each(await findBinaries())("kubectl $version ends and waits:", (binary)
     expect(dependent.metadata.ownerReferences ?? []).toEqual([]);
   });
 
-  it("delete of a running Pod waits until its node lets it go", async () => {
+  it("delete of a running Pod waits until its node has ended it", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl, client } = cluster;
     await withRunningPod(cluster);
@@ -77,7 +77,7 @@ describe.each(await findBinaries())("kubectl $version ends and waits:", (binary)
     await deletion.ended();
   });
 
-  it("delete --wait=false does not wait, and --force takes the Pod away at once", async () => {
+  it("delete --wait=false does not wait, and --force removes the Pod at once", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     await withRunningPod(cluster);
@@ -87,7 +87,7 @@ describe.each(await findBinaries())("kubectl $version ends and waits:", (binary)
     expect(await kubectl.run("get pods -o name")).toBe("");
   });
 
-  it("wait returns when the condition, the value or the end has come", async () => {
+  it("wait returns when the condition, the value or the deletion has come", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl, client } = cluster;
     await kubectl.run("apply -f -", { input: sandboxManifest });
@@ -105,7 +105,7 @@ describe.each(await findBinaries())("kubectl $version ends and waits:", (binary)
     await gone;
   });
 
-  it("wait gives up when its time is over", async () => {
+  it("wait fails after its timeout", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     await kubectl.run("apply -f -", { input: sandboxManifest });

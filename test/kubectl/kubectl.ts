@@ -4,19 +4,19 @@ import { promisify } from "node:util";
 
 const execute = promisify(execFile);
 
-/** No call of these tests takes longer; a kubectl that hangs is killed and fails its test. */
+/** No call of these tests takes longer. A kubectl that hangs is killed and fails its test. */
 const limitMs = 20_000;
 
 export interface Binary {
   readonly path: string;
-  /** Such as `v1.36.0`. */
+  /** For example `v1.36.0`. */
   readonly version: string;
 }
 
 /**
  * The kubectl programs to test with.
  *
- * @throws Error when there is none, or one that does not run: a test that tests nothing must not pass.
+ * @throws Error if there is none, or one does not run, because a test without kubectl must not pass.
  */
 export async function findBinaries(): Promise<readonly Binary[]> {
   const paths = process.env["KUBECTL_BINARIES"]?.split(":").filter((path) => path !== "") ?? ["kubectl"];
@@ -40,12 +40,12 @@ export interface Outcome {
 }
 
 export interface CallOptions {
-  /** What kubectl reads from its standard input, for `-f -`. */
+  /** The standard input of kubectl, for `-f -`. */
   readonly input?: string;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** One kubectl with a kubeconfig, a home directory and so a cache of its own. */
+/** One kubectl with a kubeconfig and its own home directory, and thus its own cache. */
 export class Kubectl {
   readonly #path: string;
   readonly #environment: Readonly<Record<string, string>>;
@@ -55,7 +55,7 @@ export class Kubectl {
     this.#environment = { PATH: process.env["PATH"] ?? "", HOME: places.home, KUBECONFIG: places.kubeconfig };
   }
 
-  /** Runs to the end and says how that went. */
+  /** Runs to the end and returns the result. */
   async call(args: readonly string[], { input = "", environment = {} }: CallOptions = {}): Promise<Outcome> {
     const child = this.#spawn(args, environment);
     child.stdin.end(input);
@@ -68,9 +68,9 @@ export class Kubectl {
   }
 
   /**
-   * Runs to the end and returns what it printed, without the last line break.
+   * Runs to the end and returns the output, without the last line break.
    *
-   * @throws Error with what it complained about when it failed.
+   * @throws Error with the error output if it fails.
    */
   async run(command: string, options?: CallOptions): Promise<string> {
     const { code, stdout, stderr } = await this.call(wordsOf(command), options);
@@ -78,14 +78,14 @@ export class Kubectl {
     return stdout.trimEnd();
   }
 
-  /** Runs to the end, which must be a failure, and returns what it complained about. */
+  /** Runs to the end, expects a failure, and returns the error output. */
   async fail(command: string, options?: CallOptions): Promise<string> {
     const { code, stdout, stderr } = await this.call(wordsOf(command), options);
     if (code === 0) throw new Error(`kubectl ${command} succeeded: ${stdout}`);
     return stderr.trimEnd();
   }
 
-  /** Starts something that goes on until it is disposed of, such as `get -w`. */
+  /** Starts a command that runs until it is disposed of, such as `get -w`. */
   follow(command: string): Following {
     return new Following(this.#spawn(wordsOf(command), {}));
   }
@@ -95,7 +95,7 @@ export class Kubectl {
   }
 }
 
-/** Words at spaces; single quotes keep one together, as in a shell. */
+/** Splits at spaces. Single quotes group words, as in a shell. */
 function wordsOf(command: string): readonly string[] {
   return (command.match(/(?:'[^']*'|[^\s'])+/g) ?? []).map((word) => word.replaceAll("'", ""));
 }
@@ -106,7 +106,7 @@ async function textOf(stream: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** A running kubectl whose output is read as it comes. */
+/** A running kubectl whose output is read as it arrives. */
 export class Following implements AsyncDisposable {
   readonly #child: ReturnType<typeof spawn>;
   #output = "";
@@ -130,7 +130,7 @@ export class Following implements AsyncDisposable {
     return this.#output;
   }
 
-  /** Waits until it has ended by itself. */
+  /** Waits until it has exited by itself. */
   async ended(): Promise<void> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) await once(this.#child, "close");
   }

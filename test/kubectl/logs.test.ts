@@ -6,7 +6,7 @@ import { podManifest } from "./manifests.ts";
 
 const lines = ["one", "two", "three"];
 
-/** A node whose containers have written three lines and, to those who stay, write a fourth. */
+/** A node whose containers have written three lines, and write a fourth for clients that follow the log. */
 const threeLines: PodLogSource = {
   async *read({ tailLines, follow, previous }: PodLogRequest) {
     if (previous) throw new PodLogRefused('previous terminated container "main" in pod "worker" not found');
@@ -25,7 +25,7 @@ describe.each(await findBinaries())("kubectl $version logs", (binary) => {
     expect(await kubectl.run("logs worker -f")).toBe("one\ntwo\nthree\nfour");
   });
 
-  it("says which log there is not", async () => {
+  it("reports a log that does not exist", async () => {
     await using cluster = await openCluster(binary, threeLines);
     const { kubectl } = cluster;
     await kubectl.run("create -f -", { input: podManifest });

@@ -1,4 +1,4 @@
-// `npm run test:kubectl`: builds the oldest and the newest kubectl that are supported, and runs the tests with both.
+// `npm run test:kubectl`: builds the oldest and the newest supported kubectl, and runs the tests with both.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { defaultCacheDirectory, findOrBuild } from "../../scripts/tools/build-tool.ts";

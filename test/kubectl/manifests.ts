@@ -1,4 +1,4 @@
-// Manifests as a person writes them, for `-f -`.
+// Manifests as users write them, for `-f -`.
 
 export const sandboxManifest = `
 apiVersion: agents.x-k8s.io/v1beta1

@@ -9,11 +9,11 @@ import { findBinaries } from "./kubectl.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const execute = promisify(execFile);
-/** `curl -N` follows a stream that never ends: what it has printed by then is compared. */
+/** `curl -N` follows an endless stream. Its output up to this time is compared. */
 const limitMs = 15_000;
 const followMs = 3_000;
 
-/** Read in this order, as a newcomer would: a page counts on what the former one has done. */
+/** In reading order, because a page may need the result of the page before. */
 const pages = ["README.md", "docs/guide/pause-and-resume.md", "docs/guide/claims-and-pools.md"];
 /**
  * Commands that this test does not run: other tests start local mode, and `npm run test:kubernetes` installs the chart and the
@@ -39,7 +39,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => local[Symbol.asyncDispose]());
 
-describe("the commands of the pages, one after the other in local mode", () => {
+describe("the commands of the pages, in order, in local mode", () => {
   it.each(commands)("$page: $command", async ({ command, output }: DocumentedCommand) => {
     const [, name, value] = /^export (\w+)=(.*)$/.exec(command) ?? [];
     if (name && value) {
@@ -54,7 +54,7 @@ describe("the commands of the pages, one after the other in local mode", () => {
   it("are more than ten", () => expect(commands.length).toBeGreaterThan(10));
 });
 
-/** The pages name the default ports and folder; this run has its own. */
+/** The pages use the default ports and folder. This run uses others. */
 const here = (command: string) =>
   command
     .replaceAll(/\b(localhost|127\.0\.0\.1):8080\b/g, `$1:${new URL(ready.activator).port}`)

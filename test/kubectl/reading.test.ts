@@ -32,7 +32,7 @@ describe.each(await findBinaries())("kubectl $version reads", (binary) => {
     expect(await kubectl.run("get sandbox hello -o jsonpath={.spec.operatingMode}")).toBe("Running");
   });
 
-  it("get pods tells ready, status, restarts and, wide, address and node", async () => {
+  it("get pods shows ready, status and restarts, and with -o wide also address and node", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl, client } = cluster;
     await kubectl.run("create -f -", { input: podManifest });
@@ -65,7 +65,7 @@ describe.each(await findBinaries())("kubectl $version reads", (binary) => {
     await watch.until(/hello .*Suspended/);
   });
 
-  it("get says what is not there", async () => {
+  it("get reports an object that does not exist", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     expect(await kubectl.fail("get sandbox nobody")).toBe(
@@ -98,7 +98,7 @@ describe.each(await findBinaries())("kubectl $version reads", (binary) => {
     expect(await kubectl.run("events --for sandbox/hello")).toContain("woken by a connection");
   });
 
-  it("get prints the built-in kinds as anywhere", async () => {
+  it("get prints the built-in kinds as any API server does", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     await kubectl.run("apply -f -", { input: configManifest });

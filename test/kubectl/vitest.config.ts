@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// Run by itself: it needs kubectl. KUBECTL_BINARIES names the ones to run, separated by colons; else the PATH does.
+// Run separately, because it needs kubectl: the paths in KUBECTL_BINARIES, separated by colons, or else from the PATH.
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,

@@ -9,7 +9,7 @@ const hello = { name: "hello", namespace: "default" };
 const settings = { name: "settings", namespace: "default" };
 
 describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
-  it("apply creates, changes, and leaves alone what is the same", async () => {
+  it("apply creates, changes, and leaves unchanged objects alone", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     expect(await kubectl.run("apply -f -", { input: sandboxManifest })).toBe("sandbox.agents.x-k8s.io/hello created");
@@ -21,17 +21,17 @@ describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
   it.each([
     ["a built-in kind", configManifest, "  size: large\n", "configmap/settings"],
     ["our kind", sandboxManifest, "          image: example/hello\n", "sandbox.agents.x-k8s.io/hello"],
-  ])("apply takes a field away that the manifest does not have any more: %s", async (_case, input, line, name) => {
+  ])("apply removes a field that the manifest no longer has: %s", async (_case, input, line, name) => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     await kubectl.run("apply -f -", { input });
     expect(await kubectl.run("apply -f -", { input: input.replace(line, "") })).toBe(`${name} configured`);
-    // The annotation still tells what was applied before; the object does not.
+    // The annotation still has the former manifest; the object does not have the field.
     const { metadata: _metadata, ...rest } = JSON.parse(await kubectl.run(`get ${name} -o json`));
     expect(JSON.stringify(rest)).not.toContain(line.split(":")[1]?.trim());
   });
 
-  it("apply keeps what others have set", async () => {
+  it("apply keeps fields that other clients have set", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl, client } = cluster;
     await kubectl.run("apply -f -", { input: configManifest });
@@ -40,7 +40,7 @@ describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
     expect((await client.get(configMapType, settings)).data).toEqual({ color: "blue", size: "large", shape: "round" });
   });
 
-  it("apply of a Pod changes its image and refuses what cannot change", async () => {
+  it("apply of a Pod changes its image and rejects other changes", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     await kubectl.run("apply -f -", { input: podManifest });
@@ -52,7 +52,7 @@ describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
     );
   });
 
-  it("an unknown field is refused with its path, and dropped with a warning when that is asked for", async () => {
+  it("an unknown field is rejected with its path, or dropped with a warning with --validate=warn", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     const input = sandboxManifest.replace("spec:\n  pod", "spec:\n  operatngMode: Suspended\n  pod");
@@ -63,7 +63,7 @@ describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
     expect(lenient).toMatchObject({ code: 0, stderr: expect.stringContaining('unknown field "spec.operatngMode"') });
   });
 
-  it("an invalid manifest is refused with every cause", async () => {
+  it("an invalid manifest is rejected with every cause", async () => {
     await using cluster = await openCluster(binary);
     const input = `${sandboxManifest}  service: "x"\n  operatingMode: Asleep\n`;
     const complaint = await cluster.kubectl.fail("create -f -", { input });
@@ -76,7 +76,7 @@ describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
     );
   });
 
-  it("create makes an object once", async () => {
+  it("create creates an object once", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     expect(await kubectl.run("create configmap c --from-literal=a=1")).toBe("configmap/c created");
@@ -94,7 +94,7 @@ describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
     expect(await kubectl.run("get sandboxes -o name")).toBe("");
   });
 
-  it("edit sends what the editor saved", async () => {
+  it("edit sends the content that the editor saved", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl, client } = cluster;
     await kubectl.run("apply -f -", { input: sandboxManifest });
@@ -107,7 +107,7 @@ describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
     ["merge", '{"data":{"color":null,"shape":"round"}}'],
     ["strategic", '{"data":{"color":null,"shape":"round"}}'],
     ["json", '[{"op":"remove","path":"/data/color"},{"op":"add","path":"/data/shape","value":"round"}]'],
-  ])("patch --type %s changes what it names", async (type, patch) => {
+  ])("patch --type %s changes only its fields", async (type, patch) => {
     await using cluster = await openCluster(binary);
     const { kubectl, client } = cluster;
     await kubectl.run("apply -f -", { input: configManifest });
@@ -115,7 +115,7 @@ describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
     expect((await client.get(configMapType, settings)).data).toEqual({ size: "large", shape: "round" });
   });
 
-  it("a sandbox is paused and resumed by a merge patch, and takes no strategic one", async () => {
+  it("a sandbox is suspended and resumed by a merge patch, and rejects a strategic one", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     await kubectl.run("apply -f -", { input: sandboxManifest });
@@ -140,7 +140,7 @@ describe.each(await findBinaries())("kubectl $version writes:", (binary) => {
     expect(await kubectl.fail("label sandbox hello 'team=a b'")).toContain("a valid label must be");
   });
 
-  it("scale sets the replicas of kinds that have them", async () => {
+  it("scale sets the replicas of kinds with a scale subresource", async () => {
     await using cluster = await openCluster(binary);
     const { kubectl } = cluster;
     const input = `

@@ -22,7 +22,7 @@ import { startKubelet } from "../../local/kubelet/start-kubelet.ts";
 const outageMs = 10_000;
 const clients = 100;
 
-/** A sandbox whose program says which process answered, and how often it was asked. */
+/** A sandbox whose program answers with its process id and its number of requests. */
 const counting: Sandbox = {
   metadata: { name: "nova", namespace: "default" },
   spec: {
@@ -70,8 +70,8 @@ function ask(port: number): Promise<{ readonly status: number | undefined; reado
   });
 }
 
-describe("an API server that goes away for ten seconds", () => {
-  it("costs none of a hundred held requests, and the sandbox sees each of them once", async () => {
+describe("an outage of the API server of ten seconds", () => {
+  it("fails none of a hundred held requests, and the sandbox gets each of them once", async () => {
     const directory = mkdtempSync(join(tmpdir(), "rouse-outage-"));
     const port = await freePort();
     const options = { clock: systemClock, log: silentLogger, host: "127.0.0.1", kinds: servedKinds() };
@@ -107,7 +107,7 @@ describe("an API server that goes away for ten seconds", () => {
 
     await api[Symbol.asyncDispose]();
     const answers = Promise.all(Array.from({ length: clients }, () => ask(activator.proxyPort)));
-    await delay(outageMs); // the outage itself is the subject: it lasts this long
+    await delay(outageMs); // the duration of the tested outage
     world.use(await startApi());
 
     const seen = await answers;

@@ -8,7 +8,7 @@ import { clientOf, LocalMode } from "../support/labs/local-mode.ts";
 
 const place = { namespace: "default", name: "database" } as const;
 
-/** Makes it, to sleep after two idle seconds. */
+/** Creates the database, with an idle time of two seconds. */
 async function create(client: KubeClient, { objects }: Database): Promise<void> {
   for (const object of objects) {
     const placed = { ...object, metadata: { ...object.metadata, namespace: "default" } };
@@ -45,7 +45,7 @@ it.each(databases)(
     await using client = clientOf(ready);
     await create(client, database);
     const address = await addressOf(client);
-    // The first connection may come before anybody listens at the address.
+    // The first connection may come before the address is served.
     await expect
       .poll(() => database.write(address, "kept").then(() => "written", String), { timeout: 30_000 })
       .toBe("written");

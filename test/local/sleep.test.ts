@@ -7,7 +7,7 @@ import { ask, clientOf, LocalMode } from "../support/labs/local-mode.ts";
 
 const hello = { namespace: "default", name: "hello" } as const;
 
-it("puts hello to sleep when nobody has used it, and wakes it for the next request", async () => {
+it("hello is suspended when it is idle, and the next request wakes it", async () => {
   await using local = new LocalMode();
   const ready = await local.start();
   await using client = clientOf(ready);
@@ -32,7 +32,7 @@ it("puts hello to sleep when nobody has used it, and wakes it for the next reque
   await expect.poll(asleep, { timeout: 20_000 }).toBe("Inactivity");
 }, 60_000);
 
-it("answers every request that comes while hello is falling asleep, and has it carried out once", async () => {
+it("every request during the suspension of hello is answered and executed once", async () => {
   await using local = new LocalMode();
   const ready = await local.start();
   await using client = clientOf(ready);

@@ -53,7 +53,7 @@ describe("local mode, started with one command", () => {
     await local[Symbol.asyncDispose]();
   });
 
-  it("wakes hello before one's eyes and prints the timeline in milliseconds", () => {
+  it("wakes hello at its start and prints the timeline in milliseconds", () => {
     expect(local.output).toContain("Two sandboxes are suspended: hello and notebook.");
     expect(local.output).toContain('"Hello from hello. This is visit number 1."');
     for (const step of ["connection seen", "wake patched", "Pod created", "port accepts", "first byte"]) {
@@ -61,7 +61,7 @@ describe("local mode, started with one command", () => {
     }
   });
 
-  it("names its addresses in a ready file, and keeps the kubeconfig for its owner alone", () => {
+  it("writes its addresses into a ready file, and makes the kubeconfig readable only for its owner", () => {
     expect(ready).toEqual({
       api: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
       kubeconfig: `${local.dataDir}/kubeconfig`,
@@ -72,7 +72,7 @@ describe("local mode, started with one command", () => {
     expect(statSync(ready.kubeconfig).mode & 0o777).toBe(0o600);
   });
 
-  it("asks for the kubeconfig's token, and refuses a page of another origin even with it", async () => {
+  it("requires the kubeconfig's token, and rejects a page of another origin even with it", async () => {
     const status = (headers: Record<string, string>) =>
       new Promise((resolve, reject) => {
         httpsGet(`${ready.api}/api/v1/pods`, { headers, rejectUnauthorized: false, agent: false }, (response) => {
@@ -86,7 +86,7 @@ describe("local mode, started with one command", () => {
     expect(await status({ origin: "http://evil.example" })).toBe(403);
   });
 
-  it("keeps the volume through a pause by spec, and wakes at the next request, whatever its method", async () => {
+  it("keeps the volume through a manual suspension, and a request of any method wakes the sandbox", async () => {
     const before = JSON.parse((await ask(ready, "hello", "/counter")).body).count;
     await suspend(client);
     await expect(client.get(podType, hello)).rejects.toThrow(/not found/);
@@ -94,7 +94,7 @@ describe("local mode, started with one command", () => {
     expect(woken).toMatchObject({ status: 200, body: `{"count":${before + 1}}\n` });
   });
 
-  it("wakes for a WebSocket and carries its messages", async () => {
+  it("wakes for a WebSocket and proxies its messages", async () => {
     await suspend(client);
     const { hostname, port } = new URL(ready.activator);
     const host = `hello.default.${ready.domain}:${port}`;
@@ -108,7 +108,7 @@ describe("local mode, started with one command", () => {
     expect(echoed).toBe("still there?");
   });
 
-  it("lets an event stream through as it happens", async () => {
+  it("proxies an event stream without delay", async () => {
     const { hostname, port } = new URL(ready.activator);
     const { request } = await import("node:http");
     const first = await new Promise<string>((resolve, reject) => {
@@ -125,7 +125,7 @@ describe("local mode, started with one command", () => {
     expect(first).toMatch(/^data: beat 1 at /);
   });
 
-  it("routes by the X-Sandbox headers on loopback names, and refuses them where they contradict the host", async () => {
+  it("routes by X-Sandbox headers on loopback names, and rejects headers that contradict the host", async () => {
     const headers = { "x-sandbox-id": "hello", "x-sandbox-namespace": "default", "x-sandbox-port": "8888" };
     const { host } = new URL(ready.activator);
     expect(await ask(ready, "any", "/info", { headers: { ...headers, host } })).toMatchObject({ status: 200 });
@@ -145,7 +145,7 @@ describe("local mode, started with one command", () => {
     expect(await ask(ready, "nobody", "/")).toMatchObject({ status: 404 });
   });
 
-  it("names the missing program in the sandbox's status, and answers waiting requests within seconds", async () => {
+  it("reports a missing program in the sandbox's status, and answers held requests within seconds", async () => {
     await client.create(sandboxType, {
       metadata: { name: "exotic", namespace: "default" },
       spec: {
@@ -173,7 +173,7 @@ describe("local mode, started with one command", () => {
   });
 });
 
-describe("local mode, when it ends", () => {
+describe("local mode, when it exits,", () => {
   it("leaves no process and no port behind after Ctrl-C", async () => {
     await using local = new LocalMode();
     const ready = await local.start();
@@ -185,7 +185,7 @@ describe("local mode, when it ends", () => {
     expect(await connects(ready.metrics)).toBe(false);
   }, 60_000);
 
-  it("finds its sandboxes again after kill -9, and ends the processes that were left", async () => {
+  it("restores its sandboxes after kill -9, and ends the processes that were left", async () => {
     await using local = new LocalMode();
     const first = await local.start();
     const { pid } = JSON.parse((await ask(first, "hello", "/info")).body);
@@ -203,7 +203,7 @@ describe("local mode, when it ends", () => {
 });
 
 describe("local mode, when it cannot start", () => {
-  it("says in one line which flag changes a port that is taken", async () => {
+  it("names in one line the flag that changes a port that is in use", async () => {
     await using local = new LocalMode();
     const squatter = createServer();
     await new Promise<void>((resolve) => squatter.listen(0, "127.0.0.1", resolve));

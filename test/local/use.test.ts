@@ -10,11 +10,11 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { eventually } from "../support/eventually.ts";
 import { ask, clientOf, LocalMode, type Ready } from "../support/labs/local-mode.ts";
 
-/** How long a sandbox may be idle here, and how long it works without a byte: longer than that and a look of the controller. */
+/** The idle time here, and the time that the sandbox works without a byte, which is longer by more than a check of the controller. */
 const idleSeconds = 2;
 const workMs = 6_000;
 
-/** Works in silence for whoever asks: by HTTP, on a WebSocket, and on a raw connection. */
+/** A program that works without output before each answer: by HTTP, on a WebSocket, and on a raw connection. */
 const program = `
 const { createServer } = require("http");
 const later = (done) => setTimeout(done, ${workMs});
@@ -81,7 +81,7 @@ async function aSandbox(name: string, autoSuspension: AutoSuspension = {}): Prom
 const sandbox = (name: string) => client.get(sandboxType, { namespace: "default", name });
 const untilAsleep = (name: string) => eventually(async () => isSuspensionComplete(await sandbox(name)), 30_000);
 
-/** For how many seconds it had been idle when it was put to sleep, by its event. */
+/** The idle seconds before the suspension, by its event. */
 async function idleWhenSuspended(name: string): Promise<number> {
   await untilAsleep(name);
   const { items } = await client.list(eventType, { namespace: "default" });
@@ -89,7 +89,7 @@ async function idleWhenSuspended(name: string): Promise<number> {
   return Number(/^idle for (\d+)s$/.exec(idle?.note ?? "")?.[1]);
 }
 
-/** A raw connection by the name of its Service, which may come before anybody listens there. */
+/** A raw connection to the Service, which may not be served yet. */
 async function rawConnection(name: string): Promise<{ readonly socket: Socket; readonly heard: Promise<string> }> {
   const address = async () => (await client.get(serviceType, { namespace: "default", name })).spec?.clusterIP;
   await eventually(async () => (await address().catch(() => undefined))?.startsWith("127."), 10_000);
@@ -114,17 +114,17 @@ async function rawConnection(name: string): Promise<{ readonly socket: Socket; r
   }
 }
 
-describe.concurrent("a sandbox that works in silence for longer than it may be idle", () => {
-  it("is not cut while a raw connection waits for its answer, and sleeps after that", async () => {
+describe.concurrent("a sandbox that works without output for longer than the idle time", () => {
+  it("is not cut while a raw connection waits for its answer, and is suspended after that", async () => {
     const name = await aSandbox("query");
     const { socket, heard } = await rawConnection(name);
     socket.write("select pg_sleep;");
-    // The connection is idle behind its answer, and ends in good order when the sandbox sleeps.
+    // The connection is idle after its answer, and is closed cleanly at the suspension.
     expect(await heard).toMatch(/^answer of \d+$/);
     expect(await idleWhenSuspended(name)).toBeLessThan(workMs / 1_000);
   }, 60_000);
 
-  it("is not cut while a client that has ended its side waits for its answer", async () => {
+  it("is not cut while a client that has closed its side waits for its answer", async () => {
     const name = await aSandbox("half");
     const { socket, heard } = await rawConnection(name);
     socket.end("echo job | nc");
@@ -132,7 +132,7 @@ describe.concurrent("a sandbox that works in silence for longer than it may be i
     await untilAsleep(name);
   }, 60_000);
 
-  it("is cut where unansweredLimitSeconds is 0", async () => {
+  it("is cut if unansweredLimitSeconds is 0", async () => {
     const name = await aSandbox("off", { unansweredLimitSeconds: 0 });
     const { socket, heard } = await rawConnection(name);
     socket.write("select pg_sleep;");
@@ -172,7 +172,7 @@ describe.concurrent("a sandbox that works in silence for longer than it may be i
     await untilAsleep(name);
   }, 60_000);
 
-  it("has been idle since the activator's own 504, and not since the request before", async () => {
+  it("has been idle since the activator's own 504, not since the request before", async () => {
     const name = await aSandbox("timed-out");
     const headers = { "X-Sandbox-Timeout": `${workMs / 1_000}` };
     expect((await ask(ready, name, "/never", { method: "POST", headers })).status).toBe(504);

@@ -17,7 +17,7 @@ interface Question {
   readonly body?: unknown;
 }
 
-/** The status that a port answers a whole request with, and the body. */
+/** The status and the body of a port's response to a complete request. */
 function ask({ host, port, tls }: Port, { path, hostName = "localhost", body }: Question) {
   const text = body === undefined ? undefined : JSON.stringify(body);
   const method = text === undefined ? "GET" : "POST";
@@ -33,11 +33,13 @@ function ask({ host, port, tls }: Port, { path, hostName = "localhost", body }: 
   });
 }
 
-/** Counts of unexpected errors that are not 0. */
+/** The counters of unexpected errors that are not 0. */
 const unexpectedIn = (metrics: string): readonly string[] =>
   metrics.split("\n").filter((line) => /^rouse_unexpected_errors_total\{.*\} [1-9]/.test(line));
 
-it("both programs serve on all of their ports after malformed and half messages", { timeout: 120_000 }, async () => {
+it("both programs keep serving on all of their ports after malformed and incomplete messages", {
+  timeout: 120_000,
+}, async () => {
   await using programs = await startPrograms();
   const { ports, hostName, activator, controller } = programs;
   const random = seededRandom(seed);
@@ -60,7 +62,9 @@ it("both programs serve on all of their ports after malformed and half messages"
   }
 });
 
-it("local mode serves on all of its ports after malformed and half messages", { timeout: 120_000 }, async () => {
+it("local mode keeps serving on all of its ports after malformed and incomplete messages", {
+  timeout: 120_000,
+}, async () => {
   await using local = new LocalMode();
   const ready = await local.start("--no-example");
   const portOf = (name: string, url: string): Port => {

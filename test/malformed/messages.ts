@@ -49,7 +49,7 @@ const heads = [
   `GET / HTTP/1.1${crlf}${host}Authorization: Bearer ${crlf}X-Sandbox-ID: ../..${crlf}${crlf}`,
 ];
 
-/** The paths that the programs answer questions with a body at. */
+/** The paths of the programs that accept calls with a body. */
 const postPaths = [
   "/convert",
   "/drain/v1/observed",
@@ -91,7 +91,7 @@ const posts = postPaths.flatMap((path) =>
   }),
 );
 
-/** The beginning of a TLS 1.3 ClientHello (RFC 8446, section 4.1.2), and records that are none. */
+/** The start of a TLS 1.3 ClientHello (RFC 8446, section 4.1.2), and invalid records. */
 const tlsRecords = [
   "16030100f8010000f40303",
   "160301ffff0100",
@@ -110,16 +110,16 @@ const others = [
   "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 ];
 
-/** What every port is sent. */
+/** The messages for every port. */
 export const always: readonly Buffer[] = [
   ...[...plainHeads, ...others].map((text) => Buffer.from(text)),
   ...tlsRecords.map((hex) => Buffer.from(hex, "hex")),
 ];
 
-/** Messages that no program may end by, whichever of its ports gets them. */
+/** Messages that must end no program, on any port. */
 export const corpus: readonly Buffer[] = [...always, ...[...heads, ...posts].map((text) => Buffer.from(text))];
 
-/** One of the corpus, cut off, changed at some bytes, or followed by another. */
+/** A message of the corpus that is truncated, changed in some bytes, or followed by another one. */
 export function generate(random: SeededRandom): Buffer {
   const message = Buffer.from(random.oneOf(corpus));
   switch (random.below(3)) {

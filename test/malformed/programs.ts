@@ -74,7 +74,7 @@ export async function startPrograms() {
   const started = stack.move();
   return {
     ...{ ports, activator, controller },
-    /** The host name by which the sandbox is reached. */
+    /** The host name of the sandbox. */
     hostName: `${workloadPort}--nova--default.sandbox.localhost`,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };

@@ -7,19 +7,19 @@ export interface Port {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** What a client shows of itself where there is TLS; absent: the port is not encrypted. */
+  /** The client certificate for TLS. Absent: the port is not encrypted. */
   readonly tls?: { readonly cert?: string; readonly key?: string };
 }
 
-/** So long an answer is waited for before the next message is sent. */
+/** The time to wait for an answer before the next message is sent. */
 const answerMs = 15;
 const handshakeMs = 2_000;
 const atATime = 12;
-/** Of the corpus each port gets a share that the seed chooses, and so many messages that are made from it. */
+/** The share of the corpus for each port, chosen by the seed, and the number of messages that are generated from it. */
 const share = 10;
 const generated = 30;
 
-/** Sends malformed and half messages to a port; over TLS too, where there is TLS. */
+/** Sends malformed and incomplete messages to a port, with TLS if the port uses it. */
 export async function storm(port: Port, random: SeededRandom): Promise<void> {
   const chosen = corpus.filter(() => random.below(share) === 0);
   const messages = [...always, ...chosen, ...Array.from({ length: generated }, () => generate(random))];
@@ -35,12 +35,12 @@ async function send(port: Port, message: Buffer, secure: boolean, random: Seeded
     ? connectTls({ ...port, ...port.tls, rejectUnauthorized: false, servername: "localhost" })
     : connect({ host: port.host, port: port.port });
   const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
-  socket.on("error", () => {}); // to be refused is an answer
+  socket.on("error", () => {}); // a closed connection counts as an answer
   const ready = new Promise<void>((resolve) => socket.once(secure ? "secureConnect" : "connect", () => resolve()));
   await Promise.race([ready, closed, pause(handshakeMs)]);
   const manner = random.below(4);
   if (manner === 0) {
-    // In two pieces, of which the second may never come.
+    // In two parts. The second one may never be sent.
     const half = random.below(message.length + 1);
     socket.write(message.subarray(0, half));
     if (random.below(2) === 0) socket.write(message.subarray(half));

@@ -1,4 +1,4 @@
-// What an activator does in the model. Whom it forwards to and whom it may wake are the product's own rules.
+// The actions of an activator in the model. The product's own rules decide where it may forward and what it may wake.
 import { causeOf, mayForward } from "../../api/rules/suspension.ts";
 import type { Reply } from "../../controller/suspension/activators/activator-replies.ts";
 import { runningPatch } from "../../controller/suspension/handshake/patches.ts";
@@ -27,7 +27,7 @@ const withActivator = (world: World, index: number, change: Partial<Activator>):
   return { ...world, activators: replaced(world.activators, index, { ...activator, ...change }) };
 };
 
-/** Whether it takes calls: from before its first list until it is killed. */
+/** Whether it answers calls: from before its first list until it is killed. */
 export const listens = ({ life }: Activator): boolean => life !== "absent" && life !== "down";
 
 export function activatorSteps(world: World, index: number, mutation: Mutation | undefined): Step<World>[] {
@@ -78,7 +78,7 @@ function lifeSteps(
   return steps;
 }
 
-/** A crash ends what it holds and carries; it starts again knowing nothing. */
+/** A crash ends its held and forwarded requests. After a restart it has no memory. */
 function deathSteps(world: World, index: number, activator: Activator): Step<World>[] {
   if (world.left.kills === 0 || !listens(activator)) return [];
   const ended = world.requests.map((request) =>
@@ -91,12 +91,12 @@ function deathSteps(world: World, index: number, activator: Activator): Step<Wor
   ];
 }
 
-/** Its credentials are out of step, or something between keeps calls away from it. It serves as before. */
+/** Its certificates do not match, or the network blocks calls to it. It keeps serving. */
 function deafSteps(world: World, index: number, activator: Activator): Step<World>[] {
   if (world.left.deafness === 0 || activator.deaf || activator.life !== "serving") return [];
   const left = { ...world.left, deafness: world.left.deafness - 1 };
   const next = withActivator({ ...world, left }, index, { deaf: true });
-  return [{ what: `activator ${index} stops to answer`, next }];
+  return [{ what: `activator ${index} stops answering`, next }];
 }
 
 /**
@@ -157,7 +157,7 @@ function seeing(world: World, index: number, sees: number, mutation: Mutation | 
   const isFallingAsleep = suspended && causeOf(sandbox) === "Inactivity";
   const activator = world.activators[index];
   if (!activator) return world;
-  const forgets = mutation === "a seal that is forgotten when it is taken off";
+  const forgets = mutation === "a seal that is forgotten when it is removed";
   const seen = withActivator(world, index, {
     sees,
     reportedGeneration: generation >= activator.reportedGeneration ? 0 : activator.reportedGeneration,
@@ -195,7 +195,7 @@ function requestSteps(world: World, index: number, activator: Activator): Step<W
     if (request.at === "tunnel") return tunnelSteps(world, index, number, request);
     if (request.at === "pod") return [moved("has the answer to", { at: "end" })];
     if (request.at === "dialing") {
-      const gone = podIn(world.pods) === request.pod ? undefined : "the address of a Pod that is gone is dialled";
+      const gone = podIn(world.pods) === request.pod ? undefined : "the address of a deleted Pod is dialled";
       return [moved(`reaches Pod ${request.pod} with`, { at: "pod", activator: index, pod: request.pod }, gone)];
     }
     const pod = podIn(activator.seesPods);
@@ -225,14 +225,14 @@ function wake(world: World, index: number, view: Version): Step<World>[] {
   const { metadata, spec } = runningPatch(view.sandbox);
   const next = patched(world, { metadata: { ...metadata, annotations: {} }, ...(spec && { spec }) });
   if (!next) return [];
-  const broken = world.paused ? "a pause is undone before it happened" : undefined;
+  const broken = world.paused ? "a manual suspension is undone before it is complete" : undefined;
   // It reads the object that its own patch returned, and so knows of a seal on it.
   const seen = seeing(next, index, next.versions.length - 1, undefined);
   return [{ what: `activator ${index} asks for Running`, next: seen, ...(broken && { broken }) }];
 }
 
 /** Whether it will not forward to that Pod, for all it knows by itself. */
-export const hasForsworn = ({ life, seesPods, fenced }: Activator, pod: number): boolean =>
+export const hasFenced = ({ life, seesPods, fenced }: Activator, pod: number): boolean =>
   life !== "serving" || seesPods >= 2 * pod || (fenced & bit(pod)) !== 0;
 
 /** What an activator answers to a call, and the world after it has. */
@@ -250,7 +250,7 @@ export function answer(
   if (asked === "observed" && mutation !== "observed only asks" && seesGeneration < generation) {
     next = withActivator(world, index, { reportedGeneration: Math.max(activator.reportedGeneration, generation) });
   }
-  const seenUse = asked === "observed" && mutation !== "a byte that is not told of" && hasMoved(next, index, pod);
+  const seenUse = asked === "observed" && mutation !== "a byte that is not reported" && hasMoved(next, index, pod);
   if (asked === "observed") {
     next = { ...next, requests: next.requests.map(askedAbout(index, pod, generation)) };
     const hasTunnel = next.requests.some(({ at }) => at === "tunnel");

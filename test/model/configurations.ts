@@ -1,5 +1,5 @@
-// Which corners of the model are explored. Together the small ones reach every rule in seconds; the large ones combine
-// them, and take minutes and gigabytes.
+// The configurations of the model that are explored. The small ones together reach every rule in seconds. The large ones
+// combine them, and take minutes and gigabytes.
 import type { Limits } from "./world.ts";
 
 const one: Limits = {
@@ -12,7 +12,7 @@ const one: Limits = {
   edits: 0,
   kills: 0,
   deafness: 0,
-  strays: 0,
+  unneededPods: 0,
   activators: { early: 1, late: 0 },
   controllers: 1,
   lossy: false,
@@ -31,27 +31,27 @@ export const small: readonly Configuration[] = [
     limits: { ...one, requests: 2, activators: twoActivators },
   },
   {
-    about: "it sleeps, an activator is killed, and answers get lost",
+    about: "it sleeps, an activator is killed, and answers are lost",
     limits: { ...one, kills: 1, lossy: true, activators: twoActivators },
   },
   {
-    about: "it sleeps, and a person pauses it and lets it run, with a drain that ends",
+    about: "it sleeps, and it is suspended and resumed manually, and the drain timeout expires",
     limits: { ...one, requests: 2, pauses: 1, resumes: 1, drainEnds: true, lossy: true },
   },
   {
-    about: "it sleeps, and an activator that is Ready and carries stops to answer",
+    about: "it sleeps, and a Ready activator stops answering while it forwards",
     limits: { ...one, deafness: 1, activators: twoActivators },
   },
   {
-    about: "it sleeps, a person pauses it, and an activator that is Ready and carries stops to answer",
+    about: "it sleeps, it is suspended manually, and a Ready activator stops answering while it forwards",
     limits: { ...one, pauses: 1, deafness: 1, drainEnds: true },
   },
   {
-    about: "it sleeps under a quiet tunnel on which a byte comes, and its activator stops to answer",
+    about: "it sleeps under an idle tunnel with one byte, and its activator stops answering",
     limits: { ...one, tunnels: 1, bytes: 1, deafness: 1 },
   },
   {
-    about: "it sleeps under a quiet tunnel on which a byte comes, a request comes, and answers get lost",
+    about: "it sleeps under an idle tunnel with one byte, a request comes, and answers are lost",
     limits: { ...one, tunnels: 1, bytes: 1, lossy: true },
   },
   {
@@ -59,55 +59,55 @@ export const small: readonly Configuration[] = [
     limits: { ...one, edits: 3 },
   },
   {
-    about: "it sleeps, is edited twice, and a person pauses it, with a drain that ends",
+    about: "it sleeps, is edited twice, and it is suspended manually, and the drain timeout expires",
     limits: { ...one, edits: 2, pauses: 1, drainEnds: true },
   },
   {
     about:
-      "it sleeps, and a person pauses it, under a tunnel on which a byte comes and is answered, with a drain that ends",
+      "it sleeps, and it is suspended manually, under a tunnel with one byte and is answered, with a drain that ends",
     limits: { ...one, tunnels: 1, bytes: 1, pauses: 1, drainEnds: true },
   },
   {
-    about: "a person pauses it while a second activator starts, and one is killed",
+    about: "it is suspended manually while a second activator starts, and one is killed",
     limits: { ...one, sleeps: 0, pauses: 1, kills: 1, activators: twoActivators },
   },
   {
-    about: "a person pauses it, and two controllers lead",
+    about: "it is suspended manually, and two controllers lead",
     limits: { ...one, requests: 2, sleeps: 0, pauses: 1, controllers: 2 },
   },
   {
-    about: "it sleeps, and two controllers lead, one of which makes a Pod that nobody asks for",
-    limits: { ...one, controllers: 2, strays: 1 },
+    about: "it sleeps, and two controllers lead, and one of them creates an unneeded Pod",
+    limits: { ...one, controllers: 2, unneededPods: 1 },
   },
 ];
 
 export const large: readonly Configuration[] = [
   {
-    about: "it sleeps while two requests come, and an activator that is Ready and carries stops to answer",
+    about: "it sleeps while two requests come, and a Ready activator stops answering while it forwards",
     limits: { ...one, requests: 2, deafness: 1, activators: twoActivators },
   },
   {
-    about: "it sleeps under a quiet tunnel on which bytes come, a request comes, and an activator is killed",
+    about: "it sleeps under an idle tunnel with bytes, a request comes, and an activator is killed",
     limits: { ...one, tunnels: 1, bytes: 2, kills: 1, activators: twoActivators },
   },
   {
-    about: "it sleeps under a quiet tunnel on which bytes come, a request comes, and a person pauses it",
+    about: "it sleeps under an idle tunnel with bytes, a request comes, and it is suspended manually",
     limits: { ...one, tunnels: 1, bytes: 2, pauses: 1, lossy: true },
   },
   {
-    about: "it sleeps twice under two quiet tunnels on which bytes come, and two controllers lead",
+    about: "it sleeps twice under two idle tunnels with bytes, and two controllers lead",
     limits: { ...one, sleeps: 2, tunnels: 2, bytes: 2, controllers: 2 },
   },
   {
-    about: "it sleeps, a person pauses it, and two controllers lead",
+    about: "it sleeps, it is suspended manually, and two controllers lead",
     limits: { ...one, pauses: 1, controllers: 2 },
   },
   {
-    about: "it sleeps while a second activator starts, one is killed, two requests come, and answers get lost",
+    about: "it sleeps while a second activator starts, one is killed, two requests come, and answers are lost",
     limits: { ...one, requests: 2, kills: 1, lossy: true, activators: twoActivators },
   },
   {
-    about: "it sleeps, a person pauses it, and a second activator starts",
+    about: "it sleeps, it is suspended manually, and a second activator starts",
     limits: { ...one, pauses: 1, activators: twoActivators },
   },
   {
@@ -116,7 +116,7 @@ export const large: readonly Configuration[] = [
   },
 ];
 
-/** Where each of the rules is needed. */
+/** The configurations in which each rule is needed. */
 export const whereMutationsShow: Limits = { ...one, activators: twoActivators };
 export const whereTunnelsShow: Limits = { ...one, requests: 0, tunnels: 1, bytes: 1 };
 export const wherePausedTunnelsShow: Limits = { ...whereTunnelsShow, sleeps: 0, pauses: 1 };

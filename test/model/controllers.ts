@@ -1,5 +1,5 @@
-// What a controller does in the model: it looks, and takes the step that the product decides on. Every controller believes
-// that it leads. One that is paused is one that takes no step for a while, so pauses need no step of their own.
+// The actions of a controller in the model: it observes, and takes the step that the product decides. Every controller
+// believes that it leads. A paused controller takes no step for a while, so pauses need no step of their own.
 import { mayHaveNextPod, sealOf } from "../../api/rules/suspension.ts";
 import { type Reply, replyToRefusal } from "../../controller/suspension/activators/activator-replies.ts";
 import { longestSilenceMs, type Silence } from "../../controller/suspension/activators/silence.ts";
@@ -46,7 +46,7 @@ export function controllerSteps(world: World, index: number, around: ConnectDeps
   return [...steps, ...intentSteps(world, index, controller), ...reconcileSteps(world, index, controller, around)];
 }
 
-/** Its stores catch up, each on its own, and it may start again in the middle of anything. */
+/** Its stores catch up one by one, and it may restart at any point. */
 function lookSteps(world: World, index: number, { sees, seesPods, round }: Controller): Step<World>[] {
   const newest = world.versions.length - 1;
   const steps: Step<World>[] = [];
@@ -59,7 +59,7 @@ function lookSteps(world: World, index: number, { sees, seesPods, round }: Contr
   return steps;
 }
 
-/** One activator handles the call, or refuses it. The answer is old by the time that it is acted upon. */
+/** One activator handles the call, or rejects it. The answer may be old when the controller acts on it. */
 function callSteps(world: World, index: number, round: ModelRound, { mutation, lossy }: ConnectDeps): Step<World>[] {
   return round.replies.flatMap((known, number) => {
     const activator = world.activators[number];
@@ -89,14 +89,14 @@ const podOfActivator = (ready: boolean) =>
     { conditions: [{ type: "Ready", status: ready ? "True" : "False" }], containerStatuses: [running] },
   );
 
-/** Whether it is idle is anybody's guess, so the model lets it be at any time. */
+/** The model does not follow idle times: a sandbox may be idle at any time. */
 function intentSteps(world: World, index: number, { sees, seesPods }: Controller): Step<World>[] {
   const { suspended, sealed, sandbox } = versionAt(world.versions, sees);
   if (world.left.sleeps === 0 || suspended || sealed || podIn(seesPods) === 0) return [];
   const next = patched(world, intentPatch(sandbox));
   if (!next) return [];
   const left = { ...world.left, sleeps: world.left.sleeps - 1 };
-  // It was idle for long enough: whatever moved before that counts no more, unless it is not answered yet.
+  // It was idle for long enough, so earlier data no longer counts, unless it is unanswered.
   const requests = next.requests.map((request) => {
     if (request.at !== "tunnel") return request;
     const unanswered = request.unanswered === "no" ? "no" : "before";
@@ -138,7 +138,7 @@ function perform(
     case "nothing":
       return nextPod(world, index, controller);
     case "tellSuspended":
-      return wrote(`writes the status: suspended since generation ${generation}`, told(world, generation));
+      return wrote(`writes the status: suspended since generation ${generation}`, withSuspended(world, generation));
     case "readPod":
       return readPod(world, index, controller, around, sealedForMs);
     case "askObserved":
@@ -146,26 +146,23 @@ function perform(
     case "askPromises":
       return [ask(world, index, { asked: "promise", pod: podNumber(step.podUid), generation })];
     case "wait":
-      // It drops the round of questions and asks anew, which is a step of its own.
+      // It drops the round of calls and starts another one, which is a separate step.
       return [];
     case "renewCause":
       return wrote("renews the cause", patched(world, renewCausePatch(sandbox)));
     case "writeRunning": {
-      const undone = world.paused ? "a pause is undone before it happened" : undefined;
+      const undone = world.paused ? "a manual suspension is undone before it is complete" : undefined;
       return wrote(`writes Running back: ${step.why}`, patched(world, runningPatch(sandbox)), undone);
     }
     case "seal": {
       const patch = sealPatch(sandbox, step.pod, step.cause, new Date(noon));
       const bare = { metadata: { ...patch.metadata, resourceVersion: latest(world).sandbox.metadata.resourceVersion } };
-      const next = patched(
-        world,
-        around.mutation === "a seal that is not under the version of the sandbox" ? bare : patch,
-      );
-      const doomed = step.cause === "Inactivity" && isCarrying(world, podNumber(step.pod.uid));
+      const next = patched(world, around.mutation === "a seal without the version of the sandbox" ? bare : patch);
+      const isViolated = step.cause === "Inactivity" && isInUse(world, podNumber(step.pod.uid));
       return wrote(
         `seals ${step.pod.uid}, ${step.cause}`,
         next,
-        doomed ? "a Pod is doomed by inactivity under a request" : undefined,
+        isViolated ? "a Pod with a request is sealed for inactivity" : undefined,
       );
     }
     case "deletePod":
@@ -175,8 +172,8 @@ function perform(
   }
 }
 
-/** A byte that came after its activator had spoken is not unheard: the wake, or the close of the tunnel, follows. */
-const isCarrying = ({ requests }: World, pod: number): boolean =>
+/** A byte after its activator's answer is not lost: the wake, or the close of the tunnel, follows. */
+const isInUse = ({ requests }: World, pod: number): boolean =>
   requests.some((request) => {
     if (request.at === "tunnel")
       return request.pod === pod && (request.byte === "before" || request.unanswered === "before");
@@ -192,15 +189,15 @@ const ask = (world: World, index: number, { asked, pod, generation }: Omit<Model
   };
 };
 
-/** Under the UID as precondition. What a person's drain cuts when its time is over is cut on purpose, and told. */
+/** With the UID as precondition. Requests that a manual suspension cuts after its drain timeout are cut on purpose, and reported. */
 function deletePod(world: World, index: number, { podUid: uid, cut, unasked }: DeletePod, overdue: boolean) {
   const pod = podNumber(uid);
   if (podIn(world.pods) !== pod) return [];
   const sent = world.requests.filter(
     (request) => (request.at === "pod" || request.at === "tunnel") && request.pod === pod,
   );
-  const told = cut > 0 || unasked > 0;
-  const broken = overdue && told ? undefined : deletedUnder(sent, unasked > 0);
+  const reported = cut > 0 || unasked > 0;
+  const broken = overdue && reported ? undefined : deletedUnder(sent, unasked > 0);
   const requests = world.requests.map((request) => (sent.includes(request) ? ({ at: "end" } as const) : request));
   const paused = world.paused === pod ? 0 : world.paused;
   const gone = { ...world, pods: world.pods + 1, paused, requests };
@@ -213,15 +210,15 @@ function deletePod(world: World, index: number, { podUid: uid, cut, unasked }: D
   ];
 }
 
-/** A quiet tunnel of an activator that did not answer in five minutes ends with its Pod, and that is told. */
-function deletedUnder(sent: World["requests"], isTold: boolean): string | undefined {
-  if (sent.some(({ at }) => at === "pod")) return "a Pod is deleted under a request";
-  return sent.length > 0 && !isTold ? "a Pod is deleted under a tunnel whose client was not told" : undefined;
+/** An idle tunnel of an activator that was silent for five minutes ends with its Pod, and that is reported. */
+function deletedUnder(sent: World["requests"], isReported: boolean): string | undefined {
+  if (sent.some(({ at }) => at === "pod")) return "a Pod with a request is deleted";
+  return sent.length > 0 && !isReported ? "a Pod with a tunnel is deleted, and the tunnel was not closed" : undefined;
 }
 
 /**
- * A consistent read, and what it leads to, in one step: a Pod that is gone stays gone, and one that is there is only
- * deleted once it is sealed, which a write under the version of the sandbox would notice.
+ * A consistent read and its consequence in one step: a deleted Pod stays deleted, and an existing one is only
+ * deleted once it is sealed, and a write under the version of the sandbox would detect that.
  */
 function readPod(
   world: World,
@@ -237,7 +234,7 @@ function readPod(
   return perform(world, index, controller, step, around, sealedForMs);
 }
 
-const told = (world: World, observedGeneration: number): World | undefined =>
+const withSuspended = (world: World, observedGeneration: number): World | undefined =>
   withStatus(world, {
     conditions: [
       {
@@ -251,14 +248,14 @@ const told = (world: World, observedGeneration: number): World | undefined =>
     ],
   });
 
-/** What the rest of the reconciler does for a sandbox that runs. */
+/** The rest of the reconciler for a running sandbox. */
 function nextPod(world: World, index: number, { sees, seesPods }: Controller): Step<World>[] {
   const { sandbox } = versionAt(world.versions, sees);
   if (!mayHaveNextPod(sandbox) || podIn(seesPods) !== 0 || podIn(world.pods) !== 0) return [];
   const stray = sees === world.versions.length - 1 ? 0 : 1;
-  if (stray > world.left.strays) return [];
-  const left = { ...world.left, strays: world.left.strays - stray };
+  if (stray > world.left.unneededPods) return [];
+  const left = { ...world.left, unneededPods: world.left.unneededPods - stray };
   const made = { ...world, left, pods: world.pods + 1 };
   const next = withController(made, index, { seesPods: made.pods });
-  return [{ what: `controller ${index} makes Pod ${podIn(made.pods)}`, next }];
+  return [{ what: `controller ${index} creates Pod ${podIn(made.pods)}`, next }];
 }

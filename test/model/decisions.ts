@@ -1,4 +1,4 @@
-// The product's decisions, made once for each situation of the model.
+// The product's decisions, computed once for each situation of the model.
 
 import { longestSilenceMs, usualSilenceLimitMs } from "../../controller/suspension/activators/silence.ts";
 import {
@@ -7,7 +7,7 @@ import {
   type SuspensionStep,
 } from "../../controller/suspension/handshake/decide-suspension.ts";
 import { noon } from "../support/builders/builders.ts";
-import { hasForsworn } from "./activators.ts";
+import { hasFenced } from "./activators.ts";
 import { type ModelRound, type Mutation, podUid, type Version, type World } from "./world.ts";
 
 export interface ConnectDeps {
@@ -20,17 +20,17 @@ export interface ConnectDeps {
 const drainOverMs = 60_000;
 
 /**
- * For how long the Pod has been sealed by now. Five minutes are longer than any watch lags: whoever cannot be asked has seen
- * the seal by then, or has stopped to forward to anybody.
+ * How long the Pod has been sealed. Five minutes are longer than any watch lags: an activator that cannot be asked has seen
+ * the seal by then, or no longer forwards anything.
  */
 export function agesOf({ activators }: World, { sealed }: Version, { drainEnds, deafness, mutation }: ConnectDeps) {
-  const knows = activators.every((activator) => !activator.deaf || hasForsworn(activator, sealed));
+  const knows = activators.every((activator) => !activator.deaf || hasFenced(activator, sealed));
   if (!sealed || !knows) return [0];
-  const waits = mutation === "a sealed Pod that waits for a silent activator for ever";
+  const waits = mutation === "a sealed Pod that waits for a silent activator without end";
   return [0, ...(drainEnds ? [drainOverMs] : []), ...(deafness && !waits ? [longestSilenceMs] : [])];
 }
 
-/** What a step is decided on. */
+/** The input of a decision. */
 interface Question {
   readonly view: Version;
   readonly round: ModelRound | undefined;
@@ -40,7 +40,7 @@ interface Question {
 
 const decided = new Map<string, SuspensionStep>();
 
-/** The product's decision, made once for each situation. */
+/** The product's decision, computed once for each situation. */
 export function decide(
   { view, round, sealedForMs, around }: Question,
   pod: number,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { explore, type Model } from "./explore.ts";
 
-/** Two clerks who each read a number and write it back plus one. */
+/** Two clients that each read a number and write it back plus one. */
 interface Counter {
   readonly value: number;
   readonly read: readonly (number | "done" | undefined)[];
@@ -28,7 +28,7 @@ const clerks = (isSettled: Model<Counter>["isSettled"], isBroken: (next: Counter
 const bothDone = ({ read }: Counter) => read.every((clerk) => clerk === "done");
 
 describe("the explorer", () => {
-  it("finds every state, and the longest way", () => {
+  it("finds every state, and the longest path", () => {
     const report = explore(
       clerks(bothDone, () => false),
       100,
@@ -36,7 +36,7 @@ describe("the explorer", () => {
     expect(report).toEqual({ states: 12, steps: 14, depth: 4, counterexample: undefined });
   });
 
-  it("tells the shortest way to what must not happen", () => {
+  it("reports the shortest path to a violation", () => {
     const report = explore(
       clerks(bothDone, (next) => bothDone(next) && next.value < 2),
       100,
@@ -47,7 +47,7 @@ describe("the explorer", () => {
     });
   });
 
-  it("finds a state from which nobody gets what they wait for", () => {
+  it("finds a state from which no wait can end", () => {
     const report = explore(
       clerks(
         ({ value }) => value === 2,
@@ -58,7 +58,7 @@ describe("the explorer", () => {
     expect(report.counterexample?.trace).toEqual(["clerk 0 reads", "clerk 1 reads"]);
   });
 
-  it("refuses to stop in the middle", () => {
+  it("fails if the model has more states than the limit", () => {
     expect(() =>
       explore(
         clerks(bothDone, () => false),

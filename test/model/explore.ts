@@ -1,39 +1,39 @@
-// An exhaustive explorer of small models: breadth first, so that no counterexample is shorter than the one it tells.
+// Explores small models exhaustively, breadth first, so that the reported counterexample is the shortest one.
 
-/** One thing that can happen next. */
+/** One possible next step. */
 export interface Step<S> {
-  /** In words, for the trace. */
+  /** A description for the trace. */
   readonly what: string;
   readonly next: S;
-  /** What must never happen, and happens with this step. */
+  /** The violation of this step, if any. */
   readonly broken?: string;
 }
 
 export interface Model<S> {
   readonly initial: S;
-  /** Everything that can happen in a state, each on its own: time is the order in which things happen. */
+  /** All possible steps of a state, one at a time: time is the order of steps. */
   steps(state: S): readonly Step<S>[];
   /** Two states with the same code have the same future. */
   encode(state: S): string;
-  /** Whether nobody waits for anything here. From every state some path must lead to such a one. */
+  /** Whether nothing is waited for. From every state some path must lead to such a state. */
   isSettled(state: S): boolean;
 }
 
 export interface Counterexample {
   readonly why: string;
-  /** What happened, in order. */
+  /** The steps, in order. */
   readonly trace: readonly string[];
 }
 
 export interface Exploration {
   readonly states: number;
   readonly steps: number;
-  /** Steps from the start to the state that is furthest away. */
+  /** The number of steps to the most distant state. */
   readonly depth: number;
   readonly counterexample: Counterexample | undefined;
 }
 
-/** @throws Error when there are more than `statesMax` states: a model that is not explored to its end proves nothing. */
+/** @throws Error if there are more than `statesMax` states, because an incomplete exploration proves nothing. */
 export function explore<S>(model: Model<S>, statesMax: number): Exploration {
   const graph = new Graph<S>(model.encode(model.initial), model.initial);
   let steps = 0;
@@ -47,11 +47,11 @@ export function explore<S>(model: Model<S>, statesMax: number): Exploration {
     }
   }
   const stuck = graph.firstStuck();
-  const why = "nothing that can still happen gets everybody what they wait for";
+  const why = "no further step ends all waits";
   return graph.report(steps, stuck === undefined ? undefined : { why, trace: graph.traceTo(stuck) });
 }
 
-/** What has been reached, and how. States themselves are dropped once their steps have been taken. */
+/** The reached states, by code, and the steps to them. A state itself is dropped once its steps were taken. */
 class Graph<S> {
   readonly settled = new Set<number>();
   readonly #byCode = new Map<string, number>();
@@ -91,7 +91,7 @@ class Graph<S> {
     return trace;
   }
 
-  /** The nearest state from which no settled one can be reached. */
+  /** The nearest state from which no settled state can be reached. */
   firstStuck(): number | undefined {
     const hopeful = this.#thatCanSettle();
     const stuck = hopeful.indexOf(0);
@@ -111,7 +111,7 @@ class Graph<S> {
     return index;
   }
 
-  /** Goes all steps backwards from the settled states; 1 marks what was reached so. */
+  /** Follows all steps backwards from the settled states; 1 marks the reached ones. */
   #thatCanSettle(): Uint8Array {
     const { from, to } = this.#edges;
     const firstEdge = new Int32Array(this.size).fill(-1);

@@ -22,15 +22,15 @@ describe("no Pod is deleted under a request, no gone Pod is dialled, no suspensi
 });
 
 describe("each rule of the handshake is needed", () => {
-  const dooms = "a Pod is doomed by inactivity under a request";
-  const dials = "the address of a Pod that is gone is dialled";
+  const sealed = "a Pod with a request is sealed for inactivity";
+  const dials = "the address of a deleted Pod is dialled";
 
   it.each([
-    { mutation: "a seal that is not under the version of the sandbox", why: dooms, steps: 8 },
-    { mutation: "observed only asks", why: dooms, steps: 6 },
+    { mutation: "a seal without the version of the sandbox", why: sealed, steps: 8 },
+    { mutation: "observed only asks", why: sealed, steps: 6 },
     { mutation: "no promises", why: dials, steps: 13 },
     { mutation: "Pods listed before Sandboxes", why: dials, steps: 16 },
-    { mutation: "a seal that is forgotten when it is taken off", why: dials, steps: 17 },
+    { mutation: "a seal that is forgotten when it is removed", why: dials, steps: 17 },
   ] as const)("$mutation: $why", limit, ({ mutation, why, steps }) => {
     const { counterexample } = explore(handshake(whereMutationsShow, mutation), statesMax);
     expect(counterexample?.why).toBe(why);
@@ -38,37 +38,37 @@ describe("each rule of the handshake is needed", () => {
   });
 
   it.each([
-    { mutation: "a tunnel that is left open", why: "a Pod is deleted under a tunnel whose client was not told" },
-    { mutation: "a byte that is not told of", why: dooms },
-    { mutation: "unanswered data that observed does not count", why: dooms },
+    { mutation: "a tunnel that is left open", why: "a Pod with a tunnel is deleted, and the tunnel was not closed" },
+    { mutation: "a byte that is not reported", why: sealed },
+    { mutation: "unanswered data that observed does not count", why: sealed },
   ] as const)("$mutation: $why", limit, ({ mutation, why }) => {
     const { counterexample } = explore(handshake(whereTunnelsShow, mutation), statesMax);
     expect(counterexample?.why).toBe(why);
   });
 
-  it("unanswered data that a promise does not count: its Pod is deleted in the middle of the work", limit, () => {
+  it("unanswered data that a promise does not count: its Pod is deleted during the work", limit, () => {
     const mutation = "unanswered data that a promise does not count";
     const { counterexample } = explore(handshake(wherePausedTunnelsShow, mutation), statesMax);
-    expect(counterexample?.why).toBe("a Pod is deleted under a tunnel whose client was not told");
+    expect(counterexample?.why).toBe("a Pod with a tunnel is deleted, and the tunnel was not closed");
   });
 
   it.each([
-    { mutation: "a silent activator that counts for five minutes", why: dooms },
+    { mutation: "a silent activator that counts for five minutes", why: sealed },
     {
-      mutation: "a sealed Pod that waits for a silent activator for ever",
-      why: "nothing that can still happen gets everybody what they wait for",
+      mutation: "a sealed Pod that waits for a silent activator without end",
+      why: "no further step ends all waits",
     },
   ] as const)("$mutation: $why", limit, ({ mutation, why }) => {
     const { counterexample } = explore(handshake(whereSilenceShows, mutation), statesMax);
     expect(counterexample?.why).toBe(why);
   });
 
-  it("a store that is trusted to say that a Pod is gone: a pause is undone before it happened", limit, () => {
+  it("a store that is trusted about a deleted Pod: a manual suspension is undone before it is complete", limit, () => {
     const { counterexample } = explore(handshake(whereTrustShows, "a store that is trusted"), statesMax);
-    expect(counterexample?.why).toBe("a pause is undone before it happened");
+    expect(counterexample?.why).toBe("a manual suspension is undone before it is complete");
   });
 
-  it("tells a counterexample in words", () => {
+  it("describes a counterexample", () => {
     const { counterexample } = explore(handshake(whereMutationsShow, "observed only asks"), statesMax);
     expect(counterexample?.trace).toEqual([
       "controller 0 writes Suspended, by inactivity",

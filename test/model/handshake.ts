@@ -1,4 +1,4 @@
-// The handshake of a suspension, with everybody in it: who may do what, in any order.
+// The handshake of a suspension with all its parties, whose steps may come in any order.
 import { activatorSteps } from "./activators.ts";
 import { controllerSteps } from "./controllers.ts";
 import type { Model, Step } from "./explore.ts";
@@ -29,7 +29,7 @@ const quietTunnel = { at: "tunnel", activator: 0, pod: 1, asked: 0, byte: "none"
 const repeat = <T>(count: number, value: T): readonly T[] => Array.from({ length: count }, () => value);
 
 function start(limits: Limits): World {
-  const { sleeps, pauses, resumes, edits, kills, deafness, strays, bytes } = limits;
+  const { sleeps, pauses, resumes, edits, kills, deafness, unneededPods, bytes } = limits;
   const { early, late } = limits.activators;
   return {
     versions: [firstVersion()],
@@ -40,12 +40,12 @@ function start(limits: Limits): World {
       ...repeat(late, absent),
     ],
     requests: [...repeat(limits.requests, { at: "client" } as const), ...repeat(limits.tunnels, quietTunnel)],
-    left: { sleeps, pauses, resumes, edits, kills, deafness, strays, bytes },
+    left: { sleeps, pauses, resumes, edits, kills, deafness, unneededPods, bytes },
     paused: 0,
   };
 }
 
-/** A person writes the mode, knowing nothing. One who writes what is there already leaves no trace. */
+/** A user writes the mode without a version. A write of the current mode changes nothing. */
 function personSteps(world: World): Step<World>[] {
   const { left } = world;
   const operatingMode = latest(world).suspended ? "Running" : "Suspended";
@@ -53,19 +53,19 @@ function personSteps(world: World): Step<World>[] {
   const next = patched(world, { spec: { operatingMode } });
   if (!next) return [];
   if (operatingMode === "Running") {
-    return [{ what: "a person writes Running", next: { ...next, left: { ...left, resumes: left.resumes - 1 } } }];
+    return [{ what: "a user writes Running", next: { ...next, left: { ...left, resumes: left.resumes - 1 } } }];
   }
   const pod = podIn(world.pods);
   const paused = latest(world).sealed === pod ? 0 : pod;
-  return [{ what: "a person writes Suspended", next: { ...next, paused, left: { ...left, pauses: left.pauses - 1 } } }];
+  return [{ what: "a user writes Suspended", next: { ...next, paused, left: { ...left, pauses: left.pauses - 1 } } }];
 }
 
-/** Such as a label of its template, or `keepAwakeUntil`. */
+/** An edit of another field, such as a label of its template, or `keepAwakeUntil`. */
 function editSteps(world: World): Step<World>[] {
   const { left } = world;
   const next = left.edits === 0 ? undefined : edited(world);
   return next
-    ? [{ what: "somebody edits another field", next: { ...next, left: { ...left, edits: left.edits - 1 } } }]
+    ? [{ what: "a user edits another field", next: { ...next, left: { ...left, edits: left.edits - 1 } } }]
     : [];
 }
 

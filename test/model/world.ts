@@ -1,5 +1,5 @@
-// The state of the model: one sandbox in an API whose reads are consistent and whose watches lag, its Pods, and everybody
-// who acts on them. Values are never changed, so that states share what is equal.
+// The state of the model: one sandbox in an API with consistent reads and lagging watches, its Pods, and all parties
+// that act on them. Values are immutable, so that states share equal parts.
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { mayAskToRun, sealOf } from "../../api/rules/suspension.ts";
@@ -7,66 +7,66 @@ import type { Reply } from "../../controller/suspension/activators/activator-rep
 import type { SandboxPatch } from "../../controller/suspension/handshake/patches.ts";
 import { aSandbox } from "../support/builders/builders.ts";
 
-/** How the model departs from the design, one rule at a time, to show that each is needed. */
+/** The deviations of the model from the design, one rule at a time, which show that each rule is needed. */
 export type Mutation =
-  | "a seal that is not under the version of the sandbox"
+  | "a seal without the version of the sandbox"
   | "observed only asks"
   | "no promises"
   | "Pods listed before Sandboxes"
-  | "a seal that is forgotten when it is taken off"
+  | "a seal that is forgotten when it is removed"
   | "a store that is trusted"
   | "a tunnel that is left open"
-  | "a byte that is not told of"
+  | "a byte that is not reported"
   | "unanswered data that observed does not count"
   | "unanswered data that a promise does not count"
   | "a silent activator that counts for five minutes"
-  | "a sealed Pod that waits for a silent activator for ever";
+  | "a sealed Pod that waits for a silent activator without end";
 
 export interface Limits {
   readonly requests: number;
-  /** Connections that are open to Pod 1 from the start, and do not keep it by being open. */
+  /** Connections to Pod 1 that are open from the start, and do not count by being open. */
   readonly tunnels: number;
-  /** How many bytes may come on them. */
+  /** The number of bytes that may arrive on them. */
   readonly bytes: number;
-  /** How often the sandbox may be put to sleep by inactivity. */
+  /** How often the sandbox may be suspended for inactivity. */
   readonly sleeps: number;
-  /** How often a person may suspend it. */
+  /** How often it may be suspended manually. */
   readonly pauses: number;
-  /** How often a person may let it run. */
+  /** How often it may be resumed manually. */
   readonly resumes: number;
-  /** How often somebody may edit another field of the sandbox. */
+  /** How often another field of the sandbox may be edited. */
   readonly edits: number;
-  /** How often an activator may be killed; it may start again. */
+  /** How often an activator may be killed; it may restart. */
   readonly kills: number;
-  /** How many activators may stop to answer the controller, though they are Ready and go on carrying. */
+  /** How many activators may stop answering the controller while they are Ready and keep forwarding. */
   readonly deafness: number;
-  /** How often a controller may make a Pod that the sandbox no longer asks for, because its store is behind. */
-  readonly strays: number;
-  /** How many activators there are at the start, and how many may start late. */
+  /** How often a controller may create a Pod that the sandbox no longer needs, because its store lags. */
+  readonly unneededPods: number;
+  /** The number of activators at the start, and the number that may start later. */
   readonly activators: { readonly early: number; readonly late: number };
-  /** All of them believe that they lead. */
+  /** The number of controllers, which all believe that they lead. */
   readonly controllers: number;
-  /** Whether answers to calls may get lost. */
+  /** Whether answers to calls may be lost. */
   readonly lossy: boolean;
-  /** Whether the time of a person's drain may run out. */
+  /** Whether the drain timeout of a manual suspension may expire. */
   readonly drainEnds: boolean;
 }
 
-/** A version of the sandbox, and what the rules of the product say about it. */
+/** A version of the sandbox, and the answers of the product's rules about it. */
 export interface Version {
   readonly sandbox: Stored<Sandbox>;
-  /** Equal for versions that differ in nothing but their number. */
+  /** Equal for versions that differ only in their number. */
   readonly content: number;
   readonly generation: number;
   readonly suspended: boolean;
-  /** Number of the Pod that is sealed; 0: none. */
+  /** The number of the sealed Pod; 0: none. */
   readonly sealed: number;
   readonly mayAskToRun: boolean;
 }
 
 /**
- * Pods come and go one after the other, so one number tells it all: odd while a Pod is there, even while none is.
- * Pod 1 is made by the step to 1 and deleted by the step to 2, Pod 2 is made by the step to 3.
+ * Pods exist one after the other, so one number is enough: odd while a Pod exists, even while none does.
+ * The step to 1 creates Pod 1, the step to 2 deletes it, and the step to 3 creates Pod 2.
  */
 export type PodEra = number;
 export const podIn = (era: PodEra): number => (era % 2 === 1 ? (era + 1) / 2 : 0);
@@ -74,7 +74,7 @@ export const podUid = (pod: number): string => `pod-${pod}`;
 export const podNumber = (uid: string): number => Number(uid.slice("pod-".length));
 
 export interface Controller {
-  /** Index of the version that its store shows. */
+  /** The index of the version in its store. */
   readonly sees: number;
   readonly seesPods: PodEra;
   readonly round: ModelRound | undefined;
@@ -84,27 +84,27 @@ export interface ModelRound {
   readonly asked: "observed" | "promise";
   readonly pod: number;
   readonly generation: number;
-  /** By activator; undefined: not asked yet, `unlisted`: was not there when the round began. */
+  /** By activator; undefined: not asked yet, `unlisted`: did not exist when the round began. */
   readonly replies: readonly (Reply | "unlisted" | undefined)[];
 }
 
 export interface Activator {
   /** `listening`: its drain port is open; `halfListed`: it has the first of its two lists; `serving`: it has both. */
   readonly life: "absent" | "down" | "listening" | "halfListed" | "serving";
-  /** It takes no calls, and serves all the same. */
+  /** It answers no calls, and keeps serving. */
   readonly deaf: boolean;
-  /** What the API says of its Pod, which may be old news. */
+  /** The status of its Pod in the API, which may be stale. */
   readonly saidReady: boolean;
   readonly sees: number;
   readonly seesPods: PodEra;
   readonly reportedGeneration: number;
-  /** The generation of the last suspension that it was asked about and that still stands; kept where there are tunnels. */
+  /** The generation of the last suspension that it was asked about and that still holds; kept if there are tunnels. */
   readonly observed: number;
-  /** A bit for each Pod that it will not forward to. */
+  /** One bit for each Pod that it has fenced. */
   readonly fenced: number;
 }
 
-/** Where a request is: `dialing` counts as in flight, and has not sent a byte. */
+/** The state of a request. `dialing` counts as in flight, and no byte was sent. */
 export type Request =
   | { readonly at: "client" }
   | { readonly at: "hold"; readonly activator: number }
@@ -116,13 +116,13 @@ export interface Tunnel {
   readonly at: "tunnel";
   readonly activator: number;
   readonly pod: number;
-  /** The generation of the suspension for which its activator has said how idle it is; 0: none. */
+  /** The generation of the suspension for which its activator has reported the idle time; 0: none. */
   readonly asked: number;
-  /** Whether a byte came since the last intent: `before` or `after` its activator was asked. */
+  /** Whether a byte arrived since the last intent: `before` or `after` its activator was asked. */
   readonly byte: "none" | "before" | "after";
-  /** Whether the sandbox has not answered what its client sent last, and when that came, as `byte` says it. */
+  /** Whether the sandbox has not answered the client's last data, and when that arrived, as in `byte`. */
   readonly unanswered: "no" | "before" | "after";
-  /** What its activator's `observed` was then; 0 also while nothing is unanswered. */
+  /** Its activator's `observed` at that time; 0 if nothing is unanswered. */
   readonly under: number;
 }
 
@@ -132,8 +132,11 @@ export interface World {
   readonly controllers: readonly Controller[];
   readonly activators: readonly Activator[];
   readonly requests: readonly Request[];
-  readonly left: Pick<Limits, "sleeps" | "pauses" | "resumes" | "edits" | "kills" | "deafness" | "strays" | "bytes">;
-  /** The Pod that a person has suspended and that is neither doomed nor gone since; 0: none. */
+  readonly left: Pick<
+    Limits,
+    "sleeps" | "pauses" | "resumes" | "edits" | "kills" | "deafness" | "unneededPods" | "bytes"
+  >;
+  /** The manually suspended Pod that is neither sealed nor gone since; 0: none. */
   readonly paused: number;
 }
 
@@ -148,7 +151,7 @@ export function versionAt(versions: readonly Version[], index: number): Version 
 const contents = new Map<string, number>();
 const interned = new Map<string, Version>();
 
-/** The version with this number; equal ones are one object, so that the rules are asked once for each. */
+/** The version with this number. Equal versions are one object, so that the rules are computed once for each. */
 function versionOf(sandbox: Sandbox, index: number): Version {
   const { generation = 0, annotations } = sandbox.metadata;
   const code = JSON.stringify([sandbox.spec.operatingMode, generation, annotations, sandbox.status]);
@@ -173,7 +176,7 @@ function versionOf(sandbox: Sandbox, index: number): Version {
 export const firstVersion = (): Version =>
   versionOf(aSandbox({ operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 60 } }), 0);
 
-/** The API server takes a merge patch; undefined: a conflict. */
+/** The API server accepts a merge patch; undefined: a conflict. */
 export function patched(world: World, patch: Partial<SandboxPatch>): World | undefined {
   const { sandbox } = latest(world);
   const { resourceVersion, annotations: changes = {} } = patch.metadata ?? {};
@@ -189,21 +192,21 @@ export function patched(world: World, patch: Partial<SandboxPatch>): World | und
   });
 }
 
-/** The API server takes an edit of another field than the mode: a generation more. */
+/** The API server accepts an edit of another field than the mode, which increases the generation. */
 export function edited(world: World): World | undefined {
   const { sandbox } = latest(world);
   const { generation = 0 } = sandbox.metadata;
   return stored(world, { ...sandbox, metadata: { ...sandbox.metadata, generation: generation + 1 } });
 }
 
-/** The API server takes a status, which is not conditional on anything. */
+/** The API server accepts a status, without a condition. */
 export function withStatus(world: World, status: Sandbox["status"] & object): World | undefined {
   return stored(world, { ...latest(world).sandbox, status });
 }
 
 function stored(world: World, sandbox: Sandbox): World | undefined {
   const version = versionOf(sandbox, world.versions.length);
-  // A write that changes nothing makes no version.
+  // A write without a change creates no version.
   if (version.content === latest(world).content) return undefined;
   const paused = version.sealed === world.paused || !version.suspended ? 0 : world.paused;
   return { ...world, versions: [...world.versions, version], paused };
@@ -241,8 +244,8 @@ const codeOfRound = (round: ModelRound | undefined): string =>
   round ? `${round.asked}${round.pod}.${round.generation}.${round.replies.map(codeOfReply).join("")}` : "";
 
 /**
- * Controllers and requests are each other's equals, so their order says nothing. Versions count from the newest, so
- * that a sandbox that has come back to where it was is where it was.
+ * Controllers and requests are interchangeable, so their order does not matter. Versions count from the newest, so
+ * that a sandbox that returns to a former state is in the same state.
  */
 export function encode(world: World): string {
   const newest = world.versions.length - 1;
@@ -259,7 +262,7 @@ export function encode(world: World): string {
   }
   let history = "";
   for (let index = oldest; index <= newest; index += 1) history += `${world.versions[index]?.content}.`;
-  const { sleeps, pauses, resumes, edits, kills, deafness, strays, bytes } = world.left;
+  const { sleeps, pauses, resumes, edits, kills, deafness, unneededPods, bytes } = world.left;
   const requests = world.requests.map(codeOfRequest).sort().join("");
-  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${edits}${kills}${deafness}${strays}${bytes}|${world.paused}`;
+  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${edits}${kills}${deafness}${unneededPods}${bytes}|${world.paused}`;
 }

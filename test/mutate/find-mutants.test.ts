@@ -17,7 +17,7 @@ it.each([
   ["function f() { return 1; }", ["function f() {}"]],
   ["while (a) b;", ["while (false) b;"]],
   ['x = a === "b";', ['x = a !== "b";', 'x = a === "";']],
-])("%s is changed one thing at a time", (text, expected) => {
+])("%s gets one change at a time", (text, expected) => {
   expect(mutationsOf(text)).toEqual(expected);
 });
 
@@ -27,11 +27,11 @@ it.each([
   'log.warn({ err: true }, "no");',
   'throw new Error(a && "no");',
   'x = "a" + b;',
-])("%s decides nothing and stays", (text) => {
+])("%s gets no change", (text) => {
   expect(mutationsOf(text)).toEqual([]);
 });
 
-it("a mutant says where it is, and is the same in every run", () => {
+it("a mutant has a position, and is the same in every run", () => {
   const text = "ü;\nconst x = a as { b: 1 } && c;\n";
   const [mutant] = findMutants("a.ts", text);
   expect(mutant).toMatchObject({ file: "a.ts", line: 2, original: "&&", by: "||" });

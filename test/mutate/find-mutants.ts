@@ -12,7 +12,7 @@ export interface Mutant extends Replacement {
   readonly original: string;
 }
 
-/** All faults that can be put into a file, in the order of its text. */
+/** All possible faults of a file, in the order of its text. */
 export function findMutants(file: string, text: string): readonly Mutant[] {
   const found: Mutant[] = [];
   const visit = (node: Node, context: Context): void => {
@@ -27,7 +27,7 @@ export function findMutants(file: string, text: string): readonly Mutant[] {
 export const applyTo = (text: string, { start, end, by }: Replacement): string =>
   text.slice(0, start) + by + text.slice(end);
 
-/** Types, imports, what is logged, and the words of an error decide nothing. */
+/** Types, imports, log messages and error texts are not changed. */
 function isOutOfScope(node: Node): boolean {
   const expression = node.type === "ExpressionStatement" ? partOf(node, "expression") : undefined;
   if (expression) return isOutOfScope(expression);

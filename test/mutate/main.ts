@@ -1,4 +1,4 @@
-// Puts deliberate faults into a copy of the project, one at a time, and finds out which of them the tests notice:
+// Puts deliberate faults into a copy of the project, one at a time, and finds out which of them the tests detect:
 // `npm run mutate -- --only=controller/claim --sample=20 --seed=1`.
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -66,7 +66,7 @@ async function main(): Promise<number> {
 
 const usual = new Map<string, Promise<number | undefined>>();
 
-/** Tests that fail without a fault notice none: they are run once as they are, and may make their mutants count as not covered. */
+/** Runs the tests once without a fault. Tests that fail then cannot detect faults, so their mutants may count as not covered. */
 async function tryOn(bench: Workbench, mutant: Mutant, tests: readonly string[]): Promise<Outcome> {
   if (tests.length === 0) return "uncovered";
   const key = tests.join(" ");
@@ -78,7 +78,7 @@ async function tryOn(bench: Workbench, mutant: Mutant, tests: readonly string[])
   return "uncovered";
 }
 
-/** Tests that bring up whole clusters are not for every mutant. */
+/** Tests that start whole clusters are too slow for each mutant. */
 const isQuick = (test: string): boolean => !/^test\/(kubernetes|kubectl|soak|ecosystem)\//.test(test);
 
 function readVerdicts(path: string): Map<string, Verdict> {
@@ -87,7 +87,7 @@ function readVerdicts(path: string): Map<string, Verdict> {
   return new Map(verdicts.map((verdict) => [verdict.mutant.id, verdict]));
 }
 
-/** The same for the same seed: in the order of chance, so that a larger sample holds the smaller. */
+/** A random order that is the same for the same seed, so that a larger sample contains the smaller one. */
 function sampleOf(mutants: readonly Mutant[], size: number, seed: number): readonly Mutant[] {
   if (size === 0) return mutants;
   const random = seededRandom(seed);

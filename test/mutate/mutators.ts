@@ -1,6 +1,6 @@
 import { type Node, nameOf, partOf } from "./node.ts";
 
-/** Part of a text, and what is to stand there. */
+/** A part of a text, and its replacement. */
 export interface Replacement {
   readonly start: number;
   readonly end: number;
@@ -10,7 +10,7 @@ export interface Replacement {
 export interface Context {
   readonly text: string;
   readonly parent: Node | undefined;
-  /** The field of the parent that holds the node. */
+  /** The field of the parent that contains the node. */
   readonly field: string;
 }
 
@@ -38,7 +38,7 @@ const whole = (node: Node, by: string): Replacement => ({ start: node.start, end
 const isText = (node: Node | undefined): boolean =>
   node?.type === "TemplateLiteral" || (node?.type === "Literal" && typeof node["value"] === "string");
 
-/** Puts each of other operators between the two sides. */
+/** Replaces the operator between the two sides by each of the others. */
 function operators(
   node: Node,
   text: string,
@@ -54,12 +54,12 @@ function operators(
 function condition(node: Node): readonly Replacement[] {
   const test = partOf(node, "test");
   if (!test) return [];
-  // What would never end tells nothing.
+  // An endless loop would show nothing.
   const isLoop = node.type !== "IfStatement" && node.type !== "ConditionalExpression";
   return [...(isLoop ? [] : [whole(test, "true")]), whole(test, "false")];
 }
 
-/** What each kind of node may be changed into. Nodes of other kinds stay. */
+/** The changes for each kind of node. Nodes of other kinds are not changed. */
 export const mutators: Readonly<Record<string, Mutator>> = {
   BinaryExpression(node, { text }) {
     const joinsText = isText(partOf(node, "left")) || isText(partOf(node, "right"));

@@ -1,6 +1,6 @@
 import { parseAst } from "vitest/node";
 
-/** A node of an ESTree, as far as it is looked at here: `start` and `end` are places in the text. */
+/** A node of an ESTree with the fields that are used here. `start` and `end` are offsets in the text. */
 export interface Node {
   readonly type: string;
   readonly start: number;
@@ -11,27 +11,27 @@ export interface Node {
 export const isNode = (value: unknown): value is Node =>
   typeof value === "object" && value !== null && "type" in value && typeof value.type === "string";
 
-/** @throws SyntaxError when the text does not parse. */
+/** @throws SyntaxError if the text does not parse. */
 export function parseTypeScript(text: string): Node {
   const root: unknown = parseAst(text, { lang: "ts" });
   if (!isNode(root)) throw new SyntaxError("the parser returned no tree");
   return root;
 }
 
-/** The part of a node that is a node; undefined where it is none. */
+/** A child node of this name; undefined if there is none. */
 export function partOf(node: Node | undefined, field: string): Node | undefined {
   const part = node?.[field];
   return isNode(part) ? part : undefined;
 }
 
-/** The parts of a node that are nodes, each with the name of its field. */
+/** The child nodes, each with the name of its field. */
 export function* childrenOf(node: Node): Generator<readonly [field: string, child: Node]> {
   for (const [field, value] of Object.entries(node)) {
     for (const child of Array.isArray(value) ? value : [value]) if (isNode(child)) yield [field, child];
   }
 }
 
-/** `a.b.c` for a chain of names; what is no name is left out. */
+/** `a.b.c` for a chain of names; other parts are omitted. */
 export function nameOf(node: Node | undefined): string {
   if (node?.type === "Identifier" || node?.type === "PrivateIdentifier") return String(node["name"]);
   if (node?.type === "ThisExpression") return "this";

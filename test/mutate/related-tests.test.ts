@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { importsOf, relatedTests } from "./related-tests.ts";
 
-it("the tests of a file are those that import it, over others too, the nearest first", () => {
+it("the tests of a file are those that import it, also indirectly, nearest first", () => {
   const imports = new Map([
     ["a/far.test.ts", ["a/user.ts"]],
     ["a/user.ts", ["a/it.ts"]],
@@ -12,7 +12,7 @@ it("the tests of a file are those that import it, over others too, the nearest f
   expect(relatedTests("a/it.ts", imports)).toEqual(["a/it.test.ts", "b/it.test.ts", "a/far.test.ts"]);
 });
 
-it("imports of packages are not followed, and relative ones are resolved", () => {
+it("imports of packages are ignored, and relative ones are resolved", () => {
   const text =
     'import { a } from "./b.ts";\nimport "../c.ts";\nimport { z } from "zod";\nconst d = await import("./d.ts");';
   expect(importsOf("x/y.ts", text)).toEqual(["x/b.ts", "c.ts", "x/d.ts"]);

@@ -7,7 +7,7 @@ export function importsOf(file: string, text: string): readonly string[] {
 }
 
 /**
- * The tests that import a file, the nearest first, for they are likely to notice and are quick: by how many imports are in
+ * The tests that import a file, nearest first, because those detect most and are quick: by the number of imports in
  * between, then those of its own folder, then by name. `imports` is by file.
  */
 export function relatedTests(file: string, imports: ReadonlyMap<string, readonly string[]>): readonly string[] {

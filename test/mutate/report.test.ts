@@ -7,7 +7,7 @@ const verdict = (outcome: Verdict["outcome"]): Verdict => ({
   outcome,
 });
 
-it("a report counts by folder, takes an endless loop for noticed, and shows what was not", () => {
+it("a report counts by folder, counts an endless loop as detected, and lists undetected faults", () => {
   const page = report([verdict("killed"), verdict("timedOut"), verdict("survived"), verdict("uncovered")], "seed 1");
   expect(page).toContain("| kube | 4 | 1 | 1 | 1 | 1 | 50 % |");
   expect(page).toContain("kube/a.ts:7 (survived, survived)\n\n```diff\n- a<b\n+ a<=b\n```");

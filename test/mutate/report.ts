@@ -1,6 +1,6 @@
 import type { Mutant } from "./find-mutants.ts";
 
-/** `uncovered`: no test imports the file. `timedOut` counts as killed: an endless loop is noticed. */
+/** `uncovered`: no test imports the file. `timedOut` counts as killed, because an endless loop is detected. */
 export type Outcome = "killed" | "survived" | "timedOut" | "uncovered";
 
 export interface Verdict {
@@ -11,7 +11,7 @@ export interface Verdict {
 
 const share = (part: number, all: number): string => (all === 0 ? "-" : `${Math.round((100 * part) / all)} %`);
 
-/** A page of Markdown: how many were killed in each folder, and each that was not, with its change. */
+/** A page of Markdown: the number of killed mutants by folder, and each surviving one with its change. */
 export function report(verdicts: readonly Verdict[], about: string): string {
   const folders = [...new Set(verdicts.map(({ folder }) => folder))].sort();
   const rows = [...folders, "all"].map((folder) => {

@@ -15,7 +15,7 @@ const inActivator = [
 ];
 const inController = ["sandbox", "suspension", "claim", "warm-pool", "tcp-front", "webhook"];
 
-/** Everything that decides, lets in, destroys or counts: a folder, or a single file. */
+/** The folders and files with decisions, access control, deletion and counting. */
 export const targets: readonly string[] = [
   "activator/serve.ts",
   ...inActivator.map((folder) => `activator/${folder}`),
@@ -23,11 +23,11 @@ export const targets: readonly string[] = [
   "kube",
 ];
 
-/** The files of the project, as Git knows them. */
+/** The files of the project that Git tracks. */
 export const projectFiles = (root: string): readonly string[] =>
   execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: root, encoding: "utf8" }).trim().split("\n");
 
-/** Those files of a target that are mutated: no tests. */
+/** The files of a target that are mutated, without tests. */
 export const filesOf = (target: string, files: readonly string[]): readonly string[] =>
   files.filter(
     (file) => (file === target || file.startsWith(`${target}/`)) && file.endsWith(".ts") && !file.endsWith(".test.ts"),

@@ -17,7 +17,7 @@ const text = [
 const test = (assertion: string) =>
   `import { expect, it } from "vitest";\nimport { least } from "./least.ts";\nit("counts", () => { ${assertion} });\n`;
 
-it("faults are tried in a copy, and one that was noticed has no part in the next", async () => {
+it("faults are tried in a copy, and a detected fault does not affect the next one", async () => {
   await using project = await mkdtempDisposable(join(tmpdir(), "mutate-test-"));
   const own = {
     "a/least.ts": text,
@@ -40,7 +40,7 @@ it("faults are tried in a copy, and one that was noticed has no part in the next
     const mutant = mutants.find((one) => one.by === by && one.line === line);
     return mutant && bench.try(mutant, tests, usualMs);
   };
-  // This one fails by a rejection that nobody handles.
+  // This one fails by an unhandled rejection.
   expect(await outcomeOf("true", 2)).toBe("killed");
   expect(await outcomeOf("<=", 3)).toBe("survived");
   expect(await outcomeOf(">=", 3)).toBe("killed");

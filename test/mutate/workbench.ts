@@ -8,7 +8,7 @@ import { applyTo, type Mutant } from "./find-mutants.ts";
 import type { Outcome } from "./report.ts";
 
 export interface TestRun {
-  /** That the worker has to read anew. */
+  /** The file that the worker must load again. */
   readonly changed: string;
   readonly tests: readonly string[];
 }
@@ -16,7 +16,7 @@ export interface TestRun {
 export type TestResult = "passed" | "failed";
 
 /**
- * A copy of the project in which mutants are tried one after the other, by a worker that keeps what it has compiled. The
+ * A copy of the project in which mutants are tried one after the other, by a worker that caches compiled files. The
  * project itself is never changed.
  */
 export class Workbench implements Disposable {
@@ -24,7 +24,7 @@ export class Workbench implements Disposable {
   readonly #limitMs: number;
   #worker: ChildProcess | undefined;
 
-  /** `limitMs`: a set of tests that takes longer hangs. */
+  /** `limitMs`: a longer run of tests counts as hanging. */
   constructor(project: string, files: readonly string[], limitMs: number) {
     this.#root = mkdtempSync(join(tmpdir(), "rouse-mutate-"));
     this.#limitMs = limitMs;
@@ -35,14 +35,14 @@ export class Workbench implements Disposable {
     symlinkSync(join(project, "node_modules"), join(this.#root, "node_modules"));
   }
 
-  /** How many milliseconds the tests take as they are; undefined where they do not pass within the limit. */
+  /** The milliseconds of the tests without a fault; undefined if they do not pass within the limit. */
   async passesIn(tests: readonly string[]): Promise<number | undefined> {
     const beganMs = systemClock.ticksMs();
     const result = await this.#run({ changed: "", tests }, this.#limitMs);
     return result === "passed" ? systemClock.ticksMs() - beganMs : undefined;
   }
 
-  /** `usualMs`: how long these tests take without a fault. Several times as long is a loop without an end. */
+  /** `usualMs`: the time of these tests without a fault. Several times as long is an endless loop. */
   async try(mutant: Mutant, tests: readonly string[], usualMs: number): Promise<Outcome> {
     const path = join(this.#root, mutant.file);
     const text = readFileSync(path, "utf8");
@@ -72,7 +72,7 @@ export class Workbench implements Disposable {
     const result: TestResult | undefined = await Promise.race([answer, gone]).catch(() => undefined);
     over.abort();
     await Promise.allSettled([answer, gone]);
-    // A worker in which several sets had failed was seen to fail sound ones too: what failed has no part in the next run.
+    // After several failures, a worker may also fail tests without a fault, so failed tests get a new worker.
     if (result !== "passed") this.#end();
     return result;
   }
@@ -83,11 +83,11 @@ export class Workbench implements Disposable {
       stdio: "ignore",
       detached: true,
     });
-    worker.on("error", () => {}); // it is seen to have ended
+    worker.on("error", () => {}); // its exit is handled separately
     return worker;
   }
 
-  /** Ends the worker and whatever its tests have started in its group. */
+  /** Ends the worker and all processes that its tests have started in its group. */
   #end(): void {
     const { pid } = this.#worker ?? {};
     this.#worker = undefined;
@@ -95,7 +95,7 @@ export class Workbench implements Disposable {
     try {
       process.kill(-pid, "SIGKILL");
     } catch {
-      // It has ended already.
+      // It has already exited.
     }
   }
 }

@@ -1,4 +1,4 @@
-// Runs sets of tests for `workbench.ts`, which forks it, one set for each message, until its parent goes.
+// Runs sets of tests for `workbench.ts`, which forks it, one set for each message, until its parent exits.
 import { createVitest } from "vitest/node";
 import type { TestResult, TestRun } from "./workbench.ts";
 

@@ -7,32 +7,32 @@ import { nodeFlags } from "./node-flags.ts";
 
 const root = join(import.meta.dirname, "..", "..");
 const linesKept = 30;
-/** Longer than any start takes, on a machine that has much else to do. */
+/** Longer than any start takes on a busy machine. */
 const startLimitMs = 60_000;
 const answerLimitMs = 5_000;
 const checkEveryMs = 50;
 
-/** One run of one of our programs, or of one that takes their place, as a process of its own. */
+/** One run of one of our programs, or of another program with the same flags, as a process of its own. */
 export class ChildProgram implements AsyncDisposable {
   readonly exited: Promise<void>;
-  /** What its log says of how it was started; rejects when it ends before that, or takes more than a minute. */
+  /** The log line of its start. Rejects if it exits before that, or takes more than a minute. */
   readonly started: Promise<Readonly<Record<string, unknown>>>;
-  /** The end of its log, for whoever wants to know why. */
+  /** The end of its log, for error messages. */
   readonly lines: string[] = [];
   readonly #main: string;
   readonly #process: ChildProcess;
 
-  /** `main` is a `.ts` path in this repository, or the path of an executable; `hear` is told each line of the log. */
+  /** `main` is a `.ts` path in this repository, or the path of an executable. `hear` is called with each line of the log. */
   constructor(main: string, flags: readonly string[], hear: (line: string) => void = () => {}) {
     this.#main = main;
     const [program, args] = main.endsWith(".ts") ? [process.execPath, [...nodeFlags, join(root, main)]] : [main, []];
     this.#process = spawn(program, [...args, ...flags], { stdio: ["ignore", "pipe", "pipe"] });
-    // Not before its last words have been heard.
+    // Not before all of its output was read.
     this.exited = once(this.#process, "close").then(() => {});
     const started = Promise.withResolvers<Readonly<Record<string, unknown>>>();
     const late = systemClock.after(startLimitMs, () => started.reject(this.#failure("has not started")));
     this.started = started.promise.finally(() => late.cancel());
-    this.started.catch(() => {}); // who does not wait for it does not care
+    this.started.catch(() => {}); // the rejection matters only to callers that wait for it
     for (const input of [this.#process.stdout, this.#process.stderr]) {
       if (!input) continue;
       createInterface({ input }).on("line", (line) => {
@@ -53,7 +53,7 @@ export class ChildProgram implements AsyncDisposable {
     return this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /** Resolves once it serves this page with success; rejects when it ends before that, or takes more than a minute. */
+  /** Resolves once it serves this page with success. Rejects if it exits before that, or takes more than a minute. */
   async untilServes(url: string): Promise<void> {
     const endMs = systemClock.ticksMs() + startLimitMs;
     while (this.runs) {
@@ -65,7 +65,7 @@ export class ChildProgram implements AsyncDisposable {
     throw this.#failure("ended");
   }
 
-  /** Stops it in its tracks: it keeps its sockets and answers nobody. */
+  /** Stops its execution: it keeps its sockets and does not answer. */
   pause(): void {
     this.#process.kill("SIGSTOP");
   }
@@ -79,7 +79,7 @@ export class ChildProgram implements AsyncDisposable {
     await this.exited;
   }
 
-  /** Ends it as Kubernetes would. */
+  /** Ends it as Kubernetes does. */
   async stop(): Promise<void> {
     if (this.runs) this.#process.kill("SIGTERM");
     await this.exited;

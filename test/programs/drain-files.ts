@@ -9,14 +9,14 @@ import { systemClock } from "../../lib/time/clock.ts";
 
 export interface DrainFilesOptions {
   readonly client: KubeClient;
-  /** Where the controller and the activators are installed. */
+  /** The namespace of the controller and the activators. */
   readonly namespace: string;
   readonly directory: string;
 }
 
 /**
- * Has the certificates of the drain port made, as the first controller would, and puts them where an activator mounts them;
- * returns the flags that name the files.
+ * Creates the certificates of the drain port as the first controller does, and writes the files that an activator mounts.
+ * Returns the flags with the paths of the files.
  */
 export async function writeDrainFiles({ client, namespace, directory }: DrainFilesOptions): Promise<readonly string[]> {
   await using _made = await startDrainCertificates({ client, namespace, clock: systemClock, log: silentLogger });

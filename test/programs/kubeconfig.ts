@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Writes a kubeconfig for an API server that asks nobody who they are; returns its path. */
+/** Writes a kubeconfig for an API server without authentication; returns its path. */
 export function writeKubeconfig(directory: string, server: string, file = "kubeconfig"): string {
   const path = join(directory, file);
   const name = "here";

@@ -9,7 +9,7 @@ export interface CpuTime {
   readonly kernel: number;
 }
 
-/** What a process and all that it started have used so far. */
+/** The CPU time of a process and its children so far. */
 export function cpuTimeOf(pid: number): CpuTime {
   let [user, kernel] = [0, 0];
   for (const fields of treeOf(pid).map(statOf)) {
@@ -19,16 +19,16 @@ export function cpuTimeOf(pid: number): CpuTime {
   return { all: user + kernel, kernel };
 }
 
-/** CPU seconds that a process and all that it started have used so far. */
+/** CPU seconds of a process and its children so far. */
 export const cpuSeconds = (pid: number): number => cpuTimeOf(pid).all;
 
-/** Bytes of memory that a process has in use, shared pages included. */
+/** The resident memory of a process in bytes, shared pages included. */
 export function residentBytes(pid: number): number {
   const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
   return Number(line?.[1] ?? 0) * 1024;
 }
 
-/** How many files, sockets and the like a process has open. */
+/** The number of open descriptors of a process. */
 export const openDescriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 
 function treeOf(pid: number): readonly number[] {
@@ -37,7 +37,7 @@ function treeOf(pid: number): readonly number[] {
   return [pid, ...children.flatMap(treeOf)];
 }
 
-/** The fields of /proc/PID/stat after the name: the state, the parent, ...; empty when the process is gone. */
+/** The fields of /proc/PID/stat after the name: state, parent, ...; empty if the process has exited. */
 function statOf(pid: number): readonly string[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");

@@ -21,14 +21,14 @@ import { readyStatus } from "../support/builders/builders.ts";
 import { startFakeKubelet } from "../support/fakes/fake-kubelet.ts";
 import { openMemoryApi } from "../support/memory-api.ts";
 
-/** The workload accepts here, and nowhere else. */
+/** The only address on which the workload accepts. */
 const reachable = "127.0.0.1";
-/** Nobody accepts here: what a NetworkPolicy makes of the Pod's address for those that it does not admit. */
+/** An address without a server. It stands for a Pod whose NetworkPolicy does not admit the client. */
 const kept = "127.0.0.9";
 const where = { namespace: "default", name: "nova" };
 const waiting = { timeout: 30_000, interval: 20 };
 
-/** A client for a program that no Pod's NetworkPolicy admits. */
+/** A client of a program that no NetworkPolicy admits. */
 function keptOut(client: KubeClient): KubeClient {
   const seen = <T extends KubeObject>(object: Stored<T>): Stored<T> => {
     const { status } = object as Stored<Pod>;
@@ -79,7 +79,7 @@ const activatorConfig = parseActivatorConfig([
   "--allow-loopback-pod-ip",
 ]);
 
-it("a workload that admits activators alone stays awake while it is busy, and sleeps when it is not", {
+it("a workload that admits only activators stays awake while it is busy, and is suspended afterwards", {
   timeout: 90_000,
 }, async () => {
   await using api = await openMemoryApi();
@@ -109,7 +109,7 @@ it("a workload that admits activators alone stays awake while it is busy, and sl
     },
   });
 
-  // The second question comes ten seconds after the first one was answered.
+  // The second probe comes ten seconds after the answer to the first one.
   await vi.waitFor(() => expect(workload.state.asked).toBeGreaterThan(1), waiting);
   expect((await client.get(sandboxType, where)).spec.operatingMode).not.toBe("Suspended");
   workload.state.status = 200;

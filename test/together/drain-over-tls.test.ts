@@ -29,7 +29,7 @@ const flags = [
 ];
 
 describe("the drain protocol between the two programs", () => {
-  it("works with the certificates that the controller makes, and not without them", async () => {
+  it("works only with the certificates that the controller creates", async () => {
     await using api = await openMemoryApi();
     const { client } = api;
     const parts = { client, clock: systemClock, log: silentLogger };

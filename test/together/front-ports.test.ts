@@ -4,12 +4,12 @@ import { tcpFrontPorts } from "../../api/protocols/tcp-front.ts";
 
 const read = (path: string) => readFileSync(path, "utf8");
 
-it("the chart's NetworkPolicy lets in exactly the ports that may stand for sandboxes", () => {
+it("the chart's NetworkPolicy admits exactly the range of activator ports", () => {
   const policy = read("charts/rouse/templates/activator/network-policy.yaml");
   const ranges = [...policy.matchAll(/port: (\d+)\s+endPort: (\d+)/g)].map(([, first, last]) => [first, last]);
   expect(ranges).toEqual([[String(tcpFrontPorts.first), String(tcpFrontPorts.last)]]);
 });
 
-it("an outgoing connection of Linux never has a port that may stand for a sandbox (ip_local_port_range)", () => {
+it("outgoing connections of Linux never use an activator port (ip_local_port_range)", () => {
   expect(tcpFrontPorts.last).toBeLessThan(32_768);
 });

@@ -3,7 +3,7 @@ import type { Container, ContainerPort } from "../../api/kinds/core.ts";
 import { defaultPort } from "../../api/rules/declared-ports.ts";
 import { frontPorts } from "../../controller/sandbox/service/service-ports.ts";
 
-/** Everything that a port of a manifest may leave out or say oddly. */
+/** All ways to declare a port in a manifest, with missing and unusual fields. */
 const ports: readonly ContainerPort[] = [
   { containerPort: 5432, protocol: "" },
   { containerPort: 3000 },
