@@ -1,7 +1,7 @@
 // Puts deliberate faults into a copy of the project, one at a time, and finds out which of them the tests detect:
 // `npm run mutate -- --only=controller/claim --sample=20 --seed=1`.
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { flag, parseFlags, usage } from "../../lib/flags/flags.ts";
 import { explain } from "../../lib/guard/explain.ts";
 import { systemClock } from "../../lib/time/clock.ts";
@@ -52,6 +52,7 @@ async function main(): Promise<number> {
     const outcome = await tryOn(bench, mutant, tests);
     const verdict: Verdict = { folder, mutant, outcome };
     known.set(mutant.id, verdict);
+    mkdirSync(dirname(values.state), { recursive: true });
     appendFileSync(values.state, `${JSON.stringify(verdict)}\n`);
     say(`${outcome.padEnd(9)} ${mutant.file}:${mutant.line}`);
   }
