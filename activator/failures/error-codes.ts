@@ -54,7 +54,7 @@ export const activatorErrors = {
     detail: (id) => `Sandbox uses the host network and does not declare this port: ${id}`,
   },
   BadAddress: { status: 502, detail: (id) => `Sandbox has an address that may not be dialled: ${id}` },
-  WakeNotAllowed: { status: 409, detail: (id) => `Sandbox is suspended and does not wake on connections: ${id}` },
+  WakeNotAllowed: { status: 409, detail: (id) => `Sandbox is suspended, and this request does not wake it: ${id}` },
   SandboxExpired: { status: 410, detail: (id) => `Sandbox has expired: ${id}` },
   SandboxDeleted: { status: 410, detail: (id) => `Sandbox is deleted: ${id}` },
   SandboxReplaced: {
@@ -79,7 +79,7 @@ export const activatorErrors = {
   Unschedulable: {
     status: 503,
     retryAfterSeconds: 10,
-    detail: (id, because) => withCause(`No node has room for the sandbox: ${id}`, because),
+    detail: (id, because) => withCause(`No node can run the sandbox: ${id}`, because),
   },
   Waking: { status: 503, retryAfterSeconds: 1, detail: (id) => `Sandbox is waking: ${id}` },
   WakeTimedOut: {

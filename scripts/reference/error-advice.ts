@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../activator/failures/error-codes.ts";
 
-interface Advice {
+export interface Advice {
   /** The cause, for a reader of a log or of an error response. */
   readonly why: string;
   /** The remedy. */
@@ -15,89 +15,107 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     why: "The host does not name a sandbox, and the request has no header X-Sandbox-ID.",
     what: "Use the host name of the sandbox, or set X-Sandbox-ID.",
   },
-  BadSandboxId: { why: "X-Sandbox-ID is not a valid object name (RFC 1123).", what: fixRequest },
-  BadNamespace: { why: "X-Sandbox-Namespace is not a valid namespace name.", what: fixRequest },
-  BadPort: { why: "The port in the host name or in X-Sandbox-Port is not a number from 1 to 65535.", what: fixRequest },
-  BadPodIpFormat: { why: "X-Sandbox-Pod-IP is not an IP address.", what: fixRequest },
+  BadSandboxId: {
+    why: "X-Sandbox-ID is not a DNS label (RFC 1123), or is sent twice with different values.",
+    what: fixRequest,
+  },
+  BadNamespace: {
+    why: "X-Sandbox-Namespace is not a DNS label (RFC 1123), or is sent twice with different values.",
+    what: fixRequest,
+  },
+  BadPort: {
+    why: "X-Sandbox-Port is not a number from 1 to 65535, or is sent twice with different values.",
+    what: fixRequest,
+  },
+  BadPodIpFormat: {
+    why: "X-Sandbox-Pod-IP is not an IP address.",
+    what: "Leave the header out: the activator knows the address of the Pod.",
+  },
   BadPodIp: {
-    why: "X-Sandbox-Pod-IP is an address that may not be dialled, such as a loopback or link-local address.",
+    why: "X-Sandbox-Pod-IP is an address that may not be dialled, such as a loopback or link-local address, or is sent twice with different values.",
     what: "Leave the header out: the activator knows the address of the Pod.",
   },
   MissingCredentials: {
-    why: "A token is required, and the request has no header Authorization with a bearer token.",
+    why: "The activator has a static token, and the request has no header Authorization with a bearer token, or has two.",
     what: "Send a token. The notes of the chart show how to get it.",
   },
-  WrongToken: { why: "The static token is not the configured one.", what: "Read the token again from its Secret." },
+  WrongToken: {
+    why: "The token of the request is not the static token of the activator.",
+    what: "Read the token again from its Secret.",
+  },
   Unauthenticated: {
-    why: "The API server, or the key of scoped tokens, does not accept the token.",
-    what: "Get a new token; check its expiry and its audience.",
+    why: "The request has no bearer token where one is required, or the API server, or the key of scoped tokens, does not accept its token.",
+    what: "Send a new token; check its expiry and its audience.",
   },
   Forbidden: {
-    why: "The token is valid, but does not permit access to this sandbox.",
-    what: "Grant get on sandboxes/connect, or use a token for this sandbox.",
+    why: "The token is valid, but does not permit access to this sandbox. Or the request has a scoped token and a header X-Sandbox-Pod-IP or X-Sandbox-UID.",
+    what: "Grant get on sandboxes/connect, or use a token for this sandbox. Leave those two headers out.",
   },
   AuthorizationUnavailable: {
-    why: "The API server did not answer the review, too many reviews are in progress, or too many from this client address came to nothing.",
+    why: "The API server did not answer the review, too many reviews are in progress, or too many reviews for this client failed or were answered no.",
     what: "Retry. If it lasts, check rouse_activator_reviews_total, clients with expired or guessed tokens, and the API server.",
   },
-  MethodNotAllowed: { why: "The method is not supported, such as CONNECT or TRACE.", what: fixRequest },
+  MethodNotAllowed: { why: "The method is CONNECT or TRACE.", what: fixRequest },
   BodyTooLarge: {
-    why: "The request body is larger than --max-request-body-bytes.",
+    why: "The request body is larger than --max-request-body-bytes, or its length is above 2^53 - 1 bytes.",
     what: "Send less, or raise the limit.",
   },
   ConnectFailed: {
-    why: "The port of the running sandbox does not accept connections.",
+    why: "The Pod has run for longer than autoResume.timeoutSeconds, and its port does not accept connections, or its readiness probes fail.",
     what: "Check that its program listens on that port, on all addresses.",
   },
   SandboxNotFound: {
-    why: "No Sandbox or SandboxClaim has this name in this namespace.",
+    why: "No Sandbox has the name and namespace in the X-Sandbox headers. These headers cannot name a SandboxClaim.",
     what: "Check name and namespace. The status is 502 because the SDKs of the ecosystem expect it.",
   },
   ResponseLost: {
-    why: "The sandbox closed the connection before its response was complete.",
-    what: "Check the log of its program. A request that was sent is never repeated by the activator.",
+    why: "The sandbox closed the connection before its response began, its response is not valid HTTP/1.1, or its Pod was deleted.",
+    what: "Check the log of its program. The activator never sends a request again that it has sent to a sandbox.",
   },
   UnaskedUpgrade: {
-    why: "The sandbox answered 101 to a request that did not ask for an upgrade.",
+    why: "The sandbox answered 101 to a request that did not ask for an upgrade, or asked for another protocol.",
     what: "Fix the program in the sandbox.",
   },
   SandboxSlow: {
-    why: "The sandbox did not begin its response within --proxy-timeout or --response-header-timeout.",
+    why: "The sandbox did not begin its response, and took no more of the request, within --proxy-timeout, --response-header-timeout or X-Sandbox-Timeout. Or its response had not begun after --total-timeout.",
     what: "Check its program, or raise the timeout.",
   },
   Unexpected: {
     why: "An error in the activator that it did not expect. Its log has the stack.",
     what: "Please report the bug.",
   },
-  MalformedRequest: { why: "The request is not valid HTTP/1.1; the text names the cause.", what: fixRequest },
+  MalformedRequest: {
+    why: "The request is not valid HTTP/1.1, or uses an HTTP version, a method or a transfer coding that the activator does not support; the text names the cause.",
+    what: fixRequest,
+  },
   RequestTimedOut: {
     why: "The request head did not arrive within --headers-timeout, or it was the oldest when unfinished heads took too much memory.",
-    what: "Check the network of the client.",
+    what: "Check the network of the client. If it lasts, check rouse_activator_unfinished_heads_shed_total.",
   },
-  TargetTooLong: { why: "The request target is longer than the limit of the activator.", what: fixRequest },
+  TargetTooLong: { why: "The request target is longer than 16,384 bytes.", what: fixRequest },
   HeadersTooLarge: {
-    why: "The request head is larger than --max-header-bytes, has too many fields, or a Connection header of more than 1,024 bytes.",
-    what: "Send fewer or shorter header fields, or raise the limit.",
+    why: "The request head is larger than --max-header-bytes, has more than 128 fields, or a Connection header of more than 1,024 bytes.",
+    what: "Send fewer or shorter header fields. --max-header-bytes can be raised.",
   },
   ExpectationFailed: { why: "The request has an Expect header other than 100-continue.", what: fixRequest },
   ConflictingHeaders: {
-    why: "The host names one sandbox and the X-Sandbox headers name another.",
+    why: "The host names one sandbox, namespace or port, and the X-Sandbox headers name another.",
     what: "Send one of the two.",
   },
   ForeignHost: {
-    why: "X-Sandbox headers came on a host that --header-hosts does not list.",
-    what: "Use a listed host, or add this one to --header-hosts.",
+    why: "--header-hosts is set, and the host neither names a sandbox nor is in that list.",
+    what: "Use the host name of the sandbox or a listed host, or add this one to --header-hosts.",
   },
   UnknownHost: {
-    why: "The host is not of the form NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",
-    what: "Check the host name and --domain.",
+    why: "No Sandbox or SandboxClaim has the name in the host, or the host is below --domain and not of the form NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",
+    what: "Check name, namespace and --domain.",
   },
   Unclaimed: {
     why: "The sandbox is an unclaimed member of a warm pool.",
     what: "Create a SandboxClaim and use the sandbox that it is given.",
   },
   PortNotDeclared: {
-    why: "The sandbox uses the network of its node, and the port is not one of its containerPorts.",
+    why: "The sandbox uses the network of its node, and the port is not a containerPort of its containers.",
     what: "Declare the port in its Pod template.",
   },
   BadAddress: {
@@ -105,55 +123,64 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Check the network plugin of the cluster.",
   },
   WakeNotAllowed: {
-    why: "The sandbox is suspended, and autoResume.trigger is Never.",
-    what: "Resume it: set spec.operatingMode to Running.",
+    why: "The sandbox is suspended, and autoResume.trigger is Never or the request matches autoSuspension.ignoreRequests.",
+    what: "Set spec.operatingMode to Running, or send a request that may wake it.",
   },
-  SandboxExpired: { why: "The shutdownTime of the sandbox has passed.", what: "Create another sandbox." },
-  SandboxDeleted: { why: "The sandbox is being deleted.", what: "Create another sandbox." },
+  SandboxExpired: {
+    why: "The shutdownTime of the sandbox has passed.",
+    what: "Create another sandbox. With shutdownPolicy Retain, a later shutdownTime starts it again, with its volumes.",
+  },
+  SandboxDeleted: {
+    why: "The sandbox is being deleted, or was deleted while the request was held.",
+    what: "Create another sandbox.",
+  },
   SandboxReplaced: {
     why: "The sandbox was deleted and created again while the request was held.",
     what: "Retry: the request may go to the new sandbox.",
   },
   InvalidConfiguration: {
-    why: "The API server rejects the Pod of the sandbox; the text names the cause.",
-    what: "Correct spec.podTemplate.",
+    why: "The API server or the controller rejects the Pod, a volume claim or the Service of the sandbox; the text names the cause.",
+    what: "Correct the spec of the sandbox.",
   },
   QuotaExceeded: {
-    why: "A ResourceQuota of the namespace has no room for the Pod.",
+    why: "A ResourceQuota of the namespace has no room for the Pod, or for another object of the sandbox.",
     what: "Suspend or delete other sandboxes, or raise the quota.",
   },
   ContainerFailed: {
-    why: "A container of the sandbox does not start or keeps crashing; the text names the reason.",
+    why: "A container of the sandbox does not start, keeps crashing, or has ended and is not restarted; the text names the reason.",
     what: "Check its image, its command and its log.",
   },
   PodEnded: { why: "The Pod of the sandbox has succeeded or failed.", what: "Check the log of its containers." },
   Unschedulable: {
-    why: "No node had room for the Pod for as long as --unschedulable-grace, or until the hold timeout.",
-    what: "Add nodes, or lower the requests of the Pod.",
+    why: "The scheduler has found no node for the Pod for --unschedulable-grace. If that is 0, held requests end with WakeTimedOut.",
+    what: "Add nodes, lower the requests of the Pod, or correct its rules about nodes; the text has the words of the scheduler.",
   },
   Waking: {
-    why: "A browser asked for a page of a sandbox that is still waking (autoResume.waitPage). It is shown a page that reloads.",
+    why: "A browser asked for a page of a sandbox that was still waking after 1 s (autoResume.waitPage). It is shown a page that reloads.",
     what: "Nothing: the page reloads itself.",
   },
   WakeTimedOut: {
-    why: "The sandbox was not ready within autoResume.timeoutSeconds, --proxy-timeout or X-Sandbox-Timeout.",
+    why: "The sandbox accepted no connection in time. The limit is the least of autoResume.timeoutSeconds, --proxy-timeout and X-Sandbox-Timeout, less 5 % and at least 1 s for the answer. The text says what the request waited for.",
     what: "Retry; if it lasts, look at the Pod and its events.",
   },
   WakeRefused: {
-    why: "The API server does not permit the activator to resume the sandbox.",
+    why: "The API server rejects the patch that resumes the sandbox.",
     what: "Check the ClusterRole of the activator and admission webhooks.",
   },
   WakeRateLimited: {
-    why: "The wakes of this namespace exceed --wakes-per-second and --wakes-burst.",
-    what: "Retry later, or raise the limits.",
+    why: "So many wakes of this namespace wait for --wakes-per-second that the next would wait for more than 10 s.",
+    what: "Retry later, or raise --wakes-per-second or --wakes-burst.",
   },
   HoldLimitReached: {
-    why: "Too many requests are held: in all, for the namespace, for the sandbox, or for more than 32 of its ports.",
+    why: "Too many requests are held: in all, for the namespace or for the sandbox. Or requests are held for 32 other ports of the sandbox.",
     what: "Retry; or raise --held-max-total, --held-max-per-namespace or --held-max-per-sandbox.",
   },
   ClusterUnseen: {
-    why: "The activator has not heard from the API server for two minutes, or has not listed the cluster yet and the request can be held no longer.",
+    why: "The activator has not heard from the API server for two minutes. Or it has not listed the cluster yet, and cannot hold the request until then.",
     what: "Retry; check the connection of the activator to the API server.",
   },
-  Draining: { why: "This replica of the activator is shutting down.", what: "Retry: another replica answers." },
+  Draining: {
+    why: "This replica of the activator is shutting down, and the request was held.",
+    what: "Retry: another replica answers.",
+  },
 };

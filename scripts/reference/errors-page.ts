@@ -1,12 +1,14 @@
 import { activatorErrors, type ErrorCode } from "../../activator/failures/error-codes.ts";
+import { peerRefusals } from "../../activator/tcp-front/peers.ts";
 import { errorAdvice } from "./error-advice.ts";
 import { code, page, table } from "./markdown.ts";
+import { peerAdvice } from "./peer-advice.ts";
 
 const codes = Object.keys(activatorErrors) as ErrorCode[];
 
 export function errorsPage(): string {
   return page("Errors of the activator", [
-    "A request that the activator cannot serve gets one of these answers. The code is in the response header `X-Rouse-Reason`, in the access log, and in the label `reason` of the metric `rouse_activator_refused_total`. `Retry-After` is in seconds.",
+    "A request that the activator cannot serve gets one of these answers. The code is in the response header `X-Rouse-Reason`, in the access log, and in the label `reason` of the metric `rouse_activator_refused_total`. `Retry-After` is in seconds. The access log has one more code, `ClientGone`: the client left before it got an answer.",
     table(
       ["Code", "Status", "Retry-After", "Why", "What to do"],
       codes.map((name) => {
@@ -15,6 +17,10 @@ export function errorsPage(): string {
         return [code(name), String(spec.status), String(spec.retryAfterSeconds ?? ""), why, what];
       }),
     ),
-    "A TCP connection has no place for an answer: it is reset, and the same code is the label `reason` of `rouse_activator_tcp_refused_total`.",
+    "A TCP connection has no place for an answer: it is reset, and the same code is the label `reason` of `rouse_activator_tcp_refused_total`. That label has these values too:",
+    table(
+      ["Code", "Why", "What to do"],
+      peerRefusals.map((name) => [code(name), peerAdvice[name].why, peerAdvice[name].what]),
+    ),
   ]);
 }

@@ -1,0 +1,27 @@
+import type { PeerRefusal } from "../../activator/tcp-front/peers.ts";
+import type { Advice } from "./error-advice.ts";
+
+/** The text of the errors page about TCP connections that are rejected before their sandbox is looked up. */
+export const peerAdvice: Readonly<Record<PeerRefusal, Advice>> = {
+  Loopback: {
+    why: "The client has a loopback address, and --allow-loopback-pod-ip is not set.",
+    what: "Connect from a Pod.",
+  },
+  NoPod: {
+    why: "No Pod that runs has the address of the client, or the Pod uses the network of its node.",
+    what: "Connect from a Pod with an address of its own.",
+  },
+  OtherNamespace: {
+    why: "The Pod of the client is in another namespace, and autoResume.allowFrom is not Cluster.",
+    what: "Connect from the namespace of the sandbox, or set autoResume.allowFrom to Cluster.",
+  },
+  NoSandbox: {
+    why: "The sandbox of this activator port does not exist, or was created again under its name.",
+    what: "Retry: an activator port of a deleted sandbox is closed soon.",
+  },
+  TooManyConnections: { why: "The replica has --max-connections TCP connections.", what: "Retry, or raise the limit." },
+  NoDescriptors: {
+    why: "The replica is about to run out of file descriptors.",
+    what: "Retry, or raise the limit of open files of the process.",
+  },
+};
