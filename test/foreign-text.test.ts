@@ -177,7 +177,7 @@ describe("the longest text of any shape that a client or tenant may send", () =>
     expect(tooSlow(read, textsOf(length))).toBeUndefined();
   });
 
-  it.each(ofObjects)("of an object is read in linear time as $name", ({ read, length }) => {
+  it.each(ofObjects)("is read in linear time as $name", ({ read, length }) => {
     expect(tooSlow(read, textsOf(length))).toBeUndefined();
   });
 

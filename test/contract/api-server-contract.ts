@@ -11,8 +11,8 @@ import { describeWatching } from "./watching.ts";
 import { describeWriting } from "./writing.ts";
 
 /**
- * What our programs and their users rely on in an API server, whichever it is. `open` gives each test a namespace of its
- * own; the custom resource definitions of `crds/` are installed.
+ * The behaviour of an API server that our programs and their users rely on. `open` gives each test its own
+ * namespace. The custom resource definitions of `crds/` are installed.
  */
 export function describeApiServerContract(where: string, open: OpenContractApi): void {
   describeWriting(where, open);

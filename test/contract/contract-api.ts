@@ -1,27 +1,27 @@
 import type { KubeObject, Status } from "../../api/kinds/meta.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 
-/** An API server under test, and a namespace of it that is empty and nobody else's. */
+/** An API server under test, and an empty namespace for this test only. */
 export interface ContractApi extends AsyncDisposable {
   readonly namespace: string;
   readonly client: KubeClient;
-  /** A request as it stands: with these headers and no others of its own but the credentials. */
+  /** Sends a request with exactly these headers and the credentials. */
   call(method: string, path: string, request?: CallRequest): Promise<Reply>;
-  /** Opens a watch; its time is limited. */
+  /** Opens a watch with a time limit. */
   watch(path: string, headers?: Readonly<Record<string, string>>): Promise<OpenWatch>;
 }
 
 export type OpenContractApi = () => Promise<ContractApi>;
 
 export interface CallRequest {
-  /** A text or bytes are sent as they are, anything else as JSON. */
+  /** Strings and bytes are sent unchanged, anything else as JSON. */
   readonly body?: unknown;
-  /** JSON unless told; null sends no content type at all. */
+  /** Default: JSON. null sends no content type. */
   readonly contentType?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An object as it came; tests look at what they know is there. */
+/** A received object. Tests read the fields that they expect. */
 export type AnyObject = KubeObject & Readonly<Record<string, unknown>>;
 
 export interface Reply {
@@ -30,7 +30,7 @@ export interface Reply {
   readonly text: string;
   /** The body as an object. */
   readonly object: AnyObject;
-  /** The body as a failure. */
+  /** The body as an error Status. */
   readonly status: Status;
   /** The body as a list. */
   readonly list: { readonly metadata: { readonly resourceVersion: string }; readonly items: readonly AnyObject[] };
@@ -43,22 +43,22 @@ export interface AnyEvent {
 
 export interface OpenWatch extends Disposable {
   readonly code: number;
-  /** The next event; undefined when the server has ended the watch. */
+  /** The next event; undefined if the server has ended the watch. */
   next(): Promise<AnyEvent | undefined>;
 }
 
-// No answer takes nearly that long; a test that waits for one should say so before the runner gives up.
+// No response takes nearly that long. A waiting test should fail before the test runner's limit.
 const patienceMs = 30_000;
 
 export interface ServerUnderTest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly client: KubeClient;
-  /** Global `fetch`, or one that trusts the server's certificate. */
+  /** The global `fetch`, or one that trusts the server's certificate. */
   readonly fetch: typeof fetch;
 }
 
-/** Opens a namespace of its own on a server. Disposing deletes the namespace, not the server. */
+/** Creates a namespace on a server. Disposing deletes the namespace, not the server. */
 export async function openNamespace(server: ServerUnderTest): Promise<ContractApi> {
   const call = async (method: string, path: string, request: CallRequest = {}): Promise<Reply> => {
     const { body, contentType = "application/json", headers } = request;
@@ -132,7 +132,7 @@ async function* linesOf(response: Response): AsyncGenerator<string, void> {
   }
 }
 
-// A Blob without a type is the one body for which fetch makes up no content type.
+// A Blob without a type is the only body to which fetch adds no content type.
 function bodyOf(body: unknown): Blob {
   const bytes = typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body);
   return new Blob([typeof bytes === "string" ? bytes : new Uint8Array(bytes)]);

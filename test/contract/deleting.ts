@@ -9,7 +9,7 @@ async function create(api: ContractApi, name: string, metadata: object = {}) {
   return (await api.call("POST", configMapsOf(api), { body })).object;
 }
 
-/** An owner `a`, and a dependent `b` whose owner cannot go before it where that is asked for. */
+/** An owner `a`, and a dependent `b` that blocks the deletion of its owner if requested. */
 async function createFamily(api: ContractApi) {
   const owner = await create(api, "a");
   const reference = {
@@ -24,7 +24,7 @@ async function createFamily(api: ContractApi) {
 
 const stateOf = async (api: ContractApi, name: string) => api.call("GET", `${configMapsOf(api)}/${name}`);
 
-/** How long others may take to collect what is to go: on a busy cluster they have much else to do. */
+/** The time limit for garbage collection, which takes long on a busy cluster. */
 const collected = { timeout: 45_000, interval: 20 };
 
 const becomes = (api: ContractApi, name: string, code: number) =>
@@ -32,7 +32,7 @@ const becomes = (api: ContractApi, name: string, code: number) =>
 
 export function describeDeleting(where: string, open: OpenContractApi): void {
   describe(`deleting from ${where}`, () => {
-    it("answers with a Status that names what is gone", async () => {
+    it("answers with a Status that names the deleted object", async () => {
       await using api = await open();
       const { object } = await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
       const { code, status } = await api.call("DELETE", `${sandboxesOf(api)}/a`);
@@ -45,7 +45,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${sandboxesOf(api)}/a`)).code).toBe(404);
     });
 
-    it("deletes nothing when the uid is another one, with or without a content type", async () => {
+    it("deletes nothing if the uid does not match, with or without a content type", async () => {
       await using api = await open();
       const { metadata } = await create(api, "a");
       const body = JSON.stringify({ preconditions: { uid: "11111111-2222-3333-4444-555555555555" } });
@@ -60,7 +60,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect((await stateOf(api, "a")).code).toBe(200);
     });
 
-    it("deletes nothing when the version is another one", async () => {
+    it("deletes nothing if the resourceVersion does not match", async () => {
       await using api = await open();
       const { metadata } = await create(api, "a");
       const path = `${configMapsOf(api)}/a`;
@@ -70,7 +70,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect((await api.call("DELETE", path, { body: { preconditions: { resourceVersion } } })).code).toBe(200);
     });
 
-    it("keeps an object until its last finalizer is taken off", async () => {
+    it("keeps an object until its last finalizer is removed", async () => {
       await using api = await open();
       await create(api, "a", { finalizers: ["rouse.dev/one", "rouse.dev/two"] });
       const path = `${configMapsOf(api)}/a`;
@@ -89,7 +89,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect((await stateOf(api, "a")).code).toBe(404);
     });
 
-    it("takes the dependents of an owner that is gone", async () => {
+    it("deletes the dependents of a deleted owner", async () => {
       await using api = await open();
       await createFamily(api);
       await api.call("DELETE", `${configMapsOf(api)}/a`);
@@ -97,14 +97,14 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       await becomes(api, "b", 404);
     });
 
-    it("takes what names an owner that never was", async () => {
+    it("deletes an object whose owner never existed", async () => {
       await using api = await open();
       const uid = "11111111-2222-3333-4444-555555555555";
       await create(api, "b", { ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "nobody", uid }] });
       await becomes(api, "b", 404);
     });
 
-    it("keeps a dependent until the last of its owners is gone, and takes off the names of the others", async () => {
+    it("keeps a dependent until its last owner is deleted, and removes references to the others", async () => {
       await using api = await open();
       const { owner, reference } = await createFamily(api);
       const other = await create(api, "c");
@@ -118,7 +118,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       await becomes(api, "b", 404);
     });
 
-    it("leaves an owner in place until its dependents are gone, in the foreground", async () => {
+    it("keeps an owner until its dependents are deleted, with foreground deletion", async () => {
       await using api = await open();
       const { reference } = await createFamily(api);
       await create(api, "c", { ownerReferences: [reference], finalizers: ["rouse.dev/wait"] });
@@ -135,7 +135,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       await becomes(api, "a", 404);
     });
 
-    it("leaves the dependents alone when they are to be orphaned", async () => {
+    it("keeps the dependents with orphan deletion", async () => {
       await using api = await open();
       await createFamily(api);
       await api.call("DELETE", `${configMapsOf(api)}/a?propagationPolicy=Orphan`);
@@ -145,7 +145,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect(dependent.object.metadata.ownerReferences ?? []).toEqual([]);
     });
 
-    it("removes a Pod that no node has at once, and answers with it", async () => {
+    it("removes a Pod without a node at once, and answers with it", async () => {
       await using api = await open();
       await api.call("POST", podsOf(api), { body: aPod("p") });
       const { code, object } = await api.call("DELETE", `${podsOf(api)}/p`);
@@ -154,7 +154,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${podsOf(api)}/p`)).code).toBe(404);
     });
 
-    it("gives a Pod that a node has its grace period", async () => {
+    it("gives a Pod on a node its grace period", async () => {
       await using api = await open();
       const pod = aPod("p", { nodeName: "no-such-node", nodeSelector: undefined, terminationGracePeriodSeconds: 7 });
       await api.call("POST", podsOf(api), { body: pod });
@@ -165,7 +165,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${podsOf(api)}/p`)).code).toBe(404);
     });
 
-    it("deletes the part of a collection that is selected", async () => {
+    it("deletes the selected part of a collection", async () => {
       await using api = await open();
       await create(api, "a", { labels: { color: "red" } });
       await create(api, "b");
@@ -181,7 +181,7 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect((await stateOf(api, "a")).code).toBe(200);
     });
 
-    it("empties a namespace that is deleted, and takes nothing new into it", async () => {
+    it("deletes all objects of a deleted namespace, and accepts no new ones", async () => {
       await using api = await open();
       await create(api, "a", { finalizers: ["rouse.dev/wait"] });
       await create(api, "b");

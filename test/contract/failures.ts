@@ -6,7 +6,7 @@ import { aConfigMap, aSandbox, configMapsOf, sandboxesOf } from "./subjects.ts";
 
 export function describeFailures(where: string, open: OpenContractApi): void {
   describe(`failures of ${where}`, () => {
-    it("says in full what was not found", async () => {
+    it("describes completely what was not found", async () => {
       await using api = await open();
       const { code, status } = await api.call("GET", `${sandboxesOf(api)}/x`);
       expect(code).toBe(404);
@@ -22,7 +22,7 @@ export function describeFailures(where: string, open: OpenContractApi): void {
       });
     });
 
-    it("says what there is already", async () => {
+    it("reports that the object exists already", async () => {
       await using api = await open();
       await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
       const { code, status } = await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
@@ -34,7 +34,7 @@ export function describeFailures(where: string, open: OpenContractApi): void {
       });
     });
 
-    it("gives the client errors that it knows", async () => {
+    it("gives the client known error classes", async () => {
       await using api = await open();
       const metadata = { name: "a", namespace: api.namespace };
       await expect(api.client.get(configMapType, metadata)).rejects.toSatisfy(isNotFound);
@@ -42,7 +42,7 @@ export function describeFailures(where: string, open: OpenContractApi): void {
       await expect(api.client.create(configMapType, { metadata })).rejects.toSatisfy(isAlreadyExists);
     });
 
-    it("lists everything that is wrong with an object, field by field", async () => {
+    it("lists all validation errors of an object, by field", async () => {
       await using api = await open();
       const body = aSandbox("a", { operatingMode: "Dreaming", podTemplate: { spec: {} } });
       const { code, status } = await api.call("POST", sandboxesOf(api), { body });
@@ -59,14 +59,14 @@ export function describeFailures(where: string, open: OpenContractApi): void {
       ["a name with capitals", { name: "Nova" }, "metadata.name"],
       ["no name at all", {}, "metadata.name"],
       ["a label that is none", { name: "a", labels: { color: "light blue" } }, "metadata.labels"],
-    ])("refuses %s", async (_what, metadata, field) => {
+    ])("rejects %s", async (_what, metadata, field) => {
       await using api = await open();
       const { code, status } = await api.call("POST", configMapsOf(api), { body: { ...aConfigMap("a"), metadata } });
       expect(code).toBe(422);
       expect(status.details?.causes?.map((cause) => cause.field)).toContain(field);
     });
 
-    it("refuses to create in a namespace that is not there", async () => {
+    it("rejects a create in a namespace that does not exist", async () => {
       await using api = await open();
       const path = "/api/v1/namespaces/no-such-place/configmaps";
       const { code, status } = await api.call("POST", path, { body: aConfigMap("a") });
@@ -74,7 +74,7 @@ export function describeFailures(where: string, open: OpenContractApi): void {
       expect(status.message).toBe('namespaces "no-such-place" not found');
     });
 
-    it("refuses an object that names another namespace, name or kind than its path", async () => {
+    it("rejects an object with another namespace, name or kind than its path", async () => {
       await using api = await open();
       const elsewhere = { ...aConfigMap("a"), metadata: { name: "a", namespace: "default" } };
       const refused = await api.call("POST", configMapsOf(api), { body: elsewhere });
@@ -92,13 +92,13 @@ export function describeFailures(where: string, open: OpenContractApi): void {
 
     it.each([
       ["JSON that is cut off", '{"metadata":', "application/json", 400],
-      ["a media type that nobody knows", "hello", "text/plain", 415],
-    ])("refuses %s", async (_what, body, contentType, code) => {
+      ["an unknown media type", "hello", "text/plain", 415],
+    ])("rejects the body: %s", async (_what, body, contentType, code) => {
       await using api = await open();
       expect((await api.call("POST", configMapsOf(api), { body, contentType })).code).toBe(code);
     });
 
-    it("refuses a method that a resource does not have", async () => {
+    it("rejects a method that a resource does not have", async () => {
       await using api = await open();
       const { code, status } = await api.call("PUT", configMapsOf(api), { body: {} });
       expect(code).toBe(405);
@@ -108,7 +108,7 @@ export function describeFailures(where: string, open: OpenContractApi): void {
       });
     });
 
-    it("refuses a body beyond its limit", async () => {
+    it("rejects a body above its limit", async () => {
       await using api = await open();
       const body = aConfigMap("a", { data: { big: "x".repeat(4 * 1024 * 1024) } });
       const { code, status } = await api.call("POST", configMapsOf(api), { body });
@@ -116,14 +116,14 @@ export function describeFailures(where: string, open: OpenContractApi): void {
       expect(status.reason).toBe("RequestEntityTooLarge");
     });
 
-    it("refuses to answer in forms that it does not have", async () => {
+    it("rejects a response format that it does not support", async () => {
       await using api = await open();
       const { code, status } = await api.call("GET", sandboxesOf(api), { headers: { accept: "text/html" } });
       expect(code).toBe(406);
       expect(status.message).toContain("only the following media types are accepted: application/json");
     });
 
-    it("does not know resources that it does not serve", async () => {
+    it("answers 404 for resources that it does not serve", async () => {
       await using api = await open();
       expect((await api.call("GET", "/apis/agents.x-k8s.io/v1beta1/teapots")).code).toBe(404);
       const nothing = await api.call("GET", "/no/such/path");

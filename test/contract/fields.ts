@@ -13,12 +13,12 @@ const casesMax = 600;
 const atOnce = 8;
 const limitMs = 60_000;
 const existing = "existing";
-/** An absolute path: a relative one is read from the folder of the test that runs this, and each would have a file of its own. */
+/** An absolute path. A relative one would be resolved for each test file, and each would have its own file. */
 const verdictsPath = join(import.meta.dirname, "fields", "verdicts.txt");
 
 /**
- * What an API server says of values at the borders of each field. The file holds the words of kube-apiserver: `npm run test:kubernetes`
- * writes it with `-u`, and every other run is held to it.
+ * The answers of an API server to values at the limits of each field. The file has the answers of kube-apiserver:
+ * `npm run test:kubernetes` with `-u` writes it, and all other runs compare with it.
  */
 export function describeFields(where: string, open: OpenContractApi): void {
   describe(`the fields of our kinds in ${where}`, () => {
@@ -35,8 +35,8 @@ export function describeFields(where: string, open: OpenContractApi): void {
           casesMax,
           seed,
         );
-        const told = await inLanes(cases, async (one) => `${one.title} -> ${verdictOf(one, await ask(api, one))}`);
-        await expect(`${told.join("\n")}\n`).toMatchFileSnapshot(verdictsPath);
+        const verdicts = await inLanes(cases, async (one) => `${one.title} -> ${verdictOf(one, await ask(api, one))}`);
+        await expect(`${verdicts.join("\n")}\n`).toMatchFileSnapshot(verdictsPath);
       },
       limitMs,
     );
@@ -48,7 +48,7 @@ const pathOf = (
   { apiVersion, resource }: Pick<FieldCase["kind"], "apiVersion" | "resource">,
 ) => `/apis/${apiVersion}/namespaces/${namespace}/${resource}`;
 
-/** A dry run of the request: the namespace stays as it is. */
+/** A dry run of the request, which leaves the namespace unchanged. */
 function ask(api: ContractApi, { kind, part, body }: FieldCase): Promise<Reply> {
   const path = pathOf(api, kind);
   if (part === "spec") return api.call("POST", `${path}?dryRun=All`, { body });
@@ -58,13 +58,13 @@ function ask(api: ContractApi, { kind, part, body }: FieldCase): Promise<Reply> 
 
 function verdictOf({ kind, part, body }: FieldCase, reply: Reply): string {
   if (reply.code >= 300) return `${reply.code} at ${fieldsOf(reply).join(", ")}`;
-  // What the older version keeps is the business of the conversion, which has tests of its own.
+  // The preserved fields of the older version belong to the conversion, which has its own tests.
   return kind.version === "v1alpha1" ? "taken" : `taken ${keptOf(reply.object[part], JSON.parse(body)[part])}`;
 }
 
 /**
- * The fields that are found fault with. Some faults name none, or the whole status, and what is said of a field covers what is below it:
- * the scale subresource repeats it with words of its own.
+ * The rejected fields. Some errors name no field, or the whole status, and an error of a field covers the fields below it:
+ * the scale subresource repeats it in another form.
  */
 function fieldsOf({ status }: Reply): readonly string[] {
   const named = (status.details?.causes ?? []).map(({ field = "" }) => field.replace(/^\./, ""));

@@ -29,14 +29,14 @@ export function describePatching(where: string, open: OpenContractApi): void {
       expect(object["data"]).toEqual({ shape: "round" });
     });
 
-    it("refuses a merge patch made for another version", async () => {
+    it("rejects a merge patch with another resourceVersion", async () => {
       await using a = await openWithConfigMap(open);
       const { code, status } = await a.patch(merge, { metadata: { resourceVersion: "1" }, data: { color: "red" } });
       expect(code).toBe(409);
       expect(status.reason).toBe("Conflict");
     });
 
-    it("refuses a merge patch made for another object of that name", async () => {
+    it("rejects a merge patch with another uid", async () => {
       await using a = await openWithConfigMap(open);
       const { code, status } = await a.patch(merge, { metadata: { uid: "another" }, data: { color: "red" } });
       expect(code).toBe(422);
@@ -56,7 +56,7 @@ export function describePatching(where: string, open: OpenContractApi): void {
       expect(object).toMatchObject({ data: { color: "red" }, metadata: { labels: { "rouse.dev/kind": "test" } } });
     });
 
-    it("changes nothing when one operation of a JSON patch does not fit", async () => {
+    it("changes nothing if one operation of a JSON patch fails", async () => {
       await using a = await openWithConfigMap(open);
       const { code, status } = await a.patch(json, [
         { op: "replace", path: "/data/color", value: "red" },
@@ -88,7 +88,7 @@ export function describePatching(where: string, open: OpenContractApi): void {
       });
     });
 
-    it("takes items out by a directive", async () => {
+    it("removes items by a directive", async () => {
       await using api = await open();
       await api.call("POST", configMapsOf(api), {
         body: { metadata: { name: "a", finalizers: ["x.dev/a", "x.dev/b"] } },
@@ -100,7 +100,7 @@ export function describePatching(where: string, open: OpenContractApi): void {
       await api.call("PATCH", path, { body: { metadata: { finalizers: null } }, contentType: merge });
     });
 
-    it("refuses a strategic merge patch of a custom kind", async () => {
+    it("rejects a strategic merge patch of a custom kind", async () => {
       await using api = await open();
       await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
       const path = `${sandboxesOf(api)}/a`;
@@ -112,7 +112,7 @@ export function describePatching(where: string, open: OpenContractApi): void {
       );
     });
 
-    it("refuses a patch that makes the object invalid", async () => {
+    it("rejects a patch that makes the object invalid", async () => {
       await using api = await open();
       await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
       const body = { spec: { operatingMode: "Dreaming" } };

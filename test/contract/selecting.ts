@@ -17,7 +17,7 @@ async function createAll(api: ContractApi) {
 async function namesOf(api: ContractApi, query: string) {
   const path = `${configMapsOf(api)}?${query}&limit=500`;
   const { items } = (await api.call("GET", path)).list;
-  // Every namespace has a ConfigMap of the cluster's own.
+  // Every namespace has a ConfigMap that the cluster creates.
   return items
     .map(({ metadata }) => metadata.name ?? "")
     .filter((name) => name in labels)
@@ -38,7 +38,7 @@ export function describeSelecting(where: string, open: OpenContractApi): void {
       ["weight<3", ""],
       ["tier,example.com/owner=ann", "b"],
       ["", "a b c"],
-    ])("knows the label selector %j", async (selector, names) => {
+    ])("supports the label selector %j", async (selector, names) => {
       await using api = await open();
       await createAll(api);
       expect(await namesOf(api, `labelSelector=${encodeURIComponent(selector)}`)).toBe(names);
@@ -48,7 +48,7 @@ export function describeSelecting(where: string, open: OpenContractApi): void {
       ["metadata.name=b", "b"],
       ["metadata.name!=b", "a c"],
       ["metadata.name==a,metadata.name!=b", "a"],
-    ])("knows the field selector %j", async (selector, names) => {
+    ])("supports the field selector %j", async (selector, names) => {
       await using api = await open();
       await createAll(api);
       expect(await namesOf(api, `fieldSelector=${encodeURIComponent(selector)}`)).toBe(names);
@@ -63,7 +63,7 @@ export function describeSelecting(where: string, open: OpenContractApi): void {
       await api.call("DELETE", `${podsOf(api)}/q?gracePeriodSeconds=0`);
     });
 
-    it("lists one namespace, or all", async () => {
+    it("lists one namespace, or all namespaces", async () => {
       await using api = await open();
       await using other = await open();
       await createAll(api);
@@ -78,7 +78,7 @@ export function describeSelecting(where: string, open: OpenContractApi): void {
       ["labelSelector", "=front"],
       ["fieldSelector", "spec.unknown=1"],
       ["fieldSelector", "metadata.name"],
-    ])("refuses the %s %j", async (parameter, selector) => {
+    ])("rejects the %s %j", async (parameter, selector) => {
       await using api = await open();
       const { code, status } = await api.call(
         "GET",

@@ -16,7 +16,7 @@ const specOf = (object: AnyObject): NonNullable<Service["spec"]> => (object as S
 
 export function describeServices(where: string, open: OpenContractApi): void {
   describe(`Services of ${where}`, () => {
-    it("have an address of their own and what goes with it", async () => {
+    it("get an address and the fields that belong to it", async () => {
       await using api = await open();
       const [one, two] = [
         await api.call("POST", servicesOf(api), { body: aService("one") }),
@@ -39,7 +39,7 @@ export function describeServices(where: string, open: OpenContractApi): void {
       expect(one.object["status"]).toEqual({ loadBalancer: {} });
     });
 
-    it("keep their address through an update that leaves it out, and refuse another", async () => {
+    it("keep their address in an update without one, and reject another one", async () => {
       await using api = await open();
       const { object } = await api.call("POST", servicesOf(api), { body: aService("web") });
       const { clusterIP } = specOf(object);
@@ -52,7 +52,7 @@ export function describeServices(where: string, open: OpenContractApi): void {
       expect(refused.status.message).toContain("may not change once set");
     });
 
-    it("get the address that they ask for, unless another has it", async () => {
+    it("get the requested address, unless it is in use", async () => {
       await using api = await open();
       const { object } = await api.call("POST", servicesOf(api), { body: aService("first") });
       const { clusterIP = "" } = specOf(object);
@@ -71,7 +71,7 @@ export function describeServices(where: string, open: OpenContractApi): void {
     it.each([
       ["is none", "web", "must be a valid IP address"],
       ["is not theirs to give", "192.0.2.1", "failed to allocate IP 192.0.2.1"],
-    ])("are refused an address that %s", async (_case, clusterIP, complaint) => {
+    ])("are rejected with an address that %s", async (_case, clusterIP, complaint) => {
       await using api = await open();
       const { code, status } = await api.call("POST", servicesOf(api), {
         body: aService("a", { clusterIP, ports: [http] }),
@@ -80,7 +80,7 @@ export function describeServices(where: string, open: OpenContractApi): void {
       expect(status.message).toContain(complaint);
     });
 
-    it("have no address when they are headless or a name for something outside", async () => {
+    it("have no address if they are headless or of type ExternalName", async () => {
       await using api = await open();
       const headless = aService("headless", { clusterIP: "None", selector: { app: "a" } });
       expect((await api.call("POST", servicesOf(api), { body: headless })).object["spec"]).toMatchObject({

@@ -14,7 +14,7 @@ const condition = {
 
 export function describeStatusAndScale(where: string, open: OpenContractApi): void {
   describe(`subresources in ${where}`, () => {
-    it("changes the status through its own path alone", async () => {
+    it("changes the status only through its own path", async () => {
       await using api = await open();
       const status = { conditions: [condition] };
       const created = await api.call("POST", sandboxesOf(api), { body: { ...aSandbox("a"), status } });
@@ -26,7 +26,7 @@ export function describeStatusAndScale(where: string, open: OpenContractApi): vo
       expect(written.object["status"]).toEqual(status);
     });
 
-    it("changes nothing but the status through the path of the status", async () => {
+    it("changes only the status through the path of the status", async () => {
       await using api = await open();
       const { object } = await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
       const body = {
@@ -45,13 +45,13 @@ export function describeStatusAndScale(where: string, open: OpenContractApi): vo
       expect(stale.code).toBe(409);
     });
 
-    it("has no status of kinds without one", async () => {
+    it("has no status path for kinds without one", async () => {
       await using api = await open();
       await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
       expect((await api.call("GET", `${configMapsOf(api)}/a/status`)).code).toBe(404);
     });
 
-    it("reads and writes the scale of a kind that has one", async () => {
+    it("reads and writes the scale of a kind with a scale subresource", async () => {
       await using api = await open();
       await api.call("POST", warmPoolsOf(api), { body: aWarmPool("pool", 2) });
       const path = `${warmPoolsOf(api)}/pool/scale`;

@@ -1,6 +1,6 @@
 import type { ContractApi } from "./contract-api.ts";
 
-/** Where the objects of the contract tests live. */
+/** The namespace of the objects of the contract tests. */
 export const configMapsOf = ({ namespace }: ContractApi): string => `/api/v1/namespaces/${namespace}/configmaps`;
 export const podsOf = ({ namespace }: ContractApi): string => `/api/v1/namespaces/${namespace}/pods`;
 export const sandboxesOf = ({ namespace }: ContractApi): string =>
@@ -25,7 +25,7 @@ export const aSandbox = (name: string, spec: object = {}) => ({
   spec: { podTemplate: { spec: { containers: [container] } }, ...spec },
 });
 
-/** A Pod that no node will ever take. */
+/** A Pod that is never bound to a node. */
 export const aPod = (name: string, spec: object = {}) => ({
   apiVersion: "v1",
   kind: "Pod",

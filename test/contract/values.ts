@@ -24,10 +24,10 @@ const refusedTimes = [
 ];
 const annotationsOf = (bytes: number) => ({ filler: "ü".repeat(50) + "x".repeat(bytes - "filler".length - 100) });
 
-/** Which values an API server takes at the borders of what it takes. */
+/** The values that an API server accepts at the limits. */
 export function describeValues(where: string, open: OpenContractApi): void {
   describe(`values at their borders in ${where}`, () => {
-    it("takes for a time what kube-openapi takes, and nothing else", async () => {
+    it("accepts exactly the times that kube-openapi accepts", async () => {
       await using api = await open();
       const codeOf = async (shutdownTime: string, at: number) =>
         (await api.call("POST", sandboxesOf(api), { body: aSandbox(`t-${at}`, { shutdownTime }) })).code;
@@ -35,7 +35,7 @@ export function describeValues(where: string, open: OpenContractApi): void {
       for (const [at, time] of refusedTimes.entries()) expect(await codeOf(time, 100 + at), time).toBe(422);
     });
 
-    it("takes annotations of 262144 bytes in all, and not one more", async () => {
+    it("accepts annotations of 262144 bytes in total, and not one more", async () => {
       await using api = await open();
       const codeOf = async (name: string, bytes: number) => {
         const sandbox = aSandbox(name);
@@ -44,7 +44,7 @@ export function describeValues(where: string, open: OpenContractApi): void {
       };
       expect(await codeOf("full", 262_144)).toBe(201);
       expect(await codeOf("over", 262_145)).toBe(422);
-      // One that is full is listed in the other version too.
+      // An object with the maximum is also listed in the other version.
       const older = sandboxesOf(api).replace("/v1beta1/", "/v1alpha1/");
       expect((await api.call("GET", older)).code).toBe(200);
     });

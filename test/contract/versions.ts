@@ -24,8 +24,8 @@ const specOf = ({ object }: Reply) => object["spec"];
 const stateKey = "api.agents.x-k8s.io/v1alpha1-sandbox-state";
 
 /**
- * What clients of `v1alpha1` rely on in an API server whose objects are stored as `v1beta1`: one with the conversion
- * webhook, or the one in memory.
+ * The behaviour of an API server with objects stored as `v1beta1` that clients of `v1alpha1` rely on: of one with the conversion
+ * webhook, and of the one in memory.
  */
 export function describeVersions(where: string, open: OpenContractApi): void {
   describeReadingAndWriting(where, open);
@@ -36,7 +36,7 @@ export function describeVersions(where: string, open: OpenContractApi): void {
 
 function describeReadingAndWriting(where: string, open: OpenContractApi): void {
   describe(`v1alpha1 in ${where}`, () => {
-    it("is another spelling of the one object that v1beta1 shows", async () => {
+    it("is another form of the same object that v1beta1 shows", async () => {
       await using api = await open();
       const made = await api.call("POST", olderSandboxesOf(api), { body: anOlderSandbox("a", { replicas: 0 }) });
       expect([made.code, made.object.apiVersion]).toEqual([201, "agents.x-k8s.io/v1alpha1"]);
@@ -53,7 +53,7 @@ function describeReadingAndWriting(where: string, open: OpenContractApi): void {
       expect(list.items).toEqual([made.object]);
     });
 
-    it("lists an object whose v1alpha1 original cannot be read with all others", async () => {
+    it("lists an object with an unreadable v1alpha1 original together with all others", async () => {
       await using api = await open();
       await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
       const broken = aSandbox("b");
@@ -63,7 +63,7 @@ function describeReadingAndWriting(where: string, open: OpenContractApi): void {
       expect([listed.code, listed.list.items.map(({ metadata }) => metadata.name)]).toEqual([200, ["a", "b"]]);
     });
 
-    it("writes its own defaults, prunes by its own schema, and is valid by its own rules", async () => {
+    it("writes its own defaults, prunes by its own schema, and uses its own validation", async () => {
       await using api = await open();
       const claim = await api.call("POST", olderClaimsOf(api), { body: anOlderClaim("c") });
       expect(specOf(claim)).toEqual({ sandboxTemplateRef: { name: "t" }, warmpool: "default" });
@@ -78,7 +78,7 @@ function describeReadingAndWriting(where: string, open: OpenContractApi): void {
       expect([incomplete.code, incomplete.status.details?.causes?.[0]?.field]).toEqual([422, "spec.replicas"]);
     });
 
-    it("warns on every answer that it is deprecated, and v1beta1 does not", async () => {
+    it("warns in every response that it is deprecated, and v1beta1 does not", async () => {
       await using api = await open();
       const warning =
         '299 - "agents.x-k8s.io/v1alpha1 Sandbox is deprecated; use agents.x-k8s.io/v1beta1 Sandbox instead"';
@@ -92,24 +92,24 @@ function describeReadingAndWriting(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${sandboxesOf(api)}/a`)).headers.get("warning")).toBeNull();
     });
 
-    it("moves the generation with the spec, not with the status", async () => {
+    it("increases the generation with the spec, not with the status", async () => {
       await using api = await open();
       await api.call("POST", olderSandboxesOf(api), { body: anOlderSandbox("a") });
       const path = `${olderSandboxesOf(api)}/a`;
       const suspended = await api.call("PATCH", path, { body: { spec: { replicas: 0 } }, contentType: merge });
       expect(suspended.object.metadata.generation).toBe(2);
       const status = { replicas: 1, service: "a" };
-      const told = await api.call("PATCH", `${path}/status`, { body: { status }, contentType: merge });
-      expect(told.object).toMatchObject({ metadata: { generation: 2 }, status });
+      const patched = await api.call("PATCH", `${path}/status`, { body: { status }, contentType: merge });
+      expect(patched.object).toMatchObject({ metadata: { generation: 2 }, status });
       const newer = await api.call("GET", `${sandboxesOf(api)}/a`);
       expect(newer.object).toMatchObject({
-        metadata: { generation: 2, resourceVersion: told.object.metadata.resourceVersion },
+        metadata: { generation: 2, resourceVersion: patched.object.metadata.resourceVersion },
         spec: { operatingMode: "Suspended" },
         status: { service: "a" },
       });
     });
 
-    it("is written under the version that was read through v1beta1, and the other way round", async () => {
+    it("is written with the resourceVersion that was read through v1beta1, and vice versa", async () => {
       await using api = await open();
       const made = await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
       const patched = await api.call("PATCH", `${olderSandboxesOf(api)}/a`, {
@@ -122,7 +122,7 @@ function describeReadingAndWriting(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${sandboxesOf(api)}/a`)).code).toBe(404);
     });
 
-    it("does not hold to the rules that only v1beta1 has", async () => {
+    it("does not apply the validation that only v1beta1 has", async () => {
       await using api = await open();
       await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
       const body = { spec: { volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }] } };
@@ -135,7 +135,7 @@ function describeReadingAndWriting(where: string, open: OpenContractApi): void {
 
 function describeScale(where: string, open: OpenContractApi): void {
   describe(`the scale of both versions in ${where}`, () => {
-    it("suspends and resumes a v1alpha1 Sandbox; a v1beta1 one has none", async () => {
+    it("suspends and resumes a v1alpha1 Sandbox; v1beta1 has no scale", async () => {
       await using api = await open();
       await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
       const path = `${olderSandboxesOf(api)}/a/scale`;
@@ -150,7 +150,7 @@ function describeScale(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${sandboxesOf(api)}/a/scale`)).code).toBe(404);
     });
 
-    it("is that of the pool in either version", async () => {
+    it("is that of the pool in each version", async () => {
       await using api = await open();
       await api.call("POST", olderPoolsOf(api), { body: asOlder(aWarmPool("p", 2)) });
       for (const pools of [olderPoolsOf(api), warmPoolsOf(api)]) {
@@ -163,11 +163,11 @@ function describeScale(where: string, open: OpenContractApi): void {
   });
 }
 
-const told = (event: AnyEvent | undefined) => [event?.type, event?.object.apiVersion, event?.object["spec"]];
+const summaryOf = (event: AnyEvent | undefined) => [event?.type, event?.object.apiVersion, event?.object["spec"]];
 
 function describeWatches(where: string, open: OpenContractApi): void {
   describe(`watches of both versions in ${where}`, () => {
-    it("tell the same changes, each in its own words", async () => {
+    it("report the same changes, each in its own version", async () => {
       await using api = await open();
       const { list } = await api.call("GET", sandboxesOf(api));
       const since = `?watch=true&resourceVersion=${list.metadata.resourceVersion}`;
@@ -180,19 +180,19 @@ function describeWatches(where: string, open: OpenContractApi): void {
       });
       const alpha = "agents.x-k8s.io/v1alpha1";
       const beta = "agents.x-k8s.io/v1beta1";
-      expect(told(await before.next())).toEqual(["ADDED", alpha, expect.objectContaining({ replicas: 1 })]);
-      expect(told(await before.next())).toEqual(["MODIFIED", alpha, expect.objectContaining({ replicas: 0 })]);
+      expect(summaryOf(await before.next())).toEqual(["ADDED", alpha, expect.objectContaining({ replicas: 1 })]);
+      expect(summaryOf(await before.next())).toEqual(["MODIFIED", alpha, expect.objectContaining({ replicas: 0 })]);
       const running = expect.objectContaining({ operatingMode: "Running" });
       const suspended = expect.objectContaining({ operatingMode: "Suspended" });
-      expect(told(await newer.next())).toEqual(["ADDED", beta, running]);
-      expect(told(await newer.next())).toEqual(["MODIFIED", beta, suspended]);
+      expect(summaryOf(await newer.next())).toEqual(["ADDED", beta, running]);
+      expect(summaryOf(await newer.next())).toEqual(["MODIFIED", beta, suspended]);
     });
   });
 }
 
 function describeDiscovery(where: string, open: OpenContractApi): void {
   describe(`what ${where} says of its versions`, () => {
-    it("names both, and prefers v1beta1", async () => {
+    it("lists both, and prefers v1beta1", async () => {
       await using api = await open();
       for (const group of ["agents.x-k8s.io", "extensions.agents.x-k8s.io"]) {
         const { object } = await api.call("GET", `/apis/${group}`);

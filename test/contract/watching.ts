@@ -36,7 +36,7 @@ export function describeWatching(where: string, open: OpenContractApi): void {
       );
     });
 
-    it("tells everything that happened after a version, in order", async () => {
+    it("reports all changes after a version, in order", async () => {
       await using api = await open();
       const first = await create(api, "a");
       await create(api, "b");
@@ -48,16 +48,19 @@ export function describeWatching(where: string, open: OpenContractApi): void {
       expect(events.map(seen)).toEqual(["ADDED b", "MODIFIED a", "DELETED b"]);
     });
 
-    it.each(["", "&resourceVersion=0"])("begins with what is there when no version is named (%s)", async (version) => {
-      await using api = await open();
-      await create(api, "a");
-      using watch = await api.watch(`${configMapsOf(api)}?watch=true&fieldSelector=metadata.name%3Da${version}`);
-      expect(seen(await watch.next())).toBe("ADDED a");
-      await paint(api, "a", "red");
-      expect(seen(await watch.next())).toBe("MODIFIED a");
-    });
+    it.each(["", "&resourceVersion=0"])(
+      "begins with the existing objects if no version is given (%s)",
+      async (version) => {
+        await using api = await open();
+        await create(api, "a");
+        using watch = await api.watch(`${configMapsOf(api)}?watch=true&fieldSelector=metadata.name%3Da${version}`);
+        expect(seen(await watch.next())).toBe("ADDED a");
+        await paint(api, "a", "red");
+        expect(seen(await watch.next())).toBe("MODIFIED a");
+      },
+    );
 
-    it("waits for a version from the future", async () => {
+    it("waits for a future version", async () => {
       await using api = await open();
       const first = await create(api, "a");
       const next = Number((await create(api, "b")).metadata.resourceVersion) + 1;
@@ -71,7 +74,7 @@ export function describeWatching(where: string, open: OpenContractApi): void {
       expect(seen(event)).toBe("MODIFIED a");
     });
 
-    it("ends a watch in good order when its time is over, with a bookmark for those who want one", async () => {
+    it("ends a watch cleanly after its time, with a bookmark if requested", async () => {
       await using api = await open();
       const { list } = await api.call("GET", configMapsOf(api));
       const { resourceVersion } = list.metadata;
@@ -83,7 +86,7 @@ export function describeWatching(where: string, open: OpenContractApi): void {
       expect(last?.type ?? "BOOKMARK").toBe("BOOKMARK");
     });
 
-    it("streams the list and says where it ends, when that is asked for", async () => {
+    it("streams the list and marks its end, if requested", async () => {
       await using api = await open();
       await create(api, "a", { labels: { mine: "yes" } });
       const query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
@@ -95,7 +98,7 @@ export function describeWatching(where: string, open: OpenContractApi): void {
       });
     });
 
-    it("tells an object that begins or ceases to match as added or deleted", async () => {
+    it("reports an object that starts or stops matching as added or deleted", async () => {
       await using api = await open();
       const first = await create(api, "a", { labels: { tier: "front" } });
       const from = first.metadata.resourceVersion;
@@ -110,7 +113,7 @@ export function describeWatching(where: string, open: OpenContractApi): void {
       expect(seen(await watch.next())).toBe("DELETED a");
     });
 
-    it("watches one namespace and no other", async () => {
+    it("watches one namespace only", async () => {
       await using api = await open();
       await using other = await open();
       const first = await create(api, "a");
@@ -122,7 +125,7 @@ export function describeWatching(where: string, open: OpenContractApi): void {
       expect(seen(await watch.next())).toBe("ADDED c");
     });
 
-    it("shows tables to whoever asks for them", async () => {
+    it("sends tables if requested", async () => {
       await using api = await open();
       await create(api, "a");
       const headers = { accept: "application/json;as=Table;v=v1;g=meta.k8s.io,application/json" };

@@ -19,13 +19,13 @@ export function describeWriting(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${configMapsOf(api)}/a`)).object).toEqual(object);
     });
 
-    it("makes a name from generateName", async () => {
+    it("generates a name from generateName", async () => {
       await using api = await open();
       const { object } = await api.call("POST", configMapsOf(api), { body: { metadata: { generateName: "job-" } } });
       expect(object.metadata.name).toMatch(/^job-[bcdfghjklmnpqrstvwxz2-9]{5}$/);
     });
 
-    it("ignores what only the server may say about an object", async () => {
+    it("ignores fields that only the server may set", async () => {
       await using api = await open();
       const metadata = { name: "a", uid: "mine", creationTimestamp: "2001-01-01T00:00:00Z", generation: 7 };
       const { object } = await api.call("POST", sandboxesOf(api), { body: { ...aSandbox("a"), metadata } });
@@ -34,26 +34,26 @@ export function describeWriting(where: string, open: OpenContractApi): void {
       expect(object.metadata.generation).toBe(1);
     });
 
-    it("takes a body without a content type for JSON", async () => {
+    it("parses a body without a content type as JSON", async () => {
       await using api = await open();
       const request = { body: JSON.stringify(aConfigMap("a")), contentType: null };
       expect((await api.call("POST", configMapsOf(api), request)).code).toBe(201);
     });
 
-    it("takes YAML", async () => {
+    it("accepts YAML", async () => {
       await using api = await open();
       const body = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  color: red\n";
       const { object } = await api.call("POST", configMapsOf(api), { body, contentType: "application/yaml" });
       expect(object["data"]).toEqual({ color: "red" });
     });
 
-    it("answers in JSON a client that prefers protobuf", async () => {
+    it("answers in JSON to a client that prefers protobuf", async () => {
       await using api = await open();
       const headers = { accept: "application/vnd.kubernetes.protobuf;q=0,application/json" };
       expect((await api.call("GET", sandboxesOf(api), { headers })).list.items).toEqual([]);
     });
 
-    it("replaces an object under the version that was read, and refuses an older one", async () => {
+    it("replaces an object with the resourceVersion that was read, and rejects an older one", async () => {
       await using api = await open();
       const { object: first } = await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
       const path = `${configMapsOf(api)}/a`;
@@ -71,7 +71,7 @@ export function describeWriting(where: string, open: OpenContractApi): void {
       });
     });
 
-    it("replaces a built-in object without a version, and a custom one only under one", async () => {
+    it("replaces a built-in object without a resourceVersion, and a custom one only with one", async () => {
       await using api = await open();
       await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
       await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
@@ -82,14 +82,14 @@ export function describeWriting(where: string, open: OpenContractApi): void {
       expect(refused.status.message).toContain("must be specified for an update");
     });
 
-    it("keeps the version of an object that a write leaves as it is", async () => {
+    it("keeps the resourceVersion of an object if a write changes nothing", async () => {
       await using api = await open();
       const { object } = await api.call("POST", configMapsOf(api), { body: aConfigMap("a") });
       const again = await api.call("PUT", `${configMapsOf(api)}/a`, { body: object });
       expect(again.object.metadata.resourceVersion).toBe(object.metadata.resourceVersion);
     });
 
-    it("counts the generation of a custom object with its spec and with nothing else", async () => {
+    it("increases the generation of a custom object only with its spec", async () => {
       await using api = await open();
       const path = `${sandboxesOf(api)}/a`;
       await api.call("POST", sandboxesOf(api), { body: aSandbox("a") });
@@ -99,7 +99,7 @@ export function describeWriting(where: string, open: OpenContractApi): void {
       expect((await merge({ spec: { operatingMode: "Suspended" } })).object.metadata.generation).toBe(2);
     });
 
-    it("fills in the defaults of the schema and drops what it does not know", async () => {
+    it("sets the defaults of the schema and drops unknown fields", async () => {
       await using api = await open();
       const { object, headers } = await api.call("POST", sandboxesOf(api), { body: aSandbox("a", { tea: "green" }) });
       expect(object["spec"]).toMatchObject({ operatingMode: "Running" });
@@ -107,7 +107,7 @@ export function describeWriting(where: string, open: OpenContractApi): void {
       expect(headers.get("warning")).toContain('unknown field \\"spec.tea\\"');
     });
 
-    it("refuses unknown fields where that is asked for, and is silent where that is", async () => {
+    it("rejects or ignores unknown fields, as requested", async () => {
       await using api = await open();
       const body = aSandbox("a", { tea: "green" });
       const strict = await api.call("POST", `${sandboxesOf(api)}?fieldValidation=Strict`, { body });
@@ -127,7 +127,7 @@ export function describeWriting(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${configMapsOf(api)}/a`)).code).toBe(404);
     });
 
-    it("shows an event under both of its groups", async () => {
+    it("shows an event in both of its groups", async () => {
       await using api = await open();
       const regarding = { kind: "ConfigMap", namespace: api.namespace, name: "a", apiVersion: "v1" };
       const event = {

@@ -32,7 +32,7 @@ export const lengthCases = cases([
   ["two lengths", withFields("Content-Length: 5\r\nContent-Length: 6", "hello"), "ContentLengthRepeated"],
   ["the same length twice", withFields("Content-Length: 5\r\ncontent-length: 5", "hello"), "ContentLengthRepeated"],
   [
-    "a length whose name only looks alike",
+    "a field name that resembles Content-Length",
     withFields("Content_Length: 5\r\nContent-Length: 0") + nextRequest,
     "POST /",
     "GET /next",
@@ -106,7 +106,7 @@ export const chunkCases = cases([
   ],
   ["no chunk but the last", chunked("0\r\n\r\n") + nextRequest, "POST /", "GET /next"],
   ["chunk sizes with zeros before them", chunked("0005\r\nhello\r\n000\r\n\r\n"), "POST / <hello>"],
-  ["a chunk that holds what looks like an end", chunked("5\r\n0\r\n\r\n\r\n0\r\n\r\n"), "POST / <0\r\n\r\n>"],
+  ["a chunk whose data resembles a last chunk", chunked("5\r\n0\r\n\r\n\r\n0\r\n\r\n"), "POST / <0\r\n\r\n>"],
   ["a chunk that is cut", chunked("5\r\nhe"), "cut"],
   ["an end that is cut", chunked("5\r\nhello\r\n0\r\n"), "cut"],
   ["a chunk size with 0x", chunked("0x5\r\nhello\r\n0\r\n\r\n"), "ChunkSizeInvalid"],

@@ -11,7 +11,7 @@ export interface CorpusPart {
   readonly cases: readonly WireCase[];
 }
 
-/** The cases by which requests have been smuggled, and the rules around them. */
+/** The known cases of request smuggling, and related rules. */
 export const corpus: readonly CorpusPart[] = [
   { about: "a request line", side: "request", cases: requestLineCases },
   { about: "a request target", side: "request", cases: targetFormCases },

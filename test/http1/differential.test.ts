@@ -8,14 +8,14 @@ const seed = 20_260_101;
 const streams = 60_000;
 
 describe("llhttp without leniency", () => {
-  it.each(corpus)("sees the messages that we accept, with the same ends: $about", ({ side, cases }) => {
+  it.each(corpus)("accepts the messages that we accept, with the same ends: $about", ({ side, cases }) => {
     const differential = new Differential();
     for (const { wire, answers } of cases) differential.compare(side, wire, answers);
     expect(differential.comparison.disagreements).toEqual([]);
     expect(differential.comparison.acceptedMessages).toBeGreaterThan(0);
   });
 
-  it("accepts of our refusals only those that are listed with a reason", () => {
+  it("accepts of the messages that we reject only those that are listed with a reason", () => {
     const differential = new Differential();
     for (const { side, cases } of corpus)
       for (const { wire, answers } of cases) differential.compare(side, wire, answers);

@@ -14,9 +14,9 @@ export interface Disagreement {
 export interface Comparison {
   streams: number;
   acceptedMessages: number;
-  /** Messages that we take and llhttp does not see, or sees with other contents or another end. Must stay empty. */
+  /** Messages that we accept and llhttp does not, or reads with other contents or another end. Must stay empty. */
   readonly disagreements: Disagreement[];
-  /** How often each refusal was ours alone. */
+  /** The number of times that only we rejected, by reason. */
   readonly onlyWeRefuse: Map<Refusal, number>;
 }
 
@@ -29,7 +29,7 @@ export class Differential {
   };
   readonly #llhttp = new Llhttp();
 
-  /** Reads one stream with both, message by message from where ours says that each begins. */
+  /** Reads one stream with both parsers, message by message, at the starts that ours finds. */
   compare(side: Side, wire: string, answers?: AnsweredRequest): void {
     const { comparison } = this;
     const bytes = Buffer.from(wire, "latin1");
@@ -52,7 +52,7 @@ const answered: readonly AnsweredRequest[] = [
 ];
 
 /**
- * Compares ours with llhttp on so many streams, half of them generated and half mutated, three requests to one
+ * Compares ours with llhttp on `count` streams, half of them generated and half mutated, three requests to one
  * response. The same seed gives the same streams. Stops early at ten disagreements.
  */
 export function compareRandomStreams(seed: number, streams: number): Comparison {

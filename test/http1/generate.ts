@@ -47,7 +47,7 @@ const snippets = [
   ],
 ];
 
-/** A stream of one to three messages by the grammar, most of them sound, some with one of the usual tricks. */
+/** A stream of one to three messages by the grammar. Most are valid, some have a known trick. */
 export function generate(random: Random, side: Side): string {
   return Array.from({ length: 1 + random.below(3) }, () => message(random, side)).join("");
 }
@@ -111,7 +111,7 @@ const corpusWires: Readonly<Record<Side, readonly string[]>> = {
   response: seeds("response"),
 };
 
-/** A case of the corpus or a generated stream with one to three small accidents. */
+/** A case of the corpus or a generated stream with one to three small changes. */
 export function mutate(random: Random, side: Side): string {
   let wire = random.once(2) ? generate(random, side) : random.pick(corpusWires[side]);
   for (let left = 1 + random.below(3); left > 0; left--) wire = accident(random, side, wire);

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import type { Message, Side } from "./wire-reader.ts";
 
-/** The parser behind `node:http`, as far as it is used here. */
+/** The parser of `node:http`, with the parts that are used here. */
 interface NodeParser {
   [callback: number]: (...args: never[]) => unknown;
   initialize(type: number, resource: object, headBytesMax: number, lenientFlags: number): void;
@@ -25,11 +25,11 @@ interface NodeHttpInternals {
   readonly methods: readonly string[];
 }
 
-// There is no public door to llhttp alone, and over sockets a million messages would take an hour.
+// There is no public API for llhttp alone, and over sockets a million messages would take an hour.
 const { HTTPParser, methods }: NodeHttpInternals = createRequire(import.meta.url)("_http_common");
 const knownMethods: ReadonlySet<string> = new Set(methods);
 
-/** What llhttp saw in some bytes. */
+/** The result of llhttp for some bytes. */
 interface Sight {
   head: readonly unknown[];
   url: string;
@@ -69,12 +69,12 @@ export class Llhttp {
     };
   }
 
-  /** What is different about a message that we accepted: nothing, or one line that says it. */
+  /** The difference for a message that we accepted, in one line; undefined if there is none. */
   complaint(side: Side, message: Message, bytes: Buffer): string | undefined {
     this.#begin(side, message);
     const input = withoutExceptions(message, bytes);
     const endsWithStream = message.framing === "close";
-    // All but the last byte must not be enough, and the last byte must be.
+    // The message must be incomplete without its last byte, and complete with it.
     const early = this.#parser.execute(input.subarray(0, -1));
     if (early instanceof Error) return `llhttp refuses: ${reasonOf(early)}`;
     if (this.#sight.completed > 0) return "llhttp ends it earlier";
@@ -85,11 +85,11 @@ export class Llhttp {
     return difference(side, message, this.#sight);
   }
 
-  /** True when llhttp finds nothing wrong with the bytes, which may be less or more than one message. */
+  /** True if llhttp reports no error for the bytes, which may be less or more than one message. */
   accepts(side: Side, bytes: Buffer): boolean {
     this.#begin(side);
     const read = this.#parser.execute(bytes);
-    // Node says nothing about an error in the body of a request for an upgrade; it only stops reading.
+    // Node reports no error in the body of a request for an upgrade; it only stops reading.
     return read === bytes.length || (typeof read === "number" && this.#sight.completed > 0);
   }
 
@@ -101,7 +101,7 @@ export class Llhttp {
   }
 }
 
-/** What node:http tells llhttp about a response from the request it knows: 1 for no body, 2 for an upgrade. */
+/** The flag with which node:http tells llhttp the kind of response to expect: 1 for no body, 2 for an upgrade. */
 function answerToHead(side: Side, message: Message | undefined): number {
   if (side === "request" || !message) return 0;
   if (message.framing === "tunnel") return 2;
@@ -109,8 +109,8 @@ function answerToHead(side: Side, message: Message | undefined): number {
 }
 
 /**
- * The two things that we take and llhttp does not, put into words that it does take. Neither is about where a message
- * ends: methods that llhttp has no number for, and bytes above ASCII in a target.
+ * Replaces the two things that we accept and llhttp does not. Neither changes where a message
+ * ends: methods that llhttp does not know, and bytes above ASCII in a target.
  */
 function withoutExceptions(message: Message, bytes: Buffer): Buffer {
   if (message.method === "") return bytes;
@@ -130,7 +130,7 @@ function difference(side: Side, message: Message, sight: Sight): string | undefi
     fields: [message.fields.join("\n"), sight.fields.join("\n")],
     body: [message.body, sight.body],
     trailers: [message.trailers.join("\n"), sight.trailers.join("\n")],
-    // We may close where llhttp would go on, never the other way round.
+    // We may close where llhttp would continue, but not vice versa.
     keepsAlive: [true, !message.keepsAlive || keepsAlive],
   };
   if (side === "request") {

@@ -6,12 +6,12 @@ import { type Message, readWire } from "./wire-reader.ts";
 
 const nobodyKnows = /^(?:BREW|get|!)/;
 
-/** What node:http hands to a request listener: no tunnels, no methods without a number, no bytes above ASCII in a target. */
+/** The messages that node:http passes to a request listener: no tunnels, no unknown methods, only ASCII in a target. */
 function isForListener({ method, target, asksUpgrade }: Message): boolean {
   return method !== "CONNECT" && !asksUpgrade && !nobodyKnows.test(method) && !/[\x80-\xff]/.test(target);
 }
 
-/** A stream whose messages we take to the end, and one more request where another may follow. */
+/** A stream whose messages we accept, and one more request if another one may follow. */
 function sound({ name, wire }: WireCase) {
   const bytes = Buffer.from(wire, "latin1");
   const reading = readWire("request", bytes);
@@ -38,7 +38,7 @@ function sound({ name, wire }: WireCase) {
 describe("a server on node:http", () => {
   const streams = corpus.filter(({ side }) => side === "request").flatMap(({ cases }) => cases.flatMap(sound));
 
-  it("sees exactly the requests that we accept, in order on one connection", async () => {
+  it("reads exactly the requests that we accept, in order on one connection", async () => {
     await using server = new SeeingServer();
     await server.listen();
     for (const { name, sent, wanted } of streams) {

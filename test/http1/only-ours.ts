@@ -1,6 +1,6 @@
 import type { Refusal } from "../../activator/http1/parse/refusals.ts";
 
-/** What llhttp takes without any leniency, or leaves to whoever uses it, and we refuse; and why. */
+/** The messages that llhttp accepts without any leniency, or leaves to its user, and that we reject, with the reasons. */
 export const onlyOurs: Partial<Readonly<Record<Refusal, string>>> = {
   EmptyLinesBeforeMessage: "llhttp skips any number of empty lines; a peer that sends two has lost count of its bytes",
   BareLf: "llhttp takes any mixture of CR and LF for empty lines before a request",
@@ -18,7 +18,7 @@ export const onlyOurs: Partial<Readonly<Record<Refusal, string>>> = {
   HostRepeated: "llhttp leaves Host to its user, and node:http checks only that there is one",
   HostInvalid: "llhttp leaves Host to its user, and node:http checks only that there is one",
   HostDisagrees: "llhttp leaves Host to its user",
-  ConnectionInvalid: "llhttp looks for the words it knows; which fields end here must be beyond doubt",
+  ConnectionInvalid: "llhttp only searches for known options; we must know exactly which fields are hop-by-hop",
   ConnectionTooLong: "a limit of ours",
   ContentLengthInvalid: "llhttp takes leading zeros, which may be octal to others",
   ContentLengthTooLarge: "llhttp counts in 64 bits, a double in 53",

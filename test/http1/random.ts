@@ -1,4 +1,4 @@
-/** A sequence that looks random and is the same for the same seed (SplitMix32). */
+/** A pseudo-random sequence that is the same for the same seed (SplitMix32). */
 export class Random {
   #state: number;
 

@@ -6,7 +6,7 @@ const get = (target: string, host = "a") => `GET ${target} HTTP/1.1\r\nHost: ${h
 export const requestLineCases = cases([
   ["a plain request", get("/"), "GET /"],
   ["two requests in a row", get("/") + nextRequest, "GET /", "GET /next"],
-  ["a method that nobody knows", `BREW /pot${rest}`, "BREW /pot"],
+  ["an unknown method", `BREW /pot${rest}`, "BREW /pot"],
   ["a method in small letters, which is another method", `get /${rest}`, "get /"],
   ["a method of every mark that a token may have", `!#$%&'*+-.^_\`|~ /${rest}`, "!#$%&'*+-.^_`|~ /"],
   ["a method with a colon", `GE:T /${rest}`, "MethodInvalid"],
@@ -26,7 +26,7 @@ export const requestLineCases = cases([
   ["a vertical tab inside the target", `GET /a\x0bb${rest}`, "TargetInvalid"],
   ["a fragment in the target", `GET /a#b${rest}`, "TargetInvalid"],
   ["raw bytes above ASCII in the target", `GET /\xc3\xa4${rest}`, "GET /\xc3\xa4"],
-  ["marks that a URI must escape and nobody does", `GET /{"<a>"}|\\^\`${rest}`, 'GET /{"<a>"}|\\^`'],
+  ["characters that a URI must escape and clients do not", `GET /{"<a>"}|\\^\`${rest}`, 'GET /{"<a>"}|\\^`'],
   ["escapes and dots, as they came", `GET /%2F%2e%2E/../a//b/./?q=%00&;${rest}`, "GET /%2F%2e%2E/../a//b/./?q=%00&;"],
   ["a target that is a name", `GET a${rest}`, "TargetInvalid"],
   ["a target without end", `GET /${"a".repeat(16_400)}${rest}`, "TargetTooLong"],

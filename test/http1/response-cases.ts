@@ -44,7 +44,7 @@ export const responseCases = [
     ["204 with a length", "HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", "BodyForbidden"],
     ["204 with a coding", "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "BodyForbidden"],
     ["100 with a length", "HTTP/1.1 100 Continue\r\nContent-Length: 5\r\n\r\nhello", "BodyForbidden"],
-    ["101 that nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\n\r\n", "UpgradeNotAsked"],
+    ["101 without a request for it", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\n\r\n", "UpgradeNotAsked"],
     ["a response to close after", `${ok}Connection: close\r\nContent-Length: 0\r\n\r\n${next}`, "200"],
     ["HTTP/1.0", `HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n${next}`, "200"],
     [

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 
-/** A request as an application on node:http sees it. */
+/** A request as an application on node:http gets it. */
 export interface SeenRequest {
   readonly method: string;
   readonly target: string;
@@ -14,13 +14,13 @@ export interface SeenRequest {
 interface Expected {
   readonly requests: number;
   readonly resolve: () => void;
-  /** In the order in which the requests began: their bodies may be read in another. */
+  /** In the order in which the requests began. Their bodies may be read in another order. */
   readonly seen: SeenRequest[];
   begun: number;
   read: number;
 }
 
-/** A server on node:http that reports every request it sees, by the connection it came on. */
+/** A server on node:http that reports every request, by its connection. */
 export class SeeingServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #expecting = new Map<number, Expected>();
@@ -43,7 +43,7 @@ export class SeeingServer implements AsyncDisposable {
     await once(this.#server, "listening");
   }
 
-  /** Sends the bytes on a connection of their own and waits for so many requests to be seen, or for its end. */
+  /** Sends the bytes on a new connection, and waits for `count` requests or the end of the connection. */
   async see(wire: Buffer, requests: number): Promise<readonly SeenRequest[]> {
     const { port } = this.#server.address() as AddressInfo;
     const socket = connect(port, "127.0.0.1").resume();
@@ -73,7 +73,7 @@ async function readAll(request: IncomingMessage): Promise<SeenRequest> {
   try {
     for await (const bytes of request) body += bytes.toString("latin1");
   } catch {
-    // The connection ended inside this body: what was seen is what there is.
+    // The connection ended within this body, so the received part is used.
   }
   return { method, target, fields, body, trailers: request.rawTrailers };
 }

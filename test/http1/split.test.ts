@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { corpus } from "./corpus.ts";
 import { readWire } from "./wire-reader.ts";
 
-// Long cases are about limits; cut everywhere they would take minutes, so they are cut at steps that share no factor
+// Long cases are about limits. Splits at every position would take minutes, so the steps share no factor
 // with any size in the code.
 const everywhereMax = 512;
 const longStep = 1_013;
@@ -13,7 +13,7 @@ function placesToCut(length: number): readonly number[] {
 }
 
 describe.each(corpus)("$about is read the same", ({ side, cases }) => {
-  it.each(cases)("however it is split: $name", ({ wire, answers }) => {
+  it.each(cases)("when it is split: $name", ({ wire, answers }) => {
     const bytes = Buffer.from(wire, "latin1");
     const whole = readWire(side, bytes, answers);
     const places = placesToCut(bytes.length);

@@ -1,12 +1,12 @@
 import type { AnsweredRequest } from "../../activator/http1/parse/response-head-parser.ts";
 
 /**
- * One stream of bytes and what is read from it: `METHOD target <body>` or `status <body>` for each message, then the
- * name of the refusal, or `cut` when the stream stops inside a message.
+ * One stream of bytes and its expected result: `METHOD target <body>` or `status <body>` for each message, then the
+ * name of the rejection, or `cut` if the stream ends within a message.
  */
 export interface WireCase {
   readonly name: string;
-  /** One character per byte. */
+  /** One character for each byte. */
   readonly wire: string;
   readonly saw: readonly string[];
   readonly answers?: AnsweredRequest;
@@ -18,7 +18,7 @@ export function cases(rows: readonly Row[], answers?: AnsweredRequest): readonly
   return rows.map(([name, wire, ...saw]) => ({ name, wire, saw, ...(answers && { answers }) }));
 }
 
-/** A request with these field lines after a Host. */
+/** A request with these field lines after Host. */
 export function withFields(fields: string, body = "", startLine = "POST / HTTP/1.1"): string {
   return `${startLine}\r\nHost: a\r\n${fields}\r\n\r\n${body}`;
 }

@@ -7,7 +7,7 @@ import { type AnsweredRequest, ResponseHeadParser } from "../../activator/http1/
 
 export type Side = "request" | "response";
 
-/** A message as it was read, with everything that another reader could see differently. */
+/** A message with everything that another reader could read differently. */
 export interface Message {
   readonly method: string;
   readonly target: string;
@@ -20,7 +20,7 @@ export interface Message {
   readonly asksUpgrade: boolean;
   readonly body: string;
   readonly trailers: readonly string[];
-  /** Where the message, with an empty line before it, lies in the whole stream. */
+  /** The position of the message in the stream, with an empty line before it. */
   readonly start: number;
   readonly end: number;
 }
@@ -28,9 +28,9 @@ export interface Message {
 export interface Reading {
   readonly messages: readonly Message[];
   readonly refusal: Refusal | undefined;
-  /** Where the first message that was not read to its end begins. */
+  /** The start of the first incomplete message. */
   readonly end: number;
-  /** True when the stream stopped inside a message. */
+  /** True if the stream ended within a message. */
   readonly isCut: boolean;
 }
 
@@ -40,8 +40,8 @@ export function fieldsOf(section: FieldSection | undefined): readonly string[] {
 }
 
 /**
- * Reads everything that comes down one connection, in whatever pieces it comes, and stops for good at a refusal or
- * after a message that nothing may follow.
+ * Reads the data of one connection in pieces of any size, and stops after a rejection or
+ * the last message.
  */
 export class WireReader {
   readonly messages: Message[] = [];
@@ -66,7 +66,7 @@ export class WireReader {
     while (at < bytes.length && !this.#isOver) at = this.#head ? this.#pushBody(bytes, at) : this.#pushHead(bytes, at);
   }
 
-  /** The other side has closed. */
+  /** Call it when the other side has closed. */
   finish(): Reading {
     if (this.#head && this.#framer.finish()) this.#endMessage();
     const { messages, refusal } = this;
@@ -135,19 +135,19 @@ export class WireReader {
   }
 }
 
-/** Reads a stream that comes in pieces which end at the places in `cuts`, in order. */
+/** Reads a stream in pieces that end at the positions in `cuts`, in order. */
 export function readWire(side: Side, wire: Buffer, answers?: AnsweredRequest, cuts: readonly number[] = []): Reading {
   const reader = new WireReader(side, answers);
   let from = 0;
   for (const to of [...cuts, wire.length]) {
-    // A piece of its own each, so that reading over its end or after its time would show.
+    // A separate buffer for each piece, so that a read beyond its end or after its time is detected.
     reader.push(Buffer.from(wire.subarray(from, to)));
     from = to;
   }
   return reader.finish();
 }
 
-/** One line for each thing that happened, for expectations that are easy to read. */
+/** One line for each event, for readable expectations. */
 export function summary({ messages, refusal, isCut }: Reading): readonly string[] {
   const lines = messages.map(({ method, target, status, body, trailers }) => {
     const start = method === "" ? `${status}` : `${method} ${target}`;

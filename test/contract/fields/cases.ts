@@ -4,7 +4,7 @@ import { type KindUnderTest, kindsUnderTest } from "./kinds.ts";
 import { valuesOf } from "./values-of.ts";
 import type { Place } from "./walk.ts";
 
-/** One value for one field, as a request that an API server takes or refuses. Nothing is stored. */
+/** One value for one field, as a request that an API server accepts or rejects. Nothing is stored. */
 export interface FieldCase {
   readonly title: string;
   readonly kind: KindUnderTest;
@@ -13,8 +13,8 @@ export interface FieldCase {
 }
 
 /**
- * Values for the fields of every kind and version. Of places whose schemas say the same about their own value, which are nearly all that
- * are within a Pod, one is enough: the first.
+ * Values for the fields of every kind and version. Most fields within a Pod have the same schema as another one; of those, only
+ * the first is used.
  */
 export function fieldCases(): readonly FieldCase[] {
   const all = casesOfAllKinds();
@@ -46,7 +46,7 @@ const titleMax = 80;
 const shortened = (text: string) =>
   text.length <= titleMax ? text : `${[...text].slice(0, titleMax / 2).join("")}... (${text.length} in all)`;
 
-/** What a schema says of a value itself, whatever is below it. */
+/** The schema of a value itself, without the fields below it. */
 function ownRulesOf({
   description: _description,
   properties,

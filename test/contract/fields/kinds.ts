@@ -10,7 +10,7 @@ export interface KindUnderTest {
   readonly resource: string;
   readonly spec: readonly Place[];
   readonly status: readonly Place[];
-  /** The least object of the kind that is taken. */
+  /** The smallest valid object of the kind. */
   readonly least: (name: string) => object;
 }
 

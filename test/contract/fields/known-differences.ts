@@ -1,8 +1,8 @@
-// Where the API in memory is known to differ from kube-apiserver, and why it stays so.
+// The known differences between the API in memory and kube-apiserver, and the reasons.
 const differences: readonly { readonly title: RegExp; readonly why: string }[] = [
   {
     title: / = -?9223372036854775807$| = -9223372036854775809$/,
-    why: "JavaScript reads both borders of an int64 as the number beyond or within: they cannot be told apart",
+    why: "JavaScript rounds both limits of an int64, so it cannot distinguish them from their neighbours",
   },
   {
     title: /\.replicas = (1\.0|1e2|1\.5e1|1e-1|-0)$/,

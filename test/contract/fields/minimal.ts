@@ -2,7 +2,7 @@ import type { JsonSchema } from "../../../api/crd/json-schema.ts";
 
 const samples = ["a", "1", "/a"];
 
-/** The least value that a schema takes: of an object the fields that are required, and the keys of a list's items. */
+/** The smallest valid value of a schema: the required fields of an object, and the keys of list items. */
 export function minimal(schema: JsonSchema): unknown {
   if (schema["x-kubernetes-int-or-string"]) return 1;
   switch (schema.type) {

@@ -1,4 +1,4 @@
-/** At most `max` of the items, each as likely as any other, and the same for the same seed; in their own order. */
+/** At most `max` of the items in their order, chosen at random, and the same for the same seed. */
 export function sample<T>(items: readonly T[], max: number, seed: number): readonly T[] {
   let state = seed;
   const random = () => {

@@ -2,7 +2,7 @@ import type { JsonSchema } from "../../../api/crd/json-schema.ts";
 import { jsonText } from "./json-text.ts";
 import { minimal } from "./minimal.ts";
 
-/** Values for one place: at the borders of what its schema takes, a step inside them, and a step outside. */
+/** Values for one field: at the limits of its schema, a step inside them, and a step outside. */
 export function valuesOf(schema: JsonSchema): readonly unknown[] {
   return [...ofAnyType, ...numbersOf(schema), ...textsOf(schema), ...listsOf(schema), ...objectsOf(schema)];
 }

@@ -1,15 +1,15 @@
 import type { JsonSchema } from "../../../api/crd/json-schema.ts";
 import { minimal } from "./minimal.ts";
 
-/** One place in an object, and the least object that has a value there. */
+/** One field in an object, and the smallest object with a value there. */
 export interface Place {
-  /** As a failure names it: `spec.env[0].name`. */
+  /** The path in error messages: `spec.env[0].name`. */
   readonly path: string;
   readonly schema: JsonSchema;
   readonly holding: (value: unknown) => object;
 }
 
-/** Every place below `place`, and itself. */
+/** `place` and all fields below it. */
 export function* placesOf(place: Place): Generator<Place, void> {
   yield place;
   const { path, schema, holding } = place;

@@ -3,27 +3,27 @@ import type { FakeWire } from "./fake-wire.ts";
 import { ResponseCheck } from "./response-check.ts";
 import type { Script } from "./script.ts";
 
-/** Something that may happen next. */
+/** One possible next step. */
 export interface Step {
   readonly run: () => void;
-  /** It happens only when nothing else can: who is so slow fills all buffers on the way. */
+  /** It happens only if nothing else can. Such a slow party fills all buffers on the way. */
   readonly isLast: boolean;
 }
 
 const amounts = [1, 200, 5_000, 20_000, 60_000, 300_000] as const;
 const pieces = [1, 40, 3_000, 16_384, 50_000, 200_000] as const;
 
-/** The other end of a client's connection: sends requests, takes what comes, and compares it. */
+/** The other end of a client's connection: sends requests, reads the responses, and compares them. */
 export class ClientEnd {
   readonly wire: FakeWire;
   readonly scripts: readonly Script[];
   readonly check: ResponseCheck;
-  /** It has left by a reset: nothing is owed to it. */
+  /** It has reset the connection, so it need not get anything more. */
   hasLeft = false;
   readonly #random: Random;
   readonly #isPipelining: boolean;
   readonly #isSlow: boolean;
-  /** Asks when others are stuck, and so on the connection of one of them. */
+  /** Sends a request when others are stuck, to the same sandbox. */
   readonly #isLate: boolean;
   readonly #endsEarly: boolean;
   readonly #leavesAt: number;
@@ -61,13 +61,13 @@ export class ClientEnd {
     return steps;
   }
 
-  /** Has nothing more to say. */
+  /** It sends nothing more. */
   end(): void {
     this.#hasEnded = true;
     this.wire.sendEnd("end");
   }
 
-  /** Reads to the end what is there. */
+  /** Reads the remaining data. */
   finish(): void {
     this.#hear();
     this.check.ended(this.wire.seenEnd === "end");
@@ -104,7 +104,7 @@ export class SandboxEnd {
   #sentAt = 0;
   #isOver = false;
   readonly #isSlow: boolean;
-  /** Takes no more of what it is sent, as a server does that has answered already. */
+  /** Reads no more, like a server that has already answered. */
   #isDeaf = false;
 
   constructor(wire: FakeWire, scripts: ReadonlyMap<number, Script>, random: Random) {
@@ -128,13 +128,13 @@ export class SandboxEnd {
     return steps;
   }
 
-  /** Half of the tunnels end when their client has; a job that waits for its input to end is one. */
+  /** Half of the tunnels end after the client's end, like a job that reads its input to the end. */
   #waits({ kind, id, afterwards, response }: Script): boolean {
     if (kind !== "upgrade" || id % 2 !== 0 || afterwards !== "ends" || this.#sentAt < response.length) return false;
     return !this.#heardAll;
   }
 
-  /** Whether a tunnel's client has been heard to its end. */
+  /** Whether the data of a tunnel's client was read completely. */
   get #heardAll(): boolean {
     return this.#bodyAt === this.#script?.requestBody.length && this.wire.seenEnd !== "open";
   }
@@ -176,7 +176,7 @@ export class SandboxEnd {
       this.#head = "";
       at = end + 4 - before;
     }
-    if (!this.#script) return void this.faults.push("a request that nobody sent");
+    if (!this.#script) return void this.faults.push("a request that no client sent");
     const got = bytes.subarray(at);
     const wanted = this.#script.requestBody.subarray(this.#bodyAt, this.#bodyAt + got.length);
     if (!got.equals(wanted)) this.faults.push(`wrong bytes of request ${this.#script.id} from byte ${this.#bodyAt} on`);

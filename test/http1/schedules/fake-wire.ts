@@ -22,15 +22,15 @@ interface Chunk {
 
 export type WireKind = "plain" | "tls";
 
-/** The mark of every Writable for which none was chosen, since Node 22. */
+/** The default high-water mark of a Writable, since Node 22. */
 const tlsHighWaterMark = 65_536;
 
-/** How a connection ended, as its other side sees it. */
+/** How a connection ended, as the other side sees it. */
 export type SeenEnd = "open" | "end" | "reset";
 
 /**
- * A socket as readers see it, whose other side and whose time are in the hands of a schedule: nothing is read, sent or told before
- * the schedule says so. As with a real one, what is written is not copied: it leaves later, from where it lies, piece by piece.
+ * A socket for readers. A schedule controls its other side and its time: nothing is read, sent or reported before
+ * the schedule says so. As in a real socket, written data is not copied; it is sent later, piece by piece.
  */
 export class FakeWire extends EventEmitter {
   reader: SocketReader = unread;
@@ -43,7 +43,7 @@ export class FakeWire extends EventEmitter {
   destroyed = false;
   errored: Error | null = null;
   readableEnded = false;
-  /** What the other side has received, and how it saw the end. */
+  /** The data that the other side has received, and how it saw the end. */
   readonly received: Buffer[] = [];
   seenEnd: SeenEnd = "open";
   #inbound: Buffer[] = [];
@@ -54,7 +54,7 @@ export class FakeWire extends EventEmitter {
   #room = 0;
   #corks = 0;
   #queue: Chunk[] = [];
-  /** What was handed to the kernel in one call, and how much of it has left. */
+  /** The data of one call to the kernel, and how much of it was sent. */
   #flight: Chunk[] = [];
   #at = 0;
   #left = 0;
@@ -63,7 +63,7 @@ export class FakeWire extends EventEmitter {
   #isEnding = false;
   #isFinished = false;
 
-  /** `kind`: a socket that we make, or that of Node's TLS, which has its own mark and takes what is written only later. */
+  /** `kind`: one of our sockets, or a TLS socket of Node, which has its own high-water mark and accepts data later. */
   constructor(kind: WireKind = "plain") {
     super();
     this.#isSecure = kind === "tls";
@@ -121,7 +121,7 @@ export class FakeWire extends EventEmitter {
 
   // The other side.
 
-  /** Bytes that arrive. */
+  /** Bytes arrive. */
   send(bytes: Buffer): void {
     if (this.seenEnd !== "reset" && this.#inboundEnd === "open") this.#inbound.push(bytes);
   }
@@ -130,25 +130,25 @@ export class FakeWire extends EventEmitter {
     if (this.#inboundEnd !== "reset") this.#inboundEnd = how;
   }
 
-  /** Takes so many bytes more of what is written. */
+  /** Receives up to `count` more of the written bytes. */
   takeMore(length: number): void {
     this.#room += length;
     this.#pump();
   }
 
-  /** Whether something waits to be taken. */
+  /** Whether written data waits to be received. */
   get isPending(): boolean {
     return this.#flight.length > 0 && this.#inboundEnd !== "reset";
   }
 
-  /** Whether the program could be told something now. */
+  /** Whether an event for the program is pending. */
   get isDeliverable(): boolean {
     if (this.destroyed) return false;
     if (this.#inboundEnd === "reset" && this.writableLength > 0 && this.errored === null) return true;
     return this.#isReading && !this.readableEnded && (this.#inbound.length > 0 || this.#inboundEnd !== "open");
   }
 
-  /** Tells the program what comes next, bytes at most so many. */
+  /** Delivers the next event to the program, with a limited number of bytes. */
   deliver(most: number): void {
     if (this.#inboundEnd === "reset" && this.writableLength > 0 && this.errored === null) return this.#failWrites();
     const first = this.#inbound[0];
@@ -174,7 +174,7 @@ export class FakeWire extends EventEmitter {
     if (!goesOn) this.#isReading = false;
   }
 
-  /** What Node does: one call for all that waits, and the next when all of it has left. */
+  /** As Node does: one call for all waiting data, and the next one when all of it was sent. */
   #pump(): void {
     if (this.#corks > 0 || this.destroyed || this.#isTelling) return;
     while (this.#flight.length > 0 || this.#queue.length > 0) {
@@ -191,13 +191,13 @@ export class FakeWire extends EventEmitter {
     this.#finish();
   }
 
-  /** What is encrypted is copied by that. */
+  /** TLS copies the data when it encrypts it. */
   #depart(): Chunk[] {
     const chunks = this.#queue.splice(0);
     return this.#isSecure ? chunks.map(({ bytes, done }) => ({ bytes: Buffer.from(bytes), done })) : chunks;
   }
 
-  /** TLS never says at once that all of it has left. */
+  /** TLS never reports at once that all data was sent. */
   #tellLater(flight: Chunk[]): void {
     this.#isTelling = true;
     process.nextTick(() => {
@@ -210,7 +210,7 @@ export class FakeWire extends EventEmitter {
     });
   }
 
-  /** Node tells of the drain first, and then calls back for what was written. */
+  /** Node emits "drain" first, and then calls back for the written data. */
   #hasLeft(flight: readonly Chunk[]): void {
     if (this.#needsDrain && this.writableLength === 0 && !this.destroyed && !this.#isEnding) {
       this.#needsDrain = false;
@@ -219,7 +219,7 @@ export class FakeWire extends EventEmitter {
     for (const { done } of flight) done?.();
   }
 
-  /** Whether all of it has left. */
+  /** Whether all data was sent. */
   #leave(bytes: Buffer): boolean {
     const length = Math.min(this.#room, bytes.length - this.#left);
     if (length > 0) this.received.push(Buffer.from(bytes.subarray(this.#left, this.#left + length)));
@@ -248,7 +248,7 @@ export class FakeWire extends EventEmitter {
     if (!wantsRest(asSocket(this))) this.#close("reset", true);
   }
 
-  /** Node calls back for what never left, too. */
+  /** Node also calls back for data that was never sent. */
   #dropWrites(): void {
     for (const { done } of [...this.#flight, ...this.#queue]) if (done) process.nextTick(done);
     this.#flight = [];
@@ -260,7 +260,7 @@ export class FakeWire extends EventEmitter {
     if (this.destroyed) return;
     this.destroyed = true;
     this.#isReading = false;
-    // A kernel that throws away what was received says so.
+    // A kernel that discards received data sends a reset.
     if (this.seenEnd === "open") this.seenEnd = this.#inbound.length > 0 ? "reset" : how;
     if (how === "reset") this.seenEnd = "reset";
     this.#inbound = [];
@@ -269,7 +269,7 @@ export class FakeWire extends EventEmitter {
   }
 }
 
-/** All that readers use of a socket is there. */
+/** The class has all members of a socket that readers use. */
 export const asSocket = (wire: FakeWire): WireSocket => wire as unknown as WireSocket;
 
 const empty = Buffer.alloc(0);

@@ -1,6 +1,6 @@
 import { runSchedule } from "./schedule.ts";
 
-// node test/http1/schedules/replay.ts SEED [COUNT]: runs one schedule, or so many from that seed on, and says what was wrong.
+// node test/http1/schedules/replay.ts SEED [COUNT]: runs one schedule, or COUNT from that seed on, and prints the failures.
 const [first = 1, count = 1] = process.argv.slice(2).map(Number);
 let failures = 0;
 let steps = 0;

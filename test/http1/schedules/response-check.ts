@@ -1,11 +1,11 @@
 import type { Script } from "./script.ts";
 
-/** What a client got for a request. */
+/** The result of a client's request. */
 export type Outcome = "nothing" | "part" | "whole" | "refused";
 
 type Stage = "head" | "length" | "chunkLine" | "chunk" | "untilEnd" | "after";
 
-/** Reads what a client receives, compares each byte of each body with what was to come, and says what came whole. */
+/** Reads the data of a client, compares each byte of each body, and counts complete responses. */
 export class ResponseCheck {
   readonly outcomes: Outcome[];
   readonly faults: string[] = [];
@@ -22,7 +22,7 @@ export class ResponseCheck {
     this.outcomes = scripts.map(() => "nothing");
   }
 
-  /** How many responses came whole. */
+  /** The number of complete responses. */
   get complete(): number {
     return this.#index;
   }
@@ -56,7 +56,7 @@ export class ResponseCheck {
   }
 
   #begin(head: string): void {
-    if (!this.#scripts[this.#index]) return this.#fault(`an answer that nobody asked for: ${head}`);
+    if (!this.#scripts[this.#index]) return this.#fault(`a response without a request: ${head}`);
     this.#status = Number(head.slice(9, 12));
     this.#bodyAt = 0;
     this.#mark("part");
@@ -102,7 +102,7 @@ export class ResponseCheck {
     const isAnswer = this.#status === 200 || this.#status === 101;
     if (script && isAnswer && this.#bodyAt >= 0 && this.#bodyAt !== script.responseBody.length) {
       this.#fault(
-        `${this.#bodyAt} of ${script.responseBody.length} bytes for request ${script.id} look like the whole`,
+        `${this.#bodyAt} of ${script.responseBody.length} bytes for request ${script.id} were taken as complete`,
       );
     }
     this.#mark(isAnswer ? "whole" : "refused");

@@ -26,16 +26,16 @@ const how = {
   ...{ subject: "nova", byHost: true, consumesAuthorization: false, trace: undefined },
   ...{ responseStartMs: 60_000, onFirstByte: () => {}, use: { dispatched() {} } },
 };
-/** Many times more than any schedule takes. */
+/** Many times more steps than any schedule takes. */
 const stepsMax = 50_000;
 
-/** What became of a schedule: `faults` is empty if every byte and every count was right. */
+/** The result of a schedule: `faults` is empty if every byte and every count was right. */
 export interface Verdict {
   readonly faults: readonly string[];
   readonly steps: number;
 }
 
-/** Runs some clients and their sandbox, with the front, the carrier and the pool between them, in an order that the seed decides. */
+/** Runs some clients and their sandbox through the front, the proxy and the pool, in an order that the seed decides. */
 export async function runSchedule(seed: number): Promise<Verdict> {
   return await new Schedule(seed).run();
 }
@@ -122,7 +122,7 @@ class Schedule {
     }
   }
 
-  /** One of the parties that can do something, and one of the things that it can do. */
+  /** A random party with a possible step, and one of its steps. */
   #nextStep(): Step | undefined {
     const parties = [...this.#clients, ...this.#sandboxes].flatMap((end) => {
       const steps = end.steps();
@@ -142,7 +142,7 @@ class Schedule {
   }
 
   #hostOf(): ConnectionHost {
-    const carry = createHttp1Proxy({
+    const proxy = createHttp1Proxy({
       ...limits,
       ...{ pool: this.#pool, clock: this.#clock, sweep: this.#sweep, loans: this.#loans },
     });
@@ -151,7 +151,7 @@ class Schedule {
         if (this.#random.once(2)) await new Promise<void>((resolve) => this.#held.push(resolve));
         if (exchange.left) throw new ClientGone("the client left");
         const socket = this.#pool.take(target, exchange.head) ?? this.#dial();
-        await carry(exchange, { target, socket }, how);
+        await proxy(exchange, { target, socket }, how);
       } catch (error) {
         if (error instanceof ClientGone || !exchange.answerable) return exchange.abort();
         exchange.answer(toResponse(toActivatorError(error)));
@@ -193,7 +193,7 @@ class Schedule {
     return asSocket(wire);
   }
 
-  /** Every answer came whole, but for those that were cut, and who left. */
+  /** Checks that every response was complete, except those that were cut, or whose client left. */
   #judge(client: ClientEnd): void {
     client.finish();
     this.#faults.push(...client.check.faults);
@@ -208,10 +208,10 @@ class Schedule {
 
 const deliveries = [1, 300, 5_000, 16_384, 131_072, 131_072, 131_072, 131_072] as const;
 
-/** Everybody has been told what was to be told behind the last step, and so have those who hear of it from them. */
+/** Resolves when all callbacks of the last step, and the promises that depend on them, have run. */
 async function toldAll(): Promise<void> {
   for (let round = 0; round < 3; round += 1) await new Promise<void>((resolve) => process.nextTick(resolve));
 }
 
-/** The next turn of the event loop has come, which is dear. */
+/** Resolves in the next turn of the event loop, which is expensive. */
 const turned = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { runSchedule } from "./schedule.ts";
 
-// A failure names its seed: `node test/http1/schedules/replay.ts SEED` runs that schedule alone.
+// A failure has its seed: `node test/http1/schedules/replay.ts SEED` runs only that schedule.
 const firstSeed = 1;
 const schedules = 1_500;
 

@@ -1,35 +1,35 @@
 import type { Random } from "../random.ts";
 
-/** One request of a client, and what its sandbox does with it. */
+/** One request of a client, and the behaviour of its sandbox. */
 export interface Script {
   readonly id: number;
   readonly kind: "plain" | "upgrade";
   /** The request as the client sends it. */
   readonly request: Buffer;
-  /** Of the request, what goes to the sandbox behind its head, byte for byte. */
+  /** The part of the request that the sandbox receives after its head, byte for byte. */
   readonly requestBody: Buffer;
-  /** The response as the sandbox sends it; in an upgrade, with what it says in the new protocol. */
+  /** The response as the sandbox sends it; in an upgrade, with the data of the new protocol. */
   readonly response: Buffer;
-  /** The body that the client must understand, or what a tunnel carries to it. */
+  /** The body that the client must read, or the data that a tunnel sends to it. */
   readonly responseBody: Buffer;
   /** The sandbox answers as soon as it has the head. */
   readonly isEarly: boolean;
-  /** What the sandbox does behind its response. */
+  /** What the sandbox does after its response. */
   readonly afterwards: "stays" | "ends" | "resets";
-  /** Of the response, after how many bytes the sandbox breaks off; `undefined`: it does not. */
+  /** The number of response bytes after which the sandbox cuts; undefined: it does not. */
   readonly cutAt: number | undefined;
   readonly minorVersion: 0 | 1;
 }
 
-/** Numbers that differ from place to place, so that a byte in the wrong place shows. */
+/** Numbers that differ by position, so that a misplaced byte is detected. */
 const pattern = Buffer.allocUnsafe(1_048_576);
 for (let at = 0; at < pattern.length; at += 4) pattern.writeUInt32LE(Math.imul(at + 1, 0x9e3779b1) >>> 0, at);
 
 const sizes = [0, 1, 700, 5_000, 16_384, 20_000, 40_000, 130_000, 200_000, 300_000] as const;
-/** More than the read buffer of a socket, and ends in it of all lengths. */
+/** More than the read buffer of a socket, with all positions of an end in it. */
 const large = [90_000, 150_000, 200_000, 260_000, 300_000, 420_000] as const;
 
-/** What the requests of a schedule are mostly like: what is rare among all is common in its own. */
+/** The style of most requests of a schedule, so that each rare style is common in some schedules. */
 export const themes = ["anything", "large downloads", "early answers", "upgrades"] as const;
 export type Theme = (typeof themes)[number];
 
@@ -52,7 +52,7 @@ function chunked(body: Buffer, random: Random): Buffer {
 const withHead = (lines: readonly string[], body: Buffer) =>
   Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`), body]);
 
-/** A request with a body or without, and one of the ways to answer it. `isLast`: nothing follows on its connection. */
+/** A request with or without a body, and one of the possible responses. `isLast`: nothing follows on its connection. */
 export function plainScript(id: number, random: Random, isLast: boolean, theme: Theme): Script {
   const hasBody = theme === "early answers" || (theme !== "large downloads" && random.once(2));
   const body = hasBody ? bodyOf(random, theme === "early answers" ? large : sizes) : Buffer.alloc(0);
@@ -80,7 +80,7 @@ export function plainScript(id: number, random: Random, isLast: boolean, theme: 
   };
 }
 
-/** A request for another protocol, with what its client says behind it at once, in that protocol. */
+/** A request for another protocol, and the data that its client sends at once in that protocol. */
 export function upgradeScript(id: number, random: Random): Script {
   const requestBody = bodyOf(random);
   const responseBody = bodyOf(random);
