@@ -1,79 +1,74 @@
-import { Counter, type Registry } from "prom-client";
-import { startCertificateFiles } from "../lib/certificates/certificate-files.ts";
+import type { Registry } from "prom-client";
+import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
+import type { KubeClient } from "../kube/client/client.ts";
 import type { Logger } from "../lib/log/log.ts";
-import type { Running } from "../lib/process/lifecycle.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { ActivatorConfig } from "./config/config.ts";
-import type { HttpsConfig } from "./config/https-config.ts";
-import { type Front, type FrontParts, type FrontTls, startHttp1Front } from "./http1/front/front.ts";
+import type { ReplicaState } from "./drain/replica-state.ts";
+import type { Exchange } from "./http1/front/exchange.ts";
+import { HeadBudget, unfinishedHeadBytesMax } from "./http1/front/head-budget.ts";
+import { type HttpFronts, startHttpFronts } from "./http1/start-http-fronts.ts";
+import type { AccessLog } from "./observe/access-log.ts";
+import { createConnectionMetrics } from "./observe/connection-metrics.ts";
+import type { RequestMetrics } from "./observe/request-metrics.ts";
+import type { WakeMetrics } from "./observe/wake-metrics.ts";
+import { type ServeDeps, serve } from "./serve.ts";
+import { socketsMax } from "./socket/descriptors.ts";
+import type { BufferLoans } from "./socket/read-place.ts";
+import { openSockets } from "./socket/wire-socket.ts";
+import type { Sweep } from "./sweep.ts";
+import { openTcpFront } from "./tcp-front/open-tcp-front.ts";
+import type { TcpFront } from "./tcp-front/tcp-front.ts";
 
-export interface FrontsParts extends FrontParts {
-  readonly registry: Registry;
+export interface FrontsParts {
+  readonly client: KubeClient;
+  readonly clock: Clock;
   readonly log: Logger;
+  readonly registry: Registry;
+  readonly sweep: Sweep;
+  readonly loans: BufferLoans;
+  readonly requests: RequestMetrics;
+  readonly wakes: WakeMetrics;
+  readonly accessLog: AccessLog | undefined;
+  readonly replicaState: Pick<ReplicaState, "confirmBy">;
+  readonly onWake?: (timeline: WakeTimeline) => void;
 }
 
-/** All HTTP fronts as one. Its address is that of plain HTTP, if enabled. */
-export interface Fronts extends Front, Running {
-  /** Undefined: HTTPS is disabled. */
-  readonly tlsPort: number | undefined;
+/** All fronts of a replica. */
+export interface Fronts extends AsyncDisposable {
+  readonly http: HttpFronts;
+  /** Undefined: activator ports are disabled. */
+  readonly tcp: TcpFront | undefined;
 }
 
 /**
- * Starts the listeners for HTTP, HTTPS or both.
+ * Starts every front: each protocol has its call here. They share the limit of sockets, and everything behind them.
  *
- * @throws NoCertificateFiles without a certificate, Error if it cannot listen on a port.
+ * @throws NoCertificateFiles for HTTPS without a certificate, Error if it cannot listen on a port.
  */
-export async function startFronts(config: ActivatorConfig, parts: FrontsParts): Promise<Fronts> {
-  await using stack = new AsyncDisposableStack();
-  const plain = config.http && stack.use(await startHttp1Front({ ...config, ...config.http }, parts));
-  const tls = config.https && stack.use(await startTlsFront(config, config.https, parts));
-  const fronts = [plain, tls?.front].filter((front) => front !== undefined);
-  const [first] = fronts;
-  if (!first) throw new Error("there is no address to listen on");
-  const started = stack.move();
-  return {
-    address: first.address,
-    tlsPort: tls?.front.address.port,
-    failed: tls?.failed ?? new Promise<never>(() => {}),
-    get active() {
-      return fronts.reduce((sum, front) => sum + front.active, 0);
-    },
-    beginDrain: () => fronts.forEach((front) => void front.beginDrain()),
-    stopAccepting: () => fronts.forEach((front) => void front.stopAccepting()),
-    endWebSockets: () => fronts.forEach((front) => void front.endWebSockets()),
-    idle: async () => void (await Promise.all(fronts.map((front) => front.idle()))),
-    [Symbol.asyncDispose]: () => started.disposeAsync(),
-  };
-}
-
-async function startTlsFront(
+export async function startFronts(
   config: ActivatorConfig,
-  { files, clients, clientAuthorityFile: clientAuthority, ...address }: HttpsConfig,
+  deps: ServeDeps<Exchange>,
   parts: FrontsParts,
-): Promise<{ readonly front: Front } & Running> {
+): Promise<Fronts> {
   await using stack = new AsyncDisposableStack();
-  const reloads = createReloadCounter(parts.registry);
-  const certificates = stack.use(
-    await startCertificateFiles(
-      { ...files, ...(clientAuthority !== undefined && { clientAuthority }) },
-      {
-        ...{ server: "the HTTPS listener", clock: parts.clock, log: parts.log },
-        onReload: (outcome) => reloads.inc({ outcome }),
-      },
-    ),
+  const events = createConnectionMetrics(parts.registry, parts.requests);
+  const hasRoom = roomForSockets();
+  const tcp = config.tcpFront && stack.use(openTcpFront(config.tcpFront, config, deps, { ...parts, hasRoom }));
+  if (tcp) parts.replicaState.confirmBy((request) => tcp.confirm(request));
+  const http = stack.use(
+    await startHttpFronts(config, {
+      ...{ ...parts, events, hasRoom: () => hasRoom(tcp?.listening ?? 0) },
+      heads: new HeadBudget(unfinishedHeadBytesMax, events.headShed),
+      serve: (exchange) => serve(exchange, deps),
+    }),
   );
-  const tls: FrontTls = { certificates, clients };
-  const front = stack.use(await startHttp1Front({ ...config, ...address, tls }, parts));
   const started = stack.move();
-  return { front, failed: certificates.failed, [Symbol.asyncDispose]: () => started.disposeAsync() };
+  return { http, tcp, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-function createReloadCounter(registry: Registry) {
-  const reloads = new Counter({
-    name: "sandbox_router_cert_reloads_total",
-    help: "Reloads of certificate files, by outcome.",
-    labelNames: ["outcome"] as const,
-    registers: [registry],
-  });
-  for (const outcome of ["success", "failure"] as const) reloads.inc({ outcome }, 0);
-  return reloads;
+/** Whether another socket may be opened, besides that many listeners. */
+function roomForSockets(): (besides: number) => boolean {
+  const max = socketsMax() ?? Number.POSITIVE_INFINITY;
+  return (besides) => openSockets() + besides < max;
 }

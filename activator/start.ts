@@ -24,11 +24,8 @@ import { HoldDeadlines } from "./hold/hold-deadlines.ts";
 import { HoldLimits } from "./hold/hold-limits.ts";
 import { SandboxHolds } from "./hold/sandbox-holds.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
-import type { Front } from "./http1/front/front.ts";
-import { HeadBudget, unfinishedHeadBytesMax } from "./http1/front/head-budget.ts";
 import { createHttp1Proxy } from "./http1/proxy/create-http1-proxy.ts";
 import { AccessLog } from "./observe/access-log.ts";
-import { createConnectionMetrics } from "./observe/connection-metrics.ts";
 import { NamespaceLabels } from "./observe/namespace-labels.ts";
 import { Observer } from "./observe/observer.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
@@ -38,14 +35,11 @@ import { opsPages } from "./ops-pages.ts";
 import { idleLimits, Pool } from "./pod-connections/pool.ts";
 import { type Claims, startClaims } from "./sandbox/claims.ts";
 import { type Cluster, startCluster } from "./sandbox/cluster.ts";
-import { type ServeDeps, serve } from "./serve.ts";
+import type { ServeDeps } from "./serve.ts";
 import { socketsMax } from "./socket/descriptors.ts";
 import { BufferLoans } from "./socket/read-place.ts";
-import { openSockets } from "./socket/wire-socket.ts";
-import { startFronts } from "./start-fronts.ts";
+import { type Fronts, startFronts } from "./start-fronts.ts";
 import { Sweep } from "./sweep.ts";
-import { openTcpFront } from "./tcp-front/open-tcp-front.ts";
-import type { TcpFront } from "./tcp-front/tcp-front.ts";
 import { WakeOnActivity } from "./wake/wake-on-activity.ts";
 import { Waker } from "./wake/waker.ts";
 
@@ -123,30 +117,19 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const state = { draining: false };
   const isReady = () => cluster.synced && claims.settled && !state.draining;
   const opsUrl = await startOpsPages(started, config, { pages: opsPages(registry, isReady), log: parts.log });
-  const events = createConnectionMetrics(registry, requests);
-  const hasRoom = roomForSockets();
-  const tcpParts = { ...parts, ...wires, wakes, accessLog, hasRoom };
-  const tcpFront = config.tcpFront && started.use(openTcpFront(config.tcpFront, config, deps, tcpParts));
-  if (tcpFront) replicaState.confirmBy((request) => tcpFront.confirm(request));
-  const front = started.use(
-    await startFronts(config, {
-      ...{ ...parts, ...wires, events, hasRoom: () => hasRoom(tcpFront?.listening ?? 0) },
-      heads: new HeadBudget(unfinishedHeadBytesMax, events.headShed),
-      serve: (exchange) => serve(exchange, deps),
-    }),
-  );
+  const fronts = started.use(await startFronts(config, deps, { ...parts, ...wires, ...middle }));
   const running = started.move();
-  const failed = firstFailure(cluster, claims, tcpFront, front, drainServer);
+  const failed = firstFailure(cluster, claims, fronts.tcp, fronts.http, drainServer);
   return {
-    proxyUrl: urlOf(front.address, config.http ? "http" : "https"),
-    proxyPort: front.address.port,
-    tlsPort: front.tlsPort,
+    proxyUrl: urlOf(fronts.http.address, config.http ? "http" : "https"),
+    proxyPort: fronts.http.address.port,
+    tlsPort: fronts.http.tlsPort,
     opsUrl,
     drainPort: drainServer?.port,
     failed,
     async drain() {
       state.draining = true;
-      await drain({ front, tcpFront, holds: deps.holds }, config, clock);
+      await drain(fronts, deps.holds, config, clock);
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
@@ -176,33 +159,26 @@ async function startOpsPages(
   return url;
 }
 
-/** Whether another socket may be opened, besides that many listeners. */
-function roomForSockets(): (besides: number) => boolean {
-  const max = socketsMax() ?? Number.POSITIVE_INFINITY;
-  return (besides) => openSockets() + besides < max;
-}
-
-interface Leaving {
-  readonly front: Front;
-  readonly tcpFront: TcpFront | undefined;
-  readonly holds: HoldDeadlines;
-}
-
-async function drain({ front, tcpFront, holds }: Leaving, config: ActivatorConfig, clock: Clock): Promise<void> {
+async function drain(
+  { http, tcp }: Fronts,
+  holds: HoldDeadlines,
+  config: ActivatorConfig,
+  clock: Clock,
+): Promise<void> {
   const { drainSettleMs, shutdownTimeoutMs } = config;
-  front.beginDrain();
+  http.beginDrain();
   const over = new AbortController();
-  const unlisted = tcpFront?.unlisted(over.signal).then(() => clock.sleep(drainSettleMs));
+  const unlisted = tcp?.unlisted(over.signal).then(() => clock.sleep(drainSettleMs));
   await clock.sleep(drainSettleMs);
-  front.stopAccepting();
-  const closed = unlisted?.then(() => tcpFront?.stopAccepting());
-  const idle = () => Promise.all([front.idle(), closed?.then(() => tcpFront?.idle())]);
+  http.stopAccepting();
+  const closed = unlisted?.then(() => tcp?.stopAccepting());
+  const idle = () => Promise.all([http.idle(), closed?.then(() => tcp?.idle())]);
   await Promise.race([idle(), clock.sleep(shutdownTimeoutMs)]);
   over.abort(new Error("the time to leave is over"));
-  tcpFront?.stopAccepting();
+  tcp?.stopAccepting();
   holds.endAll();
-  front.endWebSockets();
-  await Promise.race([Promise.all([front.idle(), tcpFront?.idle()]), clock.sleep(lastAnswersMs)]);
+  http.endWebSockets();
+  await Promise.race([Promise.all([http.idle(), tcp?.idle()]), clock.sleep(lastAnswersMs)]);
 }
 
 /** The shared parts of the fronts. */

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ActivatorError } from "../failures/error-codes.ts";
-import type { FrontEvents } from "../http1/front/front.ts";
 import { handshakeFailures } from "../http1/front/handshakes.ts";
+import type { FrontEvents } from "../http1/front/http1-front.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
 export interface ConnectionMetrics extends FrontEvents {

@@ -15,6 +15,7 @@ import { runGuarded } from "../../lib/guard/guard.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { abortable, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import type { Front } from "../front.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import { resetSocket } from "../socket/reset-socket.ts";
 import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
@@ -48,7 +49,7 @@ export function startTcpFront(options: TcpFrontOptions, parts: TcpFrontParts): T
   return new TcpFront(options, parts);
 }
 
-export class TcpFront implements Running {
+export class TcpFront implements Front, Running {
   readonly failed: Promise<never>;
   readonly #options: TcpFrontOptions;
   readonly #parts: TcpFrontParts;

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, describe, expect, it } from "vitest";
 import WebSocket, { WebSocketServer } from "ws";
+import type { RequestFront } from "../../activator/front.ts";
 import type { Exchange } from "../../activator/http1/front/exchange.ts";
-import { type Front, startHttp1Front } from "../../activator/http1/front/front.ts";
 import { HeadBudget } from "../../activator/http1/front/head-budget.ts";
+import { startHttp1Front } from "../../activator/http1/front/http1-front.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { Sweep } from "../../activator/sweep.ts";
 import { CurrentCertificate } from "../../lib/certificates/certificate-source.ts";
@@ -80,7 +81,7 @@ async function openFront(
   certificates: CurrentCertificate,
   clients: "off" | "required" = "off",
   serve: (exchange: Exchange) => Promise<void> = async () => {},
-): Promise<Front> {
+): Promise<RequestFront> {
   const options = { host: "127.0.0.1", port: 0, headersTimeoutMs: 5_000, keepAliveTimeoutMs: 5_000, streamIdleMs: 0 };
   const tls = { certificates, clients } as const;
   return startHttp1Front(

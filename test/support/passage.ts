@@ -3,9 +3,10 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { Connector } from "../../activator/connect/connector.ts";
 import { ActivatorError, toActivatorError } from "../../activator/failures/error-codes.ts";
 import { toResponse } from "../../activator/failures/error-response.ts";
+import type { RequestFront } from "../../activator/front.ts";
 import type { Exchange } from "../../activator/http1/front/exchange.ts";
-import { type Front, type FrontOptions, startHttp1Front } from "../../activator/http1/front/front.ts";
 import { HeadBudget, type UnfinishedHead, unfinishedHeadBytesMax } from "../../activator/http1/front/head-budget.ts";
+import { type FrontOptions, startHttp1Front } from "../../activator/http1/front/http1-front.ts";
 import { createHttp1Proxy, type Http1ProxyOptions } from "../../activator/http1/proxy/create-http1-proxy.ts";
 import { idleLimits, Pool } from "../../activator/pod-connections/pool.ts";
 import { ClientGone, type Ended } from "../../activator/request.ts";
@@ -18,7 +19,7 @@ import { eventually } from "./eventually.ts";
 /** A front and a proxy without the other steps: every request goes to one back-end. */
 export interface Passage extends AsyncDisposable {
   readonly port: number;
-  readonly front: Front;
+  readonly front: RequestFront;
   readonly pool: Pool;
   /** The records of finished requests. */
   readonly ends: readonly Ended[];

@@ -10,8 +10,8 @@ import { BufferLoans } from "../../socket/read-place.ts";
 import { openSockets } from "../../socket/wire-socket.ts";
 import { Sweep } from "../../sweep.ts";
 import type { Exchange } from "./exchange.ts";
-import { type FrontOptions, startHttp1Front } from "./front.ts";
 import { HeadBudget } from "./head-budget.ts";
+import { type FrontOptions, startHttp1Front } from "./http1-front.ts";
 
 const validity = { notBefore: new Date("2026-01-01"), notAfter: new Date("2099-01-01") };
 const authority = await makeAuthority("of the tests", validity);

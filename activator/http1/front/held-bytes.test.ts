@@ -6,8 +6,8 @@ import { dialled } from "../../../test/support/passage.ts";
 import { BufferLoans, ReadPlace } from "../../socket/read-place.ts";
 import { Sweep } from "../../sweep.ts";
 import type { Exchange } from "./exchange.ts";
-import { startHttp1Front } from "./front.ts";
 import { HeadBudget } from "./head-budget.ts";
+import { startHttp1Front } from "./http1-front.ts";
 
 const kept = 16_384;
 

@@ -5,8 +5,8 @@ import { dialled, hear } from "../../../test/support/passage.ts";
 import { BufferLoans } from "../../socket/read-place.ts";
 import { openSockets } from "../../socket/wire-socket.ts";
 import { Sweep } from "../../sweep.ts";
-import { startHttp1Front } from "./front.ts";
 import { HeadBudget } from "./head-budget.ts";
+import { startHttp1Front } from "./http1-front.ts";
 
 const options = {
   ...{ host: "127.0.0.1", port: 0, headersTimeoutMs: 10_000, keepAliveTimeoutMs: 60_000, maxHeaderBytes: 65_536 },

@@ -5,8 +5,8 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { BufferLoans } from "../../socket/read-place.ts";
 import { Sweep } from "../../sweep.ts";
 import type { Exchange } from "./exchange.ts";
-import { startHttp1Front } from "./front.ts";
 import { HeadBudget } from "./head-budget.ts";
+import { startHttp1Front } from "./http1-front.ts";
 
 const head = "HTTP/1.1 200 OK\r\nContent-Length: 16000000\r\n\r\n";
 const size = head.length + 16_000_000; // more than the kernel keeps for a connection

@@ -4,6 +4,7 @@ import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/cer
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ClientCertificates } from "../../config/https-config.ts";
 import type { ActivatorError } from "../../failures/error-codes.ts";
+import type { RequestFront } from "../../front.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import {
   type Acceptor,
@@ -73,28 +74,14 @@ export interface FrontEvents {
   handshakeFailed(failure: HandshakeFailure): void;
 }
 
-export interface Front extends AsyncDisposable {
-  readonly address: AddressInfo;
-  /** The number of requests that are held or proxied. */
-  readonly active: number;
-  /** Every response from now on closes its connection. New connections are still accepted. */
-  beginDrain(): void;
-  /** Stops accepting and closes idle connections: those in use were told in a response. */
-  stopAccepting(): void;
-  /** Closes WebSockets with code 1001, each at the end of the frame that the sandbox is sending. */
-  endWebSockets(): void;
-  /** Resolves once no request is in progress, and no accepted connection still has its first request to send. */
-  idle(): Promise<void>;
-}
-
 /** Listens for HTTP/1.1 and passes every valid request to `serve`. */
-export async function startHttp1Front(options: FrontOptions, parts: FrontParts): Promise<Front> {
+export async function startHttp1Front(options: FrontOptions, parts: FrontParts): Promise<RequestFront> {
   const front = new SocketFront(options, parts);
   await front.listen();
   return front;
 }
 
-class SocketFront implements Front, ConnectionHost, Acceptor {
+class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   parser: RequestHeadParser;
   readonly loans: BufferLoans;
   readonly heads: HeadBudget;

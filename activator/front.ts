@@ -1,0 +1,28 @@
+import type { AddressInfo } from "node:net";
+
+/**
+ * What every front does, in any protocol. A front listens for clients and counts their connections. It turns what they send
+ * into requests for `serve`, or connects them to a sandbox itself. It is started in `start-fronts.ts`. On shutdown it stops
+ * accepting, finishes what is in progress, and is disposed; a disposed front cuts the connections that are left.
+ */
+export interface Front extends AsyncDisposable {
+  /** Stops accepting. Requests and connections in progress continue. */
+  stopAccepting(): void;
+  /** Resolves once nothing is held or proxied any more. */
+  idle(): Promise<void>;
+}
+
+/** A front for a protocol with requests. Its clients are told of a shutdown in responses. */
+export interface RequestFront extends Front {
+  readonly address: AddressInfo;
+  /** The number of requests that are held or proxied. */
+  readonly active: number;
+  /** Every response from now on closes its connection. New connections are still accepted. */
+  beginDrain(): void;
+  /** Stops accepting and closes idle connections: those in use were told in a response. */
+  stopAccepting(): void;
+  /** Closes WebSockets with code 1001, each at the end of the frame that the sandbox is sending. */
+  endWebSockets(): void;
+  /** Resolves once no request is in progress, and no accepted connection still has its first request to send. */
+  idle(): Promise<void>;
+}
