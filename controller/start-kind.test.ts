@@ -20,11 +20,11 @@ async function refusalOf(client: KubeClient): Promise<unknown> {
 }
 
 /** How often an object was looked at in the first ten seconds, if each look fails with what it is given. */
-async function looksAt(failure: (refusal: unknown) => unknown): Promise<number> {
+async function attemptsWith(failure: (refusal: unknown) => unknown): Promise<number> {
   await using api = await openMemoryApi();
   const refusal = await refusalOf(api.client);
   const clock = new FakeClock();
-  let looks = 0;
+  let attempts = 0;
   await using kind = startKind({
     name: "kind",
     workers: 1,
@@ -35,26 +35,26 @@ async function looksAt(failure: (refusal: unknown) => unknown): Promise<number> 
       },
     ],
     async reconcile() {
-      looks += 1;
+      attempts += 1;
       throw failure(refusal);
     },
     clock,
     log: silentLogger,
     metrics: createRuntimeMetrics(new Registry(), clock),
   });
-  await vi.waitFor(() => expect(looks).toBe(1), waiting);
+  await vi.waitFor(() => expect(attempts).toBe(1), waiting);
   for (let step = 0; step < 100; step += 1) await clock.advance(100);
   expect(await Promise.race([kind.failed, "none"])).toBe("none");
-  return looks;
+  return attempts;
 }
 
 it("leaves an object alone that cannot have what it lacks because its namespace is being deleted", async () => {
-  expect(await looksAt((refusal) => refusal)).toBe(1);
-  expect(await looksAt((refusal) => new Error("no Pod", { cause: refusal }))).toBe(1);
-  expect(await looksAt((refusal) => new AggregateError([refusal, refusal]))).toBe(1);
+  expect(await attemptsWith((refusal) => refusal)).toBe(1);
+  expect(await attemptsWith((refusal) => new Error("no Pod", { cause: refusal }))).toBe(1);
+  expect(await attemptsWith((refusal) => new AggregateError([refusal, refusal]))).toBe(1);
 });
 
 it("tries again where anything else went wrong besides", async () => {
-  expect(await looksAt((refusal) => new AggregateError([refusal, new Error("no answer")]))).toBeGreaterThan(3);
-  expect(await looksAt(() => new AggregateError([]))).toBeGreaterThan(3);
+  expect(await attemptsWith((refusal) => new AggregateError([refusal, new Error("no answer")]))).toBeGreaterThan(3);
+  expect(await attemptsWith(() => new AggregateError([]))).toBeGreaterThan(3);
 });

@@ -35,11 +35,11 @@ export class Traces {
     if (!text) return undefined;
     const headers = parseHeaders(text);
     const parent = headers && this.#tracer.parentIn(headers);
-    if (!parent) this.#tellMalformed(object);
+    if (!parent) this.#logMalformed(object);
     return parent;
   }
 
-  #tellMalformed(object: Stored<KubeObject>): void {
+  #logMalformed(object: Stored<KubeObject>): void {
     const { kind } = object;
     const key = keyOf(object);
     if (this.#mayLog.asks(`${kind} ${key}`)) this.#log.warn({ kind, key }, "ignored a malformed trace context");

@@ -40,7 +40,7 @@ export interface WatchLimits {
 
 const defaultTimeoutMs = 45 * 60_000;
 // The time for a client to read the error at the end of its watch.
-const farewellMs = 5_000;
+const errorReadMs = 5_000;
 
 type EventType = Commit["type"];
 
@@ -186,7 +186,7 @@ export class WatchStream implements Disposable {
   #cutOff(error: StatusError): void {
     this[Symbol.dispose]();
     this.#response.end(`{"type":"ERROR","object":${JSON.stringify(error.status)}}\n`);
-    this.#clock.after(farewellMs, () => this.#response.destroy());
+    this.#clock.after(errorReadMs, () => this.#response.destroy());
   }
 }
 

@@ -119,20 +119,20 @@ describe("a warm sandbox is stale", () => {
 
 it("a sandbox is compared with each version of its template once", () => {
   const former = aMember({ template: aTemplate(withPod({ hostname: "former" })) });
-  let looks = 0;
+  let reads = 0;
   const spec = {
     ...former.spec,
     get podTemplate() {
-      looks += 1;
+      reads += 1;
       return former.spec.podTemplate;
     },
   };
   const member = { ...former, spec };
   for (const hostname of ["b", "c"]) {
-    const looksBefore = looks;
+    const readsBefore = reads;
     const current = currentBlueprint(aTemplate(withPod({ hostname })));
     expect(isStale(member, current)).toBe(true);
     expect(isStale({ ...member }, current)).toBe(true);
-    expect(looks).toBe(looksBefore + 1);
+    expect(reads).toBe(readsBefore + 1);
   }
 });

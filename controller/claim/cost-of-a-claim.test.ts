@@ -23,8 +23,8 @@ describe("what a claim costs (5.12)", () => {
       "patch SandboxClaim status",
       "patch SandboxClaim",
     ]);
-    for (let look = 1; look <= 10; look += 1) {
-      await lab.patch(sandboxClaimType, "task", { metadata: { annotations: { look: `${look}` } } });
+    for (let pass = 1; pass <= 10; pass += 1) {
+      await lab.patch(sandboxClaimType, "task", { metadata: { annotations: { pass: `${pass}` } } });
     }
     await lab.claim("next", { warmPoolRef: { name: "missing" } });
     await lab.untilReady("next", { reason: "WarmPoolNotFound" });

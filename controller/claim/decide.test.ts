@@ -9,7 +9,13 @@ import {
 } from "../../api/rules/keys.ts";
 import { nameHash } from "../../api/rules/names.ts";
 import { controlledBy, noon, someoneElse } from "../../test/support/builders/builders.ts";
-import { aClaimed, aCondition, aLookAt, aSandboxClaim, aSpare } from "../../test/support/builders/claim-builders.ts";
+import {
+  aClaimed,
+  aCondition,
+  anObservation,
+  aSandboxClaim,
+  aSpare,
+} from "../../test/support/builders/claim-builders.ts";
 import { aPool, aTemplate, relabelled, templatePodSpec } from "../../test/support/builders/extension-builders.ts";
 import { ClaimProblem } from "./claim-problem.ts";
 import { defaultLabelDomains } from "./create/allowed-label-domains.ts";
@@ -37,7 +43,7 @@ const named = (step: Step) => ("sandbox" in step ? { ...step, sandbox: step.sand
 
 describe("the first of these that is there is what a claim has", () => {
   it("the sandbox of its name that it controls", () => {
-    expect(decided(aLookAt(claim, { sandboxes: [bound] }))).toEqual({
+    expect(decided(anObservation(claim, { sandboxes: [bound] }))).toEqual({
       do: "use",
       byAssignment: false,
       sandbox: "task",
@@ -48,17 +54,17 @@ describe("the first of these that is there is what a claim has", () => {
 
   it("the sandbox that its status names, ready or not, also while that is being deleted", () => {
     const warm = aClaimed(claim, { name: "warm-1", deletionTimestamp: noon });
-    const seen = aLookAt(aSandboxClaim({}, {}, recorded("warm-1")), { sandboxes: [warm, bound] });
+    const seen = anObservation(aSandboxClaim({}, {}, recorded("warm-1")), { sandboxes: [warm, bound] });
     expect(decided(seen)).toMatchObject({ do: "use", sandbox: "warm-1" });
   });
 
   it("the sandbox that it was given", () => {
-    const seen = aLookAt(assignedTo("warm-1"), { sandboxes: [aClaimed(claim, { name: "warm-1" }), bound] });
+    const seen = anObservation(assignedTo("warm-1"), { sandboxes: [aClaimed(claim, { name: "warm-1" }), bound] });
     expect(decided(seen)).toMatchObject({ do: "use", sandbox: "warm-1" });
   });
 
   it("the sandbox that it was given and that is still the pool's: the adoption is completed", () => {
-    expect(decided(aLookAt(assignedTo("warm-1"), { sandboxes: [aSpare()] }))).toEqual({
+    expect(decided(anObservation(assignedTo("warm-1"), { sandboxes: [aSpare()] }))).toEqual({
       do: "completeAdoption",
       sandbox: "warm-1",
     });
@@ -67,21 +73,21 @@ describe("the first of these that is there is what a claim has", () => {
   it("the sandbox that an older release gave it, by a label", () => {
     const legacy = aSandboxClaim({}, { labels: { [assignedSandboxLabel]: "warm-1" } });
     const taken = { sandboxes: [aClaimed(claim, { name: "warm-1" })] };
-    expect(decided(aLookAt(legacy, taken))).toMatchObject({ do: "use", sandbox: "warm-1", byAssignment: true });
+    expect(decided(anObservation(legacy, taken))).toMatchObject({ do: "use", sandbox: "warm-1", byAssignment: true });
     const known = aSandboxClaim({}, legacy.metadata, recorded("warm-1"));
-    expect(decided(aLookAt(known, taken))).toMatchObject({ do: "use", sandbox: "warm-1", byAssignment: false });
-    expect(decided(aLookAt(legacy, { sandboxes: [aSpare()] }))).toMatchObject({ do: "completeAdoption" });
+    expect(decided(anObservation(known, taken))).toMatchObject({ do: "use", sandbox: "warm-1", byAssignment: false });
+    expect(decided(anObservation(legacy, { sandboxes: [aSpare()] }))).toMatchObject({ do: "completeAdoption" });
   });
 
   it("none: one is taken from the pool, or made", () => {
-    expect(decided(aLookAt(claim))).toEqual({ do: "adoptOrCreate" });
+    expect(decided(anObservation(claim))).toEqual({ do: "adoptOrCreate" });
   });
 
   it.each<[string, Partial<SandboxClaimSpec>]>([
     ["variables", { env: [{ name: "KEY", value: "1" }] }],
     ["volumes", { volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }] }],
   ])("none, and one is made, for a claim that brings %s", (_case, spec) => {
-    expect(decided(aLookAt(aSandboxClaim(spec)))).toEqual({ do: "create" });
+    expect(decided(anObservation(aSandboxClaim(spec)))).toEqual({ do: "create" });
   });
 });
 
@@ -99,25 +105,25 @@ describe("a sandbox that a claim names and cannot have", () => {
     },
     { case: "is a pool's that is about to delete it", sandboxes: [aSpare({ metadata: { deletionTimestamp: noon } })] },
   ])("because it $case is asked for once more, and then given up", ({ sandboxes }) => {
-    const seen = aLookAt(assignedTo("warm-1"), { sandboxes });
+    const seen = anObservation(assignedTo("warm-1"), { sandboxes });
     expect(decided(seen)).toEqual({ do: "confirm", name: "warm-1" });
     expect(decided({ ...seen, confirmed: new Set(["warm-1"]) })).toEqual({ do: "unassign", name: "warm-1" });
   });
 
   it("is asked for once more when only the status names it, and then passed over", () => {
-    const seen = aLookAt(aSandboxClaim({}, {}, recorded("warm-1")));
+    const seen = anObservation(aSandboxClaim({}, {}, recorded("warm-1")));
     expect(decided(seen)).toEqual({ do: "confirm", name: "warm-1" });
     expect(decided({ ...seen, confirmed: new Set(["warm-1"]) })).toEqual({ do: "adoptOrCreate" });
   });
 
   it("because somebody unknown controls it is passed over, and its assignment stays to be seen", () => {
     const stray = aSpare({ metadata: { ownerReferences: [someoneElse] } });
-    expect(decided(aLookAt(assignedTo("warm-1"), { sandboxes: [stray] }))).toEqual({ do: "adoptOrCreate" });
+    expect(decided(anObservation(assignedTo("warm-1"), { sandboxes: [stray] }))).toEqual({ do: "adoptOrCreate" });
   });
 
   it("because it has the claim's name and is not its own is an error that says what to do", () => {
     const stranger = aClaimed(claim, { ownerReferences: [someoneElse] });
-    expect(decided(aLookAt(claim, { sandboxes: [stranger] }))).toBe(
+    expect(decided(anObservation(claim, { sandboxes: [stranger] }))).toBe(
       "Error: Sandbox task exists and is controlled by ReplicaSet other (uid uid-of-other); " +
         "use another claim name or delete the Sandbox",
     );
@@ -127,7 +133,7 @@ describe("a sandbox that a claim names and cannot have", () => {
 describe("how a sandbox was launched that does not say so", () => {
   const launched = (seenClaim: Stored<SandboxClaim>, name: string) => {
     const sandbox = aClaimed(claim, { name, labels: unlaunched });
-    return decided(aLookAt(seenClaim, { sandboxes: [sandbox] }));
+    return decided(anObservation(seenClaim, { sandboxes: [sandbox] }));
   };
   const says = (type: string) => ({ patch: { metadata: { labels: { [launchTypeLabel]: type } } } });
 
@@ -147,7 +153,7 @@ describe("a template or pool that is missing", () => {
   const additionalPodMetadata = { annotations: { note: "1" } };
 
   it("does not matter to a bound claim", () => {
-    const seen = aLookAt(claim, { sandboxes: [bound], pool: undefined, template: undefined });
+    const seen = anObservation(claim, { sandboxes: [bound], pool: undefined, template: undefined });
     expect(decided(seen)).toMatchObject({ do: "use", patch: undefined });
   });
 
@@ -155,21 +161,25 @@ describe("a template or pool that is missing", () => {
     "does not matter to a bound claim that asks for no metadata in so many words: %j",
     (nothing) => {
       const asking = aSandboxClaim({ additionalPodMetadata: nothing });
-      const seen = aLookAt(asking, { sandboxes: [aClaimed(asking)], pool: undefined, template: undefined });
+      const seen = anObservation(asking, { sandboxes: [aClaimed(asking)], pool: undefined, template: undefined });
       expect(decided(seen)).toMatchObject({ do: "use", patch: undefined });
     },
   );
 
   it("matters to a bound claim that asks for metadata", () => {
     const asking = aSandboxClaim({ additionalPodMetadata });
-    const seen = aLookAt(asking, { sandboxes: [aClaimed(asking)], template: undefined });
+    const seen = anObservation(asking, { sandboxes: [aClaimed(asking)], template: undefined });
     expect(decided(seen)).toBe('TemplateNotFound: SandboxTemplate "tpl" not found');
     expect(decided({ ...seen, pool: undefined })).toBe('WarmPoolNotFound: SandboxWarmPool "warm" not found');
   });
 
   it("is named where a sandbox is to be made", () => {
-    expect(() => requireTemplate(aLookAt(claim, { template: undefined }))).toThrow('SandboxTemplate "tpl" not found');
-    expect(() => requireTemplate(aLookAt(claim, { pool: undefined }))).toThrow('SandboxWarmPool "warm" not found');
+    expect(() => requireTemplate(anObservation(claim, { template: undefined }))).toThrow(
+      'SandboxTemplate "tpl" not found',
+    );
+    expect(() => requireTemplate(anObservation(claim, { pool: undefined }))).toThrow(
+      'SandboxWarmPool "warm" not found',
+    );
   });
 });
 
@@ -182,21 +192,21 @@ describe("the template of a bound sandbox", () => {
   const templateNamed = (name: string) => [own, other].find(({ metadata }) => metadata.name === name);
 
   it("is the one that it was made from, whatever its pool names now", () => {
-    const seen = aLookAt(claim, { sandboxes: [bound], template: other, templateNamed });
+    const seen = anObservation(claim, { sandboxes: [bound], template: other, templateNamed });
     expect(decided(seen)).toMatchObject({ do: "use", patch: undefined });
   });
 
   it("is not replaced by that of its pool when it is gone", () => {
-    const gone = aLookAt(claim, { sandboxes: [bound], template: other, templateNamed: () => undefined });
+    const gone = anObservation(claim, { sandboxes: [bound], template: other, templateNamed: () => undefined });
     expect(decided(gone)).toMatchObject({ do: "use", patch: undefined });
     const asking = aSandboxClaim({ additionalPodMetadata: { annotations: { note: "1" } } });
     const asked = { sandboxes: [aClaimed(asking)], template: other, templateNamed: () => undefined };
-    expect(decided(aLookAt(asking, asked))).toBe('TemplateNotFound: SandboxTemplate "tpl" not found');
+    expect(decided(anObservation(asking, asked))).toBe('TemplateNotFound: SandboxTemplate "tpl" not found');
   });
 
   it("is that of its pool where the sandbox does not record one", () => {
     const unrecorded = aClaimed(claim, { annotations: {} });
-    const seen = aLookAt(claim, { sandboxes: [unrecorded], template: other, templateNamed });
+    const seen = anObservation(claim, { sandboxes: [unrecorded], template: other, templateNamed });
     expect(decided(seen)).toMatchObject({
       patch: { metadata: { labels: { [templateRefHashLabel]: nameHash("other") } } },
     });
@@ -207,14 +217,16 @@ describe("metadata that the template contradicts", () => {
   it("is refused before a sandbox is taken for the claim", () => {
     const podTemplate = { metadata: { annotations: { note: "template" } }, spec: templatePodSpec };
     const contrary = aSandboxClaim({ additionalPodMetadata: { annotations: { note: "claim" } } });
-    expect(decided(aLookAt(contrary, { template: aTemplate({ podTemplate }) }))).toContain("may not be overridden");
+    expect(decided(anObservation(contrary, { template: aTemplate({ podTemplate }) }))).toContain(
+      "may not be overridden",
+    );
   });
 });
 
 describe("bad metadata", () => {
   it("is refused before anything else is done, also for a bound claim", () => {
     const bad = aSandboxClaim({ additionalPodMetadata: { labels: { team: "red" } } });
-    expect(decided(aLookAt(bad, { sandboxes: [aClaimed(bad)] }))).toMatch(/^InvalidMetadata: /);
+    expect(decided(anObservation(bad, { sandboxes: [aClaimed(bad)] }))).toMatch(/^InvalidMetadata: /);
   });
 });
 
@@ -224,26 +236,29 @@ describe("more than one sandbox of one claim", () => {
   const own = [first, second];
 
   it("leaves the one that the status names, once that was confirmed; the others go", () => {
-    const seen = aLookAt(aSandboxClaim({}, {}, recorded("task")), { sandboxes: own, own });
+    const seen = anObservation(aSandboxClaim({}, {}, recorded("task")), { sandboxes: own, own });
     expect(decided(seen)).toEqual({ do: "confirm", name: "task" });
     const confirmed = new Set(["task"]);
     expect(decided({ ...seen, confirmed })).toMatchObject({ do: "use", sandbox: "task", surplus: [first] });
   });
 
   it("leaves no assignment of another than the status names", () => {
-    const seen = aLookAt(assignedTo("warm-1", {}, recorded("task")), { sandboxes: [second] });
+    const seen = anObservation(assignedTo("warm-1", {}, recorded("task")), { sandboxes: [second] });
     expect(decided(seen)).toEqual({ do: "confirm", name: "task" });
     expect(decided({ ...seen, confirmed: new Set(["task"]) })).toEqual({ do: "unassign", name: "warm-1" });
   });
 
   it("stays until the status names one", () => {
-    const seen = aLookAt(assignedTo("warm-1"), { sandboxes: own, own });
+    const seen = anObservation(assignedTo("warm-1"), { sandboxes: own, own });
     expect(decided(seen)).toMatchObject({ do: "use", sandbox: "warm-1", surplus: [] });
   });
 
   it("stays while the one that the status names is being deleted", () => {
     const going = { ...second, metadata: { ...second.metadata, deletionTimestamp: noon } };
-    const seen = aLookAt(aSandboxClaim({}, {}, recorded("task")), { sandboxes: [first, going], own: [first, going] });
+    const seen = anObservation(aSandboxClaim({}, {}, recorded("task")), {
+      sandboxes: [first, going],
+      own: [first, going],
+    });
     expect(decided(seen)).toMatchObject({ do: "use", sandbox: "task", surplus: [] });
   });
 });
@@ -257,11 +272,11 @@ describe("a claim whose time is over", () => {
     aSandboxClaim({ lifecycle: { shutdownTime: noon, ...lifecycle } }, {}, status);
 
   it.each(["Retain", "Delete", "DeleteForeground"] as const)("is marked before %s is done", (shutdownPolicy) => {
-    expect(decided(aLookAt(expired({ shutdownPolicy }), { sandboxes: [bound] }))).toEqual({ do: "markExpired" });
+    expect(decided(anObservation(expired({ shutdownPolicy }), { sandboxes: [bound] }))).toEqual({ do: "markExpired" });
   });
 
   it("loses its sandbox under Retain", () => {
-    expect(decided(aLookAt(expired({}, marked()), { sandboxes: [bound] }))).toEqual({
+    expect(decided(anObservation(expired({}, marked()), { sandboxes: [bound] }))).toEqual({
       do: "tearDown",
       sandbox: "task",
       doomed: [bound],
@@ -270,27 +285,27 @@ describe("a claim whose time is over", () => {
 
   it("loses the sandbox from a pool that its status names, and all others of its own", () => {
     const warm = aClaimed(claim, { name: "warm-1" });
-    const seen = aLookAt(expired({}, marked({ name: "warm-1" })), { sandboxes: [warm, bound], own: [bound] });
+    const seen = anObservation(expired({}, marked({ name: "warm-1" })), { sandboxes: [warm, bound], own: [bound] });
     expect(decided(seen)).toMatchObject({ sandbox: "warm-1", doomed: [bound, warm] });
   });
 
   it("leaves a sandbox that it does not control, and says so", () => {
     const stranger = aClaimed(claim, { ownerReferences: [someoneElse] });
-    expect(decided(aLookAt(expired({}, marked()), { sandboxes: [stranger] }))).toBe(
+    expect(decided(anObservation(expired({}, marked()), { sandboxes: [stranger] }))).toBe(
       "ClaimExpired: Claim expired. Sandbox task is not controlled by this claim; its deletion was skipped.",
     );
   });
 
   it("has nothing left to do once its sandbox is going, or gone", () => {
     const going = aClaimed(claim, { deletionTimestamp: noon });
-    expect(decided(aLookAt(expired({}, marked()), { sandboxes: [going] }))).toMatchObject({ doomed: [] });
-    expect(decided(aLookAt(expired({}, marked())))).toEqual({ do: "tearDown", sandbox: undefined, doomed: [] });
+    expect(decided(anObservation(expired({}, marked()), { sandboxes: [going] }))).toMatchObject({ doomed: [] });
+    expect(decided(anObservation(expired({}, marked())))).toEqual({ do: "tearDown", sandbox: undefined, doomed: [] });
   });
 
   it.each([
     ["Delete", false],
     ["DeleteForeground", true],
   ] as const)("goes under %s", (shutdownPolicy, foreground) => {
-    expect(decided(aLookAt(expired({ shutdownPolicy }, marked())))).toEqual({ do: "deleteClaim", foreground });
+    expect(decided(anObservation(expired({ shutdownPolicy }, marked())))).toEqual({ do: "deleteClaim", foreground });
   });
 });

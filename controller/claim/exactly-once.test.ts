@@ -50,10 +50,10 @@ function complaints(world: World): readonly string[] {
   const wrong = world.claims.flatMap((claim) => {
     const { name, annotations } = claim.metadata;
     const owned = ownedBy(world, claim);
-    const told = claim.status?.sandbox?.name;
+    const reported = claim.status?.sandbox?.name;
     const assigned = annotations?.[assignedSandboxAnnotation];
-    const fine = owned.length === 1 && owned[0] === told && (assigned === undefined || assigned === told);
-    return fine ? [] : [`${name} has ${owned}, says ${told}, was assigned ${assigned}`];
+    const fine = owned.length === 1 && owned[0] === reported && (assigned === undefined || assigned === reported);
+    return fine ? [] : [`${name} has ${owned}, says ${reported}, was assigned ${assigned}`];
   });
   const counted = world.claims.length + pooledIn(world).length;
   const lost = world.sandboxes.length === counted ? [] : [`${world.sandboxes.length} sandboxes, not ${counted}`];

@@ -37,10 +37,10 @@ export function observe(claim: Stored<SandboxClaim>, views: ClaimViews, confirme
   const { namespace } = claim.metadata;
   const pool = views.pools.get(poolKeyOf(claim)) ?? impliedPool(claim);
   const templateNamed = (name: string) => views.templates.get(keyFor(namespace, name));
-  const look = (name: string) =>
+  const read = (name: string) =>
     confirmed.has(name) ? confirmed.get(name) : views.sandboxes.get(keyFor(namespace, name));
   const names = [claim.status?.sandbox?.name, assignmentOf(claim)?.name, claimedSandboxName(claim.metadata)];
-  const seen = names.flatMap((name) => (name ? (look(name) ?? []) : []));
+  const seen = names.flatMap((name) => (name ? (read(name) ?? []) : []));
   return {
     now,
     claim,

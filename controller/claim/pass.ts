@@ -64,7 +64,7 @@ const longestPolicyWaitMs = 2_000;
 const candidatePollMs = 500;
 
 /** The claim has changed since it was read; the stores show that now or in a moment. */
-const lookAgain: PassEnd = { is: "over", requeueAfterMs: 200 };
+const requeue: PassEnd = { is: "over", requeueAfterMs: 200 };
 
 /** One pass over one claim: steps until one of them ends the pass. */
 export class Pass {
@@ -142,7 +142,7 @@ export class Pass {
   async #deleteClaim(foreground: boolean): Promise<PassEnd> {
     const { events, writes } = this.#around;
     const options = foreground ? ({ propagationPolicy: "Foreground" } as const) : {};
-    if (!(await writes.deleteClaim(this.#claim, options, this.#signal))) return lookAgain;
+    if (!(await writes.deleteClaim(this.#claim, options, this.#signal))) return requeue;
     events?.record(happenings.deleting(this.#claim, effectiveClaimShutdownPolicy(this.#claim.spec.lifecycle)));
     return { is: "over" };
   }
@@ -152,7 +152,7 @@ export class Pass {
     const { writes } = this.#around;
     if (doomed.length > 0) {
       const fresh = await writes.freshClaim(this.#claim, this.#signal);
-      if (fresh?.metadata.resourceVersion !== this.#claim.metadata.resourceVersion) return lookAgain;
+      if (fresh?.metadata.resourceVersion !== this.#claim.metadata.resourceVersion) return requeue;
     }
     for (const each of doomed) await writes.deleteSandbox(each, this.#claim, this.#signal);
     return { ...this.#endedWith(sandbox), expired: true };

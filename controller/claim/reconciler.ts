@@ -61,7 +61,7 @@ export class ClaimReconciler {
     // The concurrent write enqueues the claim, and the next pass writes the status. A 404 may have no such write, so
     // requeue.
     if (!written) return throwIfToBeRetried(problem, { requeueAfterMs: convergeMs });
-    this.#tellUnreadableTime(end.claim);
+    this.#reportUnreadableTime(end.claim);
     const sandbox = end.is === "ended" ? end.sandbox : undefined;
     const newlyExpired = !problem && isMarked(status) && !isMarked(end.claim.status);
     if (newlyExpired) this.#options.events?.record(happenings.expired(end.claim));
@@ -79,7 +79,7 @@ export class ClaimReconciler {
   }
 
   /** At most once for each generation: the API server accepts times that cannot be parsed. */
-  #tellUnreadableTime(claim: Stored<SandboxClaim>): void {
+  #reportUnreadableTime(claim: Stored<SandboxClaim>): void {
     if (readyOf(claim.status)?.observedGeneration === claim.metadata.generation) return;
     const note = unreadableTimesText({ "spec.lifecycle.shutdownTime": claim.spec.lifecycle?.shutdownTime });
     if (note !== undefined) this.#options.events?.record(happenings.unreadableTime(claim, note));

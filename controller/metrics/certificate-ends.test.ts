@@ -11,9 +11,9 @@ it("metrics tell when each certificate ends that is shown now, and nothing of th
   let shown = await endingIn("2027");
   registerCertificateEnds(registry, { webhook: () => shown, drain: undefined });
   const lines = async () => (await registry.metrics()).split("\n").filter((line) => line.startsWith("rouse_"));
-  const told = (year: string) =>
+  const line = (year: string) =>
     `rouse_certificate_expiry_timestamp_seconds{certificate="webhook"} ${Date.parse(`${year}-01-01`) / 1_000}`;
-  expect(await lines()).toEqual([told("2027")]);
+  expect(await lines()).toEqual([line("2027")]);
   shown = await endingIn("2028");
-  expect(await lines()).toEqual([told("2028")]);
+  expect(await lines()).toEqual([line("2028")]);
 });

@@ -197,22 +197,22 @@ describe("a change of the Pod's metadata", () => {
   };
   const sandbox = aSandbox(template, recorded("nova"));
   const pods = [aPodOf(sandbox)];
-  const look = (windowMs: number, waitedMs?: number) =>
+  const decideAfter = (windowMs: number, waitedMs?: number) =>
     decide(anObservation({ sandbox, pods, writeBehind: { windowMs, waitedMs } }));
 
   it("is written at once without a window", () => {
-    const { actions, putOffMs } = look(0);
+    const { actions, putOffMs } = decideAfter(0);
     expect(verbs(actions)).toEqual(["patchPod"]);
     expect(putOffMs).toBeUndefined();
   });
 
   it("waits for the window", () => {
-    expect(look(500)).toEqual({ course: "children", actions: [], putOffMs: 500 });
-    expect(look(500, 200)).toEqual({ course: "children", actions: [], putOffMs: 300 });
+    expect(decideAfter(500)).toEqual({ course: "children", actions: [], putOffMs: 500 });
+    expect(decideAfter(500, 200)).toEqual({ course: "children", actions: [], putOffMs: 300 });
   });
 
   it("is written whole, in one patch, when the window has passed", () => {
-    const { actions } = look(500, 500);
+    const { actions } = decideAfter(500, 500);
     expect(actions).toEqual([
       {
         do: "patchPod",
@@ -225,8 +225,8 @@ describe("a change of the Pod's metadata", () => {
   });
 
   it("waits for at most a second", () => {
-    expect(look(5_000).putOffMs).toBe(1_000);
-    expect(verbs(look(5_000, 1_000).actions)).toEqual(["patchPod"]);
+    expect(decideAfter(5_000).putOffMs).toBe(1_000);
+    expect(verbs(decideAfter(5_000, 1_000).actions)).toEqual(["patchPod"]);
   });
 
   it("never waits when it comes with an adoption", () => {

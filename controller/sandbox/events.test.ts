@@ -22,7 +22,7 @@ const refusedPod: StatusTransition["failures"] = [
   { action: { do: "createPod", pod: aPodOf(aSandbox()) }, message: "refused", untilChanged: true },
 ];
 
-const told = (parts: Partial<StatusTransition>) =>
+const recorded = (parts: Partial<StatusTransition>) =>
   eventsOf({ sandbox: aSandbox(), before: [], after: [], podCreated: false, failures: [], ...parts }).map(
     ({ type, reason, action }) => `${type} ${reason} ${action}`,
   );
@@ -42,7 +42,7 @@ describe("an event tells of a Sandbox", () => {
     ["whose Pod failed", { after: [ended("PodFailed")] }, "Warning PodFailed Reconciling"],
     ["with several Pods", { before: [unready], after: [multiple] }, "Warning MultiplePods Reconciling"],
   ] satisfies [string, Partial<StatusTransition>, string][])("%s", (_, parts, event) => {
-    expect(told(parts)).toEqual([event]);
+    expect(recorded(parts)).toEqual([event]);
   });
 });
 
@@ -62,7 +62,7 @@ describe("a time that an API server takes and nobody can read", () => {
     expect(event).toMatchObject({ type: "Warning", reason: "UnreadableTime" });
     expect(event?.note).toContain('spec.shutdownTime "2099-01-01T00:00:00+24:00"');
     expect(event?.note).toContain(`spec.autoSuspension.keepAwakeUntil "${keepAwakeUntil}"`);
-    expect(told({ sandbox, before: readyOf(3), after: readyOf(3) })).toEqual([]);
+    expect(recorded({ sandbox, before: readyOf(3), after: readyOf(3) })).toEqual([]);
   });
 });
 
@@ -82,6 +82,6 @@ describe("no event tells of a Sandbox", () => {
       { sandbox: aSandbox({ shutdownPolicy: "Delete" }), before: [ready], after: [expired] },
     ],
   ] satisfies [string, Partial<StatusTransition>][])("%s", (_, parts) => {
-    expect(told(parts)).toEqual([]);
+    expect(recorded(parts)).toEqual([]);
   });
 });

@@ -21,15 +21,15 @@ type Conditions = Pick<StatusTransition, "before" | "after">;
 /** The events of a pass: only for changes, so that a pass without changes records none. */
 export function eventsOf(transition: StatusTransition): readonly NewEvent[] {
   const { sandbox: regarding } = transition;
-  return tellers.flatMap((tell) => {
-    const told = tell(transition);
-    return told ? [{ regarding, ...told }] : [];
+  return eventSources.flatMap((contentOf) => {
+    const content = contentOf(transition);
+    return content ? [{ regarding, ...content }] : [];
   });
 }
 
 type EventContent = Omit<NewEvent, "regarding">;
 
-const tellers: readonly ((transition: StatusTransition) => EventContent | undefined)[] = [
+const eventSources: readonly ((transition: StatusTransition) => EventContent | undefined)[] = [
   podCreated,
   podCreateFailed,
   suspensionFailed,

@@ -76,10 +76,10 @@ describe("a new Pod", () => {
   });
 
   it.each([
-    { given: "go-client", told: "go-client" },
-    { given: "weird", told: "unknown" },
-  ])("tells its creator $given as $told", ({ given, told }) => {
-    expect(labelsOf({}, { labels: { [createdByLabel]: given } })).toEqual({ ...tracking, [createdByLabel]: told });
+    { given: "go-client", labelled: "go-client" },
+    { given: "weird", labelled: "unknown" },
+  ])("labels the Pod of the creator $given with $labelled", ({ given, labelled }) => {
+    expect(labelsOf({}, { labels: { [createdByLabel]: given } })).toEqual({ ...tracking, [createdByLabel]: labelled });
   });
 
   it("lists what came from the template, sorted", () => {

@@ -21,15 +21,15 @@ export interface PassTrace {
 
 export function tracePass(span: Span, sandbox: Stored<Sandbox>, pods: View<Pod>): PassTrace {
   const { namespace, name } = sandbox.metadata;
-  const look = () => pods.get(keyFor(namespace, recordedPodName(sandbox) || name));
+  const readPod = () => pods.get(keyFor(namespace, recordedPodName(sandbox) || name));
   return {
     claims: (work) => span.during("reconcilePVCs", work),
     pod: (work) =>
       span.during("reconcilePod", async (child) => {
         if (!child.headers) return work();
-        const before = look();
+        const before = readPod();
         await work();
-        const pod = look();
+        const pod = readPod();
         if (!pod) return;
         const seen = before?.metadata.uid === pod.metadata.uid ? "ExistingPodStatusObserved" : "NewPodStatusObserved";
         child.event(seen, { "pod.Name": pod.metadata.name, "pod.Phase": pod.status?.phase ?? "" });

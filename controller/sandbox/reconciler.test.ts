@@ -38,7 +38,7 @@ describe("a Sandbox at rest", () => {
     await lab.untilCondition("Ready", { status: "True" });
     await lab.untilQuiet();
     lab.client.calls.length = 0;
-    for (let look = 1; look <= 20; look += 1) await annotate(lab, { look: String(look) });
+    for (let pass = 1; pass <= 20; pass += 1) await annotate(lab, { pass: String(pass) });
     // The twenty are the test's own.
     expect(await lab.untilQuiet()).toBe(20);
     const sandbox = await lab.find(sandboxType);
@@ -119,13 +119,13 @@ describe("several Pods of one Sandbox", () => {
     await makePod(lab, { name: "second", labels: tracking, ownerReferences: [controlledBy(sandbox)] });
     const message = "multiple Pods (2) are controlled by this Sandbox; refusing to choose or create a Pod";
     await lab.untilCondition("Ready", { reason: "MultiplePods", message });
-    await annotate(lab, { look: "again" });
+    await annotate(lab, { pass: "again" });
     await lab.untilQuiet();
     expect(await lab.find(serviceType)).toEqual(service);
     expect(await lab.find(podType, "second")).toBeDefined();
     await vi.waitFor(async () => {
-      const told = (await lab.eventReasons()).filter((reason) => reason === "MultiplePods");
-      expect(told).toEqual(["MultiplePods"]);
+      const events = (await lab.eventReasons()).filter((reason) => reason === "MultiplePods");
+      expect(events).toEqual(["MultiplePods"]);
     }, waiting);
     // No error was returned, so nothing is tried again and again.
     expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandbox"} 0');

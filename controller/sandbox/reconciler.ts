@@ -99,8 +99,8 @@ export class SandboxReconciler {
     const { client } = this.#writersFor(after);
     const unwritten = statusPutOffMs === undefined ? await this.#write(sandbox, status, client, signal) : [];
     // A deferred status is reported in events and metrics when it is written.
-    const told = statusPutOffMs === undefined ? status : (sandbox.status ?? {});
-    if (unwritten.length === 0) this.#tell(sandbox, told, applied);
+    const written = statusPutOffMs === undefined ? status : (sandbox.status ?? {});
+    if (unwritten.length === 0) this.#report(sandbox, written, applied);
     throwWhatMayPass(applied.failures, unwritten);
     return earliest(
       recheckAfterMs,
@@ -197,7 +197,7 @@ export class SandboxReconciler {
     }
   }
 
-  #tell(sandbox: Stored<Sandbox>, status: SandboxStatus, { podCreated, failures }: Applied): void {
+  #report(sandbox: Stored<Sandbox>, status: SandboxStatus, { podCreated, failures }: Applied): void {
     const { events, metrics } = this.#options;
     const before = sandbox.status?.conditions ?? [];
     const transition: StatusTransition = { sandbox, before, after: status.conditions ?? [], podCreated, failures };

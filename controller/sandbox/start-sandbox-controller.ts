@@ -65,7 +65,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
   const views = { ...writers, labelledPods: informers.pods.store };
   const suspending = startSuspending({
     ...{ client, events, clock, log: options.log, activators: options.activators, metrics: options.suspensionMetrics },
-    ...{ sandboxes: writers.sandboxes, pods: writers.pods, look: (key: string) => observe(key, views) },
+    ...{ sandboxes: writers.sandboxes, pods: writers.pods, read: (key: string) => observe(key, views) },
   });
   const { suspender, idleWatch } = suspending;
   if (idleWatch) stores.use(keepWatching(idleWatch, informers));
@@ -145,18 +145,18 @@ function sourcesOf(
 
 /** Has the watch look at every sandbox that is there, and at each that changes or whose Pod does. */
 function keepWatching(watch: IdleWatch, { sandboxes, pods }: SandboxInformers): Disposable {
-  for (const sandbox of sandboxes.store.list()) watch.lookAt(keyOf(sandbox));
+  for (const sandbox of sandboxes.store.list()) watch.checkAt(keyOf(sandbox));
   const subscriptions = new DisposableStack();
   subscriptions.use(
     sandboxes.onChange(({ key, previous, current }) => {
       if (previous && previous.metadata.uid !== current?.metadata.uid) watch.forget(previous);
-      watch.lookAt(key);
+      watch.checkAt(key);
     }),
   );
   subscriptions.use(
     pods.onChange(({ previous, current }) => {
       const pod = current ?? previous;
-      for (const key of pod ? ownerKeys(pod) : []) watch.lookAt(key);
+      for (const key of pod ? ownerKeys(pod) : []) watch.checkAt(key);
     }),
   );
   return subscriptions;

@@ -31,12 +31,12 @@ async function openSealed() {
     }),
   );
   const pod = aPodOf(sealed, { uid: "uid-of-pod", deletionTimestamp: noon });
-  const look = (sandbox: Stored<Sandbox>) =>
+  const pass = (sandbox: Stored<Sandbox>) =>
     suspender.suspend(() => ({ sandbox, pods: [pod] }), new AbortController().signal);
   sandboxFeed.feed.set(sealed);
-  await look(sealed);
+  await pass(sealed);
   expect(suspender.sealsRemembered).toBe(1);
-  return { suspender, feed: sandboxFeed.feed, look, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return { suspender, feed: sandboxFeed.feed, pass, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
 describe("the age of a seal is forgotten", () => {
@@ -53,13 +53,13 @@ describe("the age of a seal is forgotten", () => {
 
   it("when its sandbox expires", async () => {
     await using world = await openSealed();
-    await world.look({ ...sealed, spec: { ...sealed.spec, shutdownTime: noon } });
+    await world.pass({ ...sealed, spec: { ...sealed.spec, shutdownTime: noon } });
     expect(world.suspender.sealsRemembered).toBe(0);
   });
 
   it("when somebody takes the seal off", async () => {
     await using world = await openSealed();
-    await world.look(aSandbox({ operatingMode: "Running" }));
+    await world.pass(aSandbox({ operatingMode: "Running" }));
     expect(world.suspender.sealsRemembered).toBe(0);
   });
 });

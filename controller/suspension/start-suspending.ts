@@ -33,7 +33,7 @@ export interface SuspendingOptions {
   readonly client: KubeClient;
   readonly sandboxes: OwnWrites<Sandbox>;
   readonly pods: OwnWrites<Pod, "sandboxHash">;
-  readonly look: (key: string) => Pick<Observed, "sandbox" | "pods"> | undefined;
+  readonly read: (key: string) => Pick<Observed, "sandbox" | "pods"> | undefined;
   /** Undefined: none are configured, and nothing sleeps by itself. */
   readonly activators: Activators | undefined;
   readonly events: EventRecorder | undefined;

@@ -65,7 +65,7 @@ export class SuspensionMetrics {
     this.#sealed.inc({ cause });
   }
 
-  carriedOut(
+  completed(
     cause: SuspensionCause,
     sealedForMs: number,
     { cut, unasked }: { readonly cut: number; readonly unasked: number },

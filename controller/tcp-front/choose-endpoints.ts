@@ -37,13 +37,14 @@ export function chooseEndpoints(
 }
 
 function listing(ports: readonly TcpFrontPort[], activators: readonly SeenActivator[]): Listed {
-  const carriedBy = ({ listensOn }: SeenActivator) => ports.filter(({ activatorPort }) => listensOn.has(activatorPort));
-  const carried = activators.map(carriedBy).reduce((most, each) => (each.length > most.length ? each : most), []);
-  if (carried.length === 0) return { endpoints: [], ports: [] };
-  const able = activators.filter(({ listensOn }) => carried.every(({ activatorPort }) => listensOn.has(activatorPort)));
+  const portsServedBy = ({ listensOn }: SeenActivator) =>
+    ports.filter(({ activatorPort }) => listensOn.has(activatorPort));
+  const served = activators.map(portsServedBy).reduce((most, each) => (each.length > most.length ? each : most), []);
+  if (served.length === 0) return { endpoints: [], ports: [] };
+  const able = activators.filter(({ listensOn }) => served.every(({ activatorPort }) => listensOn.has(activatorPort)));
   return {
     endpoints: able.map(endpointOf).sort((a, b) => byCodeUnits(a.addresses[0] ?? "", b.addresses[0] ?? "")),
-    ports: carried.map(({ name, activatorPort: port }) => ({ name, port, protocol: "TCP" })),
+    ports: served.map(({ name, activatorPort: port }) => ({ name, port, protocol: "TCP" })),
   };
 }
 

@@ -26,7 +26,7 @@ function aSlice(said: TcpFront = front, leading: Parameters<typeof freshSlice>[3
   return { ...slice, metadata: { ...slice.metadata, ...stored } };
 }
 
-function look(seen: Partial<ObservedFront> = {}): ObservedFront {
+function observed(seen: Partial<ObservedFront> = {}): ObservedFront {
   return {
     ...{ now: new Date(noon), quarantineMs, sandbox, hasService: true, slice: undefined, reserved: [] },
     ...{ contested: new Set<number>(), freePorts: [], activators: [], ...seen },
@@ -34,12 +34,12 @@ function look(seen: Partial<ObservedFront> = {}): ObservedFront {
 }
 
 const said = (seen: Partial<ObservedFront>) => {
-  const { action } = decide(look(seen));
+  const { action } = decide(observed(seen));
   return action && action.do !== "delete" ? tcpFrontOf(action.slice) : action;
 };
 
 const listed = (...activators: readonly SeenActivator[]) => {
-  const { action } = decide(look({ slice: aSlice(), activators }));
+  const { action } = decide(observed({ slice: aSlice(), activators }));
   if (action?.do !== "replace") return undefined;
   const { endpoints, ports } = action.slice;
   return [endpoints?.flatMap(({ addresses }) => addresses), ports?.map(({ port }) => port)];
@@ -60,8 +60,8 @@ describe("the allocation", () => {
   });
 
   it("says how many got none, and makes no slice for nothing", () => {
-    expect(decide(look({ freePorts: [10_001] }))).toMatchObject({ action: { do: "create" }, unallocated: 1 });
-    expect(decide(look())).toEqual({ unallocated: 2 });
+    expect(decide(observed({ freePorts: [10_001] }))).toMatchObject({ action: { do: "create" }, unallocated: 1 });
+    expect(decide(observed())).toEqual({ unallocated: 2 });
   });
 
   it("keeps a port that is no longer declared, until it has rested", () => {
@@ -70,7 +70,7 @@ describe("the allocation", () => {
     const kept = { ...front, ports: [ssh], freedPorts: [{ activatorPort: 10_002, freedAt }] };
     expect(said({ sandbox: one, slice: aSlice() })).toEqual(kept);
     const before = new Date(Date.parse(noon) + quarantineMs - 1);
-    expect(decide(look({ sandbox: one, slice: aSlice(kept), now: before }))).toEqual({
+    expect(decide(observed({ sandbox: one, slice: aSlice(kept), now: before }))).toEqual({
       recheckAfterMs: 1,
       unallocated: 0,
     });
@@ -101,10 +101,10 @@ describe("a slice", () => {
 
   it("leads nowhere without its Service", () => {
     const activators = [anActivator("10.0.0.1", ...both)];
-    const { action } = decide(look({ slice: aSlice(), activators }));
+    const { action } = decide(observed({ slice: aSlice(), activators }));
     const leading = action?.do === "replace" ? action.slice : aSlice();
     expect(leading.metadata.labels).toHaveProperty([serviceNameLabel], "nova");
-    const without = decide(look({ slice: leading, activators, hasService: false })).action;
+    const without = decide(observed({ slice: leading, activators, hasService: false })).action;
     expect(without).toMatchObject({ do: "replace", urgency: "removal", slice: { endpoints: [], ports: [] } });
     expect(without?.slice.metadata.labels).not.toHaveProperty([serviceNameLabel]);
   });
@@ -112,9 +112,9 @@ describe("a slice", () => {
   it("is written for the first address before others are, and for one that goes before one that comes", () => {
     const urgency = (before: readonly string[], after: readonly string[]) => {
       const seen = (addresses: readonly string[]) => addresses.map((address) => anActivator(address, ...both));
-      const first = decide(look({ slice: aSlice(), activators: seen(before) })).action;
+      const first = decide(observed({ slice: aSlice(), activators: seen(before) })).action;
       const slice = first?.do === "replace" ? first.slice : aSlice();
-      return decide(look({ slice, activators: seen(after) })).action?.urgency;
+      return decide(observed({ slice, activators: seen(after) })).action?.urgency;
     };
     expect(urgency([], ["10.0.0.1"])).toBe("first");
     expect(urgency(["10.0.0.1"], [])).toBe("removal");
@@ -126,14 +126,15 @@ describe("a slice", () => {
   it("that is being deleted is left alone", () => {
     const slice = aSlice();
     const doomed = { ...slice, metadata: { ...slice.metadata, deletionTimestamp: noon } };
-    expect(decide(look({ slice: doomed, freePorts: [1, 2] }))).toEqual({ unallocated: 0 });
+    expect(decide(observed({ slice: doomed, freePorts: [1, 2] }))).toEqual({ unallocated: 0 });
   });
 });
 
 describe("the slice of a sandbox that is gone", () => {
   const freedAt = new Date(noon).toISOString();
   const freed = aSlice({ ...front, freedAt });
-  const at = (ms: number) => decide(look({ sandbox: undefined, slice: freed, now: new Date(Date.parse(noon) + ms) }));
+  const at = (ms: number) =>
+    decide(observed({ sandbox: undefined, slice: freed, now: new Date(Date.parse(noon) + ms) }));
 
   it("says since when, and leads nowhere", () => {
     expect(said({ sandbox: undefined, slice: aSlice() })).toEqual({ ...front, freedAt });
@@ -146,7 +147,7 @@ describe("the slice of a sandbox that is gone", () => {
 
   it("rests from now on when the clock was set back by more than the rest", () => {
     const now = new Date(Date.parse(noon) - 3_600_000);
-    const { action, recheckAfterMs } = decide(look({ sandbox: undefined, slice: freed, now }));
+    const { action, recheckAfterMs } = decide(observed({ sandbox: undefined, slice: freed, now }));
     expect(action?.do === "replace" && tcpFrontOf(action.slice)?.freedAt).toBe(now.toISOString());
     expect(recheckAfterMs).toBe(quarantineMs);
   });

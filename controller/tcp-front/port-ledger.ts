@@ -157,8 +157,8 @@ export class PortLedger {
   /** The next ports that nobody has, at most so many. */
   #free(count: number): readonly number[] {
     const found: number[] = [];
-    for (let looked = 0; looked < range && found.length < count; looked += 1) {
-      const port = tcpFrontPorts.first + ((this.#next + looked) % range);
+    for (let tried = 0; tried < range && found.length < count; tried += 1) {
+      const port = tcpFrontPorts.first + ((this.#next + tried) % range);
       if (this.#isFree(port)) found.push(port);
     }
     return found;

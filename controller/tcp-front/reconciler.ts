@@ -62,7 +62,7 @@ export class TcpFrontReconciler {
     this.#listen(key, observed.slice);
     const { action, recheckAfterMs, unallocated } = decide(observed);
     const shortage = unallocated > 0 && limitedBy ? { ports: unallocated, limitedBy } : undefined;
-    this.#tellShortage(key, sandbox, shortage);
+    this.#reportShortage(key, sandbox, shortage);
     // What one sandbox asks for too much, only its own change mends.
     const shortMs = shortage && shortage.limitedBy !== "sandbox" ? shortageRecheckMs : undefined;
     const againMs = [recheckAfterMs, shortMs].filter((ms) => ms !== undefined);
@@ -86,7 +86,7 @@ export class TcpFrontReconciler {
     return usesTcpFront(sandbox.spec) ? sandbox : undefined;
   }
 
-  #tellShortage(key: string, sandbox: Stored<Sandbox> | undefined, shortage: PortShortage | undefined): void {
+  #reportShortage(key: string, sandbox: Stored<Sandbox> | undefined, shortage: PortShortage | undefined): void {
     const { shortages, events } = this.#options;
     if (!sandbox) return shortages.forget(sandboxUidOf(parseKey(key).name));
     if (shortage) events?.record(tooFewPorts(sandbox, shortage));
@@ -156,7 +156,7 @@ export class TcpFrontReconciler {
       metrics.failed(action.do);
       // Its sandbox goes too; there is nothing to reach.
       if (isNamespaceGone(error)) return true;
-      if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return this.#lookAgain(key, signal);
+      if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return this.#readAgain(key, signal);
       if (sandbox && error instanceof ApiError) events?.record(notWritten(sandbox, error.message));
       throw error;
     }
@@ -201,7 +201,7 @@ export class TcpFrontReconciler {
   }
 
   /** What is there now may be another leader's. */
-  async #lookAgain(key: string, signal: AbortSignal): Promise<boolean> {
+  async #readAgain(key: string, signal: AbortSignal): Promise<boolean> {
     const { client, slices, ledger } = this.#options;
     const { namespace, name } = parseKey(key);
     await slices

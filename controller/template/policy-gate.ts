@@ -34,7 +34,7 @@ export class PolicyGate {
   }
 
   /** Tells which Sandboxes may have waited, when a policy comes or changes. */
-  onChange(tell: (sandboxKey: string) => void): Disposable {
+  onChange(notify: (sandboxKey: string) => void): Disposable {
     const { networkPolicies, sandboxes } = this.#informers;
     return networkPolicies.onChange(({ previous, current }) => {
       if (!current) return;
@@ -44,7 +44,7 @@ export class PolicyGate {
       const hash = current.spec?.podSelector?.matchLabels?.[templateRefHashLabel];
       if (hash === undefined) return;
       const users = sandboxes.store.by("templateHash", keyFor(current.metadata.namespace, hash));
-      for (const sandbox of users) if (waitsForPod(sandbox)) tell(keyOf(sandbox));
+      for (const sandbox of users) if (waitsForPod(sandbox)) notify(keyOf(sandbox));
     });
   }
 }

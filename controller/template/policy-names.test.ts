@@ -46,9 +46,9 @@ describe("a template whose network policy cannot be written", () => {
     await lab.createTemplate();
     await vi.waitFor(async () => {
       const { items } = await lab.client.list(eventType, { namespace: "default" });
-      const told = items.find(({ regarding }) => regarding?.kind === "SandboxTemplate");
-      expect(told).toMatchObject({ type: "Warning", reason: "NetworkPolicyNotWritten" });
-      expect(told?.note).toContain("refusing to update it");
+      const event = items.find(({ regarding }) => regarding?.kind === "SandboxTemplate");
+      expect(event).toMatchObject({ type: "Warning", reason: "NetworkPolicyNotWritten" });
+      expect(event?.note).toContain("refusing to update it");
     }, waiting);
   });
 });

@@ -74,10 +74,10 @@ export class TemplateReconciler {
       await perform(action, observed.template, this.#writers, signal);
     } catch (error) {
       signal.throwIfAborted();
-      this.#tellFailure(observed, action, error);
+      this.#reportFailure(observed, action, error);
       throw error;
     }
-    this.#tellKept(action, observed);
+    this.#reportKept(action, observed);
   }
 
   /** Whether the API server shows users too: the stores may be behind, and the policy have gone with its last user. */
@@ -94,7 +94,7 @@ export class TemplateReconciler {
     return false;
   }
 
-  #tellFailure({ template, policy, users }: Observed, action: Action, error: unknown): void {
+  #reportFailure({ template, policy, users }: Observed, action: Action, error: unknown): void {
     // Another writer was faster, or its namespace goes: the next pass sees what there is.
     if (!policyActions.includes(action.do) || isConflict(error) || isAlreadyExists(error)) return;
     const regarding: Stored<KubeObject> | undefined = template ?? policy ?? users.sandboxes[0] ?? users.pods[0];
@@ -105,7 +105,7 @@ export class TemplateReconciler {
   }
 
   /** A policy that stays without its template is told of once, and each one that was made again. */
-  #tellKept(action: Action, { namespace, name, template, policy, users }: Observed): void {
+  #reportKept(action: Action, { namespace, name, template, policy, users }: Observed): void {
     if (template || (action.do !== "createPolicy" && action.do !== "replacePolicy")) return;
     const regarding = this.#writers.policies.get(keyFor(namespace, networkPolicyName(name)));
     if (!regarding) return;

@@ -29,7 +29,7 @@ const observed = (seen: Partial<Observed> = {}): Observed => ({
   template: known,
   policyGap: undefined,
   labelled: [],
-  look: { owner: "uid-of-warm", satisfied: true, pendingCreations: 0, raises: 0 },
+  snapshot: { owner: "uid-of-warm", satisfied: true, pendingCreations: 0, raises: 0 },
   pendingDeletions: new Set(),
   pods: new Map(),
   agesMs: new Map(),

@@ -15,7 +15,7 @@ export class MemberAges {
   }
 
   /** By UID; these are the members now, and others are forgotten. A new leader sees all of them for the first time. */
-  look(members: readonly Stored<Sandbox>[]): ReadonlyMap<string, number> {
+  of(members: readonly Stored<Sandbox>[]): ReadonlyMap<string, number> {
     const nowMs = this.#clock.ticksMs();
     const seen = members.map(({ metadata: { uid } }) => [uid, this.#firstSeenMs.get(uid) ?? nowMs] as const);
     this.#firstSeenMs = new Map(seen);

@@ -4,7 +4,7 @@ import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
 import type { SandboxWarmPool } from "../../api/kinds/sandbox-warm-pool.ts";
 import type { CurrentBlueprint } from "../blueprint/current-blueprint.ts";
-import type { Look } from "./resize/expectations.ts";
+import type { ExpectationsSnapshot } from "./resize/expectations.ts";
 
 /** Everything that one look at the stores shows of one pool. */
 export interface Observed {
@@ -17,7 +17,7 @@ export interface Observed {
   /** Every sandbox with the pool's label, whoever controls it. */
   readonly labelled: readonly Stored<Sandbox>[];
   /** What the store may have hidden at that moment. */
-  readonly look: Look;
+  readonly snapshot: ExpectationsSnapshot;
   /** UIDs of those that were deleted without the store showing it yet. */
   readonly pendingDeletions: ReadonlySet<string>;
   /** The Pods that had to be asked for, by the UID of their sandbox; undefined: it is known that there is none. */

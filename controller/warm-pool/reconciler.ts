@@ -84,10 +84,10 @@ export class WarmPoolReconciler {
     const observed: Observed = {
       ...seen,
       now: clock.now(),
-      look: writers.expectations.look(uid),
+      snapshot: writers.expectations.snapshot(uid),
       pendingDeletions: new Set(pending.map(({ metadata }) => metadata.uid)),
       pods: new Map(),
-      agesMs: ages.look(seen.labelled),
+      agesMs: ages.of(seen.labelled),
       readinessGraceMs: patience.graceMs,
     };
     const { pods, failures } = await readOverduePods(observed, { client: writers.client, turns }, signal);
@@ -98,8 +98,8 @@ export class WarmPoolReconciler {
     const { writers, settings } = this.#options;
     const { spec } = observed.pool;
     // Those that are on their way are no loss.
-    const count = census.active.length + observed.look.pendingCreations;
-    const heldMs = memory.hold.look(count, effectivePoolReplicas(spec));
+    const count = census.active.length + observed.snapshot.pendingCreations;
+    const heldMs = memory.hold.waitMs(count, effectivePoolReplicas(spec));
     const { maxBatch, evictable } = settings;
     const templateKnown = observed.template !== undefined && observed.policyGap === undefined;
     const decided = decideSize({ spec, census, templateKnown, heldMs, maxBatch });

@@ -31,39 +31,39 @@ async function openServer(budget: BodyBudget) {
 
 describe("the budget for bodies", () => {
   it("refuses a body that is too large", async () => {
-    await using server = await openServer(new BodyBudget({ bytesMax: 10, bytesInHandMax: 100 }, new FakeClock()));
+    await using server = await openServer(new BodyBudget({ bytesMax: 10, bytesTotalMax: 100 }, new FakeClock()));
     server.letGo();
     expect((await server.post("x".repeat(11))).status).toBe(413);
     expect(await (await server.post("x".repeat(10))).text()).toBe("10");
   });
 
   it("refuses what there is no room for beside the others, until those are answered", async () => {
-    const budget = new BodyBudget({ bytesMax: 10, bytesInHandMax: 15 }, new FakeClock());
+    const budget = new BodyBudget({ bytesMax: 10, bytesTotalMax: 15 }, new FakeClock());
     await using server = await openServer(budget);
     const first = server.post("x".repeat(10));
-    await vi.waitFor(() => expect(budget.bytesInHand).toBe(10), waiting);
+    await vi.waitFor(() => expect(budget.bytesTotal).toBe(10), waiting);
     expect((await server.post("x".repeat(10))).status).toBe(503);
     server.letGo();
     expect((await first).status).toBe(200);
     expect((await server.post("x".repeat(10))).status).toBe(200);
-    expect(budget.bytesInHand).toBe(0);
+    expect(budget.bytesTotal).toBe(0);
   });
 
   it("forgets a body whose client leaves", async () => {
-    const budget = new BodyBudget({ bytesMax: 10, bytesInHandMax: 10 }, new FakeClock());
+    const budget = new BodyBudget({ bytesMax: 10, bytesTotalMax: 10 }, new FakeClock());
     await using server = await openServer(budget);
     server.letGo();
     const headers = { "content-length": 10 };
     const leaving = request({ host: "127.0.0.1", port: server.port, method: "POST", headers });
     leaving.on("error", () => {});
     leaving.write("x".repeat(5));
-    await vi.waitFor(() => expect(budget.bytesInHand).toBe(5), waiting);
+    await vi.waitFor(() => expect(budget.bytesTotal).toBe(5), waiting);
     leaving.destroy();
-    await vi.waitFor(() => expect(budget.bytesInHand).toBe(0), waiting);
+    await vi.waitFor(() => expect(budget.bytesTotal).toBe(0), waiting);
   });
 
   it("takes no more memory for a body in many small pieces than for one large piece", async () => {
-    const budget = new BodyBudget({ bytesMax: 100, bytesInHandMax: 100 }, new FakeClock());
+    const budget = new BodyBudget({ bytesMax: 100, bytesTotalMax: 100 }, new FakeClock());
     using hold = budget.open("a");
     const pieces = Readable.from(
       Array.from({ length: 100 }, (_, at) => Buffer.from([at])),
@@ -75,7 +75,7 @@ describe("the budget for bodies", () => {
 });
 
 describe("where there is no room for the next byte", () => {
-  const limits = { bytesMax: 20_000_000, bytesInHandMax: 30_000_000 };
+  const limits = { bytesMax: 20_000_000, bytesTotalMax: 30_000_000 };
   const isShed = ({ shed }: Hold) => shed.signal.aborted;
   const reading = (budget: BodyBudget, peer: string, bytes: number) => {
     const hold = budget.open(peer);
@@ -92,7 +92,7 @@ describe("where there is no room for the next byte", () => {
     await clock.advance(1_001);
     const third = reading(budget, "c", 5_000_000);
     expect([first, second, third].map(isShed)).toEqual([true, false, false]);
-    expect(budget.bytesInHand).toBe(25_000_000);
+    expect(budget.bytesTotal).toBe(25_000_000);
     expect(() => first.grow(1)).toThrow("too many bodies at once");
   });
 

@@ -7,7 +7,7 @@ export interface BodyLimits {
   /** Of one request. */
   readonly bytesMax: number;
   /** Of all requests that are being read, wait for their turn, or whose answers are being written. */
-  readonly bytesInHandMax: number;
+  readonly bytesTotalMax: number;
 }
 
 /** A body is not read to its end, or not answered: `code` is the HTTP status that says why. */
@@ -91,15 +91,15 @@ export class BodyBudget {
   readonly #clock: Clock;
   readonly #holds = new Set<Hold>();
   readonly #bytesOf = new Map<string, number>();
-  #bytesInHand = 0;
+  #bytesTotal = 0;
 
   constructor(limits: BodyLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
   }
 
-  get bytesInHand(): number {
-    return this.#bytesInHand;
+  get bytesTotal(): number {
+    return this.#bytesTotal;
   }
 
   /** Room for one request of a peer. */
@@ -135,7 +135,7 @@ export class BodyBudget {
     if (hold.shed.signal.aborted) throw hold.shed.signal.reason;
     hold.lastStepMs = this.#clock.ticksMs();
     this.#count(hold, bytes);
-    while (this.#bytesInHand > this.#limits.bytesInHandMax) {
+    while (this.#bytesTotal > this.#limits.bytesTotalMax) {
       const victim = this.#nextToGo(hold);
       this.release(victim);
       if (victim === hold) throw noRoom();
@@ -154,7 +154,7 @@ export class BodyBudget {
 
   #count(hold: Hold, bytes: number): void {
     hold.bytes += bytes;
-    this.#bytesInHand += bytes;
+    this.#bytesTotal += bytes;
     const ofPeer = (this.#bytesOf.get(hold.peer) ?? 0) + bytes;
     if (ofPeer > 0) this.#bytesOf.set(hold.peer, ofPeer);
     else this.#bytesOf.delete(hold.peer);

@@ -8,7 +8,7 @@ import { limitConnections, strangerLimits } from "../../lib/net/connection-limit
 import { listen } from "../../lib/net/listen.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { BodyBudget, type BodyLimits, BodyRefused, type Hold } from "./body-budget.ts";
-import { ConversionTroubles } from "./conversion-troubles.ts";
+import { ConversionFailures } from "./conversion-failures.ts";
 import { ReviewNotConverted } from "./converter.ts";
 import { Converters } from "./converters.ts";
 import { IgnoredStates } from "./ignored-states.ts";
@@ -42,8 +42,8 @@ const limits = { ...strangerLimits, requestTimeout: 30_000, keepAliveTimeout: 12
 const connectionsMax = { max: 512, perPeerMax: 256, answerTakenWithinMs: 30_000 };
 // The webhook answers whoever reaches it. A list of 10 000 objects has tens of megabytes.
 const bodyBytesMax = 64 * 1024 * 1024;
-const bodyBytesInHandMax = 128 * 1024 * 1024;
-const usualBodies: BodyLimits = { bytesMax: bodyBytesMax, bytesInHandMax: bodyBytesInHandMax };
+const bodyBytesTotalMax = 128 * 1024 * 1024;
+const usualBodies: BodyLimits = { bytesMax: bodyBytesMax, bytesTotalMax: bodyBytesTotalMax };
 // A review waits and is converted within the 30 seconds that an API server gives it. A peer has one of the two processes. Peers that
 // use more than a third of a process for some time share one of the two.
 const converterLimits = {
@@ -59,7 +59,7 @@ const converterLimits = {
 // Some ten times what a body of the largest size takes with objects as they are.
 const heapMegabytes = 768;
 // How long whoever is sending may go on when the webhook ends.
-const farewellMs = 5_000;
+const shutdownGraceMs = 5_000;
 
 /**
  * Serves `/convert` over HTTPS. A new certificate is shown to those who connect after it has come.
@@ -79,14 +79,14 @@ export async function startConvertServer({
   let leaving = false;
   const budget = new BodyBudget(bodies, clock);
   const states = new IgnoredStates({ registry, clock, log });
-  const troubles = new ConversionTroubles({ registry, clock, log });
+  const failures = new ConversionFailures({ registry, clock, log });
   const converters = new Converters(converterLimits, { extensions, heapMegabytes }, clock);
-  const desk: Desk = { budget, converters, states, troubles };
+  const parts: ConvertParts = { budget, converters, states, failures };
   const convert = async (request: IncomingMessage, response: ServerResponse) => {
     using hold = budget.open(request.socket.remoteAddress ?? "");
     const left = () => hold.shed.abort(new BodyRefused(400, "the client left"));
     response.once("close", left);
-    const made = await answerTo(request, hold, desk).catch((error: unknown) => refusalFor(error, hold, desk));
+    const made = await answerTo(request, hold, parts).catch((error: unknown) => refusalFor(error, hold, parts));
     response.off("close", left);
     // What is left of a refused body is not the next request, and a server that ends takes none.
     if (!request.complete || made.isLast || leaving) response.setHeader("connection", "close");
@@ -108,7 +108,7 @@ export async function startConvertServer({
       following[Symbol.dispose]();
       leaving = true;
       if (lingerMs > 0) await clock.sleep(lingerMs);
-      using _deadline = clock.after(farewellMs, () => connections.closeAll());
+      using _deadline = clock.after(shutdownGraceMs, () => connections.closeAll());
       await new Promise<void>((resolve) => server.close(() => resolve()));
       await converters[Symbol.asyncDispose]();
     },
@@ -132,18 +132,18 @@ interface Answer {
   readonly isLast?: boolean;
 }
 
-interface Desk {
+interface ConvertParts {
   readonly budget: BodyBudget;
   readonly converters: Converters;
   readonly states: IgnoredStates;
-  readonly troubles: ConversionTroubles;
+  readonly failures: ConversionFailures;
 }
 
-async function answerTo(request: IncomingMessage, hold: Hold, desk: Desk): Promise<Answer> {
+async function answerTo(request: IncomingMessage, hold: Hold, parts: ConvertParts): Promise<Answer> {
   const [path] = (request.url ?? "").split("?", 1);
   if (path !== conversionPath) return { code: 404, contentType: "text/plain", body: "not found\n" };
   if (request.method !== "POST") return { code: 405, contentType: "text/plain", body: "POST only\n" };
-  const { budget, converters, states, troubles } = desk;
+  const { budget, converters, states, failures } = parts;
   const body = await budget.read(request, hold);
   const { peer, shed } = hold;
   // What a process has is bounded by the number of processes.
@@ -151,15 +151,15 @@ async function answerTo(request: IncomingMessage, hold: Hold, desk: Desk): Promi
   const { about, answer } = await converters.convert(review);
   if (about.outcome === "refused") return { code: 400, contentType: "text/plain", body: `${about.message}\n` };
   if (about.outcome === "failed") throw new ReviewNotConverted(500, about.message);
-  states.tell(about.ignored);
-  if (about.failure !== undefined) troubles.tell(peer, `an object could not be converted: ${about.failure}`);
+  states.record(about.ignored);
+  if (about.failure !== undefined) failures.record(peer, `an object could not be converted: ${about.failure}`);
   return { code: 200, contentType: "application/json", body: answer };
 }
 
-function refusalFor(error: unknown, { peer }: Hold, { troubles }: Desk): Answer {
+function refusalFor(error: unknown, { peer }: Hold, { failures }: ConvertParts): Answer {
   if (error instanceof BodyRefused) return { code: error.code, contentType: "text/plain", body: `${error.message}\n` };
   if (!(error instanceof ReviewNotConverted)) throw error;
-  troubles.tell(peer, error.message);
+  failures.record(peer, error.message);
   return { code: error.code, contentType: "text/plain", body: `${error.message}\n`, isLast: true };
 }
 

@@ -35,7 +35,7 @@ const file = fileURLToPath(new URL("./convert-process.ts", import.meta.url));
 /** One process that converts one review at a time. It ends when this process ends, however that happens: its input ends then. */
 export class Converter {
   readonly #child: ReturnType<typeof startProcess>;
-  #inHand: PromiseWithResolvers<ConvertedReview> | undefined;
+  #current: PromiseWithResolvers<ConvertedReview> | undefined;
   #frame = new GrowingBytes();
   #error: Error | undefined;
 
@@ -44,7 +44,7 @@ export class Converter {
     this.#child = startProcess(options);
     const end = (why: string) => {
       this.#error ??= new ReviewNotConverted(500, `the conversion failed: ${why}`);
-      this.#inHand?.reject(this.#error);
+      this.#current?.reject(this.#error);
       ended();
     };
     this.#child.on("error", (error) => end(error.message));
@@ -65,10 +65,10 @@ export class Converter {
     if (this.#error) return Promise.reject(this.#error);
     const head = Buffer.alloc(headBytes);
     head.writeUInt32LE(body.length);
-    this.#inHand = Promise.withResolvers();
+    this.#current = Promise.withResolvers();
     this.#child.stdin.write(head);
     this.#child.stdin.write(body);
-    return this.#inHand.promise;
+    return this.#current.promise;
   }
 
   /** Ends the process at once, in the middle of a parse too, which no thread of this process could be. */
@@ -86,8 +86,8 @@ export class Converter {
     const whole = readFrame(this.#frame.view());
     if (!whole) return;
     this.#frame = new GrowingBytes();
-    this.#inHand?.resolve(whole);
-    this.#inHand = undefined;
+    this.#current?.resolve(whole);
+    this.#current = undefined;
   }
 }
 

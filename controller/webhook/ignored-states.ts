@@ -11,7 +11,7 @@ export class IgnoredStates {
   readonly #counter: Counter | undefined;
   readonly #clock: Clock;
   readonly #log: Logger;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #loggedMs = Number.NEGATIVE_INFINITY;
 
   constructor({ registry, clock, log }: { registry?: Registry | undefined; clock: Clock; log: Logger }) {
     this.#clock = clock;
@@ -25,11 +25,11 @@ export class IgnoredStates {
       });
   }
 
-  tell({ count, first }: Ignored): void {
+  record({ count, first }: Ignored): void {
     if (first === undefined) return;
     this.#counter?.inc(count);
-    if (this.#clock.ticksMs() - this.#toldMs < quietMs) return;
-    this.#toldMs = this.#clock.ticksMs();
+    if (this.#clock.ticksMs() - this.#loggedMs < quietMs) return;
+    this.#loggedMs = this.#clock.ticksMs();
     this.#log.warn(
       { first, count },
       "converted an object without its annotation with the state of the other API version",

@@ -39,7 +39,7 @@ const attemptsMax = 5;
 interface CertificateState {
   readonly secret: Stored<Secret>;
   readonly set: CertificateSet;
-  readonly lookAgainMs: number;
+  readonly checkAgainMs: number;
 }
 
 /**
@@ -60,11 +60,11 @@ export async function startManagedCertificates(options: ManagedCertificatesOptio
       name: "the webhook's certificates",
       clock,
       log,
-      firstCheckInMs: standing.lookAgainMs,
+      firstCheckInMs: standing.checkAgainMs,
       async check(signal) {
         standing = await bringUpToDate(options, former, signal);
         if (current.set(standing.set.server)) log.info("webhook certificate reloaded");
-        return standing.lookAgainMs;
+        return standing.checkAgainMs;
       },
     }),
   );
@@ -120,7 +120,7 @@ async function bringUpToDate(
     await trustAuthorities(client, { service, caBundle: secret.data?.["ca.crt"] ?? "", former }, signal);
     const step = nextRotationStep(set, hostName, clock.now());
     if (step.do === "keep") {
-      return { secret, set, lookAgainMs: Math.min(step.lookAgainMs, former.nextEndMs ?? step.lookAgainMs) };
+      return { secret, set, checkAgainMs: Math.min(step.checkAgainMs, former.nextEndMs ?? step.checkAgainMs) };
     }
     log.info({ step: step.do }, "renewing the certificates of the webhook");
     const next =

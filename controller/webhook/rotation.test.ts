@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { webhookHost, webhookService } from "../../test/support/labs/webhook-world.ts";
 import { makeCertificates, withNewAuthority, withNewServer } from "./make-certificates.ts";
-import { formerAuthoritiesMax, lookAgainMaxMs, nextRotationStep, settleMs } from "./rotation.ts";
+import { checkAgainMaxMs, formerAuthoritiesMax, nextRotationStep, settleMs } from "./rotation.ts";
 
 const made = new Date("2026-01-01T00:00:00Z");
 const dayMs = 24 * 3_600_000;
@@ -28,8 +28,8 @@ describe("certificates that were just made", () => {
   });
 
   it("are kept until a month before they end, and looked at twice a day", () => {
-    expect(step(fresh, made)).toEqual({ do: "keep", lookAgainMs: lookAgainMaxMs });
-    expect(step(fresh, day(335, -1_000))).toEqual({ do: "keep", lookAgainMs: 1_000 });
+    expect(step(fresh, made)).toEqual({ do: "keep", checkAgainMs: checkAgainMaxMs });
+    expect(step(fresh, day(335, -1_000))).toEqual({ do: "keep", checkAgainMs: 1_000 });
   });
 });
 
@@ -39,11 +39,11 @@ describe("certificates that end soon", () => {
     const announced = await withNewAuthority(fresh, day(335));
     expect(announced.server).toEqual(fresh.server);
     expect(announced.authorities.slice(1)).toEqual(fresh.authorities);
-    expect(step(announced, day(335))).toEqual({ do: "keep", lookAgainMs: settleMs });
+    expect(step(announced, day(335))).toEqual({ do: "keep", checkAgainMs: settleMs });
     expect(step(announced, day(335, settleMs))).toEqual({ do: "renewServer" });
     const renewed = await withNewServer(announced, webhookService, domain, day(335, settleMs));
     expect(renewed.authorities).toEqual(announced.authorities);
-    expect(step(renewed, day(335, settleMs))).toEqual({ do: "keep", lookAgainMs: lookAgainMaxMs });
+    expect(step(renewed, day(335, settleMs))).toEqual({ do: "keep", checkAgainMs: checkAgainMaxMs });
   });
 
   it("lose the authorities that have ended when the next one comes", async () => {
@@ -69,7 +69,7 @@ describe("certificates that a clock ahead of time made", () => {
     const announced = await withNewAuthority(fresh, day(-2));
     expect(step(announced, day(-2))).toEqual({ do: "renewServer" });
     const renewed = await withNewServer(announced, webhookService, domain, day(-2));
-    expect(step(renewed, day(-2))).toEqual({ do: "keep", lookAgainMs: lookAgainMaxMs });
+    expect(step(renewed, day(-2))).toEqual({ do: "keep", checkAgainMs: checkAgainMaxMs });
   });
 
   it("do not make the Secret grow without end, however often replicas renew them", async () => {

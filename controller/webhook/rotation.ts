@@ -11,12 +11,12 @@ export const renewBeforeMs = 30 * 24 * 3_600_000;
 /** How old an authority is before something signed by it is shown: by then every API server trusts it. */
 export const settleMs = 10 * 60_000;
 /** Changes are told by watches. This is for one that says nothing, such as of a role that may not watch. */
-export const lookAgainMaxMs = 12 * 3_600_000;
+export const checkAgainMaxMs = 12 * 3_600_000;
 /** How many former authorities a Secret keeps beside the newest: programs whose clocks differ must not make it grow. */
 export const formerAuthoritiesMax = 8;
 
 export type RotationStep =
-  | { readonly do: "keep"; readonly lookAgainMs: number }
+  | { readonly do: "keep"; readonly checkAgainMs: number }
   /** Sign a new server certificate with the authority that there is. */
   | { readonly do: "renewServer" }
   /** Make a new authority beside the old ones; what the server shows stays, if it is good for anything. */
@@ -30,12 +30,12 @@ export type RotationStep =
 export function nextRotationStep(set: CertificateSet, hostName: string, now: Date): RotationStep {
   const trustedForMs = serverTrustedForMs(set, hostName, now);
   if (trustedForMs > renewBeforeMs) {
-    return { do: "keep", lookAgainMs: Math.min(trustedForMs - renewBeforeMs, lookAgainMaxMs) };
+    return { do: "keep", checkAgainMs: Math.min(trustedForMs - renewBeforeMs, checkAgainMaxMs) };
   }
   const signer = set.authorityKey === undefined ? undefined : newestAuthority(set);
   if (!signer || validForMs(signer, now) <= renewBeforeMs) return { do: "renewAuthority" };
   const settlesInMs = signer.validFromDate.getTime() + backdatedMs + settleMs - now.getTime();
-  if (trustedForMs > 0 && settlesInMs > 0) return { do: "keep", lookAgainMs: settlesInMs };
+  if (trustedForMs > 0 && settlesInMs > 0) return { do: "keep", checkAgainMs: settlesInMs };
   return { do: "renewServer" };
 }
 

@@ -127,7 +127,7 @@ describe("a reconcile of a SandboxTemplate of 1.5 MiB is quick", () => {
     const observed: ObservedPool = {
       ...{ now: new Date(noon), pool: aPool({ updateStrategy: { type: "Recreate" } }), policyGap: undefined },
       ...{ template: { object: template, blueprint: currentBlueprint(template) }, labelled: members },
-      look: { owner: "uid-of-warm", satisfied: true, pendingCreations: 0, raises: 0 },
+      snapshot: { owner: "uid-of-warm", satisfied: true, pendingCreations: 0, raises: 0 },
       ...{ pendingDeletions: new Set(), pods: new Map(), agesMs: new Map(), readinessGraceMs: 300_000 },
     };
     const pass = () => members.map((member) => expect(classifyMember(member, observed).is).toBe("active"));

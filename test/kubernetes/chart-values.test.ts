@@ -26,7 +26,7 @@ async function rendered(...values: readonly string[]): Promise<ReadonlyMap<strin
 }
 
 /** What the chart says after an install. Helm renders it only for a cluster, so it is put into an object of a copy. */
-async function notesOf(namespace: string, ...values: readonly string[]): Promise<string> {
+async function eventNotes(namespace: string, ...values: readonly string[]): Promise<string> {
   await using copy = await mkdtempDisposable(join(tmpdir(), "chart-notes-"));
   await cp(chart, copy.path, { recursive: true });
   const notes = await readFile(join(chart, "templates", "NOTES.txt"), "utf8");
@@ -165,13 +165,13 @@ describe("what a platform team sets", () => {
 describe("what the chart says after an install", () => {
   it("warns where managed templates admit no activator, and only there", async () => {
     const warning = "admits only activators of namespace agent-sandbox-system";
-    expect(await notesOf("elsewhere")).toContain(warning);
-    expect(await notesOf("agent-sandbox-system")).not.toContain(warning);
-    expect(await notesOf("elsewhere", "controller.extensions=false")).not.toContain(warning);
+    expect(await eventNotes("elsewhere")).toContain(warning);
+    expect(await eventNotes("agent-sandbox-system")).not.toContain(warning);
+    expect(await eventNotes("elsewhere", "controller.extensions=false")).not.toContain(warning);
   });
 
   it("tells those who render without a cluster to bring a token of their own", async () => {
-    expect(await notesOf("agent-sandbox-system")).toContain("name it in auth.existingSecret");
-    expect(await notesOf("agent-sandbox-system", "auth.existingSecret=mine")).not.toContain("auth.existingSecret");
+    expect(await eventNotes("agent-sandbox-system")).toContain("name it in auth.existingSecret");
+    expect(await eventNotes("agent-sandbox-system", "auth.existingSecret=mine")).not.toContain("auth.existingSecret");
   });
 });

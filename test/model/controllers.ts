@@ -137,7 +137,7 @@ function perform(
   switch (step.do) {
     case "nothing":
       return nextPod(world, index, controller);
-    case "tellSuspended":
+    case "reportSuspended":
       return wrote(`writes the status: suspended since generation ${generation}`, withSuspended(world, generation));
     case "readPod":
       return readPod(world, index, controller, around, sealedForMs);

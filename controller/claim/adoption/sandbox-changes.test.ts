@@ -6,7 +6,7 @@ import { aClaimed, aCondition, aSandboxClaim, aSpare } from "../../../test/suppo
 import { aPool } from "../../../test/support/builders/extension-builders.ts";
 import { feedInformer } from "../../../test/support/fakes/fed-informer.ts";
 import { AdoptionQueues } from "./adoption-queue.ts";
-import { claimsToldBy, followStock } from "./sandbox-changes.ts";
+import { claimsAffectedBy, followStock } from "./sandbox-changes.ts";
 
 const claim = aSandboxClaim();
 const ready = aCondition({ type: "Ready", reason: "DependenciesNotReady" });
@@ -16,12 +16,12 @@ const withStatus = (status: Sandbox["status"], metadata: Partial<ObjectMeta> = {
   aClaimed(claim, metadata, { ...bound.status, ...status });
 
 describe("a claim", () => {
-  const told = (previous: Stored<Sandbox> | undefined, current: Stored<Sandbox> | undefined) =>
-    claimsToldBy({ key: "lab/task", previous, current });
+  const affected = (previous: Stored<Sandbox> | undefined, current: Stored<Sandbox> | undefined) =>
+    claimsAffectedBy({ key: "lab/task", previous, current });
 
   it("is woken by a sandbox of its own that comes or goes", () => {
-    expect(told(undefined, bound)).toEqual(["lab/task"]);
-    expect(told(bound, undefined)).toEqual(["lab/task"]);
+    expect(affected(undefined, bound)).toEqual(["lab/task"]);
+    expect(affected(bound, undefined)).toEqual(["lab/task"]);
   });
 
   it.each([
@@ -32,7 +32,7 @@ describe("a claim", () => {
     ["has expired", withStatus({ conditions: [suspended, { ...ready, reason: "SandboxExpired" }] })],
     ["has ended", withStatus({ conditions: [...(bound.status?.conditions ?? []), aCondition({ type: "Finished" })] })],
   ])("is woken by a sandbox of its own that %s", (_case, current) => {
-    expect(told(bound, current)).toEqual(["lab/task"]);
+    expect(affected(bound, current)).toEqual(["lab/task"]);
   });
 
   it.each([
@@ -41,27 +41,27 @@ describe("a claim", () => {
     ["is suspended", withStatus({ conditions: [{ ...suspended, status: "True" }, ready] })],
     ["has its conditions in another order", withStatus({ conditions: [ready, suspended] })],
   ])("sleeps on when a sandbox of its own %s", (_case, current) => {
-    expect(told(bound, current)).toEqual([]);
+    expect(affected(bound, current)).toEqual([]);
   });
 
   it("is woken, and so is the other, when a sandbox changes hands", () => {
     const taken = aClaimed(aSandboxClaim({}, { name: "other" }), { name: "task" });
-    expect(told(bound, taken)).toEqual(["lab/task", "lab/other"]);
-    expect(told(aSpare(), bound)).toEqual(["lab/task"]);
+    expect(affected(bound, taken)).toEqual(["lab/task", "lab/other"]);
+    expect(affected(aSpare(), bound)).toEqual(["lab/task"]);
   });
 
   it("sleeps on whatever happens to a sandbox of the pool", () => {
-    expect(told(undefined, aSpare())).toEqual([]);
-    expect(told(aSpare(), aSpare({ ready: false }))).toEqual([]);
+    expect(affected(undefined, aSpare())).toEqual([]);
+    expect(affected(aSpare(), aSpare({ ready: false }))).toEqual([]);
   });
 });
 
 describe("the stock of a pool", () => {
   /** What an informer tells, and what is then in the queue of `warm`, taken out of it. */
-  function stockAfter(...told: readonly (Stored<Sandbox> | undefined)[]) {
+  function stockAfter(...changes: readonly (Stored<Sandbox> | undefined)[]) {
     const { informer, feed } = feedInformer<Sandbox>({});
     const queues = new AdoptionQueues();
-    const [first, ...others] = told.map((sandbox, at) => sandbox && asVersion(sandbox, String(at)));
+    const [first, ...others] = changes.map((sandbox, at) => sandbox && asVersion(sandbox, String(at)));
     if (first) feed.set(first);
     using _following = followStock(informer, queues);
     for (const sandbox of others) {

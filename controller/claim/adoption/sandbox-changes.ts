@@ -11,23 +11,23 @@ import { adoptableFrom, claimantOf } from "./pool-membership.ts";
 export const claimsOfSandboxes =
   (sandboxes: Informer<Sandbox>): Source =>
   (enqueue) =>
-    sandboxes.onChange((change) => claimsToldBy(change).forEach(enqueue));
+    sandboxes.onChange((change) => claimsAffectedBy(change).forEach(enqueue));
 
 /** The claims, as `namespace/name`, that a change of a sandbox concerns. */
-export function claimsToldBy({ previous, current }: Change<Sandbox>): readonly string[] {
+export function claimsAffectedBy({ previous, current }: Change<Sandbox>): readonly string[] {
   const [before, now] = [previous && claimantOf(previous), current && claimantOf(current)];
-  const changed = before !== now || !previous || !current || tellsSomething(previous, current);
+  const changed = before !== now || !previous || !current || isRelevant(previous, current);
   return changed ? [...new Set([before, now])].filter((claim) => claim !== undefined) : [];
 }
 
-function tellsSomething(previous: Sandbox, current: Sandbox): boolean {
-  const told = ({ metadata, status }: Sandbox) => ({
+function isRelevant(previous: Sandbox, current: Sandbox): boolean {
+  const relevantPart = ({ metadata, status }: Sandbox) => ({
     going: metadata.deletionTimestamp !== undefined,
     podIPs: status?.podIPs,
     ready: findCondition(status?.conditions, "Ready"),
     finished: findCondition(status?.conditions, "Finished"),
   });
-  return !semanticallyEqual(told(previous), told(current));
+  return !semanticallyEqual(relevantPart(previous), relevantPart(current));
 }
 
 /** Keeps the pools' queues up to date: all adoptable sandboxes at start, then each new one. */

@@ -28,7 +28,7 @@ interface Parts {
 }
 
 /** A claim whose sandbox fell asleep by generation 3 an hour before noon, and was woken at noon. */
-function look({ before = sleptFor, ready = starting, spec, metadata, sealedBy, secondsAfter = 5 }: Parts = {}) {
+function situation({ before = sleptFor, ready = starting, spec, metadata, sealedBy, secondsAfter = 5 }: Parts = {}) {
   const claim = aSandboxClaim({}, {}, { conditions: [before] });
   const annotations = {
     [suspensionCauseAnnotation]: inactivityAt(3),
@@ -50,7 +50,7 @@ function look({ before = sleptFor, ready = starting, spec, metadata, sealedBy, s
 }
 
 const readyOf = (parts: Parts) =>
-  conclude({ ...look(parts), pod: undefined, problem: undefined, expired: false }).conditions?.[0];
+  conclude({ ...situation(parts), pod: undefined, problem: undefined, expired: false }).conditions?.[0];
 const stays = { status: "True", reason: "SandboxResuming" } as const;
 
 describe("a claim whose sandbox wakes", () => {
@@ -91,20 +91,20 @@ describe("a claim whose sandbox wakes", () => {
   );
 
   it("tells at once that its new Pod has ended", () => {
-    const seen = look({ ready: { reason: "PodFailed" } });
+    const seen = situation({ ready: { reason: "PodFailed" } });
     const pod = aPodOf(seen.sandbox, {}, { phase: "Failed" });
     const { conditions } = conclude({ ...seen, pod, problem: undefined, expired: false });
     expect(conditions?.[0]).toMatchObject({ status: "False", reason: "PodFailed" });
   });
 
   it("is looked at again when its time is over", () => {
-    expect(resumeOf(look())).toEqual({ leftMs: 115_000 });
-    expect(resumeOf(look({ ready: { reason: "SandboxSuspended" } }))).toEqual({ leftMs: undefined });
+    expect(resumeOf(situation())).toEqual({ leftMs: 115_000 });
+    expect(resumeOf(situation({ ready: { reason: "SandboxSuspended" } }))).toEqual({ leftMs: undefined });
   });
 
   it("has all of its time though its former Pod took long to end", () => {
     expect(
-      resumeOf(look({ ready: { ...starting, lastTransitionTime: at(60).toISOString() }, secondsAfter: 70 })),
+      resumeOf(situation({ ready: { ...starting, lastTransitionTime: at(60).toISOString() }, secondsAfter: 70 })),
     ).toEqual({ leftMs: 110_000 });
   });
 });

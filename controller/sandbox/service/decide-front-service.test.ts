@@ -18,20 +18,20 @@ const podTemplate: SandboxSpec["podTemplate"] = { spec: { containers: [{ name: "
 const sandbox = aSandbox({ service: true, autoResume: {}, podTemplate });
 const plain = aSandbox({ service: true, podTemplate });
 const tracking = trackingLabelsOf(sandbox);
-const carried = { name: "p-5432-tcp", port: 5432, protocol: "TCP", targetPort: 5432 };
+const tcpPort = { name: "p-5432-tcp", port: 5432, protocol: "TCP", targetPort: 5432 };
 const udp = { name: "p-53-udp", port: 53, protocol: "UDP", targetPort: 53 };
 
 const act = (service?: Stored<Service>, of = sandbox, hasActivators = true) =>
   decideService(anObservation({ sandbox: of, service, hasActivators }));
 
 const metadata = { name: "nova", namespace: "lab", labels: tracking, ownerReferences: [controlledBy(sandbox)] };
-const front = { apiVersion: "v1", kind: "Service", metadata, spec: { ports: [carried] } };
-const headless = { ...front, spec: { clusterIP: "None", selector: tracking, ports: [udp, carried] } };
+const front = { apiVersion: "v1", kind: "Service", metadata, spec: { ports: [tcpPort] } };
+const headless = { ...front, spec: { clusterIP: "None", selector: tracking, ports: [udp, tcpPort] } };
 
 /** As a server stores it: with an address, and without what was not given. */
 function aFront(more: Partial<Service["metadata"]> = {}, spec: Service["spec"] = {}): Stored<Service> {
   const { selector: _, ...rest } = aServiceOf(sandbox).spec ?? {};
-  return { ...aServiceOf(sandbox, more), spec: { ...rest, clusterIP: "10.0.0.7", ports: [carried], ...spec } };
+  return { ...aServiceOf(sandbox, more), spec: { ...rest, clusterIP: "10.0.0.7", ports: [tcpPort], ...spec } };
 }
 
 describe("the Service of a sandbox that connections wake", () => {
@@ -59,7 +59,7 @@ describe("the Service of a sandbox that connections wake", () => {
 
   it("is repaired in labels and ports, and gets no selector", () => {
     const service = aFront({ labels: {} }, { ports: [udp] });
-    const patch = { metadata: { labels: tracking }, spec: { ports: [carried] } };
+    const patch = { metadata: { labels: tracking }, spec: { ports: [tcpPort] } };
     expect(act(service)).toEqual([{ do: "patchService", service, patch }]);
   });
 });

@@ -23,9 +23,9 @@ export function servicePorts(spec: PodSpec): readonly ServicePort[] {
 
 /** The ports of a Service that leads to the activators: they carry TCP, to what is declared or else where a sandbox listens. */
 export function frontPorts(spec: PodSpec): readonly ServicePort[] {
-  const carried = servicePorts(spec).filter(({ protocol }) => protocol === "TCP");
-  return carried.length > 0
-    ? carried
+  const tcpPorts = servicePorts(spec).filter(({ protocol }) => protocol === "TCP");
+  return tcpPorts.length > 0
+    ? tcpPorts
     : servicePorts({ containers: [{ name: "", ports: [{ containerPort: fallbackPort }] }] });
 }
 

@@ -207,12 +207,12 @@ describe("the conditions of a running Sandbox", () => {
   });
 
   it.each([
-    { told: scheduled("False", "Unschedulable", "0/3 nodes"), status: "False", reason: "Unschedulable" },
-    { told: scheduled("False", "SchedulingGated"), status: "False", reason: "SchedulingGated" },
-    { told: scheduled("True", ""), status: "True", reason: "PodScheduled" },
-    { told: scheduled("False"), status: "False", reason: "PodSchedulingUnknown" },
-  ])("PodScheduled passes on $status with $reason", ({ told, status, reason }) => {
-    const message = told.conditions?.[0]?.message ?? "";
-    expect(podScheduledFact(seen({ pod: owned(told) }))).toEqual({ type: "PodScheduled", status, reason, message });
+    { reported: scheduled("False", "Unschedulable", "0/3 nodes"), status: "False", reason: "Unschedulable" },
+    { reported: scheduled("False", "SchedulingGated"), status: "False", reason: "SchedulingGated" },
+    { reported: scheduled("True", ""), status: "True", reason: "PodScheduled" },
+    { reported: scheduled("False"), status: "False", reason: "PodSchedulingUnknown" },
+  ])("PodScheduled passes on $status with $reason", ({ reported, status, reason }) => {
+    const message = reported.conditions?.[0]?.message ?? "";
+    expect(podScheduledFact(seen({ pod: owned(reported) }))).toEqual({ type: "PodScheduled", status, reason, message });
   });
 });

@@ -60,11 +60,11 @@ export function podScheduledFact({ pod, failures }: Seen): Fact | undefined {
   const type = "PodScheduled";
   const unknown = { type, status: "Unknown", reason: "PodSchedulingUnknown" } as const;
   if (pod.is === "owned") {
-    const told = pod.pod.status?.conditions?.find((condition) => condition.type === type);
-    if (!told) return { ...unknown, message: "Pod has not reported a PodScheduled condition yet" };
+    const reported = pod.pod.status?.conditions?.find((condition) => condition.type === type);
+    if (!reported) return { ...unknown, message: "Pod has not reported a PodScheduled condition yet" };
     // The reason of a Pod's condition may be empty; a Sandbox's condition needs a reason.
-    const reason = told.reason || (told.status === "True" ? "PodScheduled" : "PodSchedulingUnknown");
-    return { type, status: told.status, reason, message: told.message ?? "" };
+    const reason = reported.reason || (reported.status === "True" ? "PodScheduled" : "PodSchedulingUnknown");
+    return { type, status: reported.status, reason, message: reported.message ?? "" };
   }
   if (pod.is === "someoneElses" || !failedIn(failures, "pod")) return undefined;
   return { ...unknown, message: "Pod state is unknown. Pod scheduling cannot be determined" };

@@ -31,7 +31,7 @@ describe("the status of a sandbox", () => {
         : undefined;
     await lab.create();
     const sandbox = await lab.untilCondition("Ready", { status: "False", reason: "InvalidConfiguration" });
-    const told = findCondition(sandbox.status?.conditions, "Ready")?.message ?? "";
-    expect([...told]).toHaveLength(32_768);
+    const ready = findCondition(sandbox.status?.conditions, "Ready")?.message ?? "";
+    expect([...ready]).toHaveLength(32_768);
   });
 });

@@ -6,7 +6,7 @@ import { activatorOf, KnownActivators } from "./activators.ts";
 const endpointOf = (status: Pod["status"] = readyStatus, metadata: Pod["metadata"] = {}) =>
   activatorOf(aPodOf(aSandbox(), { name: "activator", ...metadata }, status), 8446).endpoint;
 
-const withCarrier = (state: ContainerState, restartCount = 0): Pod["status"] => ({
+const withContainer = (state: ContainerState, restartCount = 0): Pod["status"] => ({
   ...readyStatus,
   containerStatuses: [{ name: "router", ready: true, restartCount, image: "i", imageID: "i", state }],
 });
@@ -26,25 +26,27 @@ describe("where clients reach an activator", () => {
     ["it is leaving", readyStatus, { deletionTimestamp: "2026-01-01T12:00:00Z" }],
     ["it has no address", { phase: "Pending" }, {}],
     ["it has ended", { ...readyStatus, phase: "Failed" }, {}],
-    ["its process does not run", withCarrier({ terminated: { exitCode: 137 } }), {}],
+    ["its process does not run", withContainer({ terminated: { exitCode: 137 } }), {}],
   ])("is nowhere once %s", (_why, status, metadata) => {
     expect(endpointOf(status, metadata)).toBeUndefined();
   });
 
   it("is another run once its process was started again", () => {
-    expect(endpointOf(withCarrier({ running: {} }))?.run).not.toBe(endpointOf(withCarrier({ running: {} }, 1))?.run);
+    expect(endpointOf(withContainer({ running: {} }))?.run).not.toBe(
+      endpointOf(withContainer({ running: {} }, 1))?.run,
+    );
   });
 });
 
 it("activators that are known without looking tell when there are others", () => {
   const activators = new KnownActivators();
-  let told = 0;
+  let notifications = 0;
   const listening = activators.onChange(() => {
-    told += 1;
+    notifications += 1;
   });
   activators.are([{ id: "local", host: "127.0.0.1", port: 8446 }]);
   expect(activators.known()).toMatchObject([{ id: "local", endpoint: { address: "127.0.0.1", ready: true } }]);
   listening[Symbol.dispose]();
   activators.are([]);
-  expect(told).toBe(1);
+  expect(notifications).toBe(1);
 });

@@ -54,7 +54,7 @@ export class ActivatorRounds {
 
   /** Tells every activator of a suspension by inactivity. Rejects only when they cannot be listed. */
   observed(body: ObservedRequest, signal: AbortSignal): Promise<readonly Reply[]> {
-    return this.#everybody(drainPaths.observed, body, signal, (value) => {
+    return this.#askAll(drainPaths.observed, body, signal, (value) => {
       const answer = parseObservedAnswer(value);
       if (!answer) return undefined;
       const { inFlight, idleForMs, superseded = false } = answer;
@@ -64,7 +64,7 @@ export class ActivatorRounds {
 
   /** Has every activator fence a sealed Pod. Rejects only when they cannot be listed. */
   promises(body: PromiseRequest, signal: AbortSignal): Promise<readonly Reply[]> {
-    return this.#everybody(drainPaths.promise, body, signal, (value) => {
+    return this.#askAll(drainPaths.promise, body, signal, (value) => {
       const answer = parsePromiseAnswer(value);
       return answer && { is: "answered", ...answer, idleForMs: undefined, superseded: false };
     });
@@ -85,11 +85,11 @@ export class ActivatorRounds {
     const there = new Set(activators.map(({ id }) => id));
     this.#silences.keep(there);
     for (const id of this.#silent) if (!there.has(id)) this.#answers(id);
-    this.#tellStrangers();
+    this.#reportStrangers();
   }
 
   /** Once for each such Pod, while it exists. */
-  #tellStrangers(): void {
+  #reportStrangers(): void {
     const { finder, events, log } = this.#options;
     const strangers = finder.strangers?.() ?? [];
     const there = new Set(strangers.map(({ metadata }) => metadata.uid));
@@ -119,7 +119,7 @@ export class ActivatorRounds {
     if (pod) events?.record(unreachable(pod));
   }
 
-  async #everybody(
+  async #askAll(
     path: string,
     body: object,
     signal: AbortSignal,

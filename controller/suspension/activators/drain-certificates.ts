@@ -18,10 +18,10 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import { startUpkeep } from "../../upkeep.ts";
 import {
   backdatedMs,
+  checkAgainMaxMs,
   formerAuthoritiesMax,
   lifetimeMs,
   livingAuthorities,
-  lookAgainMaxMs,
   renewBeforeMs,
 } from "../../webhook/rotation.ts";
 import type { DrainCredentials } from "./drain-client.ts";
@@ -69,8 +69,8 @@ export async function startDrainCertificates(options: DrainCertificatesOptions):
   const name = { namespace, name: drainSecretName };
   const secret = stack.use(followObject({ client, clock, log, type: secretType, name }));
   secret.onChange(({ current: seen }) => {
-    const told = seen && credentialsIn(seen, clock.now());
-    if (!isDeepStrictEqual(told, current)) upkeep.checkSoon();
+    const stored = seen && credentialsIn(seen, clock.now());
+    if (!isDeepStrictEqual(stored, current)) upkeep.checkSoon();
   });
   const started = stack.move();
   return {
@@ -85,7 +85,7 @@ const trustedForMs = ({ certificate, authorities }: Pick<DrainCredentials, "cert
   chainTrustedForMs({ certificate, authorities: certificatesIn(authorities) }, now);
 
 const waitFor = (current: DrainCredentials, now: Date): number =>
-  Math.max(Math.min(trustedForMs(current, now) - renewBeforeMs, lookAgainMaxMs), restMinMs);
+  Math.max(Math.min(trustedForMs(current, now) - renewBeforeMs, checkAgainMaxMs), restMinMs);
 
 async function bringUpToDate(options: DrainCertificatesOptions, signal?: AbortSignal): Promise<DrainCredentials> {
   const { client, clock, log, namespace } = options;

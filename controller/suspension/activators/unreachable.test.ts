@@ -14,7 +14,7 @@ function aRound(status = readyStatus) {
   const clock = new FakeClock();
   const activators = [activatorOf(aPodOf(aSandbox(), { name: "activator" }, status), 8446)];
   const state: { failure: Error | undefined; answer: unknown } = { failure: undefined, answer: { inFlight: 0 } };
-  const told: string[] = [];
+  const notes: string[] = [];
   const unreachable: number[] = [];
   const rounds = new ActivatorRounds({
     finder: { list: async () => activators, known: () => activators, onChange: () => new DisposableStack() },
@@ -24,10 +24,10 @@ function aRound(status = readyStatus) {
     },
     clock,
     log: silentLogger,
-    events: { record: ({ note }) => void told.push(note), [Symbol.asyncDispose]: async () => {} },
+    events: { record: ({ note }) => void notes.push(note), [Symbol.asyncDispose]: async () => {} },
     metrics: { unreachable: (count) => void unreachable.push(count) },
   });
-  return { clock, rounds, state, told, unreachable };
+  return { clock, rounds, state, notes, unreachable };
 }
 
 describe("an activator that does not answer", () => {
@@ -42,13 +42,13 @@ describe("an activator that does not answer", () => {
   });
 
   it("is counted, and told once in an event about its Pod, until it answers again", async () => {
-    const { rounds, state, told, unreachable } = aRound();
+    const { rounds, state, notes, unreachable } = aRound();
     state.failure = new Error("reset");
     await rounds.promises(about, signal);
     await rounds.promises(about, signal);
     state.failure = undefined;
     await rounds.promises(about, signal);
-    expect(told).toEqual([
+    expect(notes).toEqual([
       "not responding to the controller: no sandbox is suspended for inactivity until it responds or its Pod is gone",
     ]);
     expect(unreachable).toEqual([1, 0]);

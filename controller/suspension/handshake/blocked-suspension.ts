@@ -11,13 +11,13 @@ export type BlockedSuspension =
   | { readonly is: "unknown" };
 
 /** A shorter silence is reported by the metric and the event alone: a restart takes less time. */
-const tellAfterMs = 30_000;
+const reportAfterMs = 30_000;
 
 /** The message is stable while the same activator is silent, so that it is written once. */
 export function blockedSuspensionOf(idleness: Idleness): BlockedSuspension {
   const silent = idleness.is === "awake" ? idleness.heldUpBy : undefined;
   if (!silent) return { is: "no" };
-  if (silent.forMs < tellAfterMs) return { is: "unknown" };
+  if (silent.forMs < reportAfterMs) return { is: "unknown" };
   const message = `Activator ${silent.by} does not respond to the controller and may proxy connections to this sandbox`;
   return { is: "yes", message };
 }

@@ -16,22 +16,22 @@ interface Written {
   readonly sealedFor?: SuspensionCause;
   readonly sealedUid?: string;
   readonly auto?: AutoSuspension;
-  readonly carriedOut?: boolean;
+  readonly complete?: boolean;
 }
 
-function written({ mode = "Suspended", cause, sealedFor, sealedUid = "pod-1", auto, carriedOut }: Written = {}) {
+function written({ mode = "Suspended", cause, sealedFor, sealedUid = "pod-1", auto, complete }: Written = {}) {
   const annotations = {
     ...(cause === "Inactivity" && { [suspensionCauseAnnotation]: inactivityAt(generation) }),
     ...(sealedFor && {
       [sealedPodAnnotation]: formatSeal({ podName: "nova", podUid: sealedUid, cause: sealedFor, at: noon }),
     }),
   };
-  const told = { type: "Suspended", status: "True", reason: "", message: "", lastTransitionTime: noon } as const;
+  const suspended = { type: "Suspended", status: "True", reason: "", message: "", lastTransitionTime: noon } as const;
   const autoSuspension = { inactivityTimeoutSeconds: 300, ...auto };
   return aSandbox(
     { operatingMode: mode, autoSuspension },
     { generation, annotations },
-    carriedOut ? { conditions: [{ ...told, observedGeneration: generation }] } : {},
+    complete ? { conditions: [{ ...suspended, observedGeneration: generation }] } : {},
   );
 }
 
@@ -81,10 +81,10 @@ describe("a suspension by a person", () => {
     expect(decide({}, { podIsFresh: true })).toEqual({ do: "seal", pod, cause: "Person" });
   });
 
-  it("is told of only after a consistent read has found no Pod", () => {
+  it("is reported only after a consistent read has found no Pod", () => {
     expect(decide({}, { pod: undefined })).toEqual({ do: "readPod", podName: "nova" });
-    expect(decide({}, { pod: undefined, podIsFresh: true })).toEqual({ do: "tellSuspended" });
-    expect(decide({ carriedOut: true }, { pod: undefined })).toEqual({ do: "tellSuspended" });
+    expect(decide({}, { pod: undefined, podIsFresh: true })).toEqual({ do: "reportSuspended" });
+    expect(decide({ complete: true }, { pod: undefined })).toEqual({ do: "reportSuspended" });
   });
 
   it("waits for a Pod that somebody else has deleted", () => {
@@ -156,8 +156,8 @@ describe("the cause of a suspension by inactivity", () => {
   });
 
   it("is renewed after many edits, once a consistent read has found no Pod", () => {
-    const told = { type: "Suspended", status: "True", reason: "", message: "", lastTransitionTime: noon } as const;
-    const conditions = [{ ...told, observedGeneration: generation - 1 }];
+    const suspended = { type: "Suspended", status: "True", reason: "", message: "", lastTransitionTime: noon } as const;
+    const conditions = [{ ...suspended, observedGeneration: generation - 1 }];
     const metadata = { ...edited.metadata, generation: generation + 4 };
     const sandbox = { ...edited, metadata, status: { conditions } };
     expect(decide({}, { sandbox, pod: undefined })).toEqual({ do: "readPod", podName: "nova" });

@@ -51,7 +51,7 @@ export type SuspensionStep =
   /** No suspension to carry out. */
   | { readonly do: "nothing" }
   /** The status may report `Suspended`, for the generation that was read. */
-  | { readonly do: "tellSuspended" }
+  | { readonly do: "reportSuspended" }
   /** By a consistent read; then decide again. */
   | { readonly do: "readPod"; readonly podName: string }
   | { readonly do: "askObserved"; readonly podUid: string; readonly generation: number }
@@ -91,13 +91,13 @@ export function decideSuspension(situation: Situation): SuspensionStep {
   const isSuspended = effectiveOperatingMode(sandbox.spec) === "Suspended";
   if (isSuspended && causeOf(sandbox) === "Inactivity" && !namesItsGeneration(sandbox)) return { do: "renewCause" };
   const sealed = sealOf(sandbox);
-  if (sealed) return carryOut(situation, sealed);
+  if (sealed) return continueSealed(situation, sealed);
   if (!isSuspended) return { do: "nothing" };
   if (!pod) {
     // Whoever reads the status may wake the sandbox: told too early, that would undo a pause before it happened.
     const known = podIsFresh || isSuspensionComplete(sandbox);
     if (known && sleepsByInactivity(sandbox) && !namesItsGeneration(sandbox)) return { do: "renewCause" };
-    return known ? { do: "tellSuspended" } : { do: "readPod", podName: recordedName(sandbox) };
+    return known ? { do: "reportSuspended" } : { do: "readPod", podName: recordedName(sandbox) };
   }
   // A Pod that another client has deleted cannot be kept.
   if (pod.terminating) return { do: "wait", on: "its Pod to end", recheckAfterMs: undefined };
@@ -127,7 +127,7 @@ function fallAsleep(situation: Situation, pod: OwnPod): SuspensionStep {
 }
 
 /** A sealed Pod is marked for deletion, whatever operatingMode says by now. */
-function carryOut(situation: Situation, sealed: Seal): SuspensionStep {
+function continueSealed(situation: Situation, sealed: Seal): SuspensionStep {
   const { sandbox, pod, podIsFresh } = situation;
   const { podUid, podName } = sealed;
   // Without the seal, a Pod would remain that every activator has fenced.

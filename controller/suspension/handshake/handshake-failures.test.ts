@@ -27,7 +27,7 @@ function withoutDeletes(client: KubeClient) {
 const conditionOf = async (lab: SleepLab, type: string) =>
   findCondition((await lab.sandbox()).status?.conditions, type);
 
-const untilToldOf = (lab: SleepLab, message: string) =>
+const untilReported = (lab: SleepLab, message: string) =>
   expect.poll(async () => (await conditionOf(lab, "Ready"))?.message, waiting).toBe(message);
 
 describe("a suspension that cannot be carried out", () => {
@@ -37,7 +37,7 @@ describe("a suspension that cannot be carried out", () => {
     await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 3_600 } });
     await lab.untilReady();
     await lab.change({ operatingMode: "Suspended" });
-    await untilToldOf(lab, 'Error seen: pods "nova" is forbidden');
+    await untilReported(lab, 'Error seen: pods "nova" is forbidden');
     const told = { status: "False", observedGeneration: 2 };
     expect(await conditionOf(lab, "Ready")).toMatchObject({ ...told, reason: "ReconcilerError" });
     expect(await conditionOf(lab, "Suspended")).toMatchObject({ ...told, reason: "PodTerminating" });
@@ -62,7 +62,7 @@ describe("a suspension that cannot be carried out", () => {
     await lab.untilReady();
     broken = true;
     await lab.change({ operatingMode: "Suspended", service: true });
-    await untilToldOf(lab, "Error seen: no list of activators");
+    await untilReported(lab, "Error seen: no list of activators");
     await expect.poll(async () => (await lab.sandbox()).status?.service, waiting).toBe("nova");
   });
 

@@ -1,6 +1,6 @@
 import type { Seal } from "../../../api/rules/suspension.ts";
 
-interface Sighting {
+interface SeenSeal {
   /** The time in the seal's annotation. */
   readonly podUid: string;
   readonly at: string;
@@ -8,7 +8,7 @@ interface Sighting {
   readonly atMs: number;
 }
 
-const sightingsMax = 10_000;
+const sealsMax = 10_000;
 
 /**
  * For how long Pods have been sealed. The time that a seal tells is believed once, when this process first sees it; from then
@@ -17,28 +17,28 @@ const sightingsMax = 10_000;
  */
 export class SealAges {
   /** By the sandbox's UID; the one that was asked for longest ago first. */
-  readonly #sightings = new Map<string, Sighting>();
+  readonly #seals = new Map<string, SeenSeal>();
 
   /** Milliseconds since the seal. */
   ageMs(sandboxUid: string, { podUid, at }: Seal, now: Date, nowMs: number): number {
-    const known = this.#sightings.get(sandboxUid);
+    const known = this.#seals.get(sandboxUid);
     const agoMs = Math.max(now.getTime() - new Date(at).getTime(), 0);
     const seen = known?.at === at && known.podUid === podUid ? known : { podUid, at, agoMs, atMs: nowMs };
-    this.#sightings.delete(sandboxUid);
-    this.#sightings.set(sandboxUid, seen);
+    this.#seals.delete(sandboxUid);
+    this.#seals.set(sandboxUid, seen);
     // Of one that is pushed out, what its seal tells is believed once more.
-    const [oldest] = this.#sightings.keys();
-    if (this.#sightings.size > sightingsMax && oldest !== undefined) this.#sightings.delete(oldest);
+    const [oldest] = this.#seals.keys();
+    if (this.#seals.size > sealsMax && oldest !== undefined) this.#seals.delete(oldest);
     return seen.agoMs + nowMs - seen.atMs;
   }
 
   /** The sandbox is gone, or has no valid seal any more. */
   forget(sandboxUid: string): void {
-    this.#sightings.delete(sandboxUid);
+    this.#seals.delete(sandboxUid);
   }
 
   /** Number of seals in memory. */
   get size(): number {
-    return this.#sightings.size;
+    return this.#seals.size;
   }
 }

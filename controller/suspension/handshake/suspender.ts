@@ -54,7 +54,7 @@ export type SuspensionProgress =
   | { readonly is: "none" }
   | { readonly is: "underWay"; readonly recheckAfterMs: number | undefined }
   /** The status may report `Suspended`, for this generation only. */
-  | { readonly is: "carriedOut"; readonly generation: number | undefined };
+  | { readonly is: "complete"; readonly generation: number | undefined };
 
 type Seen = Pick<Observed, "sandbox" | "pods">;
 
@@ -83,16 +83,16 @@ export class Suspender implements Disposable {
   }
 
   /**
-   * Goes on with the suspension of a sandbox for as long as there is something to do now. `look` shows the sandbox as it
+   * Goes on with the suspension of a sandbox for as long as there is something to do now. `read` returns the sandbox as it
    * is after each step; undefined once it is gone.
    *
    * @throws what `KubeClient` throws; the next pass goes on from there.
    */
-  async suspend(look: () => Seen | undefined, signal: AbortSignal): Promise<SuspensionProgress> {
+  async suspend(read: () => Seen | undefined, signal: AbortSignal): Promise<SuspensionProgress> {
     let round: Round | undefined;
     let fresh: { readonly pod: OwnPod | undefined } | undefined;
     for (let count = 0; count < stepsMax; count += 1) {
-      const seen = look();
+      const seen = read();
       if (!seen || !this.#handles(seen)) {
         if (seen) this.#sealAges.forget(seen.sandbox.metadata.uid);
         return { is: "none" };
@@ -100,7 +100,7 @@ export class Suspender implements Disposable {
       const step = this.#decide(seen, fresh, round);
       fresh = undefined;
       if (step.do === "nothing") return { is: "none" };
-      if (step.do === "tellSuspended") return { is: "carriedOut", generation: seen.sandbox.metadata.generation };
+      if (step.do === "reportSuspended") return { is: "complete", generation: seen.sandbox.metadata.generation };
       if (step.do === "wait") return { is: "underWay", recheckAfterMs: step.recheckAfterMs };
       if (step.do === "readPod") fresh = { pod: await this.#readPod(seen.sandbox, step.podName, signal) };
       else if (step.do === "askObserved" || step.do === "askPromises") round = await this.#ask(seen, step, signal);
@@ -119,7 +119,7 @@ export class Suspender implements Disposable {
   isPending(seen: Seen, standing: SuspensionProgress): boolean {
     const { sandbox } = seen;
     if (!this.#handles(seen) || effectiveOperatingMode(sandbox.spec) === "Running") return false;
-    const over = standing.is === "carriedOut" && standing.generation === sandbox.metadata.generation;
+    const over = standing.is === "complete" && standing.generation === sandbox.metadata.generation;
     return !over || ownPodOf(seen) !== undefined;
   }
 
@@ -215,7 +215,7 @@ export class Suspender implements Disposable {
         const sealedForMs = this.#sealedForMs(sandbox);
         const askedAtMs = clock.ticksMs();
         if (!pod || !(await this.#deletePod(pod, signal))) return;
-        metrics.carriedOut(sealOf(sandbox)?.cause ?? "Person", sealedForMs + clock.ticksMs() - askedAtMs, step);
+        metrics.completed(sealOf(sandbox)?.cause ?? "Person", sealedForMs + clock.ticksMs() - askedAtMs, step);
         const { drainTimeoutSeconds } = effectiveAutoSuspension(sandbox.spec);
         if (step.cut > 0) events?.record(workCut(sandbox, step.cut, drainTimeoutSeconds));
         if (step.unasked > 0) events?.record(unaskedCut(sandbox, step.unasked));

@@ -53,7 +53,7 @@ const make = ({ client }: SleepLab, namespace: string, name: string, autoSuspens
     },
   });
 
-const toldOf = async ({ client }: SleepLab, reason: string) => {
+const notesOf = async ({ client }: SleepLab, reason: string) => {
   const { items } = await client.list(eventType, { namespace: "crowd" });
   return items.filter((event) => event.reason === reason).map(({ note }) => note);
 };
@@ -94,6 +94,6 @@ it("busy probes that hang delay no sandbox of another namespace, and a few at a 
   expect(hole.most()).toBeLessThanOrEqual(16);
   const note = "busy probe not answered: treated as busy for at most 1h0m0s";
   // Events are written as time passes.
-  const isTold = async () => (await toldOf(lab, "BusyProbeUnanswered")).includes(note);
-  expect(await pass(60, isTold)).toBe(true);
+  const isReported = async () => (await notesOf(lab, "BusyProbeUnanswered")).includes(note);
+  expect(await pass(60, isReported)).toBe(true);
 });

@@ -30,7 +30,7 @@ function scheduleOf(fallsIdleAtMs: Readonly<Record<string, number>>) {
 describe("the schedule of sleep", () => {
   it("asks about a sandbox only when its time has come", () => {
     const { schedule, asked, sweep } = scheduleOf({ a: 100, b: 200 });
-    for (const key of ["a", "b", "gone"]) schedule.lookAt(key, 0);
+    for (const key of ["a", "b", "gone"]) schedule.checkAt(key, 0);
     expect(sweep(0)).toEqual([]);
     expect(asked).toHaveLength(3);
     expect([sweep(99), asked.length, schedule.nextMs]).toEqual([[], 3, 100]);
@@ -40,7 +40,7 @@ describe("the schedule of sleep", () => {
 
   it("asks about everybody who has a deadline when the clock has jumped", () => {
     const { schedule, asked, sweep } = scheduleOf({ a: 0, b: 200 });
-    for (const key of ["a", "b"]) schedule.lookAt(key, 0);
+    for (const key of ["a", "b"]) schedule.checkAt(key, 0);
     expect(sweep(0)).toEqual(["a"]);
     schedule.lookAtAll(50);
     expect([sweep(50), asked]).toEqual([[], ["a", "b", "b"]]);
@@ -49,7 +49,7 @@ describe("the schedule of sleep", () => {
   it("never lets a crowd go: the rest stay due", () => {
     const keys = Array.from({ length: 25 }, (_, index) => `sandbox ${index}`);
     const { schedule, sweep } = scheduleOf(Object.fromEntries(keys.map((key) => [key, 0])));
-    for (const key of keys) schedule.lookAt(key, 0);
+    for (const key of keys) schedule.checkAt(key, 0);
     expect([1, 2, 3, 4].map((atMs) => sweep(atMs, 10).length)).toEqual([10, 10, 5, 0]);
   });
 });

@@ -17,7 +17,7 @@ export class IdleSchedule {
   }
 
   /** Something has changed: it is looked at in the next sweep from then on. */
-  lookAt(key: string, fromMs: number): void {
+  checkAt(key: string, fromMs: number): void {
     this.#heap.set(key, fromMs);
   }
 

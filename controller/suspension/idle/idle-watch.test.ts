@@ -69,7 +69,7 @@ function aCrowd({ size = crowd, podOf = readyPodOf, keepAwakeUntil = undefined a
   const { informer } = feedInformer<Sandbox>({});
   const watch = new IdleWatch({
     ...common,
-    look: (key) => {
+    read: (key) => {
       const sandbox = sandboxes.get(key);
       return sandbox && { sandbox, pods: [podOf(sandbox, clock)] };
     },
@@ -83,7 +83,7 @@ function aCrowd({ size = crowd, podOf = readyPodOf, keepAwakeUntil = undefined a
     }),
     metrics: new SuspensionMetrics(new Registry()),
   });
-  for (const key of sandboxes.keys()) watch.lookAt(key);
+  for (const key of sandboxes.keys()) watch.checkAt(key);
   return { clock, watch, asleepAtMs, state };
 }
 
@@ -150,7 +150,7 @@ describe("a sandbox that nobody calls", () => {
     await using _watch = watch;
     const beganMs = clock.ticksMs();
     await pass(clock, 100);
-    watch.lookAt("lab/nova-0");
+    watch.checkAt("lab/nova-0");
     await pass(clock, timeoutSeconds - 1);
     expect(asleepAtMs).toEqual([]);
     await pass(clock, 20);

@@ -25,11 +25,11 @@ import { IdleSchedule } from "./idle-schedule.ts";
 import { PodStarts } from "./pod-starts.ts";
 import type { SuspendIdle } from "./suspend-idle.ts";
 import { type ActivityTimesKeeper, type KnownUse, UseTimes } from "./use-times.ts";
-import { WakeNews } from "./wake-news.ts";
+import { WakeReports } from "./wake-reports.ts";
 
 export interface IdleWatchOptions {
   /** The stores' state of a sandbox; undefined once it is gone. */
-  readonly look: (key: string) => Pick<Observed, "sandbox" | "pods"> | undefined;
+  readonly read: (key: string) => Pick<Observed, "sandbox" | "pods"> | undefined;
   readonly finder: ActivatorFinder;
   readonly view: ActivityView;
   readonly rounds: Pick<ActivatorRounds, "activity" | "keep">;
@@ -55,7 +55,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   readonly #options: IdleWatchOptions;
   readonly #reader: ActivityReader;
   readonly #times: UseTimes;
-  readonly #wakes: WakeNews;
+  readonly #wakes: WakeReports;
   readonly #podStarts = new PodStarts();
   readonly #schedule = new IdleSchedule((key) => this.#useOf(key)?.idleness);
   /** Sandboxes whose suspension was cancelled, and until when they are skipped. */
@@ -77,7 +77,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#heldUpTurns = new TokenBuckets(heldUpRate, options.clock);
     this.#reader = new ActivityReader({ ...options, onNews: (news) => this.#take(news) });
     this.#times = new UseTimes(options.clock);
-    this.#wakes = new WakeNews(options);
+    this.#wakes = new WakeReports(options);
     this.#task = startTask("the watch over idle sandboxes", (signal) => this.#run(signal));
   }
 
@@ -86,8 +86,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   /** This sandbox has changed. */
-  lookAt(key: string): void {
-    this.#schedule.lookAt(key, this.#options.clock.ticksMs());
+  checkAt(key: string): void {
+    this.#schedule.checkAt(key, this.#options.clock.ticksMs());
     this.#ring();
   }
 
@@ -142,8 +142,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
         readAtMs = clock.ticksMs() + readEveryMs;
       }
       await this.#suspendIdle(signal);
-      this.#tellTimes();
-      this.#tellHeldUp();
+      this.#reportTimes();
+      this.#reportHeldUp();
     }
   }
 
@@ -178,49 +178,49 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   #take(news: readonly SandboxActivity[]): void {
     for (const { sandbox, wake } of news) {
       const key = keyFor(sandbox.namespace, sandbox.name);
-      this.lookAt(key);
-      if (wake) this.#wakes.heard(key, sandbox.uid, wake);
+      this.checkAt(key);
+      if (wake) this.#wakes.reported(key, sandbox.uid, wake);
     }
   }
 
   async #suspendIdle(signal: AbortSignal): Promise<void> {
-    const { clock, look, fallAsleep } = this.#options;
+    const { clock, read, fallAsleep } = this.#options;
     const idle = this.#schedule.sweep(clock.ticksMs(), idleMax).filter((key) => {
       const onAsked = (againMs: number) => {
-        this.#schedule.lookAt(key, clock.ticksMs() + againMs);
+        this.#schedule.checkAt(key, clock.ticksMs() + againMs);
         this.#ring();
       };
-      return fallAsleep.mayTry(key, () => look(key), onAsked, signal);
+      return fallAsleep.mayTry(key, () => read(key), onAsked, signal);
     });
     if (idle.length === 0) return;
     // A sandbox used since the last reading is still in use.
     await this.#read(signal);
     if (this.#reader.isCurrent) await Promise.all(idle.map((key) => this.#suspend(key, signal)));
-    else for (const key of idle) this.#schedule.lookAt(key, clock.ticksMs() + hungAgainMs);
+    else for (const key of idle) this.#schedule.checkAt(key, clock.ticksMs() + hungAgainMs);
   }
 
   async #suspend(key: string, signal: AbortSignal): Promise<void> {
-    const { clock, log, look, fallAsleep } = this.#options;
+    const { clock, log, read, fallAsleep } = this.#options;
     try {
       const againMs = await fallAsleep.tryTo(
         key,
-        () => look(key),
+        () => read(key),
         () => this.#useOf(key)?.idleness,
         signal,
       );
-      if (againMs !== undefined) this.#schedule.lookAt(key, clock.ticksMs() + againMs);
+      if (againMs !== undefined) this.#schedule.checkAt(key, clock.ticksMs() + againMs);
     } catch (err) {
       signal.throwIfAborted();
       // When the API server returns, all overdue sandboxes would be suspended at once.
       if (err instanceof ApiUnreachable) this.#disturbedMs = clock.ticksMs();
       log.warn({ err, key }, "could not suspend an idle sandbox; retrying");
-      this.#schedule.lookAt(key, clock.ticksMs() + calmMs);
+      this.#schedule.checkAt(key, clock.ticksMs() + calmMs);
     }
   }
 
-  #tellTimes(): void {
+  #reportTimes(): void {
     for (const key of this.#stirred) {
-      const sandbox = this.#options.look(key)?.sandbox;
+      const sandbox = this.#options.read(key)?.sandbox;
       const known = this.#useOf(key);
       this.#stirred.delete(key);
       if (!sandbox || !known || !this.#hasRead || !this.#times.due(sandbox, known)) continue;
@@ -228,10 +228,10 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     }
   }
 
-  #tellHeldUp(): void {
+  #reportHeldUp(): void {
     for (const key of this.#heldUp) {
       const known = this.#useOf(key);
-      const sandbox = this.#options.look(key)?.sandbox;
+      const sandbox = this.#options.read(key)?.sandbox;
       if (sandbox && known && this.#hasRead && isNewsOf(sandbox, blockedSuspensionOf(known.idleness))) {
         // The rest follows when the rate limit allows.
         if (this.#heldUpTurns.take("", 0) === undefined) return;
@@ -242,8 +242,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   #useOf(key: string): KnownUse | undefined {
-    const { look, clock } = this.#options;
-    const seen = look(key);
+    const { read, clock } = this.#options;
+    const seen = read(key);
     if (!seen) return undefined;
     const { sandbox } = seen;
     const nowMs = clock.ticksMs();

@@ -70,14 +70,14 @@ export class SuspendIdle {
    * Whether the workload of an idle sandbox lets it sleep, as far as that is known now. If not, it is asked, and `onAsked`
    * hears after how many milliseconds to look again.
    */
-  mayTry(key: string, look: () => Seen | undefined, onAsked: (againMs: number) => void, signal: AbortSignal): boolean {
-    const probe = probeOf(look());
+  mayTry(key: string, read: () => Seen | undefined, onAsked: (againMs: number) => void, signal: AbortSignal): boolean {
+    const probe = probeOf(read());
     if (!probe) return true;
     const allowed = this.#allowed.get(key);
     const isGood = allowed && this.#options.clock.ticksMs() - allowed.atMs <= allowanceMs;
     if (isGood && allowed.podUid === probe.pod.metadata.uid) return true;
     this.#probes.add(parseKey(key).namespace ?? "", key, async () => {
-      const now = probeOf(look());
+      const now = probeOf(read());
       onAsked(now && (await this.#isBusy(key, now, signal)) ? probeAgainMs : 0);
     });
     return false;
@@ -90,12 +90,12 @@ export class SuspendIdle {
    */
   async tryTo(
     key: string,
-    look: () => Seen | undefined,
+    read: () => Seen | undefined,
     idlenessNow: () => Idleness | undefined,
     signal: AbortSignal,
   ): Promise<number | undefined> {
     this.#allowed.delete(key);
-    const seen = look();
+    const seen = read();
     const idleness = idlenessNow();
     if (!seen || idleness?.is !== "idle") return 0;
     return (await this.#ask(seen.sandbox, idleness.forMs, signal)) ? undefined : changedAgainMs;

@@ -8,7 +8,7 @@ function open() {
   const clock = new FakeClock();
   const expectations = new Expectations(clock);
   const tryToExpect = (owner: string, count: number) =>
-    expectations.tryExpectCreations(expectations.look(owner), count);
+    expectations.tryExpectCreations(expectations.snapshot(owner), count);
   return { clock, expectations, tryToExpect };
 }
 
@@ -18,10 +18,10 @@ describe("expected creations", () => {
     expect(tryToExpect("pool", 2)).toBe(true);
     expect(tryToExpect("pool", 1)).toBe(false);
     expectations.lowerCreations("pool");
-    expect(expectations.look("pool").pendingCreations).toBe(1);
-    expect(expectations.look("pool").satisfied).toBe(false);
+    expect(expectations.snapshot("pool").pendingCreations).toBe(1);
+    expect(expectations.snapshot("pool").satisfied).toBe(false);
     expectations.lowerCreations("pool");
-    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(expectations.snapshot("pool").satisfied).toBe(true);
     expect(tryToExpect("pool", 1)).toBe(true);
   });
 
@@ -38,16 +38,16 @@ describe("expected creations", () => {
     expectations.lowerCreations("pool");
     tryToExpect("pool", 1);
     expectations.lowerCreations("pool", 7);
-    expect(expectations.look("pool").pendingCreations).toBe(0);
+    expect(expectations.snapshot("pool").pendingCreations).toBe(0);
     tryToExpect("pool", 1);
-    expect(expectations.look("pool").satisfied).toBe(false);
+    expect(expectations.snapshot("pool").satisfied).toBe(false);
   });
 
   it("are of no use for nothing", () => {
     const { expectations, tryToExpect } = open();
     expect(tryToExpect("pool", 0)).toBe(false);
     expect(tryToExpect("pool", -1)).toBe(false);
-    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(expectations.snapshot("pool").satisfied).toBe(true);
   });
 
   it("are each owner's own", () => {
@@ -61,18 +61,18 @@ describe("a pass that has looked and then waited", () => {
   it("may not create what it counted as missing before that was seen", () => {
     const { expectations, tryToExpect } = open();
     tryToExpect("pool", 1);
-    const look = expectations.look("pool");
+    const snapshot = expectations.snapshot("pool");
     expectations.lowerCreations("pool");
-    expect(expectations.look("pool").satisfied).toBe(true);
-    expect(expectations.tryExpectCreations(look, 1)).toBe(false);
+    expect(expectations.snapshot("pool").satisfied).toBe(true);
+    expect(expectations.tryExpectCreations(snapshot, 1)).toBe(false);
   });
 
   it("may not create what another pass has created meanwhile", () => {
     const { expectations, tryToExpect } = open();
-    const look = expectations.look("pool");
+    const snapshot = expectations.snapshot("pool");
     tryToExpect("pool", 1);
     expectations.lowerCreations("pool");
-    expect(expectations.tryExpectCreations(look, 1)).toBe(false);
+    expect(expectations.tryExpectCreations(snapshot, 1)).toBe(false);
     expect(tryToExpect("pool", 1)).toBe(true);
   });
 });
@@ -84,16 +84,16 @@ describe("an expected deletion", () => {
     expect(expectations.isPendingDeletion("pool", "a")).toBe(true);
     expect(tryToExpect("pool", 1)).toBe(false);
     expectations.deletionObserved("pool", "b");
-    expect(expectations.look("pool").satisfied).toBe(false);
+    expect(expectations.snapshot("pool").satisfied).toBe(false);
     expectations.deletionObserved("pool", "a");
     expect(expectations.isPendingDeletion("pool", "a")).toBe(false);
-    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(expectations.snapshot("pool").satisfied).toBe(true);
   });
 
   it("without a UID is none", () => {
     const { expectations } = open();
     expectations.expectDeletion("pool", "");
-    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(expectations.snapshot("pool").satisfied).toBe(true);
     expect(expectations.isPendingDeletion("pool", "")).toBe(false);
   });
 
@@ -102,7 +102,7 @@ describe("an expected deletion", () => {
     tryToExpect("pool", 1);
     expectations.expectDeletion("pool", "a");
     expectations.deletionObserved("pool", "a");
-    expect(expectations.look("pool").satisfied).toBe(false);
+    expect(expectations.snapshot("pool").satisfied).toBe(false);
   });
 });
 
@@ -112,10 +112,10 @@ describe("what was expected for too long", () => {
     tryToExpect("pool", 1);
     expectations.expectDeletion("pool", "a");
     await clock.advance(5 * minute - 1);
-    expect(expectations.look("pool").satisfied).toBe(false);
+    expect(expectations.snapshot("pool").satisfied).toBe(false);
     await clock.advance(1);
     expect(expectations.isPendingDeletion("pool", "a")).toBe(false);
-    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(expectations.snapshot("pool").satisfied).toBe(true);
   });
 
   it("is waited for anew when more is expected", async () => {
@@ -124,14 +124,14 @@ describe("what was expected for too long", () => {
     await clock.advance(4 * minute);
     expectations.expectDeletion("pool", "a");
     await clock.advance(2 * minute);
-    expect(expectations.look("pool").satisfied).toBe(false);
-    expect(expectations.look("pool").pendingCreations).toBe(1);
+    expect(expectations.snapshot("pool").satisfied).toBe(false);
+    expect(expectations.snapshot("pool").pendingCreations).toBe(1);
   });
 
   it("is forgotten with its owner", () => {
     const { expectations, tryToExpect } = open();
     tryToExpect("pool", 1);
     expectations.forget("pool");
-    expect(expectations.look("pool").satisfied).toBe(true);
+    expect(expectations.snapshot("pool").satisfied).toBe(true);
   });
 });

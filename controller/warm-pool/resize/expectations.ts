@@ -8,7 +8,7 @@ interface Expected {
 }
 
 /** What was known of an owner's expectations at the moment at which its store was looked at. */
-export interface Look {
+export interface ExpectationsSnapshot {
   readonly owner: string;
   /** The store showed everything that had been asked for. */
   readonly satisfied: boolean;
@@ -37,7 +37,7 @@ export class Expectations {
   }
 
   /** To be called in the same step in which the store is looked at. */
-  look(owner: string): Look {
+  snapshot(owner: string): ExpectationsSnapshot {
     const record = this.#current(owner);
     return {
       owner,
@@ -51,15 +51,15 @@ export class Expectations {
    * Whether what was counted at that look is still all that there is to count. It does not help that everything has
    * been seen by now: what was not seen then was not counted, nor was what somebody else has asked for since.
    */
-  holds({ owner, satisfied, raises }: Look): boolean {
+  holds({ owner, satisfied, raises }: ExpectationsSnapshot): boolean {
     return satisfied && this.#current(owner) === undefined && (this.#raises.get(owner) ?? 0) === raises;
   }
 
   /** Takes the right to create so many children, all in one step; false when the look does not hold any more. */
-  tryExpectCreations(look: Look, count: number): boolean {
-    if (count <= 0 || !this.holds(look)) return false;
-    const { owner } = look;
-    this.#raises.set(owner, look.raises + 1);
+  tryExpectCreations(snapshot: ExpectationsSnapshot, count: number): boolean {
+    if (count <= 0 || !this.holds(snapshot)) return false;
+    const { owner } = snapshot;
+    this.#raises.set(owner, snapshot.raises + 1);
     this.#records.set(owner, {
       pendingCreations: count,
       pendingDeletions: new Set(),

@@ -17,7 +17,7 @@ export class ReplenishDelay {
   }
 
   /** Notes how many members there are, those on their way included; returns for how many milliseconds to wait. */
-  look(count: number, desired: number): number {
+  waitMs(count: number, desired: number): number {
     const shrunk = this.#lastCount !== undefined && count < this.#lastCount;
     this.#lastCount = count;
     if (count >= desired) this.#endsMs = undefined;

@@ -41,14 +41,14 @@ export async function resize(decided: Resize, resizing: Resizing, signal: AbortS
 
 async function create(
   count: number,
-  { observed: { pool, template, look }, memory, writers, evictable }: Resizing,
+  { observed: { pool, template, snapshot }, memory, writers, evictable }: Resizing,
   signal: AbortSignal,
 ): Promise<Resized> {
   const { client, expectations } = writers;
   if (!template) return { failures: [] };
   const { granted, nextMs } = memory.bucket.take(count);
   if (granted === 0) return { failures: [], ...(nextMs !== undefined && { requeueAfterMs: nextMs }) };
-  if (!expectations.tryExpectCreations(look, granted)) {
+  if (!expectations.tryExpectCreations(snapshot, granted)) {
     memory.bucket.giveBack(granted);
     return { failures: [], requeueAfterMs: expectationsRecheckMs };
   }
@@ -65,16 +65,16 @@ async function create(
   };
   const { done, undone, error } = await slowStart(Array.from({ length: granted }), make, signal);
   memory.hold.made(done.length);
-  if (undone > 0) expectations.lowerCreations(look.owner, undone);
+  if (undone > 0) expectations.lowerCreations(snapshot.owner, undone);
   return { failures: error === undefined ? [] : [error] };
 }
 
 async function remove(
   members: readonly Stored<Sandbox>[],
-  { observed: { pool, look }, writers }: Resizing,
+  { observed: { pool, snapshot }, writers }: Resizing,
   signal: AbortSignal,
 ): Promise<Resized> {
-  if (!writers.expectations.holds(look)) return { failures: [], requeueAfterMs: expectationsRecheckMs };
+  if (!writers.expectations.holds(snapshot)) return { failures: [], requeueAfterMs: expectationsRecheckMs };
   const { error } = await slowStart(members, (member) => removeMember(member, pool, writers, signal), signal);
   return { failures: error === undefined ? [] : [error] };
 }

@@ -36,7 +36,7 @@ export function conclude(ended: Ended, random: () => number = Math.random): Conc
   const { observed, census, resized, settings } = ended;
   const { inMs: refusalInMs } = refusalOf(census.active, observed.now);
   const obstacle = obstacleOf(ended);
-  const told = happeningOf(ended, obstacle);
+  const content = happeningOf(ended, obstacle);
   const delaysMs = [
     resized.requeueAfterMs,
     // Members that were made together would be looked after together, for ever.
@@ -47,7 +47,7 @@ export function conclude(ended: Ended, random: () => number = Math.random): Conc
   ].filter((delayMs) => typeof delayMs === "number");
   return {
     notProgressing: obstacle !== undefined,
-    ...(told && { happening: { regarding: observed.pool, ...told } }),
+    ...(content && { happening: { regarding: observed.pool, ...content } }),
     ...(delaysMs.length > 0 && { requeueAfterMs: Math.min(...delaysMs) }),
   };
 }

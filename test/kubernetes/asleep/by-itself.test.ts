@@ -28,7 +28,7 @@ async function applyHello({ run }: Sandboxes, openConnections: "Count" | "Data" 
   await run("patch", "sandbox", "hello", "--type=merge", `--patch=${JSON.stringify({ spec: { autoSuspension } })}`);
 }
 
-async function notesOf({ namespace }: Sandboxes, reason: string): Promise<readonly (string | undefined)[]> {
+async function eventNotes({ namespace }: Sandboxes, reason: string): Promise<readonly (string | undefined)[]> {
   const { items } = await cluster.client.list(eventType, { namespace });
   return items.filter((event) => event.reason === reason).map(({ note }) => note);
 }
@@ -43,13 +43,13 @@ describe.concurrent("a sandbox with a time of inactivity", () => {
     await eventually(async () => (await test.sandbox("hello")).status?.lastActivityTime !== undefined);
     await test.untilAsleep("hello");
     expect(await test.podOf("hello")).toBeUndefined();
-    await eventually(async () => /^idle for \d+s$/.test(`${await notesOf(test, "SandboxIdle")}`));
+    await eventually(async () => /^idle for \d+s$/.test(`${await eventNotes(test, "SandboxIdle")}`));
     const [heads = "", cells = ""] = (await test.run("get", "sandbox", "hello", "-o", "wide")).split("\n");
     expect(heads).toMatch(/MODE +LAST ACTIVITY +NEXT SUSPENSION/);
     expect(cells).toMatch(/Suspended +\d+s/);
 
     expect(await count()).toMatchObject({ status: 200, reason: undefined, body: '{"count":2}\n' });
-    await eventually(async () => (await notesOf(test, "SandboxWoken")).includes("woken by a connection to port 8888"));
+    await eventually(async () => (await eventNotes(test, "SandboxWoken")).includes("woken by a connection to port 8888"));
   });
 
   it("is not put to sleep under a request that takes longer than that", async () => {

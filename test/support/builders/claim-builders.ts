@@ -76,7 +76,7 @@ export const aCondition = (condition: Partial<Condition> & Pick<Condition, "type
 });
 
 /** One observation of a claim. The pool `warm` and the template `tpl` exist, and there is no Sandbox. */
-export const aLookAt = (
+export const anObservation = (
   claim: Stored<SandboxClaim>,
   seen: Partial<Omit<Observed, "sandboxes">> & { readonly sandboxes?: readonly Stored<Sandbox>[] } = {},
 ): Observed => {

@@ -6,11 +6,11 @@ import type { Clock } from "../../lib/time/clock.ts";
 const quietMs = 60_000;
 
 /** Tells of reviews that were not converted: an object that cannot be, a review that took too long or too much memory. */
-export class ConversionTroubles {
+export class ConversionFailures {
   readonly #counter: Counter;
   readonly #clock: Clock;
   readonly #log: Logger;
-  #toldMs = Number.NEGATIVE_INFINITY;
+  #loggedMs = Number.NEGATIVE_INFINITY;
 
   constructor({ registry, clock, log }: { registry?: Registry | undefined; clock: Clock; log: Logger }) {
     this.#clock = clock;
@@ -23,10 +23,10 @@ export class ConversionTroubles {
   }
 
   /** One line a minute at most. */
-  tell(peer: string, reason: string): void {
+  record(peer: string, reason: string): void {
     this.#counter.inc();
-    if (this.#clock.ticksMs() - this.#toldMs < quietMs) return;
-    this.#toldMs = this.#clock.ticksMs();
+    if (this.#clock.ticksMs() - this.#loggedMs < quietMs) return;
+    this.#loggedMs = this.#clock.ticksMs();
     this.#log.warn({ peer, reason }, "conversion review failed");
   }
 }

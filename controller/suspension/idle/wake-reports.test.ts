@@ -1,0 +1,34 @@
+import { Registry } from "prom-client";
+import { expect, it } from "vitest";
+import type { NewEvent } from "../../../kube/events/event-recorder.ts";
+import { aSandbox } from "../../../test/support/builders/builders.ts";
+import { SuspensionMetrics } from "../suspension-metrics.ts";
+import { WakeReports } from "./wake-reports.ts";
+
+function openReports() {
+  const notes: string[] = [];
+  const record = ({ note }: NewEvent) => void notes.push(note);
+  const events = { record, [Symbol.asyncDispose]: async () => {} };
+  const metrics = new SuspensionMetrics(new Registry());
+  const sandbox = aSandbox();
+  const reports = new WakeReports({ read: () => ({ sandbox }), events, metrics });
+  const reported = (generation: number, agoMs: number) =>
+    reports.reported("lab/nova", sandbox.metadata.uid, { generation, port: 8888, agoMs });
+  return { notes, reported };
+}
+
+it("each wake is told once, however often an activator reports it", () => {
+  const { notes, reported } = openReports();
+  reported(2, 100);
+  reported(2, 5_100);
+  reported(4, 0);
+  expect(notes).toEqual(["woken by a connection to port 8888", "woken by a connection to port 8888"]);
+});
+
+it("a new leader tells of a wake that the former one may not have told of, and of none that it must have", () => {
+  const { notes, reported } = openReports();
+  reported(2, 3_600_000);
+  expect(notes).toEqual([]);
+  reported(4, 20_000);
+  expect(notes).toHaveLength(1);
+});
