@@ -49,7 +49,9 @@ describe.concurrent("a sandbox with a time of inactivity", () => {
     expect(cells).toMatch(/Suspended +\d+s/);
 
     expect(await count()).toMatchObject({ status: 200, reason: undefined, body: '{"count":2}\n' });
-    await eventually(async () => (await eventNotes(test, "SandboxWoken")).includes("woken by a connection to port 8888"));
+    await eventually(async () =>
+      (await eventNotes(test, "SandboxWoken")).includes("woken by a connection to port 8888"),
+    );
   });
 
   it("is not put to sleep under a request that takes longer than that", async () => {
