@@ -9,6 +9,7 @@ import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import type { HoldDeadlines } from "../hold/hold-deadlines.ts";
 import type { HoldLimits } from "../hold/hold-limits.ts";
+import type { Prober } from "../readiness/prober.ts";
 import type { Leaver, RequestHead } from "../request.ts";
 import { type Cluster, longestSilenceMs } from "../sandbox/cluster.ts";
 import { type Resolution, resolveSandbox } from "../sandbox/resolve.ts";
@@ -16,7 +17,6 @@ import type { Wake, Waker } from "../wake/waker.ts";
 import type { Connector, Upstream } from "./connector.ts";
 import type { DialError } from "./dial.ts";
 import { holdLimitMs } from "./hold-limit.ts";
-import type { Prober } from "./prober.ts";
 
 export interface ReachOptions {
   /** The upper limit of every hold, whatever the sandbox and the client allow. Milliseconds. */

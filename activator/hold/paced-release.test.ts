@@ -5,7 +5,7 @@ import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { Connector, type Upstream } from "../connect/connector.ts";
 import type { DialListener } from "../connect/dial.ts";
-import { Prober } from "../connect/prober.ts";
+import { Prober } from "../readiness/prober.ts";
 import { Fifo } from "./fifo.ts";
 import { PacedRelease, type ReleasedRequest } from "./paced-release.ts";
 

@@ -9,7 +9,7 @@ import {
   httpProgram,
   openActivatorWorld,
 } from "../../test/support/labs/activator-world.ts";
-import { Prober } from "../connect/prober.ts";
+import { Prober } from "../readiness/prober.ts";
 import { holdsPerSandbox } from "./sandbox-holds.ts";
 
 const nova = { namespace: "default", name: "nova" };

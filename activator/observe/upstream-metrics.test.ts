@@ -1,7 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, it } from "vitest";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { ProbeBudget } from "../connect/probe-budget.ts";
+import { ProbeBudget } from "../readiness/probe-budget.ts";
 import { createUpstreamMetrics } from "./upstream-metrics.ts";
 
 it("metrics report idle and probing connections to Pods, and waiting attempts", async () => {

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { ProbeBudget } from "../connect/probe-budget.ts";
 import type { Pool } from "../pod-connections/pool.ts";
+import type { ProbeBudget } from "../readiness/probe-budget.ts";
 
 export interface UpstreamParts {
   readonly budget: Pick<ProbeBudget, "waiting" | "open">;

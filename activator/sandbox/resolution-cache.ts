@@ -2,7 +2,7 @@ import type { Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { unschedulableSince } from "../failures/detect-failure.ts";
-import type { OwnProbe } from "./readiness.ts";
+import type { OwnProbe } from "../readiness/readiness.ts";
 import type { Question, Resolution } from "./resolve.ts";
 
 /** The part of a running sandbox's resolution that changes with the versions of the sandbox or its Pod alone. */

@@ -16,7 +16,7 @@ import {
 import { ActivatorError, type ErrorCode } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
-import { type OwnProbe, readinessOf } from "./readiness.ts";
+import { type OwnProbe, readinessOf } from "../readiness/readiness.ts";
 import { cachedResolution, cacheResolution } from "./resolution-cache.ts";
 
 /** The input of a resolution. */

@@ -4,6 +4,7 @@ const inActivator = [
   "find",
   "authorize",
   "connect",
+  "readiness",
   "hold",
   "wake",
   "pod-connections",

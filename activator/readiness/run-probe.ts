@@ -1,7 +1,7 @@
 import { askStatus } from "../../lib/net/ask-status.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { OwnProbe } from "../sandbox/readiness.ts";
-import { DialError, dial } from "./dial.ts";
+import { DialError, dial } from "../connect/dial.ts";
+import type { OwnProbe } from "./readiness.ts";
 
 export interface ProbeLimits {
   readonly clock: Clock;

@@ -1,9 +1,9 @@
 import { runGuarded } from "../../lib/guard/guard.ts";
 import { onAbort } from "../../lib/guard/on-abort.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { dial } from "../connect/dial.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
-import { dial } from "./dial.ts";
 import { ProbeBudget } from "./probe-budget.ts";
 import { passes } from "./run-probe.ts";
 
