@@ -19,6 +19,12 @@ describe("the reference pages", () => {
     expect(readdirSync(folder)).toEqual([...pages.keys()].sort());
   });
 
+  it("give each metric a type of Prometheus", () => {
+    const types = [...(pages.get("metrics.md") ?? "").matchAll(/^\| `\w+` \| (\w+) \|/gm)].map(([, type]) => type);
+    expect(types.length).toBeGreaterThan(80);
+    expect(new Set(types)).toEqual(new Set(["counter", "gauge", "histogram"]));
+  });
+
   it("leave no value, field or flag without a meaning", () => {
     for (const [name, text] of pages) {
       const empty = text.split("\n").filter((line) => line.endsWith("|  |"));

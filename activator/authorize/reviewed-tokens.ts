@@ -175,7 +175,7 @@ type Review = "token" | "access";
 function reviewTeller({ registry, clock, log }: ReviewParts) {
   const reviews = new Counter({
     name: "rouse_activator_reviews_total",
-    help: "TokenReviews and SubjectAccessReviews, by outcome; crowded: not sent, because too many were in progress.",
+    help: "TokenReviews and SubjectAccessReviews, by outcome; crowded: not sent, because too many were in progress or too many for this client failed or were answered no.",
     labelNames: ["review", "outcome"] as const,
     registers: [registry],
   });

@@ -15,7 +15,7 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
   let open = 0;
   new Gauge({
     name: "rouse_activator_connections",
-    help: "Current number of client connections.",
+    help: "Current number of HTTP and HTTPS connections of clients.",
     registers,
     collect() {
       this.set(open);
@@ -23,7 +23,7 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
   });
   const dropped = new Counter({
     name: "rouse_activator_connections_dropped_total",
-    help: "Client connections that were closed on accept because of --max-connections.",
+    help: "Client connections that were closed on accept because of --max-connections, or because file descriptors were about to run out.",
     registers,
   });
   const headsShed = new Counter({

@@ -24,11 +24,12 @@ export class RequestMetrics {
       new Counter({ name, help, labelNames: [...labelNames], registers: [registry] });
     this.#namespaces = namespaces;
     this.#series = new RequestSeries(registry, namespaces);
-    const failed = "Requests that failed at the sandbox, by failure.";
+    const failed =
+      "Requests that failed at the sandbox before a response began, by reason: dial, timeout, eof or other.";
     this.#upstreamErrors = counter("sandbox_router_upstream_errors_total", failed, ["sandbox_namespace", "reason"]);
-    const retried = "Connection attempts to sandboxes that failed and were retried.";
+    const retried = "Connection attempts to sandboxes that failed. The request is retried, within its limits.";
     this.#retries = counter("sandbox_router_upstream_retries_total", retried, ["sandbox_namespace"]);
-    const refused = "Requests that were rejected by the activator, by reason.";
+    const refused = "Requests that were rejected by the activator, by the code of the error.";
     this.#refused = counter("rouse_activator_refused_total", refused, ["reason"]);
     for (const reason of Object.keys(activatorErrors)) this.#refused.inc({ reason }, 0);
     this.#decisions = decisionsOf(registry, this.#allowed);
@@ -75,7 +76,7 @@ export class RequestMetrics {
 function decisionsOf(registry: Registry, allowed: Map<string, number>): Counter<"sandbox_namespace" | "decision"> {
   return new Counter({
     name: "sandbox_router_authz_decisions_total",
-    help: "Authorization decisions.",
+    help: "Authorization decisions: allow or deny.",
     labelNames: ["sandbox_namespace", "decision"],
     registers: [registry],
     collect() {

@@ -37,7 +37,10 @@ export class RequestSeries {
     const registers = [registry];
     const all = () => this.#all();
     new Counter({
-      ...{ name: "sandbox_router_requests_total", help: "Requests that ended, by method, status code and namespace." },
+      ...{
+        name: "sandbox_router_requests_total",
+        help: "Requests that ended, by method, status code and namespace. Unusual methods count as other, unusual codes by their class, such as 2xx.",
+      },
       ...{ labelNames, registers },
       collect() {
         namespaces.dropGone();

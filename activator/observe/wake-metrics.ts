@@ -15,30 +15,30 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
   const registers = [registry];
   const wakes = new Counter({
     name: "rouse_activator_wakes_total",
-    help: "Wakes by this replica, by trigger and outcome.",
+    help: "Wakes by this replica, by trigger (request; connection: TCP; movement: data on an open connection) and outcome of the request or connection.",
     labelNames: ["trigger", "outcome"] as const,
     registers,
   });
   const latency = new Histogram({
     name: "rouse_activator_wake_seconds",
-    help: "Time from the head of the request that woke the sandbox to the first byte of its response.",
+    help: "Time from the head of the request that woke the sandbox to the first byte of its response; for TCP, from its connection to that with the sandbox.",
     buckets,
     registers,
   });
   const holdTime = new Histogram({
     name: "rouse_activator_hold_seconds",
-    help: "Time that requests were held, for every outcome.",
+    help: "Time that requests and TCP connections were held, for every outcome.",
     buckets,
     registers,
   });
   const held = new Gauge({
     name: "rouse_activator_held_requests",
-    help: "Current number of held requests.",
+    help: "Current number of held requests and TCP connections.",
     registers,
   });
   new Gauge({
     name: "rouse_activator_held_requests_limit",
-    help: "Maximum number of held requests.",
+    help: "Maximum number of held requests and TCP connections (--held-max-total).",
     registers,
   }).set(heldMax);
   for (const trigger of wakeTriggers) for (const outcome of wakeOutcomes) wakes.inc({ trigger, outcome }, 0);

@@ -11,13 +11,13 @@ export function createTcpMetrics(registry: Registry, sizes: { readonly listeners
   const registers = [registry];
   const connections = new Counter({
     name: "rouse_activator_tcp_connections_total",
-    help: "TCP connections to sandboxes that ended, by outcome.",
+    help: "TCP connections to sandboxes that ended, by outcome: carried, timedOut, closedForSleep, refused or clientLeft.",
     labelNames: ["outcome"] as const,
     registers,
   });
   const open = new Gauge({
     name: "rouse_activator_tcp_connections",
-    help: "Current number of TCP connections to sandboxes that are held or proxied.",
+    help: "Current number of TCP connections to sandboxes, by state: waiting or carried.",
     labelNames: ["state"] as const,
     registers,
   });
@@ -29,13 +29,13 @@ export function createTcpMetrics(registry: Registry, sizes: { readonly listeners
   });
   const failures = new Counter({
     name: "rouse_activator_tcp_listen_failures_total",
-    help: "Failed attempts to listen on a port of a sandbox, by error code of the operating system.",
+    help: "Failed attempts to listen on an activator port, by error code of the operating system.",
     labelNames: ["code"] as const,
     registers,
   });
   new Gauge({
     name: "rouse_activator_tcp_listeners",
-    help: "Current number of sandbox ports with a listener.",
+    help: "Current number of activator ports with a listener.",
     registers,
     collect() {
       this.set(sizes.listeners());

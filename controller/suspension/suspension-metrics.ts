@@ -20,13 +20,13 @@ export class SuspensionMetrics {
     const registers = [registry];
     this.#sealed = new Counter({
       name: "rouse_suspensions_total",
-      help: "Pods that were sealed for a suspension, by cause.",
+      help: "Pods that were sealed for a suspension, by cause: Inactivity or Person.",
       labelNames: ["cause"],
       registers,
     });
     this.#handshakes = new Counter({
       name: "rouse_suspension_handshakes_total",
-      help: "Suspensions that ended, by outcome: carried_out, called_off or overtaken.",
+      help: "Suspensions that ended, by outcome: carried_out; called_off by the controller; overtaken by another change of the sandbox before its Pod was sealed.",
       labelNames: ["outcome"],
       registers,
     });
@@ -39,22 +39,22 @@ export class SuspensionMetrics {
     });
     this.#cut = new Counter({
       name: "rouse_suspension_cut_requests_total",
-      help: "Requests in flight when a drain reached its timeout.",
+      help: "Requests and connections in flight when a drain reached its timeout; the deletion of the Pod cut them.",
       registers,
     });
     this.#unasked = new Counter({
       name: "rouse_suspension_unasked_deletions_total",
-      help: "Pods that were deleted while an activator that may have proxied requests to them did not respond.",
+      help: "Pods that were deleted for a suspension while an activator that may have proxied requests to them did not respond.",
       registers,
     });
     this.#wakes = new Counter({
       name: "rouse_connection_wakes_total",
-      help: "Sandboxes that were woken by a connection.",
+      help: "Wakes by requests and connections, as the activators report them.",
       registers,
     });
     this.#unreachable = new Gauge({
       name: "rouse_activators_unreachable",
-      help: "Current number of activators that do not respond. Each blocks suspension for inactivity until it responds or its Pod is lost for five minutes.",
+      help: "Current number of activators that do not respond. Each blocks suspension for inactivity until it responds, its Pod is gone or has not been Ready for 5 minutes, or --activator-silence-limit has passed.",
       registers,
     });
     for (const cause of causes) this.#sealed.inc({ cause }, 0);

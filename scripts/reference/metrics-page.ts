@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Registry } from "prom-client";
+import { Counter, Gauge, Histogram, Registry, Summary } from "prom-client";
 import { parseActivatorConfig } from "../../activator/config/config.ts";
 import { startActivator } from "../../activator/start.ts";
 import { servedKinds } from "../../apiserver/kinds/served-kinds.ts";
@@ -71,7 +71,14 @@ async function openCertificates() {
   return { folder, [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true }) };
 }
 
-const typeOf = (metric: object): string => metric.constructor.name.toLowerCase();
+const types = { counter: Counter, gauge: Gauge, histogram: Histogram, summary: Summary };
+
+/** The type in Prometheus. A metric may be of a subclass. */
+function typeOf(metric: object): string {
+  const found = Object.entries(types).find(([, type]) => metric instanceof type);
+  if (!found) throw new Error(`${metric.constructor.name} is not a type of Prometheus`);
+  return found[0];
+}
 
 function rowsOf(registry: Registry): readonly (readonly string[])[] {
   const described = registry.getMetricsAsArray().map((metric) => {

@@ -14,7 +14,7 @@ export function reasonsPage(): string {
     "## Conditions of a Sandbox",
     table(["Type", "Reason", "Meaning"], conditions),
     "## Condition Ready of a SandboxClaim",
-    "It also passes on the reasons of its Sandbox.",
+    "It also passes on the reasons of its Sandbox. With `SandboxSuspended` it is True if the sandbox is suspended for inactivity and a connection wakes it.",
     table(
       ["Reason", "Meaning"],
       Object.entries(claimReadyReasons).map(([reason, meaning]) => [code(reason), meaning]),

@@ -10,46 +10,65 @@ interface Reason {
 export const eventReasons: Readonly<Record<string, Reason>> = {
   ActivatorUnreachable: {
     on: "Pod of an activator",
-    means: "It does not respond to the controller, and blocks suspension for inactivity until it responds or is gone.",
+    means:
+      "It does not respond to the controller. It blocks suspension for inactivity until it responds, its Pod is gone or has not been Ready for 5 minutes, or --activator-silence-limit has passed.",
   },
   BusyProbeUnanswered: {
     on: "Sandbox",
-    means: "Its busy probe got no response, so it counts as busy for at most busyProbe.limitSeconds.",
+    means:
+      "Its busy probe got no response, neither through an activator nor directly. It counts as busy for at most busyProbe.limitSeconds.",
   },
-  ClaimExpired: { on: "SandboxClaim", means: "Its lifetime is over; its shutdownPolicy says what happens next." },
-  MultiplePods: { on: "Sandbox", means: "Several Pods belong to it. Nothing is done until one is left." },
+  ClaimExpired: {
+    on: "SandboxClaim",
+    means: "Its lifetime is over; its shutdownPolicy says what happens next. A second event says that it is deleted.",
+  },
+  MultiplePods: {
+    on: "Sandbox",
+    means: "Several Pods belong to it. They and its Service stay as they are until one Pod is left.",
+  },
   NetworkPolicyKept: {
     on: "NetworkPolicy",
-    means: "Its SandboxTemplate is gone, and it stays until the last Pod that it selects has ended.",
+    means:
+      "Its SandboxTemplate is gone, and it stays until the last Sandbox and the last running Pod of that template are gone.",
   },
   NetworkPolicyNotWritten: {
     on: "SandboxTemplate; NetworkPolicy, Sandbox or Pod where the template is gone",
-    means: "The NetworkPolicy of its Pods could not be written; the text names the cause.",
+    means: "The NetworkPolicy of its Pods could not be written, or belongs to another owner; the text names the cause.",
   },
   NetworkPolicyRestored: {
     on: "NetworkPolicy",
-    means: "It was missing, and its SandboxTemplate is gone. The controller recreated it for the remaining Pods.",
+    means:
+      "It was missing, and its SandboxTemplate is gone. The controller recreated it for the remaining Sandboxes and Pods.",
   },
   NotAnActivator: {
     on: "Pod",
     means: "It has the labels of an activator but another service account, and is ignored.",
   },
-  PodFailed: { on: "Sandbox", means: "Its Pod has failed." },
-  PodSucceeded: { on: "Sandbox", means: "Its Pod has ended with success." },
+  PodFailed: { on: "Sandbox", means: "Its Pod has failed while the sandbox was to run." },
+  PodSucceeded: { on: "Sandbox", means: "Its Pod has ended with success while the sandbox was to run." },
   SandboxAdopted: { on: "SandboxClaim", means: "It was given a sandbox of a warm pool." },
-  SandboxExpired: { on: "Sandbox", means: "Its shutdownTime has passed." },
+  SandboxExpired: { on: "Sandbox", means: "Its shutdownTime has passed, and its shutdownPolicy is Retain." },
   SandboxIdle: { on: "Sandbox", means: "It is suspended for inactivity; the text says for how long it was idle." },
   SandboxPodCreated: { on: "Sandbox", means: "Its Pod was created." },
   SandboxPodCreateFailed: { on: "Sandbox", means: "Its Pod could not be created; the text names the cause." },
   SandboxProvisioned: { on: "SandboxClaim", means: "A sandbox was created for it." },
   SandboxReady: { on: "Sandbox", means: "It became ready." },
-  SandboxSuspended: { on: "Sandbox", means: "Its suspension is complete: its Pod is gone." },
-  SandboxSuspensionFailed: { on: "Sandbox", means: "Its Pod could not be deleted; the text names the cause." },
-  SandboxWoken: { on: "Sandbox", means: "A connection woke it; the text names the port." },
+  SandboxSuspended: {
+    on: "Sandbox",
+    means: "Its suspension is complete: its Pod is gone. A sandbox that was created suspended gets no event.",
+  },
+  SandboxSuspensionFailed: {
+    on: "Sandbox",
+    means: "A step of its suspension failed, and is retried; the text names the cause.",
+  },
+  SandboxWoken: {
+    on: "Sandbox",
+    means: "A request, or a TCP connection or data on an open connection, woke it; the text names the port.",
+  },
   SandboxWorkCut: {
     on: "Sandbox",
     means:
-      "Its Pod was deleted with work in flight: at the drain timeout, or behind an activator that did not respond.",
+      "Its Pod was deleted with work in flight: at drainTimeoutSeconds, or after an activator had not responded for 5 minutes, or for drainTimeoutSeconds.",
   },
   SuspensionCalledOff: {
     on: "Sandbox",
@@ -57,7 +76,8 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   },
   TcpFrontNotWritten: {
     on: "Sandbox",
-    means: "The EndpointSlice of its Service could not be written; the text names the cause.",
+    means:
+      "The API server rejected a write of the EndpointSlice of its Service; the text names the cause. It is retried.",
   },
   TcpFrontPortLimitExceeded: {
     on: "Sandbox",
@@ -66,11 +86,12 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   },
   TcpFrontPortsExhausted: {
     on: "Sandbox",
-    means: "Some of its ports cannot be reached by the name of its Service: all activator ports are in use.",
+    means:
+      "Some of its ports cannot be reached by the name of its Service: all activator ports are in use or in quarantine.",
   },
   UnreadableTime: {
     on: "Sandbox, SandboxClaim",
-    means: "The API server accepted a malformed time in its spec; it is ignored.",
+    means: "A time in its spec cannot be read, though the API server accepted it. The controller ignores that time.",
   },
   WarmPoolNotProgressing: { on: "SandboxWarmPool", means: "It makes no progress; the text names the obstacle." },
   WarmPoolProgressing: { on: "SandboxWarmPool", means: "It makes progress again." },
@@ -81,32 +102,35 @@ type Meanings<R extends string> = Readonly<Record<R, string>>;
 /** Reasons of the conditions of a Sandbox, by the type of the condition. */
 export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Meanings<ReasonOf<T>> } = {
   Ready: {
-    DependenciesReady: "Its Pod is ready, and its Service exists.",
-    DependenciesNotReady: "Its Pod or its Service is missing or not ready; the message names which.",
+    DependenciesReady: "Its Pod is ready, and its Service exists, if it has one.",
+    DependenciesNotReady: "Its Pod is missing or not ready, or its Service is missing; the message says which.",
     SandboxSuspended: "It is suspended or being suspended.",
     SandboxExpired: "Its shutdownTime has passed.",
     PodSucceeded: "Its Pod has ended with success.",
     PodFailed: "Its Pod has failed.",
-    MultiplePods: "Several Pods belong to it. Nothing is done until one is left.",
-    InvalidConfiguration: "The API server rejects what it asks for. It is not retried until its spec changes.",
+    MultiplePods: "Several Pods belong to it. They and its Service stay as they are until one Pod is left.",
+    InvalidConfiguration:
+      "The API server or the controller rejects what it asks for. It is not retried until the Sandbox, or an object of it, changes.",
     ReconcilerError: "A reconcile failed; it is retried. The message names the error.",
   },
   Suspended: {
-    PodTerminated: "Its Pod is gone.",
-    PodTerminating: "Its Pod is being deleted.",
+    PodTerminated: "It is suspended, and its Pod is gone.",
+    PodTerminating: "It is being suspended: its Pod is drained or is being deleted.",
     NotSuspended: "It is not suspended.",
     PodNotOwned: "A Pod of its name exists that belongs to something else, and is left alone.",
-    PodStateUnknown: "The state of its Pod could not be determined.",
+    PodStateUnknown: "It is being suspended, and it is not known yet whether its Pod is gone.",
   },
   Finished: { PodSucceeded: "Its Pod has ended with success.", PodFailed: "Its Pod has failed." },
   PodScheduled: {
     PodScheduled: "Its Pod has a node. Other reasons are those of the scheduler.",
-    PodSchedulingUnknown: "It has no Pod, or the state of the Pod is unknown.",
+    PodSchedulingUnknown:
+      "Its Pod has not reported yet whether it has a node, or could not be created, adopted or deleted.",
   },
   ServicePortsAllocated: {
     SandboxPortLimitExceeded: "It has more ports than --tcp-front-ports-per-sandbox.",
-    NamespacePortLimitExceeded: "Its namespace has reached --tcp-front-ports-per-namespace.",
-    PortsExhausted: "All activator ports are in use.",
+    NamespacePortLimitExceeded:
+      "Its namespace has reached --tcp-front-ports-per-namespace, quarantined ports included.",
+    PortsExhausted: "All activator ports are in use or in quarantine.",
   },
   AutoSuspensionBlocked: {
     ActivatorUnreachable:
@@ -118,16 +142,21 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
 export const claimReadyReasons: Meanings<ClaimReadyReason> = {
   TemplateNotFound: "Its SandboxTemplate does not exist.",
   WarmPoolNotFound: "Its SandboxWarmPool does not exist.",
-  AdoptionConflict: "Another claim took the sandbox; it is retried with another.",
-  SandboxCreatePending: "Its sandbox is being created.",
+  AdoptionConflict:
+    "The sandbox that it was to get was taken, deleted or kept changing. The claim tries again, with another sandbox if needed.",
+  SandboxCreatePending: "Its sandbox exists, but the watch of the controller has not shown it yet.",
   InvalidMetadata: "Its additional labels or annotations are not permitted.",
-  EnvVarsInjectionRejected: "The template does not permit the environment variables that it sets.",
-  VolumeClaimTemplatesError: "The template does not permit the volumeClaimTemplates that it sets.",
+  EnvVarsInjectionRejected:
+    "The template does not permit the environment variables that it sets, or gives that container variables by envFrom.",
+  VolumeClaimTemplatesError:
+    "The template does not permit the volumeClaimTemplates that it sets, or one has no name or the name of another.",
   ClaimExpired: "Its lifetime is over.",
   SandboxExpired: "Its sandbox has expired.",
-  SandboxMissing: "Its sandbox was deleted.",
-  SandboxNotReady: "Its sandbox is not ready yet.",
-  SandboxResuming: "Its sandbox is being resumed.",
-  InvalidConfiguration: "The API server rejects what it asks for. It is not retried until its spec changes.",
+  SandboxMissing: "Its sandbox does not exist.",
+  SandboxNotReady: "Its sandbox has no condition Ready yet, or gets another Pod for one that has ended.",
+  SandboxResuming:
+    "Its sandbox was suspended for inactivity and gets its Pod again. Until autoResume.timeoutSeconds have passed, Ready stays True.",
+  InvalidConfiguration:
+    "The API server rejects what it asks for. It is not retried until the claim, its pool, its template or its sandbox changes.",
   ReconcilerError: "A reconcile failed; it is retried. The message names the error.",
 };

@@ -126,24 +126,36 @@ function createInstruments(registry: Registry) {
     new Histogram({ name, help, labelNames, buckets: latencyBucketsMs, registers });
   return {
     suspend: {
-      total: counter("agent_sandbox_suspend_total", "Suspensions, by result.", "result"),
+      total: counter(
+        "agent_sandbox_suspend_total",
+        "Steps of suspensions, by result: requested, pod_terminated, or error (one for each failed reconcile).",
+        "result",
+      ),
       latency: latency(
         "agent_sandbox_suspend_latency_ms",
-        "Time from the first sight of a suspension request to the end of the Pod, in ms.",
+        "Time from the first sight of a suspension request until the Pod is gone, in ms.",
       ),
     },
     resume: {
-      total: counter("agent_sandbox_resume_total", "Resumes, by result.", "result"),
+      total: counter(
+        "agent_sandbox_resume_total",
+        "Steps of resumes, by result: requested, ready, or error (one for each failed reconcile).",
+        "result",
+      ),
       latency: latency(
         "agent_sandbox_resume_latency_ms",
         "Time from the first sight of a resume request to Ready, in ms.",
       ),
     },
-    finished: counter("agent_sandbox_finished_total", "Sandboxes whose Pod has ended, by reason.", "reason"),
+    finished: counter(
+      "agent_sandbox_finished_total",
+      "Sandboxes whose Pod has ended, by reason: PodSucceeded or PodFailed.",
+      "reason",
+    ),
     expired: counter("agent_sandbox_expired_total", "Sandboxes that expired, by shutdown policy.", "shutdown_policy"),
     creation: latency(
       "agent_sandbox_creation_latency_ms",
-      "Time from the creation of a Sandbox to its first Ready, in ms.",
+      "Time from the creation of a Sandbox to its first Ready, in ms. That of a claim is observed when the claim is Ready.",
       ["namespace", "launch_type", "sandbox_template"],
     ),
   };

@@ -7,7 +7,7 @@ const results = ["answered", "refused", "failed"] as const;
 export function countDrainCalls(call: DrainCall, registry: Registry): DrainCall {
   const calls = new Counter({
     name: "rouse_drain_calls_total",
-    help: "Drain calls to activators, by outcome: answered, refused or failed.",
+    help: "Drain calls to activators, by result: answered, refused (no listener), or failed.",
     labelNames: ["result"],
     registers: [registry],
   });

@@ -27,7 +27,7 @@ export function registerPoolSizes(registry: Registry, list: () => readonly Sandb
 export function registerPoolProgress(registry: Registry, count: () => number): void {
   new Gauge({
     name: "rouse_warm_pools_not_progressing",
-    help: "Current number of warm pools without progress: no template, rejected or unschedulable Pods, or sandboxes that never become ready.",
+    help: "Current number of warm pools without progress: no template or NetworkPolicy, rejected or unschedulable Pods, or sandboxes that never become ready.",
     registers: [registry],
     collect() {
       this.set(count());
