@@ -10,7 +10,7 @@ import { loadTracing } from "../lib/tracing/load-tracing.ts";
 import { type ActivatorConfig, parseActivatorConfig } from "./config/config.ts";
 import { fileFlags } from "./config/config-file.ts";
 import { activatorFlags } from "./config/flags.ts";
-import { endLimitOf } from "./end-limit.ts";
+import { endLimitOf } from "./shutdown.ts";
 import { startActivator, version } from "./start.ts";
 
 const program = "rouse-activator";

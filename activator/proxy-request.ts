@@ -7,7 +7,7 @@ import type { Incoming } from "./request.ts";
 export interface ProxyRequestOptions {
   /** The name of the sandbox, for error texts. */
   readonly subject: string;
-  /** Selects the header rules, see `forward-headers.ts`. */
+  /** Selects the header rules, see `headers/forward-headers.ts`. */
   readonly byHost: boolean;
   readonly consumesAuthorization: boolean;
   /** Headers of our trace, in place of the client's; undefined: the client's are forwarded. */

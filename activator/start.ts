@@ -36,9 +36,10 @@ import { Prober } from "./readiness/prober.ts";
 import { type Claims, startClaims } from "./sandbox/claims.ts";
 import { type Cluster, startCluster } from "./sandbox/cluster.ts";
 import type { ServeDeps } from "./serve.ts";
+import { drain } from "./shutdown.ts";
 import { socketsMax } from "./socket/descriptors.ts";
 import { BufferLoans } from "./socket/read-place.ts";
-import { type Fronts, startFronts } from "./start-fronts.ts";
+import { startFronts } from "./start-fronts.ts";
 import { Sweep } from "./sweep.ts";
 import { WakeOnActivity } from "./wake/wake-on-activity.ts";
 import { Waker } from "./wake/waker.ts";
@@ -76,9 +77,6 @@ export interface Activator extends Running {
 
 /** The maximum number of connections with a read buffer of 128 KiB of their own; the others copy what they read. */
 const ownBuffersMax = 512;
-
-/** The time after held requests were rejected, to write the responses. Milliseconds. */
-const lastAnswersMs = 1_000;
 
 /**
  * Starts to serve. It listens at once and holds requests until the cluster is synced; `/readyz` reports that.
@@ -157,28 +155,6 @@ async function startOpsPages(
   const { url } = started.use(await startPageServer({ name: "health", address: ops, ...pages }));
   if (metrics) started.use(await startPageServer({ name: "metrics", address: metrics, ...pages }));
   return url;
-}
-
-async function drain(
-  { http, tcp }: Fronts,
-  holds: HoldDeadlines,
-  config: ActivatorConfig,
-  clock: Clock,
-): Promise<void> {
-  const { drainSettleMs, shutdownTimeoutMs } = config;
-  http.beginDrain();
-  const over = new AbortController();
-  const unlisted = tcp?.unlisted(over.signal).then(() => clock.sleep(drainSettleMs));
-  await clock.sleep(drainSettleMs);
-  http.stopAccepting();
-  const closed = unlisted?.then(() => tcp?.stopAccepting());
-  const idle = () => Promise.all([http.idle(), closed?.then(() => tcp?.idle())]);
-  await Promise.race([idle(), clock.sleep(shutdownTimeoutMs)]);
-  over.abort(new Error("the time to leave is over"));
-  tcp?.stopAccepting();
-  holds.endAll();
-  http.endWebSockets();
-  await Promise.race([Promise.all([http.idle(), tcp?.idle()]), clock.sleep(lastAnswersMs)]);
 }
 
 /** The shared parts of the fronts. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { parseActivatorConfig } from "../activator/config/config.ts";
-import { endLimitOf } from "../activator/end-limit.ts";
+import { endLimitOf } from "../activator/shutdown.ts";
 import { controllerFlags } from "../controller/config/controller-flags.ts";
 
 const chart = join(import.meta.dirname, "..", "charts", "rouse");

@@ -81,7 +81,7 @@ system:serviceaccount:{{ include "rouse.namespace" . }}:sandbox-router
 
 {{/*
 How long the kubelet waits before it kills an activator: it accepts for drainSettleSeconds, carries for shutdownTimeoutSeconds,
-ends by itself within 10 s more (endMarginMs in activator/end-limit.ts), and 5 s are for a busy node.
+ends by itself within 10 s more (endMarginMs in activator/shutdown.ts), and 5 s are for a busy node.
 */}}
 {{- define "rouse.activator.graceSeconds" -}}
 {{- add (include "rouse.activator.settleSeconds" .) .Values.activator.shutdownTimeoutSeconds 15 -}}
