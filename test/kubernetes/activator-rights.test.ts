@@ -30,7 +30,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 
 const wake = { spec: { operatingMode: "Running" } };
 
-/** A sandbox whose image is nowhere: what matters here is only what may be done to its object. */
+/** A sandbox whose image does not exist. Only the rights on its object matter here. */
 const sandbox = (name: string, spec: object = {}) => ({
   apiVersion: "agents.x-k8s.io/v1beta1",
   kind: "Sandbox",
@@ -55,7 +55,7 @@ describe("the activator's ServiceAccount", () => {
     expect(await asActivator("PATCH", path, wake)).toMatchObject({ code: 200 });
   });
 
-  it("may not wake one that says Never", async () => {
+  it("may not wake a sandbox with the trigger Never", async () => {
     const { test, path } = await openWithSandbox({ autoResume: { trigger: "Never" } });
     await using _ = test;
     const { code, text } = await asActivator("PATCH", path, wake);
@@ -90,7 +90,7 @@ describe("the activator's ServiceAccount", () => {
     expect(text).toContain(what);
   });
 
-  it("may not wake by way of the older version what the newer one forbids", async () => {
+  it("may not wake through the older version if the newer one forbids it", async () => {
     const { test, path } = await openWithSandbox({ autoResume: { trigger: "Never" } });
     await using _ = test;
     const { code, text } = await asActivator("PATCH", path.replace("v1beta1", "v1alpha1"), { spec: { replicas: 1 } });
@@ -118,7 +118,7 @@ describe("the activator's ServiceAccount", () => {
   });
 });
 
-it("names every field of a Sandbox's spec in the policy that keeps the activator from them", async () => {
+it("the policy for the activator's writes names every field of a Sandbox's spec", async () => {
   const policy = JSON.parse(
     await cluster.kubectl.run(["get", "validatingadmissionpolicy", "sandbox-router-may-only-wake", "--output=json"]),
   );

@@ -16,7 +16,7 @@ interface Rendered {
   readonly spec?: object;
 }
 
-/** What the chart makes with these values, by kind and name. */
+/** The objects of the chart with these values, by kind and name. */
 async function rendered(...values: readonly string[]): Promise<ReadonlyMap<string, Rendered>> {
   const text = await helm("template", release.name, chart, "--skip-tests", ...values.map((value) => `--set=${value}`));
   const objects = parseAllDocuments(text).map((document): Rendered | null => document.toJS());
@@ -25,8 +25,8 @@ async function rendered(...values: readonly string[]): Promise<ReadonlyMap<strin
   );
 }
 
-/** What the chart says after an install. Helm renders it only for a cluster, so it is put into an object of a copy. */
-async function eventNotes(namespace: string, ...values: readonly string[]): Promise<string> {
+/** The notes of the chart after an install. Helm renders them only on a cluster, so a copy of the chart has them in an object. */
+async function chartNotes(namespace: string, ...values: readonly string[]): Promise<string> {
   await using copy = await mkdtempDisposable(join(tmpdir(), "chart-notes-"));
   await cp(chart, copy.path, { recursive: true });
   const notes = await readFile(join(chart, "templates", "NOTES.txt"), "utf8");
@@ -46,7 +46,7 @@ describe("controllers without leader election", () => {
     },
   );
 
-  it("are one, and an upgrade ends it before it starts the next", async () => {
+  it("have one replica, and an upgrade ends it before it starts the next", async () => {
     const alone = await rendered("controller.leaderElect=false", "replicaCount=1");
     expect(alone.get("Deployment agent-sandbox-controller")?.spec).toMatchObject({
       replicas: 1,
@@ -56,8 +56,8 @@ describe("controllers without leader election", () => {
   });
 });
 
-describe("the time in which an activator ends", () => {
-  it("follows from the values, both in its flags and in the grace of its Pod", async () => {
+describe("the shutdown time of an activator", () => {
+  it("follows from the values, in its flags and in the grace period of its Pod", async () => {
     const objects = await rendered("activator.drainSettleSeconds=45", "activator.shutdownTimeoutSeconds=100");
     const pod = JSON.stringify(objects.get("Deployment sandbox-router"));
     expect(pod).toContain('"terminationGracePeriodSeconds":160,');
@@ -67,7 +67,7 @@ describe("the time in which an activator ends", () => {
   it.each([
     ["0", 595, "0s"],
     ["null", 600, "5s"],
-  ])("is known with drainSettleSeconds=%s, as values of an older chart have none", async (value, grace, flag) => {
+  ])("has a default with drainSettleSeconds=%s, as in the values of an older chart", async (value, grace, flag) => {
     const objects = await rendered(`activator.drainSettleSeconds=${value}`);
     const pod = JSON.stringify(objects.get("Deployment sandbox-router"));
     expect(pod).toContain(`"terminationGracePeriodSeconds":${grace},`);
@@ -83,15 +83,15 @@ describe("the time in which an activator ends", () => {
   );
 });
 
-describe("what a platform team sets", () => {
-  it("an image by its digest, whatever its tag is", async () => {
+describe("the values of a platform team", () => {
+  it("set an image by its digest, with any tag", async () => {
     const objects = await rendered(`image.digest=${digest}`, `activator.image.digest=${digest}`, "image.tag=v9");
     const images = deployments.map((name) => JSON.stringify(objects.get(`Deployment ${name}`)));
     expect(images[0]).toContain(`"image":"rouse.dev/controller@${digest}"`);
     expect(images[1]).toContain(`"image":"rouse.dev/activator@${digest}"`);
   });
 
-  it("the priority of both programs, and what they ask for", async () => {
+  it("set the priority and the resources of both programs", async () => {
     const objects = await rendered(
       ...["priorityClassName=high", "activator.priorityClassName=higher"],
       ...["resources.requests.memory=1Gi", "activator.resources=null"],
@@ -105,7 +105,7 @@ describe("what a platform team sets", () => {
     expect(JSON.stringify(pods[1])).not.toContain("requests");
   });
 
-  it("annotations of both ServiceAccounts, such as those of a cloud's identities", async () => {
+  it("set annotations of both ServiceAccounts, such as those for identities of a cloud", async () => {
     const key = "eks\\.amazonaws\\.com/role-arn";
     const objects = await rendered(
       `serviceAccount.annotations.${key}=one`,
@@ -115,7 +115,7 @@ describe("what a platform team sets", () => {
     expect(annotations).toEqual([{ "eks.amazonaws.com/role-arn": "one" }, { "eks.amazonaws.com/role-arn": "two" }]);
   });
 
-  it("how many Pods may be disrupted at a time, of each program", async () => {
+  it("limit the number of Pods that may be disrupted at a time, for each program", async () => {
     const budgets = (objects: ReadonlyMap<string, Rendered>) =>
       deployments.map((name) => objects.get(`PodDisruptionBudget ${name}`)?.spec);
     expect(budgets(await rendered())).toMatchObject([{ maxUnavailable: 1 }, { maxUnavailable: 1 }]);
@@ -126,7 +126,7 @@ describe("what a platform team sets", () => {
     expect(budgets(changed)).toMatchObject([undefined, { maxUnavailable: "50%" }]);
   });
 
-  it("how clients reach the activators", async () => {
+  it("set how clients reach the activators", async () => {
     const objects = await rendered(
       ...["activator.service.type=LoadBalancer", "activator.service.annotations.internal=yes"],
       ...[
@@ -151,27 +151,27 @@ describe("what a platform team sets", () => {
     ["activator.service.loadBalancerSourceRanges[0]=everywhere", "/activator/service/loadBalancerSourceRanges/0"],
     ["podDisruptionBudget.maxUnavailable=some", "/podDisruptionBudget/maxUnavailable"],
     ["serviceAccount.create=false", "/serviceAccount"],
-  ])("is refused as %s, and the chart says where it is wrong", async (value, path) => {
+  ])("are rejected as %s, with the path of the error", async (value, path) => {
     await expect(rendered(value)).rejects.toThrow(`at '${path}'`);
   });
 
-  it("over the values that an older chart has left, renders as before", async () => {
+  it("render as before with the values of an older chart", async () => {
     const older = ["serviceAccount=null", "podDisruptionBudget=null", "activator.service=null"];
     const both = ["activator.serviceAccount=null", "activator.podDisruptionBudget=null"];
     expect((await rendered(...older, ...both)).has("PodDisruptionBudget sandbox-router")).toBe(true);
   });
 });
 
-describe("what the chart says after an install", () => {
-  it("warns where managed templates admit no activator, and only there", async () => {
+describe("the notes of the chart after an install", () => {
+  it("warn if managed templates admit no activator, and only then", async () => {
     const warning = "admits only activators of namespace agent-sandbox-system";
-    expect(await eventNotes("elsewhere")).toContain(warning);
-    expect(await eventNotes("agent-sandbox-system")).not.toContain(warning);
-    expect(await eventNotes("elsewhere", "controller.extensions=false")).not.toContain(warning);
+    expect(await chartNotes("elsewhere")).toContain(warning);
+    expect(await chartNotes("agent-sandbox-system")).not.toContain(warning);
+    expect(await chartNotes("elsewhere", "controller.extensions=false")).not.toContain(warning);
   });
 
-  it("tells those who render without a cluster to bring a token of their own", async () => {
-    expect(await eventNotes("agent-sandbox-system")).toContain("name it in auth.existingSecret");
-    expect(await eventNotes("agent-sandbox-system", "auth.existingSecret=mine")).not.toContain("auth.existingSecret");
+  it("ask users who render without a cluster for their own token", async () => {
+    expect(await chartNotes("agent-sandbox-system")).toContain("name it in auth.existingSecret");
+    expect(await chartNotes("agent-sandbox-system", "auth.existingSecret=mine")).not.toContain("auth.existingSecret");
   });
 });

@@ -24,7 +24,7 @@ interface Rendered {
   };
 }
 
-/** What the chart makes, without its own test. */
+/** The objects of the chart, without its own test. */
 async function objectsOf(...args: readonly string[]): Promise<readonly Rendered[]> {
   const text = await helm("template", release.name, chart, "--skip-tests", ...args);
   const objects = parseAllDocuments(text).map((document): Rendered | null => document.toJS());
@@ -38,14 +38,14 @@ beforeAll(async () => {
 afterAll(() => cluster[Symbol.asyncDispose]());
 
 describe("the chart", () => {
-  it("says the same as the plain manifests; else run `npm run generate:manifests`", () => {
+  it("matches the plain manifests; else run `npm run generate:manifests`", () => {
     const files = renderManifests(inject("helm"));
     const read = (path: string) =>
       existsSync(join(repository, path)) ? readFileSync(join(repository, path), "utf8") : "";
     expect([...files].filter(([path, text]) => read(path) !== text).map(([path]) => path)).toEqual([]);
   });
 
-  it("is taken by the API server as plain manifests, on top of itself", async () => {
+  it("is accepted by the API server as plain manifests, over its own install", async () => {
     const args = [
       "apply",
       "--kustomize",
@@ -78,16 +78,16 @@ describe("the chart", () => {
     ["nameOverride=-", "/nameOverride"],
     ["v1alpha1.served=true", "/v1alpha1"],
     ["auth.tokenReview.audiences[0]=a b", "/auth/tokenReview/audiences/0"],
-  ])("refuses %s and says where it is wrong", async (value, path) => {
+  ])("rejects %s with the path of the error", async (value, path) => {
     await expect(helm("template", release.name, chart, "--set", value)).rejects.toThrow(`at '${path}'`);
   });
 
-  it("opens the sandboxes to everybody only when that is asked for", async () => {
+  it("admits all clients to sandboxes only with the value for that", async () => {
     expect(await helm("template", release.name, chart)).not.toContain("allow-all");
     expect(await helm("template", release.name, chart, "--set=auth.mode=none")).toContain("--authz-mode=allow-all");
   });
 
-  it("lets the activator ask about tokens, and about access, only when they are asked for", async () => {
+  it("grants the activator token reviews and access reviews only with the values for them", async () => {
     const rightsOf = async (...set: readonly string[]) => {
       const rendered = await objectsOf(...set);
       const role = rendered.find(({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "sandbox-router");
@@ -104,7 +104,7 @@ describe("the chart", () => {
     expect(rendered).not.toContain("ROUTER_AUTH_TOKEN");
   });
 
-  it("turns values into flags of the like names, numbers without an exponent, and only where they are set", async () => {
+  it("turns values into flags of the same names, numbers without an exponent, and only if they are set", async () => {
     expect(await helm("template", release.name, chart)).not.toContain("--kube-api-qps");
     const rendered = await helm(
       "template",
@@ -123,14 +123,14 @@ describe("the chart", () => {
     }
   });
 
-  it("configures no activators in the controller and opens no drain port when automatic sleep is off", async () => {
+  it("configures no activators in the controller and no drain port without inactivity suspension", async () => {
     const rendered = await helm("template", release.name, chart, "--set=autoSuspension.enabled=false");
     for (const part of ["activator-namespace", "/etc/rouse/drain", "endpointslices", "31999", "POD_IP"]) {
       expect(rendered).not.toContain(part);
     }
   });
 
-  it("puts everything into the namespace that values name, and makes and keeps it where that is asked for", async () => {
+  it("uses the namespace of the values for all objects, and creates and keeps it if requested", async () => {
     const rendered = await objectsOf("--namespace=release", "--set=namespace.name=there,namespace.create=true");
     const namespaces = new Set(rendered.map(({ metadata }) => metadata.namespace));
     expect([...namespaces].filter((namespace) => namespace !== undefined)).toEqual(["there"]);
@@ -139,7 +139,7 @@ describe("the chart", () => {
     expect(JSON.stringify(rendered)).not.toContain("release");
   });
 
-  it("lets nameOverride change a label of the controller's objects and no selector", async () => {
+  it("lets nameOverride change a label of the controller's objects, but no selector", async () => {
     const rendered = await objectsOf("--set=nameOverride=ours");
     const deployment = rendered.find(({ metadata }) => metadata.name === "agent-sandbox-controller");
     expect(deployment?.metadata.labels).toMatchObject({ "app.kubernetes.io/name": "ours" });
@@ -147,7 +147,7 @@ describe("the chart", () => {
     expect(selectors.filter((selector) => selector.includes("ours"))).toEqual([]);
   });
 
-  it("names the webhook's Service as it is told, in all places that speak of it", async () => {
+  it("uses the configured name of the webhook's Service everywhere", async () => {
     const rendered = await objectsOf("--set=webhookServiceName=ours");
     const text = JSON.stringify(rendered);
     expect(text).not.toContain("agent-sandbox-webhook-service");
@@ -159,7 +159,7 @@ describe("the chart", () => {
     expect(rendered.some(({ kind, metadata }) => kind === "Service" && metadata.name === "ours")).toBe(true);
   });
 
-  it("has no v1alpha1, no webhook and no rights on definitions when v1alpha1 is switched off", async () => {
+  it("has no v1alpha1, no webhook and no rights on definitions if v1alpha1 is disabled", async () => {
     const rendered = await objectsOf("--set=v1alpha1.enabled=false");
     const definitions = rendered.filter(({ kind }) => kind === "CustomResourceDefinition");
     expect(definitions.map(({ spec }) => [spec?.conversion, spec?.versions?.map(({ name }) => name)])).toEqual(
@@ -171,7 +171,7 @@ describe("the chart", () => {
     expect(ofTheWebhook.filter((part) => others.includes(part))).toEqual([]);
   });
 
-  it("gives Prometheus something to read and rules to judge it by, once that is asked for", async () => {
+  it("creates the objects for Prometheus and its rules if requested", async () => {
     const kinds = async (...set: readonly string[]) => {
       const text = await helm("template", release.name, chart, ...set.map((value) => `--set=${value}`));
       return parseAllDocuments(text).map((document): { kind?: string; spec?: { groups?: object[] } } =>
@@ -197,7 +197,7 @@ describe("the chart", () => {
     ]);
   });
 
-  it("serves sandboxes over TLS once it is told where the certificate is", async () => {
+  it("serves sandboxes over TLS if the Secret of the certificate is set", async () => {
     expect(await helm("template", release.name, chart)).not.toContain("8443");
     const rendered = await helm("template", release.name, chart, "--set=activator.tls.existingSecret=router-tls");
     for (const part of ["--https-bind-address=:8443", "secretName: router-tls", "targetPort: https", "- port: https"]) {
@@ -205,7 +205,7 @@ describe("the chart", () => {
     }
   });
 
-  it("lets values change the security of Pods and containers, field by field", async () => {
+  it("lets values change the security contexts of Pods and containers, by field", async () => {
     const set = "--set=containerSecurityContext.runAsUser=7";
     const rendered = await helm("template", release.name, chart, "--skip-tests", set);
     expect(rendered.match(/runAsUser: 7/g)).toHaveLength(2);
@@ -221,7 +221,7 @@ describe("the chart", () => {
     expect(names.trim().split("\n")).toEqual(["keep", "keep", "keep", "keep"]);
   });
 
-  it("wakes a sandbox that sleeps, as its own test", async () => {
+  it("wakes a suspended sandbox in its own test", async () => {
     const inRelease = [`--kubeconfig=${inject("kubeconfig")}`, `--namespace=${release.namespace}`];
     expect(await helm("test", release.name, ...inRelease, "--timeout=60s")).toContain("Phase:          Succeeded");
     const said = await cluster.kubectl.run(["logs", "rouse-test-client", `--namespace=${release.namespace}`]);

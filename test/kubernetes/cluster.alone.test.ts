@@ -20,7 +20,7 @@ describe("the cluster", () => {
     await eventually(async () => (await test.run("logs", "quick")) === "I run\n");
   });
 
-  it("lets a Pod find a Service by its name, and reach it", async () => {
+  it("lets a Pod find a Service by its name, and connect to it", async () => {
     await using test = await openTestNamespace(cluster);
     await test.apply(
       busyboxPod("backend", "mkdir /www; echo hello > /www/index.html; exec httpd -f -p 8080 -h /www"),
@@ -31,12 +31,12 @@ describe("the cluster", () => {
     const name = `web.${test.namespace}.svc.cluster.local`;
     const address = (await test.run("get", "service", "web", "--output=jsonpath={.spec.clusterIP}")).trim();
     expect(await test.run("exec", "client", "--", "nslookup", name)).toContain(`Address: ${address}`);
-    // kube-proxy may take a second to hear of a new endpoint.
+    // kube-proxy may take a second to see a new endpoint.
     const fetchUntilServed = "for i in 1 2 3 4 5 6; do wget -qO- http://web && exit 0; sleep 0.5; done; exit 1";
     expect(await test.run("exec", "client", "--", "sh", "-c", fetchUntilServed)).toBe("hello\n");
   });
 
-  it("keeps the files of a claim when the Pod that wrote them has gone", async () => {
+  it("keeps the files of a claim after the Pod that wrote them was deleted", async () => {
     await using test = await openTestNamespace(cluster);
     const claim = {
       apiVersion: "v1",

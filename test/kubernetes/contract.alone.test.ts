@@ -22,8 +22,8 @@ const kubectlInRelease = (...args: readonly string[]) =>
   cluster.kubectl.run([...args, `--namespace=${release.namespace}`]);
 
 /**
- * Takes the lead and does nothing with it: our controller would write to the objects that the tests are about. Replicas that
- * do not lead still serve the webhook, without which no object can be had in the older version.
+ * Takes the lease and does nothing with it, because our controller would write to the objects of the tests. Replicas that
+ * do not lead still serve the webhook, which every object needs in the older version.
  */
 async function holdLease(): Promise<void> {
   const spec = {
@@ -32,12 +32,12 @@ async function holdLease(): Promise<void> {
     renewTime: systemClock.now().toISOString().replace("Z", "000Z"),
   };
   await kubectlInRelease("patch", "lease", lease, "--type=merge", `--patch=${JSON.stringify({ spec })}`);
-  // Anew, so that none is left that believes that it leads.
+  // Restarted, so that no replica believes that it leads.
   await kubectlInRelease("rollout", "restart", "deployment/agent-sandbox-controller");
   await kubectlInRelease("rollout", "status", "deployment/agent-sandbox-controller", "--timeout=60s");
 }
 
-/** A namespace into which the cluster's controllers have put what they put into every one. */
+/** A namespace with the objects that the cluster's controllers create in every namespace. */
 async function openSettledNamespace(): Promise<ContractApi> {
   const api = await openNamespace({ ...cluster, headers: {} });
   for (const object of ["configmaps/kube-root-ca.crt", "serviceaccounts/default"]) {

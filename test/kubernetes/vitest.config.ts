@@ -19,7 +19,7 @@ export default defineConfig({
       {
         test: {
           ...everyTest,
-          // Each keeps to namespaces of its own and mostly waits.
+          // Each uses its own namespaces and mostly waits.
           name: "side by side",
           include: ["test/kubernetes/**/*.test.ts"],
           exclude: [alone, record],
@@ -30,7 +30,7 @@ export default defineConfig({
       {
         test: {
           ...everyTest,
-          // They stop, kill, upgrade or measure what the others need.
+          // They stop, kill, upgrade or measure programs that the others need.
           name: "alone",
           include: [alone],
           maxWorkers: 1,
@@ -40,7 +40,7 @@ export default defineConfig({
       {
         test: {
           ...everyTest,
-          // About what all the others have left behind.
+          // They check the logs and audit records of all others.
           name: "record",
           include: [record],
           maxWorkers: 1,

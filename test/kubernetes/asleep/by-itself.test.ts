@@ -21,7 +21,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 
 type Sandboxes = Awaited<ReturnType<typeof openSandboxes>>;
 
-/** The example, which then sleeps after a few seconds without use. */
+/** The example, with an idle time of a few seconds. */
 async function applyHello({ run }: Sandboxes, openConnections: "Count" | "Data" | "Ignore"): Promise<void> {
   await run("apply", "--kustomize", example);
   const autoSuspension = { inactivityTimeoutSeconds: timeoutSeconds, openConnections };
@@ -33,8 +33,8 @@ async function eventNotes({ namespace }: Sandboxes, reason: string): Promise<rea
   return items.filter((event) => event.reason === reason).map(({ note }) => note);
 }
 
-describe.concurrent("a sandbox with a time of inactivity", () => {
-  it("falls asleep when nobody uses it, says since when, and is woken by one connection with nothing lost", async () => {
+describe.concurrent("a sandbox with an inactivity timeout", () => {
+  it("is suspended when idle, reports since when, and one connection wakes it without loss", async () => {
     await using test = await openSandboxes(cluster);
     const hello = test.at("hello");
     await applyHello(test, "Data");
@@ -54,7 +54,7 @@ describe.concurrent("a sandbox with a time of inactivity", () => {
     );
   });
 
-  it("is not put to sleep under a request that takes longer than that", async () => {
+  it("is not suspended during a request that takes longer than the timeout", async () => {
     await using test = await openSandboxes(cluster);
     const autoSuspension = { inactivityTimeoutSeconds: timeoutSeconds };
     await test.apply(sandboxNamed("busy", { spec: { autoSuspension } }));
@@ -67,7 +67,7 @@ describe.concurrent("a sandbox with a time of inactivity", () => {
     expect(systemClock.ticksMs() - endedMs).toBeGreaterThan(timeoutSeconds * 1_000 - 500);
   });
 
-  it("sleeps under a WebSocket on which nothing is said, which is closed in good order", async () => {
+  it("is suspended under an idle WebSocket, which is closed cleanly", async () => {
     await using test = await openSandboxes(cluster);
     await applyHello(test, "Data");
     const socket = await activator.openWebSocket(test.at("hello"), "/ws");
@@ -78,19 +78,19 @@ describe.concurrent("a sandbox with a time of inactivity", () => {
     await test.untilAsleep("hello");
   });
 
-  it("stays awake under a WebSocket on which something is said", async () => {
+  it("stays awake under a WebSocket with traffic", async () => {
     await using test = await openSandboxes(cluster);
     await applyHello(test, "Data");
     await expectAwakeUnder(test, { saying: true });
   });
 
-  it("stays awake under any open WebSocket, if it is to count", async () => {
+  it("stays awake under any open WebSocket with openConnections Count", async () => {
     await using test = await openSandboxes(cluster);
     await applyHello(test, "Count");
     await expectAwakeUnder(test, { saying: false });
   });
 
-  it("sleeps under a WebSocket whatever is said, if it is to be ignored", async () => {
+  it("is suspended under a WebSocket with traffic with openConnections Ignore", async () => {
     await using test = await openSandboxes(cluster);
     await applyHello(test, "Ignore");
     const socket = await activator.openWebSocket(test.at("hello"), "/ws");
@@ -101,7 +101,7 @@ describe.concurrent("a sandbox with a time of inactivity", () => {
   });
 });
 
-/** Three times as long as it may be idle, and asleep once the WebSocket is closed. */
+/** Waits three times the idle time, and for the suspension after the WebSocket is closed. */
 async function expectAwakeUnder(test: Sandboxes, { saying }: { readonly saying: boolean }): Promise<void> {
   const socket = await activator.openWebSocket(test.at("hello"), "/ws");
   let ended = false;

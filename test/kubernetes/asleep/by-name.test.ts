@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-/** A sandbox called `talker` that sleeps and has a Service, and a Pod beside it that visits it. */
+/** A suspended sandbox `talker` with a Service, and a Pod in its namespace that visits it. */
 async function openTalker(spec: object) {
   const test = await openSandboxes(cluster);
   await test.apply(sandboxNamed("talker", { spec: { service: true, ...spec }, container: talkingContainer }));
@@ -24,8 +24,8 @@ async function openTalker(spec: object) {
 
 const soonAsleep = { autoSuspension: { inactivityTimeoutSeconds: 5 } };
 
-describe.concurrent("the name of a sandbox in the cluster", () => {
-  it("holds connections while it sleeps, wakes it, and carries both ways; either side may speak first", async () => {
+describe.concurrent("the Service name of a sandbox in the cluster", () => {
+  it("holds connections while it is suspended, wakes it, and relays; either side may send first", async () => {
     await using test = await openTalker(soonAsleep);
     const names = [
       `talker.${test.namespace}.svc.cluster.local`,
@@ -35,20 +35,20 @@ describe.concurrent("the name of a sandbox in the cluster", () => {
     const boots = new Set<string>();
     for (const name of names) {
       boots.add((await visitOnce(test.visitor, name, { talkMs: 500 })).boot);
-      // Asleep by itself, a few seconds after the last byte.
+      // Suspended for inactivity, a few seconds after the last byte.
       await test.untilAsleep("talker");
     }
     expect(boots.size).toBe(names.length);
   });
 
-  it("is not put to sleep under a connection on which something is said", async () => {
+  it("keeps it awake during a connection with traffic", async () => {
     await using test = await openTalker(soonAsleep);
     const { tookMs } = await visitOnce(test.visitor, "talker", { talkMs: 15_000 });
     expect(tookMs).toBeGreaterThan(15_000);
     await test.untilAsleep("talker");
   });
 
-  it("is put to sleep under a connection on which nothing is said, which ends in good order", async () => {
+  it("lets it be suspended under an idle connection, which is closed cleanly", async () => {
     await using test = await openTalker(soonAsleep);
     const [visit] = await test.visitor.visit("talker", { silent: true });
     expect(visit).toMatchObject({ boot: expect.stringMatching(/./), failure: "" });
@@ -56,7 +56,7 @@ describe.concurrent("the name of a sandbox in the cluster", () => {
     await test.untilAsleep("talker");
   });
 
-  it("is refused to Pods of other namespaces, which wake nothing, until the sandbox lets the cluster in", async () => {
+  it("rejects Pods of other namespaces, which wake nothing, until allowFrom is Cluster", async () => {
     await using test = await openTalker({ autoResume: {} });
     await using elsewhere = await openSandboxes(cluster);
     const stranger = await openVisitor(elsewhere);

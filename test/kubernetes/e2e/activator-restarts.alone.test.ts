@@ -14,7 +14,7 @@ import { heldRequests, killProgramOf, programsOf, replicasOf, signalAll } from "
 import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
 import { startTraffic, wordsOf } from "./support/traffic.ts";
 
-/** For how long after an activator was killed connections to names may be refused: a kubelet, a controller and kube-proxy. */
+/** How long connections to Services may be refused after an activator was killed: kubelet, controller and kube-proxy must react. */
 const namesAnswerAgainMs = 10_000;
 
 let cluster: ClusterUnderTest;
@@ -30,7 +30,7 @@ const settled = () => inRelease("rollout", "status", "deployment/sandbox-router"
 const listensAfter = (ms: number) => ({ container: { env: [{ name: "LISTEN_AFTER_MS", value: String(ms) }] } });
 const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make);
 
-/** A sandbox that is awake and has a Service that leads to every activator, and a Pod that visits it. */
+/** A running sandbox whose Service leads to every activator, and a Pod that visits it. */
 async function openTalk() {
   const test = await openSandboxes(cluster);
   const spec = { service: true, autoResume: {} };
@@ -41,20 +41,20 @@ async function openTalk() {
   return { ...test, visitor };
 }
 
-/** When the last visit began that was not whole; 0 if all were. */
+/** The start of the last incomplete visit; 0 if all were complete. */
 const lastFailureMs = (visits: readonly Visit[]): number =>
   Math.max(0, ...visits.filter(({ whole }) => !whole).map(({ atMs }) => atMs));
 
 /**
- * Visits by name from two seconds before an activator is lost, until all have to be answered again. `lose` resolves with when
- * it was, by the clock's ticks.
+ * Visits by name from two seconds before an activator is lost, until all must be answered again. `lose` resolves with the
+ * time of the loss, in the clock's ticks.
  */
 async function expectNamesAnswerAgain({ visitor }: Awaited<ReturnType<typeof openTalk>>, lose: () => Promise<number>) {
   const lastMs = namesAnswerAgainMs + 5_000;
   const talks = visitor.visit("talker", { talkMs: 12_000, everyMs: 50, lastMs: 1_000 });
   const startMs = systemClock.ticksMs();
   const visits = visitor.visit("talker", { everyMs: 100, lastMs });
-  await delay(2_000); // all the talks have begun
+  await delay(2_000); // all conversations have started
   const lostMs = (await lose()) - startMs;
   const whole = (await talks).filter(({ whole }) => whole);
   expect(whole.length).toBeGreaterThan(0);
@@ -70,7 +70,7 @@ describe("a rolling restart of the activator", () => {
     await settled();
   });
 
-  it.concurrent("fails none of 200 held requests, 50 carried ones, and those that arrive meanwhile", async () => {
+  it.concurrent("fails none of 200 held and 50 proxied requests, and none that arrives meanwhile", async () => {
     await using test = await openSandboxes(cluster);
     await test.apply(sandboxNamed("carrying"), sandboxNamed("held", listensAfter(25_000)));
     await test.untilAsleep("carrying", "held");
@@ -94,12 +94,12 @@ describe("a rolling restart of the activator", () => {
     expect(answers.map(({ asked }) => asked).sort((a, b) => a - b)).toEqual(answers.map((_, at) => at + 1));
   });
 
-  it.concurrent("lets names answer throughout, and cuts no connection that is carried to one", async () => {
+  it.concurrent("keeps Services reachable, and cuts no connection to one", async () => {
     await using test = await openTalk();
     await prepared();
     const talks = test.visitor.visit("talker", { talkMs: 20_000, everyMs: 100, lastMs: 1_000 });
     const visits = test.visitor.visit("talker", { everyMs: 100, lastMs: 25_000 });
-    await delay(2_000); // all the talks have begun
+    await delay(2_000); // all conversations have started
     await restarted();
     expect((await talks).filter(({ whole }) => !whole)).toEqual([]);
     expect((await visits).filter(({ whole }) => !whole)).toEqual([]);
@@ -113,7 +113,7 @@ describe("an activator that is killed", () => {
     return systemClock.ticksMs();
   });
 
-  it.concurrent("takes with it what it held, and nothing else: every other request is answered or refused unread", async () => {
+  it.concurrent("loses only the requests that it holds; every other request is answered or refused unread", async () => {
     await using test = await openSandboxes(cluster);
     await test.apply(sandboxNamed("warm"), sandboxNamed("held", listensAfter(15_000)));
     await test.untilAsleep("warm", "held");
@@ -128,22 +128,22 @@ describe("an activator that is killed", () => {
     const lost = (await outcome).filter((each) => each.status === "rejected").map(({ reason }) => wordsOf(reason));
     expect(new Set(lost)).toEqual(new Set(["ECONNRESET"]));
     expect(lost.length).toBeLessThan(40);
-    // Sent again, they find the sandbox awake: its wake was not lost with the one who had asked for it.
+    // When they are sent again, the sandbox is awake, because the wake was already written.
     expect(await activator.askProgram(test.at("held"), { method: "POST" })).toMatchObject({ asked: 41 - lost.length });
     await settled();
     await traffic.stop();
     expect(traffic.failures.filter((failure) => !["ECONNREFUSED", "ECONNRESET"].includes(failure))).toEqual([]);
-    // At most the one request that was under way.
+    // At most the one request that was in flight.
     expect(traffic.failures.filter((failure) => failure === "ECONNRESET").length).toBeLessThanOrEqual(1);
   });
 
-  it.concurrent("leaves all to the other one, and names answer soon after", async () => {
+  it.concurrent("is replaced by the other one, and Services answer soon after", async () => {
     await using test = await openTalk();
     await prepared();
     await expectNamesAnswerAgain(test, killedOnce);
   });
 
-  it("is no more missed when its Pod is deleted without grace", async () => {
+  it("has the same effect as one whose Pod is deleted without grace", async () => {
     await using test = await openTalk();
     const args = ["--grace-period=0", "--force", "--wait=false"];
     await expectNamesAnswerAgain(test, async () => {
@@ -153,7 +153,7 @@ describe("an activator that is killed", () => {
   });
 });
 
-it("keeps a sandbox awake while an activator that may carry requests hangs, and lets it sleep afterwards", async () => {
+it("keeps a sandbox awake while an activator that may proxy to it hangs, and suspends it afterwards", async () => {
   await using test = await openSandboxes(cluster);
   await test.apply(sandboxNamed("quiet", { spec: { autoSuspension: { inactivityTimeoutSeconds: 8 } } }));
   const [hanging, other] = await replicasOf(cluster, "sandbox-router");
@@ -168,7 +168,7 @@ it("keeps a sandbox awake while an activator that may carry requests hangs, and 
         ({ reason, regarding }) => reason === "ActivatorUnreachable" && regarding?.uid === hanging.metadata.uid,
       );
     await eventually(told);
-    await delay(16_000); // twice as long as it may be idle
+    await delay(16_000); // twice the idle time
     expect((await test.sandbox("quiet")).spec.operatingMode).toBe("Running");
     expect((await test.podOf("quiet"))?.metadata.deletionTimestamp).toBeUndefined();
   } finally {

@@ -33,21 +33,21 @@ afterAll(async () => {
   await cluster[Symbol.asyncDispose]();
 });
 
-/** Both have come as far as they can before the wakes that the outage is to meet. */
+/** Resolves when both tests have prepared everything before the wakes during the outage. */
 const prepared = happensOnce(2, async () => {});
-/** Resolves when the API server is away; `over` resolves when it is back. */
+/** Resolves when the API server is down; `over` resolves when it is back. */
 const outage = happensOnce(2, async () => {
   const stopped = await stopComponent("kube-apiserver");
-  // The outage itself is the subject: it lasts this long.
+  // The duration of the tested outage.
   return { over: delay(outageMs).then(() => stopped[Symbol.asyncDispose]()) };
 });
 const nearlyOver = () => delay(outageMs * 0.9);
 
-// A kubelet may be as long away as the API server, and longer; only it can start a Pod, and end one.
+// The kubelet may be away as long as the API server, and longer. Only the kubelet can start and end a Pod.
 const kubeletLimitMs = 180_000;
 
-describe.concurrent("when kube-apiserver is away for 20 seconds", () => {
-  it("costs warm traffic nothing, even though etcd is compacted, and wakes go on after it", async () => {
+describe.concurrent("during 20 seconds without kube-apiserver", () => {
+  it("warm traffic is not affected, even if etcd is compacted, and wakes continue afterwards", async () => {
     await using test = await openSandboxes(cluster);
     const slow = { container: { env: [{ name: "LISTEN_AFTER_MS", value: "3000" }] } };
     await test.apply(sandboxNamed("warm"), sandboxNamed("waking", slow), sandboxNamed("asleep"));
@@ -72,7 +72,7 @@ describe.concurrent("when kube-apiserver is away for 20 seconds", () => {
     expect(traffic.slowestMs).toBeLessThan(noticedMs);
   }, 300_000);
 
-  it("keeps serving what is past its deadline, and lets it sleep afterwards, counted from the last use", async () => {
+  it("a sandbox past its deadline is served, and suspended later, counted from the last activity", async () => {
     await using test = await openSandboxes(cluster);
     const spec = { autoSuspension: { inactivityTimeoutSeconds: 8 } };
     await test.apply(sandboxNamed("idle", { spec }), sandboxNamed("used", { spec }));

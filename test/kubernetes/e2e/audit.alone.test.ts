@@ -17,8 +17,8 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-describe("the API server's record of what our programs ask for", () => {
-  it("has the activator use all that it is granted, when it wakes one sandbox", async () => {
+describe("the API server's audit log of our programs' calls", () => {
+  it("has all rights of the activator in use when it wakes one sandbox", async () => {
     await using test = await openSandboxes(cluster);
     await test.apply(sandboxNamed("once"));
     await test.untilAsleep("once");
@@ -36,20 +36,20 @@ describe("the API server's record of what our programs ask for", () => {
     expect(new Set(denied.map(wordsOfRequest))).toEqual(new Set());
   });
 
-  it("has only watches and leases in two minutes in which nothing happens to 200 sandboxes", async () => {
+  it("has only watches and leases during two minutes with 200 idle sandboxes", async () => {
     await using test = await openSandboxes(cluster);
     const names = Array.from({ length: sandboxes }, (_, at) => `resting-${at}`);
     await test.apply(...names.map((name) => sandboxNamed(name)));
     await test.run("wait", "sandbox", "--all", "--for=condition=Suspended", "--timeout=120s");
-    await delay(10_000); // the events of what has happened are written, and what other tests have deleted is gone
+    await delay(10_000); // earlier events are written, and objects that other tests have deleted are gone
     const from = systemClock.now().toISOString();
-    await delay(restMs); // the rest itself is the subject
+    await delay(restMs); // the tested idle time
     const seen = Object.keys(programs).flatMap((program) => requestsOf(program as keyof typeof programs));
     const atRest = seen.filter(({ requestReceivedTimestamp }) => requestReceivedTimestamp > from);
     const words = new Set(atRest.map(wordsOfRequest));
     const leases = ["get leases.coordination.k8s.io", "update leases.coordination.k8s.io"];
     expect([...words].filter((each) => !each.startsWith("watch ") && !leases.includes(each))).toEqual([]);
-    // A watch is renewed once in several minutes, and there are a dozen.
+    // A watch is renewed every few minutes, and there are a dozen.
     expect(atRest.filter(({ verb }) => verb === "watch").length).toBeLessThan(100);
   }, 300_000);
 });

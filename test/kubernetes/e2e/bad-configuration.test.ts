@@ -37,7 +37,7 @@ describe("a program that cannot start", () => {
     expect(run.complaints()[0]).toContain("unknown flag: --nonsense");
   });
 
-  it("ends with 1 and one line when the webhook's certificate is not there", async () => {
+  it("exits with 1 and one line if the webhook's certificate is missing", async () => {
     const files = ["--manage-webhook-certs=false", `--webhook-cert-dir=${directory}`];
     await using run = startHere("controller", `--kubeconfig=${inject("kubeconfig")}`, ownLease(), ...files);
     expect(await run.ended).toBe(1);
@@ -46,14 +46,14 @@ describe("a program that cannot start", () => {
     ]);
   });
 
-  it("ends with 1 and one line when it may not read the webhook's certificates", async () => {
+  it("exits with 1 and one line if it may not read the webhook's certificates", async () => {
     await using run = startHere("controller", withoutRights(), ownLease());
     expect(await run.ended).toBe(1);
     expect(run.complaints()).toHaveLength(1);
     expect(run.complaints()[0]).toMatch(/^agent-sandbox-controller: secrets .* is forbidden: User .*:default"/);
   });
 
-  it("ends with 2 and one line when the activator is told neither of a token nor to do without", async () => {
+  it("exits with 2 and one line if the activator has neither a token nor a flag for none", async () => {
     await using run = startHere("activator", withoutRights());
     expect(await run.ended).toBe(2);
     expect(run.complaints()).toHaveLength(1);
@@ -61,15 +61,15 @@ describe("a program that cannot start", () => {
   });
 });
 
-describe("a program that something is kept from", () => {
-  it("says what it may not do and goes on asking, and ends well when it is told to: the controller", async () => {
+describe("a program without a right that it needs", () => {
+  it("logs the missing right, retries, and exits cleanly on SIGTERM: the controller", async () => {
     await using run = startHere("controller", withoutRights(), ownLease(), "--enable-webhook=false");
     await eventually(() => (run.said().match(/sandboxes.agents.x-k8s.io is forbidden/g) ?? []).length > 1, startMs);
     run.child.kill("SIGTERM");
     expect(await run.ended).toBe(0);
   });
 
-  it("says what it may not do, goes on asking, and is not ready: the activator", async () => {
+  it("logs the missing right, retries, and is not ready: the activator", async () => {
     await using run = startHere("activator", withoutRights(), "--authz-mode=allow-all", "--drain-settle=0s");
     await eventually(() => /sandboxes.agents.x-k8s.io is forbidden/.test(run.said()), startMs);
     const url = /"ops":"([^"]+)"/.exec(run.said())?.[1] ?? "";

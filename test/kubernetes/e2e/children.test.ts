@@ -26,7 +26,7 @@ async function open() {
 }
 
 describe("the Service of a sandbox", () => {
-  it("is made when it is asked for, repaired when it is bent, and removed when it is refused", async () => {
+  it("is created if requested, repaired if changed, and removed if not requested", async () => {
     await using test = await open();
     await test.apply(sandboxNamed("served", { spec: { service: true }, container }));
     await test.untilAsleep("served");
@@ -40,7 +40,7 @@ describe("the Service of a sandbox", () => {
     await eventually(async () => (await test.sandbox("served")).status?.service === undefined);
   });
 
-  it("is one that was there before only where that allows it", async () => {
+  it("may exist before only if it permits the adoption", async () => {
     await using test = await open();
     const service = (name: string, labels: object) => ({
       apiVersion: "v1",
@@ -61,7 +61,7 @@ describe("the Service of a sandbox", () => {
   });
 });
 
-it("takes over a claim for a volume that was there before where that allows it", async () => {
+it("adopts an existing volume claim if that permits the adoption", async () => {
   await using test = await open();
   const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Mi" } } };
   const metadata = { name: "data-keeper", labels: adoptable };
@@ -73,7 +73,7 @@ it("takes over a claim for a volume that was there before where that allows it",
   await eventually(async () => (await test.read("pvc", "data-keeper")).metadata.ownerReferences?.[0].name === "keeper");
 });
 
-it("ends at its time with all that is its own, when its policy says Delete", async () => {
+it("is deleted with its children at its shutdownTime if its policy is Delete", async () => {
   await using test = await open();
   const shutdownTime = new Date(systemClock.now().getTime() + 4_000).toISOString().replace(/\.\d+Z/, "Z");
   await test.apply(
@@ -87,7 +87,7 @@ it("ends at its time with all that is its own, when its policy says Delete", asy
   await eventually(async () => (await test.podOf("mortal")) === undefined);
 });
 
-it("keeps the labels of a running Pod in line with its template", async () => {
+it("updates the labels of a running Pod from its template", async () => {
   await using test = await open();
   const labelled = (labels: object) => ({ spec: { podTemplate: { metadata: { labels } } } });
   await test.apply(sandboxNamed("labelled", { spec: { operatingMode: "Running" }, container }));

@@ -23,15 +23,15 @@ afterAll(async () => {
 const inRelease = (...args: readonly string[]) => cluster.kubectl.run([`--namespace=${release.namespace}`, ...args]);
 const settled = () => inRelease("rollout", "status", "deployment/agent-sandbox-controller", "--timeout=180s");
 
-describe("a controller that is told to end", () => {
-  it("hands over within its successor's next look", async () => {
+describe("a controller that gets SIGTERM", () => {
+  it("hands over before its successor's next try for the lease", async () => {
     const leader = await leadingReplica(cluster);
     const identity = await leaderIdentity(cluster);
     const startMs = systemClock.ticksMs();
     await inRelease("delete", "pod", leader.metadata.name, "--wait=false");
     const isHandedOver = async () => !["", identity].includes(await leaderIdentity(cluster));
     await eventually(isHandedOver);
-    // It asks every two seconds; had it to wait for the lease to end, that would be fifteen.
+    // The successor tries every two seconds. If it had to wait for the end of the lease, this would take fifteen.
     expect(systemClock.ticksMs() - startMs).toBeLessThan(10_000);
     await settled();
   });
@@ -41,7 +41,7 @@ describe("a controller that is killed", () => {
   const prepared = happensOnce(2, async () => {});
   const leaderKilled = happensOnce(2, async () => killProgramOf(await leadingReplica(cluster)));
 
-  it.concurrent("is followed when its lease is over; held requests wait for that, warm ones do not notice", async () => {
+  it.concurrent("is replaced after its lease; held requests wait for that, warm ones are not affected", async () => {
     await using test = await openSandboxes(cluster);
     await test.apply(sandboxNamed("warm"), sandboxNamed("held"));
     await test.untilAsleep("warm", "held");
@@ -51,7 +51,7 @@ describe("a controller that is killed", () => {
     await prepared();
     await leaderKilled();
     const { tookMs } = await activator.askProgram(test.at("held"), { method: "POST" });
-    expect(tookMs).toBeLessThan(30_000); // the lease has 15 s to run out
+    expect(tookMs).toBeLessThan(30_000); // the lease expires after 15 s
     expect(await leaderIdentity(cluster)).not.toBe(identity);
     await traffic.stop();
     expect(traffic.failures).toEqual([]);

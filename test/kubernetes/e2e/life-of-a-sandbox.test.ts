@@ -17,14 +17,14 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-it("sleeps, wakes by one connection, is paused, wakes by a WebSocket, and keeps its files all the while", async () => {
+it("is suspended, woken by a connection, paused, woken by a WebSocket, and always keeps its files", async () => {
   await using test = await openSandboxes(cluster);
   const hello = test.at("hello");
   await test.run("apply", "--kustomize", example);
   await test.untilAsleep("hello");
   expect(await test.podOf("hello")).toBeUndefined();
 
-  // The first request is answered by the program itself, and nothing had to be asked twice.
+  // The program itself answers the first request, and no request was retried.
   const first = await activator.ask(hello, { method: "POST", path: "/counter" });
   expect(first).toMatchObject({ status: 200, reason: undefined, body: '{"count":1}\n' });
   expect(first.tookMs).toBeLessThan(30_000);
@@ -47,7 +47,7 @@ it("sleeps, wakes by one connection, is paused, wakes by a WebSocket, and keeps 
   const counted = await activator.ask(hello, { path: "/counter" });
   expect(counted).toMatchObject({ status: 200, body: '{"count":2}\n' });
 
-  // Whoever still holds a WebSocket when a person pauses the sandbox sees it end.
+  // A client with an open WebSocket sees it close at a manual suspension.
   const closed = once(socket, "close");
   await test.pause("hello");
   await closed;
@@ -57,7 +57,7 @@ it("sleeps, wakes by one connection, is paused, wakes by a WebSocket, and keeps 
   await eventually(async () => new Set(told).isSubsetOf(new Set(await test.eventReasons("Sandbox", "hello"))));
 });
 
-it("asks for the chart's token before it wakes anything", async () => {
+it("requires the chart's token before it wakes anything", async () => {
   await using test = await openSandboxes(cluster);
   await test.run("apply", "--kustomize", example);
   await test.untilAsleep("hello");
@@ -66,7 +66,7 @@ it("asks for the chart's token before it wakes anything", async () => {
   expect((await test.sandbox("hello")).spec.operatingMode).toBe("Suspended");
 });
 
-it("is woken once by a crowd, and answers each of the crowd once", async () => {
+it("is woken once by many requests, and answers each of them once", async () => {
   await using test = await openSandboxes(cluster);
   await test.apply(sandboxNamed("crowd"));
   await test.untilAsleep("crowd");

@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-it("waits for a definition that is missing, logs it, and starts to work once it is there", async () => {
+it("waits for a missing definition, logs it, and starts to work once it exists", async () => {
   await using test = await openTestNamespace(cluster);
   const definition = JSON.parse(await cluster.kubectl.run(["get", "crd", definitionName, "--output=json"]));
   const { labels, annotations } = definition.metadata;

@@ -11,12 +11,12 @@ let activator: InstalledActivator;
 beforeAll(async () => {
   cluster = await connectToCluster();
   const [replica] = await replicasOf(cluster, "sandbox-router");
-  // The one node has the activators too, and a Service has no endpoint on a node that is not ready.
+  // The one node also has the activators, and a Service has no endpoint on a node that is not ready.
   activator = await findActivator(cluster, replica?.status?.podIP);
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-it("serves from a node that stopped reporting, says so, and wakes others when it reports again", async () => {
+it("serves from a node that stopped reporting, shows this, and wakes others when it reports again", async () => {
   await using test = await openSandboxes(cluster);
   const patient = { autoResume: { timeoutSeconds: 150 } };
   await test.apply(sandboxNamed("awake"), sandboxNamed("asleep", { spec: patient }));

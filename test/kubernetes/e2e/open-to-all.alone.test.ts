@@ -21,7 +21,7 @@ const upgradeTo = (mode: "none" | "token") => {
   return run(inject("helm"), ["upgrade", release.name, chart, ...inRelease, ...flags]);
 };
 
-it("answers and wakes without any token with auth.mode none, and asks for one again with token", async () => {
+it("answers and wakes without a token with auth.mode none, and requires one again with token", async () => {
   await using test = await openSandboxes(cluster);
   await test.apply(sandboxNamed("open"));
   await test.untilAsleep("open");
@@ -30,7 +30,7 @@ it("answers and wakes without any token with auth.mode none, and asks for one ag
   expect((await ask(test.at("open"), anonymous)).status).toBe(401);
   try {
     await upgradeTo("none");
-    // A replica of before may still be leaving.
+    // A replica with the former settings may still be shutting down.
     await eventually(async () => (await ask(test.at("open"), anonymous)).status === 200);
     expect((await test.sandbox("open")).spec.operatingMode).toBe("Running");
   } finally {

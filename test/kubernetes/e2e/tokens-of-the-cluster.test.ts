@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-/** An activator on this machine, which asks the cluster's API server about tokens, as whoever `client` is. */
+/** An activator on this machine that reviews tokens with the cluster's API server, with the credentials of `client`. */
 async function openDoor(client: KubeClient, ...flags: readonly string[]) {
   const loopback = ["--http-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"];
   const ours = ["--metrics-bind-address=", "--access-log=false", "--drain-settle=0s", "--authz-mode=tokenreview"];
@@ -27,7 +27,7 @@ async function openDoor(client: KubeClient, ...flags: readonly string[]) {
   const activator = await startActivator(config, parts);
   await eventually(async () => (await fetch(`${activator.opsUrl}/readyz`)).status === 200, 30_000);
   return {
-    /** The status of the answer, and what it says of the reason. */
+    /** The status of the response, and its reason. */
     async ask(namespace: string, name: string, token?: string): Promise<string> {
       const headers: Record<string, string> = { "X-Sandbox-Namespace": namespace, "X-Sandbox-ID": name };
       if (token !== undefined) headers["Authorization"] = `Bearer ${token}`;
@@ -39,7 +39,7 @@ async function openDoor(client: KubeClient, ...flags: readonly string[]) {
   };
 }
 
-it("wakes a sandbox for a ServiceAccount that may connect to it, and for nobody else", async () => {
+it("wakes a sandbox for a ServiceAccount that may connect to it, and for no other", async () => {
   await using test = await openSandboxes(cluster);
   const { namespace } = test;
   await test.apply(sandboxNamed("ours"), sandboxNamed("theirs"));
@@ -67,7 +67,7 @@ it("wakes a sandbox for a ServiceAccount that may connect to it, and for nobody 
   expect(await other.ask(namespace, "ours", await tokenOf("friend", "--audience=another"))).toBe("200 answered");
 }, 120_000);
 
-it("lets nobody in while the activator itself may not ask", async () => {
+it("rejects all requests while the activator itself may not review tokens", async () => {
   await using test = await openSandboxes(cluster);
   const own = await cluster.kubectl.run(["create", "token", "sandbox-router", `--namespace=${release.namespace}`]);
   const { server, tls } = await loadConnection({ kubeconfig: inject("kubeconfig"), environment: process.env });

@@ -5,7 +5,7 @@ import { eventually } from "../support/eventually.ts";
 import { findActivator, type InstalledActivator } from "./support/installed-activator.ts";
 import { openSandboxes, sandboxNamed } from "./support/sandboxes.ts";
 
-/** Less than the two minutes for which a request is held that nobody can tell why to give up. */
+/** Less than the default hold limit of two minutes, so a request that fails earlier was rejected for a known reason. */
 const untoldMs = 60_000;
 
 let cluster: ClusterUnderTest;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => cluster[Symbol.asyncDispose]());
 
 describe("a sandbox that cannot run", () => {
-  it("is waited for as long as it says when its image cannot be pulled, for registries come back", async () => {
+  it("is waited for until its own limit if its image cannot be pulled, because registries recover", async () => {
     await using test = await openSandboxes(cluster);
     const spec = { autoResume: { timeoutSeconds: 5 } };
     await test.apply(sandboxNamed("nowhere", { spec, container: { image: "registry.invalid/nothing:1" } }));
@@ -30,7 +30,7 @@ describe("a sandbox that cannot run", () => {
     await eventually(async () => (await test.eventReasons("Pod", "nowhere")).includes("Failed"));
   });
 
-  it("is told of at once when its image's name can be no name", async () => {
+  it("is reported at once if the name of its image is invalid", async () => {
     await using test = await openSandboxes(cluster);
     await test.apply(sandboxNamed("misnamed", { container: { image: "Not An Image" } }));
     await test.untilAsleep("misnamed");
@@ -41,7 +41,7 @@ describe("a sandbox that cannot run", () => {
     await eventually(async () => (await test.eventReasons("Pod", "misnamed")).includes("InspectFailed"));
   });
 
-  it("is told of when its container crashes again and again", async () => {
+  it("is reported if its container keeps crashing", async () => {
     await using test = await openSandboxes(cluster);
     const container = { command: ["node", "--eval", "process.exit(3)"] };
     await test.apply(sandboxNamed("crashing", { container }));
@@ -50,7 +50,7 @@ describe("a sandbox that cannot run", () => {
     expect(answer).toMatchObject({ status: 502, reason: "ContainerFailed" });
     expect(answer.body).toContain("CrashLoopBackOff (last exit code 3)");
     expect(answer.tookMs).toBeLessThan(untoldMs);
-    // Not at once: a container without a readiness probe is ready in the moment in which it runs, each time it is tried again.
+    // Not at once: a container without a readiness probe is ready as soon as it runs, at each restart.
     await eventually(async () => {
       const ready = await test.condition("crashing", "Ready");
       return ready?.status === "False" && ready.reason === "DependenciesNotReady";
@@ -58,10 +58,10 @@ describe("a sandbox that cannot run", () => {
     await eventually(async () => (await test.eventReasons("Pod", "crashing")).includes("BackOff"));
   });
 
-  it("is told of when a quota keeps its Pod from being made, and runs once the quota allows it", async () => {
+  it("is reported if a quota rejects its Pod, and runs once the quota permits it", async () => {
     await using test = await openSandboxes(cluster);
     await test.run("create", "quota", "none", "--hard=pods=0");
-    // The API server's own view of quotas may be a moment old.
+    // The API server's own view of quotas may be slightly stale.
     const isKnown = () => test.run("get", "quota", "none", "--output=jsonpath={.status.hard.pods}");
     await eventually(async () => (await isKnown()) === "0");
     await test.apply(sandboxNamed("poor"));
@@ -77,7 +77,7 @@ describe("a sandbox that cannot run", () => {
     expect(await activator.askProgram(test.at("poor"))).toMatchObject({ asked: 1 });
   });
 
-  it("gets those who wait an answer at once when it is deleted", async () => {
+  it("rejects its held requests at once when it is deleted", async () => {
     await using test = await openSandboxes(cluster);
     const container = { env: [{ name: "LISTEN_AFTER_MS", value: "60000" }] };
     await test.apply(sandboxNamed("leaving", { container, pod: { terminationGracePeriodSeconds: 1 } }));
@@ -87,7 +87,7 @@ describe("a sandbox that cannot run", () => {
     const startMs = systemClock.ticksMs();
     await test.run("delete", "sandbox", "leaving", "--wait=false");
     expect(await waiting).toMatchObject({ status: 410, reason: "SandboxDeleted" });
-    expect(systemClock.ticksMs() - startMs).toBeLessThan(15_000); // and not the minute until it listens
+    expect(systemClock.ticksMs() - startMs).toBeLessThan(15_000); // and not after the minute until the program listens
     await test.run("wait", "sandbox/leaving", "--for=delete", "--timeout=60s");
     await eventually(async () => (await activator.ask(test.at("leaving"))).reason === "UnknownHost");
   });
@@ -100,9 +100,9 @@ it("lets a Pod deleted by hand finish its requests, and sends later requests to 
   await test.untilAsleep("carrying");
   const { boot } = await activator.askProgram(carried);
   const slow = activator.askProgram(carried, { path: "/?after=3000" });
-  await eventually(async () => (await activator.askProgram(carried)).asked >= 3); // so the slow one has arrived
+  await eventually(async () => (await activator.askProgram(carried)).asked >= 3); // so the slow request has arrived
   await test.run("delete", "pod", "carrying", "--wait=false");
-  // Until the news has reached the activator it may still carry to the Pod that goes, whose program closes what has just come.
+  // Until the activator sees the deletion, it may still send to the terminating Pod, whose program closes new connections.
   await eventually(async () => {
     const { status, reason, body } = await activator.ask(carried, { method: "POST" });
     if (status !== 200) expect(reason).toBe("ResponseLost");
@@ -112,7 +112,7 @@ it("lets a Pod deleted by hand finish its requests, and sends later requests to 
   await eventually(async () => (await test.eventReasons("Sandbox", "carrying")).includes("SandboxPodCreated"));
 });
 
-it("makes another Pod when one is evicted, and answers from it", async () => {
+it("creates another Pod after an eviction, and answers from it", async () => {
   await using test = await openSandboxes(cluster);
   await test.apply(sandboxNamed("evicted"));
   await test.untilAsleep("evicted");
@@ -121,7 +121,7 @@ it("makes another Pod when one is evicted, and answers from it", async () => {
   const eviction = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name: "evicted" } };
   const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(eviction) };
   expect((await cluster.fetch(`${cluster.url}${path}`, init)).status).toBe(201);
-  // Until the news of the eviction has reached the activator it may still carry to the Pod that goes, which answers.
+  // Until the activator sees the eviction, it may still send to the terminating Pod, which answers.
   await eventually(async () => (await activator.askProgram(test.at("evicted"))).boot !== boot, 60_000);
   await test.run("wait", "sandbox/evicted", "--for=condition=Ready", "--timeout=60s");
 });

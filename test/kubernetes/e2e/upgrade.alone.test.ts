@@ -31,7 +31,7 @@ interface Image {
   readonly tag: string;
 }
 
-/** The same image by another name: what an upgrade changes is the name in the template of the Pods. */
+/** The same image with another name, so that an upgrade changes the template of the Pods. */
 async function tagAgain({ repository, tag }: Image): Promise<string> {
   const layout = clusterLayout();
   const keeper = findDaemon(layout, "mount-namespace");

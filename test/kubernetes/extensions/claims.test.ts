@@ -16,7 +16,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 const inMs = (ms: number) => new Date(systemClock.now().getTime() + ms).toISOString().replace(/\.\d+Z/, "Z");
 
 describe("a claim on a real cluster", () => {
-  it("is given a warm sandbox as it runs, and the pool refills behind it", async () => {
+  it("gets a running warm sandbox, and the pool is refilled", async () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 2, "t"));
     await test.untilFull("p", 2);
@@ -32,7 +32,7 @@ describe("a claim on a real cluster", () => {
     expect(sandbox.metadata.ownerReferences).toMatchObject([{ kind: "SandboxClaim", uid: metadata.uid }]);
     expect(sandbox.metadata.uid).toBe(bound?.metadata.uid);
     await test.untilFull("p", 2);
-    // The Pod is the same one, and no longer counts as one that nobody has claimed.
+    // The Pod is the same one, and no longer has the label of an unclaimed member.
     const pod = await test.podOf(sandbox.metadata.name);
     expect(pod?.status?.containerStatuses?.[0]?.restartCount).toBe(0);
     expect(pod?.status?.podIP).toBe(bound?.status?.podIPs?.[0]);
@@ -45,7 +45,7 @@ describe("a claim on a real cluster", () => {
     await eventually(async () => !(await test.exists("sandbox", sandbox.metadata.name)));
   });
 
-  it("is made a sandbox of its own name where there is no warm one, or one of its own kind is asked for", async () => {
+  it("gets a new sandbox with its own name if there is no warm one, or if it asks for other settings", async () => {
     await using test = await openPools(cluster);
     await test.apply(
       templateNamed("t", { envVarsInjectionPolicy: "Allowed" }),
@@ -62,7 +62,7 @@ describe("a claim on a real cluster", () => {
     await eventually(async () => (await test.eventReasons("SandboxClaim", "cold")).includes("SandboxProvisioned"));
   });
 
-  it("says what it lacks, and is bound as soon as that is there", async () => {
+  it("reports what it lacks, and is bound as soon as that exists", async () => {
     await using test = await openPools(cluster);
     const reason = async (name: string) => (await test.claimCondition(name, "Ready"))?.reason;
     await test.apply(
@@ -81,7 +81,7 @@ describe("a claim on a real cluster", () => {
     expect((await test.sandboxes()).map(({ metadata }) => metadata.name)).toEqual(["early"]);
   });
 
-  it("ends at its time, and takes with it what its policy says", async () => {
+  it("expires at its time, and its policy decides what is deleted with it", async () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 1, "t"));
     await test.untilFull("p", 1);
@@ -104,7 +104,7 @@ describe("a claim on a real cluster", () => {
     await eventually(async () => (await test.sandboxes()).length === 1);
   });
 
-  it("gives 20 claims at once a sandbox each, the warm ones first", async () => {
+  it("gets one of 20 sandboxes when 20 are created at once, warm ones first", async () => {
     await using test = await openPools(cluster);
     const pool = poolNamed("p", 6, "t");
     await test.apply(templateNamed("t"), pool);
@@ -121,7 +121,7 @@ describe("a claim on a real cluster", () => {
     expect(await test.sandboxes()).toHaveLength(26);
   }, 120_000);
 
-  it("is reached by its own name, and wakes the sandbox that it was given", async () => {
+  it("is reached by its own name, and wakes its sandbox", async () => {
     await using test = await openPools(cluster);
     const activator = await findActivator(cluster);
     const container = { image: nodeBaseImage, command: ["node", "--eval", program] };

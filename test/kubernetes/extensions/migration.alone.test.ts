@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-/** Has the API server store what is written from now on in another version. */
+/** Makes the API server store new writes in another version. */
 async function storeIn(version: "v1alpha1" | "v1beta1"): Promise<void> {
   for (const name of Object.keys(definitions)) {
     const { spec } = JSON.parse(await cluster.kubectl.run(["get", "crd", name, "--output=json"]));
@@ -45,7 +45,7 @@ async function storedVersionOf(definition: string, namespace: string, name: stri
 const storedVersions = (namespace: string) =>
   Promise.all(Object.entries(definitions).map(([each, name]) => storedVersionOf(each, namespace, name)));
 
-/** What an upgrade that switches v1alpha1 off would do. */
+/** The changes of an upgrade that disables v1alpha1. */
 const withoutV1alpha1 = () =>
   run(inject("helm"), [
     ...["upgrade", release.name, join(import.meta.dirname, "..", "..", "..", "charts", "rouse")],
@@ -60,7 +60,7 @@ interface ShownObject {
   readonly status?: { readonly conditions?: readonly object[] };
 }
 
-it("rewrites what is stored in v1alpha1 and changes no Pod, spec or condition that v1alpha1 shows", async () => {
+it("rewrites objects stored in v1alpha1 without a change of a Pod, a spec or a condition in v1alpha1", async () => {
   await using test = await openPools(cluster);
   const shown = async () => {
     const kinds = Object.keys(definitions).map((each) => each.replace(".", ".v1alpha1."));
@@ -69,14 +69,14 @@ it("rewrites what is stored in v1alpha1 and changes no Pod, spec or condition th
       return { kind, name: metadata.name, spec, conditions: status?.conditions };
     });
   };
-  // The older version has no observedGeneration, so it is not there while that is what is stored.
+  // The older version has no observedGeneration, so it is absent while that version is stored.
   const untilReady = () =>
     eventually(
       async () => (await test.pool("p")).status?.readyReplicas === 1 && (await test.membersOf("p")).length === 1,
     );
   await storeIn("v1alpha1");
   try {
-    // The API server takes note of a changed definition a moment after it has answered.
+    // The API server applies a changed definition a moment after its response.
     await eventually(async () => {
       await test.apply(templateNamed("t", { service: false }));
       await test.run("annotate", "sandboxtemplate", "t", "--overwrite", `touched=${crypto.randomUUID()}`);
@@ -93,7 +93,7 @@ it("rewrites what is stored in v1alpha1 and changes no Pod, spec or condition th
   } finally {
     await storeIn("v1beta1");
   }
-  // The status of the others may have been written since then, for v1beta1 says more of it.
+  // The status of the others may have been written since then, because v1beta1 has more of it.
   expect(await storedVersionOf("sandboxtemplates.extensions.agents.x-k8s.io", test.namespace, "t")).toBe("v1alpha1");
   const before = await shown();
   const pods = await test.run("get", "pods", "--output=jsonpath={.items[*].metadata.uid}");
@@ -102,7 +102,7 @@ it("rewrites what is stored in v1alpha1 and changes no Pod, spec or condition th
   expect(await storedVersions(test.namespace)).toEqual(["v1beta1", "v1beta1", "v1beta1", "v1beta1"]);
   expect(await shown()).toEqual(before);
   expect(await test.run("get", "pods", "--output=jsonpath={.items[*].metadata.uid}")).toBe(pods);
-  // To an API server it is still open what is stored in the older version, until somebody says.
+  // The API server assumes that objects may be stored in the older version until the definition says otherwise.
   await expect(withoutV1alpha1()).rejects.toThrow("may still be stored in v1alpha1. Nothing was changed");
   for (const name of Object.keys(definitions)) {
     const patch = '--patch={"status":{"storedVersions":["v1beta1"]}}';

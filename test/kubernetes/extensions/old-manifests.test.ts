@@ -22,7 +22,7 @@ const podTemplate = `
           command: [sh, -c, "exec sleep 3600"]
 `;
 
-/** As manifests of that time have it. */
+/** In the form of manifests of that time. */
 const oldSandbox = (name: string, rest = "") => `
 apiVersion: agents.x-k8s.io/v1alpha1
 kind: Sandbox
@@ -61,7 +61,7 @@ ${warmpool === undefined ? "" : `  warmpool: ${warmpool}\n`}`;
 const open = () => openPools(cluster);
 
 describe("a v1alpha1 manifest of a Sandbox", () => {
-  it("with nothing but podTemplate runs, is paused and resumed by kubectl scale, and goes with its Pod", async () => {
+  it("with only a podTemplate runs, is paused and resumed by kubectl scale, and is deleted with its Pod", async () => {
     await using test = await open();
     const field = (type: string, path: string) => test.run("get", type, "plain", `--output=jsonpath={${path}}`);
     await test.applyManifest(oldSandbox("plain"));
@@ -83,7 +83,7 @@ describe("a v1alpha1 manifest of a Sandbox", () => {
     await eventually(async () => (await test.podOf("plain")) === undefined);
   });
 
-  it("with volumes keeps its files over a pause", async () => {
+  it("with volumes keeps its files during a pause", async () => {
     await using test = await open();
     const volumes = `
   volumeClaimTemplates:
@@ -106,12 +106,12 @@ describe("a v1alpha1 manifest of a Sandbox", () => {
     expect(await test.exists("persistentvolumeclaim", "data-keeper")).toBe(true);
   });
 
-  it("with replicas 0 has no Pod until it is patched to 1, and is a suspended sandbox to everybody else", async () => {
+  it("with replicas 0 has no Pod until it is patched to 1, and is a suspended sandbox in v1beta1", async () => {
     await using test = await open();
     await test.applyManifest(oldSandbox("resting", "\n  replicas: 0"));
     await test.untilAsleep("resting");
     expect(await test.podOf("resting")).toBeUndefined();
-    // What was applied is applied again without any change.
+    // The same manifest is applied again without a change.
     expect(await test.applyManifest(oldSandbox("resting", "\n  replicas: 0"))).toContain("unchanged");
     await test.run("patch", older, "resting", "--type=merge", '--patch={"spec":{"replicas":1}}');
     await test.run("wait", "sandbox/resting", "--for=condition=Ready", "--timeout=60s");
@@ -131,7 +131,7 @@ describe("a v1alpha1 manifest of a claim", () => {
     await test.untilFull("my-pool", 1);
   });
 
-  it("that names no pool gets a sandbox of its template, and keeps both when the migration makes a pool", async () => {
+  it("without a pool gets a sandbox of its template, and keeps both when the migration creates a pool", async () => {
     await using test = await open();
     await test.applyManifest(oldClaim("cold", "none"));
     await eventually(async () => (await test.claimCondition("cold", "Ready"))?.reason === "TemplateNotFound");
@@ -147,7 +147,7 @@ describe("a v1alpha1 manifest of a claim", () => {
   });
 });
 
-it("lists 300 sandboxes in v1alpha1 in one call, each as it is", async () => {
+it("lists 300 sandboxes in v1alpha1 in one call, each with its values", async () => {
   await using test = await open();
   const names = Array.from({ length: 300 }, (_, at) => `one-of-many-${at}`);
   await test.applyManifest(

@@ -13,14 +13,14 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 
 const changed = { env: [{ name: "RELEASE", value: "2" }] };
 
-/** Which release each member of the pool runs. */
+/** The release that each member of the pool runs. */
 async function releasesOf(test: Awaited<ReturnType<typeof openPools>>, pool: string): Promise<readonly string[]> {
   const members = await test.membersOf(pool);
   return members.map(({ spec }) => spec.podTemplate.spec.containers[0]?.env?.[0]?.value ?? "1").sort();
 }
 
 describe("a warm pool on a real cluster", () => {
-  it("follows kubectl scale in both versions, up, down and to nothing", async () => {
+  it("follows kubectl scale in both versions, up, down and to zero", async () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 1, "t"));
     await test.untilFull("p", 1);
@@ -31,7 +31,7 @@ describe("a warm pool on a real cluster", () => {
     );
     await test.run("scale", "sandboxwarmpools.v1alpha1.extensions.agents.x-k8s.io/p", "--replicas=1");
     await test.untilFull("p", 1);
-    // The newest go first; those of one second are of one age.
+    // The newest are deleted first; members of the same second have the same age.
     const [left] = await test.membersOf("p");
     expect(bornByName.get(left?.metadata.name ?? "")).toBe([...bornByName.values()].sort()[0]);
     await test.run("scale", "sandboxwarmpool/p", "--replicas=0");
@@ -39,7 +39,7 @@ describe("a warm pool on a real cluster", () => {
     await eventually(async () => (await test.run("get", "pods", "--output=name")) === "");
   });
 
-  it("has the selector that a HorizontalPodAutoscaler finds the members' Pods by", async () => {
+  it("has the selector by which a HorizontalPodAutoscaler finds the members' Pods", async () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 2, "t"));
     await test.untilFull("p", 2);
@@ -59,7 +59,7 @@ describe("a warm pool on a real cluster", () => {
     await test.untilFull("p", 2);
   });
 
-  it("with OnReplenish gives the new template to those members alone that it makes from then on", async () => {
+  it("with OnReplenish uses the new template only for members that it creates from then on", async () => {
     await using test = await openPools(cluster);
     await test.apply(templateNamed("t"), poolNamed("p", 2, "t", { updateStrategy: { type: "OnReplenish" } }));
     await test.untilFull("p", 2);
@@ -71,7 +71,7 @@ describe("a warm pool on a real cluster", () => {
     expect(bound.spec.podTemplate.spec.containers[0]?.env).toBeUndefined();
   });
 
-  it("makes nothing while its template is missing, and fills up once it is there", async () => {
+  it("creates nothing while its template is missing, and fills up once it exists", async () => {
     await using test = await openPools(cluster);
     await test.apply(poolNamed("p", 1, "t"));
     await eventually(async () => (await test.pool("p")).status?.observedGeneration === 1);
@@ -82,7 +82,7 @@ describe("a warm pool on a real cluster", () => {
 });
 
 describe("a template on a real cluster", () => {
-  it("has a NetworkPolicy that follows it, and goes with it", async () => {
+  it("has a NetworkPolicy that changes and is deleted with it", async () => {
     await using test = await openPools(cluster);
     const policy = async () =>
       JSON.parse(
@@ -137,7 +137,7 @@ describe("a template on a real cluster", () => {
     await eventually(async () => (await policy()) === null);
   });
 
-  it("leaves a NetworkPolicy of the same name that is somebody else's as it is", async () => {
+  it("does not change a NetworkPolicy of the same name that another owner has", async () => {
     await using test = await openPools(cluster);
     const theirs = {
       apiVersion: "networking.k8s.io/v1",

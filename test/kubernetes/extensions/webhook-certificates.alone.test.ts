@@ -32,7 +32,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 const readSecret = (): Promise<Stored<Secret>> =>
   cluster.client.get(secretType, { namespace, name: "agent-sandbox-webhook-certs" });
 
-/** Puts these certificates where all replicas find them, and has each replica look. */
+/** Writes these certificates into the Secret, and makes each replica read them. */
 async function hand(set: CertificateSet): Promise<void> {
   const secret = await readSecret();
   await cluster.client.replace(secretType, { ...secret, data: { ...secret.data, ...certificateSecretData(set) } });
@@ -52,11 +52,11 @@ async function trustedAuthorities(): Promise<number> {
   );
 }
 
-/** Until when the certificate that a replica shows is good. */
+/** The expiry time of the certificate that a replica presents. */
 async function shownUntil(): Promise<Date> {
   const { spec } = await cluster.client.get(serviceType, service);
   return new Promise((resolve, reject) => {
-    // Whoever it may be: its certificate is what is looked at.
+    // The certificate is not verified, because only its content is read.
     const socket = connect({ host: spec?.clusterIP ?? "", port: 443, rejectUnauthorized: false }, () => {
       const { raw } = socket.getPeerCertificate();
       socket.destroy();
@@ -66,7 +66,7 @@ async function shownUntil(): Promise<Date> {
   });
 }
 
-it("replaces an expiring authority, then the certificate, while no v1alpha1 request fails", async () => {
+it("replaces an expiring CA, then the certificate, while no v1alpha1 request fails", async () => {
   await using test = await openPools(cluster);
   await test.apply(sandboxNamed("asleep"));
   await test.untilAsleep("asleep");
@@ -77,18 +77,18 @@ it("replaces an expiring authority, then the certificate, while no v1alpha1 requ
     await response.text();
   });
   const before = readCertificateSecret(await readSecret());
-  // As they are after eleven months; what the replicas show now is still vouched for.
+  // The certificates after eleven months. The ones that the replicas present now are still trusted.
   const old = await makeCertificates(service, clusterDomain, ago(340 * 24 * hourMs));
   await hand({ ...old, authorities: [...old.authorities, ...before.authorities] });
   await eventually(async () => (await trustedAuthorities()) === before.authorities.length + 2);
   expect(readCertificateSecret(await readSecret()).server).toEqual(old.server);
 
-  // The new authority is known for an hour: now something may be signed by it.
+  // The new CA has been trusted for an hour, so it may sign a certificate now.
   const [, ...others] = readCertificateSecret(await readSecret()).authorities;
   await hand(await withNewAuthority({ ...old, authorities: others }, ago(hourMs)));
   const renewed = readCertificateSecret(await readSecret());
   expect(renewed.server).not.toEqual(old.server);
-  // A replica that is on its way out may still be asked, and shows what it has.
+  // A replica that is shutting down may still be called, and presents the certificate that it has.
   await eventually(async () => (await shownUntil()) > ago(-300 * 24 * hourMs), 60_000);
   await traffic.stop();
   expect(traffic.failures).toEqual([]);

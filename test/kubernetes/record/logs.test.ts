@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-/** What the values of secrets look like, whatever they are. */
+/** The patterns of secret values. */
 const looks: Readonly<Record<string, RegExp>> = {
   "a private key": /PRIVATE KEY/,
   "PEM in base64, as Secrets have it": /LS0tLS1CRUdJTi/,
@@ -21,20 +21,20 @@ const looks: Readonly<Record<string, RegExp>> = {
   "a bearer token": /bearer [\w.~+/-]{8,}/i,
 };
 
-describe("the logs of both programs, of every replica since the tests began", () => {
+describe("the logs of both programs, of every replica since the start of the tests", () => {
   const logs = () => {
     const folder = keptLogsOf(clusterLayout());
     return readdirSync(folder).map((file) => ({ file, text: readFileSync(join(folder, file), "utf8") }));
   };
 
-  it("are those of both", () => {
+  it("are from both programs", () => {
     const files = logs().map(({ file }) => file);
     for (const program of ["agent-sandbox-controller", "sandbox-router"]) {
       expect(files.filter((file) => file.includes(program)).length).toBeGreaterThan(1);
     }
   });
 
-  it.each(Object.entries(looks))("have nothing that looks like %s", (_, look) => {
+  it.each(Object.entries(looks))("contain nothing in the form of %s", (_, look) => {
     expect(
       logs()
         .filter(({ text }) => look.test(text))
@@ -42,7 +42,7 @@ describe("the logs of both programs, of every replica since the tests began", ()
     ).toEqual([]);
   });
 
-  it("have no value of the release's Secrets", async () => {
+  it("contain no value of the release's Secrets", async () => {
     const { items } = await cluster.client.list(secretType, { namespace: release.namespace });
     const ours = items.filter(({ type }) => type === "Opaque");
     expect(ours.length).toBeGreaterThan(1);

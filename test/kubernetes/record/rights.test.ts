@@ -10,33 +10,33 @@ beforeAll(async () => {
 });
 afterAll(() => cluster[Symbol.asyncDispose]());
 
-/** What nobody can see used, and why it is granted all the same. */
+/** The rights whose use is not visible in the audit log, with the reason for each. */
 const unseen: Readonly<Record<string, readonly string[]>> = {
-  // Asked by an admission plugin about whoever writes an owner reference: he must be able to delete what is to be owned, and
-  // to change what blocks the owner's deletion.
-  "the right to be an owner": [
+  // An admission plugin checks the writer of an owner reference: it must have the right to delete the dependent, and
+  // to change the owner's finalizers.
+  "admission of owner references": [
     "delete persistentvolumeclaims",
     "update sandboxclaims/finalizers.extensions.agents.x-k8s.io",
     "update sandboxes/finalizers.agents.x-k8s.io",
     "update sandboxtemplates/finalizers.extensions.agents.x-k8s.io",
     "update sandboxwarmpools/finalizers.extensions.agents.x-k8s.io",
   ],
-  // Read when a create finds that somebody else was faster by less than the watch takes to tell.
-  "the look at who was faster": [
+  // Read if a create finds an object of another client that the watch has not shown yet.
+  "conflicts at a create": [
     "get endpointslices.discovery.k8s.io",
     "get networkpolicies.networking.k8s.io",
     "get persistentvolumeclaims",
     "get services",
   ],
-  // Read anew when a claim was changed by others between the look at it and the write.
-  "the look at what came between": ["get sandboxclaims.extensions.agents.x-k8s.io"],
-  // The ports of a sandbox that is gone rest for ten minutes.
-  "the end of a rest": ["delete endpointslices.discovery.k8s.io"],
-  // Only a member that has not become ready within the grace period, which is minutes, has its Pod looked at.
-  "the look at what is stuck": ["get pods"],
+  // Read again if another client changed a claim between our read and our write.
+  "conflicts at a write": ["get sandboxclaims.extensions.agents.x-k8s.io"],
+  // The ports of a deleted sandbox are in quarantine for ten minutes.
+  "the end of a quarantine": ["delete endpointslices.discovery.k8s.io"],
+  // Only a member that is not ready after the grace period, which is minutes, has its Pod read.
+  "members that are not ready": ["get pods"],
 };
 
-it("has the controller use all that it is granted, in the course of these tests", async () => {
+it("the controller uses all of its rights in the course of these tests", async () => {
   const used = new Set(requestsOf("controller").map(wordsOfRequest));
   const granted = [
     ...(await grantedBy(cluster.kubectl, "clusterrole", "agent-sandbox-controller")),

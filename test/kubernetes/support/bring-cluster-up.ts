@@ -14,9 +14,9 @@ import { keepLogs } from "./keep-logs.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Path of the administrator's kubeconfig. */
+    /** The path of the administrator's kubeconfig. */
     readonly kubeconfig: string;
-    /** Paths of the programs. */
+    /** The paths of the programs. */
     readonly kubectl: string;
     readonly helm: string;
     readonly programs: BuiltPrograms;
@@ -25,12 +25,12 @@ declare module "vitest" {
   }
 }
 
-// Longer than one run takes where the machine has much else to do.
+// Longer than one run takes on a busy machine.
 const turnLimitMs = 2_400_000;
 
 /**
- * Brings the cluster up if it is not, with our chart installed; it is left running, so that the next run starts at once.
- * There is one cluster on a machine, and the tests stop and start parts of it: a second run waits for its turn.
+ * Starts the cluster with our chart if it does not run. It keeps running, so that the next run starts at once.
+ * A machine has one cluster, and the tests stop and start parts of it, so a second run waits for the first.
  */
 export async function setup(project: TestProject): Promise<() => void> {
   const config = parseClusterConfig(["up"], process.env);

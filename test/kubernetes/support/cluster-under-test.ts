@@ -11,14 +11,14 @@ interface RequestAs {
   readonly body?: string;
 }
 
-/** The real cluster, as its administrator. */
+/** The real cluster, with the rights of its administrator. */
 export interface ClusterUnderTest extends AsyncDisposable {
   readonly url: string;
   readonly client: KubeClient;
   readonly kubectl: Kubectl;
   /** `fetch` with the administrator's certificate. */
   readonly fetch: typeof fetch;
-  /** `fetch` with a token, as somebody else. */
+  /** `fetch` with a token, as another user. */
   fetchAs(token: string, url: string, init: RequestAs): Promise<Response>;
 }
 
@@ -40,7 +40,7 @@ export async function connectToCluster(): Promise<ClusterUnderTest> {
     url: connection.server,
     client,
     kubectl: createKubectl(inject("kubectl"), kubeconfig),
-    // The same function as the global one, of a newer version: it takes and returns the same.
+    // The same function as the global one, of a newer version, with the same types.
     fetch: fetchAsAdministrator as unknown as typeof fetch,
     fetchAs: fetchAs as unknown as ClusterUnderTest["fetchAs"],
     async [Symbol.asyncDispose]() {

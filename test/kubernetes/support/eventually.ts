@@ -2,8 +2,8 @@ import { waitUntil } from "../../../cluster/wait.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 
 /**
- * Waits until the state is reached, and resolves with the answer that says so. The limit is for a machine that has much else
- * to do: it says that something never comes, not how soon it has to.
+ * Waits until the state is reached, and resolves with the result of the check. The limit is for a busy machine:
+ * it detects a state that never comes, not one that comes late.
  */
 export async function eventually<T>(reached: () => T | Promise<T>, limitMs = 45_000): Promise<NonNullable<T>> {
   let answer: T | undefined;

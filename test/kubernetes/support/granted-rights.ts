@@ -6,7 +6,7 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
-/** Every verb on every resource that a role grants, in the words of `wordsOfRequest`; the role as `kubectl get` takes it. */
+/** Every verb on every resource that a role grants, in the form of `wordsOfRequest`; the role in the form for `kubectl get`. */
 export async function grantedBy(kubectl: Kubectl, ...role: readonly string[]): Promise<readonly string[]> {
   const rules: readonly Rule[] = JSON.parse(await kubectl.run(["get", ...role, "--output=json"])).rules;
   return rules.flatMap(({ apiGroups = [], resources = [], verbs }) =>

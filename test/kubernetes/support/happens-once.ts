@@ -1,6 +1,6 @@
 /**
- * Something that several tests need which run beside each other, and that happens once: as soon as so many of them have
- * come to where they wait for it. What it resolves with is handed to all of them.
+ * An action that concurrent tests share and that runs once, as soon as the given number of tests waits for
+ * it. All of them get its result.
  */
 export function happensOnce<T>(waiters: number, happen: () => Promise<T>): () => Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();

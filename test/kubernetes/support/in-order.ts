@@ -1,6 +1,6 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** By path within each project, so that every run is like the last. */
+/** Sorts by path within each project, so that every run has the same order. */
 export class InOrder extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const orderOf = ({ project }: TestSpecification) => project.config.sequence.groupOrder;

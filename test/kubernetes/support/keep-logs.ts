@@ -6,10 +6,10 @@ import { systemClock } from "../../../lib/time/clock.ts";
 
 const checkEveryMs = 500;
 
-/** The logs of all containers of the release since the tests began, those of Pods that are gone too. */
+/** The logs of all containers of the release since the start of the tests, including those of deleted Pods. */
 export const keptLogsOf = ({ directory }: Layout): string => join(directory, "logs", "kept");
 
-/** A log goes with its Pod; a second name for it does not. Until it is disposed of, every log gets one. */
+/** A log is deleted with its Pod, but a hard link of it stays. Creates a hard link of every log until it is disposed of. */
 export function keepLogs(layout: Layout): Disposable {
   const kept = keptLogsOf(layout);
   const pods = join(layout.var, "log", "pods");
@@ -21,7 +21,7 @@ export function keepLogs(layout: Layout): Disposable {
         const name = `${file.replaceAll("/", "_")}-${statSync(join(pods, file)).ino}`;
         if (!existsSync(join(kept, name))) linkSync(join(pods, file), join(kept, name));
       } catch (error) {
-        // It went while it was looked at.
+        // It was deleted meanwhile.
         if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
       }
     }

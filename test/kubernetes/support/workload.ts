@@ -1,6 +1,6 @@
 import type { ClusterUnderTest } from "./cluster-under-test.ts";
 
-/** A namespace for one test; disposing deletes it with all that is in it and does not wait for that. */
+/** A namespace for one test. Disposing deletes it with its objects, and does not wait for that. */
 export async function openTestNamespace({ kubectl }: ClusterUnderTest) {
   const namespace = `test-${crypto.randomUUID().slice(0, 8)}`;
   await kubectl.run(["create", "namespace", namespace]);
@@ -8,7 +8,7 @@ export async function openTestNamespace({ kubectl }: ClusterUnderTest) {
   return {
     namespace,
     run,
-    /** As a user does it, with what a user has written. */
+    /** Applies manifests as a user does. */
     applyManifest: (yaml: string) => kubectl.run(["--namespace", namespace, "apply", "--filename=-"], yaml),
     apply: (...objects: readonly { readonly metadata: object }[]) =>
       kubectl.apply(objects.map((object) => ({ ...object, metadata: { ...object.metadata, namespace } }))),
@@ -16,7 +16,7 @@ export async function openTestNamespace({ kubectl }: ClusterUnderTest) {
   };
 }
 
-/** A Pod that ends within a second of being told to. */
+/** A Pod that exits within a second on SIGTERM. */
 export const busyboxPod = (name: string, command: string, rest: object = {}) => ({
   apiVersion: "v1",
   kind: "Pod",

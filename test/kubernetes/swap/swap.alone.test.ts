@@ -20,7 +20,7 @@ const { namespace } = release;
 const repository = join(import.meta.dirname, "..", "..", "..");
 const chart = join(repository, "charts", "rouse");
 
-/** They take a controller away and install one, each as a test of its own would. */
+/** Each hook removes a controller and installs another one, which takes as long as a test. */
 const hookMs = 480_000;
 
 let cluster: ClusterUnderTest;
@@ -49,7 +49,7 @@ const images = () => {
   return { controller: split(controller), activator: split(activator) };
 };
 
-/** Our plain manifests with the images of this checkout, as the README says. */
+/** Our plain manifests with the images of this checkout, as in the README. */
 async function applyOurs(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "rouse-swap-"));
   try {
@@ -76,12 +76,12 @@ const ourImages = () => {
   ];
 };
 
-/** Installed from elsewhere, and with the namespace in the release: what is not in ours, Helm deletes. */
+/** Installed from another source, with the namespace in the release. Helm deletes objects that our chart does not have. */
 const inRelease = "--namespace=default";
 const upgrade = (...args: readonly string[]) =>
   helm("upgrade", "agent-sandbox", chart, inRelease, "--take-ownership", "--timeout=180s", ...args);
 
-/** Waits until a controller of ours leads and has looked at everything. */
+/** Waits until one of our controllers leads and has reconciled everything. */
 async function untilTakenOver(test: UsedBefore): Promise<void> {
   for (const name of ["agent-sandbox-controller", "sandbox-router"]) await rolledOut(name);
   await eventually(async () => {
@@ -89,11 +89,11 @@ async function untilTakenOver(test: UsedBefore): Promise<void> {
     const seen = sandboxes.every(({ status }) => status?.conditions?.some(({ type }) => type === "Suspended"));
     const { status, metadata } = await test.pool("p");
     return seen && status?.observedGeneration === metadata.generation;
-    // Its predecessor may take half a minute to end, and its Lease a quarter more to run out.
+    // Its predecessor may take half a minute to exit, and its Lease a quarter of a minute more to expire.
   }, 120_000);
 }
 
-/** What people do with what was there before, once the controller is another. */
+/** The actions of users on existing objects after the change of the controller. */
 async function useAfter(test: UsedBefore): Promise<void> {
   const spares = (await test.membersOf("p")).map(({ metadata }) => metadata.name);
   const activator = await findActivator(cluster);
@@ -130,7 +130,7 @@ async function migrate(test: UsedBefore): Promise<void> {
   expect(await test.made()).toEqual(made);
 }
 
-/** Whatever was there before is there afterwards, as it was. */
+/** Expects that all existing objects are unchanged. */
 async function swapUnderUse(test: UsedBefore, takeOver: () => Promise<unknown>): Promise<void> {
   expect(await runMigrate("--phase=bootstrap")).toContain("2 created, problems: 0");
   const [made, asked, served] = [await test.made(), await test.asked(), await test.served()];
@@ -162,7 +162,7 @@ async function swapUnderUse(test: UsedBefore, takeOver: () => Promise<unknown>):
 describe("an installation of the existing controller, v0.4.6", () => {
   beforeEach(() => emptyCluster(cluster), hookMs);
 
-  it("is taken over by kubectl under those who use it", async () => {
+  it("is replaced with kubectl while users use it", async () => {
     for (const manifest of existing.manifests) await kubectl("apply", "-f", manifest);
     await rolledOut("agent-sandbox-controller");
     await using test = await useBefore(cluster);
@@ -171,7 +171,7 @@ describe("an installation of the existing controller, v0.4.6", () => {
     await useAfter(test);
   }, 300_000);
 
-  it("is taken over by Helm, which refuses what would end half way and deletes no namespace", async () => {
+  it("is replaced with Helm, which rejects an incomplete change and deletes no namespace", async () => {
     const set = `--set=image.tag=${existing.version},controller.extensions=true`;
     await helm("install", "agent-sandbox", existing.chart, inRelease, set, "--wait");
     await expect(upgrade("--dry-run=server", "--reuse-values", ...ourImages())).rejects.toThrow("another chart");

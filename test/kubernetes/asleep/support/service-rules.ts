@@ -5,7 +5,7 @@ import { eventually } from "../../support/eventually.ts";
 
 /**
  * Waits until connections to the Service of a talker (as `namespace/name`) go to every activator, by kube-proxy's own rules:
- * it follows the slices in its own time, and refuses whom it knows nobody for.
+ * kube-proxy follows the EndpointSlices with a delay, and refuses connections to a Service without endpoints.
  */
 export async function untilLedToAll(cluster: ClusterUnderTest, service: string): Promise<void> {
   await eventually(async () => {

@@ -1,12 +1,12 @@
 import { nodeBaseImage } from "../../../../cluster/images/node-base.ts";
 import type { openSandboxes } from "../../e2e/support/sandboxes.ts";
 
-/** Where the program of a talking sandbox listens. */
+/** The port of the talker program. */
 export const talkPort = 7000;
 
 /**
- * What speaks first, as many protocols want it, sends back what it hears, and says farewell once its client has ended its
- * side. Its answer to a stopped process is to end at once: whoever is still talking is cut.
+ * A program that sends a greeting first, as many protocols do, echoes all data, and sends a trailer after its client has closed
+ * its side. It exits at once on SIGTERM, which cuts open connections.
  */
 const talker = `
 const boot = crypto.randomUUID();
@@ -21,8 +21,8 @@ process.on("SIGTERM", () => process.exit(0));
 `;
 
 /**
- * Visits a talker, once or again and again for \`lastMs\`: waits for its greeting, says something, a little at a time for
- * \`talkMs\`, ends its side and listens to the end. Writes what came of each visit as a line of JSON.
+ * Visits a talker, once or repeatedly for \`lastMs\`: waits for its greeting, sends small pieces for
+ * \`talkMs\`, closes its side and reads to the end. Writes the result of each visit as a line of JSON.
  */
 const visitor = `
 const { connect } = require("node:net");
@@ -61,12 +61,12 @@ if (lastMs > 0) {
 `;
 
 export interface Visit {
-  /** When it began, and for how long it lasted. */
+  /** The start and the duration of the visit. */
   readonly atMs: number;
   readonly tookMs: number;
-  /** Who greeted: another one in each process. Empty when nobody did, or the end was missing of what followed. */
+  /** The id in the greeting, which differs for each process. Empty without a greeting, or if the end of the echo was missing. */
   readonly boot: string;
-  /** Everything that was said came back, in both directions, and both sides ended in good order. */
+  /** All data came back, and both sides closed cleanly. */
   readonly whole: boolean;
   /** The code of the error that the visitor saw. */
   readonly failure: string;
@@ -74,7 +74,7 @@ export interface Visit {
 
 interface Route {
   readonly talkMs?: number;
-  /** Says nothing, and stays until the other side ends. */
+  /** Sends nothing, and stays until the other side closes. */
   readonly silent?: boolean;
   readonly lastMs?: number;
   readonly everyMs?: number;
@@ -82,20 +82,20 @@ interface Route {
 
 type Sandboxes = Awaited<ReturnType<typeof openSandboxes>>;
 
-/** The container of a talking sandbox, and the port by which it is reached. */
+/** The container of a talker, and its port. */
 export const talkingContainer = {
   command: ["node", "--eval", talker],
   ports: [{ name: "talk", containerPort: talkPort }],
 };
 
-/** A Pod in the namespace, from which sandboxes are visited by their names. */
+/** A Pod in the namespace that visits sandboxes by their names. */
 export async function openVisitor({ apply, run }: Pick<Sandboxes, "apply" | "run">) {
   const container = { name: "main", image: nodeBaseImage, command: ["node", "--eval", "setInterval(() => {}, 1000)"] };
   const spec = { terminationGracePeriodSeconds: 0, containers: [container] };
   await apply({ apiVersion: "v1", kind: "Pod", metadata: { name: "visitor" }, spec } as { metadata: object });
   await run("wait", "pod/visitor", "--for=condition=Ready", "--timeout=60s");
   return {
-    /** What came of the visits, in the order of their beginnings. */
+    /** The results of the visits, in the order of their starts. */
     async visit(host: string, route: Route = {}): Promise<readonly Visit[]> {
       const told = JSON.stringify({ host, port: talkPort, ...route });
       const lines = (await run("exec", "visitor", "--", "node", "--eval", visitor, told)).trim().split("\n");
@@ -104,7 +104,7 @@ export async function openVisitor({ apply, run }: Pick<Sandboxes, "apply" | "run
   };
 }
 
-/** One visit; it has to be whole. */
+/** One visit, which must be complete. */
 export async function visitOnce(
   visitor: Awaited<ReturnType<typeof openVisitor>>,
   host: string,

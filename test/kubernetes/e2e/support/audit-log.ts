@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { clusterLayout } from "./components.ts";
 
-/** One request, as kube-apiserver has written it down (`audit.k8s.io/v1`). */
+/** One request in the audit log of kube-apiserver (`audit.k8s.io/v1`). */
 export interface AuditedRequest {
   readonly auditID: string;
   readonly stage: string;
@@ -19,18 +19,18 @@ export interface AuditedRequest {
 
 export const programs = { activator: "sandbox-router", controller: "agent-sandbox-controller" } as const;
 
-/** Tests with the token of a program, and the existing controller, whose account has the same name: it is written in Go. */
+/** The clients with a program's token that are not the program: tests, and the existing controller, which is written in Go. */
 const ofOthers = /^(undici|rouse-test)| kubernetes\//;
 
-/** What one of our programs has asked for since the log began; not what others have asked for under its name. */
+/** The requests of one of our programs since the log began, without those of other clients with its name. */
 export function requestsOf(program: keyof typeof programs): readonly AuditedRequest[] {
   const { auditLog } = clusterLayout();
   if (!existsSync(auditLog)) throw new Error(`there is no audit log at ${auditLog}`);
   const user = `:${programs[program]}"`;
-  // What was full is kept beside it, with its time in its name. The last line may be half written.
+  // Rotated logs are beside it, with a time in the name. The last line may be incomplete.
   const files = [...globSync(auditLog.replace(/\.log$/, "-*.log")).sort(), auditLog];
   const lines = files.flatMap((file) => readFileSync(file, "utf8").split("\n").slice(0, -1));
-  // Most lines are others': reading each as JSON would take longer than the tests.
+  // Most lines are from other clients. Parsing each as JSON would take longer than the tests.
   const ours = lines.filter((line) => line.includes(user));
   const requests = ours.map((line): AuditedRequest => JSON.parse(line));
   return requests.filter(({ user: { username }, userAgent = "" }) => {

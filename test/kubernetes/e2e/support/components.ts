@@ -5,13 +5,13 @@ import { type Layout, layoutOf } from "../../../../cluster/layout.ts";
 import { startCluster } from "../../../../cluster/start-cluster.ts";
 import { systemClock } from "../../../../lib/time/clock.ts";
 
-/** Where the cluster keeps what it is made of. */
+/** The folders of the cluster. */
 export const clusterLayout = (): Layout => layoutOf(dirname(dirname(inject("kubeconfig"))));
 
-/** What ends by itself where it cannot renew its lease, and is started anew; here they have no lease. */
+/** The components that exit if they cannot renew their lease, and are restarted. Here they have no lease. */
 const leaders = ["kube-controller-manager", "kube-scheduler"];
 
-/** Ends a component; disposing starts it again, and resolves once the cluster can be used. */
+/** Stops a component. Disposing starts it again, and resolves once the cluster is usable. */
 export async function stopComponent(name: "kube-apiserver" | "kubelet"): Promise<AsyncDisposable> {
   const layout = clusterLayout();
   if (name === "kube-apiserver") await Promise.all(leaders.map((each) => stopDaemon(layout, each, systemClock)));

@@ -11,8 +11,8 @@ export async function anActivator(cluster: ClusterUnderTest): Promise<Stored<Pod
 }
 
 /**
- * By the address of a Pod: after an outage the one node of the cluster may count as lost for a moment, and a Service has no
- * endpoint on a lost node.
+ * Connects to the address of a Pod, because after an outage the one node of the cluster may count as lost for a moment, and
+ * a Service has no endpoint on a lost node.
  */
 export function findDirectly(cluster: ClusterUnderTest, { status }: Stored<Pod>): Promise<InstalledActivator> {
   return findActivator(cluster, status?.podIP);

@@ -4,9 +4,9 @@ import { type ClientHttp2Session, connect } from "node:http2";
 import { ports } from "../../../../cluster/network.ts";
 import { clusterLayout } from "./components.ts";
 
-// Calls of `etcdserverpb.KV`: their messages are so small that they are written and read here as they are on the wire.
+// Calls of `etcdserverpb.KV`. Their messages are small, so they are encoded and decoded here.
 
-/** Has etcd forget all but the present, so that no watch can go on from where it was. */
+/** Compacts etcd to the current revision, so that no watch can continue from an older one. */
 export function compactEtcd(): Promise<void> {
   return withEtcd(async (session) => {
     const revision = varintsOf(await rangeOf(session, "/"))[3] ?? 0n;
@@ -14,7 +14,7 @@ export function compactEtcd(): Promise<void> {
   });
 }
 
-/** What etcd holds under a key, with the few bytes around it; custom resources are JSON there. */
+/** The value of a key in etcd, with the few bytes around it; custom resources are JSON there. */
 export function readFromEtcd(key: string): Promise<string> {
   return withEtcd(async (session) => (await rangeOf(session, key)).toString());
 }
@@ -35,7 +35,7 @@ async function withEtcd<T>(work: (session: ClientHttp2Session) => Promise<T>): P
   }
 }
 
-/** One unary gRPC call; its message, without the five bytes that come before it. */
+/** One unary gRPC call; resolves with its message, without the prefix of five bytes. */
 async function call(session: ClientHttp2Session, method: string, message: Buffer): Promise<Buffer> {
   const headers = { "content-type": "application/grpc", te: "trailers" };
   const stream = session.request({ ":method": "POST", ":path": `/etcdserverpb.KV/${method}`, ...headers });
@@ -60,7 +60,7 @@ function varint(value: bigint): readonly number[] {
   return value < 128n ? [Number(value)] : [Number(value & 127n) | 128, ...varint(value >> 7n)];
 }
 
-/** The numbers in the header with which each response begins, by field: cluster, member, revision, term. */
+/** The numbers in the header of each response, by field: cluster, member, revision, term. */
 function varintsOf(response: Buffer): Readonly<Record<number, bigint>> {
   const header = response.subarray(2, 2 + (response[1] ?? 0));
   const values: Record<number, bigint> = {};

@@ -8,7 +8,7 @@ import type { ProgramAnswer } from "./program.ts";
 
 export interface Answer {
   readonly status: number;
-  /** `X-Rouse-Reason`: set where the activator itself has answered. */
+  /** `X-Rouse-Reason`: set if the activator itself has answered. */
   readonly reason: string | undefined;
   readonly body: string;
   readonly tookMs: number;
@@ -20,7 +20,7 @@ interface Question {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Whom a request is for. */
+/** The target of a request. */
 export interface Address {
   readonly namespace: string;
   readonly name: string;
@@ -28,11 +28,11 @@ export interface Address {
 
 export type InstalledActivator = Awaited<ReturnType<typeof findActivator>>;
 
-// Longer than anything here may take: a request that is never answered fails its test by this, in words.
+// Longer than any request here may take. A request without a response fails its test by this limit, with a message.
 const longestWaitMs = 150_000;
 
 /**
- * The activator as the chart has installed it, with the chart's token; from the node, by its Service or by the address of one
+ * The activator of the chart, with the chart's token; from the node, by its Service or by the address of one
  * of its Pods.
  */
 export async function findActivator({ client }: ClusterUnderTest, podIp?: string) {
@@ -47,7 +47,7 @@ export async function findActivator({ client }: ClusterUnderTest, podIp?: string
     authorization: `Bearer ${token}`,
   });
 
-  /** One request on a connection of its own. Rejects when the connection is refused or cut. */
+  /** One request on a new connection. Rejects if the connection is refused or cut. */
   function ask(to: Address, { method = "GET", path = "/", headers = {} }: Question = {}): Promise<Answer> {
     const startMs = systemClock.ticksMs();
     return new Promise((resolve, reject) => {
@@ -67,7 +67,7 @@ export async function findActivator({ client }: ClusterUnderTest, podIp?: string
   return {
     token,
     ask,
-    /** What the sandbox's own program answers. */
+    /** The response of the sandbox's own program. */
     async askProgram(to: Address, question?: Question): Promise<ProgramAnswer & { readonly tookMs: number }> {
       const { status, reason, body, tookMs } = await ask(to, question);
       if (status !== 200) throw new Error(`${to.name} has answered ${status} ${reason ?? ""} ${body}`);

@@ -17,13 +17,13 @@ const programs = {
 
 export interface ProgramHere extends AsyncDisposable {
   readonly said: () => string;
-  /** What it wrote to standard error, by the line. */
+  /** The lines that it wrote to standard error. */
   readonly complaints: () => readonly string[];
   readonly ended: Promise<number | null>;
   readonly child: ChildProcess;
 }
 
-/** One of the programs, started on this machine against the cluster. */
+/** One of the programs on this machine, with a kubeconfig of the cluster. */
 export function startHere(program: keyof typeof programs, ...flags: readonly string[]): ProgramHere {
   const [main, ...always] = programs[program];
   const child = spawn(process.execPath, [...nodeFlags, join(repository, main), ...always, ...flags], {

@@ -1,7 +1,7 @@
 /**
- * What runs in the sandboxes of these tests, in an image that has nothing but Node. It answers with who it is and how often it
- * was asked, `?after=MS` milliseconds later; it listens `LISTEN_AFTER_MS` after its start, and finishes what it carries
- * when it is told to end.
+ * The program in the sandboxes of these tests, in an image with only Node. It answers with an id of its process and its number of
+ * requests after `?after=MS` milliseconds. It listens `LISTEN_AFTER_MS` after its start, and finishes open requests
+ * on SIGTERM.
  */
 export const program = `
 const { createServer } = require("node:http");
@@ -22,10 +22,10 @@ process.on("SIGTERM", () => {
 });
 `;
 
-/** What the program says. */
+/** The response of the program. */
 export interface ProgramAnswer {
   readonly pod: string;
-  /** Another one in each process. */
+  /** Differs for each process. */
   readonly boot: string;
   readonly asked: number;
 }

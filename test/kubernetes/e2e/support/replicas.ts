@@ -7,7 +7,7 @@ import { eventually } from "../../support/eventually.ts";
 
 const { namespace } = release;
 
-/** The Pods of one of the two programs that have not been told to end. */
+/** The Pods of one of the two programs that are not terminating. */
 export async function replicasOf(
   { client }: ClusterUnderTest,
   app: "sandbox-router" | "agent-sandbox-controller",
@@ -16,13 +16,13 @@ export async function replicasOf(
   return items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
 }
 
-/** The identity in the controllers' Lease; empty while nobody leads. */
+/** The identity in the controllers' Lease; empty while no controller leads. */
 export async function leaderIdentity({ client }: ClusterUnderTest): Promise<string> {
   const lease = await client.get(leaseType, { namespace, name: "a3317529.agent-sandbox.x-k8s.io" });
   return lease.spec?.holderIdentity ?? "";
 }
 
-/** The replica that leads, as soon as one does. */
+/** The replica that leads, once one does. */
 export function leadingReplica(cluster: ClusterUnderTest): Promise<Stored<Pod>> {
   return eventually(async () => {
     const leader = await leaderIdentity(cluster);
@@ -31,7 +31,7 @@ export function leadingReplica(cluster: ClusterUnderTest): Promise<Stored<Pod>> 
   });
 }
 
-/** The requests that all replicas of the activator hold. */
+/** The number of requests that all replicas of the activator hold. */
 export async function heldRequests(cluster: ClusterUnderTest): Promise<number> {
   const replicas = await replicasOf(cluster, "sandbox-router");
   const counts = replicas.map(async ({ status }) => {
@@ -57,10 +57,10 @@ export function signalAll(pids: readonly number[], signal: NodeJS.Signals): void
   for (const pid of pids) process.kill(pid, signal);
 }
 
-/** `kill -9` for the program in a Pod; its kubelet starts it anew. */
+/** `kill -9` for the program in a Pod; its kubelet restarts it. */
 export const killProgramOf = (pod: Stored<Pod>): void => signalAll(programsOf(pod), "SIGKILL");
 
-/** Empty for a process that has ended meanwhile. */
+/** Empty if the process has ended meanwhile. */
 function readProcess(pid: string, file: "cgroup" | "cmdline"): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");

@@ -8,7 +8,7 @@ import { program } from "./program.ts";
 
 type SandboxSpec = Partial<Sandbox["spec"]>;
 
-/** A sandbox that sleeps and runs the tests' program once it is woken. */
+/** A suspended sandbox that runs the tests' program once it is woken. */
 export function sandboxNamed(
   name: string,
   options: { readonly spec?: SandboxSpec; readonly container?: object; readonly pod?: object } = {},
@@ -26,7 +26,7 @@ export function sandboxNamed(
   };
 }
 
-/** A namespace of one test, and what a person does to the sandboxes in it. */
+/** A namespace of one test, and the actions of a user on the sandboxes in it. */
 export async function openSandboxes(cluster: ClusterUnderTest) {
   const test = await openTestNamespace(cluster);
   const { namespace } = test;
@@ -50,7 +50,7 @@ export async function openSandboxes(cluster: ClusterUnderTest) {
       test.run("patch", "sandbox", name, "--type=merge", '--patch={"spec":{"operatingMode":"Suspended"}}'),
     untilAsleep: (...names: readonly string[]) =>
       test.run("wait", ...names.map((name) => `sandbox/${name}`), "--for=condition=Suspended", "--timeout=60s"),
-    /** The reasons of all events about an object. They are written a moment after what they tell of. */
+    /** The reasons of all events about an object. They are written a moment after the changes that they report. */
     async eventReasons(kind: string, name: string): Promise<readonly string[]> {
       const { items } = await client.list(eventType, { namespace });
       return items.filter((event) => isAbout(event, kind, name)).map(({ reason }) => reason ?? "");

@@ -1,21 +1,21 @@
 import { systemClock } from "../../../../lib/time/clock.ts";
 
-/** What became of requests that were sent one after the other. */
+/** The results of requests that were sent one after the other. */
 export interface Traffic extends AsyncDisposable {
   readonly answered: number;
   readonly slowestMs: number;
-  /** What the others failed with, as often as it happened. */
+  /** The error of each failed request. */
   readonly failures: readonly string[];
-  /** Sends no more, and waits for the last. */
+  /** Stops sending, and waits for the last request. */
   stop(): Promise<void>;
 }
 
 const pauseMs = 20;
 
-/** What a warm request may take where nothing is wrong: a packet that a busy node drops costs one second. */
+/** The time limit for a warm request without faults: a packet that a busy node drops costs one second. */
 export const noticedMs = 3_000;
 
-/** Asks again and again, one request at a time, until it is stopped. */
+/** Sends one request after the other until it is stopped. */
 export function startTraffic(ask: () => Promise<unknown>): Traffic {
   const seen = { answered: 0, slowestMs: 0, failures: [] as string[] };
   let going = true;
@@ -40,7 +40,7 @@ export function startTraffic(ask: () => Promise<unknown>): Traffic {
   return Object.assign(seen, { stop, [Symbol.asyncDispose]: stop });
 }
 
-/** The code of a connection's failure, or what was said. */
+/** The error code of a connection, or the error message. */
 export function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return "code" in error ? String(error.code) : error.message;

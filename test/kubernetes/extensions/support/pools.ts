@@ -10,7 +10,7 @@ import { eventually } from "../../support/eventually.ts";
 
 const apiVersion = "extensions.agents.x-k8s.io/v1beta1";
 
-/** What every member runs unless a test says otherwise: nothing, and ends within a second. */
+/** The default program of the members: it does nothing, and exits within a second on SIGTERM. */
 export const idleContainer = { name: "main", image: "busybox:1.36", command: ["sh", "-c", "exec sleep 3600"] };
 
 export const templateNamed = (name: string, spec: object = {}, container: object = {}) => ({
@@ -39,7 +39,7 @@ export const claimNamed = (name: string, pool: string, spec: object = {}) => ({
 
 const settleMs = 60_000;
 
-/** A namespace of one test, and what a person sees of templates, pools and claims in it. */
+/** A namespace of one test, and a user's view of templates, pools and claims in it. */
 export async function openPools(cluster: ClusterUnderTest) {
   const test = await openSandboxes(cluster);
   const { namespace } = test;
@@ -53,14 +53,14 @@ export async function openPools(cluster: ClusterUnderTest) {
     ...test,
     pool,
     claim,
-    /** Makes a claim in a call of its own, as programs do. */
+    /** Creates a claim by a call of the API, as programs do. */
     create: (object: ReturnType<typeof claimNamed>) =>
       client.create<SandboxClaim>(sandboxClaimType, { ...object, metadata: { ...object.metadata, namespace } }),
     sandboxes,
     membersOf: (name: string) => sandboxes(`${warmPoolSandboxLabel}=${nameHash(name)}`),
     claimCondition: async (name: string, type: string) =>
       (await claim(name)).status?.conditions?.find((each) => each.type === type),
-    /** Waits until a pool has so many members, all of them ready, and none is on its way in or out. */
+    /** Waits until a pool has `count` members, all of them ready, and none is being created or deleted. */
     untilFull: (name: string, replicas: number) =>
       eventually(async () => {
         const members = await sandboxes(`${warmPoolSandboxLabel}=${nameHash(name)}`);

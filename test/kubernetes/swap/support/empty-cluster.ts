@@ -12,18 +12,18 @@ import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 const roles = ["agent-sandbox-controller", "agent-sandbox-controller-extensions", "sandbox-router"];
 const policy = "sandbox-router-may-only-wake";
 
-/** Takes whatever controller there is out of the cluster, its definitions and so all sandboxes too, however far it got. */
+/** Removes any controller from the cluster, with its definitions and thus all sandboxes, from any intermediate state. */
 export async function emptyCluster({ kubectl }: ClusterUnderTest): Promise<void> {
   const remove = (...args: readonly string[]) =>
     kubectl.run(["delete", ...args, "--ignore-not-found", "--timeout=120s"]);
   for (const { metadata } of customResourceDefinitions()) {
-    // What is stored in another version could not be deleted without a webhook that converts it.
+    // Objects that are stored in another version could not be deleted without a webhook that converts them.
     const patch = '--patch={"spec":{"conversion":{"strategy":"None","webhook":null}}}';
     if (await kubectl.succeeds(["get", "crd", metadata.name])) {
       await kubectl.run(["patch", "crd", metadata.name, "--type=merge", patch]);
     }
   }
-  // Where Pods may take ten minutes to end, a namespace looks again only after five, however soon they have gone.
+  // If Pods have ten minutes to end, a namespace checks again only after five, even if they end sooner.
   await remove("deployment", `--namespace=${release.namespace}`, "--all", "--cascade=foreground");
   await remove("crd", ...customResourceDefinitions().map(({ metadata }) => metadata.name));
   for (const kind of ["clusterrolebinding", "clusterrole"]) await remove(kind, ...roles);
@@ -34,13 +34,13 @@ export async function emptyCluster({ kubectl }: ClusterUnderTest): Promise<void>
 }
 
 /**
- * Has kubectl ask anew which versions the cluster serves. It remembers that for hours, and what only a newer version has is
- * dropped in silence from what is sent in an older one.
+ * Makes kubectl discover the served versions again. It caches them for hours, and drops fields of a newer version silently
+ * from objects that it sends in an older one.
  */
 export function forgetVersions(): void {
   const server = new URL(apiServerUrl).host.replace(":", "_");
   rmSync(join(commandEnvironment.HOME, ".kube", "cache", "discovery", server), { recursive: true, force: true });
 }
 
-/** Installs our chart as it is for all other tests, where there is no controller. */
+/** Installs our chart as for all other tests, on a cluster without a controller. */
 export const installAsBefore = (): Promise<void> => installChart(clusterLayout(), inject("helm"), productImages());

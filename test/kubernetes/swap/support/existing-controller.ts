@@ -9,7 +9,7 @@ import { clusterLayout } from "../../e2e/support/components.ts";
 
 /** The last release of the existing controller that stored `v1alpha1`. */
 const version = "v0.4.6";
-/** Where that release is published, and so what its manifests and its chart ask for. */
+/** The registry of that release, which its manifests and its chart name. */
 const image = `registry.k8s.io/agent-sandbox/agent-sandbox-controller:${version}`;
 
 const dockerfile = `FROM scratch
@@ -18,7 +18,7 @@ WORKDIR /tmp
 ENTRYPOINT ["/agent-sandbox-controller"]
 `;
 
-/** The existing controller, for who installs it; its image goes when it is disposed of. */
+/** The files of the existing controller. Disposing removes its image. */
 export interface ExistingController extends AsyncDisposable {
   /** Paths, in the order in which they are applied. */
   readonly manifests: readonly string[];
@@ -29,9 +29,9 @@ export interface ExistingController extends AsyncDisposable {
   readonly version: string;
 }
 
-/** Makes an image of the released controller, and finds the manifests and the chart of the same release. */
+/** Creates an image of the released controller, and finds the manifests and the chart of the same release. */
 export async function provideExistingController(): Promise<ExistingController> {
-  // A later release of the module keeps them for the tests of its own upgrade.
+  // A later release of the module has them for the tests of its own upgrade.
   const later = await findModule("agent-sandbox", "sigs.k8s.io/agent-sandbox", { environment: process.env });
   const released = (file: string) => join(later, "test", "migration", "testdata", version, file);
 

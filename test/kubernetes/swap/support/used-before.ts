@@ -4,7 +4,7 @@ import { openPools } from "../../extensions/support/pools.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 import { eventually } from "../../support/eventually.ts";
 
-/** The older version of each kind, as `kubectl` takes it. */
+/** The older version of each kind, in the form for `kubectl`. */
 export const older = {
   Sandbox: "sandboxes.v1alpha1.agents.x-k8s.io",
   SandboxTemplate: "sandboxtemplates.v1alpha1.extensions.agents.x-k8s.io",
@@ -28,7 +28,7 @@ const template = (name: string) => old("SandboxTemplate", name, { podTemplate: p
 const claim = (name: string, template: string, warmpool?: string) =>
   old("SandboxClaim", name, { sandboxTemplateRef: { name: template }, ...(warmpool && { warmpool }) });
 
-/** It answers, and keeps files. */
+/** A program that answers, and keeps files. */
 const running = old("Sandbox", "running", {
   service: true,
   podTemplate: podTemplate({
@@ -45,7 +45,7 @@ const running = old("Sandbox", "running", {
   ],
 });
 
-/** By the names of the claims: whom they are served by, as a pattern of the sandbox's name. */
+/** By the name of the claim: a pattern of the name of its sandbox. */
 const claims = { warm: /^p-/, named: /^p-/, cold: /^cold$/, alone: /^alone$/ };
 
 export type UsedBefore = Awaited<ReturnType<typeof useBefore>>;
@@ -61,7 +61,7 @@ interface Shown {
   };
 }
 
-/** Has the controller that is there make what people have made with it: all in `v1alpha1`, all ready. */
+/** Creates the objects of users with the installed controller: all in `v1alpha1`, all ready. */
 export async function useBefore(cluster: ClusterUnderTest) {
   const test = await openOlder(cluster);
   const poolIsFull = () => eventually(async () => (await test.one("SandboxWarmPool", "p")).status?.readyReplicas === 2);
@@ -74,7 +74,7 @@ export async function useBefore(cluster: ClusterUnderTest) {
     old("SandboxWarmPool", "p", {
       replicas: 2,
       sandboxTemplateRef: { name: "t" },
-      // The strictest: whoever finds its members stale makes all of them anew.
+      // The strictest strategy: a controller that finds the members stale replaces all of them.
       updateStrategy: { type: "Recreate" },
     }),
     running,
@@ -101,7 +101,7 @@ export async function useBefore(cluster: ClusterUnderTest) {
   return test;
 }
 
-/** A namespace, and what `v1alpha1` shows of it. */
+/** A namespace, and its objects in `v1alpha1`. */
 async function openOlder(cluster: ClusterUnderTest) {
   const test = await openPools(cluster);
   const list = async (kinds: string): Promise<readonly Shown[]> =>
@@ -113,7 +113,7 @@ async function openOlder(cluster: ClusterUnderTest) {
     ...test,
     one,
     claims: Object.keys(claims),
-    /** What `v1alpha1` shows of everything that somebody has asked for. */
+    /** All objects that users have created, in `v1alpha1`. */
     asked: async () =>
       (await list(Object.values(older).join())).map(({ kind, metadata: { name, uid }, spec }) => ({
         kind,
@@ -121,10 +121,10 @@ async function openOlder(cluster: ClusterUnderTest) {
         uid,
         spec,
       })),
-    /** Whom each claim is served by. */
+    /** The sandbox of each claim. */
     served: async () =>
       (await list(older.SandboxClaim)).map(({ metadata, status }) => [metadata.name, status?.sandbox?.name]),
-    /** All that runs, is kept or is led to by a name, each as what it is. */
+    /** All Pods, Services, volume claims and NetworkPolicies, with their UIDs. */
     made: async () =>
       (await list("pods,services,persistentvolumeclaims,networkpolicies")).map(({ kind, metadata, status }) => ({
         kind,
@@ -132,7 +132,7 @@ async function openOlder(cluster: ClusterUnderTest) {
         uid: metadata.uid,
         containers: status?.containerStatuses?.map(({ restartCount, containerID }) => ({ restartCount, containerID })),
       })),
-    /** A policy of one claim alone, as releases before that one made them. */
+    /** A NetworkPolicy of a single claim, as earlier releases created them. */
     async makeLegacyPolicy(claim: string) {
       const { metadata } = await one("SandboxClaim", claim);
       const owner = { apiVersion: "extensions.agents.x-k8s.io/v1alpha1", kind: "SandboxClaim", controller: true };
