@@ -1,6 +1,7 @@
 import { flag } from "../../lib/flags/flags.ts";
 import { zapFlags } from "../../lib/flags/zap-flags.ts";
 import { logLevels } from "../../lib/log/log.ts";
+import { collectorHelp } from "../../lib/tracing/collector-address.ts";
 import { tcpFrontModes } from "../tcp-front/tcp-front-config.ts";
 
 const positive = (value: number) => (value > 0 ? undefined : "must be above 0");
@@ -53,23 +54,34 @@ export const activatorFlags = {
   "allow-loopback-pod-ip": flag.boolean(false, "allow Pods with loopback addresses; only for a cluster on one machine"),
   "upstream-max-retries": flag.integer(
     3,
-    "maximum retries of a failed connection to a sandbox whose port should be open",
+    "a port that should be open and is closed is tried again for the sum of the delays of so many retries; with the defaults 1.4s",
     notNegative,
   ),
   "upstream-retry-initial-delay": flag.duration(
     200,
-    "delay before the first of these retries; doubles for each further retry",
+    "delay of the first of these retries; doubles for each further retry",
     notNegative,
   ),
-  "upstream-retry-max-delay": flag.duration(800, "maximum delay between two of these retries", notNegative),
+  "upstream-retry-max-delay": flag.duration(800, "maximum delay of one of these retries", notNegative),
   "authz-mode": flag.string(
     "",
-    "how clients are authorized: allow-all, static-token, scoped-token or tokenreview; empty: from the environment",
+    "how clients are authorized: allow-all, static-token, scoped-token or tokenreview; empty: static-token if ROUTER_AUTH_TOKEN is set, allow-all if ALLOW_UNAUTHENTICATED_ROUTER is true, else an error",
     oneOf(authzModes),
   ),
-  "authz-tokenreview-ttl": flag.duration(30_000, "how long the result of a TokenReview is cached", positive),
-  "authz-tokenreview-cache-size": flag.integer(2_048, "maximum number of cached TokenReview results", positive),
-  "authz-tokenreview-require-token": flag.boolean(false, "reject requests without a bearer token"),
+  "authz-tokenreview-ttl": flag.duration(
+    30_000,
+    "how long the result of a TokenReview or SubjectAccessReview is cached; a review without an answer a third of it, at least 1s",
+    positive,
+  ),
+  "authz-tokenreview-cache-size": flag.integer(
+    2_048,
+    "maximum number of cached tokens that are valid, and of others; the same numbers again for SubjectAccessReviews",
+    positive,
+  ),
+  "authz-tokenreview-require-token": flag.boolean(
+    false,
+    "reject requests without a bearer token; otherwise they are those of system:anonymous",
+  ),
   "authz-tokenreview-audiences": flag.string(
     "",
     "audiences that a token must have one of, separated by commas; empty: the audience of the API server",
@@ -79,19 +91,22 @@ export const activatorFlags = {
     "with tokenreview, also require the permission to get sandboxes/connect of that sandbox (SubjectAccessReview)",
   ),
   "authz-scoped-token-secret-file": flag.string("", "file with the key of scoped tokens, at least 32 bytes"),
-  kubeconfig: flag.string("", "path of a kubeconfig; empty: KUBECONFIG, else the service account of the Pod"),
-  "access-log": flag.boolean(true, "log each request"),
+  kubeconfig: flag.string(
+    "",
+    "path of a kubeconfig; empty: KUBECONFIG, else ~/.kube/config, else the service account of the Pod",
+  ),
+  "access-log": flag.boolean(true, "log each request and TCP connection"),
   "cache-enabled": flag.boolean(false, withoutMeaning),
   "cache-namespace": flag.string("", withoutMeaning),
   version: flag.boolean(false, "print the version and exit"),
 
   "header-hosts": flag.string(
     "",
-    "hosts outside of --domain on which X-Sandbox headers may name the sandbox, separated by commas; empty: all hosts",
+    "hosts outside of --domain on which X-Sandbox headers may name the sandbox, separated by commas; requests on other hosts are rejected; empty: all hosts",
   ),
   domain: flag.string(
     "sandbox.localhost",
-    "domain of sandbox host names: NAME.NAMESPACE.DOMAIN; empty: no routing by host name",
+    "domain of sandbox host names: NAME.NAMESPACE.DOMAIN and PORT--NAME--NAMESPACE.DOMAIN; empty: no such host names",
   ),
   "connect-timeout": flag.duration(5_000, "timeout of a connection attempt to a sandbox", positive),
   "stream-idle-timeout": flag.duration(3_600_000, "maximum pause within a response; 0: unlimited", notNegative),
@@ -102,12 +117,12 @@ export const activatorFlags = {
   ),
   "tunnel-idle-timeout": flag.duration(3_600_000, "maximum pause on an upgraded connection; 0: unlimited", notNegative),
   "tunnel-lifetime": flag.duration(86_400_000, "maximum duration of an upgraded connection; 0: unlimited", notNegative),
-  "headers-timeout": flag.duration(10_000, "timeout of a request head and of a TLS handshake", positive),
+  "headers-timeout": flag.duration(10_000, "timeout of a request head, and of a TLS handshake", positive),
   "keep-alive-timeout": flag.duration(120_000, "idle timeout of client connections", positive),
   "max-header-bytes": flag.integer(65_536, "maximum size of a request or response head in bytes", positive),
   "max-connections": flag.integer(
     50_000,
-    "maximum number of HTTP client connections, and of TCP connections to ports of sandboxes; further ones are closed on accept",
+    "maximum number of HTTP client connections, and as many HTTPS and as many TCP connections to ports of sandboxes; further ones are closed on accept",
     positive,
   ),
   "max-idle-upstream": flag.integer(
@@ -126,7 +141,7 @@ export const activatorFlags = {
   "wakes-burst": flag.integer(100, "burst of that rate limit", positive),
   "unschedulable-grace": flag.duration(
     0,
-    "fail held requests when the Pod has been unschedulable for this long; 0: at their hold timeout",
+    "reject held requests with Unschedulable when the Pod has been unschedulable for this long; 0: with WakeTimedOut at their hold timeout",
     notNegative,
   ),
   "drain-settle": flag.duration(5_000, "how long new connections are still accepted after SIGTERM", notNegative),
@@ -134,7 +149,10 @@ export const activatorFlags = {
     "",
     "address of the drain listener, which the controller calls before it suspends a sandbox; empty: disabled, and no sandbox is suspended for inactivity",
   ),
-  "drain-tls-cert-file": flag.string("", "TLS certificate file of the drain listener; reloaded when it changes"),
+  "drain-tls-cert-file": flag.string(
+    "",
+    "TLS certificate file of the drain listener; reloaded when it changes; needed unless the listener has a loopback address",
+  ),
   "drain-tls-key-file": flag.string("", "private key file of that certificate"),
   "drain-client-ca-file": flag.string("", "CA file that verifies the certificate of the controller"),
   "tcp-front": flag.string(
@@ -150,7 +168,7 @@ export const activatorFlags = {
   ),
   "enable-tracing": flag.boolean(
     false,
-    "export a trace of each request over OTLP/gRPC to OTEL_EXPORTER_OTLP_ENDPOINT; default: true if that variable is set",
+    `export a trace of each request over ${collectorHelp}; default: true if one of these variables is set`,
   ),
   "enable-otel-metrics": flag.boolean(false, "not supported and rejected: scrape /metrics instead"),
   ...zapFlags,

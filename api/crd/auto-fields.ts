@@ -37,18 +37,21 @@ const autoSuspension = object({
     busyProbe,
   ),
   drainTimeoutSeconds: described(
-    `Maximum time that a manual suspension (operatingMode) waits for work in flight, in seconds. A suspension for inactivity cuts no work in flight. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
+    `Maximum time that a manual suspension (operatingMode) waits for work in flight, in seconds. A suspension for inactivity waits so long for requests that match ignoreRequests, and for all other work without a limit. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
     { ...int32, minimum: 0 },
   ),
   ignoreRequests: described(
-    "Requests that neither wake the sandbox nor count as activity. An entry matches if all of its fields match.",
+    "Requests that neither wake the sandbox nor count as activity. A request matches if all fields of one entry match.",
     { ...listOf(requestPattern), maxItems: 64 },
   ),
   inactivityTimeoutSeconds: described(
     "Time without activity after which the sandbox is suspended, in seconds. Without a value it is not suspended for inactivity.",
     { ...int32, minimum: 1 },
   ),
-  keepAwakeUntil: described("The sandbox is not suspended for inactivity before this time.", time),
+  keepAwakeUntil: described(
+    "The sandbox is not suspended for inactivity before this time. A time that cannot be read is ignored.",
+    time,
+  ),
   openConnections: described(
     `What counts as activity on an open WebSocket, event stream or TCP connection. Data: each byte in either direction, but no pings; data that the sandbox has not answered is work in flight. Count: the open connection itself. Ignore: nothing. Default: ${autoSuspensionDefaults.openConnections}.`,
     oneOf("Data", "Count", "Ignore"),
@@ -65,11 +68,11 @@ const autoResume = object({
     oneOf("Namespace", "Cluster"),
   ),
   readiness: described(
-    `When a held request or connection is sent to the Pod. Auto: the port accepts connections, and the readiness probe of the Pod passes. PodReady: the Pod is Ready. PortOpen: the port accepts connections. Default: ${autoResumeDefaults.readiness}.`,
+    `When a held request or connection is sent to the Pod. Auto: the port accepts connections, and the readiness probes of the Pod pass. PodReady: the Pod is Ready. PortOpen: the port accepts connections. Default: ${autoResumeDefaults.readiness}.`,
     oneOf("Auto", "PodReady", "PortOpen"),
   ),
   timeoutSeconds: described(
-    `Maximum time that a request or connection is held while the sandbox wakes, in seconds. Default: ${autoResumeDefaults.timeoutSeconds}.`,
+    `Maximum time that a request or connection is held while the sandbox wakes, in seconds. --proxy-timeout and the header X-Sandbox-Timeout can shorten it. Default: ${autoResumeDefaults.timeoutSeconds}.`,
     { ...int32, minimum: 1 },
   ),
   trigger: described(
@@ -77,7 +80,7 @@ const autoResume = object({
     oneOf("Connection", "Never"),
   ),
   waitPage: described(
-    `Response to a browser that requests a page while the sandbox wakes. Browser: a wait page that reloads itself. Never: the request is held. Default: ${autoResumeDefaults.waitPage}.`,
+    `Response to a browser that requests a page while the sandbox wakes. Browser: after one second, a wait page that reloads itself. Never: the request is held. Default: ${autoResumeDefaults.waitPage}.`,
     oneOf("Browser", "Never"),
   ),
 });

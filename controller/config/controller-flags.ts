@@ -3,6 +3,7 @@ import { usualQuarantineMs } from "../../api/protocols/tcp-front.ts";
 import { usualLeaseTimes } from "../../kube/leader/leader-election.ts";
 import { flag } from "../../lib/flags/flags.ts";
 import { zapFlags } from "../../lib/flags/zap-flags.ts";
+import { collectorHelp } from "../../lib/tracing/collector-address.ts";
 import { usualVanishGraceMs } from "../suspension/idle/activity-view.ts";
 
 const withoutMeaning = "accepted for compatibility; Node has no such profile";
@@ -10,7 +11,10 @@ const withoutMeaning = "accepted for compatibility; Node has no such profile";
 /** Every flag of the controller, by the names and with the defaults that existing manifests count on. */
 export const controllerFlags = {
   version: flag.boolean(false, "print the version and exit"),
-  kubeconfig: flag.string("", "path of a kubeconfig; empty: KUBECONFIG, else the service account of the Pod"),
+  kubeconfig: flag.string(
+    "",
+    "path of a kubeconfig; empty: KUBECONFIG, else ~/.kube/config, else the service account of the Pod",
+  ),
   extensions: flag.boolean(false, "also run the controllers of SandboxTemplates, SandboxWarmPools and SandboxClaims"),
   "cluster-domain": flag.string("cluster.local", "DNS domain of the cluster"),
   "metrics-bind-address": flag.string(":8080", "address of the metrics listener; 0: disabled"),
@@ -36,7 +40,10 @@ export const controllerFlags = {
     false,
     "accepted for compatibility; watches always have their own connections",
   ),
-  "cache-label-selectors": flag.boolean(false, "watch only Pods and Services with the tracking label"),
+  "cache-label-selectors": flag.boolean(
+    false,
+    "watch only Pods and Services with the label agents.x-k8s.io/sandbox-name-hash, which the controller sets",
+  ),
   "sandbox-concurrent-workers": flag.integer(100, "number of concurrent Sandbox reconciles"),
   "sandbox-write-behind-window": flag.duration(
     0,
@@ -60,7 +67,7 @@ export const controllerFlags = {
   ),
   "activator-silence-limit": flag.duration(
     0,
-    "how long an activator that is Ready and does not respond blocks suspension for inactivity, at least 1m; 0: until it responds",
+    "how long an activator that is Ready and does not respond blocks suspension for inactivity, at least 1m; 0: until it responds, or its Pod is gone or has not been Ready for 5m",
   ),
 
   "tcp-front-quarantine": flag.duration(
@@ -84,14 +91,17 @@ export const controllerFlags = {
     300,
     "maximum number of sandboxes created or deleted for one pool in one reconcile",
   ),
-  "sandbox-warm-pool-replenish-delay": flag.duration(0, "delay before a pool that lost sandboxes is refilled; 0: none"),
+  "sandbox-warm-pool-replenish-delay": flag.duration(
+    0,
+    "delay before a pool that lost sandboxes is refilled, counted from the last loss; 0: none",
+  ),
   "sandbox-warm-pool-max-refill-rate": flag.float(
     0,
     "rate limit of created sandboxes for each pool, per second; 0: unlimited",
   ),
   "sandbox-warm-pool-readiness-grace-period": flag.duration(
     300_000,
-    "how long a sandbox of a pool may take to become ready before it is replaced",
+    "how long a sandbox of a pool may take to become ready before it is replaced; doubles with each round of replacements, up to 1h; a sandbox that waits for a node is kept",
   ),
   "sandbox-warm-pool-unschedulable-recheck-interval": flag.duration(
     60_000,
@@ -100,9 +110,12 @@ export const controllerFlags = {
   "enable-warm-pool-eviction": flag.boolean(true, "allow the cluster autoscaler to evict unclaimed sandboxes of pools"),
   "disable-claim-events": flag.boolean(false, "do not record events about SandboxClaims"),
   "disable-claim-observability-annotations": flag.boolean(false, "do not write time annotations on SandboxClaims"),
-  "enable-tracing": flag.boolean(false, "export traces over OTLP/gRPC to OTEL_EXPORTER_OTLP_ENDPOINT"),
+  "enable-tracing": flag.boolean(false, `export traces over ${collectorHelp}`),
   "enable-pprof": flag.boolean(false, "serve CPU profiles on the metrics listener: /debug/pprof/profile"),
-  "enable-pprof-debug": flag.boolean(false, "also serve heap and delay profiles: /debug/pprof/"),
+  "enable-pprof-debug": flag.boolean(
+    false,
+    "serve CPU, heap and delay profiles on the metrics listener: /debug/pprof/",
+  ),
   "pprof-block-profile-rate": flag.integer(1_000_000, withoutMeaning),
   "pprof-mutex-profile-fraction": flag.integer(10, withoutMeaning),
   "metrics-secure-serving": flag.boolean(false, "serve /metrics over HTTPS"),

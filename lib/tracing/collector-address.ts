@@ -1,6 +1,9 @@
 // The collector's default port on the same machine (OTLP specification).
 const collectorDefault = "localhost:4317";
 
+/** For the help of flags. */
+export const collectorHelp = `OTLP/gRPC to OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, else OTEL_EXPORTER_OTLP_ENDPOINT, else ${collectorDefault}`;
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The first that is set wins (OTLP specification). */

@@ -1,6 +1,12 @@
 import { autoFields, autoStatusFields } from "../../api/crd/auto-fields.ts";
 import type { JsonSchema } from "../../api/crd/json-schema.ts";
-import { sealedPodAnnotation, suspensionCauseAnnotation, tcpFrontAnnotation } from "../../api/rules/keys.ts";
+import {
+  policyTemplateAnnotation,
+  sealedPodAnnotation,
+  suspensionCauseAnnotation,
+  tcpFrontAnnotation,
+  templateGoneAnnotation,
+} from "../../api/rules/keys.ts";
 import { code, page, table } from "./markdown.ts";
 
 type Fields = Readonly<Record<string, JsonSchema>>;
@@ -29,6 +35,16 @@ const annotations = [
     sealedPodAnnotation,
     "Sandbox",
     "The Pod that is about to be deleted, and since when, as JSON. Written by the controller; activators send nothing to that Pod.",
+  ],
+  [
+    policyTemplateAnnotation,
+    "NetworkPolicy",
+    "The name of the SandboxTemplate whose Pods the policy is for. Written by the controller.",
+  ],
+  [
+    templateGoneAnnotation,
+    "NetworkPolicy",
+    "That SandboxTemplate is gone, and the policy stays for its Sandboxes and Pods. Written by the controller.",
   ],
   [
     tcpFrontAnnotation,

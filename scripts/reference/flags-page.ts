@@ -6,7 +6,9 @@ import { code, page, table } from "./markdown.ts";
 function rowsOf(flags: FlagTable): readonly (readonly string[])[] {
   return Object.entries(flags).map(([name, { kind, default: value, help }]) => {
     const shown = kind === "duration" ? formatDuration(value as number) : String(value);
-    return [code(`--${name}`), kind, shown === "" ? "" : code(shown), `${help}.`];
+    // The default of some flags depends on the environment, and its text says so.
+    const isElsewhere = help.includes("; default: ");
+    return [code(`--${name}`), kind, isElsewhere ? "see meaning" : shown === "" ? "" : code(shown), `${help}.`];
   });
 }
 
@@ -18,7 +20,8 @@ export function flagsPage(): string {
     "## Controller",
     table(heads, rowsOf(controllerFlags)),
     "## Activator",
-    "Each flag can also be set in the YAML file that `--config` names. The command line overrides that file.",
+    "Each flag but `--config` can also be set in the YAML file that `--config` or the variable `SANDBOX_ROUTER_CONFIG` names. The command line overrides that file.",
+    "These variables set a flag that neither the command line nor the file sets: `CLUSTER_DOMAIN`, `PROXY_TIMEOUT_SECONDS`, `MAX_KEEPALIVE_CONNECTIONS` (`--max-idle-upstream`), `WEBSOCKET_IDLE_TIMEOUT_SECONDS` (`--tunnel-idle-timeout`), `WEBSOCKET_MAX_LIFETIME_SECONDS` (`--tunnel-lifetime`).",
     table(heads, rowsOf(activatorFlags)),
   ]);
 }
