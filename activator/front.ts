@@ -12,14 +12,14 @@ export interface Front extends AsyncDisposable {
   idle(): Promise<void>;
 }
 
-/** A front for a protocol with requests. Its clients are told of a shutdown in responses. */
+/** A front for a protocol with requests. Its clients learn of a shutdown from responses. */
 export interface RequestFront extends Front {
   readonly address: AddressInfo;
   /** The number of requests that are held or proxied. */
   readonly active: number;
   /** Every response from now on closes its connection. New connections are still accepted. */
   beginDrain(): void;
-  /** Stops accepting and closes idle connections: those in use were told in a response. */
+  /** Stops accepting and closes idle connections: clients of the others have read it in a response. */
   stopAccepting(): void;
   /** Closes WebSockets with code 1001, each at the end of the frame that the sandbox is sending. */
   endWebSockets(): void;

@@ -41,21 +41,21 @@ describe("a sweep", () => {
   it("reports a gone Pod to its entries, also to those added a moment later", async () => {
     const clock = new FakeClock();
     using sweep = new Sweep(clock);
-    const told: string[] = [];
-    const carried = (name: string, podUid: string): Watched => {
-      return { sweepIndex: -1, check: () => {}, podUid, podGone: () => void told.push(name) };
+    const reported: string[] = [];
+    const watchedIn = (name: string, podUid: string): Watched => {
+      return { sweepIndex: -1, check: () => {}, podUid, podGone: () => void reported.push(name) };
     };
-    sweep.add(carried("to another", "p2"));
+    sweep.add(watchedIn("to another", "p2"));
     sweep.podGone("p1");
     await clock.advance(10_000);
-    const late = carried("late", "p1");
+    const late = watchedIn("late", "p1");
     sweep.add(late);
     await clock.advance(100);
-    expect(told).toEqual(["late"]);
+    expect(reported).toEqual(["late"]);
     sweep.remove(late);
     await clock.advance(30_000);
-    sweep.add(carried("after half a minute", "p1"));
+    sweep.add(watchedIn("after half a minute", "p1"));
     await clock.advance(100);
-    expect(told).toEqual(["late"]);
+    expect(reported).toEqual(["late"]);
   });
 });

@@ -78,7 +78,7 @@ export class Sweep implements Disposable {
     for (let index = this.#watched.length - 1; index >= 0; index -= 1) {
       try {
         const watched = this.#watched[index];
-        if (this.#gone.size > 0) this.#tellGone(watched, nowMs);
+        if (this.#gone.size > 0) this.#reportGone(watched, nowMs);
         watched?.check(nowMs);
       } catch (error) {
         // The others are still checked.
@@ -87,7 +87,7 @@ export class Sweep implements Disposable {
     }
   }
 
-  #tellGone(watched: Watched | undefined, nowMs: number): void {
+  #reportGone(watched: Watched | undefined, nowMs: number): void {
     if (watched?.podUid !== undefined && this.#gone.has(watched.podUid)) watched.podGone?.(nowMs);
   }
 

@@ -32,8 +32,8 @@ function startDrain() {
   const fences = new PodFences({ onFenced: () => {}, hasPod: () => false });
   const replica = { activity: new Activity(systemClock), fences, closeOpen: () => {}, seenGeneration: () => 0 };
   const busy = async () => ({ asked: true, status: 503 }) as const;
-  const desk = new DrainHandlers({ ...replica, listening: async () => ({ ports: [] }), busy });
-  return startDrainServer({ address, certificates: undefined, onCall: () => {}, desk });
+  const handlers = new DrainHandlers({ ...replica, listening: async () => ({ ports: [] }), busy });
+  return startDrainServer({ address, certificates: undefined, onCall: () => {}, handlers });
 }
 
 async function startApi() {

@@ -178,9 +178,9 @@ describe("data that a sandbox has not answered", () => {
     expect(load()).toMatchObject({ sent: 1, idleForMs: 0 });
     expect(activity.answer({ epoch, cursor }).activities).toEqual([]);
     await clock.advance(2_001);
-    const told = activity.answer({ epoch, cursor });
-    expect(told.activities).toMatchObject([{ inFlight: 0, idleForMs: 2_000 }]);
-    expect(activity.answer({ epoch, cursor: told.cursor }).activities).toEqual([]);
+    const reported = activity.answer({ epoch, cursor });
+    expect(reported.activities).toMatchObject([{ inFlight: 0, idleForMs: 2_000 }]);
+    expect(activity.answer({ epoch, cursor: reported.cursor }).activities).toEqual([]);
     expect(load()).toMatchObject({ sent: 0, idleForMs: 2_000 });
     use.end();
     expect(load()).toMatchObject({ idleForMs: 2_000 });
@@ -301,8 +301,8 @@ describe("the last activity", () => {
       for (let step = 0; step < 200; step += 1) {
         random.oneOf(acts)(random.oneOf(uses));
         if (random.below(3) === 0) await lab.clock.advance(random.below(2_000));
-        const [told] = lab.activity.answer({}).activities;
-        const lastMs = lab.clock.ticksMs() - (told?.idleForMs ?? 0);
+        const [reported] = lab.activity.answer({}).activities;
+        const lastMs = lab.clock.ticksMs() - (reported?.idleForMs ?? 0);
         expect(lastMs, `seed ${seed}, step ${step}`).toBeGreaterThanOrEqual(before);
         before = lastMs;
       }

@@ -115,8 +115,8 @@ export class Activity {
   #report(record: SandboxRecord, nowMs: number): SandboxActivity {
     const { identity, wake } = record;
     const idleForMs = nowMs - Math.max(record.lastUsedMs(nowMs), this.#startedMs);
-    const told = wake && { generation: wake.generation, port: wake.port, agoMs: nowMs - wake.atMs };
-    return { sandbox: identity, inFlight: record.inFlight(nowMs), idleForMs, ...(told && { wake: told }) };
+    const wakeReport = wake && { generation: wake.generation, port: wake.port, agoMs: nowMs - wake.atMs };
+    return { sandbox: identity, inFlight: record.inFlight(nowMs), idleForMs, ...(wakeReport && { wake: wakeReport }) };
   }
 
   #recordOf(sandbox: Stored<Sandbox>): SandboxRecord {

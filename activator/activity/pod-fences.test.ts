@@ -14,12 +14,12 @@ const sealed = {
 
 /** `pods`: UIDs of the Pods that are in view. */
 function givenFences(pods: readonly string[] = []) {
-  const told: string[] = [];
+  const notified: string[] = [];
   const fences = new PodFences({
-    onFenced: (_sandboxUid, podUid) => told.push(podUid),
+    onFenced: (_sandboxUid, podUid) => notified.push(podUid),
     hasPod: (sandboxUid, podUid) => sandboxUid === uid && pods.includes(podUid),
   });
-  return { fences, told };
+  return { fences, notified };
 }
 
 const sealing = (podUid: string) => {
@@ -31,12 +31,12 @@ const fenced = (fences: PodFences) => [...fences.of(uid).fenced];
 
 describe("a Pod fence", () => {
   it("lasts from a seal until the Pod was seen gone, also without the seal", () => {
-    const { fences, told } = givenFences();
+    const { fences, notified } = givenFences();
     fences.sandboxSeen(sealed);
     fences.sandboxSeen(sealed);
     fences.sandboxSeen(running);
     expect(fenced(fences)).toEqual(["p1"]);
-    expect(told).toEqual(["p1"]);
+    expect(notified).toEqual(["p1"]);
     fences.podGone(uid, "another");
     expect(fenced(fences)).toEqual(["p1"]);
     fences.podGone(uid, "p1");

@@ -29,7 +29,7 @@ const sandboxSent = (traffic: RawTraffic, bytes: Buffer) => traffic.sandboxSent(
 
 function inHttp2(): RawTraffic {
   const traffic = new RawTraffic();
-  expect(sandboxSent(traffic, settings)).toBe("answer"); // nobody knows yet
+  expect(sandboxSent(traffic, settings)).toBe("answer"); // not known yet
   expect(clientSent(traffic, hello)).toBe(false);
   return traffic;
 }

@@ -28,7 +28,7 @@ describe("the frames of a WebSocket", () => {
     );
   }
 
-  it("are told apart at every split of the bytes", () => {
+  it("are distinguished at every split of the bytes", () => {
     const bytes = Buffer.concat([
       frame(opcodes.ping, 3, true),
       frame(opcodes.text, 130, true),

@@ -3,7 +3,7 @@ const firstControlOpcode = 8;
 const closeOpcode = 8;
 
 /**
- * Follows the frames of one direction of a WebSocket (RFC 6455, 5.2) to tell data from pings. It validates nothing: other
+ * Follows the frames of one direction of a WebSocket (RFC 6455, 5.2) to distinguish data from pings. It validates nothing: other
  * protocols give wrong answers without harm.
  */
 export class WebSocketFrames {

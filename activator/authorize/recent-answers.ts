@@ -36,7 +36,7 @@ interface Question<T> {
 }
 
 /**
- * Answers of somebody else that are good for a while. Who asks the same at the same time shares one question. New questions and
+ * Answers of another service, each valid for a while. Concurrent calls with the same question share one request. New questions and
  * renewals of good answers have a line each, in which askers and owners take turns.
  */
 export class RecentAnswers<T extends object> {

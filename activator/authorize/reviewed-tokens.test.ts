@@ -195,7 +195,7 @@ describe("clients whose tokens are good", () => {
     expect(new Set(await Promise.all(renewals))).toEqual(new Set(["allowed"]));
   });
 
-  it("evict nobody else's answers, however many sandboxes one of them asks for", async () => {
+  it("evict no other user's answers, for any number of sandboxes", async () => {
     answerAll(() => false);
     const knock = door({ accessReviewed: true, cacheSize: 10 });
     await knock("victim");

@@ -36,7 +36,7 @@ interface Known {
   readonly key: string;
   /** Undefined: the token is invalid. */
   readonly user: UserInfo | undefined;
-  /** The name under which the user has a share; undefined for the anonymous user, who is everybody. */
+  /** The name under which the user has a share; undefined for the anonymous user. */
   readonly owner: string | undefined;
 }
 
@@ -46,7 +46,7 @@ interface Decision {
 }
 
 /** The API server's names for a user without a token. */
-const nobody: Known = {
+const anonymous: Known = {
   key: "",
   user: { username: "system:anonymous", groups: ["system:unauthenticated"] },
   owner: undefined,
@@ -108,7 +108,7 @@ class ReviewedTokens implements Authorizer {
     const token = bearerOf(head);
     if (token === undefined) {
       if (this.#settings.tokenRequired) throw new ActivatorError("Unauthenticated");
-      return this.#admit(head, nobody);
+      return this.#admit(head, anonymous);
     }
     const key = createHash("sha256").update(token).digest("base64");
     const known = this.#users.get(key, head.peer, (signal) => this.#reviewToken(token, key, signal));
@@ -156,7 +156,7 @@ class ReviewedTokens implements Authorizer {
   }
 }
 
-/** Service accounts of a namespace share: whoever may create one there may create any number. */
+/** Service accounts of a namespace share: a user who may create one there may create any number. */
 function shareOf({ username = "" }: UserInfo): string | undefined {
   if (username === "") return undefined;
   const [, namespace] = /^system:serviceaccount:([^:]+):/.exec(username) ?? [];

@@ -20,16 +20,16 @@ it("no sandbox is reached once the API server has been silent for two minutes", 
     ...{ proxyTimeoutMs: 900_000, unschedulableGraceMs: undefined },
     ...{ allowLoopbackPodIp: true, dialRetryMs: 1_400 },
   };
-  const look = () => {
+  const check = () => {
     const seen = resolveNow({ namespace: "default", name: "nova", port: undefined }, undefined, undefined, {
       ...{ cluster, clock, options, fences: new PodFences({ onFenced: () => {}, hasPod: () => false }) },
     });
     return seen.is === "refused" ? seen.error.code : seen.is;
   };
-  expect(look()).not.toBe("ClusterUnseen");
+  expect(check()).not.toBe("ClusterUnseen");
   await api[Symbol.asyncDispose]();
   await clock.advance(90_000);
-  expect(look()).not.toBe("ClusterUnseen");
+  expect(check()).not.toBe("ClusterUnseen");
   await clock.advance(60_000);
-  expect(look()).toBe("ClusterUnseen");
+  expect(check()).toBe("ClusterUnseen");
 });

@@ -41,7 +41,7 @@ async function givenDeaf(...flags: readonly string[]): Promise<ActivatorWorld> {
 
 describe("a request to a running sandbox that drops every dial", () => {
   it("is held and fails within its client's timeout, also with many others", { timeout: 60_000 }, async () => {
-    await using world = await givenDeaf("--connect-timeout=300s"); // of dials: nobody is told so late
+    await using world = await givenDeaf("--connect-timeout=300s"); // of dials: no response comes so late
     const asked = askMany(world, "deaf", 100, 4);
     await eventually(async () => (await heldRequests(world)) === 100);
     const answers = await asked;

@@ -76,7 +76,7 @@ describe("a busy probe by the activator", () => {
       { ...question, generation: question.generation + 1 },
     ];
     const answers = await Promise.all(wrong.map((each) => busy(world, each)));
-    // Those about one Pod at a time are told so, the others that it is not seen.
+    // Questions about that Pod get this reason; the others get the reason that it is not seen.
     expect(answers.filter((answer) => answer.asked)).toEqual([]);
     expect(await busy(world, { ...question, podUid })).toEqual({ asked: false, reason: "NotSeen" });
     expect(asked).toBe(0);
@@ -208,8 +208,8 @@ describe("busy probes for the controller", () => {
     const { clock, ask, state } = anAsker(1);
     state.silentMs = 120_001;
     let answer: BusyAnswer | undefined;
-    ask("nova").then((told) => {
-      answer = told;
+    ask("nova").then((answered) => {
+      answer = answered;
     });
     await asTimePasses(clock, () => expect(answer).toEqual({ asked: false, reason: "NotSeen" }));
   });

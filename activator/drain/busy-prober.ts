@@ -107,7 +107,7 @@ export class BusyProber {
     const cluster = this.#parts.cluster();
     if (!cluster) return undefined;
     const { namespace, name } = question.sandbox;
-    using bell = cluster.listen(namespace, name);
+    using changes = cluster.listen(namespace, name);
     const limit = Promise.withResolvers<void>();
     using _timer = this.#parts.clock.after(busyViewWaitMs, () => limit.resolve());
     using _leaving = onAbort(signal, () => limit.resolve());
@@ -116,10 +116,10 @@ export class BusyProber {
       isOver = true;
     });
     for (;;) {
-      bell.reset();
+      changes.reset();
       const seen = this.#see(question);
       if (seen || isOver) return seen;
-      await Promise.race([bell.next(), limit.promise]);
+      await Promise.race([changes.next(), limit.promise]);
     }
   }
 

@@ -15,7 +15,7 @@ function given({ seen = 1 } = {}) {
   const fences = new PodFences({ onFenced: () => {}, hasPod: () => false });
   const listening = async () => ({ ports: [] });
   const busy = async () => ({ asked: false, reason: "NotSeen" }) as const;
-  const desk = new DrainHandlers({
+  const handlers = new DrainHandlers({
     activity,
     fences,
     closeOpen: () => {},
@@ -28,46 +28,46 @@ function given({ seen = 1 } = {}) {
     use.begin(nova);
     return use;
   };
-  return { clock, activity, fences, desk, begin };
+  return { clock, activity, fences, handlers, begin };
 }
 
 describe("an activator that gets a reported suspension", () => {
   it("obeys it until it sees that generation, and counts held, dialled and sent requests", () => {
-    const { desk, begin, fences } = given();
+    const { handlers, begin, fences } = given();
     begin();
     const sent = begin();
     sent.sentTo("p1");
     sent.dispatched();
-    expect(desk.observed({ sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 2, idleForMs: 0 });
+    expect(handlers.observed({ sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 2, idleForMs: 0 });
     expect(fences.of(uid).reportedGeneration).toBe(2);
   });
 
   it("reports how long the sandbox was idle, or that it was never used", async () => {
-    const { desk, begin, clock } = given();
+    const { handlers, begin, clock } = given();
     const question = { sandbox, podUid: "p1", generation: 2 };
-    expect(desk.observed(question)).toEqual({ inFlight: 0 });
+    expect(handlers.observed(question)).toEqual({ inFlight: 0 });
     const use = begin();
     use.sentTo("p1");
     use.dispatched();
     use.end();
     await clock.advance(7_000);
-    expect(desk.observed(question)).toEqual({ inFlight: 0, idleForMs: 7_000 });
+    expect(handlers.observed(question)).toEqual({ inFlight: 0, idleForMs: 7_000 });
   });
 
   it("reports that it is over already, and does not obey it", () => {
-    const { desk, fences } = given({ seen: 3 });
-    expect(desk.observed({ sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 0, superseded: true });
+    const { handlers, fences } = given({ seen: 3 });
+    expect(handlers.observed({ sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 0, superseded: true });
     expect(fences.of(uid).reportedGeneration).toBe(0);
   });
 });
 
 describe("a promise of the activator", () => {
   it("fences the Pod, and counts sent requests alone: held ones wait for the next Pod", () => {
-    const { desk, begin, fences } = given();
+    const { handlers, begin, fences } = given();
     begin();
     begin().sentTo("p1");
     begin().sentTo("p0");
-    expect(desk.promise({ sandbox, podUid: "p1" })).toEqual({ inFlight: 1 });
+    expect(handlers.promise({ sandbox, podUid: "p1" })).toEqual({ inFlight: 1 });
     expect([...fences.of(uid).fenced]).toEqual(["p1"]);
   });
 });

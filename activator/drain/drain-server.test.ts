@@ -23,12 +23,12 @@ async function openServer(changed: Partial<DrainServerOptions> = {}) {
   const listening = async ({ ports }: { readonly ports: readonly ListeningPort[] }) => ({ ports: ports.slice(0, 1) });
   const busy = async () => ({ asked: true, status: 503 }) as const;
   const replicaState = { activity: new Activity(systemClock), fences, closeOpen: () => {} };
-  const desk = new DrainHandlers({ ...replicaState, seenGeneration: () => 0, listening, busy });
+  const handlers = new DrainHandlers({ ...replicaState, seenGeneration: () => 0, listening, busy });
   const server = await startDrainServer({
     address: { host: "127.0.0.1", port: 0 },
     certificates: undefined,
     onCall: (call, status) => calls.push(`${call} ${status}`),
-    ...{ desk, ...changed },
+    ...{ handlers, ...changed },
   });
   return { ...server, port: server.port, fences, calls };
 }
@@ -132,12 +132,12 @@ describe("the drain port with certificates", () => {
     };
     await write(former.tls);
     const clock = new FakeClock();
-    const looked = { server: "the drain port", clock, log: silentLogger };
-    await using shown = await startCertificateFiles(files, looked);
+    const options = { server: "the drain port", clock, log: silentLogger };
+    await using shown = await startCertificateFiles(files, options);
     await using server = await openServer({ certificates: shown });
     await write({ ...next.tls, key: "half written" });
     await clock.advance(60_000);
-    await eventually(() => clock.pending === 1); // it has looked
+    await eventually(() => clock.pending === 1); // it has checked
     expect(await askOver(server.port, former.authority.certificate, former.caller)).toBe(200);
     await write(next.tls);
     await clock.advance(60_000);

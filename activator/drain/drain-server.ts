@@ -21,7 +21,7 @@ export interface DrainServerOptions {
   readonly address: BindAddress;
   /** Server certificate and client CA (mTLS). Absent: plain HTTP, loopback only. */
   readonly certificates: ShownCertificates | undefined;
-  readonly desk: DrainHandlers;
+  readonly handlers: DrainHandlers;
   /** Called after each answered request. */
   readonly onCall: (call: DrainCall, status: number) => void;
 }
@@ -91,9 +91,9 @@ async function close(server: Server, connections: LimitedConnections): Promise<v
 }
 
 async function serve(request: IncomingMessage, response: ServerResponse, options: DrainServerOptions): Promise<void> {
-  const { desk, onCall } = options;
+  const { handlers, onCall } = options;
   const call = callOf(request.url);
-  const { status, body } = await answerTo(request, call, desk);
+  const { status, body } = await answerTo(request, call, handlers);
   onCall(call, status);
   if (response.destroyed) return;
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
@@ -111,35 +111,39 @@ function callOf(url: string | undefined): DrainCall {
   return known.find((call) => drainPaths[call] === url) ?? "other";
 }
 
-async function answerTo(request: IncomingMessage, call: DrainCall, desk: DrainHandlers): Promise<Answer> {
+async function answerTo(request: IncomingMessage, call: DrainCall, handlers: DrainHandlers): Promise<Answer> {
   if (call === "other") return refusal(404, "there is nothing here");
   if (request.method !== "POST") return refusal(405, "questions are POSTs");
   const value = await readJson(request, call === "listening" ? listeningBytesMax : bodyBytesMax);
-  const body = value === undefined ? undefined : await ask(desk, call, value);
+  const body = value === undefined ? undefined : await ask(handlers, call, value);
   return body ? { status: 200, body } : refusal(400, "this is no question of the drain protocol");
 }
 
-function ask(desk: DrainHandlers, call: keyof typeof drainPaths, value: unknown): object | Promise<object> | undefined {
+function ask(
+  handlers: DrainHandlers,
+  call: keyof typeof drainPaths,
+  value: unknown,
+): object | Promise<object> | undefined {
   switch (call) {
     case "observed": {
       const question = parseObservedRequest(value);
-      return question && desk.observed(question);
+      return question && handlers.observed(question);
     }
     case "promise": {
       const question = parsePromiseRequest(value);
-      return question && desk.promise(question);
+      return question && handlers.promise(question);
     }
     case "activity": {
       const question = parseActivityRequest(value);
-      return question && desk.activity(question);
+      return question && handlers.activity(question);
     }
     case "listening": {
       const question = parseListeningPorts(value);
-      return question && desk.listening(question);
+      return question && handlers.listening(question);
     }
     case "busy": {
       const question = parseBusyRequest(value);
-      return question && desk.busy(question);
+      return question && handlers.busy(question);
     }
   }
 }

@@ -70,11 +70,13 @@ export class ReplicaState {
     const { activity, fences, openConnections } = this;
     const closeOpen = (sandboxUid: string, podUid: string) => openConnections.closeAll(sandboxUid, podUid);
     const busy = (question: BusyRequest) => this.#workloads.ask(question);
-    const desk = new DrainHandlers({ activity, fences, closeOpen, seenGeneration, listening, busy });
+    const handlers = new DrainHandlers({ activity, fences, closeOpen, seenGeneration, listening, busy });
     await using stack = new AsyncDisposableStack();
     stack.use(this.#workloads);
     const certificates = tls && stack.use(await startCertificateFiles(tls, { server: "the drain port", clock, log }));
-    const { port } = stack.use(await startDrainServer({ address, certificates, desk, onCall: this.#metrics.called }));
+    const { port } = stack.use(
+      await startDrainServer({ address, certificates, handlers, onCall: this.#metrics.called }),
+    );
     const started = stack.move();
     return {
       port,

@@ -26,14 +26,14 @@ async function openLab() {
   };
 }
 
-/** A client that can leave, and whether anybody wants to hear of it. */
+/** A client that can leave, and whether a listener is registered for it. */
 function client(peer = "192.0.2.1") {
   let listener: (() => void) | undefined;
   return {
     head: { peer },
     left: false,
-    onLeave(told: (() => void) | undefined) {
-      listener = told;
+    onLeave(onLeft: (() => void) | undefined) {
+      listener = onLeft;
     },
     leave: () => listener?.(),
     hasListener: () => listener !== undefined,

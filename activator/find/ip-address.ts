@@ -1,18 +1,18 @@
 import { BlockList, isIP } from "node:net";
 import { LRUCache } from "lru-cache";
 
-const dialledByNobody = new BlockList();
+const undiallable = new BlockList();
 for (const [network, prefix] of [
   ["0.0.0.0", 8], // "this network"; Linux dials itself
   ["169.254.0.0", 16], // link-local, where clouds keep credentials
   ["224.0.0.0", 4], // multicast
   ["255.255.255.255", 32],
 ] as const) {
-  dialledByNobody.addSubnet(network, prefix, "ipv4");
+  undiallable.addSubnet(network, prefix, "ipv4");
 }
-dialledByNobody.addAddress("::", "ipv6");
-dialledByNobody.addSubnet("fe80::", 10, "ipv6");
-dialledByNobody.addSubnet("ff00::", 8, "ipv6");
+undiallable.addAddress("::", "ipv6");
+undiallable.addSubnet("fe80::", 10, "ipv6");
+undiallable.addSubnet("ff00::", 8, "ipv6");
 
 const loopback = new BlockList();
 loopback.addSubnet("127.0.0.0", 8, "ipv4");
@@ -31,7 +31,7 @@ export function canonicalIp(text: string): string | undefined {
   return embeddedIpv4(groups) ?? new URL(`http://[${text}]`).hostname.slice(1, -1);
 }
 
-type AddressClass = "pod" | "loopback" | "nobody";
+type AddressClass = "pod" | "loopback" | "undiallable";
 
 /** Recently checked addresses: every request checks one, and few are in use at once. */
 const classes = new LRUCache<string, AddressClass>({ max: 4_096 });
@@ -48,7 +48,7 @@ export function isDiallable(ip: string, allowLoopback: boolean): boolean {
 
 function classOf(ip: string): AddressClass {
   const family = isIP(ip) === 6 ? "ipv6" : "ipv4";
-  if (dialledByNobody.check(ip, family)) return "nobody";
+  if (undiallable.check(ip, family)) return "undiallable";
   return loopback.check(ip, family) ? "loopback" : "pod";
 }
 

@@ -61,7 +61,7 @@ const notForConnectionToStrip = new Set(["host", "content-length"]);
 
 /**
  * Whether a sandbox gets this request header; `name` in lower case. The activator alone writes the whole family of forwarding
- * headers, because it cannot tell a gateway's value from a client's.
+ * headers, because it cannot distinguish a gateway's value from a client's.
  */
 export function keepsRequestHeader(name: string, rules: ForwardRules): boolean {
   const rule = requestRules.get(name);

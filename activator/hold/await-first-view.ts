@@ -39,16 +39,16 @@ function storedName(host: string, domains: Domains): StoredName | undefined {
 export class FirstView {
   readonly #deps: FirstViewDeps;
   /** One entry per held request. */
-  readonly #looks = new Set<() => void>();
+  readonly #rechecks = new Set<() => void>();
 
   constructor(deps: FirstViewDeps) {
     this.#deps = deps;
-    const lookAgain = () => forEachYielding(this.#looks, (look) => look());
-    void deps.cluster.firstSeen.then(lookAgain);
-    void deps.claims.firstSettled.then(lookAgain);
+    const recheckAll = () => forEachYielding(this.#rechecks, (recheck) => recheck());
+    void deps.cluster.firstSeen.then(recheckAll);
+    void deps.claims.firstSettled.then(recheckAll);
   }
 
-  /** Whether the meaning of this host cannot be told before the first lists of sandboxes and claims. */
+  /** Whether the meaning of this host is unknown before the first lists of sandboxes and claims. */
   mayMislead(host: string): boolean {
     const { cluster, claims, domains } = this.#deps;
     return !(cluster.synced && claims.settled) && storedName(host, domains) !== undefined;
@@ -78,22 +78,22 @@ export class FirstView {
     if (request.left) throw new ClientGone("the client left");
     using _slot = slots.admit(spelt.namespace, spelt.name);
     using _held = observer.held();
-    using news = cluster.listen(name.namespace, name.name);
+    using changes = cluster.listen(name.namespace, name.name);
     const over = Promise.withResolvers<void>();
-    const look = () => {
+    const recheck = () => {
       if (this.#isKnown(name)) over.resolve();
     };
     const waiting = { timedOut: () => over.reject(new ActivatorError("ClusterUnseen")), end: over.reject };
-    this.#looks.add(look);
+    this.#rechecks.add(recheck);
     holds.begin(waiting, this.#leftMs(request));
     request.onLeave(() => over.reject(new ClientGone("the client left")));
     try {
       while (!this.#isKnown(name)) {
-        await Promise.race([news.next(), over.promise]);
-        news.reset();
+        await Promise.race([changes.next(), over.promise]);
+        changes.reset();
       }
     } finally {
-      this.#looks.delete(look);
+      this.#rechecks.delete(recheck);
       holds.over(waiting);
       request.onLeave(undefined);
     }

@@ -15,14 +15,14 @@ describe("the time that a request may be held", () => {
   });
 });
 
-/** One who waits, and what they were told. */
+/** A held request, and its outcomes. */
 function waiting(holds: HoldDeadlines) {
-  const told: string[] = [];
+  const outcomes: string[] = [];
   const held: Expiring = {
-    timedOut: () => void told.push("timed out"),
-    end: ({ code }) => void told.push(code),
+    timedOut: () => void outcomes.push("timed out"),
+    end: ({ code }) => void outcomes.push(code),
   };
-  return { held, told, until: (limitMs: number) => holds.begin(held, limitMs) };
+  return { held, outcomes, until: (limitMs: number) => holds.begin(held, limitMs) };
 }
 
 describe("held requests", () => {
@@ -36,11 +36,11 @@ describe("held requests", () => {
     expect(clock.pending).toBe(1);
     holds.over(never.held);
     await clock.advance(999);
-    expect(early.told).toEqual([]);
+    expect(early.outcomes).toEqual([]);
     await clock.advance(1);
-    expect([early.told, late.told]).toEqual([["timed out"], []]);
+    expect([early.outcomes, late.outcomes]).toEqual([["timed out"], []]);
     await clock.advance(1_000);
-    expect([late.told, never.told]).toEqual([["timed out"], []]);
+    expect([late.outcomes, never.outcomes]).toEqual([["timed out"], []]);
     expect(clock.pending).toBe(0);
   });
 
@@ -60,8 +60,8 @@ describe("held requests", () => {
     for (const { until } of all) until(1_000);
     holds.endAll();
     await clock.advance(2_000);
-    await eventually(() => all.every(({ told }) => told.length > 0));
-    expect(new Set(all.flatMap(({ told }) => told))).toEqual(new Set(["Draining"]));
-    expect(all.flatMap(({ told }) => told)).toHaveLength(all.length);
+    await eventually(() => all.every(({ outcomes }) => outcomes.length > 0));
+    expect(new Set(all.flatMap(({ outcomes }) => outcomes))).toEqual(new Set(["Draining"]));
+    expect(all.flatMap(({ outcomes }) => outcomes)).toHaveLength(all.length);
   });
 });

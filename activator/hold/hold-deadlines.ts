@@ -42,7 +42,7 @@ export class HoldDeadlines {
     if (nextMs === undefined || nextMs >= this.#timerMs) return;
     this.#disarm();
     this.#timerMs = nextMs;
-    this.#timer = this.#clock.after(nextMs - this.#clock.ticksMs(), () => void this.#look());
+    this.#timer = this.#clock.after(nextMs - this.#clock.ticksMs(), () => void this.#check());
   }
 
   #disarm(): void {
@@ -51,7 +51,7 @@ export class HoldDeadlines {
     this.#timerMs = Number.POSITIVE_INFINITY;
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     this.#disarm();
     await forEachYielding(this.#due(this.#clock.ticksMs()), (held) => held.timedOut());
     this.#arm();

@@ -157,10 +157,10 @@ describe("a release", () => {
 
   it("backs off while its dials hang", async () => {
     const clock = new FakeClock();
-    let looks = 0;
+    let checks = 0;
     const connector = {
       idle: () => {
-        looks += 1;
+        checks += 1;
         return undefined;
       },
       begin: () => ({ cancel() {} }),
@@ -171,8 +171,8 @@ describe("a release", () => {
     const release = new PacedRelease(line, target, { connector, prober: { forget() {} }, clock } as never);
     const over = release.run(undefined);
     await clock.advance(1_000);
-    expect(looks).toBeGreaterThan(20);
-    expect(looks).toBeLessThan(60);
+    expect(checks).toBeGreaterThan(20);
+    expect(checks).toBeLessThan(60);
     release.stop();
     await over;
   });

@@ -63,21 +63,21 @@ export class SandboxHold implements HoldProgress {
   left(waiter: HeldRequest): void {
     this.#line.leave(waiter);
     this.#ignored.left(waiter);
-    if (this.#line.size === 0) this.#end(new Error("nobody waits any more"));
+    if (this.#line.size === 0) this.#end(new Error("no request waits any more"));
   }
 
   async #run(): Promise<void> {
     const { cluster } = this.#deps;
     try {
-      using bell = cluster.listen(this.#to.namespace, this.#to.name);
+      using changes = cluster.listen(this.#to.namespace, this.#to.name);
       while (!this.#over.signal.aborted) {
-        bell.reset();
+        changes.reset();
         const seen = resolveNow(this.#to, undefined, this.#uid, this.#deps);
         if (seen.is === "refused") throw seen.error;
         const preparing = this.#prepare();
         if (preparing)
           await preparing; // what was seen may be old by now
-        else await this.#step(seen, bell);
+        else await this.#step(seen, changes);
       }
     } catch (error) {
       // New requests start a hold of their own.
@@ -93,7 +93,7 @@ export class SandboxHold implements HoldProgress {
   }
 
   /** Resolves when the sandbox must be resolved again. */
-  async #step(seen: Exclude<Resolution, { readonly is: "refused" }>, bell: Changes): Promise<void> {
+  async #step(seen: Exclude<Resolution, { readonly is: "refused" }>, changes: Changes): Promise<void> {
     this.stuck = seen.is === "pending" ? seen.stuck : undefined;
     if (!this.stuck) this.#clearMs = this.#deps.clock.ticksMs();
     switch (seen.is) {
@@ -101,13 +101,16 @@ export class SandboxHold implements HoldProgress {
         this.waitingFor = "the API server to take the wake";
         await this.#wake(seen.sandbox);
         this.waitingFor = "the wake to be seen";
-        return void (await this.#first(bell, undefined));
+        return void (await this.#first(changes, undefined));
       case "pending":
         this.waitingFor = seen.on;
-        return void (await this.#first(bell, seen.stuck ? await this.#refuseStuck(seen.stuck) : seen.recheckAfterMs));
+        return void (await this.#first(
+          changes,
+          seen.stuck ? await this.#refuseStuck(seen.stuck) : seen.recheckAfterMs,
+        ));
       case "addressed":
         this.waitingFor = `port ${seen.target.port} to accept connections`;
-        return this.#reachTarget(seen.target, seen.trouble, bell);
+        return this.#reachTarget(seen.target, seen.trouble, changes);
     }
   }
 
@@ -159,21 +162,21 @@ export class SandboxHold implements HoldProgress {
     if (wake.mine && wake.answer) onWoken(wake.answer, this.#to.port ?? defaultPort(sandbox.spec.podTemplate.spec));
   }
 
-  async #reachTarget(target: Target, trouble: ActivatorError | undefined, bell: Changes): Promise<void> {
-    const reached = trouble ? await this.#tryOnce(target, trouble) : await this.#probe(target, bell);
+  async #reachTarget(target: Target, trouble: ActivatorError | undefined, changes: Changes): Promise<void> {
+    const reached = trouble ? await this.#tryOnce(target, trouble) : await this.#probe(target, changes);
     if (!reached) return;
     if (this.#over.signal.aborted) reached.socket?.destroy();
-    else await this.#release(target, reached, bell);
+    else await this.#release(target, reached, changes);
   }
 
   /** Releases the line while it still resolves to that target. */
-  async #release(target: Target, { socket }: Reached, bell: Changes): Promise<void> {
+  async #release(target: Target, { socket }: Reached, changes: Changes): Promise<void> {
     const release = new PacedRelease(this.#line, target, this.#deps);
     const stop = () => release.stop();
     using _stopping = onAbort(this.#over.signal, stop);
     const released = release.run(socket).then(() => true);
-    while (!(await Promise.race([released, bell.next().then(() => false)]))) {
-      bell.reset();
+    while (!(await Promise.race([released, changes.next().then(() => false)]))) {
+      changes.reset();
       if (!this.#leadsTo(target)) stop();
     }
   }
@@ -213,7 +216,7 @@ export class SandboxHold implements HoldProgress {
    * Probes until the port accepts, or until the sandbox must be resolved again. A change that leaves the target as it is does not
    * restart the probe: a tenant may change its objects at any rate.
    */
-  async #probe(first: Target, bell: Changes): Promise<Reached | undefined> {
+  async #probe(first: Target, changes: Changes): Promise<Reached | undefined> {
     const stop = new AbortController();
     let now: Target | undefined = first;
     let isOver = false;
@@ -229,16 +232,16 @@ export class SandboxHold implements HoldProgress {
     working.then(over, over);
     try {
       while (now && !isOver) {
-        ended = Promise.withResolvers(); // of each look: a promise that outlives thousands of them would keep a listener of each
-        await this.#first(bell, await this.#patienceMs(now), ended.promise);
-        if (!isOver) now = this.#stillAt(first, bell);
+        ended = Promise.withResolvers(); // of each check: a promise that outlives thousands of them would keep a listener of each
+        await this.#first(changes, await this.#patienceMs(now), ended.promise);
+        if (!isOver) now = this.#stillAt(first, changes);
       }
       if (isOver) await working;
       const won = reached;
       reached = undefined;
       return won;
     } finally {
-      stop.abort(new Error("looking again"));
+      stop.abort(new Error("checking again"));
       // A connection that came too late is closed.
       working.then(
         () => reached?.socket?.destroy(),
@@ -248,8 +251,8 @@ export class SandboxHold implements HoldProgress {
   }
 
   /** The same target as it is now; undefined: the sandbox must be resolved again. */
-  #stillAt({ podUid, ip, port, probes }: Target, bell: Changes): Target | undefined {
-    bell.reset();
+  #stillAt({ podUid, ip, port, probes }: Target, changes: Changes): Target | undefined {
+    changes.reset();
     const seen = resolveNow(this.#to, undefined, this.#uid, this.#deps);
     if (seen.is !== "addressed" || seen.trouble) return undefined;
     const { target } = seen;
@@ -260,17 +263,17 @@ export class SandboxHold implements HoldProgress {
   }
 
   /** Waits for the first of: a change, the recheck time, the end of the work. */
-  async #first(bell: Changes, recheckAfterMs: number | undefined, work?: Promise<void>): Promise<void> {
+  async #first(changes: Changes, recheckAfterMs: number | undefined, work?: Promise<void>): Promise<void> {
     const step = new AbortController();
     const nothing = () => undefined;
-    const racers: Promise<void>[] = [bell.next()];
+    const racers: Promise<void>[] = [changes.next()];
     if (work) racers.push(work);
     const { clock } = this.#deps;
     if (recheckAfterMs !== undefined) racers.push(clock.sleep(recheckAfterMs, step.signal).then(nothing, nothing));
     try {
       await abortable(Promise.race(racers), this.#over.signal);
     } finally {
-      step.abort(new Error("looking again"));
+      step.abort(new Error("checking again"));
     }
   }
 }

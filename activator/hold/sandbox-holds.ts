@@ -8,7 +8,7 @@ import { SandboxHold } from "./sandbox-hold.ts";
 
 /**
  * The number of ports of one sandbox, and addresses of its Pod, that requests wait for at once. Clients name both, and each
- * change of the sandbox is looked at once for each of these holds.
+ * change of the sandbox is checked once for each of these holds.
  */
 export const holdsPerSandbox = 32;
 

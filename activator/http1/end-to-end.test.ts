@@ -26,11 +26,11 @@ const essence = ({ method, target, body, trailers }: Message): Seen => ({
 async function openReporting(seen: Seen[], refusals: string[]) {
   return openBackend((socket) => {
     const reader = new WireReader("request");
-    let told = 0;
+    let answered = 0;
     socket.on("data", (bytes: Buffer) => {
       reader.push(bytes);
-      for (const message of reader.messages.slice(told)) {
-        told += 1;
+      for (const message of reader.messages.slice(answered)) {
+        answered += 1;
         seen.push(essence(message));
         const body = message.method === "HEAD" ? "" : message.target;
         socket.write(
@@ -46,7 +46,7 @@ async function openReporting(seen: Seen[], refusals: string[]) {
   });
 }
 
-/** The requests of a stream that are to be carried: those up to the first that ends the connection or is refused. */
+/** The requests of a stream that are proxied: those up to the first that ends the connection or is refused. */
 function carriedOf(wire: string): readonly Seen[] {
   const { messages } = readWire("request", Buffer.from(wire, "latin1"));
   const stop = messages.findIndex(

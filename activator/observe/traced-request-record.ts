@@ -22,7 +22,7 @@ export function spanOf(head: RequestHead, tracer: Tracer): OpenSpan | undefined 
 export class TracedRequestRecord extends RequestRecord {
   override readonly trace: TraceHeaders;
   readonly #span: OpenSpan;
-  #carrying: OpenSpan | undefined;
+  #proxying: OpenSpan | undefined;
 
   constructor(incoming: Incoming, options: RequestRecordOptions, span: OpenSpan) {
     super(incoming, options);
@@ -53,11 +53,11 @@ export class TracedRequestRecord extends RequestRecord {
 
   override reached(target: Target): void {
     super.reached(target);
-    this.#carrying = this.#span.part("carry");
+    this.#proxying = this.#span.part("carry");
   }
 
   override firstByte(): void {
-    this.#carrying?.event("first byte");
+    this.#proxying?.event("first byte");
     super.firstByte();
   }
 
@@ -69,7 +69,7 @@ export class TracedRequestRecord extends RequestRecord {
   override ended(ended: Ended): void {
     super.ended(ended);
     this.#span.setAttributes({ "http.status_code": ended.status });
-    this.#carrying?.end();
+    this.#proxying?.end();
     this.#span.end(ended.status >= 500 ? `answered ${ended.status}` : undefined);
   }
 }

@@ -11,11 +11,11 @@ it("metrics report idle and probing connections to Pods, and waiting attempts", 
   createUpstreamMetrics(registry, { budget, pool: { size: 7, evicted: 5 } });
   const leaving = new AbortController();
   const attempts = Array.from({ length: 5 }, () => budget.take("a", { count: 1, isFirst: true }, leaving.signal));
-  const told = await registry.metrics();
-  expect(told).toContain("rouse_activator_probe_connections 2\n");
-  expect(told).toContain("rouse_activator_probe_attempts_waiting 3\n");
-  expect(told).toContain("rouse_activator_idle_upstream_connections 7\n");
-  expect(told).toContain("rouse_activator_idle_upstream_evicted_total 5\n");
+  const text = await registry.metrics();
+  expect(text).toContain("rouse_activator_probe_connections 2\n");
+  expect(text).toContain("rouse_activator_probe_attempts_waiting 3\n");
+  expect(text).toContain("rouse_activator_idle_upstream_connections 7\n");
+  expect(text).toContain("rouse_activator_idle_upstream_evicted_total 5\n");
   await registry.metrics();
   expect(await registry.metrics()).toContain("rouse_activator_idle_upstream_evicted_total 5\n");
   leaving.abort();

@@ -26,7 +26,7 @@ async function listen(): Promise<{ readonly server: Server; readonly accepted: (
   };
 }
 
-/** Answers the first requests with 101, which nobody asked for, and those after them with 200. */
+/** Answers the first requests with an unrequested 101, and later requests with 200. */
 async function listenWithUnrequestedUpgrades(upgrades: number) {
   const open = new Set<Socket>();
   let probes = 0;

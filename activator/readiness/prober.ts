@@ -75,7 +75,7 @@ export class Prober {
     } finally {
       probing.waiters.delete(waiter);
       if (probing.waiters.size === 0) {
-        probing.stop.abort(new Error("nobody waits for this port any more"));
+        probing.stop.abort(new Error("no request waits for this port"));
         probing.socket?.destroy();
       }
     }

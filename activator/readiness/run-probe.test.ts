@@ -72,8 +72,8 @@ describe("a readiness probe that the activator runs", () => {
     const probe = { port: server.port, httpGet: {}, timeoutMs: 5_000 };
     const probed = passes(ip, probe, limitsOf(systemClock, stop.signal));
     await expect.poll(() => server.open.size).toBe(1);
-    stop.abort(new Error("nobody waits"));
-    await expect(probed).rejects.toThrow("nobody waits");
+    stop.abort(new Error("no request waits"));
+    await expect(probed).rejects.toThrow("no request waits");
     await expect.poll(() => server.open.size).toBe(0);
   });
 });

@@ -84,7 +84,7 @@ it("changes when another Pod is preferred, and when it is given to another owner
   await eventually(() => cluster.podOf(sandbox)?.metadata.deletionTimestamp !== undefined);
 });
 
-it("a Pod that is gone is told with its sandbox, and one of another namespace with none", async () => {
+it("a Pod that is gone is reported with its sandbox, and a Pod of another namespace without", async () => {
   await using world = await given();
   const own = await world.addPod("nova", {});
   const forged = await world.addPod("forged", {}, "kube-system");

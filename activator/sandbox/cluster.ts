@@ -62,7 +62,7 @@ function addressesOf({ status = {} }: Pod): readonly string[] {
   return [...addresses].flatMap((ip) => ip || []);
 }
 
-/** An owner is in the namespace of its Pod: references from other namespaces, which anybody may write, have other keys. */
+/** An owner is in the namespace of its Pod: references from other namespaces, which any user may write, have other keys. */
 const ownerKey = (namespace: string | undefined, uid: string) => keyFor(namespace, uid);
 
 /** The Sandbox that controls a Pod, as a list for an index. */
@@ -95,7 +95,7 @@ class WatchedCluster implements Cluster, Running {
   readonly #sandboxes: Informer<Sandbox>;
   readonly #stop = new AbortController();
   readonly #started: Promise<void>;
-  readonly #bells = new SetsByKey<ChangeSignal>();
+  readonly #signals = new SetsByKey<ChangeSignal>();
   /** By the UID of the Pod. */
   readonly #seen = new Map<string, SeenPod>();
   /** What `podOf` chose, by owner, until a Pod of that owner changes. */
@@ -120,7 +120,7 @@ class WatchedCluster implements Cluster, Running {
     this.#sandboxes.onChange(({ key, previous, current }) => {
       this.#last = undefined;
       if (!previous !== !current) this.#count((current ?? previous)?.metadata.namespace ?? "", current ? 1 : -1);
-      this.#ring(key);
+      this.#notify(key);
     });
     this.#sandboxes.failed.catch(this.#failure.reject);
     this.#started = this.#followPods().catch(() => {}); // it rejects by disposal alone
@@ -183,11 +183,11 @@ class WatchedCluster implements Cluster, Running {
   }
 
   #listenFor(key: string): Disposable & Pick<ChangeSignal, "next" | "reset"> {
-    const bell = new ChangeSignal();
-    const added = this.#bells.add(key, bell);
+    const signal = new ChangeSignal();
+    const added = this.#signals.add(key, signal);
     return {
-      next: () => bell.next(),
-      reset: () => bell.reset(),
+      next: () => signal.next(),
+      reset: () => signal.reset(),
       [Symbol.dispose]: () => added[Symbol.dispose](),
     };
   }
@@ -223,18 +223,18 @@ class WatchedCluster implements Cluster, Running {
     await abortable(pods.synced, this.#stop.signal);
     this.#synced = true;
     this.#firstSeen.resolve();
-    for (const sandbox of this.#sandboxes.store.list()) this.#ring(keyOf(sandbox));
+    for (const sandbox of this.#sandboxes.store.list()) this.#notify(keyOf(sandbox));
   }
 
   #podChanged(previous: Stored<Pod> | undefined, current: Stored<Pod> | undefined): void {
-    if (current && this.#bells.size > 0) for (const ip of addressesOf(current)) this.#ring(ip);
+    if (current && this.#signals.size > 0) for (const ip of addressesOf(current)) this.#notify(ip);
     for (const each of [previous, current]) for (const key of each ? ownerOf(each) : none) this.#chosen.delete(key);
     if (previous && previous.metadata.uid !== current?.metadata.uid) this.#podGone(previous.metadata.uid);
     const owner = current && controllerOfKind(current, sandboxType);
     if (owner) this.#podSeen(current, owner);
     const former = previous && controllerOfKind(previous, sandboxType);
     const ringing = owner ?? former;
-    if (ringing) this.#ring(keyFor((current ?? previous)?.metadata.namespace, ringing.name));
+    if (ringing) this.#notify(keyFor((current ?? previous)?.metadata.namespace, ringing.name));
   }
 
   #podSeen({ metadata: { uid, namespace = "" } }: Stored<Pod>, { name, uid: sandboxUid }: OwnerReference): void {
@@ -251,7 +251,7 @@ class WatchedCluster implements Cluster, Running {
     for (const listener of this.#goneListeners) listener(podUid, sandbox);
   }
 
-  #ring(key: string): void {
-    for (const bell of this.#bells.of(key)) bell.ring();
+  #notify(key: string): void {
+    for (const signal of this.#signals.of(key)) signal.notify();
   }
 }

@@ -103,9 +103,12 @@ describe("a sandbox with an inactivity suspension", () => {
   it.each<[string, Given]>([
     ["its Pod is fenced", { question: { fences: { reportedGeneration: 0, fenced: new Set(["p1"]) } } }],
     ["its Pod is sealed", { meta: { annotations: { [sealedPodAnnotation]: seal } } }],
-    ["we were told that it is suspended", { question: { fences: { reportedGeneration: 4, fenced: new Set() } } }],
+    [
+      "the controller reported that it is suspended",
+      { question: { fences: { reportedGeneration: 4, fenced: new Set() } } },
+    ],
   ])("is sent nothing when %s", (_, given) => {
-    const waiting = "pending on its suspension to be carried out or called off";
+    const waiting = "pending on its suspension to complete or to be cancelled";
     expect(seen({ ...given, pod: { status: running } })).toBe(waiting);
   });
 });

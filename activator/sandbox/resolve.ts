@@ -62,15 +62,15 @@ export type Resolution =
 
 /** Resolves a request to a sandbox: what must happen next. Pure. Called again after each change of the cluster. */
 export function resolveSandbox(question: Question): Resolution {
-  return cachedResolution(question) ?? lookAnew(question);
+  return cachedResolution(question) ?? resolveUncached(question);
 }
 
-function lookAnew(question: Question): Resolution {
+function resolveUncached(question: Question): Resolution {
   const { sandbox, routed } = question;
   const code = refusalOf(question);
   if (code !== undefined) return refused(new ActivatorError(code, { subject: routed.name }));
   if (!sandbox) return refused(notFound(routed));
-  return sandbox.spec.operatingMode === "Suspended" ? lookAtSuspended(sandbox, question) : lookAtRunning(question);
+  return sandbox.spec.operatingMode === "Suspended" ? resolveSuspended(sandbox, question) : resolveRunning(question);
 }
 
 const refused = (error: ActivatorError): Resolution => ({ is: "refused", error });
@@ -106,14 +106,14 @@ function isExpired(sandbox: Sandbox, now: Date): boolean {
   return currentCondition(sandbox, "Ready")?.reason === "SandboxExpired";
 }
 
-function lookAtSuspended(sandbox: Stored<Sandbox>, { routed, ignored }: Question): Resolution {
+function resolveSuspended(sandbox: Stored<Sandbox>, { routed, ignored }: Question): Resolution {
   if (ignored || effectiveAutoResume(sandbox.spec).trigger === "Never") {
     return refused(new ActivatorError("WakeNotAllowed", { subject: routed.name }));
   }
   return mayAskToRun(sandbox) ? { is: "asleep", sandbox } : { is: "pending", on: "its suspension to end" };
 }
 
-function lookAtRunning(question: Question): Resolution {
+function resolveRunning(question: Question): Resolution {
   const { sandbox, pod, routed, now } = question;
   const subject = routed.name;
   const stuck = sandbox && failureOfSandbox(sandbox, subject);
@@ -123,14 +123,14 @@ function lookAtRunning(question: Question): Resolution {
   }
   if (pod.metadata.deletionTimestamp) return { is: "pending", on: "its former Pod to end" };
   if (sandbox && !mayForward(sandbox, pod.metadata.uid, question.fences)) {
-    return { is: "pending", on: "its suspension to be carried out or called off" };
+    return { is: "pending", on: "its suspension to complete or to be cancelled" };
   }
   const trouble = failureOfPod(pod, subject, question);
   if (trouble?.code === "PodEnded") return refused(trouble);
   if (!pod.status?.podIP && (pod.status?.podIPs ?? []).length === 0) {
     return trouble ? refused(trouble) : withoutAddress(pod, question.unschedulableGraceMs, now);
   }
-  return lookAtAddress(question, pod, trouble);
+  return resolveAddress(question, pod, trouble);
 }
 
 function withoutAddress(pod: Pod, graceMs: number | undefined, now: Date): Resolution {
@@ -141,7 +141,7 @@ function withoutAddress(pod: Pod, graceMs: number | undefined, now: Date): Resol
   return { is: "pending", on, recheckAfterMs: Math.max(since.getTime() + graceMs - now.getTime(), 1) };
 }
 
-function lookAtAddress(question: Question, pod: Stored<Pod>, trouble: ActivatorError | undefined): Resolution {
+function resolveAddress(question: Question, pod: Stored<Pod>, trouble: ActivatorError | undefined): Resolution {
   const { sandbox, routed, now } = question;
   const subject = routed.name;
   const autoResume = effectiveAutoResume(sandbox?.spec ?? {});

@@ -38,12 +38,12 @@ async function connectedTo(reader: Partial<SocketReader>, by: Adoption) {
 
 describe.each<Adoption>(["handle", "events"])("a reader that is fed by %s", (by) => {
   it.each(places)("and throws in $where ends its own connection, and is reported", async ({ where, provoke }) => {
-    const told = Promise.withResolvers<unknown[]>();
-    using _listening = onUnexpectedError((...what) => told.resolve(what));
+    const reported = Promise.withResolvers<unknown[]>();
+    using _listening = onUnexpectedError((...what) => reported.resolve(what));
     using connected = await connectedTo({ [where]: fail }, by);
     const closed = new Promise((resolve) => connected.client.once("close", resolve));
     provoke(connected.client);
-    expect(await told.promise).toEqual(["socket", broken]);
+    expect(await reported.promise).toEqual(["socket", broken]);
     await closed;
   });
 });

@@ -40,7 +40,7 @@ export function wantsRest(socket: WireSocket): boolean {
   }
 }
 
-export function tellEnd(this: WireSocket): void {
+export function notifyEnd(this: WireSocket): void {
   try {
     this.reader.ended();
   } catch (error) {
@@ -48,7 +48,7 @@ export function tellEnd(this: WireSocket): void {
   }
 }
 
-export function tellDrain(this: WireSocket): void {
+export function notifyDrain(this: WireSocket): void {
   try {
     this.reader.drained();
   } catch (error) {
@@ -56,7 +56,7 @@ export function tellDrain(this: WireSocket): void {
   }
 }
 
-export function tellClosed(socket: WireSocket, hadError: boolean): void {
+export function notifyClosed(socket: WireSocket, hadError: boolean): void {
   try {
     socket.reader.closed(hadError);
   } catch (error) {

@@ -126,7 +126,7 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
     expect(String(await readAll(near))).toBe("answer");
   });
 
-  it("forwards a reset as a reset, so that cut data does not look complete", async () => {
+  it("forwards a reset as a reset, so that cut data does not pass for complete", async () => {
     const { near, far } = await throughRelay(by);
     far.write("x");
     await once(near, "readable");

@@ -12,7 +12,7 @@ export interface RelayListener {
 
 /**
  * One direction of a relay: the bytes of one socket are written to the other. An end is forwarded alone, so a half-closed
- * connection stays half-closed; a reset is forwarded as a reset, because an end would look complete.
+ * connection stays half-closed; a reset is forwarded as a reset, because an end would mark it as complete.
  */
 export class RelaySide implements SocketReader {
   readonly #source: WireSocket;
@@ -85,7 +85,7 @@ export function endRelay(one: WireSocket, other: WireSocket, clock: Clock): void
   });
 }
 
-/** A cut stream must not look complete: a side sees an end only if it got all bytes of the other side, to its end. */
+/** A cut stream must not pass for complete: a side sees an end only if it got all bytes of the other side, to its end. */
 function cutOff(socket: WireSocket, other: WireSocket): void {
   if (socket.writableLength > 0 || !other.readableEnded) socket.reset();
   else socket.destroy();

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 
 /**
- * Resets a connection of any kind (RFC 9293, 3.5.3), because an end would look complete. Unsent bytes are dropped. Node resets
+ * Resets a connection of any kind (RFC 9293, 3.5.3), because an end would mark it as complete. Unsent bytes are dropped. Node resets
  * TCP alone; below TLS the TCP socket is reset, and if that is not accessible the connection is destroyed: then it lacks the
  * closure alert of TLS (RFC 8446, 6.1).
  */

@@ -1,5 +1,5 @@
 import { type Server, Socket } from "node:net";
-import { bufferOf, takeRead, tellClosed, tellDrain, tellEnd, wantsMore, wantsRest } from "./doors.ts";
+import { bufferOf, notifyClosed, notifyDrain, notifyEnd, takeRead, wantsMore, wantsRest } from "./doors.ts";
 import { hasInners, hasServerInners, isConnection } from "./node-inners.ts";
 import { resetSocket } from "./reset-socket.ts";
 
@@ -38,7 +38,7 @@ export interface WireSocket extends Omit<Socket, "pause" | "resume" | "resetAndD
   reader: SocketReader;
   /** Resumes reading if the reader wants more. Any code may call it at any time. */
   readOn(): void;
-  /** Cuts the connection, so that the other side sees a failure: an end would look complete. */
+  /** Cuts the connection, so that the other side sees a failure: an end would mark it as complete. */
   reset(): void;
 }
 
@@ -148,7 +148,7 @@ class OnReadSocket extends Socket implements WireSocket {
 
   constructor(handle: unknown, allowHalfOpen: boolean, first: Buffer) {
     const held: { reader: SocketReader; socket?: WireSocket } = {
-      reader: first === commonBuffer ? nobody : { ...nobody, nextBuffer: () => first },
+      reader: first === commonBuffer ? noReader : { ...noReader, nextBuffer: () => first },
     };
     const options = {
       ...(handle !== undefined && { handle }),
@@ -233,15 +233,15 @@ function feedFromEvents(accepted: Socket): WireSocket {
  */
 function report(socket: WireSocket): void {
   open += 1;
-  socket.on("end", tellEnd).on("drain", tellDrain).on("error", ignoreError).on("close", tellClose);
+  socket.on("end", notifyEnd).on("drain", notifyDrain).on("error", ignoreError).on("close", notifyClose);
 }
 
 /** reported once, by the "close" that follows */
 function ignoreError(): void {}
 
-function tellClose(this: WireSocket, hadError: boolean): void {
+function notifyClose(this: WireSocket, hadError: boolean): void {
   open -= 1;
-  tellClosed(this, hadError);
+  notifyClosed(this, hadError);
 }
 
 /** Reads on an unused connection: an end closes it, and so does any byte, which would be read as a response. */
@@ -271,7 +271,7 @@ class Unasked implements SocketReader {
 }
 
 /** Absent only while a socket is being created. */
-const nobody: SocketReader = {
+const noReader: SocketReader = {
   wantsMore: false,
   nextBuffer: () => commonBuffer,
   take() {},

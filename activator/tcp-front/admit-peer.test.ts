@@ -21,11 +21,11 @@ async function given(spec: Partial<SandboxSpec> = {}) {
   const cluster = opened.use(startCluster({ client, clock: systemClock, log: silentLogger }));
   await cluster.firstSeen;
   const clock = new FakeClock();
-  let looks = 0;
+  let checks = 0;
   const watched = {
     sandbox: cluster.sandbox.bind(cluster),
     podsAt: (ip: string) => {
-      looks += 1;
+      checks += 1;
       return cluster.podsAt(ip);
     },
   };
@@ -38,7 +38,7 @@ async function given(spec: Partial<SandboxSpec> = {}) {
   return {
     clock,
     binding,
-    looks: () => looks,
+    checks: () => checks,
     client,
     ask: (changed: Partial<typeof binding> = {}, caller = stays) =>
       refusalOf(caller, { ...binding, ...changed }, { cluster: watched, clock, waits, allowLoopbackPodIp: false }),
@@ -101,11 +101,11 @@ describe("a Pod that connects", () => {
     expect(world.clock.pending).toBe(0);
   });
 
-  it("many times is looked at once for each change, and each connection is let in", async () => {
+  it("many times is checked once for each change, and each connection is let in", async () => {
     await using world = await given();
     const asked = Array.from({ length: 500 }, () => world.ask());
     expect(world.clock.pending).toBe(500);
-    const before = world.looks();
+    const before = world.checks();
     await world.addPod("kube-system");
     for (const x of ["1", "2", "3"]) {
       const body = { metadata: { labels: { x } } };
@@ -113,7 +113,7 @@ describe("a Pod that connects", () => {
     }
     const body = { spec: { autoResume: { allowFrom: "Cluster" as const } } };
     const name = { namespace: "default", name: "nova" };
-    const first = Promise.race(asked).then(() => world.looks());
+    const first = Promise.race(asked).then(() => world.checks());
     await world.client.patch(sandboxType, name, { type: "merge", body });
     expect((await first) - before).toBeLessThan(100);
     expect(new Set(await Promise.all(asked))).toEqual(new Set([undefined]));

@@ -25,12 +25,12 @@ export async function refusalOf(
   binding: PortBinding,
   doorkeeper: Doorkeeper,
 ): Promise<PeerRefusal | undefined> {
-  const refusal = look(client.peer, binding, doorkeeper);
+  const refusal = check(client.peer, binding, doorkeeper);
   if (refusal === undefined || !mayChange(refusal)) return refusal;
   return waitForPeer(client, binding, doorkeeper);
 }
 
-function look(
+function check(
   peer: string,
   { namespace, sandboxName, sandboxUid }: PortBinding,
   { cluster, allowLoopbackPodIp }: Doorkeeper,
@@ -50,7 +50,7 @@ async function waitForPeer(
   doorkeeper: Doorkeeper,
 ): Promise<PeerRefusal | undefined> {
   const { waits, clock } = doorkeeper;
-  const now = () => look(client.peer, binding, doorkeeper);
+  const now = () => check(client.peer, binding, doorkeeper);
   const over = Promise.withResolvers<void>();
   const isAdmitted = () => now() === undefined;
   using joined = waits.join(client.peer, binding, isAdmitted, over.resolve);

@@ -19,21 +19,21 @@ export async function confirm(
   clock: Clock,
 ): Promise<ListeningAnswer> {
   const missing = new Set(ports);
-  const look = () => {
+  const check = () => {
     for (const port of missing) if (listeners.accepts(port) || rests(port)) missing.delete(port);
     return missing.size === 0;
   };
-  if (!look()) {
-    const bell = new ChangeSignal();
-    using _listening = listeners.onAccepting(() => bell.ring());
+  if (!check()) {
+    const signal = new ChangeSignal();
+    using _listening = listeners.onAccepting(() => signal.notify());
     let over = false;
     using _limit = clock.after(listeningWaitMs, () => {
       over = true;
-      bell.ring();
+      signal.notify();
     });
-    while (!over && !look()) {
-      bell.reset();
-      await bell.next();
+    while (!over && !check()) {
+      signal.reset();
+      await signal.next();
     }
   }
   const resting = ports.filter(rests).map(({ activatorPort }) => activatorPort);

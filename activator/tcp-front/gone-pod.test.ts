@@ -10,11 +10,11 @@ import { BufferLoans } from "../socket/read-place.ts";
 import { adoptAccepted, plainAcceptedSocket } from "../socket/wire-socket.ts";
 import { Sweep } from "../sweep.ts";
 import { TcpClient } from "./tcp-client.ts";
-import { carryTcp } from "./tcp-tunnel.ts";
+import { relayTcp } from "./tcp-tunnel.ts";
 
 const listener = { moved() {}, clientSpoke() {}, sandboxSpoke() {} };
 
-async function carrying(backendPort: number) {
+async function relaying(backendPort: number) {
   const clock = new FakeClock();
   const sweep = new Sweep(clock);
   const options = { loans: new BufferLoans(8), clock, sweep, tunnelIdleMs: 3_600_000, tunnelLifetimeMs: 0 };
@@ -35,7 +35,7 @@ async function carrying(backendPort: number) {
       return made;
     });
     const socket = await dial(target, 5_000, systemClock, new AbortController().signal);
-    ended.resolve(await carryTcp(await client.promise, { target, socket }, () => listener, options));
+    ended.resolve(await relayTcp(await client.promise, { target, socket }, () => listener, options));
   });
   front.listen(0, "127.0.0.1");
   await once(front, "listening");
@@ -51,7 +51,7 @@ it("a raw connection waits 5 s at most for the end of a gone Pod, and is reset",
   await using backend = await openBackend((socket) => {
     socket.once("data", () => socket.write("rows"));
   });
-  using lab = await carrying(backend.port);
+  using lab = await relaying(backend.port);
   await eventually(() => lab.seen.text === "rows");
   await lab.clock.advance(200);
   lab.sweep.podGone("p1");

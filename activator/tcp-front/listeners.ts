@@ -43,7 +43,7 @@ export class Listeners {
   readonly #due = new Set<number>();
   readonly #waiters = new Subscribers();
   #turn: NodeJS.Immediate | undefined;
-  #news: NodeJS.Immediate | undefined;
+  #notification: NodeJS.Immediate | undefined;
   #closed = false;
   #accepting = 0;
 
@@ -119,11 +119,11 @@ export class Listeners {
     listener.accepting = true;
     this.#accepting += 1;
     this.#failures.delete(activatorPort);
-    if (this.#waiters.size > 0) this.#news ??= setImmediate(() => this.#tell());
+    if (this.#waiters.size > 0) this.#notification ??= setImmediate(() => this.#notifyWaiters());
   }
 
-  #tell(): void {
-    this.#news = undefined;
+  #notifyWaiters(): void {
+    this.#notification = undefined;
     this.#waiters.notify();
   }
 

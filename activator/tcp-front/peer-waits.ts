@@ -12,7 +12,7 @@ export const waitsPerPeer = 32;
 
 /**
  * The waits of connections whose address is not admitted yet: one for each address and sandbox, whatever the number of
- * connections, so that a change of a Pod or of a sandbox is looked at once for all of them.
+ * connections, so that a change of a Pod or of a sandbox is checked once for all of them.
  */
 export class PeerWaits {
   readonly #cluster: Watched;

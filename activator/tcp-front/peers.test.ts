@@ -46,7 +46,7 @@ describe("a peer", () => {
   it.each([
     { who: "a Pod of another namespace", pods: [aPod("den")], refusal: undefined },
     { who: "a node", pods: [aPod("lab", { hostNetwork: true })], refusal: "NoPod" },
-    { who: "nobody's Pod", pods: [], refusal: "NoPod" },
+    { who: "an address of no Pod", pods: [], refusal: "NoPod" },
   ])("that is $who, where the sandbox lets in the whole cluster: $refusal", ({ pods, refusal }) => {
     expect(asked({ pods, allowFrom: "Cluster" })).toBe(refusal);
   });
@@ -62,7 +62,7 @@ describe("the address of a peer", () => {
     ["10.1.2.3", "10.1.2.3"],
     ["::ffff:10.1.2.3", "10.1.2.3"],
     ["FD00::1", "fd00::1"],
-    ["2002:a01:203::1", "2002:a01:203::1"], // 6to4 is somebody who routes for 10.1.2.3, not that Pod
+    ["2002:a01:203::1", "2002:a01:203::1"], // a 6to4 address is a router for 10.1.2.3, not that Pod
     ["64:ff9b::a01:203", "64:ff9b::a01:203"],
   ])("%s is that of the Pod %s", (remote, expected) => {
     expect(peerAddress(remote)).toBe(expected);

@@ -76,7 +76,7 @@ describe("the ports that a slice names", () => {
   });
 
   it.each(["", "{", "[]", "null", JSON.stringify({ sandboxName: "nova" })])(
-    "are those that it lists where nobody can read what it says (%j), and stand for nothing",
+    "are the listed ports if the annotation is malformed (%j), and stand for no sandbox",
     (text) => {
       expect(ourPortsNamedBy(written(text))).toEqual([10_001]);
       expect(portBindingOf(10_001, [written(text), slice({ sandboxUid: "u2" }, "10:06:00")])).toBeUndefined();

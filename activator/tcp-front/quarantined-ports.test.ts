@@ -16,7 +16,7 @@ function saying(said: Partial<TcpFront>, creationTimestamp = noon): Stored<Endpo
   return { ...slice, metadata: { ...metadata, name, uid, resourceVersion: "1", creationTimestamp } };
 }
 
-const nobody = () => [];
+const noHolders = () => [];
 
 function some() {
   const clock = new FakeClock(noon);
@@ -28,7 +28,7 @@ const asked = (activatorPort: number, sandboxUid = "u2") => ({ activatorPort, sa
 describe("a port whose record was removed", () => {
   it("is quarantined for 10 minutes for other sandboxes, and not for its own", async () => {
     const { clock, vanished } = some();
-    expect(vanished.note(saying({}), nobody)).toEqual([10_001]);
+    expect(vanished.note(saying({}), noHolders)).toEqual([10_001]);
     expect(vanished.rests(asked(10_001))).toBe(true);
     expect(vanished.rests(asked(10_001, "u1"))).toBe(false);
     expect(vanished.rests(asked(10_002))).toBe(false);
@@ -44,7 +44,7 @@ describe("a port whose record was removed", () => {
       { activatorPort: 10_003, freedAt: "2026-01-01T11:50:00Z" },
       { activatorPort: 10_004, freedAt: "2026-01-01T13:00:00Z" },
     ];
-    expect(vanished.note(saying({ freedAt, freedPorts }), nobody)).toEqual([10_001, 10_002, 10_004]);
+    expect(vanished.note(saying({ freedAt, freedPorts }), noHolders)).toEqual([10_001, 10_002, 10_004]);
     await clock.advance(usualQuarantineMs / 2);
     expect([10_001, 10_002, 10_004].map((each) => vanished.rests(asked(each)))).toEqual([false, false, true]);
     await clock.advance(usualQuarantineMs / 2);
@@ -68,14 +68,14 @@ describe("a port whose record was removed", () => {
 
   it("stays its former sandbox's after other sandboxes were denied it", () => {
     const { vanished } = some();
-    vanished.note(saying({}), nobody);
-    expect(vanished.note(saying({ sandboxUid: "u2" }, "2026-01-01T12:00:01Z"), nobody)).toEqual([]);
+    vanished.note(saying({}), noHolders);
+    expect(vanished.note(saying({ sandboxUid: "u2" }, "2026-01-01T12:00:01Z"), noHolders)).toEqual([]);
     expect(vanished.rests(asked(10_001, "u1"))).toBe(false);
   });
 
   it("is not quarantined if the slice was unreadable", () => {
     const { vanished } = some();
     const { metadata, ...slice } = saying({});
-    expect(vanished.note({ ...slice, metadata: { ...metadata, annotations: {} } }, nobody)).toEqual([]);
+    expect(vanished.note({ ...slice, metadata: { ...metadata, annotations: {} } }, noHolders)).toEqual([]);
   });
 });

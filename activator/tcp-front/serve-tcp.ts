@@ -10,7 +10,7 @@ import type { PeerWaits } from "./peer-waits.ts";
 import type { PortBinding } from "./port-bindings.ts";
 import type { TcpClient } from "./tcp-client.ts";
 import { TcpRecord, type TcpRecordOptions } from "./tcp-record.ts";
-import { carryTcp, type TunnelEnding, type TunnelOptions } from "./tcp-tunnel.ts";
+import { relayTcp, type TunnelEnding, type TunnelOptions } from "./tcp-tunnel.ts";
 
 export interface TcpDeps extends ConnectDeps, KeepOpenDeps, TcpRecordOptions {
   readonly clock: ConnectDeps["clock"];
@@ -42,7 +42,7 @@ export async function serveTcp(client: TcpClient, binding: PortBinding, deps: Tc
     };
     const upstream = await reach(connectRequest);
     record.reached(upstream.target);
-    record.carried(await carry(client, upstream, connectRequest, deps));
+    record.relayed(await relay(client, upstream, connectRequest, deps));
   } catch (error) {
     if (!(error instanceof ClientGone || client.left)) record.refused(toActivatorError(error));
     client.refuse();
@@ -53,7 +53,7 @@ export async function serveTcp(client: TcpClient, binding: PortBinding, deps: Tc
 }
 
 /** @throws ActivatorError if the sandbox has closed its side meanwhile; ClientGone if the client has. */
-async function carry(
+async function relay(
   client: TcpClient,
   upstream: Upstream,
   { to, use }: ConnectRequest,
@@ -67,7 +67,7 @@ async function carry(
   using over = new DisposableStack();
   const onEnded = (listener: () => void) => over.defer(listener);
   use.dispatched();
-  return await carryTcp(
+  return await relayTcp(
     client,
     upstream,
     (connection) => keepOpen(connection, { to, target, use, onEnded }, deps),

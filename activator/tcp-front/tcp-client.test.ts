@@ -45,15 +45,15 @@ describe("a client that waits", () => {
 
   it("has left if it ends without a byte, unless it is served at once", async () => {
     using world = await given();
-    let told = 0;
-    world.client.onLeave(() => (told += 1));
+    let notifications = 0;
+    world.client.onLeave(() => (notifications += 1));
     world.talk.socket.end();
     await eventually(() => world.client.socket.readableEnded);
     await world.clock.advance(99);
     expect(world.client.left).toBe(false);
     await world.clock.advance(1);
     await eventually(() => world.client.left);
-    expect(told).toBe(1);
+    expect(notifications).toBe(1);
   });
 
   it("has left if it resets, also after bytes", async () => {

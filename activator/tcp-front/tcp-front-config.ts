@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 export interface TcpFrontConfig {
   /** The address of the ports of sandboxes; absent: all addresses. */
   readonly host: string | undefined;
-  /** The name of this replica in slices; absent: it cannot tell when slices have ceased to list it. */
+  /** The name of this replica in slices; absent: it does not know when slices have ceased to list it. */
   readonly podIp: string | undefined;
 }
 

@@ -165,7 +165,7 @@ describe("a port of the activator", () => {
     await eventually(() => world.confirms(port, vega.uid));
     using other = await talkTo(port);
     expect(await other.until("hello")).toBe("hello from vega\n");
-    client.send("still there?\n"); // what was carried goes on
+    client.send("still there?\n"); // relayed connections continue
     await client.until("nova: still there?");
   });
 

@@ -112,7 +112,7 @@ export class TcpFront implements Front, Running {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.stopAccepting();
-    // Reset, not ended: an end would look complete.
+    // Reset, not ended: an end would mark it as complete.
     for (const socket of this.#open) socket.reset();
     await this.#slices[Symbol.asyncDispose]();
   }

@@ -48,8 +48,8 @@ export function createTcpMetrics(registry: Registry, sizes: { readonly listeners
   return {
     waits: () => open.inc({ state: "waiting" }),
     waited: () => open.dec({ state: "waiting" }),
-    carries: () => open.inc({ state: "carried" }),
-    carried: () => open.dec({ state: "carried" }),
+    relayBegan: () => open.inc({ state: "carried" }),
+    relayEnded: () => open.dec({ state: "carried" }),
     ended: (outcome: TcpOutcome) => connections.inc({ outcome }),
     refused: (reason: PeerRefusal | ErrorCode) => refused.inc({ reason }),
     listenFailed: (code: string) => failures.inc({ code }),

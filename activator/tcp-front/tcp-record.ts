@@ -45,11 +45,11 @@ export class TcpRecord extends WakeRecord {
     this.#isReached = true;
     const { metrics } = this.#options;
     metrics.waited();
-    metrics.carries();
+    metrics.relayBegan();
     this.firstByte();
   }
 
-  carried(ending: TunnelEnding): void {
+  relayed(ending: TunnelEnding): void {
     this.#outcome = ending;
   }
 
@@ -63,7 +63,7 @@ export class TcpRecord extends WakeRecord {
 
   ended(): void {
     const { metrics, accessLog, clock } = this.#options;
-    if (this.#isReached) metrics.carried();
+    if (this.#isReached) metrics.relayEnded();
     else metrics.waited();
     metrics.ended(this.#outcome);
     const wake = this.wakeEnded(this.#outcome === "clientLeft" ? "clientLeft" : "refused");

@@ -60,7 +60,7 @@ describe("an open raw connection", () => {
     await using world = await openTcpWorld();
     const { client } = await connected(world, "Data");
     const { generation = 1 } = (await world.api.client.get(sandboxType, nova)).metadata;
-    await observed(world, 1); // told before it is written, and long before it is seen
+    await observed(world, 1); // reported before it is written, and long before it is seen
     const annotations = { [suspensionCauseAnnotation]: inactivityAt(generation + 1) };
     const body = { metadata: { annotations }, spec: { operatingMode: "Suspended" } };
     client.send("me again\n");

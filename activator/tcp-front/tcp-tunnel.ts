@@ -24,7 +24,7 @@ export interface TunnelOptions {
 }
 
 /** An hour of silence may be noticed a minute late: ten thousand silent connections must not be checked ten times a second. */
-const looksInIdleTime = 60;
+const checksInIdleTime = 60;
 /** The silence after which TCP keep-alive probes begin, in milliseconds: a peer that vanished is noticed some seconds later. */
 const keepAliveMs = 60_000;
 
@@ -32,7 +32,7 @@ const keepAliveMs = 60_000;
  * Relays bytes both ways until both sides have ended; the end of one side is forwarded alone. Resolves when both sockets are
  * closed.
  */
-export async function carryTcp(
+export async function relayTcp(
   client: TcpClient,
   upstream: Upstream,
   onOpen: (connection: OpenConnection) => OpenListener,
@@ -55,7 +55,7 @@ class TcpTunnel implements Watched, OpenConnection {
   #ending: TunnelEnding = "carried";
   #open = 2;
   #endMs = Number.POSITIVE_INFINITY;
-  #lookMs = 0;
+  #checkMs = 0;
 
   constructor(client: WireSocket, { socket, target }: Upstream, options: TunnelOptions) {
     this.#client = client;
@@ -123,9 +123,9 @@ class TcpTunnel implements Watched, OpenConnection {
   }
 
   check(nowMs: number): void {
-    if (nowMs < this.#lookMs && !this.#stall.isPodGone) return;
+    if (nowMs < this.#checkMs && !this.#stall.isPodGone) return;
     const { tunnelIdleMs } = this.#options;
-    this.#lookMs = Math.min(this.#endMs, tunnelIdleMs > 0 ? nowMs + tunnelIdleMs / looksInIdleTime : this.#endMs);
+    this.#checkMs = Math.min(this.#endMs, tunnelIdleMs > 0 ? nowMs + tunnelIdleMs / checksInIdleTime : this.#endMs);
     const progress = this.#client.bytesRead + this.#client.bytesWritten + this.#pod.bytesRead + this.#pod.bytesWritten;
     if (nowMs < this.#endMs && !this.#stall.isStalled(progress, nowMs)) return;
     this.#options.sweep.remove(this);

@@ -70,9 +70,9 @@ export class WakeOnActivity implements AsyncDisposable {
       over.abort(new Error(`the sandbox was not resumed within ${longestMs} ms`)),
     );
     const signal = AbortSignal.any([this.#stop.signal, over.signal]);
-    using bell = cluster.listen(namespace, name);
+    using changes = cluster.listen(namespace, name);
     for (;;) {
-      bell.reset();
+      changes.reset();
       const seen = cluster.sandbox(namespace, name);
       if (seen?.metadata.uid !== uid || !this.#isFallingAsleep(seen)) return;
       if (mayAskToRun(seen)) {
@@ -81,14 +81,14 @@ export class WakeOnActivity implements AsyncDisposable {
         // Another client may have changed the sandbox first: to no suspension, or to another one.
         if (answer) return;
       } else if (effectiveOperatingMode(seen.spec) === "Suspended") return;
-      await abortable(bell.next(), signal);
+      await abortable(changes.next(), signal);
     }
   }
 
   /** Whether it is suspended, in our view or by the controller's word. */
   #isFallingAsleep({ metadata, spec }: Stored<Sandbox>): boolean {
     if (effectiveAutoResume(spec).trigger === "Never") return false;
-    const told = this.#parts.fences.of(metadata.uid).reportedGeneration > (metadata.generation ?? 0);
-    return told || effectiveOperatingMode(spec) === "Suspended";
+    const isReported = this.#parts.fences.of(metadata.uid).reportedGeneration > (metadata.generation ?? 0);
+    return isReported || effectiveOperatingMode(spec) === "Suspended";
   }
 }

@@ -91,7 +91,7 @@ async function given(intercept: Intercept = (_, proceed) => proceed()) {
   return {
     ...{ waker, clock, unheard, patched, client: api.client },
     create: (name: string) => asleep((each) => api.client.create(sandboxType, each), name),
-    /** Somebody who asks; what comes of it is of no interest. */
+    /** A caller that ignores the result. */
     ask(sandbox: Stored<Sandbox>): AbortController {
       const leaving = new AbortController();
       waker.wake(sandbox, leaving.signal).catch(() => {});

@@ -28,7 +28,7 @@ type Answer = Pick<Wake, "patchedMs" | "answer">;
  *      │           no answer │
  *      │                 ▼  │
  *      ├───────────── pausing
- *      └─▶ over                  (queued or pausing, and nobody wants it any more)
+ *      └─▶ over                  (queued or pausing, and no request wants it)
  */
 interface Flight {
   phase: "queued" | "asking" | "pausing" | "over";
@@ -40,7 +40,7 @@ interface Flight {
   /** Monotonic milliseconds until which a client that left is expected back. */
   wantedUntilMs: number;
   wantedTimer: Timer | undefined;
-  /** Whether a caller was told that this wake is its own. */
+  /** Whether a caller learned that this wake is its own. */
   isHeard: boolean;
 }
 
@@ -135,7 +135,7 @@ export class Waker implements Disposable {
     };
     const remember = ({ answer }: Answer) => {
       this.#end(flight);
-      if (flight.waiters === 0 && answer) this.#tellUnheard(flight, answer);
+      if (flight.waiters === 0 && answer) this.#reportUnheard(flight, answer);
       this.#options.clock.after(rememberMs, forget);
     };
     flight.answered.then(remember, forget);
@@ -147,7 +147,7 @@ export class Waker implements Disposable {
     flight.wantedTimer?.cancel();
   }
 
-  #tellUnheard(flight: Flight, answer: Stored<Sandbox>): void {
+  #reportUnheard(flight: Flight, answer: Stored<Sandbox>): void {
     flight.isHeard = true;
     this.#options.onUnheard?.(answer);
   }
@@ -165,7 +165,7 @@ export class Waker implements Disposable {
   #giveUp(flight: Flight): void {
     const { uid } = flight.sandbox.metadata;
     if (this.#flights.get(uid) === flight) this.#flights.delete(uid);
-    flight.stop.abort(new Error("nobody waits for this wake any more"));
+    flight.stop.abort(new Error("no request waits for this wake"));
   }
 
   async #ask(flight: Flight): Promise<Answer> {

@@ -41,7 +41,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   /** Whether the exchange was handed to `began`. */
   #isServed = false;
   readonly #ahead: ReadAhead;
-  #farewell: (() => boolean) | undefined;
+  #endGracefully: (() => boolean) | undefined;
   #inputEnded = false;
   /** Watches how fast the client takes the rest of a written response. */
   #tail: StallWatch | undefined;
@@ -99,14 +99,14 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
         break;
       case "exchanging":
         if (this.#exchange?.body.complete === false) this.cut();
-        else if (this.#exchange?.carrying === undefined) this.#dueMs = this.#host.nowMs() + halfClosedGraceMs;
+        else if (this.#exchange?.proxy === undefined) this.#dueMs = this.#host.nowMs() + halfClosedGraceMs;
         break;
       default:
     }
   }
 
   drained(): void {
-    this.#exchange?.carrying?.clientDrained();
+    this.#exchange?.proxy?.clientDrained();
   }
 
   closed(): void {
@@ -140,7 +140,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     else this.socket.destroy();
   }
 
-  carried(): void {
+  proxied(): void {
     this.#dueMs = Number.POSITIVE_INFINITY;
   }
 
@@ -149,7 +149,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
     this.#tail = new StallWatch();
     // The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter.
-    this.#tail.limit(this.#exchange?.carrying ? streamIdleMs : keepAliveTimeoutMs, this.#host.nowMs());
+    this.#tail.limit(this.#exchange?.proxy ? streamIdleMs : keepAliveTimeoutMs, this.#host.nowMs());
     this.#dueMs = Number.POSITIVE_INFINITY;
     this.socket.write("", "latin1", () => this.#guard(() => this.#flushed(last)));
   }
@@ -158,9 +158,9 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.socket.readOn();
   }
 
-  handOver(farewell: () => boolean): HandedOver {
+  handOver(endGracefully: () => boolean): HandedOver {
     this.#phase = "handedOver";
-    this.#farewell = farewell;
+    this.#endGracefully = endGracefully;
     const { bytes, at } = this.#ahead;
     // A small copy, because the tunnel may read over it.
     const ahead = bytes && Buffer.from(bytes.subarray(at));
@@ -168,8 +168,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     return { ahead, ended: this.#inputEnded, place: this.#place };
   }
 
-  sayFarewell(): boolean {
-    return this.#phase === "handedOver" && this.#farewell?.() === true;
+  endGracefully(): boolean {
+    return this.#phase === "handedOver" && this.#endGracefully?.() === true;
   }
 
   /** Whether a body is being forwarded. Only then large reads pay off. */
@@ -189,7 +189,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
         return this.#readHead(bytes, start, end);
       case "exchanging":
         return this.#readBody(bytes, start, end);
-      default: // dropped: the client was told that the connection closes
+      default: // dropped: the response said that the connection closes
     }
   }
 

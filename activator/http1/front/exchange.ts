@@ -15,18 +15,18 @@ export interface ExchangeConnection {
   /** The response is written. `last`: the connection ends with it. */
   responded(last: boolean): void;
   /** The request is being proxied: from now on a half-closed connection is kept. */
-  carried(): void;
+  proxied(): void;
   /** The exchange has ended, and its listeners were called. */
   over(exchange: Exchange): void;
   /** Resumes reading if nothing forbids it. */
   readOn(): void;
   /**
-   * Hands over the socket, which is no longer HTTP. `farewell` is called to end its new protocol. It returns true if it sent a
-   * farewell and ends the connection within a second.
+   * Hands over the socket, which is no longer HTTP. `endGracefully` ends its new protocol. It returns true if it sent a
+   * close frame and ends the connection within a second.
    */
-  handOver(farewell: () => boolean): HandedOver;
-  /** Calls the farewell. Returns whether one was sent. */
-  sayFarewell(): boolean;
+  handOver(endGracefully: () => boolean): HandedOver;
+  /** Ends the new protocol. Returns whether a close frame was sent. */
+  endGracefully(): boolean;
   /** Closes the connection at once, so that the client does not take the response for complete. */
   cut(): void;
   /** The socket that was handed over is closed. */
@@ -44,7 +44,7 @@ export interface HandedOver {
 }
 
 /** The proxy of an exchange, for events of the client's side. */
-export interface Carrying {
+export interface ClientListener {
   clientLeft(): void;
   clientDrained(): void;
 }
@@ -57,7 +57,7 @@ export class Exchange implements Incoming {
   readonly connection: ExchangeConnection;
   /** Body bytes sent to the client so far. */
   bytesOut = 0;
-  #carrying: Carrying | undefined;
+  #proxy: ClientListener | undefined;
   #status = 0;
   #responded = false;
   #endsByClose = false;
@@ -86,8 +86,8 @@ export class Exchange implements Incoming {
     return this.#status === 0 && this.connection.socket.writable;
   }
 
-  get carrying(): Carrying | undefined {
-    return this.#carrying;
+  get proxy(): ClientListener | undefined {
+    return this.#proxy;
   }
 
   /** Whether a response was written completely. */
@@ -100,10 +100,10 @@ export class Exchange implements Incoming {
     return this.#endsByClose;
   }
 
-  /** The request has a connection to the sandbox; `carrying` is called for events of the client from now on. */
-  carriedBy(carrying: Carrying): void {
-    this.#carrying = carrying;
-    this.connection.carried();
+  /** The request has a connection to the sandbox; `proxy` is called for events of the client from now on. */
+  proxiedBy(proxy: ClientListener): void {
+    this.#proxy = proxy;
+    this.connection.proxied();
   }
 
   answer({ status, headers, body }: Synthetic): void {
@@ -157,7 +157,7 @@ export class Exchange implements Incoming {
   }
 
   abort(): void {
-    if (!this.#responded && !this.connection.sayFarewell()) this.connection.cut();
+    if (!this.#responded && !this.connection.endGracefully()) this.connection.cut();
   }
 
   /** The client sent malformed HTTP. It gets an error if no byte of a response was sent, and the request ends. */
@@ -172,6 +172,6 @@ export class Exchange implements Incoming {
     if (this.#left) return;
     this.#left = true;
     this.#onLeave?.();
-    this.#carrying?.clientLeft();
+    this.#proxy?.clientLeft();
   }
 }

@@ -112,7 +112,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     this.#handshakes = new Handshakes({
       ...{ clock: parts.clock, sweep: parts.sweep, limitMs: options.headersTimeoutMs },
       onFailed: (failure) => parts.events.handshakeFailed(failure),
-      onEnded: () => this.#tellIfIdle(),
+      onEnded: () => this.#notifyIfIdle(),
     });
     this.#server = options.tls ? this.#createTlsServer(options.tls) : this.#createPlainServer();
     this.#server.maxConnections = options.maxConnections;
@@ -183,7 +183,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   }
 
   endWebSockets(): void {
-    for (const connection of this.#connections) connection.sayFarewell();
+    for (const connection of this.#connections) connection.endGracefully();
   }
 
   idle(): Promise<void> {
@@ -215,7 +215,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
 
   ended(): void {
     this.active -= 1;
-    this.#tellIfIdle();
+    this.#notifyIfIdle();
   }
 
   refused(error: ActivatorError): void {
@@ -226,7 +226,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     if (!this.#connections.delete(connection)) return;
     this.#parts.sweep.remove(connection);
     this.#parts.events.disconnected();
-    this.#tellIfIdle();
+    this.#notifyIfIdle();
   }
 
   get #isIdle(): boolean {
@@ -235,7 +235,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     );
   }
 
-  #tellIfIdle(): void {
+  #notifyIfIdle(): void {
     if (this.#idleWaiters.length === 0 || !this.#isIdle) return;
     for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }

@@ -35,7 +35,7 @@ const malformed: readonly (readonly [what: string, status: number, request: stri
   ["many small headers", 431, `${get}${"a: b\r\n".repeat(20_000)}\r\n`],
   ["CONNECT", 405, `CONNECT nova:80 HTTP/1.1\r\n${host}\r\n`],
   ["TRACE", 405, `TRACE / HTTP/1.1\r\n${host}Connection: close\r\n\r\n`],
-  ["an expectation nobody can meet", 417, `${get}Expect: miracles\r\n\r\n`],
+  ["an unsupported expectation", 417, `${get}Expect: miracles\r\n\r\n`],
   ["a slow head", 408, `${get}X-A: `],
 ];
 

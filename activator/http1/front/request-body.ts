@@ -85,7 +85,7 @@ export class RequestBody implements BodyParts {
 
   /** The exchange has ended: kept bytes and the rest of the body are dropped. */
   discard(): void {
-    this.#sink = nobody;
+    this.#sink = noSink;
     this.#keptBytes = 0;
     for (const kept of this.#takeKept()) this.#place?.unkeep(kept);
   }
@@ -110,7 +110,7 @@ export class RequestBody implements BodyParts {
 
 const nothing: readonly Kept[] = [];
 
-const nobody: BodySink = {
+const noSink: BodySink = {
   wantsBody: true,
   bodyBytes() {},
   keptBytes() {

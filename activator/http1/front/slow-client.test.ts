@@ -31,7 +31,7 @@ async function openSlowClient(by: "a sandbox" | "us"): Promise<World> {
   const exchanges: Exchange[] = [];
   const serve = async (exchange: Exchange) => {
     exchanges.push(exchange);
-    if (by === "a sandbox") exchange.carriedBy({ clientLeft() {}, clientDrained() {} });
+    if (by === "a sandbox") exchange.proxiedBy({ clientLeft() {}, clientDrained() {} });
     const last = exchange.begin(200, false);
     exchange.connection.socket.write(head + "a".repeat(size - head.length), "latin1");
     exchange.finish(last);

@@ -5,7 +5,7 @@ import { ChunkEncoder, trailerSection } from "./chunk-encoder.ts";
 
 const latin1 = (text: string) => Buffer.from(text, "latin1");
 
-/** What a relay would send on that passes everything on but what it is told to leave out. */
+/** The bytes that a relay would forward if it omits only what the framer marks. */
 function passOn(
   framer: BodyFramer,
   text: string,

@@ -63,7 +63,7 @@ export function equalsIgnoringCase(bytes: Uint8Array, start: number, end: number
   if (length !== lowerCase.length) return false;
   for (let i = 0; i < length; i++) {
     const code = bytes[start + i] as number;
-    // Only an upper-case letter may differ from what is looked for, by exactly this bit.
+    // Only an upper-case letter may differ from the expected one, by exactly this bit.
     const lower = code >= 0x41 && code <= 0x5a ? code | 0x20 : code;
     if (lower !== lowerCase.charCodeAt(i)) return false;
   }

@@ -21,7 +21,7 @@ const fieldLf = 104;
 const lastLf = 105;
 const finished = 106;
 
-const smallestCarry = 512;
+const smallestPartial = 512;
 
 /**
  * Reads a section byte by byte, with the same result for every split of the bytes: its state is a position and a stage. A
@@ -36,8 +36,8 @@ export abstract class SectionReader<S extends FieldSection> {
   protected at = 0;
   protected stage = firstStage;
   readonly #limits: SectionLimits;
-  #carry: Buffer | undefined;
-  #carried = 0;
+  #partial: Buffer | undefined;
+  #partialLength = 0;
 
   constructor(section: S, limits: SectionLimits) {
     this.section = section;
@@ -54,24 +54,24 @@ export abstract class SectionReader<S extends FieldSection> {
 
   /** Whether the reader is between two messages: of the next, an empty line at most was read. */
   get isIdle(): boolean {
-    return this.#carry === undefined || (this.#carried <= 2 && this.#carry[0] === byte.cr);
+    return this.#partial === undefined || (this.#partialLength <= 2 && this.#partial[0] === byte.cr);
   }
 
   /** The memory of an unfinished section, in bytes. */
   get keptBytes(): number {
-    return this.#carry?.length ?? 0;
+    return this.#partial?.length ?? 0;
   }
 
   /** Reads `bytes` from `start` to `end`. After "complete" the next call begins the next section. */
   push(bytes: Buffer, start: number, end: number): Step {
     if (this.refusal !== undefined) return "refused";
     if (start >= end) return "more";
-    return this.#carry ? this.#pushCarried(this.#carry, bytes, start, end) : this.#pushDirect(bytes, start, end);
+    return this.#partial ? this.#pushPartial(this.#partial, bytes, start, end) : this.#pushDirect(bytes, start, end);
   }
 
   protected refuse(refusal: Refusal): false {
     this.refusal = refusal;
-    this.#carry = undefined;
+    this.#partial = undefined;
     return false;
   }
 
@@ -93,30 +93,30 @@ export abstract class SectionReader<S extends FieldSection> {
     const length = end - start;
     if (length >= max) return this.#refuseSize();
     // The bytes so far are parsed again from the start with the rest: simpler than moving every position.
-    this.#carry = Buffer.allocUnsafeSlow(Math.min(Math.max(smallestCarry, length * 2), max));
-    this.#carried = bytes.copy(this.#carry, 0, start, end);
-    this.#begin(this.#carry, 0, true);
+    this.#partial = Buffer.allocUnsafeSlow(Math.min(Math.max(smallestPartial, length * 2), max));
+    this.#partialLength = bytes.copy(this.#partial, 0, start, end);
+    this.#begin(this.#partial, 0, true);
     return "more";
   }
 
-  #pushCarried(carry: Buffer, bytes: Buffer, start: number, end: number): Step {
+  #pushPartial(partial: Buffer, bytes: Buffer, start: number, end: number): Step {
     const max = this.#limits.sectionBytesMax;
-    const before = this.#carried;
+    const before = this.#partialLength;
     const length = before + Math.min(end - start, max - before);
-    const room = length <= carry.length ? carry : this.#grow(carry, length);
+    const room = length <= partial.length ? partial : this.#grow(partial, length);
     bytes.copy(room, before, start, start + length - before);
-    this.#carried = length;
+    this.#partialLength = length;
     const step = this.#read(room, length);
     if (step === "more") return length >= max ? this.#refuseSize() : step;
     this.consumedTo = start + this.at - before;
-    this.#carry = undefined;
+    this.#partial = undefined;
     return step;
   }
 
-  #grow(carry: Buffer, length: number): Buffer {
-    const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(carry.length * 2, length), this.#limits.sectionBytesMax));
-    carry.copy(grown, 0, 0, this.#carried);
-    this.#carry = grown;
+  #grow(partial: Buffer, length: number): Buffer {
+    const grown = Buffer.allocUnsafeSlow(Math.min(Math.max(partial.length * 2, length), this.#limits.sectionBytesMax));
+    partial.copy(grown, 0, 0, this.#partialLength);
+    this.#partial = grown;
     this.section.bytes = grown;
     return grown;
   }

@@ -9,7 +9,7 @@ interface Answer {
   readonly wire: string;
   /** What a client gets of the whole of it. */
   readonly body: string;
-  /** Whether its end is the connection's, so that no cut by FIN can be told from the whole. */
+  /** Whether its end is the connection's, so that a cut by FIN is indistinguishable from a complete response. */
   readonly endsWithConnection: boolean;
 }
 
@@ -110,7 +110,7 @@ describe("a back-end that hangs up during a request", () => {
     });
     await using passage = await openPassage(backend.port);
     const size = 16 * 1024 * 1024;
-    // All of it may have been read before the hang-up is seen, and then the connection could carry another request.
+    // All of it may have been read before the hang-up is seen, and then the connection could serve another request.
     const head = `PUT / HTTP/1.1\r\nHost: nova\r\nConnection: close\r\nContent-Length: ${size}\r\n\r\n`;
     await say(passage.port, head + "x".repeat(size));
     await passage.empty();

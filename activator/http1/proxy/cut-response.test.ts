@@ -24,7 +24,7 @@ async function endOf(port: number, request: string, cut: () => void): Promise<st
 describe("a response that is cut, to a client of HTTP/1.0, which knows no chunks", () => {
   const request = "GET / HTTP/1.0\r\nHost: nova\r\n\r\n";
 
-  it("ends in a reset if the sandbox breaks off, because an end would look complete", async () => {
+  it("ends in a reset if the sandbox breaks off: an end would mark it as complete", async () => {
     let cut = () => {};
     await using backend = await openBackend((socket) => {
       cut = () => void socket.resetAndDestroy();

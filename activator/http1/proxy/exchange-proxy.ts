@@ -9,7 +9,7 @@ import { Outgoing } from "../../socket/outgoing.ts";
 import type { Kept, ReadPlace } from "../../socket/read-place.ts";
 import { isBehind } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
-import type { Carrying, Exchange } from "../front/exchange.ts";
+import type { ClientListener, Exchange } from "../front/exchange.ts";
 import type { BodySink } from "../front/request-body.ts";
 import type { Refusal } from "../parse/refusals.ts";
 import { isEventStream, type ResponseHead } from "../parse/response-head.ts";
@@ -34,7 +34,7 @@ interface EventStream {
   readonly lines: EventStreamLines;
 }
 
-export class ExchangeProxy implements ResponseTaker, BodySink, Carrying, Watched {
+export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, Watched {
   sweepIndex = -1;
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
@@ -73,7 +73,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, Carrying, Watched
     if (totalMs > 0) this.#endMs = nowMs + totalMs;
     this.#stall.limit(this.#how.responseStartMs, nowMs);
     sweep.add(this);
-    this.#exchange.carriedBy(this);
+    this.#exchange.proxiedBy(this);
     this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
     const authority = `${target.ip.includes(":") ? `[${target.ip}]` : target.ip}:${target.port}`;
     this.#up.text(requestText(head, { ...this.#how, authority }));
@@ -197,7 +197,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, Carrying, Watched
 
   /**
    * Before the response only bytes to the sandbox count: interim responses must not extend the sandbox's limit. Node cannot see
-   * how the send buffer of the kernel drains; docs/limits.md tells what that means for slow clients.
+   * how the send buffer of the kernel drains; docs/limits.md says what that means for slow clients.
    */
   get #progress(): number {
     const { bytesRead, bytesWritten } = this.#upstream.socket;
@@ -230,7 +230,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, Carrying, Watched
     const { socket, target } = this.#upstream;
     const relay = this.#relay;
     this.#pod.rest();
-    if (relay && nothingFollows && this.#mayCarryAnother(relay)) {
+    if (relay && nothingFollows && this.#mayServeAnother(relay)) {
       this.#options.pool.put(target, socket, relay.keepAlive === undefined ? undefined : keepAliveMs(relay.keepAlive));
     } else socket.destroy();
     this.#exchange.body.discard();
@@ -239,7 +239,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, Carrying, Watched
   }
 
   /** Bytes of an unfinished request have no reader, and after an offer to upgrade the protocol is unknown. */
-  #mayCarryAnother({ keepsAlive }: ResponseRelay): boolean {
+  #mayServeAnother({ keepsAlive }: ResponseRelay): boolean {
     const { head, body } = this.#exchange;
     return (
       keepsAlive &&

@@ -44,7 +44,7 @@ export function requestText(
 export type ResponseFraming =
   /** Unchanged. */
   | "same"
-  /** The sandbox sends no length; the client gets chunks, so that it can tell the end from a cut. */
+  /** The sandbox sends no length; the client gets chunks, so that it can distinguish the end from a cut. */
   | "chunked"
   /** The data alone, up to the end of the connection: HTTP/1.0 has no chunks. */
   | "data";

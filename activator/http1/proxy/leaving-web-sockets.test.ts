@@ -42,7 +42,7 @@ async function tunnel(protocol: string, first: string, options: PassageOptions =
   const heard = () => text.slice(switched.length);
   await eventually(() => text.length >= switched.length && heard().startsWith(first));
   const [sandbox] = accepted;
-  if (!sandbox) throw new Error("nobody has dialled the sandbox");
+  if (!sandbox) throw new Error("no connection to the sandbox");
   const closing = opened.move();
   return { passage, client, sandbox, heard, over, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }

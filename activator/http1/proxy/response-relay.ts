@@ -17,7 +17,7 @@ export class ResponseRelay implements BodyParts {
   readonly #bytesBefore: number;
   /** Whether the client's connection ends with this response. */
   readonly last: boolean;
-  /** Whether the connection to the Pod may carry another request. */
+  /** Whether the connection to the Pod may serve another request. */
   readonly keepsAlive: boolean;
   /** The value of Keep-Alive. */
   readonly keepAlive: string | undefined;

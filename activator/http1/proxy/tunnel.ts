@@ -29,7 +29,7 @@ export function startTunnel(
   exchange.begin(head.status, true);
   const frames = isWebSocket(head) ? { up: new WebSocketFrames(), down: new WebSocketFrames() } : undefined;
   let leaving = false;
-  const farewell = () => {
+  const endGracefully = () => {
     leaving = true;
     // Within a frame it would be read as a part of that frame.
     if (!frames?.down.mayInsert || !client.writable) return false;
@@ -37,7 +37,7 @@ export function startTunnel(
     endRelay(pod.socket, client, clock);
     return true;
   };
-  const { ahead, ended, place } = connection.handOver(farewell);
+  const { ahead, ended, place } = connection.handOver(endGracefully);
   const listener = onOpen?.({
     close() {
       if (frames?.down.mayInsert) client.write(goingAway);
@@ -49,7 +49,7 @@ export function startTunnel(
   };
   const sandboxSent = (length: number, bytes: Buffer) => {
     exchange.bytesOut += length;
-    if (leaving) queueMicrotask(() => runGuarded("pod-connection", farewell)); // after these bytes are written
+    if (leaving) queueMicrotask(() => runGuarded("pod-connection", endGracefully)); // after these bytes are written
     const before = frames?.down.dataFrames;
     if (frames ? !frames.down.sawData(bytes, length) : length === 0) return;
     // The rest of a frame that began before answers nothing.

@@ -1,10 +1,10 @@
 import { EventEmitter } from "node:events";
 import {
   bufferOf,
+  notifyClosed,
+  notifyDrain,
+  notifyEnd,
   takeRead,
-  tellClosed,
-  tellDrain,
-  tellEnd,
   wantsMore,
   wantsRest,
 } from "../../../activator/socket/doors.ts";
@@ -158,7 +158,7 @@ export class FakeWire extends EventEmitter {
     this.#isReading = false;
     process.nextTick(() => {
       if (this.destroyed) return;
-      tellEnd.call(asSocket(this));
+      notifyEnd.call(asSocket(this));
       if (!this.allowHalfOpen) this.end();
       this.#closeIfOver();
     });
@@ -214,7 +214,7 @@ export class FakeWire extends EventEmitter {
   #hasLeft(flight: readonly Chunk[]): void {
     if (this.#needsDrain && this.writableLength === 0 && !this.destroyed && !this.#isEnding) {
       this.#needsDrain = false;
-      tellDrain.call(asSocket(this));
+      notifyDrain.call(asSocket(this));
     }
     for (const { done } of flight) done?.();
   }
@@ -265,7 +265,7 @@ export class FakeWire extends EventEmitter {
     if (how === "reset") this.seenEnd = "reset";
     this.#inbound = [];
     this.#dropWrites();
-    process.nextTick(() => tellClosed(asSocket(this), hadError));
+    process.nextTick(() => notifyClosed(asSocket(this), hadError));
   }
 }
 

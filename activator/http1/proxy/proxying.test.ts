@@ -267,6 +267,6 @@ describe("a body", () => {
       return quiet > 20;
     });
     expect(produced).toBeLessThan(bytes / 2);
-    expect(connection.socket.writableLength).toBeGreaterThan(0); // what nobody took is still ours
+    expect(connection.socket.writableLength).toBeGreaterThan(0); // unread bytes stay in our buffer
   });
 });

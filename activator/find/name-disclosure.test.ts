@@ -16,7 +16,7 @@ import type { MemoryApi } from "../../test/support/memory-api.ts";
 
 const namespace = "default";
 const key = "0123456789abcdef0123456789abcdef";
-const directory = await mkdtemp(join(tmpdir(), "names-told-"));
+const directory = await mkdtemp(join(tmpdir(), "name-disclosure-"));
 afterAll(() => rm(directory, { recursive: true }));
 const secretFile = join(directory, "secret");
 await writeFile(secretFile, key);
@@ -27,7 +27,7 @@ function scopedToken(name: string): string {
   return `v1.${payload}.${signature}`;
 }
 
-/** An API server that lets everybody reach the sandbox `mine`, and nobody another. */
+/** An API server that gives every user access to the sandbox `mine`, and to no other. */
 const reviewing = ({ client }: MemoryApi) =>
   interceptCalls(client, async ({ kind, body }, proceed) => {
     if (kind === "TokenReview") return { status: { authenticated: true, user: { username: "ada" } } };
