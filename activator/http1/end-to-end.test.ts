@@ -3,7 +3,7 @@ import { corpus } from "../../test/http1/corpus.ts";
 import { generate, mutate } from "../../test/http1/generate.ts";
 import { Random } from "../../test/http1/random.ts";
 import { type Message, readWire, WireReader } from "../../test/http1/wire-reader.ts";
-import { openBackend, openPassage, type Passage, say } from "../../test/support/passage.ts";
+import { openBackend, openProxyPath, type ProxyPath, say } from "../../test/support/proxy-path.ts";
 import { requestHeadLimits } from "./parse/request-head-parser.ts";
 
 const seed = 20_260_102;
@@ -73,10 +73,10 @@ function expectsMiracles(fields: readonly string[]): boolean {
 const fullHeads: ReadonlySet<string> = new Set(["as many fields as fit", "a head that just fits"]);
 
 describe("front, proxy and a strict backend", () => {
-  async function compare(passage: Passage, seen: Seen[], wire: string, about: string) {
+  async function compare(proxyPath: ProxyPath, seen: Seen[], wire: string, about: string) {
     seen.length = 0;
     // What is cut off is never whole, so that the end of the client's side ends every stream.
-    const heard = await say(passage.port, wire, "end");
+    const heard = await say(proxyPath.port, wire, "end");
     const expected = carriedOf(wire);
     expect(ignoresUpgrade(wire) ? seen.slice(0, expected.length) : seen, about).toEqual(expected);
     expect(heard.match(/^X-Saw: /gm)?.length ?? 0, about).toBeLessThanOrEqual(seen.length);
@@ -85,25 +85,25 @@ describe("front, proxy and a strict backend", () => {
   it("see the same requests in every case of the corpus, each once, in order and with its own body", async () => {
     const [seen, refusals]: [Seen[], string[]] = [[], []];
     await using backend = await openReporting(seen, refusals);
-    await using passage = await openPassage(backend.port, { maxHeaderBytes: requestHeadLimits.sectionBytesMax });
+    await using proxyPath = await openProxyPath(backend.port, { maxHeaderBytes: requestHeadLimits.sectionBytesMax });
     const cases = corpus
       .filter(({ side }) => side === "request")
       .flatMap(({ cases }) => cases.filter(({ name }) => !fullHeads.has(name)));
-    for (const { name, wire } of cases) await compare(passage, seen, wire, name);
+    for (const { name, wire } of cases) await compare(proxyPath, seen, wire, name);
     expect(refusals).toEqual([]);
-    await passage.empty();
+    await proxyPath.empty();
   });
 
   it(`see the same requests in ${streams} generated and mutated streams of seed ${seed}`, async () => {
     const [seen, refusals]: [Seen[], string[]] = [[], []];
     await using backend = await openReporting(seen, refusals);
-    await using passage = await openPassage(backend.port, { maxHeaderBytes: requestHeadLimits.sectionBytesMax });
+    await using proxyPath = await openProxyPath(backend.port, { maxHeaderBytes: requestHeadLimits.sectionBytesMax });
     const random = new Random(seed);
     for (let at = 0; at < streams; at += 1) {
       const wire = random.once(2) ? generate(random, "request") : mutate(random, "request");
-      await compare(passage, seen, wire, `stream ${at} of seed ${seed}: ${JSON.stringify(wire)}`);
+      await compare(proxyPath, seen, wire, `stream ${at} of seed ${seed}: ${JSON.stringify(wire)}`);
     }
     expect(refusals).toEqual([]);
-    await passage.empty();
+    await proxyPath.empty();
   }, 60_000);
 });

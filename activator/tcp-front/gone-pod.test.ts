@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { expect, it } from "vitest";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
-import { dialled, openBackend } from "../../test/support/passage.ts";
+import { dialled, openBackend } from "../../test/support/proxy-path.ts";
 import { dial } from "../connect/dial.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import { BufferLoans } from "../socket/read-place.ts";

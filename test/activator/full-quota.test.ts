@@ -28,7 +28,7 @@ describe("a connection to a sandbox whose quota is full", () => {
     await withoutRoom(world);
     const answer = ask(world);
     await eventually(async () => (await heldRequests(world)) === 1);
-    world.kubelet.relent("nova");
+    world.kubelet.createRefusedPods("nova");
     expect(await answer).toMatchObject({ status: 200, text: "awake" });
   });
 

@@ -34,7 +34,7 @@ describe("a SandboxTemplate from its creation", () => {
 
     await lab.untilQuiet();
     lab.client.calls.length = 0;
-    const body = { metadata: { annotations: { look: "again" } } };
+    const body = { metadata: { annotations: { reconcile: "again" } } };
     await lab.client.patch(sandboxTemplateType, named, { type: "merge", body });
     expect(await lab.untilQuiet(), "the one call is the test's own").toBe(1);
 

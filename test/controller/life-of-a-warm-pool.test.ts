@@ -52,7 +52,7 @@ describe("a SandboxWarmPool from its creation", () => {
 
     await lab.untilQuiet();
     lab.client.calls.length = 0;
-    const body = { metadata: { annotations: { look: "again" } } };
+    const body = { metadata: { annotations: { reconcile: "again" } } };
     await lab.client.patch(sandboxWarmPoolType, named("warm"), { type: "merge", body });
     expect(await lab.untilQuiet(), "the one call is the test's own").toBe(1);
     expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandboxwarmpool"} 0');

@@ -38,7 +38,7 @@ const ownersOf = async (lab: ExtensionsLab, name: string) =>
 
 /** Changes the claim so that the controller reconciles it, and waits until it has. */
 async function touch(lab: ExtensionsLab): Promise<void> {
-  const body = { metadata: { annotations: { note: "look again" } } };
+  const body = { metadata: { annotations: { note: "reconcile again" } } };
   await lab.client.patch(sandboxClaimType, { namespace, name: "mine" }, { type: "merge", body });
   await lab.untilQuiet();
 }

@@ -16,7 +16,7 @@ export const suites: readonly Suite[] = [
       RunPythonRuntimeSandbox: "an image with its Python runtime",
       SandboxDensity: "many nodes, and an image with a browser or its Python runtime",
       RuntimeClassLifecycle:
-        "a pool that takes more than a second to refill: it looks that often for the spare that is missing",
+        "a pool that takes more than a second to refill: it checks that often for the missing member",
       RuntimeClassBurstRecovery: "half an hour: it measures and checks nothing else",
     },
   },

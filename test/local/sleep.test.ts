@@ -23,12 +23,12 @@ it("hello is suspended when it is idle, and the next request wakes it", async ()
   const answer = await ask(ready, "hello", "/");
   expect(answer.status).toBe(200);
   expect((await client.get(sandboxType, hello)).spec.operatingMode).toBe("Running");
-  const told = async () => {
+  const notes = async () => {
     const { items } = await client.list(eventType, { namespace: "default" });
     return items.map(({ reason, note }) => `${reason}: ${note}`);
   };
-  await expect.poll(told, { timeout: 20_000 }).toContain("SandboxWoken: woken by a connection to port 8888");
-  expect(await told()).toContainEqual(expect.stringMatching(/^SandboxIdle: idle for \d+s$/));
+  await expect.poll(notes, { timeout: 20_000 }).toContain("SandboxWoken: woken by a connection to port 8888");
+  expect(await notes()).toContainEqual(expect.stringMatching(/^SandboxIdle: idle for \d+s$/));
   await expect.poll(asleep, { timeout: 20_000 }).toBe("Inactivity");
 }, 60_000);
 

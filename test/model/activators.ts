@@ -36,7 +36,7 @@ export function activatorSteps(world: World, index: number, mutation: Mutation |
   const steps = [
     ...lifeSteps(world, index, activator, mutation),
     ...deathSteps(world, index, activator),
-    ...deafSteps(world, index, activator),
+    ...silenceSteps(world, index, activator),
   ];
   if (activator.life === "serving") {
     steps.push(...watchSteps(world, index, activator, mutation), ...requestSteps(world, index, activator));
@@ -92,10 +92,10 @@ function deathSteps(world: World, index: number, activator: Activator): Step<Wor
 }
 
 /** Its certificates do not match, or the network blocks calls to it. It keeps serving. */
-function deafSteps(world: World, index: number, activator: Activator): Step<World>[] {
-  if (world.left.deafness === 0 || activator.deaf || activator.life !== "serving") return [];
-  const left = { ...world.left, deafness: world.left.deafness - 1 };
-  const next = withActivator({ ...world, left }, index, { deaf: true });
+function silenceSteps(world: World, index: number, activator: Activator): Step<World>[] {
+  if (world.left.silences === 0 || activator.silent || activator.life !== "serving") return [];
+  const left = { ...world.left, silences: world.left.silences - 1 };
+  const next = withActivator({ ...world, left }, index, { silent: true });
   return [{ what: `activator ${index} stops answering`, next }];
 }
 

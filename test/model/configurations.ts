@@ -11,7 +11,7 @@ const one: Limits = {
   resumes: 0,
   edits: 0,
   kills: 0,
-  deafness: 0,
+  silences: 0,
   unneededPods: 0,
   activators: { early: 1, late: 0 },
   controllers: 1,
@@ -40,15 +40,15 @@ export const small: readonly Configuration[] = [
   },
   {
     about: "it sleeps, and a Ready activator stops answering while it forwards",
-    limits: { ...one, deafness: 1, activators: twoActivators },
+    limits: { ...one, silences: 1, activators: twoActivators },
   },
   {
     about: "it sleeps, it is suspended manually, and a Ready activator stops answering while it forwards",
-    limits: { ...one, pauses: 1, deafness: 1, drainEnds: true },
+    limits: { ...one, pauses: 1, silences: 1, drainEnds: true },
   },
   {
     about: "it sleeps under an idle tunnel with one byte, and its activator stops answering",
-    limits: { ...one, tunnels: 1, bytes: 1, deafness: 1 },
+    limits: { ...one, tunnels: 1, bytes: 1, silences: 1 },
   },
   {
     about: "it sleeps under an idle tunnel with one byte, a request comes, and answers are lost",
@@ -84,7 +84,7 @@ export const small: readonly Configuration[] = [
 export const large: readonly Configuration[] = [
   {
     about: "it sleeps while two requests come, and a Ready activator stops answering while it forwards",
-    limits: { ...one, requests: 2, deafness: 1, activators: twoActivators },
+    limits: { ...one, requests: 2, silences: 1, activators: twoActivators },
   },
   {
     about: "it sleeps under an idle tunnel with bytes, a request comes, and an activator is killed",
@@ -120,5 +120,5 @@ export const large: readonly Configuration[] = [
 export const whereMutationsShow: Limits = { ...one, activators: twoActivators };
 export const whereTunnelsShow: Limits = { ...one, requests: 0, tunnels: 1, bytes: 1 };
 export const wherePausedTunnelsShow: Limits = { ...whereTunnelsShow, sleeps: 0, pauses: 1 };
-export const whereSilenceShows: Limits = { ...one, deafness: 1 };
+export const whereSilenceShows: Limits = { ...one, silences: 1 };
 export const whereTrustShows: Limits = { ...one, pauses: 1, controllers: 2 };

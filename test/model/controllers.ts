@@ -71,7 +71,7 @@ function callSteps(world: World, index: number, round: ModelRound, { mutation, l
       const reply = replyToRefusal(podOfActivator(activator.saidReady), "activator", shortly);
       return [{ what: `${call}: refused, ${reply.is}`, next: heard(world, reply) }];
     }
-    if (activator.deaf)
+    if (activator.silent)
       return [{ what: `${call}: nothing, for long`, next: heard(world, { is: "silent", ...forLong }) }];
     const { reply, next } = answer(world, number, round, mutation);
     const said = reply.is === "answered" ? `${reply.inFlight} in flight${reply.superseded ? ", superseded" : ""}` : "";

@@ -14,7 +14,7 @@ export interface ConnectDeps {
   readonly mutation: Mutation | undefined;
   readonly lossy: boolean;
   readonly drainEnds: boolean;
-  readonly deafness: boolean;
+  readonly silences: boolean;
 }
 
 const drainOverMs = 60_000;
@@ -23,11 +23,11 @@ const drainOverMs = 60_000;
  * How long the Pod has been sealed. Five minutes are longer than any watch lags: an activator that cannot be asked has seen
  * the seal by then, or no longer forwards anything.
  */
-export function agesOf({ activators }: World, { sealed }: Version, { drainEnds, deafness, mutation }: ConnectDeps) {
-  const knows = activators.every((activator) => !activator.deaf || hasFenced(activator, sealed));
+export function agesOf({ activators }: World, { sealed }: Version, { drainEnds, silences, mutation }: ConnectDeps) {
+  const knows = activators.every((activator) => !activator.silent || hasFenced(activator, sealed));
   if (!sealed || !knows) return [0];
   const waits = mutation === "a sealed Pod that waits for a silent activator without end";
-  return [0, ...(drainEnds ? [drainOverMs] : []), ...(deafness && !waits ? [longestSilenceMs] : [])];
+  return [0, ...(drainEnds ? [drainOverMs] : []), ...(silences && !waits ? [longestSilenceMs] : [])];
 }
 
 /** The input of a decision. */

@@ -17,7 +17,7 @@ import {
 
 const absent: Activator = {
   life: "absent",
-  deaf: false,
+  silent: false,
   saidReady: false,
   sees: 0,
   seesPods: 0,
@@ -29,7 +29,7 @@ const quietTunnel = { at: "tunnel", activator: 0, pod: 1, asked: 0, byte: "none"
 const repeat = <T>(count: number, value: T): readonly T[] => Array.from({ length: count }, () => value);
 
 function start(limits: Limits): World {
-  const { sleeps, pauses, resumes, edits, kills, deafness, unneededPods, bytes } = limits;
+  const { sleeps, pauses, resumes, edits, kills, silences, unneededPods, bytes } = limits;
   const { early, late } = limits.activators;
   return {
     versions: [firstVersion()],
@@ -40,7 +40,7 @@ function start(limits: Limits): World {
       ...repeat(late, absent),
     ],
     requests: [...repeat(limits.requests, { at: "client" } as const), ...repeat(limits.tunnels, quietTunnel)],
-    left: { sleeps, pauses, resumes, edits, kills, deafness, unneededPods, bytes },
+    left: { sleeps, pauses, resumes, edits, kills, silences, unneededPods, bytes },
     paused: 0,
   };
 }
@@ -70,7 +70,7 @@ function editSteps(world: World): Step<World>[] {
 }
 
 export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
-  const around = { mutation, lossy: limits.lossy, drainEnds: limits.drainEnds, deafness: limits.deafness > 0 };
+  const around = { mutation, lossy: limits.lossy, drainEnds: limits.drainEnds, silences: limits.silences > 0 };
   return {
     initial: start(limits),
     encode,

@@ -39,7 +39,7 @@ export interface Limits {
   /** How often an activator may be killed; it may restart. */
   readonly kills: number;
   /** How many activators may stop answering the controller while they are Ready and keep forwarding. */
-  readonly deafness: number;
+  readonly silences: number;
   /** How often a controller may create a Pod that the sandbox no longer needs, because its store lags. */
   readonly unneededPods: number;
   /** The number of activators at the start, and the number that may start later. */
@@ -92,7 +92,7 @@ export interface Activator {
   /** `listening`: its drain port is open; `halfListed`: it has the first of its two lists; `serving`: it has both. */
   readonly life: "absent" | "down" | "listening" | "halfListed" | "serving";
   /** It answers no calls, and keeps serving. */
-  readonly deaf: boolean;
+  readonly silent: boolean;
   /** The status of its Pod in the API, which may be stale. */
   readonly saidReady: boolean;
   readonly sees: number;
@@ -134,7 +134,7 @@ export interface World {
   readonly requests: readonly Request[];
   readonly left: Pick<
     Limits,
-    "sleeps" | "pauses" | "resumes" | "edits" | "kills" | "deafness" | "unneededPods" | "bytes"
+    "sleeps" | "pauses" | "resumes" | "edits" | "kills" | "silences" | "unneededPods" | "bytes"
   >;
   /** The manually suspended Pod that is neither sealed nor gone since; 0: none. */
   readonly paused: number;
@@ -255,14 +255,14 @@ export function encode(world: World): string {
     return `|${newest - sees},${seesPods},${codeOfRound(round)}`;
   });
   let actors = controllers.sort().join("");
-  for (const { life, deaf, saidReady, sees, seesPods, reportedGeneration, observed, fenced } of world.activators) {
+  for (const { life, silent, saidReady, sees, seesPods, reportedGeneration, observed, fenced } of world.activators) {
     const views = life === "serving" || life === "halfListed";
     if (views && sees < oldest) oldest = sees;
-    actors += `|${codeOfLife[life]}${saidReady ? 1 : 0}${deaf ? "x" : ""},${views ? newest - sees : ""},${seesPods},${reportedGeneration},${observed},${fenced}`;
+    actors += `|${codeOfLife[life]}${saidReady ? 1 : 0}${silent ? "x" : ""},${views ? newest - sees : ""},${seesPods},${reportedGeneration},${observed},${fenced}`;
   }
   let history = "";
   for (let index = oldest; index <= newest; index += 1) history += `${world.versions[index]?.content}.`;
-  const { sleeps, pauses, resumes, edits, kills, deafness, unneededPods, bytes } = world.left;
+  const { sleeps, pauses, resumes, edits, kills, silences, unneededPods, bytes } = world.left;
   const requests = world.requests.map(codeOfRequest).sort().join("");
-  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${edits}${kills}${deafness}${unneededPods}${bytes}|${world.paused}`;
+  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${edits}${kills}${silences}${unneededPods}${bytes}|${world.paused}`;
 }

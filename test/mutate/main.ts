@@ -19,7 +19,7 @@ const flags = {
   tests: flag.integer(4, "so many test files are run for a mutant, the nearest first"),
   limit: flag.duration(120_000, "tests that take longer hang"),
   minutes: flag.float(0, "stops after so long, to be resumed; 0: never"),
-  state: flag.string(".rouse/mutate.jsonl", "where verdicts are kept; those that are there are not looked for again"),
+  state: flag.string(".rouse/mutate.jsonl", "file of verdicts; mutants with a verdict are skipped"),
   report: flag.string("", "where to write the report; empty: to the standard output"),
 };
 

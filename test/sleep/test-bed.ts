@@ -13,7 +13,7 @@ import { type MemoryApi, openMemoryApi } from "../support/memory-api.ts";
 import { ActivatorReplica } from "./activator-replica.ts";
 import { ApiGate } from "./api-gate.ts";
 import { ControllerReplica } from "./controller-replica.ts";
-import { type PodTimes, WorkshopNode, type WorkshopOptions } from "./workshop-node.ts";
+import { InProcessNode, type InProcessNodeOptions, type PodTimes } from "./in-process-node.ts";
 
 const system = "agent-sandbox-system";
 const leaseName = "a3317529.agent-sandbox.x-k8s.io";
@@ -36,7 +36,7 @@ export interface TestBedOptions {
   readonly onControllerEnd?: (lastWords: string) => void;
   readonly podTimes?: (podName: string) => PodTimes;
   /** The programs of the Pods, as for the node. */
-  readonly podPrograms?: WorkshopOptions["programs"];
+  readonly podPrograms?: InProcessNodeOptions["programs"];
 }
 
 /** Short, so that another controller leads soon. */
@@ -52,7 +52,7 @@ const leaseFlags = (seconds: number) => [
  */
 export class TestBed implements AsyncDisposable {
   readonly api: MemoryApi;
-  readonly node: WorkshopNode;
+  readonly node: InProcessNode;
   readonly controllers: ControllerReplica[] = [];
   readonly activators: ActivatorReplica[] = [];
   readonly #directory: string;
@@ -62,7 +62,7 @@ export class TestBed implements AsyncDisposable {
   #made = 0;
 
   private constructor(
-    parts: { readonly api: MemoryApi; readonly node: WorkshopNode; readonly directory: string },
+    parts: { readonly api: MemoryApi; readonly node: InProcessNode; readonly directory: string },
     drainFiles: readonly string[],
     options: TestBedOptions,
     stack: AsyncDisposableStack,
@@ -81,7 +81,7 @@ export class TestBed implements AsyncDisposable {
     stack.defer(() => rmSync(directory, { recursive: true, force: true }));
     const api = stack.use(await openMemoryApi());
     const node = stack.use(
-      new WorkshopNode({
+      new InProcessNode({
         client: api.client,
         namespace: home,
         ...(options.podTimes && { times: options.podTimes }),

@@ -7,31 +7,31 @@ import { home, type TestBed } from "../sleep/test-bed.ts";
 import { eventually } from "../support/eventually.ts";
 import type { Findings } from "./findings.ts";
 import type { Names } from "./names.ts";
-import { type Inhabitant, isReachedByName } from "./population.ts";
+import { isReachedByName, type SoakSandbox } from "./sandboxes.ts";
 
 const quietLimitMs = 120_000;
 
 /** Waits until every sandbox is in its final state, and reports each that is not. */
 export async function expectFinalStates(
   bed: TestBed,
-  inhabitants: readonly Inhabitant[],
+  soakSandboxes: readonly SoakSandbox[],
   findings: Findings,
 ): Promise<void> {
   let wrong: readonly string[] = [];
   await eventually(async () => {
-    wrong = await wrongStates(bed, inhabitants);
+    wrong = await wrongStates(bed, soakSandboxes);
     return wrong.length === 0;
   }, quietLimitMs).catch(() => {});
   for (const each of wrong) findings.complain(each);
 }
 
-async function wrongStates(bed: TestBed, inhabitants: readonly Inhabitant[]): Promise<readonly string[]> {
+async function wrongStates(bed: TestBed, soakSandboxes: readonly SoakSandbox[]): Promise<readonly string[]> {
   const { items: sandboxes } = await bed.client.list(sandboxType, { namespace: home });
   const { items: pods } = await bed.client.list(podType, { namespace: home });
   const byName = new Map(sandboxes.map((sandbox) => [sandbox.metadata.name, sandbox]));
   const withPod = new Set(pods.map(({ metadata }) => metadata.name));
   const found: string[] = [];
-  for (const { name, kind, final } of inhabitants) {
+  for (const { name, kind, final } of soakSandboxes) {
     const sandbox = byName.get(name);
     const asleep = sandbox !== undefined && isSuspensionComplete(sandbox);
     if (!sandbox || asleep !== (final === "asleep")) found.push(`${name} (${kind}) is not ${final}`);
@@ -46,10 +46,10 @@ async function wrongStates(bed: TestBed, inhabitants: readonly Inhabitant[]): Pr
 export async function expectNamesToLead(
   bed: TestBed,
   names: Names,
-  inhabitants: readonly Inhabitant[],
+  soakSandboxes: readonly SoakSandbox[],
   findings: Findings,
 ): Promise<void> {
-  const named = inhabitants.filter(isReachedByName);
+  const named = soakSandboxes.filter(isReachedByName);
   const hosts = bed.activators.map(({ host }) => host);
   const wrong = () => named.filter(({ name }) => !names.leadsTo(name, hosts));
   await eventually(() => wrong().length === 0, quietLimitMs).catch(() => {});

@@ -5,7 +5,7 @@ import { eventually } from "../support/eventually.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 import type { Findings } from "./findings.ts";
 import type { Names } from "./names.ts";
-import type { Inhabitant } from "./population.ts";
+import type { SoakSandbox } from "./sandboxes.ts";
 
 export interface ByNameOptions {
   readonly bed: TestBed;
@@ -23,9 +23,9 @@ const settlingMs = 15_000;
 const pauseLastsMs = 120_000;
 
 /** One raw connection by Service name; all received data is checked. */
-export async function talkByName(id: string, inhabitant: Inhabitant, options: ByNameOptions): Promise<void> {
+export async function talkByName(id: string, soakSandbox: SoakSandbox, options: ByNameOptions): Promise<void> {
   const { bed, names, random, findings } = options;
-  const { name } = inhabitant;
+  const { name } = soakSandbox;
   let route = names.route(name, rawPort, random);
   if (!route) {
     // The only activator that was known to listen has just restarted, and the others have not answered yet.
@@ -46,12 +46,12 @@ export async function talkByName(id: string, inhabitant: Inhabitant, options: By
   if ((isDead && heard.how !== "wrong") || (isNew && heard.how === "refused")) {
     return findings.count("raw connections by a replica that was killed");
   }
-  const why = complaint(inhabitant, heard, executions);
+  const why = complaint(soakSandbox, heard, executions);
   if (why === undefined) return findings.count(`raw connections: ${heard.how}`);
   const { bytes, saidBytes, quietMs } = heard;
   const facts = `${bytes} of ${saidBytes} bytes, quiet for ${quietMs.toFixed(0)} ms, executed: ${executions.length}`;
   findings.complain(
-    `${id} by the Service of ${name} (${inhabitant.kind}) through ${by?.name ?? "a deleted activator"}: ${why} (${facts})`,
+    `${id} by the Service of ${name} (${soakSandbox.kind}) through ${by?.name ?? "a deleted activator"}: ${why} (${facts})`,
   );
 }
 
@@ -63,7 +63,7 @@ function someTexts(id: string, random: SeededRandom): Conversation["texts"] {
 }
 
 function complaint(
-  inhabitant: Inhabitant,
+  soakSandbox: SoakSandbox,
   heard: Heard,
   executions: readonly { readonly podUid: string }[],
 ): string | undefined {
@@ -71,7 +71,7 @@ function complaint(
     case "whole":
       return heard.podUid === executions[0]?.podUid ? undefined : "another Pod answered than the one that executed it";
     case "cut":
-      return mayBeCut(inhabitant, heard, executions.length > 0) ? undefined : "it was cut";
+      return mayBeCut(soakSandbox, heard, executions.length > 0) ? undefined : "it was cut";
     default:
       return heard.how;
   }
@@ -81,7 +81,7 @@ function complaint(
  * A connection may be cut by a manual suspension, in a sandbox that no connection can wake, or by a suspension for inactivity
  * after the idle time without data. Data after that may be too late to cancel the suspension; then the connection ends (decision 10).
  */
-function mayBeCut({ kind, spec, pausedMs }: Inhabitant, { quietMs }: Heard, isExecuted: boolean): boolean {
+function mayBeCut({ kind, spec, pausedMs }: SoakSandbox, { quietMs }: Heard, isExecuted: boolean): boolean {
   if (performance.now() - pausedMs < pauseLastsMs) return true;
   const idleMs = (spec.autoSuspension?.inactivityTimeoutSeconds ?? Number.POSITIVE_INFINITY) * 1_000;
   if (kind === "neverWoken" && !isExecuted) return true;

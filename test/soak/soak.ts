@@ -5,7 +5,7 @@ import { compareUsage, expectFinalStates, expectNamesToLead, expectNothingHeld, 
 import { injectFaults, soakLeaseSeconds } from "./faults.ts";
 import { Findings } from "./findings.ts";
 import { Names } from "./names.ts";
-import { populate } from "./population.ts";
+import { makeSoakSandboxes } from "./sandboxes.ts";
 import { makeTraffic } from "./traffic.ts";
 
 export interface SoakOptions {
@@ -25,7 +25,7 @@ export async function soak(options: SoakOptions): Promise<readonly string[]> {
   const { seed, say } = options;
   const random = seededRandom(seed);
   const findings = new Findings(say);
-  const inhabitants = populate(options.sandboxes);
+  const soakSandboxes = makeSoakSandboxes(options.sandboxes);
   await using bed = await TestBed.open({
     controllers: 2,
     activators: 3,
@@ -36,19 +36,19 @@ export async function soak(options: SoakOptions): Promise<readonly string[]> {
     podTimes: () => ({ scheduleMs: random.below(20), startMs: random.below(100), endMs: random.below(50) }),
   });
   await using names = new Names(bed.client);
-  await Promise.all(inhabitants.map(({ name, spec }) => bed.create(name, spec)));
-  await expectNamesToLead(bed, names, inhabitants, findings);
-  say(`${inhabitants.length} sandboxes, seed ${seed}`);
+  await Promise.all(soakSandboxes.map(({ name, spec }) => bed.create(name, spec)));
+  await expectNamesToLead(bed, names, soakSandboxes, findings);
+  say(`${soakSandboxes.length} sandboxes, seed ${seed}`);
   const reporter = setInterval(() => say(findings.summary()), reportEveryMs);
   const phase = async (forMs: number, everyMs: number | undefined) => {
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), forMs);
     const common = { bed, names, random, findings, signal: over.signal };
     const faults = everyMs === undefined ? undefined : injectFaults({ ...common, everyMs });
-    await Promise.all([makeTraffic({ ...common, inhabitants, clients: options.clients }), faults]);
+    await Promise.all([makeTraffic({ ...common, soakSandboxes, clients: options.clients }), faults]);
     clearTimeout(timer);
-    await expectFinalStates(bed, inhabitants, findings);
-    await expectNamesToLead(bed, names, inhabitants, findings);
+    await expectFinalStates(bed, soakSandboxes, findings);
+    await expectNamesToLead(bed, names, soakSandboxes, findings);
     await expectNothingHeld(bed, findings);
   };
   try {

@@ -7,12 +7,12 @@ import type { SeededRandom } from "../support/seeded-random.ts";
 import { talkByName } from "./by-name.ts";
 import type { Findings } from "./findings.ts";
 import type { Names } from "./names.ts";
-import { type Inhabitant, isReachedByName } from "./population.ts";
+import { isReachedByName, type SoakSandbox } from "./sandboxes.ts";
 
 export interface TrafficOptions {
   readonly bed: TestBed;
   readonly names: Names;
-  readonly inhabitants: readonly Inhabitant[];
+  readonly soakSandboxes: readonly SoakSandbox[];
   readonly random: SeededRandom;
   readonly findings: Findings;
   readonly clients: number;
@@ -38,37 +38,38 @@ class Client {
   }
 
   async run(): Promise<void> {
-    const { random, signal, inhabitants, bed } = this.#options;
+    const { random, signal, soakSandboxes, bed } = this.#options;
     while (!signal.aborted) {
-      const inhabitant = random.oneOf(inhabitants);
+      const soakSandbox = random.oneOf(soakSandboxes);
       const ready = bed.activators.filter((activator) => activator.ready);
       if (ready.length === 0) throw new Error("no activator is ready: traffic has nowhere to go");
       const by = random.oneOf(ready);
       const choice = random.below(100);
-      if (choice < 3 && inhabitant.mayBePaused) await this.#pause(inhabitant);
-      else if (choice < 8 && inhabitant.kind !== "neverWoken") await this.#talk(by, inhabitant);
-      else if (choice < 30 && isReachedByName(inhabitant)) await talkByName(this.#nextId(), inhabitant, this.#options);
-      else await this.#ask(by, inhabitant);
+      if (choice < 3 && soakSandbox.mayBePaused) await this.#pause(soakSandbox);
+      else if (choice < 8 && soakSandbox.kind !== "neverWoken") await this.#talk(by, soakSandbox);
+      else if (choice < 30 && isReachedByName(soakSandbox))
+        await talkByName(this.#nextId(), soakSandbox, this.#options);
+      else await this.#ask(by, soakSandbox);
       await delay(random.below(400));
     }
   }
 
-  async #pause(inhabitant: Inhabitant): Promise<void> {
+  async #pause(soakSandbox: SoakSandbox): Promise<void> {
     const { bed, findings } = this.#options;
-    inhabitant.pausedMs = performance.now();
-    await bed.change(inhabitant.name, { operatingMode: "Suspended" });
+    soakSandbox.pausedMs = performance.now();
+    await bed.change(soakSandbox.name, { operatingMode: "Suspended" });
     findings.count("pauses by a person");
   }
 
-  async #ask(by: ActivatorReplica, inhabitant: Inhabitant): Promise<void> {
+  async #ask(by: ActivatorReplica, soakSandbox: SoakSandbox): Promise<void> {
     const { bed, findings } = this.#options;
     const { deaths } = by;
-    const asked = this.#visit(inhabitant);
+    const asked = this.#visit(soakSandbox);
     const outcome = await visit(by, asked);
     const executions = bed.node.ledger.of(asked.id);
     bed.node.ledger.forget(asked.id);
     const survived = by.deaths === deaths;
-    const complaint = survived ? this.#complaint(asked, inhabitant, outcome, executions) : undefined;
+    const complaint = survived ? this.#complaint(asked, soakSandbox, outcome, executions) : undefined;
     findings.count(survived ? `answers ${outcome.status}` : "requests by a replica that was killed");
     if (executions.length > 1) findings.complain(`${asked.id} was executed ${executions.length} times`);
     if (complaint) findings.complain(`${asked.id} to ${asked.sandbox}: ${complaint}`);
@@ -79,7 +80,7 @@ class Client {
     return `${this.#index}-${this.#asked}`;
   }
 
-  #visit({ name: sandbox }: Inhabitant): Visit {
+  #visit({ name: sandbox }: SoakSandbox): Visit {
     const { random } = this.#options;
     const id = this.#nextId();
     const pace = random.below(10);
@@ -91,7 +92,7 @@ class Client {
 
   #complaint(
     { id, body = "" }: Visit,
-    { kind }: Inhabitant,
+    { kind }: SoakSandbox,
     outcome: Outcome,
     executions: readonly { readonly end: string; readonly podUid: string }[],
   ): string | undefined {
@@ -108,7 +109,7 @@ class Client {
   }
 
   /** Opens a WebSocket, sends random messages, and expects an echo of each or a close. */
-  async #talk(by: ActivatorReplica, { name, kind }: Inhabitant): Promise<void> {
+  async #talk(by: ActivatorReplica, { name, kind }: SoakSandbox): Promise<void> {
     const { random, findings } = this.#options;
     const { deaths } = by;
     const socket = new WebSocket(`ws://${by.host}:${by.port}/`, { headers: { "x-sandbox-id": name } });

@@ -9,10 +9,10 @@ import { eventually } from "../support/eventually.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { handshakeSeconds } from "./crowd.ts";
 import { Ledger } from "./ledger.ts";
-import { allSandboxes, rude, specOf, steady } from "./population.ts";
 import { countsPort } from "./resource-counts.ts";
 import { PlannedHttpServer, type PlannedServer } from "./sandbox-http.ts";
 import { PlannedTcpServer } from "./sandbox-tcp.ts";
+import { allSandboxes, rude, specOf, steady } from "./sandboxes.ts";
 import { StallWatch } from "./stall-watch.ts";
 import type { World } from "./world.ts";
 

@@ -13,7 +13,7 @@ import {
   type TalkSession,
   type Visit,
 } from "./plan.ts";
-import { paused, rude, sleepers, steady } from "./population.ts";
+import { paused, rude, sleepers, steady } from "./sandboxes.ts";
 
 /** The number of ids of one client. */
 const idsOfClient = 2 ** 20;

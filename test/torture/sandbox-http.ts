@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import type { PodProgram } from "../sleep/in-process-node.ts";
 import { workloadPort } from "../sleep/workload.ts";
-import type { PodProgram } from "../sleep/workshop-node.ts";
 import { bytesOf, downStream } from "./bytes.ts";
 import type { Account, Ledger } from "./ledger.ts";
 import { pour, readAtPace, reset } from "./link.ts";

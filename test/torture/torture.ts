@@ -6,8 +6,8 @@ import { Client } from "./client.ts";
 import type { Findings } from "./findings.ts";
 import { Generator } from "./generate.ts";
 import type { Kind } from "./plan.ts";
-import { paused } from "./population.ts";
 import { expectNoLeak } from "./resource-counts.ts";
+import { paused } from "./sandboxes.ts";
 import { Subject } from "./subject.ts";
 
 export interface TortureOptions {

@@ -4,7 +4,7 @@ import type { TalkSeen } from "./client-talk.ts";
 import type { Complaint } from "./findings.ts";
 import type { Account } from "./ledger.ts";
 import type { ExchangePlan, HttpSession, TalkSession } from "./plan.ts";
-import { rude } from "./population.ts";
+import { rude } from "./sandboxes.ts";
 
 /** Whether only the bytes can be judged, because the activator exited meanwhile. */
 export interface Excuse {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, hear, openPassage, openStrictBackend } from "../../../test/support/passage.ts";
+import { dialled, hear, openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
 
 const request = "POST /one HTTP/1.1\r\nHost: nova\r\nContent-Length: 2\r\n\r\nhi";
 const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -20,12 +20,12 @@ async function served(port: number): Promise<Socket> {
 describe("a front that drains", () => {
   it("answers the first request of an accepted connection, even a late one", async () => {
     await using backend = await answering();
-    await using passage = await openPassage(backend.port);
-    const socket = await dialled(passage.port);
-    await eventually(() => passage.connections.open === 1);
-    passage.front.beginDrain();
-    passage.front.stopAccepting();
-    const idle = passage.front.idle();
+    await using proxyPath = await openProxyPath(backend.port);
+    const socket = await dialled(proxyPath.port);
+    await eventually(() => proxyPath.connections.open === 1);
+    proxyPath.front.beginDrain();
+    proxyPath.front.stopAccepting();
+    const idle = proxyPath.front.idle();
     const heard = hear(socket);
     socket.write(request.slice(0, 20));
     socket.write(request.slice(20));
@@ -35,20 +35,20 @@ describe("a front that drains", () => {
 
   it("does not wait forever for a connection without a request", async () => {
     await using backend = await answering();
-    await using passage = await openPassage(backend.port, { headersTimeoutMs: 200 });
-    const socket = await dialled(passage.port);
-    await eventually(() => passage.connections.open === 1);
+    await using proxyPath = await openProxyPath(backend.port, { headersTimeoutMs: 200 });
+    const socket = await dialled(proxyPath.port);
+    await eventually(() => proxyPath.connections.open === 1);
     const over = hear(socket);
-    passage.front.stopAccepting();
-    await passage.front.idle();
+    proxyPath.front.stopAccepting();
+    await proxyPath.front.idle();
     expect(await over).toBe("");
   });
 
   it("answers once more on an idle connection, with Connection: close", async () => {
     await using backend = await answering();
-    await using passage = await openPassage(backend.port);
-    const socket = await served(passage.port);
-    passage.front.beginDrain();
+    await using proxyPath = await openProxyPath(backend.port);
+    const socket = await served(proxyPath.port);
+    proxyPath.front.beginDrain();
     const heard = hear(socket);
     socket.write(request);
     expect(await heard).toMatch(/Connection: close[\s\S]*ok$/);
@@ -56,11 +56,11 @@ describe("a front that drains", () => {
 
   it("closes idle connections once it stops accepting", async () => {
     await using backend = await answering();
-    await using passage = await openPassage(backend.port);
-    const heard = hear(await served(passage.port));
-    passage.front.beginDrain();
-    passage.front.stopAccepting();
-    await passage.front.idle();
+    await using proxyPath = await openProxyPath(backend.port);
+    const heard = hear(await served(proxyPath.port));
+    proxyPath.front.beginDrain();
+    proxyPath.front.stopAccepting();
+    await proxyPath.front.idle();
     expect(await heard).toBe("");
   });
 });

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled } from "../../../test/support/passage.ts";
+import { dialled } from "../../../test/support/proxy-path.ts";
 import { BufferLoans, ReadPlace } from "../../socket/read-place.ts";
 import { Sweep } from "../../sweep.ts";
 import type { Exchange } from "./exchange.ts";

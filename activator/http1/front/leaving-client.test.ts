@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { Message } from "../../../test/http1/wire-reader.ts";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, hear, openPassage, openStrictBackend } from "../../../test/support/passage.ts";
+import { dialled, hear, openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
 
 const request =
   "POST /whole HTTP/1.1\r\nHost: nova\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -20,14 +20,14 @@ describe.each(ways)("a client that $how", ({ leave }) => {
   it("at any byte of its request causes no request, and leaks nothing", async () => {
     const seen: Message[] = [];
     await using backend = await strict(seen, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    await using passage = await openPassage(backend.port);
+    await using proxyPath = await openProxyPath(backend.port);
     for (let cut = 0; cut < request.length; cut += 1) {
-      const socket = await dialled(passage.port);
+      const socket = await dialled(proxyPath.port);
       const over = hear(socket);
       socket.write(request.slice(0, cut), "latin1", () => leave(socket));
       expect(await over).not.toMatch(/^HTTP\/1.1 200/);
     }
-    await passage.empty();
+    await proxyPath.empty();
     await eventually(() => backend.open === 0);
     expect(seen).toEqual([]);
   });
@@ -36,9 +36,9 @@ describe.each(ways)("a client that $how", ({ leave }) => {
     const seen: Message[] = [];
     const body = "y".repeat(300_000);
     await using backend = await strict(seen, `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-    await using passage = await openPassage(backend.port);
+    await using proxyPath = await openProxyPath(backend.port);
     for (let until = 1; until < body.length; until = Math.ceil(until * 2.3)) {
-      const socket = await dialled(passage.port);
+      const socket = await dialled(proxyPath.port);
       let read = 0;
       socket.on("data", (bytes: Buffer) => {
         read += bytes.length;
@@ -48,10 +48,10 @@ describe.each(ways)("a client that $how", ({ leave }) => {
       await eventually(() => read >= until);
       socket.destroy();
     }
-    const last = await dialled(passage.port);
+    const last = await dialled(proxyPath.port);
     last.write("GET / HTTP/1.1\r\nHost: nova\r\nConnection: close\r\n\r\n");
     expect((await hear(last)).split("\r\n\r\n")[1]).toBe(body);
-    await passage.empty();
+    await proxyPath.empty();
   });
 });
 
@@ -59,12 +59,12 @@ describe("half a connection", () => {
   it("is answered, also with pipelined requests", async () => {
     const seen: Message[] = [];
     await using backend = await strict(seen, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    await using passage = await openPassage(backend.port);
+    await using proxyPath = await openProxyPath(backend.port);
     for (let time = 0; time < 5; time += 1) {
-      const socket = await dialled(passage.port);
+      const socket = await dialled(proxyPath.port);
       socket.end("GET / HTTP/1.1\r\nHost: nova\r\n\r\nGET /2 HTTP/1.1\r\nHost: nova\r\n\r\n");
       expect((await hear(socket)).match(/ok/g)).toHaveLength(2);
     }
-    await passage.empty();
+    await proxyPath.empty();
   });
 });

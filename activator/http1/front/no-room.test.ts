@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, hear } from "../../../test/support/passage.ts";
+import { dialled, hear } from "../../../test/support/proxy-path.ts";
 import { BufferLoans } from "../../socket/read-place.ts";
 import { openSockets } from "../../socket/wire-socket.ts";
 import { Sweep } from "../../sweep.ts";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, hear, openBackend, openPassage } from "../../../test/support/passage.ts";
+import { dialled, hear, openBackend, openProxyPath } from "../../../test/support/proxy-path.ts";
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const beginning = `GET / HTTP/1.1\r\nHost: nova\r\nCookie: ${"c".repeat(12_000)}`;
@@ -11,19 +11,19 @@ const unfinishedHeadBytesMax = 100_000;
 async function openSmall() {
   await using opened = new AsyncDisposableStack();
   const backend = opened.use(await openBackend((socket) => socket.on("data", () => socket.write(ok))));
-  const passage = opened.use(await openPassage(backend.port, { unfinishedHeadBytesMax }));
+  const proxyPath = opened.use(await openProxyPath(backend.port, { unfinishedHeadBytesMax }));
   const clients: Socket[] = [];
   opened.defer(() => clients.forEach((client) => void client.destroy()));
   const closing = opened.move();
   return {
-    passage,
+    proxyPath,
     /** A client whose head is read, but not finished. */
     async begin() {
-      const client = await dialled(passage.port);
+      const client = await dialled(proxyPath.port);
       clients.push(client);
-      const before = passage.unfinishedHeads.begun;
+      const before = proxyPath.unfinishedHeads.begun;
       client.write(beginning);
-      await eventually(() => passage.unfinishedHeads.begun > before);
+      await eventually(() => proxyPath.unfinishedHeads.begun > before);
       return { client, heard: hear(client), finish: () => client.write("\r\nConnection: close\r\n\r\n") };
     },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
@@ -35,12 +35,12 @@ describe("heads that are not finished", () => {
     await using world = await openSmall();
     const oldest = await world.begin();
     const others = [await world.begin()];
-    while (others.length < 10 && world.passage.unfinishedHeads.shed === 0) others.push(await world.begin());
-    expect(world.passage.unfinishedHeads.shed).toBe(1);
+    while (others.length < 10 && world.proxyPath.unfinishedHeads.shed === 0) others.push(await world.begin());
+    expect(world.proxyPath.unfinishedHeads.shed).toBe(1);
     expect(await oldest.heard).toMatch(/^HTTP\/1.1 408 /);
     for (const { finish } of others) finish();
     for (const { heard } of others) expect(await heard).toMatch(/^HTTP\/1.1 200 .*ok$/s);
-    await world.passage.empty();
+    await world.proxyPath.empty();
   });
 
   it("free their memory when they finish, and when their clients leave", async () => {
@@ -52,7 +52,7 @@ describe("heads that are not finished", () => {
       const gone = await world.begin();
       gone.client.destroy();
     }
-    await world.passage.empty();
-    expect(world.passage.unfinishedHeads.shed).toBe(0);
+    await world.proxyPath.empty();
+    expect(world.proxyPath.unfinishedHeads.shed).toBe(0);
   });
 });

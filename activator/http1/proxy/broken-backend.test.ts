@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { openBackend, openPassage, say } from "../../../test/support/passage.ts";
+import { openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
 
 const ask = "POST /once HTTP/1.1\r\nHost: nova\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello";
 
@@ -51,28 +51,28 @@ describe.each(answers)("a back-end whose answer has $what", ({ wire, body, endsW
           socket.write(Buffer.from(wire.slice(0, cut), "latin1"), () => setImmediate(() => how.leave(socket)));
         }),
       );
-      await using passage = await openPassage(backend.port);
+      await using proxyPath = await openProxyPath(backend.port);
       const headEnd = wire.lastIndexOf("HTTP/1.1 200");
       const head = wire.indexOf("\r\n\r\n", headEnd) + 4;
       for (cut = 0; cut < wire.length; cut += 1) {
-        const heard = (await say(passage.port, ask)).replace("HTTP/1.1 100 Continue\r\n\r\n", "");
+        const heard = (await say(proxyPath.port, ask)).replace("HTTP/1.1 100 Continue\r\n\r\n", "");
         if (cut < head) expect(heard, `cut at ${cut}`).toMatch(/^(HTTP\/1.1 502 [\s\S]*ResponseLost)/);
         else if (!endsWithConnection || how.how === "resets")
           expect(heard.endsWith(`\r\n\r\n${body}`), heard).toBe(false);
       }
       expect(seen).toBe(wire.length);
-      await passage.empty();
-      expect(passage.ends).toHaveLength(wire.length);
+      await proxyPath.empty();
+      expect(proxyPath.ends).toHaveLength(wire.length);
     },
   );
 
   it("and that then ends the connection is read to its end", async () => {
     await using backend = await openBackend((socket) => socket.once("data", () => socket.end(wire, "latin1")));
-    await using passage = await openPassage(backend.port);
-    const heard = await say(passage.port, ask);
+    await using proxyPath = await openProxyPath(backend.port);
+    const heard = await say(proxyPath.port, ask);
     expect(heard.slice(heard.lastIndexOf("HTTP/1.1 200"))).toMatch(/^HTTP\/1.1 200 OK\r\n/);
     expect(heard.endsWith(`\r\n\r\n${body}`), heard).toBe(true);
-    await passage.empty();
+    await proxyPath.empty();
   });
 });
 
@@ -87,17 +87,17 @@ describe("a back-end that hangs up during a request", () => {
         if (read >= until) leave(socket);
       });
     });
-    await using passage = await openPassage(backend.port);
+    await using proxyPath = await openProxyPath(backend.port);
     const size = 60_000;
     const body = "x".repeat(size);
     let asked = 0;
     for (until = 1; until < size; until = Math.ceil(until * 1.7)) {
       asked += 1;
       const big = `POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: ${size}\r\nConnection: close\r\n\r\n${body}`;
-      expect(await say(passage.port, big)).toMatch(/^HTTP\/1.1 502 /);
+      expect(await say(proxyPath.port, big)).toMatch(/^HTTP\/1.1 502 /);
     }
     expect(seen).toBe(asked);
-    await passage.empty();
+    await proxyPath.empty();
   });
 
   it("in the middle of many megabytes leaks no buffer", async () => {
@@ -108,11 +108,11 @@ describe("a back-end that hangs up during a request", () => {
         if (read > 3_000_000) socket.destroy();
       });
     });
-    await using passage = await openPassage(backend.port);
+    await using proxyPath = await openProxyPath(backend.port);
     const size = 16 * 1024 * 1024;
     // All of it may have been read before the hang-up is seen, and then the connection could serve another request.
     const head = `PUT / HTTP/1.1\r\nHost: nova\r\nConnection: close\r\nContent-Length: ${size}\r\n\r\n`;
-    await say(passage.port, head + "x".repeat(size));
-    await passage.empty();
+    await say(proxyPath.port, head + "x".repeat(size));
+    await proxyPath.empty();
   });
 });

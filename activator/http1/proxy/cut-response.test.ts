@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, openBackend, openPassage } from "../../../test/support/passage.ts";
+import { dialled, openBackend, openProxyPath } from "../../../test/support/proxy-path.ts";
 
 const begun = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
 
@@ -30,19 +30,19 @@ describe("a response that is cut, to a client of HTTP/1.0, which knows no chunks
       cut = () => void socket.resetAndDestroy();
       socket.once("data", () => socket.write(begun));
     });
-    await using passage = await openPassage(backend.port);
-    expect(await endOf(passage.port, request, () => cut())).toBe("ECONNRESET");
-    await passage.empty();
+    await using proxyPath = await openProxyPath(backend.port);
+    expect(await endOf(proxyPath.port, request, () => cut())).toBe("ECONNRESET");
+    await proxyPath.empty();
   });
 
   it("ends in a reset when the activator exits", async () => {
     await using backend = await openBackend((socket) => void socket.once("data", () => socket.write(begun)));
-    const passage = await openPassage(backend.port);
+    const proxyPath = await openProxyPath(backend.port);
     let disposed: PromiseLike<void> | undefined;
     const leave = () => {
-      disposed = passage[Symbol.asyncDispose]();
+      disposed = proxyPath[Symbol.asyncDispose]();
     };
-    expect(await endOf(passage.port, request, leave)).toBe("ECONNRESET");
+    expect(await endOf(proxyPath.port, request, leave)).toBe("ECONNRESET");
     await disposed;
   });
 });
@@ -54,9 +54,9 @@ describe("the limit until a sandbox begins its response", () => {
         socket.writable && socket.write("HTTP/1.1 102 Processing\r\n\r\n", () => setImmediate(dribble));
       socket.once("data", dribble);
     });
-    await using passage = await openPassage(backend.port, { responseStartMs: 300 });
-    const answer = await fetch(`http://127.0.0.1:${passage.port}/`);
+    await using proxyPath = await openProxyPath(backend.port, { responseStartMs: 300 });
+    const answer = await fetch(`http://127.0.0.1:${proxyPath.port}/`);
     expect(answer.status).toBe(504);
-    expect(passage.refusals).toEqual(["SandboxSlow"]);
+    expect(proxyPath.refusals).toEqual(["SandboxSlow"]);
   });
 });

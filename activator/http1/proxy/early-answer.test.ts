@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { openBackend, openPassage, say } from "../../../test/support/passage.ts";
+import { openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
 
 const size = 1024 * 1024;
 const upload = `POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: ${size}\r\nConnection: close\r\n\r\n${"x".repeat(size)}`;
@@ -21,13 +21,13 @@ describe.each(answers)("an answer with $what before its request was read, and a 
         socket.write(wire, "latin1", () => socket.destroy());
       });
     });
-    await using passage = await openPassage(backend.port);
+    await using proxyPath = await openProxyPath(backend.port);
     for (let time = 0; time < 10; time += 1) {
-      const heard = await say(passage.port, upload);
+      const heard = await say(proxyPath.port, upload);
       expect(heard).toMatch(/^HTTP\/1.1 413 Too Much\r\n/);
       expect(heard.endsWith(`\r\n\r\n${body}`), heard).toBe(true);
     }
-    await passage.empty();
+    await proxyPath.empty();
   });
 });
 
@@ -39,8 +39,8 @@ describe("an answer that is cut by a reset while its request is still sent", () 
         socket.write("HTTP/1.1 200 OK\r\nContent-Le", "latin1", () => socket.destroy());
       });
     });
-    await using passage = await openPassage(backend.port);
-    expect(await say(passage.port, upload)).toMatch(/^HTTP\/1.1 502 /);
-    await passage.empty();
+    await using proxyPath = await openProxyPath(backend.port);
+    expect(await say(proxyPath.port, upload)).toMatch(/^HTTP\/1.1 502 /);
+    await proxyPath.empty();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, hear, openBackend, openPassage, say } from "../../../test/support/passage.ts";
+import { dialled, hear, openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
 
 const chunked =
   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n3;a\r\nabc\r\n2\r\nde\r\n0\r\nX-Sum: 1\r\n\r\n";
@@ -39,15 +39,15 @@ const cases: readonly (readonly [what: string, version: string, answer: string, 
 describe("a response", () => {
   it.each(cases)("goes out as %s", async (_, version, answer, heard) => {
     await using backend = await openBackend((socket) => socket.on("data", () => socket.end(answer)));
-    await using passage = await openPassage(backend.port);
+    await using proxyPath = await openProxyPath(backend.port);
     const close = version === "1.1" ? "Connection: close\r\n" : "";
-    expect(await say(passage.port, `GET / HTTP/${version}\r\nHost: nova\r\n${close}\r\n`)).toBe(heard);
+    expect(await say(proxyPath.port, `GET / HTTP/${version}\r\nHost: nova\r\n${close}\r\n`)).toBe(heard);
   });
 
   it("to an HTTP/1.0 client with keep-alive leaves the connection open", async () => {
     await using backend = await openBackend((socket) => socket.on("data", () => socket.write(ofLength)));
-    await using passage = await openPassage(backend.port);
-    const socket = await dialled(passage.port);
+    await using proxyPath = await openProxyPath(backend.port);
+    const socket = await dialled(proxyPath.port);
     const over = hear(socket);
     socket.write("GET / HTTP/1.0\r\nHost: nova\r\nConnection: keep-alive\r\n\r\n");
     socket.once("data", () => socket.write("GET / HTTP/1.0\r\nHost: nova\r\n\r\n"));
@@ -69,8 +69,8 @@ describe("a response", () => {
           for (let left = pieces; left > 0; left -= 1) socket.write(piece);
         }),
       );
-      await using passage = await openPassage(backend.port);
-      const socket = await dialled(passage.port);
+      await using proxyPath = await openProxyPath(backend.port);
+      const socket = await dialled(proxyPath.port);
       let [bodyBytes, wrong, head] = [0, 0, ""];
       socket.on("data", (bytes: Buffer) => {
         const start = head.endsWith("\r\n\r\n") ? 0 : bytes.indexOf("\r\n\r\n") + 4;
@@ -86,7 +86,7 @@ describe("a response", () => {
       await eventually(() => bodyBytes === piece.length * pieces);
       expect(wrong).toBe(0);
       socket.destroy();
-      await passage.empty();
+      await proxyPath.empty();
     },
     20_000,
   );
@@ -110,15 +110,15 @@ describe("pipelined requests", () => {
         }
       });
     });
-    await using passage = await openPassage(backend.port);
+    await using proxyPath = await openProxyPath(backend.port);
     const requests = lengths.map(
       (length, at) =>
         `PUT / HTTP/1.1\r\nHost: nova\r\nContent-Length: ${length}\r\n` +
         `${at === lengths.length - 1 ? "Connection: close\r\n" : ""}\r\n${"z".repeat(length)}`,
     );
-    const heard = await say(passage.port, requests.join(""));
+    const heard = await say(proxyPath.port, requests.join(""));
     expect(seen).toEqual(lengths);
     expect([...heard.matchAll(/\r\n\r\n(\d+)/g)].map(([, length]) => Number(length))).toEqual(lengths);
-    await passage.empty();
+    await proxyPath.empty();
   });
 });

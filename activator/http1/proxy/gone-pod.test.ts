@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, openBackend, openPassage } from "../../../test/support/passage.ts";
+import { dialled, openBackend, openProxyPath } from "../../../test/support/proxy-path.ts";
 
 const webSocket = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
 const ways = [
@@ -45,11 +45,11 @@ describe("a Pod that is seen gone, and whose end never comes", () => {
         socket.write(says);
       });
     });
-    await using passage = await openPassage(backend.port, { clock, keepAliveTimeoutMs: 3_600_000 });
-    const heard = await asking(passage.port, asks);
+    await using proxyPath = await openProxyPath(backend.port, { clock, keepAliveTimeoutMs: 3_600_000 });
+    const heard = await asking(proxyPath.port, asks);
     await eventually(() => asked === 1 && heard.text.includes(until));
     await clock.advance(200); // what has moved until now was seen
-    passage.podGone();
+    proxyPath.podGone();
     await clock.advance(4_900);
     expect(backend.open).toBe(1);
     await clock.advance(300);
@@ -64,10 +64,10 @@ describe("a Pod that is seen gone, and whose end never comes", () => {
       socket.on("end", () => socket.end());
       sandbox = socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"));
     });
-    await using passage = await openPassage(backend.port, { clock });
-    const heard = await asking(passage.port, "");
+    await using proxyPath = await openProxyPath(backend.port, { clock });
+    const heard = await asking(proxyPath.port, "");
     await eventually(() => heard.text.includes("200 OK"));
-    passage.podGone();
+    proxyPath.podGone();
     for (let second = 2; second < 30; second += 2) {
       sandbox?.write(`[${second}]`);
       await eventually(() => heard.text.includes(`[${second}]`));

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { Random } from "../../../test/http1/random.ts";
-import { openBackend, openPassage, say } from "../../../test/support/passage.ts";
+import { openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
 
 const post = (id: number) => `POST /${id} HTTP/1.1\r\nHost: nova\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody`;
 
@@ -14,7 +14,7 @@ describe("idle connections that close under us", () => {
       request.resume().on("end", () => response.end("done"));
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    await using passage = await openPassage((server.address() as AddressInfo).port);
+    await using proxyPath = await openProxyPath((server.address() as AddressInfo).port);
     const random = new Random(7);
     const answers: string[] = [];
     await Promise.all(
@@ -22,7 +22,7 @@ describe("idle connections that close under us", () => {
         for (let turn = 0; turn < 8; turn += 1) {
           // Around the time at which the server closes, and we do.
           await new Promise((resolve) => setTimeout(resolve, 300 + random.below(800)));
-          answers.push(await say(passage.port, post(client * 100 + turn)));
+          answers.push(await say(proxyPath.port, post(client * 100 + turn)));
         }
       }),
     );
@@ -30,7 +30,7 @@ describe("idle connections that close under us", () => {
     expect([...seen.values()].every((times) => times === 1) && seen.size).toBe(160);
     server.closeAllConnections();
     server.close();
-    await passage.empty();
+    await proxyPath.empty();
   }, 20_000);
 
   it("lose no POST with a back-end that closes after each response unannounced", async () => {
@@ -41,11 +41,11 @@ describe("idle connections that close under us", () => {
         socket.end("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone");
       }),
     );
-    await using passage = await openPassage(backend.port);
-    const answers = await Promise.all(Array.from({ length: 200 }, (_, id) => say(passage.port, post(id))));
+    await using proxyPath = await openProxyPath(backend.port);
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, id) => say(proxyPath.port, post(id))));
     expect(answers.filter((answer) => !/^HTTP\/1.1 200 OK[\s\S]*done/.test(answer))).toEqual([]);
     expect(seen).toBe(200);
-    await passage.empty();
+    await proxyPath.empty();
   });
 
   it("are not reused after unrequested bytes", async () => {
@@ -56,9 +56,9 @@ describe("idle connections that close under us", () => {
         if (target === "/1") socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
       }),
     );
-    await using passage = await openPassage(backend.port);
-    const get = (id: number) => say(passage.port, `GET /${id} HTTP/1.1\r\nHost: nova\r\nConnection: close\r\n\r\n`);
+    await using proxyPath = await openProxyPath(backend.port);
+    const get = (id: number) => say(proxyPath.port, `GET /${id} HTTP/1.1\r\nHost: nova\r\nConnection: close\r\n\r\n`);
     for (let id = 1; id <= 5; id += 1) expect(await get(id)).toMatch(new RegExp(`/${id}$`));
-    await passage.empty();
+    await proxyPath.empty();
   });
 });

@@ -4,12 +4,18 @@ import { describe, expect, it } from "vitest";
 import { WebSocket, WebSocketServer } from "ws";
 import { eventually } from "../../../test/support/eventually.ts";
 import { httpProgram, openActivatorWorld } from "../../../test/support/labs/activator-world.ts";
-import { dialled, openBackend, openPassage, type Passage, type PassageOptions } from "../../../test/support/passage.ts";
+import {
+  dialled,
+  openBackend,
+  openProxyPath,
+  type ProxyPath,
+  type ProxyPathOptions,
+} from "../../../test/support/proxy-path.ts";
 
 const goingAway = "\x88\x02\x03\xe9";
 
 interface Tunnel extends AsyncDisposable {
-  readonly passage: Passage;
+  readonly proxyPath: ProxyPath;
   readonly client: Socket;
   /** The sandbox's end. */
   readonly sandbox: Socket;
@@ -20,7 +26,7 @@ interface Tunnel extends AsyncDisposable {
 }
 
 /** A tunnel in which the sandbox has said `first`. */
-async function tunnel(protocol: string, first: string, options: PassageOptions = {}): Promise<Tunnel> {
+async function tunnel(protocol: string, first: string, options: ProxyPathOptions = {}): Promise<Tunnel> {
   await using opened = new AsyncDisposableStack();
   const accepted: Socket[] = [];
   const switched = `HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`;
@@ -30,8 +36,8 @@ async function tunnel(protocol: string, first: string, options: PassageOptions =
       socket.once("data", () => socket.write(Buffer.from(`${switched}${first}`, "latin1")));
     }),
   );
-  const passage = opened.use(await openPassage(backend.port, options));
-  const client = await dialled(passage.port);
+  const proxyPath = opened.use(await openProxyPath(backend.port, options));
+  const client = await dialled(proxyPath.port);
   opened.defer(() => void client.destroy());
   const over = new Promise<string>((resolve) => {
     client.once("end", () => resolve("end")).once("error", ({ code }: NodeJS.ErrnoException) => resolve(String(code)));
@@ -44,13 +50,13 @@ async function tunnel(protocol: string, first: string, options: PassageOptions =
   const [sandbox] = accepted;
   if (!sandbox) throw new Error("no connection to the sandbox");
   const closing = opened.move();
-  return { passage, client, sandbox, heard, over, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return { proxyPath, client, sandbox, heard, over, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
 describe("a WebSocket of a replica that exits", () => {
   it("is closed with code 1001, and no data follows", async () => {
     await using open = await tunnel("websocket", "\x81\x02hi");
-    open.passage.front.endWebSockets();
+    open.proxyPath.front.endWebSockets();
     open.sandbox.write(Buffer.from("\x81\x02no", "latin1"));
     expect(await open.over).toBe("end");
     expect(open.heard()).toBe(`\x81\x02hi${goingAway}`);
@@ -58,14 +64,14 @@ describe("a WebSocket of a replica that exits", () => {
 
   it("is closed between two fragments of a message", async () => {
     await using open = await tunnel("websocket", "\x01\x02ha");
-    open.passage.front.endWebSockets();
+    open.proxyPath.front.endWebSockets();
     expect(await open.over).toBe("end");
     expect(open.heard()).toBe(`\x01\x02ha${goingAway}`);
   });
 
   it("gets the rest of a begun frame, and is closed after it", async () => {
     await using open = await tunnel("websocket", "\x82\x0aabcde");
-    open.passage.front.endWebSockets();
+    open.proxyPath.front.endWebSockets();
     open.sandbox.write("fgh");
     await eventually(() => open.heard().endsWith("fgh"));
     open.sandbox.write("ij");
@@ -75,7 +81,7 @@ describe("a WebSocket of a replica that exits", () => {
 
   it("that the sandbox has closed gets no second close", async () => {
     await using open = await tunnel("websocket", "\x88\x02\x03\xe8");
-    open.passage.front.endWebSockets();
+    open.proxyPath.front.endWebSockets();
     open.sandbox.end();
     expect(await open.over).toBe("end");
     expect(open.heard()).toBe("\x88\x02\x03\xe8");
@@ -83,7 +89,7 @@ describe("a WebSocket of a replica that exits", () => {
 
   it("of another protocol gets no close frame", async () => {
     await using open = await tunnel("tcp", "hi");
-    open.passage.front.endWebSockets();
+    open.proxyPath.front.endWebSockets();
     open.sandbox.end(" there");
     expect(await open.over).toBe("end");
     expect(open.heard()).toBe("hi there");
@@ -114,7 +120,7 @@ describe("a WebSocket at a limit of its own", () => {
     expect(await open.over).toBe("end");
     expect(open.heard()).toBe(`\x81\x02hi${goingAway}`);
     open.client.end();
-    await open.passage.empty();
+    await open.proxyPath.empty();
   });
 
   it("is reset in the middle of a frame", async () => {

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/time/clock.ts";
-import { dialled, openBackend, openPassage, type PassageOptions } from "../../../test/support/passage.ts";
+import { dialled, openBackend, openProxyPath, type ProxyPathOptions } from "../../../test/support/proxy-path.ts";
 
 const begun = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
 const switched = "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: anything\r\n\r\n";
@@ -16,7 +16,7 @@ function dribble(socket: Socket, bytes: string): void {
 }
 
 interface Visit {
-  readonly options: PassageOptions;
+  readonly options: ProxyPathOptions;
   readonly request: string;
   readonly serve: (socket: Socket) => void;
 }
@@ -24,8 +24,8 @@ interface Visit {
 /** What a client was sent until its connection was closed, and after how many milliseconds that was. */
 async function visit({ options, request, serve }: Visit) {
   await using backend = await openBackend((socket) => void socket.once("data", () => serve(socket)));
-  await using passage = await openPassage(backend.port, options);
-  const client = await dialled(passage.port);
+  await using proxyPath = await openProxyPath(backend.port, options);
+  const client = await dialled(proxyPath.port);
   const ended = new Promise<void>((resolve) => {
     for (const event of ["error", "end", "close"]) client.once(event, () => resolve());
   });
@@ -36,7 +36,7 @@ async function visit({ options, request, serve }: Visit) {
   await ended;
   const tookMs = systemClock.ticksMs() - beganMs;
   client.destroy();
-  await passage.empty();
+  await proxyPath.empty();
   return { heard, tookMs };
 }
 
@@ -98,8 +98,8 @@ describe("an exchange that takes too long is closed on both sides", () => {
 it("a client that sends its body after the last response is read for 2 s, then closed", async () => {
   const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
   await using backend = await openBackend((socket) => void socket.once("data", () => socket.write(answer)));
-  await using passage = await openPassage(backend.port);
-  const client = await dialled(passage.port);
+  await using proxyPath = await openProxyPath(backend.port);
+  const client = await dialled(proxyPath.port);
   const closed = new Promise<void>((resolve) => client.once("close", () => resolve()));
   const ended = new Promise<void>((resolve) => client.resume().once("end", () => resolve()));
   client.write("POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: 1000000\r\n\r\n");
@@ -108,5 +108,5 @@ it("a client that sends its body after the last response is read for 2 s, then c
   const beganMs = systemClock.ticksMs();
   await closed;
   expect(systemClock.ticksMs() - beganMs).toBeGreaterThan(1_800);
-  await passage.empty();
+  await proxyPath.empty();
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { CurrentCertificate } from "../../../lib/certificates/certificate-source.ts";
 import { makeAuthority, makeServerCertificate } from "../../../lib/certificates/certificates.ts";
 import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, hear, openBackend, openPassage, say } from "../../../test/support/passage.ts";
+import { dialled, hear, openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
 
 const validity = { notBefore: new Date("2026-01-01"), notAfter: new Date("2099-01-01") };
 const authority = await makeAuthority("of the tests", validity);
@@ -38,11 +38,11 @@ describe.each(ways)("a tunnel, $how,", ({ isTls, dial }) => {
       socket.on("data", (bytes) => (heard += bytes.toString("latin1")));
       socket.on("end", () => socket.end(`heard ${heard.slice(heard.indexOf("\r\n\r\n") + 4)}`));
     });
-    await using passage = await openPassage(backend.port, options);
-    const client = await dial(passage.port);
+    await using proxyPath = await openProxyPath(backend.port, options);
+    const client = await dial(proxyPath.port);
     client.end(`${offer("tcp")}a job`);
     expect(await hear(client)).toBe(`${switched}heard a job`);
-    await passage.empty();
+    await proxyPath.empty();
   });
 
   it("whose sandbox resets is reset for its client, and other connections are served on", async () => {
@@ -52,15 +52,15 @@ describe.each(ways)("a tunnel, $how,", ({ isTls, dial }) => {
         socket.once("data", () => socket.resetAndDestroy());
       });
     });
-    await using passage = await openPassage(backend.port, options);
+    await using proxyPath = await openProxyPath(backend.port, options);
     for (let time = 0; time < 2; time += 1) {
-      const client = await dial(passage.port);
+      const client = await dial(proxyPath.port);
       const failed = new Promise((resolve) => client.once("error", resolve));
       client.once("data", () => client.write("now"));
       client.write(offer("tcp"));
       expect(await failed).toMatchObject({ code: "ECONNRESET" });
     }
-    await passage.empty();
+    await proxyPath.empty();
   });
 });
 
@@ -70,17 +70,17 @@ describe("data of a sandbox after its 101", () => {
     await using backend = await openBackend((socket) => {
       socket.once("data", () => socket.write(early)).once("end", () => socket.end());
     });
-    await using passage = await openPassage(backend.port);
+    await using proxyPath = await openProxyPath(backend.port);
     for (let time = 0; time < 10; time += 1) {
-      const client = await dialled(passage.port);
+      const client = await dialled(proxyPath.port);
       let read = 0;
       client.on("data", (bytes: Buffer) => (read += bytes.length));
       client.write(offer("tcp"));
       await eventually(() => read === early.length);
       client.end();
     }
-    await passage.empty();
-    expect(passage.lent).toBe(0);
+    await proxyPath.empty();
+    expect(proxyPath.lent).toBe(0);
   });
 });
 
@@ -93,13 +93,13 @@ describe("an offer to upgrade", () => {
         socket.end(answer);
       });
     });
-    await using passage = await openPassage(backend.port);
+    await using proxyPath = await openProxyPath(backend.port);
     const settings = "HTTP2-Settings: AAMAAABkAAQCAAAAAAIAAAAA\r\n";
     const text = offer(protocol).replace(
       "Connection: Upgrade\r\n",
       `Connection: Upgrade, HTTP2-Settings\r\n${settings}`,
     );
-    const heard = await say(passage.port, text.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"), "end");
+    const heard = await say(proxyPath.port, text.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"), "end");
     return { head, heard };
   };
   const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

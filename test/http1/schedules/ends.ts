@@ -105,7 +105,7 @@ export class SandboxEnd {
   #isOver = false;
   readonly #isSlow: boolean;
   /** Reads no more, like a server that has already answered. */
-  #isDeaf = false;
+  #stopsReading = false;
 
   constructor(wire: FakeWire, scripts: ReadonlyMap<number, Script>, random: Random) {
     this.wire = wire;
@@ -118,7 +118,7 @@ export class SandboxEnd {
     const { wire } = this;
     this.#hear();
     const steps: Step[] = [];
-    if (wire.isPending && !this.#isDeaf) {
+    if (wire.isPending && !this.#stopsReading) {
       steps.push({ run: () => wire.takeMore(this.#random.pick(amounts)), isLast: this.#isSlow });
     }
     const script = this.#script;
@@ -146,7 +146,7 @@ export class SandboxEnd {
     if (end > this.#sentAt) {
       this.wire.send(response.subarray(this.#sentAt, end));
       this.#sentAt = end;
-      if (script.isEarly && script.kind === "plain") this.#isDeaf ||= this.#random.once(3);
+      if (script.isEarly && script.kind === "plain") this.#stopsReading ||= this.#random.once(3);
       if (end === response.length && script.cutAt === undefined && afterwards === "stays") this.#rest();
       return;
     }
@@ -155,7 +155,7 @@ export class SandboxEnd {
   }
 
   #rest(): void {
-    this.#isDeaf = false;
+    this.#stopsReading = false;
     this.#script = undefined;
     this.#sentAt = 0;
     this.#bodyAt = 0;

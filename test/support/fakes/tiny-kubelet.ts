@@ -15,10 +15,10 @@ export interface TinyKubelet extends AsyncDisposable {
   run(name: string, program: Program): void;
   /** Sets the status of the Pods with this name, instead of running and ready. */
   report(name: string, status: NonNullable<Pod["status"]>): void;
-  /** Creates no Pod for sandboxes with this name, with the reason in their status, until `relent`. */
+  /** Creates no Pod for sandboxes with this name, with the reason in their status, until `createRefusedPods`. */
   refuse(name: string, why: string): void;
   /** Creates the Pods that were refused. */
-  relent(name: string): void;
+  createRefusedPods(name: string): void;
   /** The number of Pods that were created for sandboxes with this name. */
   made(name: string): number;
 }
@@ -67,7 +67,7 @@ class Kubelet implements TinyKubelet {
     this.#refusals.set(name, why);
   }
 
-  relent(name: string): void {
+  createRefusedPods(name: string): void {
     this.#refusals.delete(name);
     for (const [key, sandbox] of this.#refused) {
       if (sandbox.metadata.name !== name) continue;

@@ -27,7 +27,7 @@ export interface PodProgram extends AsyncDisposable {
   listen(host: string): Promise<void>;
 }
 
-export interface WorkshopOptions {
+export interface InProcessNodeOptions {
   readonly client: KubeClient;
   readonly namespace: string;
   /** The programs of a Pod, instead of workloads that record in the ledger. */
@@ -39,16 +39,16 @@ export interface WorkshopOptions {
 const quick: PodTimes = { scheduleMs: 5, startMs: 5, endMs: 5 };
 
 /** A node whose Pods are servers in this process. Hundreds of them cost little, and all record in one ledger. */
-export class WorkshopNode implements AsyncDisposable {
+export class InProcessNode implements AsyncDisposable {
   readonly ledger = new Ledger();
-  readonly #options: WorkshopOptions;
+  readonly #options: InProcessNodeOptions;
   readonly #running = new Map<string, readonly PodProgram[]>();
   readonly #begun = new Set<string>();
   readonly #ending = new Set<string>();
   readonly #work = new Set<Promise<void>>();
   readonly #informer;
 
-  constructor(options: WorkshopOptions) {
+  constructor(options: InProcessNodeOptions) {
     this.#options = options;
     const { client, namespace } = options;
     const pods = { client, type: podType, namespace, indexes: {}, clock: systemClock, log: silentLogger };

@@ -8,7 +8,7 @@ export type Kind = "sleeper" | "countsOpen" | "neverSleeps" | "keptAwake" | "nev
 /** The state of a sandbox once all traffic has ended. */
 export type FinalState = "asleep" | "awake";
 
-export interface Inhabitant {
+export interface SoakSandbox {
   readonly name: string;
   readonly kind: Kind;
   readonly spec: Partial<SandboxSpec>;
@@ -54,10 +54,10 @@ function specOf(kind: Kind, index: number): Partial<SandboxSpec> {
 }
 
 /** Whether the name of its Service leads to the activators. */
-export const isReachedByName = ({ spec }: Inhabitant): boolean => usesTcpFront(spec);
+export const isReachedByName = ({ spec }: SoakSandbox): boolean => usesTcpFront(spec);
 
 /** `count` sandboxes, of every kind. */
-export function populate(count: number): readonly Inhabitant[] {
+export function makeSoakSandboxes(count: number): readonly SoakSandbox[] {
   return Array.from({ length: count }, (_, index) => {
     const kind = kinds[index % kinds.length] ?? "sleeper";
     const sleeps = kind === "sleeper" || kind === "countsOpen" || kind === "neverWoken";

@@ -17,7 +17,7 @@ import { type Message, WireReader } from "../http1/wire-reader.ts";
 import { eventually } from "./eventually.ts";
 
 /** A front and a proxy without the other steps: every request goes to one back-end. */
-export interface Passage extends AsyncDisposable {
+export interface ProxyPath extends AsyncDisposable {
   readonly port: number;
   readonly front: RequestFront;
   readonly pool: Pool;
@@ -57,9 +57,9 @@ class CountingBudget extends HeadBudget {
   }
 }
 
-export type PassageOptions = Partial<typeof defaults> & Pick<FrontOptions, "tls"> & { readonly clock?: Clock };
+export type ProxyPathOptions = Partial<typeof defaults> & Pick<FrontOptions, "tls"> & { readonly clock?: Clock };
 
-export async function openPassage(backendPort: number, changed: PassageOptions = {}): Promise<Passage> {
+export async function openProxyPath(backendPort: number, changed: ProxyPathOptions = {}): Promise<ProxyPath> {
   await using opened = new AsyncDisposableStack();
   const options: typeof defaults & Pick<FrontOptions, "host" | "port" | "tls"> = {
     ...{ ...defaults, ...changed },

@@ -20,14 +20,14 @@ createServer((_, response) => response.setHeader("Connection", "close").end("awa
 /** A connection that takes longer than this counts as one whose SYN was dropped, in milliseconds. */
 const droppedAfterMs = 500;
 
-export interface DeafProgram {
+export interface UnresponsiveProgram {
   readonly program: Program;
   /** From now on its port drops every SYN: the program does not accept, and its listen queue is full. */
-  goDeaf(): Promise<void>;
+  stopResponding(): Promise<void>;
 }
 
 /** A program that serves, and later drops all connection attempts. */
-export function deafProgram(): DeafProgram {
+export function unresponsiveProgram(): UnresponsiveProgram {
   const fill: Socket[] = [];
   let running: { readonly worker: Worker; readonly ip: string } | undefined;
   return {
@@ -42,7 +42,7 @@ export function deafProgram(): DeafProgram {
         },
       };
     },
-    async goDeaf() {
+    async stopResponding() {
       if (!running) throw new Error("it does not run");
       running.worker.postMessage("stop");
       await once(running.worker, "message");
