@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import { keyFor, type Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { ActivityAnswer } from "../../../api/protocols/drain-protocol.ts";
-import type { KubeClient } from "../../../kube/client/client.ts";
 import { ApiUnreachable } from "../../../kube/client/errors.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
 import { feedInformer } from "../../../test/support/fakes/fed-informer.ts";
 import { interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
+import { refusingClient } from "../../../test/support/fakes/refusing-client.ts";
 import { OwnWrites } from "../../own-writes.ts";
 import { KnownActivators } from "../activators/activators.ts";
 import { SuspensionMetrics } from "../suspension-metrics.ts";
@@ -20,14 +20,6 @@ import { SuspendIdle } from "./suspend-idle.ts";
 const startMs = Date.parse("2026-01-01T12:00:00Z");
 const timeoutSeconds = 60;
 const crowd = 100;
-
-const elsewhere = () => Promise.reject(new Error("not a part of this test"));
-const nobody: KubeClient = {
-  ...{ get: elsewhere, list: elsewhere, create: elsewhere, replace: elsewhere, patch: elsewhere, delete: elsewhere },
-  watch: () => {
-    throw new Error("not a part of this test");
-  },
-};
 
 /** A Pod that was made and Ready when its sandbox was. */
 const readyPodOf = (sandbox: Stored<Sandbox>, _clock: FakeClock) =>
@@ -53,7 +45,7 @@ function aCrowd({ size = crowd, podOf = readyPodOf, keepAwakeUntil = undefined a
     const sandbox = aSandbox({ autoSuspension }, metadata);
     sandboxes.set(keyFor("lab", metadata.name), sandbox);
   }
-  const client = interceptCalls(nobody, async ({ name }) => {
+  const client = interceptCalls(refusingClient, async ({ name }) => {
     if (state.apiIsAway) throw new ApiUnreachable("refused");
     const sandbox = sandboxes.get(keyFor("lab", name));
     if (!sandbox) throw new Error(`there is no ${name}`);

@@ -190,7 +190,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
         this.#schedule.checkAt(key, clock.ticksMs() + againMs);
         this.#ring();
       };
-      return fallAsleep.mayTry(key, () => read(key), onAsked, signal);
+      return fallAsleep.mayTry({ key, read: () => read(key), lastUseMs: () => this.#lastUseMs(key) }, onAsked, signal);
     });
     if (idle.length === 0) return;
     // A sandbox used since the last reading is still in use.
@@ -239,6 +239,11 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
       }
       this.#heldUp.delete(key);
     }
+  }
+
+  #lastUseMs(key: string): number | undefined {
+    const idleness = this.#useOf(key)?.idleness;
+    return idleness && idleness.is !== "exempt" ? idleness.lastMs : undefined;
   }
 
   #useOf(key: string): KnownUse | undefined {

@@ -43,7 +43,15 @@ interface Probe {
   readonly pod: Stored<Pod>;
 }
 
-/** Undefined where nobody is to be asked. */
+/** An idle sandbox, as it is when it is looked at. */
+export interface IdleCandidate {
+  readonly key: string;
+  readonly read: () => Seen | undefined;
+  /** When it was last used, or its Pod became Ready; monotonic milliseconds. */
+  readonly lastUseMs: () => number | undefined;
+}
+
+/** Undefined if there is no workload to probe. */
 function probeOf(seen: Seen | undefined): Probe | undefined {
   if (!seen) return undefined;
   const { sandbox } = seen;
@@ -55,8 +63,8 @@ function probeOf(seen: Seen | undefined): Probe | undefined {
 /** Asks for the suspension of sandboxes that are idle, unless their workload says that it is busy. */
 export class SuspendIdle {
   readonly #options: SuspendIdleOptions;
-  /** Since when workloads have said in a row that they are busy, by sandbox; monotonic. */
-  readonly #busySinceMs = new Map<string, number>();
+  /** Since when workloads have said in a row that they are busy, by sandbox; monotonic. A use or another Pod ends the row. */
+  readonly #busy = new Map<string, { readonly podUid: string; readonly sinceMs: number }>();
   /** When workloads have said that they may sleep, by sandbox; monotonic. */
   readonly #allowed = new Map<string, { readonly podUid: string; readonly atMs: number }>();
   /** Each workload is asked on its own, so that one that hangs keeps nobody waiting but a few of its own namespace. */
@@ -70,7 +78,8 @@ export class SuspendIdle {
    * Whether the workload of an idle sandbox lets it sleep, as far as that is known now. If not, it is asked, and `onAsked`
    * hears after how many milliseconds to look again.
    */
-  mayTry(key: string, read: () => Seen | undefined, onAsked: (againMs: number) => void, signal: AbortSignal): boolean {
+  mayTry(candidate: IdleCandidate, onAsked: (againMs: number) => void, signal: AbortSignal): boolean {
+    const { key, read } = candidate;
     const probe = probeOf(read());
     if (!probe) return true;
     const allowed = this.#allowed.get(key);
@@ -78,7 +87,7 @@ export class SuspendIdle {
     if (isGood && allowed.podUid === probe.pod.metadata.uid) return true;
     this.#probes.add(parseKey(key).namespace ?? "", key, async () => {
       const now = probeOf(read());
-      onAsked(now && (await this.#isBusy(key, now, signal)) ? probeAgainMs : 0);
+      onAsked(now && (await this.#isBusy(candidate, now, signal)) ? probeAgainMs : 0);
     });
     return false;
   }
@@ -102,23 +111,32 @@ export class SuspendIdle {
   }
 
   forget(key: string): void {
-    this.#busySinceMs.delete(key);
+    this.#busy.delete(key);
     this.#allowed.delete(key);
     this.#probes.drop(parseKey(key).namespace ?? "", key);
   }
 
-  async #isBusy(key: string, { busyProbe, sandbox, pod }: Probe, signal: AbortSignal): Promise<boolean> {
+  async #isBusy(candidate: IdleCandidate, { busyProbe, sandbox, pod }: Probe, signal: AbortSignal): Promise<boolean> {
     const { clock, log, events, askWorkload } = this.#options;
+    const { key } = candidate;
     const answer = await askWorkload({ sandbox, pod }, signal);
-    if (answer === undefined && !this.#busySinceMs.has(key))
-      events?.record(unanswered(sandbox, busyProbe.limitSeconds));
-    const verdict = judgeProbe(answer, this.#busySinceMs.get(key), busyProbe.limitSeconds, clock.ticksMs());
-    if (verdict.busySinceMs === undefined || verdict.maySleep) this.#busySinceMs.delete(key);
-    else this.#busySinceMs.set(key, verdict.busySinceMs);
-    if (verdict.maySleep) this.#allowed.set(key, { podUid: pod.metadata.uid, atMs: clock.ticksMs() });
+    const podUid = pod.metadata.uid;
+    const sinceMs = this.#busySinceMs(candidate, podUid);
+    if (answer === undefined && sinceMs === undefined) events?.record(unanswered(sandbox, busyProbe.limitSeconds));
+    const verdict = judgeProbe(answer, sinceMs, busyProbe.limitSeconds, clock.ticksMs());
+    if (verdict.busySinceMs === undefined || verdict.maySleep) this.#busy.delete(key);
+    else this.#busy.set(key, { podUid, sinceMs: verdict.busySinceMs });
+    if (verdict.maySleep) this.#allowed.set(key, { podUid, atMs: clock.ticksMs() });
     if (verdict.overruled)
       log.warn({ key }, "busy probe limit reached: suspending the sandbox although its workload says that it is busy");
     return !verdict.maySleep;
+  }
+
+  /** Undefined if this Pod has not said so since the sandbox was last used. */
+  #busySinceMs({ key, lastUseMs }: IdleCandidate, podUid: string): number | undefined {
+    const busy = this.#busy.get(key);
+    if (busy?.podUid !== podUid) return undefined;
+    return (lastUseMs() ?? busy.sinceMs) <= busy.sinceMs ? busy.sinceMs : undefined;
   }
 
   /** Whether the suspension was asked for. */

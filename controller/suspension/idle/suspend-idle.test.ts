@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { keyOf } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
+import { feedInformer } from "../../../test/support/fakes/fed-informer.ts";
+import { refusingClient } from "../../../test/support/fakes/refusing-client.ts";
+import { OwnWrites } from "../../own-writes.ts";
+import { probeAgainMs } from "./busy-probe.ts";
+import { SuspendIdle } from "./suspend-idle.ts";
+
+const limitSeconds = 600;
+
+/** An idle sandbox whose workload says that it is busy. */
+function given() {
+  const clock = new FakeClock();
+  const sandbox = aSandbox({
+    autoSuspension: { inactivityTimeoutSeconds: 60, busyProbe: { httpGet: { port: 8080 }, limitSeconds } },
+  });
+  const state = { podUid: "pod-1", lastUseMs: clock.ticksMs() };
+  const suspendIdle = new SuspendIdle({
+    client: refusingClient,
+    sandboxes: new OwnWrites(feedInformer<Sandbox>({}).informer, clock),
+    askWorkload: async () => 503,
+    events: undefined,
+    clock,
+    log: silentLogger,
+  });
+  const candidate = {
+    key: keyOf(sandbox),
+    read: () => ({ sandbox, pods: [aPodOf(sandbox, { uid: state.podUid })] }),
+    lastUseMs: () => state.lastUseMs,
+  };
+  /** Probes the workload: after how many milliseconds the sandbox is checked again. */
+  const probe = () =>
+    new Promise<number>((resolve) => suspendIdle.mayTry(candidate, resolve, new AbortController().signal));
+  return { clock, state, probe };
+}
+
+/** Probes at the usual pace, as long as the answer counts. Returns for how many milliseconds that was. */
+async function busyForMs({ clock, probe }: ReturnType<typeof given>): Promise<number> {
+  const beganMs = clock.ticksMs();
+  while ((await probe()) > 0) await clock.advance(probeAgainMs);
+  return clock.ticksMs() - beganMs;
+}
+
+describe("a workload that says it is busy", () => {
+  it("keeps an idle sandbox awake for the limit", async () => {
+    expect(await busyForMs(given())).toBe(limitSeconds * 1_000);
+  });
+
+  it("keeps it awake for the whole limit again after the sandbox was used", async () => {
+    const world = given();
+    expect(await world.probe()).toBe(probeAgainMs);
+    await world.clock.advance(7_200_000);
+    world.state.lastUseMs = world.clock.ticksMs() - 60_000;
+    expect(await busyForMs(world)).toBe(limitSeconds * 1_000);
+  });
+
+  it("keeps it awake for the whole limit in the next Pod", async () => {
+    const world = given();
+    expect(await world.probe()).toBe(probeAgainMs);
+    await world.clock.advance(limitSeconds * 1_000);
+    world.state.podUid = "pod-2";
+    expect(await busyForMs(world)).toBe(limitSeconds * 1_000);
+  });
+});
