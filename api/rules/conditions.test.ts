@@ -5,6 +5,7 @@ import {
   isConditionTrue,
   type SandboxFact,
   sandboxReasons,
+  wholeSeconds,
   withCondition,
   withoutCondition,
 } from "./conditions.ts";
@@ -24,6 +25,11 @@ const awake: SandboxFact = {
 };
 const noon = new Date("2026-03-01T12:00:00.789Z");
 const later = new Date("2026-03-01T12:00:09Z");
+
+it("a time in a status has a year that an API server accepts", () => {
+  const times = ["+010000-01-01T23:58:59Z", "-000001-01-01T00:00:00Z"].map((text) => wholeSeconds(new Date(text)));
+  expect(times).toEqual(["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"]);
+});
 
 describe("withCondition", () => {
   const atNoon = withCondition(undefined, notReady, { generation: 1, at: noon });

@@ -1,5 +1,6 @@
 import type { Condition, ConditionStatus } from "../kinds/meta.ts";
 import { conditionMessage, conditionReason, conditionStatus } from "./condition-limits.ts";
+import { writable } from "./timestamps.ts";
 
 /** Every reason of our own for a condition of a Sandbox, by its type. */
 export const sandboxReasons = {
@@ -109,4 +110,7 @@ export const withoutCondition = (conditions: readonly Condition[] | undefined, t
   (conditions ?? []).filter((condition) => condition.type !== type);
 
 /** A time in the format of `metav1.Time`: RFC 3339 in UTC, to the second. */
-export const wholeSeconds = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, "Z");
+export const wholeSeconds = (at: Date): string =>
+  writable(at)
+    .toISOString()
+    .replace(/\.\d+Z$/, "Z");

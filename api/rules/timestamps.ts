@@ -37,8 +37,17 @@ export function readTime(text: unknown): Date | undefined {
   const [, date, time, fraction = "0", offset] = rfc3339.exec(text) ?? [];
   if (date === undefined || !isDateTime(text)) return undefined;
   const moment = new Date(`${date}T${time}.${fraction.slice(0, 3).padEnd(3, "0")}${offset?.toUpperCase()}`);
-  return Number.isNaN(moment.getTime()) ? undefined : moment;
+  return Number.isNaN(moment.getTime()) ? undefined : writable(moment);
 }
+
+const earliestMs = Date.parse("0001-01-01T00:00:00Z");
+const latestMs = Date.parse("9999-12-31T23:59:59Z");
+
+/**
+ * The nearest time whose year in UTC has four digits (RFC 3339, section 5.6). A text with an offset may be a time beyond:
+ * `9999-12-31T23:59:59-01:00` is in the year 10000, which no API server accepts in a status.
+ */
+export const writable = (time: Date): Date => new Date(Math.min(Math.max(time.getTime(), earliestMs), latestMs));
 
 /** Whether a time field has a value that cannot be parsed. */
 export const isUnreadableTime = (value: unknown): boolean =>
