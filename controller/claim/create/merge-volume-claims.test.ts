@@ -13,10 +13,15 @@ function merge(
   policy: InjectionPolicy | "",
   template: readonly VolumeClaimTemplate[],
   claim: readonly VolumeClaimTemplate[],
+  podVolumes: readonly string[] = [],
 ): readonly VolumeClaimTemplate[] | string {
   try {
     return mergeVolumeClaims(
-      { volumeClaimTemplates: template, volumeClaimTemplatesPolicy: policy as InjectionPolicy },
+      {
+        podTemplate: { spec: { containers: [], volumes: podVolumes.map((name) => ({ name })) } },
+        volumeClaimTemplates: template,
+        volumeClaimTemplatesPolicy: policy as InjectionPolicy,
+      },
       { volumeClaimTemplates: claim },
     );
   } catch (error) {
@@ -31,6 +36,12 @@ describe("volumes that a claim brings", () => {
 
   it("may not take the place of the template's under Allowed", () => {
     expect(merge("Allowed", [volume("data")], [volume("data")])).toBe("VolumeClaimTemplatesError");
+  });
+
+  it("may not take the place of a volume of the template's Pod under Allowed", () => {
+    expect(merge("Allowed", [], [volume("rules")], ["rules"])).toBe("VolumeClaimTemplatesError");
+    expect(merge("Allowed", [], [volume("data")], ["rules"])).toEqual([volume("data")]);
+    expect(merge("Overrides", [], [volume("rules")], ["rules"])).toEqual([volume("rules")]);
   });
 
   it("come after the template's", () => {

@@ -6,12 +6,13 @@ import { ClaimProblem } from "../claim-problem.ts";
 
 /**
  * The volume claim templates of a claim's Sandbox: the template's, with the claim's added or replacing those of the
- * same name, as the template allows.
+ * same name, as the template allows. In a Pod a volume claim replaces a volume of the same name, so under `Allowed` the
+ * names of the template's Pod volumes are taken as well.
  *
  * @throws ClaimProblem when the template does not allow it, or when a name is missing or used twice.
  */
 export function mergeVolumeClaims(
-  template: Pick<SandboxTemplateSpec, "volumeClaimTemplates" | "volumeClaimTemplatesPolicy">,
+  template: Pick<SandboxTemplateSpec, "podTemplate" | "volumeClaimTemplates" | "volumeClaimTemplatesPolicy">,
   claim: Pick<SandboxClaimSpec, "volumeClaimTemplates">,
 ): readonly VolumeClaimTemplate[] {
   const { volumeClaimTemplates: given = [] } = template;
@@ -22,9 +23,12 @@ export function mergeVolumeClaims(
   }
   const givenNames = distinctNames(given, "SandboxTemplate");
   const askedByName = new Map(asked.map((template) => [nameOf(template), template]));
-  const shared = [...distinctNames(asked, "SandboxClaim")].filter((name) => givenNames.has(name));
+  const podVolumes = new Set((template.podTemplate?.spec?.volumes ?? []).map(({ name }) => name));
+  const shared = [...distinctNames(asked, "SandboxClaim")].filter(
+    (name) => givenNames.has(name) || podVolumes.has(name),
+  );
   if (shared.length > 0 && policy !== "Overrides") {
-    throw rejected(`the SandboxTemplate does not allow a claim to override volumeClaimTemplates: ${shared.join(", ")}`);
+    throw rejected(`the SandboxTemplate does not allow a claim to override its volumes: ${shared.join(", ")}`);
   }
   return [
     ...given.map((template) => askedByName.get(nameOf(template)) ?? template),
