@@ -77,6 +77,23 @@ describe("the log of a container", () => {
     expect(await followed).toBe(`first\n${lines.join("\n")}\n`);
   });
 
+  it("is read without gaps or repeated lines while it is rotated", async () => {
+    await using log = await openLog(2_000);
+    const texts: string[] = [];
+    let isWritten = false;
+    const reading = (async () => {
+      while (!isWritten) texts.push(await log.read());
+    })();
+    for (let line = 0; line < 2_000; line += 1) await log.print(`${line}\n`);
+    isWritten = true;
+    await reading;
+    expect(log.log.rotations).toBeGreaterThan(20);
+    for (const text of texts.filter((each) => each !== "")) {
+      const lines = text.trimEnd().split("\n").map(Number);
+      expect(lines).toEqual(lines.map((_, index) => (lines[0] ?? 0) + index));
+    }
+  });
+
   it("keeps no more than two files of bounded size, and reads from both", async () => {
     await using log = await openLog(1_000);
     const lines = Array.from({ length: 60 }, (_, index) => `${index} ${"x".repeat(50)}`);

@@ -25,6 +25,14 @@ describe("cutting output into lines", () => {
     ]);
   });
 
+  it("cuts a long line between two characters", () => {
+    const text = `${"a".repeat(longestLineBytes - 1)}é${"b".repeat(10)}`;
+    const parts = new LineCutter().cut(Buffer.from(`${text}\n`));
+    expect(parts.map((part) => part.text).join("")).toBe(text);
+    const noCharacters = Buffer.alloc(longestLineBytes + 1, 0x80);
+    expect(new LineCutter().cut(noCharacters)).toHaveLength(1);
+  });
+
   it("cuts a line that never ends into parts", () => {
     const parts = new LineCutter().cut(Buffer.alloc(2 * longestLineBytes + 1, "x"));
     expect(parts.map(({ text, partial }) => [text.length, partial])).toEqual([

@@ -28,6 +28,12 @@ export function parseLogLine(entry: string): LogLine | undefined {
 /** Longer lines are split into parts, so that a program without line ends cannot fill memory. */
 export const longestLineBytes = 16 * 1024;
 
+/** The position, or the start of the UTF-8 character that lies across it (RFC 3629: at most 3 continuation bytes). */
+function characterStart(bytes: Buffer, position: number): number {
+  for (let at = position; at > position - 4; at -= 1) if (((bytes[at] ?? 0) & 0xc0) !== 0x80) return at;
+  return position;
+}
+
 /** Cuts a stream of bytes into lines. It keeps the start of the unfinished line. */
 export class LineCutter {
   #rest: Buffer = Buffer.alloc(0);
@@ -41,8 +47,9 @@ export class LineCutter {
         lines.push({ text: bytes.toString("utf8", 0, end), partial: false });
         bytes = bytes.subarray(end + 1);
       } else if (bytes.length > longestLineBytes) {
-        lines.push({ text: bytes.toString("utf8", 0, longestLineBytes), partial: true });
-        bytes = bytes.subarray(longestLineBytes);
+        const at = characterStart(bytes, longestLineBytes);
+        lines.push({ text: bytes.toString("utf8", 0, at), partial: true });
+        bytes = bytes.subarray(at);
       } else break;
     }
     this.#rest = Buffer.from(bytes);

@@ -23,8 +23,8 @@ export async function* readLog(
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   await live?.flush();
-  await using tail = new LogTail(path, live);
-  const older = await readFile(olderLog(path), "utf8").catch(() => "");
+  const { older, ...opened } = await openBoth(path, live);
+  await using tail = opened.tail;
   const entries = [...older.split("\n").slice(0, -1), ...(await tail.read())];
   const lines = entries.flatMap((entry) => shownLine(entry, selection));
   yield* selection.tailLines === undefined ? lines : lastLines(lines, selection.tailLines);
@@ -34,6 +34,19 @@ export async function* readLog(
     for (const entry of await tail.read()) yield* shownLine(entry, selection);
     if (closed) return;
     await abortable(change, signal).catch(() => {});
+  }
+}
+
+/** A program that writes very fast may rotate its log during each attempt: then lines are missing or shown twice. */
+const attemptsMax = 8;
+
+/** The rotated file and the live one, with no rotation between the two. */
+async function openBoth(path: string, live: ContainerLog | undefined) {
+  for (let attempts = 1; ; attempts += 1) {
+    const tail = new LogTail(path, live);
+    const older = await readFile(olderLog(path), "utf8").catch(() => "");
+    if ((await tail.open()) || attempts === attemptsMax) return { older, tail };
+    await tail[Symbol.asyncDispose]();
   }
 }
 
@@ -80,6 +93,12 @@ class LogTail implements AsyncDisposable {
     this.#path = path;
     this.#live = live;
     this.#rotation = live?.rotations ?? 0;
+  }
+
+  /** Opens the file. Returns false if it was rotated since this was created. */
+  async open(): Promise<boolean> {
+    this.#file ??= await open(this.#path).catch(() => undefined);
+    return this.#rotation === (this.#live?.rotations ?? 0);
   }
 
   /** The whole entries that were added since the last call. */
