@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { join, normalize } from "node:path";
+import { basename, join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
 import { activatorFlags } from "../activator/config/flags.ts";
 import { autoResumeDefaults, autoSuspensionDefaults } from "../api/rules/defaults.ts";
@@ -105,6 +105,15 @@ describe("the page of limits", () => {
     expect(rows.filter((row) => sourcesOf(row).length === 0)).toEqual([]);
     expect(rows.filter((row) => !/\.test\.ts\)|\| none \|$|\| \|$/.test(row))).toEqual([]);
     expect(rows.flatMap(filesOf).filter((file) => !existsSync(file))).toEqual([]);
+  });
+
+  it("names each source by its file, in words", () => {
+    const plain = (text: string) => text.toLowerCase().replaceAll(/[^a-z0-9]/g, "");
+    const named = rows.flatMap((row) => [...row.matchAll(/\[([^\]]+)\]\((\.\.\/[^)#]+\.ts)\)/g)]);
+    const sources = named.filter(([, , path = ""]) => !path.endsWith(".test.ts"));
+    expect(sources.length).toBeGreaterThan(150);
+    const others = sources.filter(([, text = "", path = ""]) => !plain(text).endsWith(plain(basename(path, ".ts"))));
+    expect(others.map(([link]) => link)).toEqual([]);
   });
 
   it("has a row for each file that waits for a time", () => {

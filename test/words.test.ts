@@ -10,6 +10,7 @@ const former: Readonly<Record<string, string>> = {
   stirring: "wake on activity",
   keepUp: "reconcile members",
   BondBook: "PodFences",
+  "bond-book": "pod-fences",
   StayBook: "KeptConnections",
   knownLook: "cached resolution",
 };

@@ -46,7 +46,7 @@ export function startClaims(options: ClusterOptions, cluster: Pick<Cluster, "san
       signal.throwIfAborted();
       if (!isRefusal(error)) return backoffDelayMs(failures, backoff);
       if (!settled)
-        log.info({ reason: error.reason }, "routing by claim name is disabled: SandboxClaims are not served");
+        log.info({ reason: error.reason }, "routing by claim name is disabled: SandboxClaims cannot be listed");
       settle();
       return absentRecheckMs;
     }
