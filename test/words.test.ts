@@ -13,6 +13,12 @@ const former: Readonly<Record<string, string>> = {
   "bond-book": "pod-fences",
   StayBook: "KeptConnections",
   knownLook: "cached resolution",
+  mischief: "faults",
+  StillStand: "StallWatch",
+  WorkshopNode: "InProcessNode",
+  DeafProgram: "UnresponsiveProgram",
+  openPassage: "openProxyPath",
+  Inhabitant: "SoakSandbox",
 };
 
 const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.ts", "*.md", "*.yaml", "*.txt"], {

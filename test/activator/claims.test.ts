@@ -46,7 +46,7 @@ describe("the host name of a claim", () => {
     expect((await world.sandbox("warm-1")).spec.operatingMode).toBe("Running");
   });
 
-  it("does not resolve to a sandbox of another owner, whatever the claim's status says", async () => {
+  it("does not resolve to a sandbox of another owner, even if the claim's status names it", async () => {
     await using world = await openActivatorWorld();
     await world.awake("warm-1", says("I am warm-1"));
     await claim(world, "thief", "warm-1", false);

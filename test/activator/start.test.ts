@@ -81,7 +81,7 @@ describe("the activator", () => {
     expect(metrics).toContain('sandbox_router_authz_decisions_total{sandbox_namespace="-",decision="deny"} 1');
   });
 
-  it("proxies to the live Pod of that name, whatever address or UID a client sends", async () => {
+  it("proxies to the live Pod of that name and ignores an address or UID of the client", async () => {
     await using world = await openActivatorWorld();
     await world.awake(
       "nova",

@@ -38,7 +38,7 @@ async function untilAsleep(client: KubeClient): Promise<void> {
 }
 
 it.each(databases)(
-  "$title sleeps by itself, and its own client wakes it at the address of its Service",
+  "$title is suspended when idle, and its own client wakes it at the address of its Service",
   async (database) => {
     await using local = new LocalMode();
     const ready = await local.start("--no-example");

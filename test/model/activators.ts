@@ -231,7 +231,7 @@ function wake(world: World, index: number, view: Version): Step<World>[] {
   return [{ what: `activator ${index} asks for Running`, next: seen, ...(broken && { broken }) }];
 }
 
-/** Whether it will not forward to that Pod, for all it knows by itself. */
+/** Whether it will not forward to that Pod, by its own state alone. */
 export const hasFenced = ({ life, seesPods, fenced }: Activator, pod: number): boolean =>
   life !== "serving" || seesPods >= 2 * pod || (fenced & bit(pod)) !== 0;
 

@@ -14,13 +14,13 @@ import { Workbench } from "./workbench.ts";
 
 const flags = {
   only: flag.string("", "targets, joined by commas, such as kube,activator/find; empty: all"),
-  sample: flag.integer(0, "so many mutants of each target, chosen by the seed; 0: all"),
-  seed: flag.integer(1, "which mutants are chosen"),
-  tests: flag.integer(4, "so many test files are run for a mutant, the nearest first"),
-  limit: flag.duration(120_000, "tests that take longer hang"),
-  minutes: flag.float(0, "stops after so long, to be resumed; 0: never"),
+  sample: flag.integer(0, "number of mutants for each target, chosen by the seed; 0: all"),
+  seed: flag.integer(1, "seed of the choice of mutants"),
+  tests: flag.integer(4, "number of test files for each mutant, the nearest first"),
+  limit: flag.duration(120_000, "time limit of tests; longer ones count as hanging"),
+  minutes: flag.float(0, "stops after this time, to be resumed; 0: never"),
   state: flag.string(".rouse/mutate.jsonl", "file of verdicts; mutants with a verdict are skipped"),
-  report: flag.string("", "where to write the report; empty: to the standard output"),
+  report: flag.string("", "file of the report; empty: standard output"),
 };
 
 const root = join(import.meta.dirname, "..", "..");

@@ -3,7 +3,7 @@ import { configMapType, podType } from "../../api/kinds/core.ts";
 import { isConflict, isNotFound } from "../../kube/client/errors.ts";
 import { openMemoryApi } from "./memory-api.ts";
 
-it("an API server in memory stores what its client writes and tells it to a watch", async () => {
+it("an API server in memory stores writes of its client and reports them to a watch", async () => {
   await using api = await openMemoryApi();
   const metadata = { name: "settings", namespace: "default" };
   const created = await api.client.create(configMapType, { metadata, data: { a: "1" } });

@@ -24,7 +24,7 @@ it("no two exchanges or conversations have the same number", () => {
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-it("has every kind of session except those that are left out", () => {
+it("has every kind of session except the omitted ones", () => {
   const kindsOf = (sessions: readonly Session[]) => new Set(sessions.map(({ kind }) => kind));
   expect(kindsOf(sessionsOf(5))).toEqual(new Set(["http", "talk", "crowd", "silent"]));
   expect(kindsOf(sessionsOf(5, 0, new Set<Kind>(["http"])))).toEqual(new Set(["http"]));

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { type Head, MessageReader } from "./message-reader.ts";
 
-/** What a reader hears of bytes that come in pieces of so many. */
+/** The events of a reader for bytes in pieces of the given size. */
 function heard(wire: string, piece: number, side: "request" | "response" = "response") {
   const said: string[] = [];
   const reader = new MessageReader(side, {

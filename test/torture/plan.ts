@@ -126,7 +126,7 @@ export class Draw {
     return least + this.random.below(most - least + 1);
   }
 
-  /** As likely in each order of magnitude. */
+  /** Equally likely in each order of magnitude. */
   magnitude(least: number, most: number): number {
     const share = this.random.below(1_000_000) / 1_000_000;
     return Math.round(least * (most / least) ** share);
@@ -136,7 +136,7 @@ export class Draw {
     return this.random.below(100) < percent;
   }
 
-  /** Around one of the sizes at which something changes. */
+  /** A number near one of the sizes at which the behaviour changes. */
   nearEdge(): number {
     return Math.max(0, this.random.oneOf(edges) + this.between(-300, 300));
   }
@@ -149,9 +149,9 @@ export class Draw {
     return this.magnitude(60_000, 600_000);
   }
 
-  /** In whole or in pieces; small ones only where there are not many, for a busy machine makes each wait longer. */
+  /** Sends all at once or in pieces. Small pieces only for few bytes, because each wait takes long on a busy machine. */
   sending(bytes: number): Sending {
-    // Larger than what is copied, and less than a socket over TLS lets wait.
+    // Pieces that are larger than what is copied, and smaller than the write buffer of a TLS socket.
     if (bytes > 100_000 && this.chance(30)) return { pieceBytes: this.between(16_384, 65_536), everyMs: 1 };
     if (bytes < 3_000 && this.chance(25)) {
       return { pieceBytes: this.between(Math.ceil((bytes + 1) / 60), 400), everyMs: this.between(0, 8) };
@@ -162,7 +162,7 @@ export class Draw {
     return { pieceBytes: this.random.oneOf([8_192, 16_384, 65_536, 131_072, 1_048_576]), everyMs: 0 };
   }
 
-  /** A link that takes about so long for so many bytes. */
+  /** A pace at which `bytes` bytes take about `ms` milliseconds. */
   slowFor(bytes: number, ms: number): Pace {
     const tickMs = this.between(2, 25);
     return { waitMs: 0, tickMs, bytesPerTick: Math.max(512, Math.round((bytes * tickMs) / ms)) };

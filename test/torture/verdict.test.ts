@@ -30,7 +30,7 @@ const planOf = (id: number, changed: Partial<AnswerPlan> = {}): ExchangePlan => 
   answer: { ...answer, ...changed },
 });
 
-/** A client that got so many bytes of its response. */
+/** A client that received `bytes` bytes of its response. */
 function seen(plan: ExchangePlan, bytes: number, changed: Partial<Seen> = {}): Seen {
   const down = new ByteCheck(downStream(plan.id));
   down.take(bytesOf(downStream(plan.id), 0, bytes));

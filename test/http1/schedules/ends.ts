@@ -23,7 +23,7 @@ export class ClientEnd {
   readonly #random: Random;
   readonly #isPipelining: boolean;
   readonly #isSlow: boolean;
-  /** Sends a request when others are stuck, to the same sandbox. */
+  /** Starts a request only when all other parties are stuck, so it may get the connection of one of them. */
   readonly #isLate: boolean;
   readonly #endsEarly: boolean;
   readonly #leavesAt: number;

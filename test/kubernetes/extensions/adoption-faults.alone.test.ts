@@ -20,7 +20,7 @@ afterAll(() => cluster[Symbol.asyncDispose]());
 const isAssigned = ({ metadata }: Stored<SandboxClaim>) =>
   metadata.annotations?.[assignedSandboxAnnotation] !== undefined;
 
-/** Resolves when a watch tells that so many claims have been assigned a sandbox, at once and not some polls later. */
+/** Resolves as soon as a watch reports that `count` claims have been assigned a sandbox. */
 async function untilAssigned(namespace: string, count: number): Promise<void> {
   const { client } = cluster;
   const { metadata } = await client.list(sandboxClaimType, { namespace });

@@ -54,7 +54,7 @@ export const aPool = (
 export interface MemberParts {
   readonly pool?: Stored<SandboxWarmPool>;
   readonly template?: Stored<SandboxTemplate>;
-  /** On top of what the template gives. */
+  /** Added to the values of the template. */
   readonly spec?: Partial<SandboxSpec>;
   readonly metadata?: Partial<ObjectMeta>;
   readonly ready?: boolean;

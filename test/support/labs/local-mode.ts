@@ -10,7 +10,7 @@ import type { KubeClient } from "../../../kube/client/client.ts";
 import { connectionFor } from "../../../kube/client/connection.ts";
 import { createKubeClient } from "../../../kube/client/http-client.ts";
 
-/** What the ready file of local mode says. */
+/** The content of the ready file of local mode. */
 export interface Ready {
   readonly api: string;
   readonly kubeconfig: string;
@@ -39,7 +39,7 @@ export class LocalMode implements AsyncDisposable {
     return this.#process?.pid ?? 0;
   }
 
-  /** Starts it and resolves with what the ready file says; rejects with its output when it ends before that. */
+  /** Starts it and resolves with the content of the ready file; rejects with its output if it exits before that. */
   async start(...flags: string[]): Promise<Ready> {
     const readyFile = join(this.#directory, "ready.json");
     rmSync(readyFile, { force: true });
