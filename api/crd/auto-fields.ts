@@ -92,8 +92,11 @@ export const autoFields: Readonly<Record<string, JsonSchema>> = {
 
 export const autoStatusFields: Readonly<Record<string, JsonSchema>> = {
   lastActivityTime: described(
-    "Time of the last activity, updated at most once a minute. Only for sandboxes with autoSuspension.",
+    "Time of the last activity, which includes that the Pod became Ready. Up to a minute behind while the sandbox is awake. Only for sandboxes with autoSuspension.",
     time,
   ),
-  nextSuspensionTime: described("Time at which the sandbox will be suspended if there is no activity before.", time),
+  nextSuspensionTime: described(
+    "Time at which the sandbox will be suspended if there is no activity before. While the sandbox is in use it may be up to a minute too early, also in the past. It stays in the past while something else blocks the suspension: a busyProbe, or an activator that does not respond.",
+    time,
+  ),
 };

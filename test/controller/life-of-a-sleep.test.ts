@@ -2,7 +2,10 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, vi } from "vitest";
-import { sandboxType } from "../../api/kinds/sandbox.ts";
+import { podType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { isConditionTrue } from "../../api/rules/conditions.ts";
 import { sealedPodAnnotation } from "../../api/rules/keys.ts";
 import { causeOf, formatSeal, sleepsByInactivity } from "../../api/rules/suspension.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
@@ -44,6 +47,24 @@ describe("an idle sandbox", () => {
       lastActivityTime: expect.any(String),
       nextSuspensionTime: expect.any(String),
     });
+  });
+
+  it("has its next suspension right in the status that reports it Ready, after a slow start", async () => {
+    await using lab = await openSleepLab({ conditions: [] });
+    await using _controller = await lab.startController();
+    await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 30 } });
+    const secondsLeft = ({ status }: Stored<Sandbox>) =>
+      (Date.parse(status?.nextSuspensionTime ?? "") - systemClock.now().getTime()) / 1_000;
+    await vi.waitFor(async () => expect(secondsLeft(await lab.sandbox())).toBeGreaterThan(90), waiting);
+    const ready = { type: "Ready", status: "True", lastTransitionTime: systemClock.now().toISOString() };
+    const patch = { type: "merge", body: { status: { conditions: [ready] } } } as const;
+    await lab.client.patch(podType, { namespace: "default", name: "nova" }, patch, { subresource: "status" });
+    const sandbox = await vi.waitFor(async () => {
+      const seen = await lab.sandbox();
+      expect(isConditionTrue(seen.status?.conditions, "Ready")).toBe(true);
+      return seen;
+    }, waiting);
+    expect(secondsLeft(sandbox)).toBeLessThan(31);
   });
 
   it("stays suspended for inactivity after edits, one by one or while no controller runs", async () => {

@@ -1,24 +1,37 @@
 import { describe, expect, it } from "vitest";
-import { timesToWrite } from "./activity-times.ts";
+import { decideTimes } from "./activity-times.ts";
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1, 12, 0, seconds));
 const text = (seconds: number) => at(seconds).toISOString().replace(".000Z", "Z");
-const written = { lastActivityTime: text(0), nextSuspensionTime: text(300) };
+const times = (last: number, next: number) => ({ lastActivityTime: text(last), nextSuspensionTime: text(next) });
+const written = times(0, 300);
 
 describe("the times of activity in the status", () => {
-  it("are written when there are none yet, and taken off when there are none any more", () => {
-    expect(timesToWrite({}, { last: at(0), next: at(300) }, 0)).toEqual(written);
-    expect(timesToWrite(written, { last: at(0), next: undefined }, 0)).toEqual({ lastActivityTime: text(0) });
+  it("are written when there are none yet, and removed when there are none any more", () => {
+    expect(decideTimes({}, { last: at(0), next: at(300) }, 0)).toEqual({ is: "due", times: written });
+    expect(decideTimes(written, { last: undefined, next: undefined }, 0)).toEqual({ is: "due", times: {} });
   });
 
   it("are not written when nothing has changed", () => {
-    expect(timesToWrite(written, { last: at(4), next: at(304) }, 3_600_000)).toBeUndefined();
-    expect(timesToWrite({}, { last: undefined, next: undefined }, 3_600_000)).toBeUndefined();
+    expect(decideTimes(written, { last: at(4), next: at(304) }, 3_600_000)).toEqual({ is: "written" });
+    expect(decideTimes({}, { last: undefined, next: undefined }, 3_600_000)).toEqual({ is: "written" });
   });
 
-  it("are written at most once a minute", () => {
+  it("are written at most once a minute when they move later, and say how long they wait", () => {
     const known = { last: at(50), next: at(350) };
-    expect(timesToWrite(written, known, 59_999)).toBeUndefined();
-    expect(timesToWrite(written, known, 60_000)).toEqual({ lastActivityTime: text(50), nextSuspensionTime: text(350) });
+    expect(decideTimes(written, known, 59_999)).toEqual({ is: "waiting", forMs: 1 });
+    expect(decideTimes(written, known, 60_000)).toEqual({ is: "due", times: times(50, 350) });
+  });
+
+  it("have the true last activity when the next suspension appears or disappears", () => {
+    const asleep = { lastActivityTime: text(0) };
+    expect(decideTimes(asleep, { last: at(50), next: at(350) }, 0)).toEqual({ is: "due", times: times(50, 350) });
+    const known = { last: at(50), next: undefined };
+    expect(decideTimes(written, known, 0)).toEqual({ is: "due", times: { lastActivityTime: text(50) } });
+  });
+
+  it("are written at once when the next suspension is earlier than the status says", () => {
+    expect(decideTimes(written, { last: at(2), next: at(290) }, 0)).toEqual({ is: "due", times: times(2, 290) });
+    expect(decideTimes(written, { last: at(2), next: at(296) }, 0)).toEqual({ is: "written" });
   });
 });

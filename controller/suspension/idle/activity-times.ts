@@ -4,35 +4,46 @@ import { readTime } from "../../../api/rules/timestamps.ts";
 
 export type ActivityTimes = Pick<SandboxStatus, "lastActivityTime" | "nextSuspensionTime">;
 
-/** Each is written at most that often: it is for people to read. */
-const betweenWritesMs = 60_000;
-/** Two reports of the same moment differ by less. */
+export interface KnownTimes {
+  readonly last: Date | undefined;
+  readonly next: Date | undefined;
+}
+
+export type TimesDecision =
+  | { readonly is: "written" }
+  | { readonly is: "due"; readonly times: ActivityTimes }
+  /** The times differ, and the change may wait for so long. */
+  | { readonly is: "waiting"; readonly forMs: number };
+
+/** Interval between writes for a sandbox in use: the times are for people to read. */
+export const betweenWritesMs = 60_000;
+/** Two reports of the same time differ by less. */
 const sameMs = 5_000;
 
 /**
- * What the status of a sandbox is to say of its use; undefined when what it says is good enough. Times that appear or
- * vanish are written at once, for that happens when the sandbox falls asleep, wakes or changes its settings.
+ * Whether the activity times in the status of a sandbox are to be written. Times that appear, disappear or mislead are
+ * written at once, all others later. A write always has both true times.
  */
-export function timesToWrite(
-  written: ActivityTimes,
-  known: { readonly last: Date | undefined; readonly next: Date | undefined },
-  sinceWrittenMs: number,
-): ActivityTimes | undefined {
-  const late = sinceWrittenMs >= betweenWritesMs;
-  const last = better(written.lastActivityTime, known.last, late);
-  const next = better(written.nextSuspensionTime, known.next, late);
-  if (last === written.lastActivityTime && next === written.nextSuspensionTime) return undefined;
+export function decideTimes(written: ActivityTimes, known: KnownTimes, sinceWrittenMs: number): TimesDecision {
+  const changes = [
+    changeOf(readTime(written.lastActivityTime), known.last),
+    changeOf(readTime(written.nextSuspensionTime), known.next),
+  ];
+  if (changes.every((change) => change === "none")) return { is: "written" };
+  const waitMs = changes.includes("appearance") || changes[1] === "earlier" ? 0 : betweenWritesMs - sinceWrittenMs;
+  if (waitMs > 0) return { is: "waiting", forMs: waitMs };
   return {
-    ...(last !== undefined && { lastActivityTime: last }),
-    ...(next !== undefined && { nextSuspensionTime: next }),
+    is: "due",
+    times: {
+      ...(known.last && { lastActivityTime: wholeSeconds(known.last) }),
+      ...(known.next && { nextSuspensionTime: wholeSeconds(known.next) }),
+    },
   };
 }
 
-function better(written: string | undefined, known: Date | undefined, late: boolean): string | undefined {
-  if (known === undefined) return undefined;
-  if (written === undefined) return wholeSeconds(known);
-  const before = readTime(written);
-  if (!before) return wholeSeconds(known);
-  const differs = Math.abs(before.getTime() - known.getTime()) >= sameMs;
-  return differs && late ? wholeSeconds(known) : written;
+function changeOf(written: Date | undefined, known: Date | undefined): "none" | "appearance" | "earlier" | "later" {
+  if (!written || !known) return written === known ? "none" : "appearance";
+  const movedMs = known.getTime() - written.getTime();
+  if (Math.abs(movedMs) < sameMs) return "none";
+  return movedMs < 0 ? "earlier" : "later";
 }

@@ -40,6 +40,13 @@ describe("what activators report", () => {
     expect(view.useOf("nova", 12_000)).toMatchObject({ busy: undefined, lastMs: 12_000 });
   });
 
+  it("dates a request in flight by the last answer that did not report its end", () => {
+    const view = viewOf("a");
+    view.heard("a", answer(1, 0), 1_000);
+    view.heard("a", answer(0, 0, { activities: [] }), 6_000);
+    expect(view.useOf("nova", 9_000)).toMatchObject({ busy: "1 in flight", lastMs: 6_000, reportedMs: 6_000 });
+  });
+
   it("is read on from where the last answer ended, and from the start after a restart", () => {
     const view = viewOf("a");
     expect(view.requestFor("a")).toEqual({});
@@ -63,6 +70,7 @@ describe("what activators report", () => {
       busy: undefined,
       unanswered: undefined,
       lastMs: undefined,
+      reportedMs: undefined,
       unsettledUntilMs: Number.NEGATIVE_INFINITY,
     });
   });
@@ -114,6 +122,7 @@ describe("an activator that is lost", () => {
     expect(view.useOf("nova", 15_001).busy).toBe("activator not responding");
     expect(view.useOf("nova", 299_999).busy).toBe("activator not responding");
     expect(view.useOf("nova", 300_000)).toMatchObject({ busy: undefined, lastMs: 0 });
+    expect(view.useOf("other", 300_000)).toMatchObject({ busy: undefined, lastMs: 0, reportedMs: undefined });
   });
 
   it("keeps no sandbox awake for ever by what it carried last", () => {
@@ -134,6 +143,7 @@ describe("an activator that is gone", () => {
       busy: undefined,
       unanswered: undefined,
       lastMs: 5_000,
+      reportedMs: 5_000,
       unsettledUntilMs: 5_000 + usualVanishGraceMs,
     });
   });

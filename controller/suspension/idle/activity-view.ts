@@ -8,8 +8,10 @@ export interface Use {
   readonly busy: string | undefined;
   /** It is busy for no other reason than that this activator is silent; undefined when it is not. */
   readonly unanswered: { readonly by: string; readonly forMs: number } | undefined;
-  /** Undefined when nobody knows of any. */
+  /** What counts as its last activity; undefined when nobody knows of any. */
   readonly lastMs: number | undefined;
+  /** The last activity that an activator has reported; earlier than `lastMs` where an activator is lost. */
+  readonly reportedMs: number | undefined;
   /** Nothing is to be concluded from idleness before that. */
   readonly unsettledUntilMs: number;
 }
@@ -113,13 +115,14 @@ export class ActivityView {
 
   useOf(sandboxUid: string, nowMs: number): Use {
     let busy = this.#replicas.size === 0 ? "no activator is there to ask" : undefined;
-    let lastMs = this.#departed.get(sandboxUid) ?? Number.NEGATIVE_INFINITY;
+    let reportedMs = this.#departed.get(sandboxUid) ?? Number.NEGATIVE_INFINITY;
+    let lastMs = reportedMs;
     let unanswered: Use["unanswered"];
     for (const replica of this.#replicas.values()) {
       const { contactMs, unreadySinceMs, known, records, name: by } = replica;
       const record = records.get(sandboxUid);
       const silence = silenceOf(replica, nowMs);
-      lastMs = Math.max(lastMs, record?.lastMs ?? lastMs);
+      if (record) reportedMs = Math.max(reportedMs, record.lastMs, record.inFlight > 0 ? contactMs : record.lastMs);
       if (!keepsAwake(silence, this.#silenceLimitMs)) {
         // Until its Pod was seen not to be Ready it may have carried.
         lastMs = Math.max(lastMs, contactMs, isLost(silence) ? (unreadySinceMs ?? contactMs) : contactMs);
@@ -129,8 +132,9 @@ export class ActivityView {
     }
     if (busy !== undefined) unanswered = undefined;
     else if (unanswered) busy = "activator not responding";
-    const used = lastMs > Number.NEGATIVE_INFINITY;
-    return { busy, unanswered, lastMs: used ? lastMs : undefined, unsettledUntilMs: this.#unsettledUntilMs };
+    lastMs = Math.max(lastMs, reportedMs);
+    const unsettledUntilMs = this.#unsettledUntilMs;
+    return { busy, unanswered, lastMs: ifAny(lastMs), reportedMs: ifAny(reportedMs), unsettledUntilMs };
   }
 
   /** The sandbox is no more. */
@@ -148,6 +152,8 @@ export class ActivityView {
     }
   }
 }
+
+const ifAny = (ms: number): number | undefined => (ms > Number.NEGATIVE_INFINITY ? ms : undefined);
 
 const newReplica = (name: string, nowMs: number): Replica => ({
   ...{ name, unreadySinceMs: undefined, epoch: undefined, cursor: 0, contactMs: nowMs, known: false },

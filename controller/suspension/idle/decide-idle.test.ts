@@ -12,6 +12,7 @@ const unused: Use = {
   busy: undefined,
   unanswered: undefined,
   lastMs: undefined,
+  reportedMs: undefined,
   unsettledUntilMs: Number.NEGATIVE_INFINITY,
 };
 
@@ -44,6 +45,11 @@ describe("a sandbox behind an activator that does not answer", () => {
   const unanswered = { by: "activator-1", forMs: 60_000 };
   const use = { ...unused, busy: "activator not responding", unanswered };
 
+  it("is not said to be used, nor to be suspended later, for that reason", () => {
+    expect(ask({ use, nowMs: 200_000 })).toMatchObject({ is: "awake", lastMs: 0, sleepsAtMs: 300_000 });
+    expect(ask({ use, nowMs: 400_000 })).toMatchObject({ is: "awake", lastMs: 0, sleepsAtMs: 400_000 });
+  });
+
   it("is held up once it would sleep for all that is known, and not before", () => {
     expect(ask({ use, nowMs: 299_999 })).not.toHaveProperty("heldUpBy");
     expect(ask({ use })).toMatchObject({ is: "awake", heldUpBy: unanswered });
@@ -53,14 +59,20 @@ describe("a sandbox behind an activator that does not answer", () => {
 
 describe("a sandbox stays awake", () => {
   it("while it is in use", () => {
-    const use = { ...unused, busy: "1 in flight" };
+    const use = { ...unused, busy: "1 in flight", lastMs: 299_000 };
     expect(ask({ use })).toEqual({
       is: "awake",
       why: "1 in flight",
       recheckAtMs: 315_000,
-      sleepsAtMs: 600_000,
-      lastMs: 300_000,
+      sleepsAtMs: 599_000,
+      lastMs: 299_000,
     });
+  });
+
+  it("until keepAwakeUntil, which the next suspension also says while it is in use", () => {
+    const use = { ...unused, busy: "1 in flight", lastMs: 299_000 };
+    const auto = { keepAwakeUntil: "2026-01-01T13:00:00Z" };
+    expect(ask({ use, auto })).toMatchObject({ sleepsAtMs: 300_000 + 3_600_000, lastMs: 299_000 });
   });
 
   it.each([

@@ -28,6 +28,7 @@ export type Idleness =
       readonly why: string;
       /** Time of the next check, unless an update arrives before. */
       readonly recheckAtMs: number;
+      /** When it would be suspended as far as is known; in the past if something else blocks that. */
       readonly sleepsAtMs: number;
       readonly lastMs: number;
       /** Only this activator, which does not respond, blocks the suspension; absent: there are other reasons. */
@@ -63,12 +64,16 @@ export function idlenessOf(question: IdleQuestion): Idleness {
   if (use.busy === undefined) return known;
   const timeoutMs = (sandbox.spec.autoSuspension?.inactivityTimeoutSeconds ?? 0) * 1000;
   const recheckAtMs = nowMs + Math.max(Math.min(timeoutMs, busyRecheckMs), 1);
-  const awake = { is: "awake", why: use.busy, recheckAtMs, sleepsAtMs: nowMs + timeoutMs, lastMs: nowMs } as const;
+  const sleepsAtMs = known.is === "awake" ? known.sleepsAtMs : nowMs;
+  const awake = { is: "awake", why: use.busy, recheckAtMs, sleepsAtMs, lastMs: known.lastMs } as const;
   return use.unanswered && known.is === "idle" ? { ...awake, heldUpBy: use.unanswered } : awake;
 }
 
 /** Whether it would be idle without requests in flight. */
-function asFarAsIsKnown({ sandbox, use, notBeforeMs, now, nowMs }: IdleQuestion, podStart: PodStart): Idleness {
+function asFarAsIsKnown(
+  { sandbox, use, notBeforeMs, now, nowMs }: IdleQuestion,
+  podStart: PodStart,
+): Exclude<Idleness, { readonly is: "exempt" }> {
   const { inactivityTimeoutSeconds = 0, keepAwakeUntil } = effectiveAutoSuspension(sandbox.spec);
   const timeoutMs = inactivityTimeoutSeconds * 1000;
   const startedMs = podStart.readyMs ?? podStart.createdMs;

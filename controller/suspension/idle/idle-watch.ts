@@ -10,6 +10,7 @@ import { type Running, startTask } from "../../../lib/process/lifecycle.ts";
 import { TokenBuckets } from "../../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { readClocks } from "../../../lib/time/clock-jumps.ts";
+import { DeadlineHeap } from "../../../lib/time/deadline-heap.ts";
 import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
 import type { ActivatorFinder } from "../activators/activators.ts";
@@ -62,6 +63,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   readonly #calmUntilMs = new Map<string, number>();
   /** Sandboxes whose activity times may have to be written. */
   readonly #stirred = new Set<string>();
+  /** When to check again the activity times whose write may wait. */
+  readonly #timesDue = new DeadlineHeap();
   /** Sandboxes whose AutoSuspensionBlocked condition may have to be written. */
   readonly #heldUp = new Set<string>();
   readonly #heldUpTurns: TokenBuckets;
@@ -105,6 +108,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const key = keyFor(metadata.namespace, metadata.name);
     this.#calmUntilMs.delete(key);
     this.#stirred.delete(key);
+    this.#timesDue.delete(key);
     this.#heldUp.delete(key);
     this.#options.fallAsleep.forget(key);
   }
@@ -116,9 +120,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
 
   timesToWrite(sandbox: Stored<Sandbox>): ActivityTimes | undefined {
     const known = this.#useOf(keyOf(sandbox));
-    const due = known && this.#hasRead ? this.#times.due(sandbox, known) : undefined;
-    if (due) this.#times.written(sandbox.metadata.uid);
-    return due;
+    const decision = known && this.#hasRead ? this.#times.decide(sandbox, known) : undefined;
+    return decision?.is === "due" ? decision.times : undefined;
   }
 
   heldUp(sandbox: Stored<Sandbox>): BlockedSuspension {
@@ -134,7 +137,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const { clock } = this.#options;
     for (let readAtMs = clock.ticksMs(); !signal.aborted; ) {
       const nowMs = clock.ticksMs();
-      const waitMs = Math.max(Math.min(readAtMs, this.#schedule.nextMs ?? readAtMs) - nowMs, 0);
+      const nextMs = Math.min(readAtMs, this.#schedule.nextMs ?? readAtMs, this.#timesDue.nextMs ?? readAtMs);
+      const waitMs = Math.max(nextMs - nowMs, 0);
       await this.#rest(waitMs, signal);
       if (signal.aborted) return;
       if (clock.ticksMs() >= readAtMs) {
@@ -219,12 +223,18 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   #reportTimes(): void {
+    const nowMs = this.#options.clock.ticksMs();
+    for (let key = this.#timesDue.takeDue(nowMs); key !== undefined; key = this.#timesDue.takeDue(nowMs)) {
+      this.#stirred.add(key);
+    }
     for (const key of this.#stirred) {
       const sandbox = this.#options.read(key)?.sandbox;
       const known = this.#useOf(key);
       this.#stirred.delete(key);
-      if (!sandbox || !known || !this.#hasRead || !this.#times.due(sandbox, known)) continue;
-      this.#listeners.notify(key);
+      if (!sandbox || !known) continue;
+      const decision = this.#times.decideRequest(sandbox, known);
+      if (decision.is === "due") this.#listeners.notify(key);
+      if (decision.is === "waiting") this.#timesDue.set(key, nowMs + decision.forMs);
     }
   }
 
@@ -264,7 +274,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
       notBeforeMs: Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs),
       ...at,
     });
-    if (idleness.is === "awake") this.#stirred.add(key);
+    this.#stirred.add(key);
     if (isNewsOf(sandbox, blockedSuspensionOf(idleness))) this.#heldUp.add(key);
     return { idleness, use };
   }

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { vi } from "vitest";
 import { eventType, podType, secretType } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
-import type { Pod } from "../../../api/kinds/pod.ts";
+import type { Pod, PodStatus } from "../../../api/kinds/pod.ts";
 import { type Sandbox, type SandboxSpec, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { drainSecretKeys, drainSecretName } from "../../../api/protocols/drain-credentials.ts";
 import { isSuspensionComplete } from "../../../api/rules/suspension.ts";
@@ -52,12 +52,14 @@ export interface SleepLab extends AsyncDisposable {
 
 export const waiting = { timeout: 20_000, interval: 10 };
 
-export async function openSleepLab(): Promise<SleepLab> {
+/** `conditions` are those of each Pod from its start on; absent: it is Ready. */
+export async function openSleepLab({ conditions = readyStatus.conditions }: PodStatus = {}): Promise<SleepLab> {
   await using stack = new AsyncDisposableStack();
   const api = stack.use(await openMemoryApi());
   const { client } = api;
   const activator = stack.use(await startFakeActivator());
-  stack.use(startFakeKubelet(client, { ...readyStatus, podIP: "127.0.0.1", podIPs: [{ ip: "127.0.0.1" }] }));
+  const status: PodStatus = { phase: "Running", podIP: "127.0.0.1", podIPs: [{ ip: "127.0.0.1" }] };
+  stack.use(startFakeKubelet(client, { ...status, ...(conditions && { conditions }) }));
   await client.create(podType, {
     apiVersion: "v1",
     kind: "Pod",
