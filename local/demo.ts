@@ -2,14 +2,15 @@ import { describeTimeline, type WakeTimeline } from "../api/protocols/wake-timel
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { DemonstrationFailed, putToSleep, visit } from "./demonstration.ts";
-import { createExamples } from "./examples.ts";
-import { type Addresses, describeNextSteps } from "./messages.ts";
+import { createExamples, missingPrograms } from "./examples.ts";
+import { type Addresses, describeMissingProgram, describeNextSteps } from "./messages.ts";
 
 export interface DemoDependencies {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly say: (text: string) => void;
   readonly examplesDirectory: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly addresses: Addresses;
   readonly activatorPort: number;
   /** Filled by the activator, one entry for each wake. */
@@ -32,6 +33,9 @@ async function demonstrate(dependencies: DemoDependencies, signal: AbortSignal):
   try {
     await putToSleep(client, clock, signal);
     say(`\nTwo sandboxes are suspended: hello and notebook. Sending one request to hello ...\n`);
+    for (const missing of missingPrograms(dependencies.examplesDirectory, dependencies.environment["PATH"] ?? "")) {
+      say(`${describeMissingProgram(missing)}\n`);
+    }
     const answer = await visit(activatorPort, addresses.domain, signal);
     const wake = wakes.at(-1);
     say(`\n  "${answer}"\n\n${wake ? describeTimeline(wake) : ""}`);

@@ -7,6 +7,7 @@ import type { ResourceType } from "../api/kinds/resource-type.ts";
 import { type Sandbox, sandboxType } from "../api/kinds/sandbox.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { isAlreadyExists } from "../kube/client/errors.ts";
+import { machineHasProgram } from "./kubelet/process/machine-programs.ts";
 
 const exampleNames = ["hello", "notebook"] as const;
 
@@ -32,6 +33,17 @@ export function readExample(directory: string): readonly (ConfigMap | Sandbox)[]
     parseAllDocuments(read(file)).map((document) => document.toJS() as Sandbox),
   );
   return [...generated, ...written];
+}
+
+/** The programs of the examples that the machine does not have. */
+export function missingPrograms(directory: string, inheritedPath: string) {
+  return exampleNames.flatMap((sandbox) =>
+    readExample(join(directory, sandbox)).flatMap((object) => {
+      const containers = object.kind === "Sandbox" ? (object as Sandbox).spec.podTemplate.spec.containers : [];
+      const missing = containers.filter((container) => !machineHasProgram(container, inheritedPath));
+      return missing.map(({ command: [program = ""] = [] }) => ({ sandbox, program }));
+    }),
+  );
 }
 
 const typeOf: Readonly<Record<string, ResourceType>> = { ConfigMap: configMapType, Sandbox: sandboxType };

@@ -1,5 +1,7 @@
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { describeNextSteps, describeTakenPort } from "./messages.ts";
+import { missingPrograms } from "./examples.ts";
+import { describeMissingProgram, describeNextSteps, describeStop, describeTakenPort } from "./messages.ts";
 
 const addresses = {
   api: "https://127.0.0.1:6443",
@@ -18,6 +20,21 @@ describe("the output of local mode", () => {
 
   it("does not mention the examples without them", () => {
     expect(describeNextSteps(addresses, false)).not.toContain("hello");
+  });
+
+  it("says at the end what stays, and which flag keeps nothing", () => {
+    expect(describeStop("/home/ada/rouse/.rouse")).toBe(
+      "Stopping ... Objects, volumes and logs stay in /home/ada/rouse/.rouse; --ephemeral keeps nothing.",
+    );
+    expect(describeStop(undefined)).toBe("Stopping ...");
+  });
+
+  it("names each example whose program the machine does not have", () => {
+    const examples = join(import.meta.dirname, "..", "examples");
+    const node = dirname(process.execPath);
+    expect(missingPrograms(examples, node).map(describeMissingProgram)).toEqual([
+      "The sandbox notebook cannot start: this machine does not have the program jupyter.",
+    ]);
   });
 
   it("names the flag for a port that is in use", () => {

@@ -34,6 +34,16 @@ export function describeNextSteps({ activator, kubeconfig, domain }: Addresses, 
   return `Try next, in another terminal:\n\n${[...own, ...(examples ? demo : [])].map((line) => `  ${line}`).join("\n")}\n`;
 }
 
+/** What local mode says when it stops. `dataDir`: undefined for a temporary folder. */
+export function describeStop(dataDir: string | undefined): string {
+  const kept = "Objects, volumes and logs stay in";
+  return dataDir === undefined ? "Stopping ..." : `Stopping ... ${kept} ${dataDir}; --ephemeral keeps nothing.`;
+}
+
+/** The message about an example that this machine cannot run. */
+export const describeMissingProgram = ({ sandbox, program }: { readonly sandbox: string; readonly program: string }) =>
+  `The sandbox ${sandbox} cannot start: this machine does not have the program ${program}.`;
+
 /** The message about a port in use, with the flag that changes it. */
 export function describeTakenPort(port: number, what: string, flagName: string): string {
   return `port ${port} for the ${what} is in use; choose another with ${flagName} (0 means any)`;

@@ -22,7 +22,7 @@ import { openDataDirectory, writeWhole } from "./data-directory.ts";
 import { demo } from "./demo.ts";
 import { startKubelet } from "./kubelet/start-kubelet.ts";
 import { type LoopbackPlaces, loopbackPlaces, usableLoopback } from "./loopback-places.ts";
-import { type Addresses, describeAddresses } from "./messages.ts";
+import { type Addresses, describeAddresses, describeStop } from "./messages.ts";
 import { startServiceProxy } from "./proxy/start-service-proxy.ts";
 import { namingThePort } from "./taken-port.ts";
 
@@ -113,7 +113,7 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
   };
   const stopped = aborted(stop);
   await Promise.race([begin().then(() => stopped), stopped, failed]);
-  say("\nStopping ...\n");
+  say(`\n${describeStop(config.dataDir)}\n`);
 }
 
 function startApi(

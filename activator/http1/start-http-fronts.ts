@@ -71,7 +71,7 @@ async function startTlsFront(
 function createReloadCounter(registry: Registry) {
   const reloads = new Counter({
     name: "sandbox_router_cert_reloads_total",
-    help: "Reloads of certificate files, by outcome.",
+    help: "Reloads of the certificate files of the HTTPS listener, by outcome: success or failure.",
     labelNames: ["outcome"] as const,
     registers: [registry],
   });

@@ -31,6 +31,7 @@ const controllerArgs = [
 ];
 const activatorArgs = [
   `--http-bind-address=${host}:0`,
+  `--https-bind-address=${host}:0`,
   `--health-probe-bind-address=${host}:0`,
   `--drain-bind-address=${host}:0`,
   "--metrics-bind-address=",
@@ -49,11 +50,14 @@ async function registered(): Promise<{ readonly controller: Registry; readonly a
   await using ofController = createKubeClient(connection, { userAgent: "reference", registry: registries.controller });
   await using ofActivator = createKubeClient(connection, { userAgent: "reference", registry: registries.activator });
   await using certificates = await openCertificates();
+  const httpsArgs = ["cert", "key"].map(
+    (name) => `--tls-${name}-file=${certificates.folder}/tls.${name === "cert" ? "crt" : "key"}`,
+  );
   const args = [...controllerArgs, `--webhook-cert-dir=${certificates.folder}`];
   await using _controller = await startController(parseControllerConfig(args, {}), {
     ...{ ...base, client: ofController, registry: registries.controller, identity: "reference" },
   });
-  await using _activator = await startActivator(parseActivatorConfig(activatorArgs, {}), {
+  await using _activator = await startActivator(parseActivatorConfig([...activatorArgs, ...httpsArgs], {}), {
     ...{ ...base, client: ofActivator, registry: registries.activator },
   });
   return registries;
