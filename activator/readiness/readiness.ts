@@ -1,5 +1,6 @@
 import type { Container, HttpGetAction, Pod, Probe } from "../../api/kinds/core.ts";
 import type { AutoResume } from "../../api/kinds/sandbox.ts";
+import { isSmallRequest } from "../../api/rules/probe-request.ts";
 import { isPort } from "../../lib/net/is-port.ts";
 
 /** A readiness probe that the activator can run itself, sooner than the kubelet. */
@@ -44,13 +45,14 @@ export function isPodReady(pod: Pod): boolean {
 const sidecarsOf = (pod: Pod) =>
   (pod.spec?.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
 
-// The kubelet runs `exec`, `grpc` and HTTPS. A probe's `host` is ignored: a manifest could make the activator dial any address.
+// The kubelet runs `exec`, `grpc`, HTTPS, and large requests. A probe's `host` is ignored: a manifest could make the activator dial any address.
 function toOwnProbe(container: Container, probe: Probe): OwnProbe | undefined {
   const { httpGet, tcpSocket } = probe;
   const port = portNumber(container, httpGet?.port ?? tcpSocket?.port);
   if (!isPort(port) || (httpGet?.scheme ?? "HTTP").toUpperCase() !== "HTTP") return undefined;
   const timeoutMs = (probe.timeoutSeconds ?? 1) * 1000;
   if (!httpGet) return { port, timeoutMs };
+  if (!isSmallRequest(httpGet)) return undefined;
   const { path = "/", httpHeaders = [] } = httpGet;
   return { port, timeoutMs, httpGet: { path: path || "/", httpHeaders } };
 }

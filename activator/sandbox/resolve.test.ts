@@ -168,6 +168,12 @@ describe("a sandbox that runs", () => {
     expect(seen({ pod: { ...exec, status: ready } })).toBe("10.0.0.5:8888");
     expect(seen({ pod: { spec: probed({ httpGet: { port: 80 } }), status: running } })).toBe("10.0.0.5:8888");
     expect(seen({ pod: { status: running }, spec: { autoResume: { readiness: "PodReady" } } })).toMatch(/^pending/);
+    const headers = (length: number) => Array.from({ length }, (_, at) => ({ name: `h${at}`, value: "" }));
+    const requesting = (httpHeaders: ReturnType<typeof headers>, path = "/") =>
+      seen({ pod: { spec: probed({ httpGet: { port: 80, path, httpHeaders } }), status: running } });
+    expect(requesting(headers(32))).toBe("10.0.0.5:8888");
+    expect(requesting(headers(33))).toBe("pending on its Pod to be ready");
+    expect(requesting([], `/${"x".repeat(4_096)}`)).toBe("pending on its Pod to be ready");
     const containers = Array.from({ length: 17 }, () => ({ ...main, readinessProbe: { tcpSocket: { port: 8888 } } }));
     expect(seen({ pod: { status: running, spec: { containers } } })).toMatch(/^pending/);
     expect(seen({ pod: { status: running, spec: { containers: containers.slice(1) } } })).toBe("10.0.0.5:8888");

@@ -2,6 +2,7 @@
 // a client of an older version that writes an object back drops none. They have no defaults in the schema: readers apply
 // the defaults, so an object without these fields stays unchanged.
 import { autoResumeDefaults, autoSuspensionDefaults } from "../rules/defaults.ts";
+import { probeCharactersMax, probeHeadersMax } from "../rules/probe-request.ts";
 import { httpGet } from "./container.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { described, int32, listOf, object, oneOf, text, time } from "./shapes.ts";
@@ -24,7 +25,10 @@ const requestPattern: JsonSchema = {
 };
 
 const busyProbe = object({
-  "httpGet*": described("The request, as in the probes of a container. Its host is ignored.", httpGet),
+  "httpGet*": described(
+    `The request, as in the probes of a container. Its host is ignored. With more than ${probeHeadersMax} headers, or more than ${probeCharactersMax} characters of path and headers, it is not sent, and the workload counts as busy.`,
+    httpGet,
+  ),
   limitSeconds: described(
     `Maximum time in a row that the probe blocks suspension for inactivity, in seconds. Default: ${autoSuspensionDefaults.busyProbeLimitSeconds}.`,
     { ...int32, minimum: 1 },

@@ -51,6 +51,13 @@ describe("the target of a busy probe", () => {
     expect(targetOf({ port: 9000 }, { hostNetwork, containers }, { template })).toMatchObject({ port: 9000 });
   });
 
+  it("is undefined for a request with more headers or characters than our programs send", () => {
+    const headers = (count: number) => Array.from({ length: count }, (_, at) => ({ name: `h${at}`, value: "" }));
+    expect(targetOf({ port: 80, httpHeaders: headers(32) }, {})).toMatchObject({ port: 80 });
+    expect(targetOf({ port: 80, httpHeaders: headers(33) }, {})).toBeUndefined();
+    expect(targetOf({ port: 80, path: `/${"x".repeat(4_096)}` }, {})).toBeUndefined();
+  });
+
   it.each<PodStatus>([
     { podIP: "" },
     { phase: "Succeeded", podIP: "10.0.0.7" },

@@ -2,6 +2,7 @@ import { isPort } from "../../lib/net/is-port.ts";
 import type { Pod } from "../kinds/pod.ts";
 import type { Sandbox } from "../kinds/sandbox.ts";
 import { effectiveAutoSuspension } from "./defaults.ts";
+import { isSmallRequest } from "./probe-request.ts";
 
 /** The address and the request of a sandbox's busy probe. */
 export interface BusyTarget {
@@ -16,12 +17,13 @@ export interface BusyTarget {
  * The target of a sandbox's busy probe in one Pod; undefined if there is none. The address is the Pod's own, and the
  * probe's `host` is ignored: our programs reach addresses that the owner of a sandbox does not. A Pod that has ended
  * has no address: another Pod may have it by now. If a Pod has the address of its node, a port that it does not declare
- * may be the node's own.
+ * may be the node's own. A large request is not sent.
  */
 export function busyTargetOf(sandbox: Sandbox, { spec, status = {} }: Pod): BusyTarget | undefined {
   const probe = effectiveAutoSuspension(sandbox.spec).busyProbe?.httpGet;
   const host = status.podIP || status.podIPs?.find(({ ip }) => ip)?.ip;
   if (!probe || !host || status.phase === "Succeeded" || status.phase === "Failed") return undefined;
+  if (!isSmallRequest(probe)) return undefined;
   const template = sandbox.spec.podTemplate.spec;
   const isOfNode = spec?.hostNetwork === true || template.hostNetwork === true;
   // The controller's store has the containers of a Pod only if it needs them.

@@ -11,6 +11,8 @@ const about = (port: number, path = "/") =>
 const ask = (port: number, path?: string) =>
   askStatus(about(port, path), { clock: systemClock, limitMs: 5_000, signal: never });
 
+const interim = "HTTP/1.1 103 Early Hints\r\n\r\n";
+
 /** Answers every request with these bytes, and records the request. */
 async function startServer(bytes: string | undefined) {
   const open = new Set<Socket>();
@@ -42,6 +44,12 @@ describe("asking for a status", () => {
       what: "an unrequested upgrade",
     },
     { bytes: "SSH-2.0-OpenSSH_9.6\r\n", status: undefined, what: "another protocol" },
+    {
+      bytes: `${interim.repeat(5)}HTTP/1.1 204 No Content\r\n\r\n`,
+      status: 204,
+      what: "an answer after 5 interim ones",
+    },
+    { bytes: `${interim.repeat(6)}HTTP/1.1 204 No Content\r\n\r\n`, status: undefined, what: "6 interim answers" },
   ])("reads $what as $status, and closes", async ({ bytes, status }) => {
     await using server = await startServer(bytes);
     expect(await ask(server.port)).toBe(status);

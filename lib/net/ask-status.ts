@@ -21,6 +21,9 @@ export interface AskLimits {
   readonly signal: AbortSignal;
 }
 
+/** The interim responses (1xx) that may precede the response, as with the kubelet's probes. */
+const interimMax = 5;
+
 /**
  * The status of a server's response to a GET; undefined if it does not answer in time, or not in HTTP. As with the
  * kubelet's probes, certificates are not verified, redirects are not followed, and the body is not read. The connection
@@ -75,6 +78,11 @@ function begin(
   call.on("response", (response) => {
     response.destroy(); // only the status is needed
     answered(response.statusCode);
+  });
+  let interim = 0;
+  call.on("information", () => {
+    interim += 1;
+    if (interim > interimMax) answered(undefined); // a server could keep this process busy with them
   });
   call.on("error", () => answered(undefined));
   // After an unrequested 101, Node closes the connection and reports no error.
