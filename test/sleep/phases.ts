@@ -39,7 +39,7 @@ export const phases: readonly Phase[] = [
   { about: "while the activators promise", stage: "answered", is: follows(isSeal) },
   { about: "with the delete on its way", stage: "asked", is: isDelete },
   { about: "with the Pod deleted", stage: "answered", is: isDelete },
-  { about: "with the end of the seal on its way", stage: "asked", is: isUnseal },
-  { about: "with the seal taken off", stage: "answered", is: isUnseal },
+  { about: "with the removal of the seal on its way", stage: "asked", is: isUnseal },
+  { about: "with the seal removed", stage: "answered", is: isUnseal },
   { about: "with the status on its way", stage: "asked", is: isStatus },
 ];
