@@ -6,6 +6,7 @@ import { claimReadyReasons, eventReasons } from "../scripts/reference/reasons.ts
 
 const folder = "docs/reference";
 const pages = await referencePages();
+const programs = "{activator,controller,kube,lib}/**/*.ts";
 const sources = globSync("controller/**/*.ts")
   .filter((path) => !path.endsWith(".test.ts"))
   .map((path) => readFileSync(path, "utf8"));
@@ -23,6 +24,17 @@ describe("the reference pages", () => {
     const types = [...(pages.get("metrics.md") ?? "").matchAll(/^\| `\w+` \| (\w+) \|/gm)].map(([, type]) => type);
     expect(types.length).toBeGreaterThan(80);
     expect(new Set(types)).toEqual(new Set(["counter", "gauge", "histogram"]));
+  });
+
+  it("list every metric that the two programs have", () => {
+    const texts = globSync(programs)
+      .filter((path) => !path.endsWith(".test.ts"))
+      .map((path) => readFileSync(path, "utf8"));
+    const prefixes = "rouse|agent_sandbox|sandbox_router|controller_runtime|workqueue|rest_client|leader_election";
+    const named = texts.flatMap((text) => [...text.matchAll(new RegExp(`"((?:${prefixes})_\\w+)"`, "g"))]);
+    expect(named.length).toBeGreaterThan(80);
+    const page = pages.get("metrics.md") ?? "";
+    expect(named.map(([, name]) => name).filter((name) => !page.includes(`| \`${name}\` |`))).toEqual([]);
   });
 
   it("leave no value, field or flag without a meaning", () => {

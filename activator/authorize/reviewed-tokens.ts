@@ -189,7 +189,7 @@ function reviewTeller({ registry, clock, log }: ReviewParts) {
       const outcome = error === undefined ? "crowded" : "failed";
       reviews.inc({ review, outcome });
       if (!lines.asks(`${review} ${outcome}`)) return;
-      log.warn({ err: error, review }, "access review failed; rejecting requests");
+      log.warn({ err: error, review }, "a review of a token or of access has no answer; rejecting requests");
     },
   };
 }

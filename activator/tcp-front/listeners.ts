@@ -135,8 +135,7 @@ export class Listeners {
     const failures = (this.#failures.get(activatorPort) ?? 0) + 1;
     this.#failures.set(activatorPort, failures);
     onFailure(error.code ?? "other");
-    if (failures === 1)
-      log.warn({ err: error, port: activatorPort }, "cannot listen on the port of a sandbox; retrying");
+    if (failures === 1) log.warn({ err: error, port: activatorPort }, "cannot listen on an activator port; retrying");
     listener.retry = clock.after(backoffDelayMs(failures, backoff), () => {
       this.#open.delete(activatorPort);
       this.#settle(activatorPort);

@@ -22,7 +22,7 @@ const host = "127.0.0.1";
 // Every feature that has metrics of its own is on.
 const controllerArgs = [
   "--extensions",
-  "--leader-elect=false",
+  "--leader-election-namespace=agent-sandbox-system",
   "--metrics-bind-address=0",
   "--health-probe-bind-address=0",
   "--webhook-port=0",
@@ -104,7 +104,7 @@ const heads = ["Metric", "Type", "Labels", "Meaning"];
 export async function metricsPage(): Promise<string> {
   const { controller, activator } = await registered();
   return page("Metrics", [
-    "Both programs also export the default metrics of prom-client (`process_*`, `nodejs_*`). Names that begin with `agent_sandbox_`, `sandbox_router_`, `controller_runtime_`, `workqueue_` and `rest_client_` are those of the ecosystem.",
+    "Both programs also export the default metrics of prom-client (`process_*`, `nodejs_*`). Names that begin with `agent_sandbox_`, `sandbox_router_`, `controller_runtime_`, `workqueue_`, `rest_client_` and `leader_election_` are those of the ecosystem.",
     "## Controller",
     table(heads, rowsOf(controller)),
     "## Activator",
