@@ -8,6 +8,7 @@ import type { Outcome } from "../../lib/queues/workers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
 import type { Suspender, SuspensionProgress } from "../suspension/handshake/suspender.ts";
+import type { ActivityTimes } from "../suspension/idle/activity-times.ts";
 import type { ActivityTimesKeeper } from "../suspension/idle/use-times.ts";
 import type { PortShortages } from "../tcp-front/port-shortages.ts";
 import type { PolicyGate } from "../template/policy-gate.ts";
@@ -91,7 +92,7 @@ export class SandboxReconciler {
       observed: { ...after, sandbox, suspending: suspender.isPending({ ...after, sandbox }, standing) },
       failures: applied.failures,
       clusterDomain,
-      activityTimes: activity?.timesToWrite(sandbox),
+      activityTimes: activity ? activity.timesToWrite(sandbox) : timesWithoutSuspension(sandbox.status ?? {}),
       heldUp: activity?.heldUp(sandbox),
       portShortage: portShortages.factOf(sandbox),
     });
@@ -212,6 +213,10 @@ export class SandboxReconciler {
     return {};
   }
 }
+
+/** The times where nothing is suspended for inactivity any more: the last activity stays as it was last known. */
+const timesWithoutSuspension = ({ lastActivityTime }: ActivityTimes): ActivityTimes =>
+  lastActivityTime === undefined ? {} : { lastActivityTime };
 
 interface Handshake {
   readonly standing: SuspensionProgress;

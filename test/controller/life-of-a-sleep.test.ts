@@ -67,6 +67,19 @@ describe("an idle sandbox", () => {
     expect(secondsLeft(sandbox)).toBeLessThan(31);
   });
 
+  it("has no next suspension any more once no activators are configured", async () => {
+    await using lab = await openSleepLab();
+    {
+      await using _controller = await lab.startController();
+      await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 100 } });
+      await vi.waitFor(async () => expect((await lab.sandbox()).status?.nextSuspensionTime).toBeDefined(), waiting);
+    }
+    const { lastActivityTime } = (await lab.sandbox()).status ?? {};
+    await using _controller = await lab.startController({ flags: ["--activator-namespace="] });
+    await vi.waitFor(async () => expect((await lab.sandbox()).status?.nextSuspensionTime).toBeUndefined(), waiting);
+    expect((await lab.sandbox()).status?.lastActivityTime).toBe(lastActivityTime);
+  });
+
   it("stays suspended for inactivity after edits, one by one or while no controller runs", async () => {
     await using lab = await openSleepLab();
     const edit = (seconds: number) => lab.change({ autoSuspension: { inactivityTimeoutSeconds: seconds } });

@@ -160,6 +160,17 @@ describe("the status of a Sandbox whose time is over", () => {
     expect(end({ sandbox }, { course: "tearDown", failures: [failedService] }).status).toEqual(sandbox.status);
   });
 
+  it.each(["markExpired", "tearDown"] as const)("drops what blocked a suspension or a port (%s)", (course) => {
+    const sandbox = aSandbox({ shutdownTime });
+    const type = "ServicePortsAllocated";
+    const portShortage = { type, status: "False", reason: "PortsExhausted", message: "full" } as const;
+    const heldUp = { is: "yes", message: "silent" } as const;
+    const before = end({ sandbox, now: new Date(0) }, { heldUp, portShortage }).status;
+    expect(types(before)).toEqual(expect.arrayContaining(["AutoSuspensionBlocked", "ServicePortsAllocated"]));
+    const { status } = end({ sandbox: withStatus(sandbox, before) }, { course });
+    expect(types(status)).toEqual(["Suspended", "Ready"]);
+  });
+
   it.each(["markExpired", "tearDown"] as const)("keeps Finished (%s)", (course) => {
     const sandbox = aSandbox({ shutdownTime });
     const finished = end({ sandbox, pods: [aPodOf(sandbox, {}, { phase: "Failed" })] }).status;

@@ -60,8 +60,12 @@ export function conclude(ended: Ended): Conclusion {
   return { status, ...(recheckAfterMs !== undefined && { recheckAfterMs }) };
 }
 
-const expired = (conditions: readonly Condition[], { sandbox, now }: Observed): readonly Condition[] =>
-  withCondition(conditions, expiredFact, observationOf({ sandbox, now }));
+/** Nothing is suspended and no port is assigned any more, so no condition may say that this is blocked. */
+function expired(conditions: readonly Condition[], { sandbox, now }: Observed): readonly Condition[] {
+  const ownLimits = ["AutoSuspensionBlocked", "ServicePortsAllocated"];
+  const kept = ownLimits.reduce<readonly Condition[]>(withoutCondition, conditions);
+  return withCondition(kept, expiredFact, observationOf({ sandbox, now }));
+}
 
 /** An expired sandbox keeps only its conditions, once its children are being deleted. */
 function tornDown({ observed, failures }: Ended): SandboxStatus {

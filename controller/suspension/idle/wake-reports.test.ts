@@ -1,6 +1,7 @@
 import { Registry } from "prom-client";
 import { expect, it } from "vitest";
 import type { NewEvent } from "../../../kube/events/event-recorder.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
 import { aSandbox } from "../../../test/support/builders/builders.ts";
 import { SuspensionMetrics } from "../suspension-metrics.ts";
 import { WakeReports } from "./wake-reports.ts";
@@ -11,10 +12,11 @@ function openReports() {
   const events = { record, [Symbol.asyncDispose]: async () => {} };
   const metrics = new SuspensionMetrics(new Registry());
   const sandbox = aSandbox();
-  const reports = new WakeReports({ read: () => ({ sandbox }), events, metrics });
+  const clock = new FakeClock();
+  const reports = new WakeReports({ read: () => ({ sandbox }), events, metrics, clock });
   const reported = (generation: number, agoMs: number) =>
     reports.reported("lab/nova", sandbox.metadata.uid, { generation, port: 8888, agoMs });
-  return { notes, reported };
+  return { clock, notes, reported };
 }
 
 it("each wake is told once, however often an activator reports it", () => {
@@ -30,5 +32,14 @@ it("a new leader tells of a wake that the former one may not have told of, and o
   reported(2, 3_600_000);
   expect(notes).toEqual([]);
   reported(4, 20_000);
+  expect(notes).toHaveLength(1);
+});
+
+it("a wake that an activator reports minutes later, because it did not respond, is told", async () => {
+  const { clock, notes, reported } = openReports();
+  await clock.advance(400_000);
+  reported(2, 390_000);
+  expect(notes).toHaveLength(1);
+  reported(4, 470_000);
   expect(notes).toHaveLength(1);
 });

@@ -1,6 +1,7 @@
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { WakeReport } from "../../../api/protocols/drain-protocol.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
 import { woken } from "../events.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
 
@@ -8,9 +9,10 @@ export interface WakeReportsOptions {
   readonly read: (key: string) => { readonly sandbox: Sandbox } | undefined;
   readonly events: EventRecorder | undefined;
   readonly metrics: SuspensionMetrics;
+  readonly clock: Clock;
 }
 
-/** Whoever led before has surely told of what is older than that. */
+/** What is that much older than this controller's lead, the former leader has reported. */
 const recentMs = 60_000;
 
 /**
@@ -19,19 +21,22 @@ const recentMs = 60_000;
  */
 export class WakeReports {
   readonly #options: WakeReportsOptions;
+  readonly #sinceMs: number;
   /** The generation that the last wake of each sandbox made, by UID. */
   readonly #known = new Map<string, number>();
 
   constructor(options: WakeReportsOptions) {
     this.#options = options;
+    this.#sinceMs = options.clock.ticksMs();
   }
 
   reported(key: string, sandboxUid: string, { generation, port, agoMs }: WakeReport): void {
-    const { read, events, metrics } = this.#options;
+    const { read, events, metrics, clock } = this.#options;
     const sandbox = read(key)?.sandbox;
     if (sandbox?.metadata.uid !== sandboxUid || (this.#known.get(sandboxUid) ?? 0) >= generation) return;
     this.#known.set(sandboxUid, generation);
-    if (agoMs > recentMs) return;
+    // An activator that did not respond for a while reports its wakes late.
+    if (agoMs > recentMs + clock.ticksMs() - this.#sinceMs) return;
     metrics.woken();
     events?.record(woken(sandbox, port));
   }
