@@ -52,7 +52,7 @@ export const unreachable = (regarding: KubeObject): NewEvent => ({
   type: "Warning",
   reason: "ActivatorUnreachable",
   action,
-  note: "not responding to the controller: no sandbox is suspended for inactivity until it responds or its Pod is gone",
+  note: "not responding to the controller: no sandbox is suspended for inactivity until it responds, its Pod is gone or not Ready for 5m, or --activator-silence-limit has passed",
 });
 
 /** Regards a Pod. */

@@ -16,7 +16,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   BusyProbeUnanswered: {
     on: "Sandbox",
     means:
-      "Its busy probe got no response, neither through an activator nor directly. It counts as busy for at most busyProbe.limitSeconds.",
+      "Its busy probe got no response, neither through an activator nor directly, or could not be sent. It counts as busy for at most busyProbe.limitSeconds.",
   },
   ClaimExpired: {
     on: "SandboxClaim",
@@ -68,7 +68,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   SandboxWorkCut: {
     on: "Sandbox",
     means:
-      "Its Pod was deleted with work in flight: at drainTimeoutSeconds, or after an activator had not responded for 5 minutes, or for drainTimeoutSeconds.",
+      "Its Pod was deleted with work in flight: after drainTimeoutSeconds, or behind an activator that had not responded for 5 minutes, or in a manual suspension for drainTimeoutSeconds.",
   },
   SuspensionCalledOff: {
     on: "Sandbox",

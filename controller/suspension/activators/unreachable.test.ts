@@ -49,7 +49,7 @@ describe("an activator that does not answer", () => {
     state.failure = undefined;
     await rounds.promises(about, signal);
     expect(notes).toEqual([
-      "not responding to the controller: no sandbox is suspended for inactivity until it responds or its Pod is gone",
+      "not responding to the controller: no sandbox is suspended for inactivity until it responds, its Pod is gone or not Ready for 5m, or --activator-silence-limit has passed",
     ]);
     expect(unreachable).toEqual([1, 0]);
   });
