@@ -22,7 +22,7 @@ import { startController } from "./start.ts";
 
 const program = "agent-sandbox-controller";
 const namespaceFile = join(serviceAccountFolder, "namespace");
-// kube-proxy may take a second to hear of an endpoint that has gone, and others longer; a Pod has 30 seconds to end.
+// kube-proxy may take a second to notice that an endpoint has gone, and others need longer; a Pod has 30 seconds to end.
 const webhookLingerMs = 5_000;
 // For the passes in hand, the lease and the webhook's linger; below the 30 seconds that a Pod has to end.
 const endLimitMs = 25_000;
@@ -84,7 +84,7 @@ async function run(config: ControllerConfig, { log, registry }: RunParts, stop: 
 
 /**
  * In a Pod the lease lives in the Pod's own namespace, unless a flag says otherwise; and the webhook is behind a Service, whose
- * users hear late of a Pod that ends.
+ * users learn late that a Pod ends.
  */
 function inPod(config: ControllerConfig): ControllerConfig {
   if (!existsSync(namespaceFile)) return config;

@@ -30,7 +30,7 @@ describe("an object that we wrote", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("is not shown over what the watch told while the answer was on its way", async () => {
+  it("does not replace a change that the watch reported before the response came", async () => {
     const { pods, feed } = open();
     await pods.write(key, async () => {
       feed.set(pod("2"));
@@ -40,7 +40,7 @@ describe("an object that we wrote", () => {
     expect(pods.get(key)?.metadata.resourceVersion).toBe("3");
   });
 
-  it("is shown over older news that come late", async () => {
+  it("replaces older changes that arrive late", async () => {
     const { pods, feed } = open();
     feed.set(pod("1"));
     await pods.write(key, async () => pod("3"));
@@ -48,7 +48,7 @@ describe("an object that we wrote", () => {
     expect(pods.get(key)?.metadata.resourceVersion).toBe("3");
   });
 
-  it("gives way to any news of an object that the watch had not known", async () => {
+  it("is replaced by any change of an object that is new to the watch", async () => {
     const { pods, feed } = open();
     await pods.write(key, async () => pod("2"));
     feed.set(pod("7"));
@@ -71,7 +71,7 @@ describe("an object that we wrote", () => {
     expect(pods.get(key)?.metadata.uid).toBe("uid-of-the-second");
   });
 
-  it("is forgotten, and somebody told, when the watch never confirms it", async () => {
+  it("is dropped, and reported as such, when the watch never confirms it", async () => {
     const { pods, clock, forgotten } = open();
     await pods.write(key, async () => pod("2"));
     await clock.advance(5_000);
@@ -81,13 +81,13 @@ describe("an object that we wrote", () => {
 });
 
 describe("an object that we read from the server itself", () => {
-  it("is shown as it was read where the watch had not told of it", async () => {
+  it("is shown as it was read if the watch had not reported it", async () => {
     const { pods } = open();
     await pods.write(key, async () => pod("2"));
     expect(pods.get(key)?.metadata.resourceVersion).toBe("2");
   });
 
-  it("hides nothing that the watch told meanwhile", async () => {
+  it("hides no change that the watch reported meanwhile", async () => {
     const { pods, feed } = open();
     feed.set(pod("1"));
     await pods.write(key, async () => {

@@ -122,7 +122,8 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
 
 /**
  * Whether a change shows `written`, or something that came after it. Versions can only be compared for equality, so a
- * change of an object that the watch knew before may be older news; of one that is new to it, every change is newer.
+ * change of an object that the watch knew before may be an older change; of an object that is new to it, every change is
+ * newer.
  */
 function catchesUp<T extends KubeObject>(
   { previous, current }: Change<T>,

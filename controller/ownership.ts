@@ -9,7 +9,7 @@ export function controllerReference(type: ResourceType, owner: Stored<KubeObject
 }
 
 /**
- * The metadata of a child that nobody controls, once `reference` does; other references stay. A merge patch replaces the
+ * The metadata of a child without a controller, once `reference` does; other references stay. A merge patch replaces the
  * whole list, so the version that was seen is part of it: a child that another controller took meanwhile is a conflict.
  */
 export function takenOverBy(
@@ -23,8 +23,8 @@ export function takenOverBy(
   };
 }
 
-/** How an error names whoever owns an object that is not ours. */
+/** The owner of an object that is not ours, as errors name it. */
 export function describeOwner(child: KubeObject): string {
   const controller = controllerOf(child);
-  return controller ? `${controller.kind} ${controller.name} (uid ${controller.uid})` : "nobody";
+  return controller ? `${controller.kind} ${controller.name} (uid ${controller.uid})` : "no object";
 }

@@ -30,7 +30,7 @@ describe("two values of the Kubernetes API differ", () => {
     ["a selector of everything and none", { from: [{ namespaceSelector: {} }] }, { from: [{}] }],
     ["a selector of everything and null", { labelSelector: { matchLabels: {} } }, { labelSelector: null }],
     ["in a quantity", requests("1"), requests("1m")],
-    ["where what looks like a quantity is a label", { labels: { size: "1000m" } }, { labels: { size: "1" } }],
+    ["a label whose value resembles a quantity", { labels: { size: "1000m" } }, { labels: { size: "1" } }],
     ["in text that is no quantity", requests("lots"), requests("more")],
   ])("%s", (_, a, b) => {
     expect(semanticallyEqual(a, b)).toBe(false);

@@ -69,7 +69,7 @@ export function startExtensionInformers(options: Base): ExtensionInformers {
 }
 
 export interface ExtensionControllersOptions extends Base {
-  /** For what nobody waits for. */
+  /** For writes that no client waits for. */
   readonly slowClient: KubeClient;
   readonly config: ExtensionsConfig;
   readonly informers: TemplateInformers & WarmPoolInformers & ClaimInformers;

@@ -40,7 +40,7 @@ export interface Informers extends SandboxInformers, Running {
   readonly synced: Promise<void>;
 }
 
-/** Starts to follow everything that the controllers look at. */
+/** Starts the informers of all kinds that the controllers read. */
 export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: InformersOptions): Informers {
   const base = { client, clock, log, indexes: {}, transform: withoutManagedFields };
   const tracked = trackedOnly ? { labelSelector: sandboxNameHashLabel } : {};
@@ -77,13 +77,13 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
 
 const identityIndexes = { uid: ({ metadata }: Stored<Sandbox>): readonly string[] => [metadata.uid] };
 
-/** An object without the record of who wrote what, which nobody here reads. */
+/** An object without `managedFields`, which no controller here reads. */
 export function withoutManagedFields<T extends KubeObject>(object: Stored<T>): Stored<T> {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
 }
 
-/** A Pod as far as anybody here looks: what is left out never comes back in a write, for those are patches. */
+/** The fields of a Pod that the controllers read. Writes are patches, so the omitted fields are not lost. */
 function slimPod(pod: Stored<Pod>): Stored<Pod> {
   const { managedFields: _, finalizers: __, ...metadata } = pod.metadata;
   const { nodeName, hostNetwork, containers = [] } = pod.spec ?? {};

@@ -11,7 +11,7 @@ import { startKind } from "./start-kind.ts";
 
 const metadata = (name: string) => ({ namespace: "leaving", name });
 
-/** What a server says to whoever wants to put something into a namespace that is being deleted. */
+/** The error of a server for a create in a namespace that is being deleted. */
 async function refusalOf(client: KubeClient): Promise<unknown> {
   await client.create(namespaceType, { metadata: { name: "leaving" } });
   await client.create(configMapType, { metadata: { ...metadata("last"), finalizers: ["rouse.dev/wait"] } });
@@ -19,7 +19,7 @@ async function refusalOf(client: KubeClient): Promise<unknown> {
   return client.create(configMapType, { metadata: metadata("late") }).catch((error: unknown) => error);
 }
 
-/** How often an object was looked at in the first ten seconds, if each look fails with what it is given. */
+/** The number of reconciles of an object in the first ten seconds, if each fails with this error. */
 async function attemptsWith(failure: (refusal: unknown) => unknown): Promise<number> {
   await using api = await openMemoryApi();
   const refusal = await refusalOf(api.client);

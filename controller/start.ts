@@ -53,7 +53,7 @@ export interface ControllerParts {
   readonly identity: string;
   /** Which domains a claim's labels may be in; absent: where a ConfigMap is mounted. */
   readonly labelDomainsFile?: string;
-  /** Who stands in front of the sandboxes, where that is known without looking; else the configuration says it. */
+  /** The activators, if they are known in advance; absent: the configuration names them. */
   readonly activators?: Activators;
   /** Absent: nothing is traced. */
   readonly tracer?: Tracer;
@@ -230,7 +230,7 @@ async function findActivators(
   return { finder, call, vanishGraceMs, silenceLimitMs, synced: finder.synced, failed, certificate };
 }
 
-/** Stands for election, where there is one; else everybody leads. */
+/** Takes part in the leader election, if there is one; else every replica leads. */
 function stand(
   stack: AsyncDisposableStack,
   { leaderElection }: ControllerConfig,

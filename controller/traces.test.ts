@@ -31,7 +31,7 @@ describe("the trace of a Sandbox", () => {
     expect(writes.filter(({ subresource }) => subresource === undefined)).toHaveLength(2); // it, and the Pod's name
   });
 
-  it("tells of the Pod's and the volumes' part, and which Pod was seen", async () => {
+  it("has spans for the Pod and the volumes, and an event with the observed Pod", async () => {
     const { tracer, named } = recordingTracer();
     await using lab = await openSandboxLab({ tracer });
     await lab.create();

@@ -9,7 +9,7 @@ import { type Attributes, noTracer, type Span, type SpanStart, type Tracer } fro
 export class Traces {
   readonly #tracer: Tracer;
   readonly #log: Logger;
-  /** An object is looked at again and again. */
+  /** An object is reconciled again and again. */
   readonly #mayLog: OncePerMinute;
 
   constructor(tracer: Tracer, log: Logger, clock: Clock) {
@@ -61,7 +61,7 @@ export function contextToWrite({ metadata }: KubeObject, { headers }: Span): str
   return JSON.stringify(headers);
 }
 
-/** Who made an object, where a label says so: as a metric's label has it, for anybody may write anything there. */
+/** Who made an object, from a label, as a metric label: any user may write any value there. */
 export function creatorAttribute({ metadata }: KubeObject): Attributes {
   const creator = metadata.labels?.[createdByLabel];
   return creator === undefined ? {} : { [createdByLabel]: normalizedCreator(creator) };

@@ -96,7 +96,7 @@ export function isSuspensionComplete({ metadata, status }: Sandbox): boolean {
 }
 
 /**
- * Whether a connection may resume this suspended sandbox. A suspension for inactivity may be called off at any time, a
+ * Whether a connection may resume this suspended sandbox. A suspension for inactivity may be cancelled at any time, a
  * manual one must be complete first. The patch must be conditional on the version that was read.
  */
 export const mayAskToRun = (sandbox: Sandbox): boolean =>

@@ -32,7 +32,7 @@ describe("the hash of a blueprint", () => {
     expect(hashOf(spec)).not.toBe(plain);
   });
 
-  it("tells sizes and orders of volumes apart, but not their labels", () => {
+  it("distinguishes sizes and orders of volumes, but not their labels", () => {
     expect(hashOf(claims("2Gi"))).not.toBe(hashOf(claims("1Gi")));
     expect(hashOf(claims("1Gi", { tier: "fast" }))).toBe(hashOf(claims("1Gi")));
   });

@@ -15,7 +15,7 @@ const made = (template = aTemplate()) =>
     podLabels: { pod: "label" },
   });
 
-it("a sandbox carries the trace of its template, and what its maker adds", () => {
+it("a sandbox has the trace of its template, and what its creator adds", () => {
   const ofTemplate = { [templateRefHashLabel]: nameHash("tpl") };
   expect(made()).toEqual({
     apiVersion: "agents.x-k8s.io/v1beta1",

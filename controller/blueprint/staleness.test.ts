@@ -93,7 +93,7 @@ describe("a warm sandbox is stale", () => {
     ["a volume has another name", { volumeClaimTemplates: [volume("a")] }, { volumeClaimTemplates: [volume("b")] }],
     ["a Service is wanted", {}, { service: true }],
     ["a Service is unwanted", {}, { service: false }],
-    ["it is to run as nobody in particular, and ran as root", withPod(asUser(0)), withPod({})],
+    ["no user is set any more, and it ran as root", withPod(asUser(0)), withPod({})],
     ["it is to have a node with a label, be it an empty one", withPod({}), withPod({ nodeSelector: { gpu: "" } })],
     ["the dnsPolicy changed", withPod({ dnsPolicy: "Default" }), withPod({ dnsPolicy: "ClusterFirst" })],
     ["the built-in policy no longer stands in the way of the cluster's resolvers", {}, { networkPolicy: {} }],
@@ -110,7 +110,7 @@ describe("a warm sandbox is stale", () => {
     expect(staleFor(aTemplate(), { metadata: { labels } })).toBe(true);
   });
 
-  it("when nobody owns it and it differs, whatever its hash says", () => {
+  it("when it has no owner and differs, for any hash", () => {
     const metadata = { ownerReferences: [] };
     expect(staleFor(aTemplate(), { metadata, spec: withPod({ hostname: "mine" }) })).toBe(true);
     expect(staleFor(aTemplate(), { metadata })).toBe(false);

@@ -39,7 +39,7 @@ function beforeThe(
   };
 }
 
-/** A lab with a pool of so many warm sandboxes, `warm-1` and so on, and nobody who looks after it yet. */
+/** A lab with a pool of so many warm sandboxes, `warm-1` and so on, and no running controller yet. */
 async function openWarmLab(count = 1): Promise<ClaimLab> {
   const lab = await openClaimLab({ kubelet: false });
   await lab.template();
@@ -57,7 +57,7 @@ const assignmentOf = async (lab: ClaimLab, claim: string) =>
   (await lab.get(sandboxClaimType, claim))?.metadata.annotations?.[assignedSandboxAnnotation];
 const annotate = (lab: ClaimLab, type: ResourceType<Sandbox | SandboxClaim>, name: string) =>
   lab.patch(type, name, { metadata: { annotations: { "example.org/note": `${Math.random()}` } } });
-/** Gives `warm-1` to a claim that nobody looks after. */
+/** Gives `warm-1` to a claim that no controller reconciles. */
 async function giveAway(lab: ClaimLab): Promise<void> {
   const other = await lab.claim("other", { warmPoolRef: { name: "elsewhere" } });
   await lab.patch(sandboxType, "warm-1", { metadata: { ownerReferences: [controlledBy(other)] } });
@@ -76,7 +76,7 @@ const writesOf = ({ calls }: LabClaims) =>
   calls.filter(({ verb }) => verb !== "get").map(({ verb, kind, name }) => `${verb} ${kind} ${name}`);
 
 describe("a claim that is assigned a sandbox", () => {
-  it("is assigned the same one when somebody changes the claim at that moment", async () => {
+  it("is assigned the same sandbox when another client changes the claim at that moment", async () => {
     await using lab = await openWarmLab(2);
     const intercept = beforeThe(assigns, () => annotate(lab, sandboxClaimType, "task"), 3);
     await using _claims = await lab.startClaims({ intercept });
@@ -98,7 +98,7 @@ describe("a claim that is assigned a sandbox", () => {
     expect(claim.status?.sandbox?.name).toBe("warm-1");
   });
 
-  it("by somebody else keeps that one, and ours stays in the pool", async () => {
+  it("by another controller keeps that sandbox, and ours stays in the pool", async () => {
     await using lab = await openWarmLab(2);
     const assign = () =>
       lab.patch(sandboxClaimType, "task", { metadata: { annotations: { [assignedSandboxAnnotation]: "warm-2" } } });
@@ -114,7 +114,7 @@ describe("a claim that is assigned a sandbox", () => {
 describe("a sandbox that changes hands", () => {
   it("and was ours already is ours", async () => {
     await using lab = await openWarmLab();
-    // The answer to the first write is lost: it was carried out all the same.
+    // The response to the first write is lost, but the write succeeded.
     const lose: Intercept = async (call, proceed) => {
       if (!adopts(call)) return proceed();
       await proceed();

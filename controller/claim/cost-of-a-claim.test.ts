@@ -57,7 +57,7 @@ describe("what a claim costs (5.12)", () => {
     }, waiting);
   });
 
-  it("is one write less of a cold one that carries no notes, and it is timed all the same", async () => {
+  it("is one write less for a cold claim without annotations, and its time is measured all the same", async () => {
     await using lab = await openClaimLab();
     await using controller = await lab.startController({ flags: ["--disable-claim-observability-annotations"] });
     await lab.template();
@@ -86,7 +86,7 @@ describe("what a claim costs (5.12)", () => {
     expect(await lab.eventReasons()).toEqual([]);
   });
 
-  it("is nothing more when somebody writes at the same time as its status: the next pass tells it", async () => {
+  it("is no more when another client writes at the same time as its status: the next reconcile reports it", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(1);

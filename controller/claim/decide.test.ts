@@ -29,7 +29,7 @@ const assignedTo = (name: string, metadata: Partial<ObjectMeta> = {}, status?: S
 const recorded = (name: string) => ({ sandbox: { name } });
 const unlaunched = relabelled(bound, { [launchTypeLabel]: undefined });
 
-/** The step, with a Sandbox told by its name; or what stands in the way of one. */
+/** The step, with a Sandbox as its name; or the obstacle. */
 function decided(seen: Observed): object | string {
   try {
     return named(decide(seen, defaultLabelDomains));
@@ -116,7 +116,7 @@ describe("a sandbox that a claim names and cannot have", () => {
     expect(decided({ ...seen, confirmed: new Set(["warm-1"]) })).toEqual({ do: "adoptOrCreate" });
   });
 
-  it("because somebody unknown controls it is passed over, and its assignment stays to be seen", () => {
+  it("because an unknown owner controls it is skipped, and its assignment stays visible", () => {
     const stray = aSpare({ metadata: { ownerReferences: [someoneElse] } });
     expect(decided(anObservation(assignedTo("warm-1"), { sandboxes: [stray] }))).toEqual({ do: "adoptOrCreate" });
   });

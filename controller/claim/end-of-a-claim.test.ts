@@ -9,7 +9,7 @@ import { waiting } from "../../test/support/waiting.ts";
 const inThePast = "2026-01-01T00:00:00Z";
 
 describe("the end of a claim", () => {
-  it("is told first, then its sandbox goes and the claim stays", async () => {
+  it("is reported first, then its sandbox is deleted and the claim stays", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.warm(1);
@@ -28,7 +28,7 @@ describe("the end of a claim", () => {
     }, waiting);
   });
 
-  it("does not come at a time that nobody can read, and that is told", async () => {
+  it("does not come at a malformed time, and the malformed time is reported", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.template();

@@ -92,7 +92,7 @@ describe("a controller that is killed while it serves a claim", () => {
     pooled: pooledIn(world),
   });
 
-  // Assigned, adopted, told, timed; and one that is made: noted, made, told.
+  // Assign, adopt, report, time; for a created sandbox: note, create, report.
   const ways = [
     {
       how: "takes from a pool",
@@ -138,7 +138,7 @@ describe("a controller that is killed while it serves a claim", () => {
   });
 });
 
-/** A network on which one call in so many fails: refused before, or lost after it was carried out. */
+/** A network on which one call in so many fails: refused before, or lost after it succeeded. */
 function badNetwork(seed: number, oneIn: number): Intercept {
   const random = seededRandom(seed);
   const failures = [

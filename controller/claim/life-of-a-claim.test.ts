@@ -122,7 +122,7 @@ describe("a claim on a pool that is empty", () => {
     });
   });
 
-  it("that names the pool of a migration in the newer version is told that there is none", async () => {
+  it("that names the pool of a migration in the newer version gets the error that there is no such pool", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.template();
@@ -162,7 +162,7 @@ describe("a claim on a pool that is empty", () => {
 });
 
 describe("a bound claim", () => {
-  it("passes labels that its template gets on to its sandbox, the next time that it is looked at", async () => {
+  it("passes labels that its template gets on to its sandbox, at its next reconcile", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.warm(1);
@@ -178,7 +178,7 @@ describe("a bound claim", () => {
     }, waiting);
   });
 
-  it("gets another sandbox when somebody deletes its own", async () => {
+  it("gets another sandbox when its own is deleted", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.warm(1);
@@ -194,7 +194,7 @@ describe("a bound claim", () => {
     }, waiting);
   });
 
-  it("stays ready while its sandbox sleeps by itself, and tells when a person suspends it", async () => {
+  it("stays ready while its sandbox is suspended for inactivity, and reports a manual suspension", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.warm(1);

@@ -12,7 +12,7 @@ const overloaded = () => new ApiError(500, { apiVersion: "v1", kind: "Status", m
 const isNote = ({ verb, kind, subresource }: InterceptedCall) =>
   verb === "patch" && kind === "SandboxClaim" && subresource === undefined;
 
-/** A claim that has the sandbox `warm-1`, as somebody left it who wrote nothing down. */
+/** A claim that has the sandbox `warm-1`, as an earlier controller left it, without annotations. */
 async function openBoundLab(metadata: object) {
   const lab = await openClaimLab({ kubelet: false });
   await lab.template();

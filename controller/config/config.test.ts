@@ -76,7 +76,7 @@ describe("the controller's command line", () => {
     expect(() => parseControllerConfig(times("1500ms", "1s", "100ms"))).toThrow("whole seconds");
   });
 
-  it("says how templates, pools and claims are looked after, once they are to be", () => {
+  it("has settings for templates, pools and claims, once they are enabled", () => {
     expect(parseControllerConfig(["--extensions"]).extensions).toEqual({
       templateWorkers: 1,
       warmPoolWorkers: 1,
@@ -142,13 +142,13 @@ describe("the controller's command line", () => {
     expect(() => parseControllerConfig([flag])).toThrow(ConfigError);
   });
 
-  it("is told all that is wrong with it at once", () => {
+  it("reports all invalid values at once", () => {
     expect(() => parseControllerConfig(["--kube-api-burst=0", "--api-connections=0"])).toThrow(
       "--kube-api-burst must be above 0\n--api-connections must be above 0",
     );
   });
 
-  it("waits for a silent activator without a limit unless it is told one of a minute or more", () => {
+  it("waits for a silent activator without a limit unless one of a minute or more is set", () => {
     const limit = (value: string) =>
       parseControllerConfig(["--activator-namespace=here", `--activator-silence-limit=${value}`]).activators;
     expect(limit("0s")).not.toHaveProperty("silenceLimitMs");
@@ -156,7 +156,7 @@ describe("the controller's command line", () => {
     for (const short of ["59s", "-1m"]) expect(() => limit(short)).toThrow("must be 0, or 1m or more");
   });
 
-  it("knows of no activators unless it is told where they are", () => {
+  it("has no activators unless their address is configured", () => {
     expect(parseControllerConfig([]).activators).toBeUndefined();
     const { activators } = parseControllerConfig(["--activator-namespace=here", "--activator-drain-port=99"]);
     expect(activators).toEqual({
@@ -171,7 +171,7 @@ describe("the controller's command line", () => {
     );
   });
 
-  it("has no other flags, and helps whoever asks", () => {
+  it("has no other flags, and prints help on request", () => {
     expect(() => parseControllerConfig(["--nope"])).toThrow(FlagError);
     expect(() => parseControllerConfig(["--sandbox-concurrent-workers=many"])).toThrow(FlagError);
     expect(() => parseControllerConfig(["--help"])).toThrow(HelpRequested);

@@ -13,7 +13,7 @@ export interface ExtensionsConfig {
   readonly claimNotes: boolean;
 }
 
-/** Undefined: only Sandboxes are looked after. */
+/** Undefined: only Sandboxes are reconciled. */
 export function extensionsConfigOf(values: FlagValues<typeof controllerFlags>): ExtensionsConfig | undefined {
   if (!values.extensions) return undefined;
   return {

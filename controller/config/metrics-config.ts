@@ -15,7 +15,7 @@ export interface MetricsConfig {
 }
 
 export interface MetricsTls {
-  /** Undefined: a certificate is made that nobody else has signed. */
+  /** Undefined: a self-signed certificate is made. */
   readonly files: CertificateFiles | undefined;
   readonly minVersion: SecureVersion;
   /** As OpenSSL lists them; undefined: Node's choice. */

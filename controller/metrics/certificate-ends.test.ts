@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { makeAuthority } from "../../lib/certificates/certificates.ts";
 import { registerCertificateEnds } from "./certificate-ends.ts";
 
-it("metrics tell when each certificate ends that is shown now, and nothing of those that are not", async () => {
+it("metrics have the expiry of each certificate in use, and of no other", async () => {
   const registry = new Registry();
   const endingIn = async (year: string) =>
     (await makeAuthority("any", { notBefore: new Date("2026-01-01"), notAfter: new Date(`${year}-01-01`) }))

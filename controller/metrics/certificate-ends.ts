@@ -4,7 +4,7 @@ import { Gauge, type Registry } from "prom-client";
 /** The certificates that are shown, by what they are for; each in PEM as it is now. */
 export type ShownCertificatesByUse = Readonly<Record<string, (() => string) | undefined>>;
 
-/** Tells when certificates end: one that nobody renews is found out long before anything breaks. */
+/** Exposes when certificates expire, so that a missing renewal is noticed long before anything breaks. */
 export function registerCertificateEnds(registry: Registry, certificates: ShownCertificatesByUse): void {
   new Gauge({
     name: "rouse_certificate_expiry_timestamp_seconds",

@@ -4,7 +4,7 @@ import { KeyedQueue } from "../../lib/queues/keyed-queue.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { createRuntimeMetrics } from "./runtime-metrics.ts";
 
-it("metrics tell for how long workers have held their keys, while they hold them", async () => {
+it("metrics have the time for which workers hold their current keys", async () => {
   const clock = new FakeClock();
   const registry = new Registry();
   const meter = createRuntimeMetrics(registry, clock).ofController({

@@ -24,7 +24,7 @@ export interface RuntimeMetrics {
 
 const results = ["success", "error", "requeue_after"] as const;
 
-/** The families under which the ecosystem's load tests and dashboards look for any controller; once per registry. */
+/** The families under which the ecosystem's load tests and dashboards query for any controller; once per registry. */
 export function createRuntimeMetrics(registry: Registry, clock: Clock): RuntimeMetrics {
   const instruments = createInstruments(registry);
   return { ofController: (controller) => meterOf(controller, instruments, clock) };

@@ -25,7 +25,7 @@ function serve(...flags: readonly string[]) {
   return serveMetrics(metrics, { registry, clock: systemClock, log: silentLogger });
 }
 
-/** The status of a page that is served with a certificate that nobody has signed. */
+/** The status of a page that is served with a self-signed certificate. */
 const statusOf = (url: string): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     request(url, { rejectUnauthorized: false }, (response) => {
@@ -92,7 +92,7 @@ describe("profiles", () => {
     expect((await fetch(`${server.url}/debug/pprof/heap`)).status).toBe(404);
   });
 
-  it("are of all that Node can tell by the other, and it is said what it cannot", async () => {
+  it("are all that Node knows with the other option, and the rest is listed as missing", async () => {
     await using server = await serve("--enable-pprof-debug");
     const get = (path: string) => fetch(`${server.url}/debug/pprof/${path}`);
     expect(await (await get("")).text()).toContain("/debug/pprof/heap\n");

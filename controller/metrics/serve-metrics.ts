@@ -55,7 +55,7 @@ async function pageTls(
 
 const selfMadeYears = 10;
 
-/** Whoever takes a certificate that nobody has signed does not ask for its age either; it lives as long as the process. */
+/** A client that accepts a self-signed certificate does not check its age either; it is valid as long as the process. */
 async function selfMade(now: Date): Promise<ShownCertificates> {
   const notAfter = new Date(now);
   notAfter.setUTCFullYear(now.getUTCFullYear() + selfMadeYears);

@@ -17,7 +17,7 @@ export const adoptedBy = (sandbox: Stored<Sandbox>, child: Stored<KubeObject>) =
 /** Why a child with the expected name cannot belong to the sandbox. */
 export function refusalToAdopt(kind: string, child: KubeObject): string {
   const { name } = child.metadata;
-  return describeOwner(child) === "nobody"
+  return describeOwner(child) === "no object"
     ? `${kind} ${name} exists and is not controlled by this Sandbox; label it ${adoptableLabel}=true to have it adopted`
     : `${kind} ${name} is controlled by ${describeOwner(child)}`;
 }

@@ -155,7 +155,7 @@ function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T
     },
     /**
      * The uid makes this "delete the one I saw", never "delete whatever has that name by now". `asSeen`: the object itself
-     * says why it is to go, so one that has changed since (an expiry that was put off) stays and is looked at again. A
+     * says why it is to go, so one that has changed since (an expiry that was put off) stays and is reconciled again. A
      * Pod goes for what its Sandbox says, and its status changes all the time.
      */
     async delete(
@@ -183,7 +183,7 @@ function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T
   };
 }
 
-/** Changes an object. One that has changed since it was seen stays as it is, and is to be looked at again. */
+/** Changes an object. An object that has changed since it was read stays as it is, and is reconciled again. */
 async function changeAsSeen<T extends KubeObject>(
   store: Pick<OwnWrites<T>, "write">,
   object: Stored<T>,

@@ -39,7 +39,7 @@ describe("a suspension that is under way", () => {
     expect(verbs({ sandbox, pods: [aPodOf(sandbox)] })).toEqual(["deletePod"]);
   });
 
-  it("is not told to be over because a store shows no Pod", () => {
+  it("is not reported as complete because a store shows no Pod", () => {
     expect(suspendedCondition({ sandbox, suspending: true })).toMatchObject({
       status: "Unknown",
       reason: "PodStateUnknown",

@@ -53,14 +53,14 @@ describe("the Pod of a running Sandbox", () => {
   it.each([
     { why: "allows it", labels: adoptable },
     { why: "has the tracking label", labels: trackingLabelsOf(sandbox) },
-  ])("is a recorded Pod that nobody controls, if that one $why", ({ labels }) => {
+  ])("is a recorded Pod without a controller, if that Pod $why", ({ labels }) => {
     const pod = aPodOf(sandbox, { name: "spare", ...unowned(labels) });
     const actions = act({ sandbox: aSandbox({}, recorded("spare")), pods: [pod] });
     expect(verbs(actions)).toEqual(["adoptPod"]);
     expect(actions[0]).toMatchObject({ pod, patch: { metadata: { ownerReferences: [controlledBy(sandbox)] } } });
   });
 
-  it("is not a Pod that nobody gave to it, which stays recorded and untouched", () => {
+  it("is not a Pod that was not given to it, which stays recorded and unchanged", () => {
     const pod = aPodOf(sandbox, { name: "spare", ...unowned() });
     const actions = act({ sandbox: aSandbox({}, recorded("spare")), pods: [pod] });
     expect(verbs(actions)).toEqual(["refuse"]);
@@ -79,7 +79,7 @@ describe("the Pod of a running Sandbox", () => {
     });
   });
 
-  it("is never somebody else's: that one is no longer recorded, and nothing is made in its place", () => {
+  it("is never another owner's: that Pod is no longer recorded, and none is created in its place", () => {
     const pod = aPodOf(sandbox, { ownerReferences: [someoneElse] });
     const actions = act({ sandbox: aSandbox({}, recorded("nova")), pods: [pod] });
     expect(verbs(actions)).toEqual(["recordPodName", "refuse"]);
@@ -110,7 +110,7 @@ describe("the Pod of a running Sandbox", () => {
     ]);
   });
 
-  it("is told from somebody else's with the same label", () => {
+  it("is distinguished from another owner's with the same label", () => {
     const stranger = aPodOf(sandbox, { name: "stranger", ownerReferences: [someoneElse] });
     expect(act({ sandbox: aSandbox({}, recorded("nova")), pods: [stranger, aPodOf(sandbox)] })).toEqual([]);
   });
@@ -169,8 +169,8 @@ describe("the Pod of a suspended Sandbox", () => {
   });
 
   it.each([
-    { whose: "somebody else's", ownerReferences: [someoneElse] },
-    { whose: "nobody's", ownerReferences: [] },
+    { whose: "another owner's", ownerReferences: [someoneElse] },
+    { whose: "no owner's", ownerReferences: [] },
   ])("is kept when it is $whose, but no longer recorded", ({ ownerReferences }) => {
     const pods = [aPodOf(sandbox, { ownerReferences })];
     expect(act({ sandbox: asleep(recorded("nova")), pods })).toEqual([{ do: "recordPodName", name: undefined }]);
@@ -273,8 +273,8 @@ describe("the children of a Sandbox whose time is over", () => {
   });
 
   it.each([
-    { whose: "somebody else's", ownerReferences: [someoneElse] },
-    { whose: "nobody's", ownerReferences: [] },
+    { whose: "another owner's", ownerReferences: [someoneElse] },
+    { whose: "no owner's", ownerReferences: [] },
   ])("stay when they are $whose", ({ ownerReferences }) => {
     const sandbox = marked();
     expect(act({ sandbox, pods: [aPodOf(sandbox, { ownerReferences })] })).toEqual([]);

@@ -27,7 +27,7 @@ const recorded = (parts: Partial<StatusTransition>) =>
     ({ type, reason, action }) => `${type} ${reason} ${action}`,
   );
 
-describe("an event tells of a Sandbox", () => {
+describe("an event reports of a Sandbox", () => {
   it.each([
     ["whose Pod was made", { podCreated: true }, "Normal SandboxPodCreated PodCreation"],
     [
@@ -46,7 +46,7 @@ describe("an event tells of a Sandbox", () => {
   });
 });
 
-describe("a time that an API server takes and nobody can read", () => {
+describe("a malformed time that an API server accepts", () => {
   const keepAwakeUntil = "2099-01-01T00:00:00ZT";
   const sandbox = aSandbox(
     { shutdownTime: "2099-01-01T00:00:00+24:00", autoSuspension: { keepAwakeUntil } },
@@ -54,7 +54,7 @@ describe("a time that an API server takes and nobody can read", () => {
   );
   const readyOf = (observedGeneration: number) => [{ ...ready, observedGeneration }];
 
-  it("is told of in one event for each generation, with its field and its text", () => {
+  it("is reported in one event for each generation, with its field and its text", () => {
     const [event, ...others] = eventsOf({
       ...{ sandbox, before: readyOf(2), after: readyOf(3), podCreated: false, failures: [] },
     });
@@ -66,7 +66,7 @@ describe("a time that an API server takes and nobody can read", () => {
   });
 });
 
-describe("no event tells of a Sandbox", () => {
+describe("no event reports of a Sandbox", () => {
   it.each([
     ["that stays as it is", { before: [ready, awake], after: [ready, awake] }],
     ["that was made suspended", { before: [], after: [asleep] }],

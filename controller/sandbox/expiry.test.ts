@@ -11,7 +11,7 @@ describe("the expiry of a Sandbox", () => {
     { id: "with a second T", shutdownTime: "2025-01-01T12:00:00ZT", expired: false, recheckMs: undefined },
     { id: "with a comma", shutdownTime: "2026-01-01T12:00:10,5Z", expired: false, recheckMs: 10_500 },
     { id: "ten seconds before", shutdownTime: "2026-01-01T12:00:10Z", expired: false, recheckMs: 10_000 },
-  ])("expired is $expired, looked at again after $recheckMs ms", ({ shutdownTime, expired, recheckMs }) => {
+  ])("expired is $expired, checked again after $recheckMs ms", ({ shutdownTime, expired, recheckMs }) => {
     const sandbox = aSandbox(shutdownTime === undefined ? {} : { shutdownTime });
     expect(isExpired(sandbox, new Date(noon))).toBe(expired);
     expect(expiryRecheckMs(sandbox, new Date(noon))).toBe(recheckMs);

@@ -57,7 +57,7 @@ describe("a new Pod", () => {
     expect(labelsOf(template({ labels: { [warmPoolSandboxLabel]: "11111111" } }))).toEqual(tracking);
   });
 
-  it("names no template when nobody made the Sandbox from one", () => {
+  it("names no template when the Sandbox was not created from one", () => {
     expect(labelsOf({}, { labels: { [templateRefHashLabel]: "22222222" } })).toEqual(tracking);
   });
 
@@ -70,7 +70,7 @@ describe("a new Pod", () => {
     expect(labelsOf({}, { labels, annotations: { [templateRefAnnotation]: "other" } })).toEqual(tracking);
   });
 
-  it.each(["v1alpha1", "v1beta1"])("carries both hashes for a pool's Sandbox (owner in %s)", (version) => {
+  it.each(["v1alpha1", "v1beta1"])("has both hashes for a pool's Sandbox (owner in %s)", (version) => {
     const metadata = { labels: bothHashes, ownerReferences: [extensionOwner("SandboxWarmPool", version)] };
     expect(labelsOf({}, metadata)).toEqual({ ...tracking, ...bothHashes });
   });
@@ -142,7 +142,7 @@ describe("the metadata of an existing Pod", () => {
     });
   });
 
-  it("loses a label that the template once gave, and none of anybody else's", () => {
+  it("loses a label that the template once gave, and no label of other writers", () => {
     const sandbox = aSandbox(template({ labels: { a: "1" } }));
     expect(patch(sandbox, { a: "1", b: "2", other: "3" }, { [propagatedLabelsAnnotation]: "a,b" })).toEqual({
       labels: { b: null },

@@ -15,7 +15,7 @@ export const sandboxAttributes = (sandbox: Stored<Sandbox>): Attributes => ({
 /** The parts of a pass that are spans of their own. */
 export interface PassTrace {
   claims(work: () => Promise<void>): Promise<void>;
-  /** Its span tells which Pod there is afterwards, and whether it is new. */
+  /** Its span has an event with the resulting Pod, and whether it is new. */
   pod(work: () => Promise<void>): Promise<void>;
 }
 

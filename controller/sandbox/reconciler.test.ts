@@ -32,7 +32,7 @@ const annotate = (lab: SandboxLab, annotations: Record<string, string>) =>
   );
 
 describe("a Sandbox at rest", () => {
-  it("costs no call and keeps its three conditions, however often it is looked at", async () => {
+  it("costs no call and keeps its three conditions, for any number of reconciles", async () => {
     await using lab = await openSandboxLab({ flags: ["--disable-sandbox-events"] });
     await lab.create({ service: true });
     await lab.untilCondition("Ready", { status: "True" });
@@ -111,7 +111,7 @@ describe("a child that is there before the stores show it", () => {
 });
 
 describe("several Pods of one Sandbox", () => {
-  it("are told in the status and in one event, and the Service is not touched", async () => {
+  it("are reported in the status and in one event, and the Service is not changed", async () => {
     await using lab = await openSandboxLab();
     const sandbox = await lab.create({ service: true });
     await lab.untilCondition("Ready", { status: "True" });
@@ -131,7 +131,7 @@ describe("several Pods of one Sandbox", () => {
     expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandbox"} 0');
   });
 
-  it("are told in no event where those are switched off", async () => {
+  it("are reported in no event if events are disabled", async () => {
     await using lab = await openSandboxLab({ flags: ["--disable-sandbox-events"] });
     const sandbox = await lab.create();
     await lab.untilCondition("Ready", { status: "True" });
@@ -143,7 +143,7 @@ describe("several Pods of one Sandbox", () => {
 });
 
 describe("what the API server refuses", () => {
-  it("is told as InvalidConfiguration and in an event, and is not tried again", async () => {
+  it("is reported as InvalidConfiguration and in an event, and is not retried", async () => {
     await using lab = await openSandboxLab();
     const wrong = [{ name: "main", image: "busybox", env: [{ name: "a=b", value: "x" }] }];
     await lab.create({ podTemplate: { spec: { containers: wrong } } });
@@ -262,7 +262,7 @@ describe("a change of the Pod's metadata", () => {
 });
 
 describe("the metrics of a Sandbox", () => {
-  it("count it by its mode, and tell how suspensions and resumptions went", async () => {
+  it("count it by its mode, and suspensions and resumptions by outcome", async () => {
     await using lab = await openSandboxLab();
     await lab.create();
     await lab.untilCondition("Ready", { status: "True" });

@@ -8,7 +8,7 @@ const ceilingMs = 30_000;
 
 /**
  * The longest retry delay of a failing sandbox, in milliseconds; undefined: the backoff's own maximum. A user waits for a
- * sandbox that should run and has no Pod, for one whose suspension is not carried out, and for a sealed Pod to go.
+ * sandbox that should run and has no Pod, for one whose suspension is not complete, and for a sealed Pod to go.
  */
 export function retryCeilingMs(seen: Pick<Observed, "sandbox" | "pods"> | undefined): number | undefined {
   if (!seen) return undefined;

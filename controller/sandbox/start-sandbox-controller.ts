@@ -36,7 +36,7 @@ export interface SandboxInformers {
 
 export interface SandboxControllerOptions {
   readonly client: KubeClient;
-  /** For what nobody waits for. */
+  /** For writes that no client waits for. */
   readonly slowClient: KubeClient;
   readonly informers: SandboxInformers;
   readonly events: EventRecorder | undefined;
@@ -50,7 +50,7 @@ export interface SandboxControllerOptions {
   readonly clusterDomain: string;
   readonly portShortages: PortShortages;
   readonly writeBehindWindowMs: number;
-  /** Who stands in front of the sandboxes; undefined: nobody, and a suspension is carried out without asking. */
+  /** The activators in front of the sandboxes; undefined: none, and a suspension proceeds without asking. */
   readonly activators: Activators | undefined;
   readonly suspensionMetrics: SuspensionMetrics;
   /** Undefined: there are no templates, and no Pod waits for their policies. */
@@ -124,7 +124,10 @@ function openWriters(stores: DisposableStack, { client, informers, clock }: Sand
   };
 }
 
-/** What tells which sandbox to look at: itself, its children, its times, and our own writes that never came back. */
+/**
+ * The sources of reconciles of a sandbox: itself, its children, its times, and our own writes that the watch never
+ * confirmed.
+ */
 function sourcesOf(
   informers: SandboxInformers,
   { sandboxes, pods, services, claims }: SandboxWriters,
@@ -143,7 +146,7 @@ function sourcesOf(
   ];
 }
 
-/** Has the watch look at every sandbox that is there, and at each that changes or whose Pod does. */
+/** Has the watch check every existing sandbox, and each sandbox that changes or whose Pod changes. */
 function keepWatching(watch: IdleWatch, { sandboxes, pods }: SandboxInformers): Disposable {
   for (const sandbox of sandboxes.store.list()) watch.checkAt(keyOf(sandbox));
   const subscriptions = new DisposableStack();
@@ -162,7 +165,7 @@ function keepWatching(watch: IdleWatch, { sandboxes, pods }: SandboxInformers): 
   return subscriptions;
 }
 
-/** The sandbox of a child that carries the tracking label; other children come and go unnoticed. */
+/** The sandbox of a child with the tracking label; changes of other children are ignored. */
 const trackedOwner = (child: Stored<KubeObject>): readonly string[] =>
   child.metadata.labels?.[sandboxNameHashLabel] === undefined ? [] : ownerKeys(child);
 

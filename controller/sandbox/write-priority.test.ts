@@ -27,6 +27,6 @@ it.each([
   ["one whose Pod is going", { sandbox: ready, pods: [going] }, false],
   ["one whose Pod is gone", { sandbox: ready }, false],
   ["one that is put to sleep", { sandbox: toSleep, pods: [running] }, false],
-])("whether nobody waits for a pass, of %s", (_, seen, expected) => {
+])("whether no client waits for a reconcile, of %s", (_, seen, expected) => {
   expect(isLowPriority(anObservation(seen))).toBe(expected);
 });

@@ -4,7 +4,7 @@ import type { NewEvent } from "../../kube/events/event-recorder.ts";
 
 const action = "Suspending";
 
-/** What an event tells of a sandbox that nobody used for so long. */
+/** The event about a sandbox that was idle for this long. */
 export const idled = (regarding: Sandbox, forMs: number): NewEvent => ({
   regarding,
   type: "Normal",

@@ -57,7 +57,7 @@ describe("the age of a seal is forgotten", () => {
     expect(world.suspender.sealsRemembered).toBe(0);
   });
 
-  it("when somebody takes the seal off", async () => {
+  it("when the seal is removed by hand", async () => {
     await using world = await openSealed();
     await world.pass(aSandbox({ operatingMode: "Running" }));
     expect(world.suspender.sealsRemembered).toBe(0);

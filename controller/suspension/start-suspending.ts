@@ -23,7 +23,7 @@ import type { SuspensionMetrics } from "./suspension-metrics.ts";
 export interface Activators {
   readonly finder: ActivatorFinder;
   readonly call: DrainCall;
-  /** How long nobody falls asleep after one has vanished; absent: `usualVanishGraceMs`. */
+  /** For how long no sandbox is suspended for inactivity after an activator vanished; absent: `usualVanishGraceMs`. */
   readonly vanishGraceMs?: number;
   /** How long one whose Pod is Ready may be silent before it counts for nothing; absent: `usualSilenceLimitMs`. */
   readonly silenceLimitMs?: number;
@@ -57,7 +57,7 @@ function askerOf(
   return workloadAsker(through, clock);
 }
 
-/** Starts to watch who is idle, where that can be known, and returns who carries suspensions out. */
+/** Starts to watch for idle sandboxes, if activity can be known, and returns the suspender. */
 export function startSuspending(options: SuspendingOptions): Suspending {
   const { activators, clock, log, events, metrics } = options;
   const rounds = activators && new ActivatorRounds({ ...activators, clock, log, events, metrics });

@@ -93,7 +93,7 @@ describe("a change of leaders", () => {
   });
 });
 
-it("a port that an activator remembers, whose record vanished while nobody led, is given up for another", async () => {
+it("a port that an activator remembers, whose record vanished without a leader, is replaced by another", async () => {
   await using lab = await openFrontLab();
   let remembered: number | undefined;
   lab.activators.rests = ({ activatorPort }) => {

@@ -20,7 +20,7 @@ export type Lane = "unasked" | "unsaid";
 
 /**
  * Which activators have said that they accept on which ports for which sandboxes. In memory only: what the slices list was
- * confirmed to the controller that wrote it, and is taken over as long as nobody says otherwise.
+ * confirmed to the controller that wrote it, and is taken over unless an activator contradicts.
  */
 export class Confirmations {
   /** The ports of each sandbox, by its UID. */

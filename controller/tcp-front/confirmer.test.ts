@@ -23,7 +23,7 @@ function aConfirmer(call?: ScriptedActivators["call"]) {
 const first = "uid-of-10.0.0.1";
 
 describe("asking activators whether they listen", () => {
-  it("tells of ports that one of them does not open, and of whose they were to be", async () => {
+  it("reports ports that one of them does not open, with the sandboxes that they were for", async () => {
     const { clock, activators, confirmer, news, resting } = aConfirmer();
     await using _ = confirmer;
     activators.rests = ({ activatorPort }) => activatorPort === 10_001;
@@ -100,7 +100,7 @@ describe("asking activators whether they listen", () => {
     expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(true);
   });
 
-  it("begins anew with another run of an activator, and forgets what nobody wants", async () => {
+  it("starts again with another run of an activator, and forgets unrequested ports", async () => {
     const { clock, activators, confirmer, asked } = aConfirmer();
     await using _ = confirmer;
     confirmer.want("a", [10_000]);

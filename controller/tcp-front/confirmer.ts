@@ -34,13 +34,13 @@ const gatherMs = 20;
 const backoff: Backoff = { baseMs: 250, maxMs: 30_000, jitter: 0.2 };
 
 /**
- * Asks activators whether they listen, in bulk, while something is unconfirmed; at rest it asks nobody. What is new does
+ * Asks activators whether they listen, in bulk, while something is unconfirmed; at rest it makes no calls. What is new does
  * not wait for what an activator has left unconfirmed: two calls to each at a time, one about either.
  */
 export class Confirmer implements Running {
   readonly #options: ConfirmerOptions;
   readonly #confirmations = new Confirmations();
-  /** The lanes in which somebody is being asked. */
+  /** The lanes with a call in progress. */
   readonly #busy = new Set<string>();
   readonly #failures = new Map<string, number>();
   /** What cuts short the pause before an activator is asked again. */
@@ -67,7 +67,7 @@ export class Confirmer implements Running {
     return this.#confirmations.missing;
   }
 
-  /** Whoever is known to the finder by now. */
+  /** The activators that the finder knows now. */
   activatorsChanged(): void {
     for (const id of this.#confirmations.activators(this.#options.finder.known())) this.#failures.delete(id);
     this.#askAll();
@@ -98,7 +98,7 @@ export class Confirmer implements Running {
     }
   }
 
-  /** Asks until there is nothing to ask in this lane, unless somebody does already. */
+  /** Asks until this lane has no questions left; no-op while it is already asking. */
   #ask({ id }: Activator, lane: Lane): void {
     const busy = `${lane} ${id}`;
     const signal = this.#signal;

@@ -17,9 +17,12 @@ function anActivator(address: string, ...listensOn: readonly number[]): SeenActi
   return { endpoint: { address, run: address, ready: true }, listensOn: new Set(listensOn) };
 }
 
-const nobody = { service: undefined, endpoints: [], ports: [] };
+const noEndpoints = { service: undefined, endpoints: [], ports: [] };
 
-function aSlice(said: TcpFront = front, leading: Parameters<typeof freshSlice>[3] = nobody): Stored<EndpointSlice> {
+function aSlice(
+  said: TcpFront = front,
+  leading: Parameters<typeof freshSlice>[3] = noEndpoints,
+): Stored<EndpointSlice> {
   const slice = freshSlice(sandbox, said, "IPv4", leading);
   const { name = "" } = slice.metadata;
   const stored = { name, uid: "s", resourceVersion: "7", creationTimestamp: noon };
@@ -82,7 +85,7 @@ describe("the allocation", () => {
 describe("a slice", () => {
   const both = [10_001, 10_002];
 
-  it("lists whoever accepts on all of its ports, by address", () => {
+  it("lists the activators that accept on all of its ports, by address", () => {
     expect(listed(anActivator("10.0.0.2", ...both), anActivator("10.0.0.1", ...both))).toEqual([
       ["10.0.0.1", "10.0.0.2"],
       both,

@@ -86,7 +86,7 @@ function lead(
   return listed.endpoints.length > 0 ? { service, ...listed } : nowhere;
 }
 
-/** Nobody may use it any more, or not yet again: it leads nowhere, keeps its ports for a while, and goes. */
+/** The slice is not in use: it leads nowhere, keeps its ports for a while, and is then deleted. */
 function free(observed: ObservedFront): FrontDecision {
   const { slice, now, quarantineMs } = observed;
   const before = slice && tcpFrontOf(slice);

@@ -4,7 +4,7 @@ import { type PortShortage, shortageText } from "./port-shortages.ts";
 
 const about = { type: "Warning", action: "ListeningForSandbox" } as const;
 
-/** What an event tells of a sandbox of whose ports some have none of the activators'. */
+/** The event about a sandbox that lacks activator ports for some of its ports. */
 export const tooFewPorts = (regarding: Sandbox, shortage: PortShortage): NewEvent => ({
   ...about,
   regarding,

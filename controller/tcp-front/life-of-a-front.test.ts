@@ -66,7 +66,7 @@ describe("the name of a sandbox that connections wake", () => {
     expect(await lab.slice(sandbox)).toEqual(slice);
   });
 
-  it("does not lead to an activator before it listens, and asks nobody at rest", async () => {
+  it("does not lead to an activator before it listens, and makes no calls at rest", async () => {
     await using lab = await openFrontLab();
     lab.activators.are({ address: "10.0.0.1" }, { address: "10.0.0.2" });
     lab.activators.accepts = (host) => host === "10.0.0.1";
@@ -108,7 +108,7 @@ describe("the name of a sandbox that connections wake", () => {
     await lab.untilLeadingTo(sandbox, "10.0.0.1", "10.0.0.2");
   });
 
-  it("keeps what it can when its ports change, and gives nobody the one that it gave up", async () => {
+  it("keeps what it can when its ports change, and the released port is assigned to no sandbox", async () => {
     await using lab = await openFrontLab();
     await using _controller = await lab.startController({ flags: ["--tcp-front-quarantine=400ms"] });
     const sandbox = await lab.create({ podTemplate: podWith(5432, 6379) });
@@ -149,7 +149,7 @@ describe("the ports of a sandbox that is gone", () => {
     await vi.waitFor(async () => expect(await lab.slices()).toEqual([]), waiting);
   });
 
-  it("rest even if somebody deletes the record", async () => {
+  it("are quarantined even if the record is deleted", async () => {
     await using lab = await openFrontLab();
     await using _controller = await lab.startController();
     const sandbox = await lab.create();
@@ -183,7 +183,7 @@ describe("a sandbox that stops to be woken by connections", () => {
   });
 });
 
-describe("a Service of the sandbox's name that is somebody else's", () => {
+describe("a Service of the sandbox's name with another owner", () => {
   it("is led nowhere by us", async () => {
     await using lab = await openFrontLab();
     await using _controller = await lab.startController();

@@ -3,7 +3,7 @@ import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { EndpointSlice, TcpFrontPort } from "../../api/protocols/tcp-front.ts";
 import type { ActivatorEndpoint } from "../suspension/activators/activators.ts";
 
-/** Everything that one look shows of the slice of one sandbox. */
+/** One observation of the slice of a sandbox. */
 export interface ObservedFront {
   readonly now: Date;
   readonly quarantineMs: number;
@@ -16,7 +16,7 @@ export interface ObservedFront {
   readonly reserved: readonly TcpFrontPort[];
   /** Ports of the slice that it must not keep: an older one has them too, or they have to rest. */
   readonly contested: ReadonlySet<number>;
-  /** Ports that nobody has; as many as it needs, if it may have so many. */
+  /** Free ports; as many as it needs, within the limits. */
   readonly freePorts: readonly number[];
   readonly activators: readonly SeenActivator[];
 }

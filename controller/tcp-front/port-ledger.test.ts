@@ -33,7 +33,7 @@ describe("the ports of activators", () => {
     expect(free(ledger, 1)).toEqual([first + 1]);
   });
 
-  it("are nobody else's while a slice says so, a write is under way, or a sandbox that gave one up rests", () => {
+  it("are not free while a slice names them, a write is in progress, or they are quarantined", () => {
     const { ledger } = aLedger();
     ledger.note(aSlice("a", { ports: [port(first)], freedPorts: [{ activatorPort: first + 2, freedAt: noon }] }));
     ledger.reserve("lab/b", [port(first + 1)]);
@@ -113,7 +113,7 @@ describe("the ports of activators", () => {
     expect(ledger.grant("lab/new", { inUse: 0, missing: 32 })).toMatchObject({ limitedBy: undefined });
   });
 
-  it("count toward nobody once all of their slices are gone and have rested", async () => {
+  it("count for no sandbox once all of their slices are gone and the quarantine is over", async () => {
     const { clock, ledger } = aLedger();
     const full = { ports: Array.from({ length: limits.perNamespace }, (_, at) => port(first + at)) };
     for (let round = 0; round < 3; round += 1) {

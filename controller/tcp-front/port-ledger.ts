@@ -10,7 +10,7 @@ import {
 import type { Clock } from "../../lib/time/clock.ts";
 import { RestingPorts } from "./resting-ports.ts";
 
-/** How many of the activators' ports one may have. What is had already is taken from nobody. */
+/** The maximum numbers of activator ports. Assigned ports are never taken away. */
 export interface PortLimits {
   /** In use; twice as many with those at rest. */
   readonly perSandbox: number;
@@ -22,7 +22,7 @@ export interface PortLimits {
 export type PortLimit = "sandbox" | "namespace" | "range";
 
 export interface PortGrant {
-  /** Nobody has them; they are anybody's until they are reserved. */
+  /** Free ports. They stay free until they are reserved. */
   readonly ports: readonly number[];
   /** What kept it from more; undefined: it got what it asked for. */
   readonly limitedBy: PortLimit | undefined;
@@ -30,10 +30,10 @@ export interface PortGrant {
 
 export interface PortLedgerOptions {
   readonly clock: Clock;
-  /** How long a port is given to nobody after it was freed. */
+  /** The quarantine of a port after it was freed. */
   readonly quarantineMs: number;
   readonly limits: PortLimits;
-  /** 0 to 1: where in the range the first port is looked for. */
+  /** 0 to 1: where in the range the search for a port begins. */
   readonly random?: () => number;
 }
 
@@ -64,9 +64,11 @@ export class PortLedger {
   readonly #keptIn = new Map<string, number>();
   /** Of slices that went before their time. */
   readonly #vanished: RestingPorts;
-  /** Of those, what an activator does not open for whoever got it. */
+  /** Of those, the ports that an activator does not open for their new sandbox. */
   readonly #refused: RestingPorts;
-  /** The next port to look at, counted from the first. A new leader does not know what its predecessor gave last. */
+  /**
+   * The next port to try, counted from the first. A new leader does not know the last port that its predecessor assigned.
+   */
   #next: number;
 
   constructor({ clock, quarantineMs, limits, random = Math.random }: PortLedgerOptions) {
@@ -103,8 +105,8 @@ export class PortLedger {
   }
 
   /**
-   * An activator remembers that these stood for another sandbox not long ago, of which no slice tells any more: whoever got
-   * them gets others, and they rest.
+   * An activator remembers that these ports stood for another sandbox recently, and no slice names it any more. Their new
+   * sandbox gets other ports, and these are quarantined.
    */
   refused(ports: readonly number[]): void {
     for (const port of ports) {
@@ -154,7 +156,7 @@ export class PortLedger {
     return (this.#keptIn.get(namespace) ?? 0) + this.#vanished.of(namespace);
   }
 
-  /** The next ports that nobody has, at most so many. */
+  /** The next free ports, at most so many. */
   #free(count: number): readonly number[] {
     const found: number[] = [];
     for (let tried = 0; tried < range && found.length < count; tried += 1) {

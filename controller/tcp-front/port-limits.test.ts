@@ -14,7 +14,7 @@ const conditionOf = async ({ client }: FrontLab, { metadata }: Stored<Sandbox>) 
 const reasonsIn = async ({ client }: FrontLab) => (await client.list(eventType)).items.map(({ reason }) => reason);
 
 describe("a sandbox that declares more ports than one may have", () => {
-  it("is reached by the first of them, and its status, an event and a metric tell of the others", async () => {
+  it("is reached by the first of them, and its status, an event and a metric report the others", async () => {
     await using lab = await openFrontLab();
     const registry = new Registry();
     await using _controller = await lab.startController({ registry, flags: [withEvents] });

@@ -43,7 +43,7 @@ export interface TcpFrontReconcilerOptions {
   readonly quarantineMs: number;
 }
 
-/** Ports come free one after the other, and nothing tells of those that were remembered only. */
+/** Ports become free one by one, and no event reports the end of a quarantine that was only in memory. */
 const shortageRecheckMs = 15_000;
 
 /** Keeps the slice of one sandbox at a time, under its key. */
@@ -98,7 +98,7 @@ export class TcpFrontReconciler {
     const service = sandbox && services.get(keyFor(sandbox.metadata.namespace, sandbox.metadata.name));
     const had = { slice: slices.get(key), reserved: ledger.reservedFor(key), contested: ledger.contested(key) };
     const isOwn = sandbox && service && ownershipOf(service, sandbox) === "owned" && isFront(service);
-    // As many as are missing: looking for them is dear when few are left.
+    // Only the missing ones: the search is expensive when few are left.
     const grant = sandbox && ledger.grant(key, countPorts(sandbox, had));
     const observed = {
       now: clock.now(),
@@ -140,7 +140,7 @@ export class TcpFrontReconciler {
     );
   }
 
-  /** Returns whether it was written; if not, somebody else was faster. */
+  /** Returns whether it was written; if not, another client was faster. */
   async #perform(
     key: string,
     action: FrontAction,
@@ -200,7 +200,7 @@ export class TcpFrontReconciler {
     }
   }
 
-  /** What is there now may be another leader's. */
+  /** Reads the slice again: another leader may have written it. */
   async #readAgain(key: string, signal: AbortSignal): Promise<boolean> {
     const { client, slices, ledger } = this.#options;
     const { namespace, name } = parseKey(key);

@@ -6,7 +6,7 @@ interface Rest {
   readonly namespace: string | undefined;
 }
 
-/** Ports that are given to nobody for a while, and the namespaces that had them. There are no more than the range has. */
+/** Quarantined ports, and the namespaces that had them. There are no more than the range has. */
 export class RestingPorts {
   readonly #clock: Clock;
   readonly #restMs: number;

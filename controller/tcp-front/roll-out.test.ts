@@ -20,7 +20,7 @@ import { TcpFrontMetrics } from "./tcp-front-metrics.ts";
 const writesPerSecond = 200;
 
 const never = async (): Promise<never> => {
-  throw new Error("nobody asks for this");
+  throw new Error("unexpected call");
 };
 
 /** So many sandboxes whose slices are as a former leader left them; what is written is seen at once. */

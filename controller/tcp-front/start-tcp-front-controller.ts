@@ -23,7 +23,7 @@ import type { TcpFrontMetrics } from "./tcp-front-metrics.ts";
 import { WriteTurns } from "./write-turns.ts";
 
 export interface TcpFrontSettings {
-  /** How long a freed port is given to nobody. */
+  /** The quarantine of a freed port. */
   readonly quarantineMs: number;
   /** Over all sandboxes. */
   readonly writesPerSecond: number;
@@ -49,7 +49,7 @@ export interface TcpFrontControllerOptions {
   readonly turns?: Turns | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** 0 to 1: where in the range of ports the first is looked for. */
+  /** 0 to 1: where in the range of ports the search begins. */
   readonly random?: () => number;
 }
 
@@ -150,7 +150,7 @@ function onOtherEndpoints(finder: ActivatorFinder, listener: () => void): Dispos
 const sliceKey = ({ metadata: { namespace, uid } }: Stored<Sandbox>): string =>
   keyFor(namespace, tcpFrontSliceName(uid));
 
-/** Most sandboxes have no such slice, and need no look. */
+/** Most sandboxes have no such slice, and need no check. */
 function keysOf(sandbox: Stored<Sandbox>, slices: OwnWrites<EndpointSlice>): readonly string[] {
   const key = sliceKey(sandbox);
   return usesTcpFront(sandbox.spec) || slices.get(key) ? [key] : [];
@@ -162,12 +162,12 @@ function ownerKeys(service: Stored<Service>): readonly string[] {
   return owner ? [keyFor(service.metadata.namespace, tcpFrontSliceName(owner.uid))] : [];
 }
 
-/** Keeps the ledger in step with the slices, and tells of those that contradict each other. */
+/** Keeps the ledger up to date with the slices, and enqueues slices that contradict each other. */
 function keepLedger(informer: Informer<EndpointSlice>, slices: OwnWrites<EndpointSlice>, ledger: PortLedger): Source {
   return (enqueue) => {
     for (const slice of informer.store.list()) ledger.note(slice).forEach(enqueue);
     return informer.onChange(({ key, current }) => {
-      // What was written last is newer than what the watch tells of it.
+      // Our own last write is newer than the state that the watch reports.
       const slice = slices.get(key);
       if (current && slice) ledger.note(slice).forEach(enqueue);
       else if (!slice) ledger.gone(key);

@@ -2,7 +2,7 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import type { FrontAction } from "./decide.ts";
 import type { PortCounts } from "./port-ledger.ts";
 
-/** What is counted only when somebody looks. */
+/** Values that are computed only when the metrics are read. */
 export interface TcpFrontCounts {
   ports(): PortCounts;
   /** Ports of sandboxes for which there is none of the activators'. */
@@ -13,7 +13,7 @@ export interface TcpFrontCounts {
   waiting(): number;
 }
 
-/** Tells how in-cluster names are kept; until somebody leads there is nothing to tell. */
+/** The metrics of in-cluster names; they have no values until this replica leads. */
 export class TcpFrontMetrics {
   readonly #writes: Counter<"verb" | "outcome">;
   #counts: TcpFrontCounts | undefined;

@@ -18,7 +18,7 @@ import { openFrontLab, podWith, portsOf } from "../../test/support/labs/front-la
 import { waiting } from "../../test/support/waiting.ts";
 
 describe("a sandbox for which no port is left", () => {
-  it("is reached by the ports that it got, and tells of the others in an event", async () => {
+  it("is reached by the ports that it got, and reports the others in an event", async () => {
     await using lab = await openFrontLab();
     const { first, last } = tcpFrontPorts;
     // One port is free, and there is no room for all the others in one annotation.
@@ -64,7 +64,7 @@ function resting(activatorPorts: readonly number[]): EndpointSlice {
 }
 
 describe("a slice that cannot be written", () => {
-  it("is told of in an event, and tried again", async () => {
+  it("is reported in an event, and retried", async () => {
     await using lab = await openFrontLab();
     let refusals = 0;
     const client = interceptCalls(lab.client, async ({ verb, kind }, proceed) => {

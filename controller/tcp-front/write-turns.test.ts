@@ -32,7 +32,7 @@ it("calls who leads nowhere before who leads to an activator that is gone, and b
   expect(called).toEqual(["first", "removal", "refresh"]);
 });
 
-it("lets whoever comes again keep its place, and moves it when it has become urgent", async () => {
+it("keeps the place of a key that is added again, and moves it when it has become urgent", async () => {
   const { clock, called, turns } = busyTurns();
   turns.take("a", "refresh");
   turns.take("b", "refresh");
@@ -53,7 +53,7 @@ it("gives the turn of one that has nothing to write any more to the next", async
   expect(called).toEqual(["a", "c"]);
 });
 
-it("runs no timer while nobody waits", async () => {
+it("runs no timer while no key waits", async () => {
   const { clock, turns } = busyTurns();
   expect(clock.pending).toBe(0);
   turns.take("a", "refresh");

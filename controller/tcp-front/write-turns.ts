@@ -67,9 +67,9 @@ const burstMs = 1_000;
 const gatherMs = 20;
 
 /**
- * Gives leave to write, so many times a second over all keys; whoever gets none is told when its turn has come, and looks
- * again at what there is to write by then. So ten thousand slices that change at once become one write each, of
- * their last state, one after the other. Nothing runs while nobody waits.
+ * Gives leave to write, so many times a second over all keys; a key that gets none is notified when its turn has come, and
+ * reads again at what there is to write by then. So ten thousand slices that change at once become one write each, of their
+ * last state, one after the other. Nothing runs while no key waits.
  */
 export class WriteTurns implements Disposable {
   readonly #everyMs: number;
@@ -102,7 +102,7 @@ export class WriteTurns implements Disposable {
   /** Whether the key may be written now; if not, it is called when it may. */
   take(key: string, urgency: Urgency): boolean {
     if (this.#granted.delete(key)) return true;
-    // Whoever comes again keeps its place.
+    // A key that is added again keeps its place.
     if (this.#waiting[urgency].has(key)) return false;
     this.#leave(key);
     if (this.waiting === 0 && this.#mayGive()) {

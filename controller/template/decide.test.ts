@@ -22,7 +22,7 @@ const aPoolOwner = {
 };
 const someClaim = { ...aPoolOwner, kind: "SandboxClaim", name: "mine", uid: "m" };
 
-/** What is done for the template `tpl` while nobody uses its policy, unless the test says more. */
+/** The actions for the template `tpl`, whose policy has no users unless the test adds some. */
 const act = (observed: Pick<Observed, "template" | "policy"> & Partial<Observed>) =>
   decide({ namespace: "lab", name: "tpl", users: { sandboxes: [], pods: [] }, lost: undefined, ...observed });
 
@@ -122,8 +122,8 @@ describe("the policy of a template that manages none", () => {
   });
 
   it.each([
-    ["somebody else's", [someoneElse]],
-    ["nobody's", []],
+    ["another owner's", [someoneElse]],
+    ["no owner's", []],
     ["an earlier template's of its name", [{ ...controlledBy(aTemplate()), uid: "uid-of-earlier" }]],
   ])("stays when it is %s", (_, ownerReferences) => {
     expect(act({ template, policy: aPolicy(undefined, { ownerReferences }) })).toEqual([]);
@@ -150,8 +150,8 @@ describe("the policy of a template", () => {
   });
 
   it.each([
-    ["somebody else's", [someoneElse], "ReplicaSet other"],
-    ["nobody's", [], "nobody"],
+    ["another owner's", [someoneElse], "ReplicaSet other"],
+    ["no owner's", [], "no object"],
   ])("is left alone when it is %s, and that is a failure", (_, ownerReferences, owner) => {
     const [action] = act({ template: labelled(), policy: aPolicy({}, { ownerReferences }) });
     expect(action).toMatchObject({ do: "refuse", why: expect.stringContaining("refusing to update") });
@@ -230,7 +230,7 @@ describe("the users of a policy", () => {
     expect(owners?.slice(0, 2)).toEqual(owned(bound));
   });
 
-  it("are all owners that are left without a template, and what somebody else refers to stays", () => {
+  it("are all owners that are left without a template, and references of others stay", () => {
     const other = { apiVersion: "v1", kind: "ConfigMap", name: "rules", uid: "uid-rules" };
     const policy = aPolicy(undefined, { ownerReferences: [...owned(), other] });
     const sandboxes = many(150);
@@ -268,7 +268,7 @@ describe("a policy that a former template of the name has left", () => {
     }
   });
 
-  it("is not somebody else's who controls it now", () => {
+  it("is not deleted if another owner controls it now", () => {
     expect(act({ template: labelled(), policy: left([someoneElse]) })).toMatchObject([{ do: "refuse" }]);
   });
 

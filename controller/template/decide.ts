@@ -13,7 +13,7 @@ import { holderCounts, holdersFor, isUserReference, type PolicyUsers } from "./p
 /** A template that is there, and its policy. */
 export interface TemplateAndPolicy {
   readonly template: Stored<SandboxTemplate>;
-  /** The NetworkPolicy of the name that the template's has, whoever controls it. */
+  /** The NetworkPolicy with the name of the template's, with any controller. */
   readonly policy: Stored<NetworkPolicy> | undefined;
 }
 
@@ -53,7 +53,7 @@ export function decide(observed: Observed): readonly Action[] {
   return [...(labelled ? [] : [{ do: "labelTemplate", value } as const]), ...(policyAction ? [policyAction] : [])];
 }
 
-/** What is to be done about the policy itself, whoever holds it; undefined where it is as it should be. */
+/** The action for the policy itself, with any owners; undefined if it is as desired. */
 export function decidePolicy({ template, policy }: TemplateAndPolicy): PolicyAction | undefined {
   const managed = effectiveNetworkPolicyManagement(template.spec) === "Managed";
   if (!policy) return managed ? { do: "createPolicy", policy: makeNetworkPolicy(template) } : undefined;
@@ -110,7 +110,7 @@ const isHeldFor = (policy: Stored<NetworkPolicy>, name: string): boolean =>
   policy.metadata.annotations?.[policyTemplateAnnotation] === name &&
   (controllerOf(policy) === undefined || controllerOfKind(policy, sandboxTemplateType)?.name === name);
 
-/** The references that are neither to a template nor to users: somebody else's wish. */
+/** The references that are neither to a template nor to users: other clients wrote them. */
 const ofOthers = ({ metadata }: NetworkPolicy): readonly OwnerReference[] =>
   (metadata.ownerReferences ?? []).filter((owner) => !owner.controller && !isUserReference(owner));
 

@@ -18,7 +18,7 @@ const rememberMs = 5 * 60_000;
 
 /**
  * What the NetworkPolicies said that are gone, for they may be needed still when their template is gone too. Every replica
- * remembers, so that the next leader can make such a policy again. At most 1 000 of them, each until nobody has asked for it
+ * remembers, so that the next leader can make such a policy again. At most 1 000 of them, each until no pass has needed it
  * in five minutes. Beyond that, the namespace with the most of them loses its oldest one.
  */
 export class LostPolicies implements Disposable {

@@ -17,7 +17,7 @@ export const policySuffix = "-network-policy";
 
 /**
  * The policy of a template is called after it, as in the ecosystem. Where that would be longer than a name may be, the template's
- * name is cut and its hash added: without its policy a Pod of the template would be open to everybody.
+ * name is cut and its hash added: without its policy a Pod of the template would be open to all traffic.
  */
 export function networkPolicyName(templateName: string): string {
   if (templateName.length + policySuffix.length <= nameMax) return templateName + policySuffix;

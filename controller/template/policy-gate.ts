@@ -28,7 +28,7 @@ export class PolicyGate {
     const { namespace, name } = parseKey(key);
     const policyName = networkPolicyName(name);
     const policy = networkPolicies.store.get(keyFor(namespace, policyName));
-    // Of a template that is gone nobody knows whether it managed a policy, unless that policy was seen.
+    // Whether a deleted template managed a policy is unknown, unless that policy was seen.
     if ((policy && templateKeyOf(policy) === key) || !lostPolicies.get(key)) return undefined;
     return `no Pod starts without its network policy: SandboxTemplate "${name}" is gone, and its NetworkPolicy "${policyName}" is missing`;
   }

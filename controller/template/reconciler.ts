@@ -104,7 +104,7 @@ export class TemplateReconciler {
     this.#writers.events.record({ ...about, regarding, note });
   }
 
-  /** A policy that stays without its template is told of once, and each one that was made again. */
+  /** Reports once a policy that stays without its template, and each policy that was made again. */
   #reportKept(action: Action, { namespace, name, template, policy, users }: Observed): void {
     if (template || (action.do !== "createPolicy" && action.do !== "replacePolicy")) return;
     const regarding = this.#writers.policies.get(keyFor(namespace, networkPolicyName(name)));
@@ -195,7 +195,7 @@ async function replacePolicy(
   try {
     await policies.write(keyOf(policy), () => client.replace(networkPolicyType, policy, {}, signal));
   } catch (error) {
-    // The watch tells of its end, and who is left then is looked at anew.
+    // The watch reports its deletion, and the remaining owners are reconciled then.
     if (isNotFound(error)) return;
     if (isConflict(error))
       await policies.write(keyOf(policy), () => client.get(networkPolicyType, { namespace, name }, signal));

@@ -46,7 +46,7 @@ describe("a sandbox with the label of a pool", () => {
     expect(classifyMember(ready(), observed())).toEqual(active);
   });
 
-  it("is not counted when somebody else controls it", () => {
+  it("is not counted when another owner controls it", () => {
     expect(classifyMember(ready({ ownerReferences: [someoneElse] }), observed())).toEqual({ is: "uncounted" });
   });
 
@@ -125,7 +125,7 @@ describe("a member that is not ready", () => {
       conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", ...condition }],
     });
 
-  it("has five minutes, and is looked at two seconds after they are over", () => {
+  it("has five minutes, and is checked two seconds after they are over", () => {
     expect(classifyMember(member, later(3 * minute))).toEqual({ ...active, overdueInMs: 2 * minute + 2_000 });
     expect(classifyMember(member, later(5 * minute))).toEqual({ ...active, overdueInMs: 2_000 });
   });

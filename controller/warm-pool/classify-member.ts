@@ -12,11 +12,11 @@ import type { Observed } from "./observed.ts";
 /**
  * What a pool thinks of a sandbox with its label.
  *
- * - `uncounted`: somebody else's, or nobody's and on its way out;
+ * - `uncounted`: another owner controls it, or it has no controller and terminates;
  * - `terminating`: on its way out, and its place is free only when it is gone;
  * - `stale`: not what the template would make now;
  * - `stuck`: it has had its time to become ready;
- * - `overdue`: the same, unless its Pod tells that it waits for a node; the Pod has to be asked for;
+ * - `overdue`: the same, unless its Pod waits for a node; the Pod must be read;
  * - `active`: to be counted on.
  */
 export type MemberVerdict =
@@ -55,7 +55,7 @@ function lackOf({ metadata }: Stored<Sandbox>, ownership: Ownership): "launchTyp
   return metadata.labels?.[launchTypeLabel] === "warm" ? undefined : "launchType";
 }
 
-// A look at the very moment would find it not overdue by a fraction of a second.
+// A check at exactly that time could find it not overdue by a fraction of a second.
 const afterGraceMs = 2_000;
 
 function judgeReadiness(

@@ -5,7 +5,7 @@ import type { Source } from "../start-kind.ts";
 import { controllingPool } from "./members.ts";
 import type { Expectations } from "./resize/expectations.ts";
 
-/** Pools whose members change. What was expected is taken note of first, so that the pool sees it when it looks. */
+/** Pools whose members change. Expectations are updated first, so that the reconcile of the pool sees them. */
 export const memberChanges =
   (sandboxes: Pick<Informer<Sandbox>, "onChange">, expectations: Expectations): Source =>
   (enqueue) =>

@@ -18,7 +18,7 @@ import { inBatches } from "./in-batches.ts";
 import { memberIndexValue } from "./members.ts";
 import type { Observed } from "./observed.ts";
 
-/** Where a pool, its template and its members are looked up. */
+/** The stores of pools, templates and members. */
 export interface WarmPoolViews {
   readonly pools: View<SandboxWarmPool>;
   readonly templates: View<SandboxTemplate>;
@@ -29,7 +29,7 @@ export interface WarmPoolViews {
 
 export type StoresSeen = Pick<Observed, "pool" | "template" | "policyGap" | "labelled">;
 
-/** One look at the stores; undefined when there is no such pool, or it is on its way out. */
+/** One read of the stores; undefined if the pool does not exist, or terminates. */
 export function observe(key: string, views: WarmPoolViews): StoresSeen | undefined {
   const pool = views.pools.get(key);
   if (!pool || pool.metadata.deletionTimestamp) return undefined;
@@ -49,7 +49,7 @@ export interface PodsSeen {
   readonly failures: readonly unknown[];
 }
 
-/** Asks the API server for the Pods of overdue members. Nobody watches Pods for pools, and few are ever asked for. */
+/** Asks the API server for the Pods of overdue members. There is no watch of Pods for pools, and few are ever read. */
 export async function readOverduePods(
   observed: Observed,
   { client, turns }: { readonly client: KubeClient; readonly turns?: Turns | undefined },
@@ -57,7 +57,8 @@ export async function readOverduePods(
 ): Promise<PodsSeen> {
   const overdue: Stored<Sandbox>[] = [];
   for (const member of observed.labelled) {
-    // To compare a large member with its template for the first time takes a tenth of a second; each look after that is quick.
+    // To compare a large member with its template for the first time takes a tenth of a second; each later comparison is
+    // fast.
     await turns?.rest(member.metadata.namespace);
     if (classifyMember(member, observed).is === "overdue") overdue.push(member);
   }

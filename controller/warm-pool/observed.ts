@@ -6,7 +6,7 @@ import type { SandboxWarmPool } from "../../api/kinds/sandbox-warm-pool.ts";
 import type { CurrentBlueprint } from "../blueprint/current-blueprint.ts";
 import type { ExpectationsSnapshot } from "./resize/expectations.ts";
 
-/** Everything that one look at the stores shows of one pool. */
+/** One observation of a pool, from the stores. */
 export interface Observed {
   readonly now: Date;
   readonly pool: Stored<SandboxWarmPool>;
@@ -14,7 +14,7 @@ export interface Observed {
   readonly template: { readonly object: Stored<SandboxTemplate>; readonly blueprint: CurrentBlueprint } | undefined;
   /** Why no sandbox may be made from the template yet. */
   readonly policyGap: string | undefined;
-  /** Every sandbox with the pool's label, whoever controls it. */
+  /** Every sandbox with the pool's label, with any controller. */
   readonly labelled: readonly Stored<Sandbox>[];
   /** What the store may have hidden at that moment. */
   readonly snapshot: ExpectationsSnapshot;

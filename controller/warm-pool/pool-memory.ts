@@ -12,7 +12,7 @@ export class PoolMemory {
   readonly hold: ReplenishDelay;
   readonly patience: ReadinessPatience;
   readonly ages: MemberAges;
-  /** Whether the pool was told to make no progress. */
+  /** Whether the pool was reported as not progressing. */
   notProgressing = false;
   readonly #clock: Clock;
   #gapSince: number | undefined;

@@ -99,7 +99,7 @@ async function dealWith(
   }
 }
 
-/** Writes what a member lacks, unless somebody else has written it meanwhile: it may just be claimed. */
+/** Writes what a member lacks, unless another client has changed the member meanwhile: it may just be claimed. */
 async function complete(
   sandbox: Stored<Sandbox>,
   { lacks }: { readonly lacks?: "launchType" | "owner" },
@@ -122,7 +122,7 @@ async function complete(
  * Deletes a member as it was seen: one that has changed since may have been claimed, and stays. Its change wakes the
  * pool. Returns whether it goes.
  *
- * @throws whatever the API server had against it.
+ * @throws the error of the API server.
  */
 export async function removeMember(
   sandbox: Stored<Sandbox>,

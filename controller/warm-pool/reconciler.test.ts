@@ -30,7 +30,7 @@ async function first(bench: PoolBench): Promise<Stored<Sandbox>> {
 }
 
 describe("a pool that is behind", () => {
-  it("is filled, tells of its size, and then costs no call", async () => {
+  it("is filled, reports its size, and then costs no call", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 3 } });
     await bench.settle();
     expect(await bench.members()).toHaveLength(3);
@@ -88,7 +88,7 @@ describe("a pool that is behind", () => {
 });
 
 describe("a pool whose store lags behind", () => {
-  it("asks for nothing twice, and looks again after half a minute", async () => {
+  it("writes nothing twice, and checks again after half a minute", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 3 } });
     await bench.reconcile();
     expect(await bench.reconcile()).toEqual({ requeueAfterMs: 30_000 });
@@ -231,7 +231,7 @@ describe("a member that does not become ready", () => {
     expect(nameOf(await first(bench))).not.toBe(nameOf(stuck));
   });
 
-  it("is kept until then, and looked at when its time is over", async () => {
+  it("is kept until then, and checked when its time is over", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 1 } });
     await bench.settle();
     await bench.clock.advance(4 * minute);
@@ -241,7 +241,7 @@ describe("a member that does not become ready", () => {
     expect(await bench.members()).toHaveLength(1);
   });
 
-  it("is kept while its Pod waits for a node, and that is told once", async () => {
+  it("is kept while its Pod waits for a node, and this is reported once", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 1 } });
     await bench.settle();
     const member = await first(bench);
@@ -267,7 +267,7 @@ describe("a member that does not become ready", () => {
     expect(await bench.members()).toHaveLength(1);
   });
 
-  it("is kept when nobody knows what its Pod waits for", async () => {
+  it("is kept when it is unknown what its Pod waits for", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 1 } });
     await bench.settle();
     await bench.clock.advance(6 * minute);

@@ -38,13 +38,13 @@ export class WarmPoolReconciler {
     this.#options = options;
   }
 
-  /** How many pools were found to make no progress when they were last looked at. */
+  /** The number of pools that made no progress in their last reconcile. */
   get notProgressing(): number {
     return [...this.#memories.values()].filter(({ notProgressing }) => notProgressing).length;
   }
 
   /**
-   * The status is written whatever failed before: a pool that cannot grow must not look as if it were full.
+   * The status is written also after failures: a pool that cannot grow must not seem full.
    *
    * @throws AggregateError when something failed.
    */

@@ -8,8 +8,8 @@ export interface WarmPoolSettings {
   readonly maxRefillPerSecond: number;
   /** How long a member may take to become ready. */
   readonly readinessGraceMs: number;
-  /** How often a pool is looked at that makes no progress. */
+  /** The interval of reconciles of a pool that makes no progress. */
   readonly notProgressingRecheckMs: number;
-  /** Whether the cluster's autoscaler may evict members that nobody has claimed. */
+  /** Whether the cluster's autoscaler may evict unclaimed members. */
   readonly evictable: boolean;
 }

@@ -6,7 +6,7 @@ import { FakeClock } from "../../lib/time/clock.ts";
 import { waiting } from "../../test/support/waiting.ts";
 import { BodyBudget, BodyRefused, type Hold } from "./body-budget.ts";
 
-/** A server that holds each body until it is told to let go, and answers with its length or the refusal. */
+/** A server that holds each body until the test releases it, and responds with its length or the error. */
 async function openServer(budget: BodyBudget) {
   let letGo = () => {};
   const released = new Promise<void>((resolve) => {
@@ -136,7 +136,7 @@ describe("where there is no room for the next byte", () => {
     expect(isShed(whole)).toBe(false);
   });
 
-  it("cuts off an answer that nobody takes", async () => {
+  it("cuts off a response that its client does not read", async () => {
     const clock = new FakeClock();
     const budget = new BodyBudget(limits, clock);
     const hold = budget.open("a");

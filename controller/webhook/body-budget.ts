@@ -24,13 +24,13 @@ export class BodyRefused extends Error {
 // A body of the largest size comes at 2 MiB/s within the 30 s of a request. The first two seconds are for setting out.
 const graceMs = 2_000;
 const bytesPerMsMin = 1024;
-// As long as this nothing came, or nothing was taken off: somebody does not go on.
+// After this time without received or sent bytes a client counts as stalled.
 const stillMs = 1_000;
 
 // The answer to what was shed says so, and takes no room that matters.
 const smallBytes = 1_024;
 
-/** How soon something is shed for others, the lowest first. What waits for its turn keeps nobody waiting but the server. */
+/** How soon something is shed for others, the lowest first. A waiting body waits for the server, not for its client. */
 const rankOf = { reading: 0, answering: 0, waiting: 1 } as const;
 type Stage = keyof typeof rankOf;
 
@@ -84,7 +84,7 @@ export class Hold implements Disposable {
 /**
  * Bounds the bytes of bodies and answers in memory. Where there is no room for more, the request that sends the next byte is not
  * the one to go: first goes what has stood still longest, or came slower than 1 MiB/s; then something of the peer that holds most.
- * So nobody takes the room from others by holding it.
+ * So no client can take the room of others by holding it.
  */
 export class BodyBudget {
   readonly #limits: BodyLimits;

@@ -7,12 +7,12 @@ import type { CertificatePair } from "../../lib/certificates/certificates.ts";
 export interface CertificateSet {
   /** PEM, one to an entry: the newest authority, then those whose certificates may still be shown by some replica. */
   readonly authorities: readonly string[];
-  /** PEM: the key of the newest authority. Secrets that others have made do not carry it. */
+  /** PEM: the key of the newest authority. Secrets that others have made do not have it. */
   readonly authorityKey: string | undefined;
   readonly server: CertificatePair;
 }
 
-/** The Secret is there, but nobody can serve with it; the message says what to do about it. */
+/** The Secret exists, but is not usable; the message says what to do about it. */
 export class UnusableSecret extends Error {
   override readonly name = "UnusableSecret";
 }
@@ -65,7 +65,7 @@ function parseKey(pem: string): KeyObject | undefined {
   }
 }
 
-/** The key, if it is the one of this authority: somebody may have put in another authority and left the key. */
+/** The key, if it is the one of this authority: a person may have replaced the authority and left the key. */
 function keyOf(authority: string | undefined, pem: string): string | undefined {
   const key = parseKey(pem);
   return key && authority !== undefined && new X509Certificate(authority).checkPrivateKey(key) ? pem : undefined;

@@ -45,7 +45,7 @@ describe("a Secret that is deleted while replicas run", () => {
     expect(one.current().certificate).toBe(secretText(await certificateSecretOf(api.client), "tls.crt"));
   });
 
-  it("leaves nobody with an untrusted certificate, and the former authority goes once it is settled", async () => {
+  it("leaves no replica with an untrusted certificate, and the former authority is removed later", async () => {
     await using api = await openWebhookApi();
     const clock = new FakeClock();
     const away = recordCalls(api.client);
@@ -67,7 +67,7 @@ describe("a Secret that is deleted while replicas run", () => {
   });
 });
 
-describe("what somebody changes by hand", () => {
+describe("a change by hand", () => {
   it("of the Secret is shown within seconds, beside what was trusted before", async () => {
     await using api = await openWebhookApi();
     const clock = new FakeClock();
@@ -114,7 +114,7 @@ describe("what somebody changes by hand", () => {
     expect(clock.ticksMs()).toBeGreaterThan(90_000);
   });
 
-  it("costs no call while nobody changes anything", async () => {
+  it("costs no call while nothing changes", async () => {
     await using api = await openWebhookApi();
     const clock = new FakeClock();
     const recording = recordCalls(api.client);

@@ -2,10 +2,10 @@ import { Counter, type Registry } from "prom-client";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 
-// What fails is asked for again at once, and anybody may ask.
+// A failed review is retried at once, and any client may send one.
 const quietMs = 60_000;
 
-/** Tells of reviews that were not converted: an object that cannot be, a review that took too long or too much memory. */
+/** Reports failed reviews: an invalid object, or a review that took too long or too much memory. */
 export class ConversionFailures {
   readonly #counter: Counter;
   readonly #clock: Clock;

@@ -38,9 +38,9 @@ export interface ConvertServer extends AsyncDisposable {
 // An API server gives a webhook 30 seconds. It keeps idle connections for 90, and must be the one who closes them: what
 // it sends on a connection that is being closed would be lost.
 const limits = { ...strangerLimits, requestTimeout: 30_000, keepAliveTimeout: 120_000, maxHeaderSize: 16_384 };
-// Everybody may reach the port. An API server behind one address has room for as many conversions at a time as of old.
+// The port is open to all. An API server behind one address has room for as many conversions at a time as of old.
 const connectionsMax = { max: 512, perPeerMax: 256, answerTakenWithinMs: 30_000 };
-// The webhook answers whoever reaches it. A list of 10 000 objects has tens of megabytes.
+// The webhook responds to any client. A list of 10 000 objects has tens of megabytes.
 const bodyBytesMax = 64 * 1024 * 1024;
 const bodyBytesTotalMax = 128 * 1024 * 1024;
 const usualBodies: BodyLimits = { bytesMax: bodyBytesMax, bytesTotalMax: bodyBytesTotalMax };
@@ -58,7 +58,7 @@ const converterLimits = {
 };
 // Some ten times what a body of the largest size takes with objects as they are.
 const heapMegabytes = 768;
-// How long whoever is sending may go on when the webhook ends.
+// The time for clients to finish their requests when the webhook shuts down.
 const shutdownGraceMs = 5_000;
 
 /**
@@ -95,7 +95,7 @@ export async function startConvertServer({
   const cutOff = (_request: IncomingMessage, response: ServerResponse) => void response.destroy();
   const server = createServer({ ...limits, ...secretsOf(certificates) }, guarded("webhook", convert, cutOff));
   const connections = limitConnections(server, { ...connectionsMax, clock, onShed: countShed(registry) });
-  // A client that breaks off its handshake is no news.
+  // A client that breaks off its handshake is logged only for debugging.
   server.on("tlsClientError", (err) => log.debug({ err }, "a TLS handshake with the webhook failed"));
   const following = keepShowing(server, certificates);
   const where = await listen(server, { host: undefined, port }).catch(async (cause: Error) => {

@@ -39,7 +39,7 @@ export class Converter {
   #frame = new GrowingBytes();
   #error: Error | undefined;
 
-  /** `ended` is told when it can convert no more. */
+  /** `ended` is called when it can convert no more. */
   constructor(options: ConverterOptions, ended: () => void) {
     this.#child = startProcess(options);
     const end = (why: string) => {
@@ -49,7 +49,7 @@ export class Converter {
     };
     this.#child.on("error", (error) => end(error.message));
     this.#child.on("exit", (code, signal) => end(`its process ended with ${signal ?? `code ${code}`}`));
-    // That a process has ended is told by its exit.
+    // The exit event reports that a process has ended.
     this.#child.stdin.on("error", () => {});
     this.#child.stdout.on("error", () => {});
     this.#child.stdout.on("data", (piece: Buffer) => this.#read(piece));

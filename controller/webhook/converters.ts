@@ -27,7 +27,7 @@ export interface Review {
   readonly peer: string;
   /** Gives up a review that waits. */
   readonly signal: AbortSignal;
-  /** Told when a process has got the body. */
+  /** Called when a process has got the body. */
   readonly taken: () => void;
 }
 

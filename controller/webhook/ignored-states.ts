@@ -3,10 +3,10 @@ import type { Logger } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Ignored } from "./convert-frames.ts";
 
-// Whoever lists an object lists it again: one line a minute says what there is to say.
+// Clients list an object again and again: one line a minute is enough.
 const quietMs = 60_000;
 
-/** Tells what conversions could not read, or had no room for, and took for absent: the object's own writer is the only one whom it touches. */
+/** Reports annotations that conversions could not read, or had no room for, and ignored: this affects only that object. */
 export class IgnoredStates {
   readonly #counter: Counter | undefined;
   readonly #clock: Clock;

@@ -61,7 +61,7 @@ function makeServer(
     commonName: hostName,
     dnsNames: [name, `${name}.${namespace}`, hostName, serviceFqdn(name, namespace, clusterDomain)],
     ipAddresses: [],
-    // Nothing outlives whoever vouches for it.
+    // No certificate outlives its authority.
     validity: { notBefore, notAfter: new Date(Math.min(authorityEnd.getTime(), notAfter.getTime())) },
   });
 }

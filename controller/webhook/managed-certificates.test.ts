@@ -33,7 +33,7 @@ async function putSecret(client: KubeClient, data: Secret["data"]): Promise<void
 }
 
 describe("managed certificates", () => {
-  it("are made where there are none, and the API server is told whom to trust", async () => {
+  it("are made where there are none, and the API server gets the authority to trust", async () => {
     await using api = await openWebhookApi();
     await using certificates = await start(api.client);
     const secret = await certificateSecretOf(api.client);

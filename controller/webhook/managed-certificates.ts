@@ -32,7 +32,7 @@ export interface ManagedCertificatesOptions {
 
 export const certificateSecretName = "agent-sandbox-webhook-certs";
 
-// Replicas may look at the same moment, and all but one of them has to look again.
+// Replicas may check at the same time, and all but one of them must check again.
 const attemptsMax = 5;
 
 /** What was found or made, and for how long nothing will have to be done about it. */
@@ -43,8 +43,8 @@ interface CertificateState {
 }
 
 /**
- * Keeps the webhook's certificates in a Secret that all replicas share: makes them where there are none, tells the API
- * server to trust them, and renews them before they end. Every replica shows what the Secret says within seconds, whatever
+ * Keeps the webhook's certificates in a Secret that all replicas share: makes them where there are none, has the API
+ * server trust them, and renews them before they end. Every replica shows what the Secret says within seconds, whatever
  * happens to it, and puts back what a definition has lost. They are shown from memory; only the Secret holds the keys.
  *
  * @throws UnusableSecret, or what `KubeClient` throws, when it cannot begin.
@@ -141,7 +141,7 @@ async function findSecret({ client, service }: ManagedCertificatesOptions, signa
   }
 }
 
-/** The new Secret; undefined when another replica was first, whose Secret is then everybody's. */
+/** The new Secret; undefined when another replica was first, whose Secret all replicas then use. */
 async function createSecret(
   { client, clock, service, clusterDomain }: ManagedCertificatesOptions,
   signal?: AbortSignal,

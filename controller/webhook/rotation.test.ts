@@ -27,14 +27,14 @@ describe("certificates that were just made", () => {
     }
   });
 
-  it("are kept until a month before they end, and looked at twice a day", () => {
+  it("are kept until a month before they expire, and checked twice a day", () => {
     expect(step(fresh, made)).toEqual({ do: "keep", checkAgainMs: checkAgainMaxMs });
     expect(step(fresh, day(335, -1_000))).toEqual({ do: "keep", checkAgainMs: 1_000 });
   });
 });
 
 describe("certificates that end soon", () => {
-  it("get a new authority first, which signs after everybody has heard of it", async () => {
+  it("get a new authority first, which signs after it is trusted everywhere", async () => {
     expect(step(fresh, day(335))).toEqual({ do: "renewAuthority" });
     const announced = await withNewAuthority(fresh, day(335));
     expect(announced.server).toEqual(fresh.server);
@@ -53,7 +53,7 @@ describe("certificates that end soon", () => {
     expect(third.authorities[1]).toBe(second.authorities[0]);
   });
 
-  it("that nobody may trust any more are replaced without waiting for anything", async () => {
+  it("that no client may trust any more are replaced at once", async () => {
     expect(step(fresh, day(366))).toEqual({ do: "renewAuthority" });
     const announced = await withNewAuthority(fresh, day(366));
     expect(announced.authorities).toHaveLength(1);
@@ -87,17 +87,17 @@ describe("a server certificate", () => {
     expect(step(renamed, day(1), "renamed.agent-sandbox-system.svc").do).toBe("keep");
   });
 
-  it("never outlives whoever vouches for it", async () => {
+  it("never outlives its authority", async () => {
     const renewed = await withNewServer(fresh, webhookService, domain, day(100));
     expect(new X509Certificate(renewed.server.certificate).validToDate).toEqual(day(365));
   });
 
-  it("by somebody whose key is not there is kept, and then needs a new authority", () => {
+  it("by an authority without its key is kept, and then needs a new authority", () => {
     expect(step(withoutKey, day(1)).do).toBe("keep");
     expect(step(withoutKey, day(340)).do).toBe("renewAuthority");
   });
 
-  it("by somebody whom nobody trusts is replaced", async () => {
+  it("by an untrusted authority is replaced", async () => {
     const stranger = await makeCertificates(webhookService, domain, made);
     expect(step({ ...fresh, server: stranger.server }, day(1)).do).toBe("renewServer");
   });

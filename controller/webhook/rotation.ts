@@ -10,7 +10,7 @@ export const lifetimeMs = 365 * 24 * 3_600_000;
 export const renewBeforeMs = 30 * 24 * 3_600_000;
 /** How old an authority is before something signed by it is shown: by then every API server trusts it. */
 export const settleMs = 10 * 60_000;
-/** Changes are told by watches. This is for one that says nothing, such as of a role that may not watch. */
+/** Watches report changes. This interval is for a role that may not watch. */
 export const checkAgainMaxMs = 12 * 3_600_000;
 /** How many former authorities a Secret keeps beside the newest: programs whose clocks differ must not make it grow. */
 export const formerAuthoritiesMax = 8;
@@ -25,7 +25,7 @@ export type RotationStep =
 /**
  * What has to happen next to the certificates of a server that clients call `hostName`. A new authority is made known a
  * while before anything is signed by it, so that at every moment every client trusts what any replica shows; only where
- * nobody can trust the server as it is there is nothing to wait for.
+ * no client can trust the server as it is, there is nothing to wait for.
  */
 export function nextRotationStep(set: CertificateSet, hostName: string, now: Date): RotationStep {
   const trustedForMs = serverTrustedForMs(set, hostName, now);
@@ -39,7 +39,7 @@ export function nextRotationStep(set: CertificateSet, hostName: string, now: Dat
   return { do: "renewServer" };
 }
 
-/** Those whose certificates somebody may still show. */
+/** The authorities whose certificates a replica may still use. */
 export const livingAuthorities = (authorities: readonly string[], now: Date): readonly string[] =>
   authorities.filter((authority) => new X509Certificate(authority).validToDate > now);
 

@@ -153,7 +153,7 @@ describe("the conversion webhook", () => {
   });
 });
 
-describe("a certificate of somebody else's making", () => {
+describe("a certificate that was made by others", () => {
   it("is changed under the running webhook, and the definitions are not touched", async () => {
     const directory = await mkdtemp(join(tmpdir(), "webhook-certs-"));
     const put = async () => {
@@ -193,7 +193,7 @@ describe("the controller's webhook", () => {
       identity,
     });
 
-  it("answers in every replica, whoever leads", async () => {
+  it("answers in every replica, whichever leads", async () => {
     await using api = await openWebhookApi();
     const flags = ["--webhook-port=0", "--leader-election-namespace=agent-sandbox-system"];
     await using first = await start(api.client, "first", flags);

@@ -69,7 +69,7 @@ describe("a sandbox that a claim takes from a pool", () => {
     expect(adoptionPatch(stored(), aSandboxClaim(), aTemplate())).toMatchObject({ metadata: { resourceVersion: "7" } });
   });
 
-  it("carries its own name for its Pod's, whatever it carried before", () => {
+  it("has its own name as the name of its Pod, instead of any earlier one", () => {
     const sandbox = stored(aTemplate(), { annotations: { [podNameAnnotation]: "another" } });
     expect(adopted(sandbox).metadata.annotations?.[podNameAnnotation]).toBe("warm-1");
   });
@@ -94,7 +94,7 @@ describe("a sandbox that a claim takes from a pool", () => {
     expect(evictable(adopted(stored(), { claim: wantsEviction, template: undefined }))).toBe("true");
   });
 
-  it("names the claim's creator, on itself and on its Pod template, or nobody", () => {
+  it("names the claim's creator, on itself and on its Pod template, or no creator", () => {
     const creators = ({ metadata, spec }: Sandbox) => [
       metadata.labels?.[createdByLabel],
       spec.podTemplate.metadata?.labels?.[createdByLabel],

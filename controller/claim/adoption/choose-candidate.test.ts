@@ -13,7 +13,7 @@ const ready = (name: string, status = {}) => aSpare({ metadata: { name } }, stat
 const unready = (name: string) => aSpare({ metadata: { name }, ready: false });
 const withoutAddress = (name: string) => aSpare({ metadata: { name }, ready: false }, { podIPs: [] });
 
-/** Chooses among sandboxes that were queued in this order; tells what was chosen and what waits on. */
+/** Chooses among sandboxes that were queued in this order; returns the chosen one and those that still wait. */
 function choose(sandboxes: readonly Stored<Sandbox>[], stock: Partial<Stock> = {}) {
   const queues = new AdoptionQueues();
   for (const sandbox of sandboxes) {
@@ -50,7 +50,7 @@ describe("the candidate for a claim", () => {
     expect(choose([unready("a"), unready("b")])).toEqual({ chosen: "a", left: ["lab/b"], pending: 0 });
   });
 
-  it("is none while none has an address, and it is told how many may get one", () => {
+  it("is absent while no sandbox has an address, with the number that may get one", () => {
     const spares = [withoutAddress("a"), withoutAddress("b")];
     expect(choose(spares)).toEqual({ chosen: undefined, left: ["lab/a", "lab/b"], pending: 2 });
   });
@@ -67,8 +67,8 @@ describe("the candidate for a claim", () => {
   const spare = (metadata: Partial<ObjectMeta>) => aSpare({ metadata });
   it.each([
     { case: "is being deleted", candidate: spare({ deletionTimestamp: noon }) },
-    { case: "somebody else controls", candidate: spare({ ownerReferences: [someoneElse] }) },
-    { case: "nobody controls, whatever its labels say", candidate: spare({ ownerReferences: [] }) },
+    { case: "another owner controls", candidate: spare({ ownerReferences: [someoneElse] }) },
+    { case: "has no controller, with any labels", candidate: spare({ ownerReferences: [] }) },
     { case: "another pool controls", candidate: aSpare({ pool: aPool({}, { name: "other" }) }) },
     { case: "is in another namespace", candidate: spare({ namespace: "elsewhere" }) },
     {

@@ -39,13 +39,13 @@ const poolAt = (
 ): Stored<SandboxWarmPool> => aPool({}, { resourceVersion, generation }, status);
 
 describe("a pool", () => {
-  it("wakes the claims that wait for it when somebody changes it, and no bound ones", () => {
+  it("enqueues the claims that wait for it when its spec changes, and no bound ones", () => {
     const { pools, woken } = open();
     pools.set(poolAt("2", 2));
     expect(woken).toEqual([keyOf(waiting)]);
   });
 
-  it("wakes nobody with its status", () => {
+  it("enqueues no claim for a change of its status", () => {
     const { pools, woken } = open();
     pools.set(poolAt("2", 1, { readyReplicas: 3 }));
     expect(woken).toEqual([]);
@@ -73,7 +73,7 @@ describe("a template", () => {
     expect(woken).toEqual([keyOf(waiting), keyOf(bound)]);
   });
 
-  it("wakes nobody when it changes or goes", () => {
+  it("enqueues no claim when it changes or is deleted", () => {
     const { templates, woken } = open();
     templates.set(aTemplate());
     woken.length = 0;

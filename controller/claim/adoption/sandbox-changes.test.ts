@@ -57,7 +57,7 @@ describe("a claim", () => {
 });
 
 describe("the stock of a pool", () => {
-  /** What an informer tells, and what is then in the queue of `warm`, taken out of it. */
+  /** Reports these changes by an informer, and returns the entries of the queue of `warm`. */
   function stockAfter(...changes: readonly (Stored<Sandbox> | undefined)[]) {
     const { informer, feed } = feedInformer<Sandbox>({});
     const queues = new AdoptionQueues();

@@ -49,7 +49,7 @@ describe("a label that a claim asks for", () => {
     expect(verdict({ labels: { "sandbox.users.io/x": "1" } }, ["corp.example"])).toContain("InvalidMetadata");
   });
 
-  it("is the first bad one in alphabetical order that is told, so that the text stays the same", () => {
+  it("names the first invalid key in alphabetical order, so that the text stays the same", () => {
     expect(verdict({ labels: { b: "1", a: "1" } })).toContain('invalid label "a"');
   });
 });

@@ -85,7 +85,7 @@ describe("the first Ready of a claim", () => {
 });
 
 describe("the count of sandboxes that claims got", () => {
-  it("tells cold from warm, ready from not ready, and who asked", async () => {
+  it("distinguish cold from warm, ready from not ready, and the creators", async () => {
     const { registry, metrics } = open();
     const claim = aSandboxClaim({}, { labels: { [createdByLabel]: "python-client" } });
     metrics.provisioned({ claim, sandbox: aClaimed(claim), launchType: "cold", poolName: "warm" });

@@ -96,7 +96,7 @@ describe("which sandbox a claim says that it has", () => {
     expect(status.sandbox).toEqual(boundStatus.sandbox);
   });
 
-  it("is none when it turned out to be somebody else's at the end", () => {
+  it("is absent when another owner controlled the sandbox at the end", () => {
     const problem = new ClaimProblem("ClaimExpired", "not ours");
     expect(conclude(ended({ claim: before, problem }))).not.toHaveProperty("sandbox");
   });
@@ -120,12 +120,12 @@ describe("the end of a Pod", () => {
   const podThat = (status: PodStatus, metadata = {}) => aPodOf(sandbox, metadata, status);
   const endedPod = podThat({ phase: "Failed" });
 
-  it("is told word for word, with its time", () => {
+  it("is copied literally, with its time", () => {
     expect(finishedIn({ sandbox, pod: endedPod })).toEqual(failed);
     expect(readyIn({ sandbox, pod: endedPod })).toMatchObject({ reason: "PodFailed", message: "Pod failed" });
   });
 
-  it("is no longer told when the sandbox does not say it any more", () => {
+  it("is removed when the sandbox does not have it any more", () => {
     const before = aSandboxClaim({}, {}, { conditions: [failed] });
     expect(finishedIn({ claim: before, sandbox: saying([ready]) })).toBeUndefined();
     expect(finishedIn({ claim: before })).toBeUndefined();
@@ -135,25 +135,25 @@ describe("the end of a Pod", () => {
     ["is on its way out", podThat({ phase: "Failed" }, { deletionTimestamp: noon })],
     ["is gone", undefined],
     ["has a successor that starts", podThat({ phase: "Pending" })],
-  ])("is not told of a Pod that %s, for another one comes", (_case, pod) => {
+  ])("is not reported for a Pod that %s, because a new Pod follows", (_case, pod) => {
     expect(readyIn({ sandbox, pod })).toMatchObject({ reason: "SandboxNotReady" });
     expect(finishedIn({ sandbox, pod })).toBeUndefined();
     const shortLived = aSandboxClaim({ lifecycle });
     expect(readyIn({ claim: shortLived, sandbox, pod })).toMatchObject({ reason: "SandboxNotReady" });
   });
 
-  it("is told of a sandbox that has expired, whose Pod is gone for good", () => {
+  it("is reported for an expired sandbox, whose Pod is gone for good", () => {
     const over = saying([failed, aCondition({ type: "Ready", reason: "SandboxExpired" })]);
     expect(finishedIn({ sandbox: over })).toEqual(failed);
   });
 
-  it("stays told when the claim has expired, while its sandbox goes and afterwards", () => {
+  it("stays reported when the claim has expired, during and after the deletion of its sandbox", () => {
     const before = aSandboxClaim({}, {}, { conditions: [failed] });
     expect(finishedIn({ claim: before, sandbox, expired: true })).toEqual(failed);
     expect(finishedIn({ claim: before, expired: true })).toEqual(failed);
   });
 
-  it("is told together with the end of a claim that was to last no longer", () => {
+  it("is reported together with the expiry of the claim", () => {
     const status = conclude(ended({ claim: aSandboxClaim({ lifecycle }), sandbox, pod: endedPod }));
     expect(status.conditions).toEqual([failed, expect.objectContaining({ type: "Ready", reason: "ClaimExpired" })]);
     expect(status.sandbox).toEqual({ name: "task" });

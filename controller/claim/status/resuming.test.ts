@@ -83,21 +83,18 @@ describe("a claim whose sandbox wakes", () => {
     expect(readyOf(parts)).toMatchObject({ status: "False", ...starting });
   });
 
-  it.each(["ReconcilerError", "InvalidConfiguration", "MultiplePods"])(
-    "tells at once what hinders it: %s",
-    (reason) => {
-      expect(readyOf({ ready: { reason } })).toMatchObject({ status: "False", reason });
-    },
-  );
+  it.each(["ReconcilerError", "InvalidConfiguration", "MultiplePods"])("reports an obstacle at once: %s", (reason) => {
+    expect(readyOf({ ready: { reason } })).toMatchObject({ status: "False", reason });
+  });
 
-  it("tells at once that its new Pod has ended", () => {
+  it("reports at once that its new Pod has ended", () => {
     const seen = situation({ ready: { reason: "PodFailed" } });
     const pod = aPodOf(seen.sandbox, {}, { phase: "Failed" });
     const { conditions } = conclude({ ...seen, pod, problem: undefined, expired: false });
     expect(conditions?.[0]).toMatchObject({ status: "False", reason: "PodFailed" });
   });
 
-  it("is looked at again when its time is over", () => {
+  it("is reconciled again when its time is over", () => {
     expect(resumeOf(situation())).toEqual({ leftMs: 115_000 });
     expect(resumeOf(situation({ ready: { reason: "SandboxSuspended" } }))).toEqual({ leftMs: undefined });
   });

@@ -38,7 +38,7 @@ describe("the count of sandboxes", () => {
     expect(series).toContain('owned_by="SandboxWarmPool"');
   });
 
-  it("tells those that are suspended from those that run", async () => {
+  it("distinguishes those that are suspended from those that run", async () => {
     const [suspended, running] = await census(aSandbox({ operatingMode: "Suspended" }), aSandbox());
     expect(suspended).toContain('operating_mode="Suspended"');
     expect(running).toContain('operating_mode="Running"');

@@ -9,7 +9,7 @@ const suspended = (status: "True" | "False", lastTransitionTime: string): readon
   { type: "Suspended", status, reason: "", message: "", lastTransitionTime },
 ];
 
-it("tells how long a sandbox was asleep when it is woken, and how long it was awake when it sleeps", async () => {
+it("measures how long a sandbox was asleep when it is woken, and how long it was awake when it sleeps", async () => {
   const registry = new Registry();
   const clock = new FakeClock("2026-01-01T12:00:00Z");
   const metrics = new SleepTimeMetrics(registry, clock);

@@ -80,7 +80,7 @@ describe("a Service that is to change its form", () => {
     expect(act(aServiceOf(sandbox, { deletionTimestamp: "2026-01-01T12:00:00Z" }))).toEqual([]);
   });
 
-  it("is not touched when somebody else has it", () => {
+  it("is not changed when another owner controls it", () => {
     expect(act(aServiceOf(sandbox, { ownerReferences: [someoneElse] }))).toMatchObject([{ do: "refuse" }]);
   });
 });

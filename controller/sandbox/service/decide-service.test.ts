@@ -49,7 +49,7 @@ describe("a Service that is wanted", () => {
     expect(act(wanted, aServiceOf(wanted, {}, { ports: [served] }))).toEqual([]);
   });
 
-  it("is not taken from somebody else", () => {
+  it("is not taken from another owner", () => {
     expect(act(wanted, aServiceOf(wanted, { ownerReferences: [someoneElse] }))).toEqual([
       {
         do: "refuse",
@@ -86,13 +86,13 @@ describe("a Service that is wanted", () => {
     expect(action).toMatchObject({ do: "refuse", why: expect.stringContaining("immutable") });
   });
 
-  it("is not one that nobody gave to the Sandbox", () => {
+  it("is not an object that was not given to the Sandbox", () => {
     const [action] = act(wanted, aServiceOf(wanted, { ownerReferences: [], labels: {} }));
     expect(action).toMatchObject({ do: "refuse", part: "service" });
   });
 });
 
-describe("a Service that nobody asked for", () => {
+describe("an unrequested Service", () => {
   it.each([
     { what: "wanted", sandbox: wanted },
     { what: "there anyway", sandbox: unsaid },
@@ -110,11 +110,11 @@ describe("a Service that nobody asked for", () => {
     expect(act(unsaid, aServiceOf(unsaid, {}, { ports: [{ port: 80 }] }))).toEqual([]);
   });
 
-  it("is none of ours when nobody controls it", () => {
+  it("is not ours when it has no controller", () => {
     expect(act(unsaid, aServiceOf(unsaid, { ownerReferences: [] }))).toEqual([]);
   });
 
-  it("is an error when somebody else controls it", () => {
+  it("is an error when another owner controls it", () => {
     expect(act(unsaid, aServiceOf(unsaid, { ownerReferences: [someoneElse] }))).toMatchObject([{ do: "refuse" }]);
   });
 
@@ -130,8 +130,8 @@ describe("a Service that is unwanted", () => {
   });
 
   it.each([
-    { whose: "nobody's", ownerReferences: [] },
-    { whose: "somebody else's", ownerReferences: [someoneElse] },
+    { whose: "no owner's", ownerReferences: [] },
+    { whose: "another owner's", ownerReferences: [someoneElse] },
   ])("is left alone when it is $whose", ({ ownerReferences }) => {
     expect(act(unwanted, aServiceOf(unwanted, { ownerReferences }))).toEqual([]);
   });

@@ -44,7 +44,7 @@ describe("the ports of a Service", () => {
     expect(named(container([]), container([{ containerPort: 0 }]))).toEqual([]);
   });
 
-  it("are told once however often they are declared, by their first name", () => {
+  it("are listed once for any number of declarations, by their first name", () => {
     const first = container([{ containerPort: 8080 }]);
     const second = container([{ containerPort: 8080, protocol: "TCP", name: "http" }]);
     expect(named(first, second)).toEqual(["http 8080/TCP"]);

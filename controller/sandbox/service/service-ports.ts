@@ -21,7 +21,10 @@ export function servicePorts(spec: PodSpec): readonly ServicePort[] {
     .sort((a, b) => a.port - b.port || byCodeUnits(a.protocol ?? "", b.protocol ?? ""));
 }
 
-/** The ports of a Service that leads to the activators: they carry TCP, to what is declared or else where a sandbox listens. */
+/**
+ * The ports of a Service that leads to the activators: TCP only, to the declared ports or else to the sandbox's default
+ * port.
+ */
 export function frontPorts(spec: PodSpec): readonly ServicePort[] {
   const tcpPorts = servicePorts(spec).filter(({ protocol }) => protocol === "TCP");
   return tcpPorts.length > 0

@@ -45,7 +45,7 @@ describe("the status of a Sandbox", () => {
     expect(types(end({ sandbox: aReadySandbox() }).status)).toEqual(["Suspended", "Ready"]);
   });
 
-  it("has exactly three conditions while it is Ready, and does not change by being looked at", () => {
+  it("has exactly three conditions while it is Ready, and does not change by a reconcile", () => {
     const sandbox = aReadySandbox();
     const { status } = end({ sandbox, pods: [aPodOf(sandbox, {}, readyStatus)], now: later });
     expect(types(status)).toEqual(["Suspended", "PodScheduled", "Ready"]);
@@ -88,7 +88,7 @@ describe("the status of a Sandbox", () => {
     expect(condition(status, "Ready")).toMatchObject({ status: "True" });
   });
 
-  it("needs an owned Service that is there although nobody asked for it", () => {
+  it("needs an owned Service that exists although it was not requested", () => {
     const sandbox = aSandbox();
     const seen = { sandbox, pods: [aPodOf(sandbox, {}, readyStatus)], service: aServiceOf(sandbox) };
     expect(condition(end(seen).status, "Ready").message).toBe("Pod is Ready; Service Exists");

@@ -62,7 +62,7 @@ describe("the Ready condition", () => {
       message: "Pod is Ready but has no podIPs yet",
     },
     {
-      id: "a Pod nobody hears of",
+      id: "a Pod of unknown state",
       given: { pod: owned(phase("Unknown")) },
       message: "Pod exists with phase: Unknown",
     },
@@ -112,7 +112,7 @@ describe("the Ready condition", () => {
     expect(fact).toMatchObject({ reason: "ReconcilerError" });
   });
 
-  it("several Pods beside another error are told as MultiplePods alone", () => {
+  it("several Pods beside another error are reported as MultiplePods alone", () => {
     const fact = readyFact(seen({ pod: { is: "several", count: 2 }, failures: [failure("no answer")] }));
     const message = "multiple Pods (2) are controlled by this Sandbox; refusing to choose or create a Pod";
     expect(fact).toEqual({ type: "Ready", status: "False", reason: "MultiplePods", message });
@@ -150,7 +150,7 @@ describe("the conditions of a suspended Sandbox", () => {
       ready: { reason: "ReconcilerError", message: "Error seen: no answer" },
     },
     {
-      id: "a Pod that could not be looked up",
+      id: "a Pod that could not be read",
       given: { failures: [failure("no answer")] },
       says: {
         status: "Unknown",

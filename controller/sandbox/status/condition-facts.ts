@@ -14,7 +14,7 @@ export interface Seen {
   /** `unneeded`: the sandbox asks for no Service and has none. */
   readonly service: "exists" | "missing" | "unneeded";
   readonly failures: readonly Failure[];
-  /** A suspension is in progress and must not be reported as carried out yet. */
+  /** A suspension is in progress and must not be reported as complete yet. */
   readonly suspending: boolean;
 }
 

@@ -25,7 +25,7 @@ it("a first status that says only that the Pod is on its way may wait, and so ma
   expect(mayDeferStatus(notYet, bound)).toBe(true);
 });
 
-it("a spare of a pool, at which nobody looks before it is ready, may wait longer than others", () => {
+it("the status of a pool member, which no client waits for before it is ready, may be deferred longer", () => {
   const spare = aSandbox({}, { ownerReferences: [controlledBy(aPool())] });
   expect([deferStatusMs(aSandbox()), deferStatusMs(spare)]).toEqual([500, 2_000]);
 });
@@ -39,6 +39,6 @@ it.each<[string, SandboxStatus | undefined, SandboxStatus]>([
   ["an error", undefined, saying(awake, condition("Ready", "False", "ReconcilerError"))],
   ["an error that has passed", saying(awake, condition("Ready", "False", "ReconcilerError")), notYet],
   ["the end of a Pod", notYet, saying(...(notYet.conditions ?? []), condition("Finished", "True", "PodFailed"))],
-])("%s is told at once", (_, before, after) => {
+])("%s is reported at once", (_, before, after) => {
   expect(mayDeferStatus(before, after)).toBe(false);
 });

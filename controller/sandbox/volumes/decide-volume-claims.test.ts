@@ -45,7 +45,7 @@ describe("the PersistentVolumeClaim of a Sandbox", () => {
     expect(act({ labels: {} })).toEqual([]);
   });
 
-  it("is an error when it is somebody else's, and no reason not to go on with Pod and Service", () => {
+  it("is an error when it is another owner's, and Pod and Service are reconciled all the same", () => {
     const claims = new Map([["data-nova", aClaimOf(sandbox, { ownerReferences: [someoneElse] })]]);
     const { actions } = decide(anObservation({ sandbox, claims }));
     expect(actions.map((action) => action.do)).toEqual(["refuse", "createPod", "recordPodName"]);
@@ -60,7 +60,7 @@ describe("the PersistentVolumeClaim of a Sandbox", () => {
     ]);
   });
 
-  it("is not one that nobody gave to the Sandbox", () => {
+  it("is not an object that was not given to the Sandbox", () => {
     expect(act({ ownerReferences: [], labels: {} })).toMatchObject([{ do: "refuse", part: "claims" }]);
   });
 });

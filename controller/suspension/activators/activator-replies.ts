@@ -14,13 +14,13 @@ export type Reply =
       /** It has seen a later generation than the one in the call. */
       readonly superseded: boolean;
     }
-  /** It does not run, so that it carries nothing; and it looks at the cluster before it does. */
+  /** It does not run, so it proxies nothing; and it reads the cluster before it proxies. */
   | { readonly is: "absent" }
   /** It is unknown what it proxies. */
   | ({ readonly is: "silent" } & Silence);
 
 /**
- * What a refused connection means. An activator listens before it first looks at the cluster and until it carries nothing
+ * What a refused connection means. An activator listens before it first reads the cluster and until it proxies nothing
  * more; but what refuses may be something between. So it takes the kubelet's word that the container does not run, or a
  * Pod that is neither ready nor on its way out.
  */
@@ -32,7 +32,7 @@ export function replyToRefusal(activator: Pod, container: string, silence: Silen
 }
 
 /**
- * Why a sandbox may not be suspended for inactivity after all; undefined when everybody says that it may.
+ * Why a sandbox may not be suspended for inactivity after all; undefined when every activator permits it.
  * `silenceLimitMs`: how long an activator that is Ready may be silent before it counts for nothing.
  */
 export function reasonToStayAwake(

@@ -38,7 +38,7 @@ describe("where clients reach an activator", () => {
   });
 });
 
-it("activators that are known without looking tell when there are others", () => {
+it("activators that are known in advance notify of changes", () => {
   const activators = new KnownActivators();
   let notifications = 0;
   const listening = activators.onChange(() => {

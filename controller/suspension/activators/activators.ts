@@ -53,7 +53,7 @@ export interface RunningActivatorFinder extends ActivatorFinder, Running {
 /** The container of an activator's Pod that proxies. */
 const container = "router";
 
-/** An activator as its Pod tells it. The address of a Pod that has ended may be another's by now. */
+/** An activator as its Pod describes it. The address of a Pod that has ended may be another's by now. */
 export function activatorOf(pod: Stored<Pod>, port: number): Activator {
   const { phase, podIP: host } = pod.status ?? {};
   const ended = phase === "Succeeded" || phase === "Failed";
@@ -81,7 +81,7 @@ function endpointOf({ metadata, status }: Stored<Pod>, address: string): Activat
   };
 }
 
-/** Activators that are known without looking for them. Where they are, refusing says nothing of what they carry. */
+/** Activators that are known in advance. Their refusal of a connection does not show whether they proxy. */
 export class KnownActivators implements ActivatorFinder {
   readonly #listeners = new Subscribers();
   #activators: readonly Activator[] = [];

@@ -32,7 +32,7 @@ export interface AskActivatorsOptions {
 /** What one activator says of what it knows: an answer, or that there is none. */
 export type ActivityReply = ActivityAnswer | Exclude<Reply, { is: "answered" }>;
 
-/** One that is as good as gone is asked on, for it may come back, and nobody waits long for it. */
+/** A lost activator is still asked, because it may come back; the round does not wait long for it. */
 const callOfTheLostMs = 500;
 
 /** Asks activators, and records how long each has been silent. */
@@ -41,7 +41,7 @@ export class ActivatorRounds {
   readonly #silences = new Silences();
   /** Activators whose last call got no answer. */
   readonly #silent = new Set<string>();
-  /** UIDs of Pods that look like activators and are none, of which an event has told. */
+  /** UIDs of Pods with the labels of activators that are not activators, and were reported in an event. */
   readonly #strangers = new Set<string>();
   /** Of all sandboxes that drain at the same time. It is not one asker's to end; the client limits it. */
   readonly #list: SharedRead<readonly Activator[]>;

@@ -14,7 +14,7 @@ import { drainCalls } from "./drain-client.ts";
 
 const never = new AbortController().signal;
 
-/** `older`: its release does not know the call. `hangs`: it takes the question. `away`: nobody listens. */
+/** `older`: its release does not know the call. `hangs`: it takes the question. `away`: the port is closed. */
 type Kind = BusyAnswer | "older" | "hangs" | "away" | "rubbish";
 
 async function startActivatorThat(kind: Kind) {
@@ -67,7 +67,7 @@ async function openLab(kinds: readonly Kind[], { clock = systemClock as Clock, d
 describe("asking a workload through the activators", () => {
   const busy = { asked: true, status: 503 } as const;
 
-  it("takes what the workload told one of them, and they take turns", async () => {
+  it("uses the workload's answer to one of them, and they take turns", async () => {
     await using lab = await openLab([busy, busy]);
     expect([await lab.ask(), await lab.ask(), await lab.ask(), await lab.ask()]).toEqual([503, 503, 503, 503]);
     expect(lab.asked()).toEqual([2, 2, 0]);

@@ -14,7 +14,7 @@ export interface AskThroughActivatorsOptions {
   readonly call: DrainCall;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Whether an activator did not answer when it was last asked what it carries. */
+  /** Whether an activator did not answer when it was last asked for its requests in flight. */
   readonly isSilent: (activator: Activator) => boolean;
 }
 

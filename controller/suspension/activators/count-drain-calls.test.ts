@@ -3,9 +3,9 @@ import { expect, it } from "vitest";
 import { countDrainCalls } from "./count-drain-calls.ts";
 import { DrainRefused } from "./drain-client.ts";
 
-it("calls of activators are counted by what came of them, but not those that nobody waits for any more", async () => {
+it("calls of activators are counted by outcome, except those that were aborted", async () => {
   const registry = new Registry();
-  const failures: (Error | undefined)[] = [undefined, new DrainRefused("nobody"), new Error("late"), new Error("gone")];
+  const failures: (Error | undefined)[] = [undefined, new DrainRefused("closed"), new Error("late"), new Error("gone")];
   const call = countDrainCalls(async () => {
     const failure = failures.shift();
     if (failure) throw failure;

@@ -18,7 +18,7 @@ export function countDrainCalls(call: DrainCall, registry: Registry): DrainCall 
       calls.inc({ result: "answered" });
       return answer;
     } catch (error) {
-      // Whoever is no longer interested has not been refused an answer.
+      // An aborted call is not a failure of the activator.
       if (!signal.aborted) calls.inc({ result: error instanceof DrainRefused ? "refused" : "failed" });
       throw error;
     }

@@ -95,7 +95,7 @@ describe("the certificates of the drain port", () => {
     expect(running.current().authorities).toMatch(/^-----BEGIN CERTIFICATE-----/);
   });
 
-  it("are made anew at once when somebody deletes their Secret, for an activator that starts waits for it", async () => {
+  it("are made again at once when their Secret is deleted, because a starting activator waits for it", async () => {
     const { api, clock, options } = await openLab();
     await using _api = api;
     await using leader = await startDrainCertificates(options);
@@ -111,7 +111,7 @@ describe("the certificates of the drain port", () => {
     expect([leader.current().certificate, clock.ticksMs() < 60_000]).toEqual([mine, true]);
   });
 
-  it("cost no call while nobody changes them", async () => {
+  it("cost no call while they do not change", async () => {
     const { api, clock, options } = await openLab();
     await using _api = api;
     const client = recordCalls(api.client);

@@ -55,7 +55,7 @@ describe("a call to an activator", () => {
     expect(activator.questions).toEqual([]);
   });
 
-  it("fails at once where the other side switches protocols, which nobody asked for", async () => {
+  it("fails at once if the other side switches protocols without a request", async () => {
     const upgrade = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n";
     const server = createServer((socket) => socket.on("error", () => {}).once("data", () => socket.write(upgrade)));
     await once(server.listen(0, "127.0.0.1"), "listening");
@@ -65,7 +65,7 @@ describe("a call to an activator", () => {
     await new Promise<void>((resolve) => server.close(() => resolve())); // when the connection is closed
   });
 
-  it("is refused where nobody listens", async () => {
+  it("is refused if the port is closed", async () => {
     const activator = await startFakeActivator();
     await activator[Symbol.asyncDispose]();
     const { mine } = await makeSides();

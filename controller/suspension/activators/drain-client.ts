@@ -33,11 +33,11 @@ export type DrainCall = (address: Address, path: string, body: object, signal: A
 const callLimitMs = 5_000;
 /** The activator answers this call once the workload has answered or timed out. */
 const busyLimitMs = busyViewWaitMs + busyProbeMs + 1_000;
-/** More than the activity of the sandboxes that one controller can look after. */
+/** More than the activity of the sandboxes that one controller can manage. */
 const answerBytesMax = 64 * 1024 * 1024;
 
 /**
- * Calls over mutual TLS, each with the credentials of the moment. A call throws `DrainRefused` where nobody listens,
+ * Calls over mutual TLS, each with the credentials of the moment. A call throws `DrainRefused` if the port is closed,
  * `DrainUnknownCall` where an activator of another release does, and another error where there was no usable answer in time. Without credentials, where everything is one machine, they are
  * plain HTTP.
  */
@@ -78,7 +78,7 @@ function post(
     // Without a listener Node closes the connection, and reports no error.
     call.on("upgrade", (_, socket) => {
       socket.destroy();
-      reject(new Error("the activator switched protocols, which nobody asked for"));
+      reject(new Error("the activator switched protocols without a request"));
     });
     call.on("error", (error) => reject(isRefusal(error) ? new DrainRefused(error.message) : error));
     call.end(JSON.stringify(body));

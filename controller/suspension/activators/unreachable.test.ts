@@ -41,7 +41,7 @@ describe("an activator that does not answer", () => {
     expect(await rounds.promises(about, signal)).toMatchObject([{ is: "answered", inFlight: 0 }]);
   });
 
-  it("is counted, and told once in an event about its Pod, until it answers again", async () => {
+  it("is counted, and reported once in an event about its Pod, until it answers again", async () => {
     const { rounds, state, notes, unreachable } = aRound();
     state.failure = new Error("reset");
     await rounds.promises(about, signal);

@@ -87,7 +87,7 @@ describe("a suspension by a person", () => {
     expect(decide({ complete: true }, { pod: undefined })).toEqual({ do: "reportSuspended" });
   });
 
-  it("waits for a Pod that somebody else has deleted", () => {
+  it("waits for a Pod that another client has deleted", () => {
     expect(decide({}, { pod: { ...pod, terminating: true } })).toMatchObject({ do: "wait", on: "its Pod to end" });
   });
 });
@@ -100,7 +100,7 @@ describe("a suspension by inactivity", () => {
     expect(decide(asleep)).toEqual({ do: "askObserved", podUid: "pod-1", generation });
   });
 
-  it("seals the Pod when nobody carries anything, and nobody has for long enough", () => {
+  it("seals the Pod when no activator proxies to it, and none has for long enough", () => {
     expect(decide(asleep, { round: observed(idle, answered(0), { is: "absent" }) }).do).toBe("readPod");
     expect(decide(asleep, { round: observed(idle), podIsFresh: true })).toMatchObject({
       do: "seal",
@@ -192,7 +192,7 @@ describe("a sealed Pod", () => {
     expect(decide(byInactivity, { round, sealedForMs: 86_400_000 })).toMatchObject({ do: "wait", on: "1 in flight" });
   });
 
-  it("is counted again later, the longer it drains, and soon where somebody waits for the next one", () => {
+  it("is counted again later, the longer it drains, and soon if a request waits for the next Pod", () => {
     const round = promised(answered(1));
     const at = (sealedForMs: number, written: Written = byInactivity) => decide(written, { round, sealedForMs });
     expect(at(0)).toMatchObject({ recheckAfterMs: 500 });
@@ -233,7 +233,7 @@ describe("a sealed Pod", () => {
     expect(decide(byInactivity, { round: promised(...replies), sealedForMs }).do).toBe(does);
   });
 
-  it("is deleted, naming the activators that may have carried requests but not the lost ones", () => {
+  it("is deleted, naming the activators that may have proxied requests but not the lost ones", () => {
     const replies = [answered(0), silent(300_000), silent(400_000), lost(400_000)];
     expect(decide(byInactivity, { round: promised(...replies), sealedForMs: 300_000 })).toEqual(deleted(0, 2));
     expect(decide(byPerson, { round: promised(...replies), sealedForMs: 30_000 })).toEqual(deleted(0, 2));

@@ -46,9 +46,9 @@ export interface Situation {
   readonly now: Date;
 }
 
-/** One step, carried out on the resourceVersion that it was decided on. A failed step is decided again. */
+/** One step, for the resourceVersion that it was decided on. A failed step is decided again. */
 export type SuspensionStep =
-  /** No suspension to carry out. */
+  /** There is no suspension. */
   | { readonly do: "nothing" }
   /** The status may report `Suspended`, for the generation that was read. */
   | { readonly do: "reportSuspended" }
@@ -71,7 +71,7 @@ export interface DeletePod {
   readonly podUid: string;
   /** Number of requests that this cuts. */
   readonly cut: number;
-  /** How many activators may carry something that this ends, and did not answer. */
+  /** The number of activators that may proxy requests to the Pod, and did not answer. */
   readonly unasked: number;
 }
 
@@ -94,7 +94,8 @@ export function decideSuspension(situation: Situation): SuspensionStep {
   if (sealed) return continueSealed(situation, sealed);
   if (!isSuspended) return { do: "nothing" };
   if (!pod) {
-    // Whoever reads the status may wake the sandbox: told too early, that would undo a pause before it happened.
+    // A client that reads the status may wake the sandbox: reported too early, that would undo a suspension before it is
+    // complete.
     const known = podIsFresh || isSuspensionComplete(sandbox);
     if (known && sleepsByInactivity(sandbox) && !namesItsGeneration(sandbox)) return { do: "renewCause" };
     return known ? { do: "reportSuspended" } : { do: "readPod", podName: recordedName(sandbox) };

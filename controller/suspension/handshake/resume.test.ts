@@ -28,11 +28,11 @@ const points = writes.flatMap(({ name, is }) => [
 ]);
 
 describe("a controller that is killed in the middle of a suspension", () => {
-  it.each(points)("$when $name: the next one carries it out, once", async ({ when, is }) => {
+  it.each(points)("$when $name: the next one completes it, once", async ({ when, is }) => {
     await using lab = await openSleepLab();
     let dead = false;
     const killed = Promise.withResolvers<never>();
-    killed.promise.catch(() => {}); // nobody may be in the middle of a call then
+    killed.promise.catch(() => {}); // the call may have ended by then
     const dying = interceptCalls(lab.client, async (call, proceed) => {
       if (dead) return killed.promise;
       if (!is(call)) return proceed();

@@ -7,7 +7,7 @@ const seal: Seal = { podName: "nova", podUid: "pod-1", cause: "Person", at: noon
 const at = (seconds: number) => new Date(Date.parse(noon) + seconds * 1000);
 
 describe("the age of a seal", () => {
-  it("is what the seal tells when it is first seen, by whoever leads then", () => {
+  it("is the age by the seal's own time when a leader first sees it", () => {
     expect(new SealAges().ageMs("nova", seal, at(20), 5_000)).toBe(20_000);
   });
 

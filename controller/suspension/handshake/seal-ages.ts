@@ -11,7 +11,7 @@ interface SeenSeal {
 const sealsMax = 10_000;
 
 /**
- * For how long Pods have been sealed. The time that a seal tells is believed once, when this process first sees it; from then
+ * For how long Pods have been sealed. The time in a seal is used once, when this process first sees it; from then
  * on monotonic time is added, so that a jump of the clock neither cuts a drain short nor prolongs it. One seal of each sandbox
  * is remembered, until `forget`.
  */
@@ -26,7 +26,7 @@ export class SealAges {
     const seen = known?.at === at && known.podUid === podUid ? known : { podUid, at, agoMs, atMs: nowMs };
     this.#seals.delete(sandboxUid);
     this.#seals.set(sandboxUid, seen);
-    // Of one that is pushed out, what its seal tells is believed once more.
+    // The time of an evicted seal is used once more.
     const [oldest] = this.#seals.keys();
     if (this.#seals.size > sealsMax && oldest !== undefined) this.#seals.delete(oldest);
     return seen.agoMs + nowMs - seen.atMs;

@@ -10,7 +10,7 @@ const minuteMs = 60_000;
 /** Minutes pass on the controller's clock, a few milliseconds of real time for each second. */
 const limit = { timeout: 60_000 };
 
-/** A clock of the controller's own, and time that passes on it while everybody has their turn. */
+/** A separate clock of the controller; its time passes while all programs run. */
 function aClock() {
   const clock = new FakeClock(systemClock.now());
   const pass = async (seconds: number) => {
@@ -88,14 +88,14 @@ describe("a sandbox behind an activator that is lost", () => {
     await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 10 } });
     await lab.untilReady();
     await pass(280);
-    // Nobody even tried.
+    // No attempt was made.
     expect((await lab.sandbox()).metadata.generation).toBe(1);
     await until(async () => (await lab.pod()) === undefined, 2 * minuteMs);
   });
 });
 
 describe("a Pod that was sealed before its activator went silent", () => {
-  it("is deleted after five minutes, and that is counted and told", limit, async () => {
+  it("is deleted after five minutes, and the deletion is counted and reported", limit, async () => {
     await using lab = await openSleepLab();
     const { clock, pass, until } = aClock();
     await using controller = await lab.startController({ clock });
@@ -118,7 +118,7 @@ describe("a Pod that was sealed before its activator went silent", () => {
 });
 
 describe("a Pod that has the labels of the activators and another service account", () => {
-  it("is told of in an event, and keeps no sandbox awake", limit, async () => {
+  it("is reported in an event, and keeps no sandbox awake", limit, async () => {
     await using lab = await openSleepLab();
     await lab.client.create(podType, {
       apiVersion: "v1",

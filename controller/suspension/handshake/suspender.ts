@@ -37,7 +37,7 @@ export interface SuspenderOptions {
   readonly client: KubeClient;
   readonly sandboxes: OwnWrites<Sandbox>;
   readonly pods: OwnWrites<Pod, "sandboxHash">;
-  /** Undefined without activators: then only a suspension with a seal is carried out. */
+  /** Undefined without activators: then only a suspension with a seal proceeds. */
   readonly askers: Askers | undefined;
   /** See `Situation`. */
   readonly silenceLimitMs: number;
@@ -123,7 +123,7 @@ export class Suspender implements Disposable {
     return !over || ownPodOf(seen) !== undefined;
   }
 
-  /** An expired sandbox loses its Pod whatever is carried, and of several Pods nobody knows which to keep. */
+  /** An expired sandbox loses its Pod even with requests in flight, and of several Pods it is unknown which to keep. */
   #handles({ sandbox, pods }: Seen): boolean {
     if (isExpired(sandbox, this.#options.clock.now()) || findPod({ sandbox, pods }).found === "several") return false;
     return this.#options.askers !== undefined || sealOf(sandbox) !== undefined;
@@ -249,7 +249,7 @@ export class Suspender implements Disposable {
       try {
         await client.delete(podType, { namespace, name }, { preconditions: { uid } }, signal);
       } catch (error) {
-        // It is gone: seen as on its way, it is waited for until the watch tells so.
+        // It is gone: it counts as terminating until the watch reports the deletion.
         if (!isNotFound(error) && !isConflict(error)) throw error;
         deleted = false;
       }

@@ -42,7 +42,7 @@ function given() {
 }
 
 describe("an activator that hangs", () => {
-  it("holds nobody up for longer than half a second, and is not asked twice", async () => {
+  it("delays no caller for longer than half a second, and is not asked twice", async () => {
     const { clock, calls, news, reader } = given();
     const first = reader.read(signal);
     await clock.advance(500);
@@ -66,7 +66,7 @@ describe("an activator that hangs", () => {
     expect(view.useOf("nova", clock.ticksMs()).busy).toBe("3 in flight");
   });
 
-  it("keeps nobody awake once its Pod has been unready for five minutes", async () => {
+  it("keeps no sandbox awake once its Pod has been unready for five minutes", async () => {
     const { clock, calls, reader, view, activators } = given();
     activators.mayServe = false;
     for (let passedMs = 0; passedMs < longestSilenceMs + 5_000; passedMs += 5_000) {
@@ -83,7 +83,7 @@ describe("an activator that hangs", () => {
     expect(view.useOf("nova", clock.ticksMs()).busy).toBeUndefined();
   });
 
-  it("keeps everybody awake for as long as its Pod is Ready, and is waited for", async () => {
+  it("keeps every sandbox awake for as long as its Pod is Ready, and is waited for", async () => {
     const { clock, calls, reader, view } = given();
     for (let passedMs = 0; passedMs < 3 * longestSilenceMs; passedMs += 5_000) {
       const read = reader.read(signal);

@@ -56,14 +56,14 @@ describe("what activators report", () => {
     expect(view.requestFor("a")).toEqual({});
   });
 
-  it("drops what a full answer no longer tells of", () => {
+  it("drops sandboxes that a full answer no longer lists", () => {
     const view = viewOf("a");
     view.heard("a", answer(1, 0), 0);
     view.heard("a", answer(0, 0, { full: true, activities: [] }), 1);
     expect(view.useOf("nova", 1)).toMatchObject({ busy: undefined, lastMs: undefined });
   });
 
-  it("says nothing of a sandbox that nobody knows", () => {
+  it("reports nothing about an unknown sandbox", () => {
     const view = viewOf("a");
     view.heard("a", answer(0, 0), 0);
     expect(view.useOf("other", 0)).toEqual({
@@ -125,7 +125,7 @@ describe("an activator that is lost", () => {
     expect(view.useOf("other", 300_000)).toMatchObject({ busy: undefined, lastMs: 0, reportedMs: undefined });
   });
 
-  it("keeps no sandbox awake for ever by what it carried last", () => {
+  it("keeps no sandbox awake for ever by its last requests", () => {
     const view = viewOf("a");
     view.listed([unready("a")], 0);
     view.heard("a", answer(3, 0), 1_000);
@@ -134,7 +134,7 @@ describe("an activator that is lost", () => {
 });
 
 describe("an activator that is gone", () => {
-  it("leaves a grace, and what it carried was in use until then", () => {
+  it("leaves a grace, and its requests count as in use until then", () => {
     const view = viewOf("a", "b");
     view.heard("a", answer(1, 0), 0);
     view.listed(activators("b"), 5_000);

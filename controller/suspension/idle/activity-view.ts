@@ -38,7 +38,7 @@ interface Replica {
 
 /** Answers are read several times as often as that. */
 const freshMs = 15_000;
-/** Whoever lost a connection with its activator comes back within that, or does not come. */
+/** A client that lost a connection with its activator reconnects within this time, or not at all. */
 export const usualVanishGraceMs = 60_000;
 
 /**
@@ -79,7 +79,7 @@ export class ActivityView {
     return epoch === undefined || cursor === undefined ? {} : { epoch, cursor };
   }
 
-  /** Takes an answer, and returns the UIDs of the sandboxes that it tells of. */
+  /** Takes an answer, and returns the UIDs of the sandboxes in it. */
   heard(id: string, answer: ActivityAnswer, nowMs: number): readonly string[] {
     const replica = this.#replicas.get(id);
     if (!replica) return [];
@@ -124,7 +124,7 @@ export class ActivityView {
       const silence = silenceOf(replica, nowMs);
       if (record) reportedMs = Math.max(reportedMs, record.lastMs, record.inFlight > 0 ? contactMs : record.lastMs);
       if (!keepsAwake(silence, this.#silenceLimitMs)) {
-        // Until its Pod was seen not to be Ready it may have carried.
+        // Until its Pod was seen not to be Ready it may have proxied.
         lastMs = Math.max(lastMs, contactMs, isLost(silence) ? (unreadySinceMs ?? contactMs) : contactMs);
       } else if (!known || silence.forMs > freshMs) {
         if (silence.forMs >= (unanswered?.forMs ?? 0)) unanswered = { by, forMs: silence.forMs };
@@ -143,7 +143,7 @@ export class ActivityView {
     for (const { records } of this.#replicas.values()) records.delete(sandboxUid);
   }
 
-  /** What it knew stays; what it carried was in use until now, and may come back elsewhere. */
+  /** Its known times stay; its requests in flight count as in use until now, and may be sent again to others. */
   #lose({ records }: Replica, nowMs: number): void {
     this.#unsettledUntilMs = Math.max(this.#unsettledUntilMs, nowMs + this.#vanishGraceMs);
     for (const [uid, { inFlight, lastMs }] of records) {

@@ -59,7 +59,7 @@ describe("asking a workload whether it is busy", () => {
     expect(await ask({ port: workload.port }, { hostNetwork: true, containers })).toBe(200);
   });
 
-  it("knows nothing where nobody answers", async () => {
+  it("knows nothing if no activator answers", async () => {
     expect(await ask({ port: 1 })).toBeUndefined();
   });
 });

@@ -32,7 +32,7 @@ describe("around the idle deadline", () => {
     expect([...seen.keys()].sort()).toEqual(["answered", "closed", "closedEarly"]);
   }, 60_000);
 
-  it("a sandbox that nobody uses loses its Pod", async () => {
+  it("an unused sandbox loses its Pod", async () => {
     expect(await runHandshakeLab([])).toEqual({ requests: [], pods: 0 });
   });
 });

@@ -27,7 +27,7 @@ const ask = (question: Partial<IdleQuestion> & { readonly auto?: SandboxSpec["au
     ...question,
   });
 
-describe("a sandbox that nobody uses", () => {
+describe("an unused sandbox", () => {
   it("is idle when inactivityTimeoutSeconds are over, and not a millisecond before", () => {
     expect(ask({ nowMs: 299_999 })).toMatchObject({ is: "awake", why: "it was used", recheckAtMs: 300_000 });
     expect(ask({ nowMs: 300_000 })).toEqual({ is: "idle", forMs: 300_000, lastMs: 0 });
@@ -113,7 +113,7 @@ describe("a sandbox whose Pod has not been Ready", () => {
     expect(starting(10, 40_000, 40)).toMatchObject({ is: "idle" });
   });
 
-  it("is idle no sooner than when it is Ready and nobody uses it", () => {
+  it("is idle no sooner than when it is Ready and unused", () => {
     expect(starting(300, 299_999, 40)).toMatchObject({ is: "awake", recheckAtMs: 300_000 });
     expect(starting(300, 300_000, 40)).toMatchObject({ is: "idle" });
   });

@@ -92,8 +92,8 @@ function asFarAsIsKnown(
 }
 
 /**
- * What takes longer to start than it may be idle would sleep before anybody could use it. One that does not become Ready
- * is given as long as a connection would wait for it.
+ * A sandbox that takes longer to start than it may be idle would be suspended before its first use. One that does not become
+ * Ready is given as long as a connection would wait for it.
  */
 function startingUntilMs({ spec }: Sandbox, { createdMs, readyMs }: PodStart, nowMs: number): number {
   if (readyMs !== undefined) return nowMs;

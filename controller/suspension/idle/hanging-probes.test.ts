@@ -66,7 +66,7 @@ it("busy probes that hang delay no sandbox of another namespace, and a few at a 
   await using polite = await openPolite();
   const clock = new FakeClock(systemClock.now());
   await using _controller = await lab.startController({ clock });
-  /** Lets seconds go by until something holds, and tells whether it does: a busy machine needs more of them. */
+  /** Lets seconds go by until something holds, and returns whether it does: a busy machine needs more of them. */
   const pass = async (seconds: number, until: () => boolean | Promise<boolean> = () => false) => {
     for (let second = 0; second < seconds; second += 1) {
       if (await until()) return true;

@@ -38,7 +38,7 @@ describe("the schedule of sleep", () => {
     expect([sweep(300), asked.length, schedule.nextMs]).toEqual([["b"], 5, undefined]);
   });
 
-  it("asks about everybody who has a deadline when the clock has jumped", () => {
+  it("checks every sandbox with a deadline when the clock has jumped", () => {
     const { schedule, asked, sweep } = scheduleOf({ a: 0, b: 200 });
     for (const key of ["a", "b"]) schedule.checkAt(key, 0);
     expect(sweep(0)).toEqual(["a"]);

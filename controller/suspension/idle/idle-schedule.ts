@@ -11,24 +11,24 @@ export class IdleSchedule {
     this.#idlenessOf = idlenessOf;
   }
 
-  /** When to sweep next, in monotonic milliseconds; undefined: not before something is to be looked at. */
+  /** When to sweep next, in monotonic milliseconds; undefined: not before a check is requested. */
   get nextMs(): number | undefined {
     return this.#heap.nextMs;
   }
 
-  /** Something has changed: it is looked at in the next sweep from then on. */
+  /** The sandbox has changed: the next sweep from then on checks it. */
   checkAt(key: string, fromMs: number): void {
     this.#heap.set(key, fromMs);
   }
 
-  /** The deadlines were reckoned by a clock that has jumped: all that have one are looked at in the next sweep. */
+  /** The deadlines were reckoned by a clock that has jumped: the next sweep checks all that have one. */
   lookAtAll(fromMs: number): void {
     for (const key of this.#heap.keys()) this.#heap.set(key, fromMs);
   }
 
   /**
-   * The sandboxes that are idle now, at most `idleMax` of them; the rest stay due. Those that are returned are not looked
-   * at again before `lookAt` says so.
+   * The sandboxes that are idle now, at most `idleMax` of them; the rest stay due. The returned ones are not checked
+   * again before `checkAt` is called for them.
    */
   sweep(nowMs: number, idleMax: number): readonly string[] {
     const idle: string[] = [];

@@ -32,7 +32,7 @@ const aPodReadySince = (sandbox: Stored<Sandbox>, lastTransitionTime: string | u
   return aPodOf(sandbox, { creationTimestamp }, { phase: "Running", conditions: [ready] });
 };
 
-/** Sandboxes that nobody has used since each was made, in the minute before; and one activator that says so. */
+/** Sandboxes that were created within the last minute and not used since, and one activator that reports this. */
 function aCrowd({ size = crowd, podOf = readyPodOf, keepAwakeUntil = undefined as string | undefined } = {}) {
   const clock = new FakeClock(new Date(startMs));
   const sandboxes = new Map<string, Stored<Sandbox>>();
@@ -135,7 +135,7 @@ describe("a sandbox that is kept awake until a moment of the wall clock", () => 
   });
 });
 
-describe("a sandbox that nobody calls", () => {
+describe("a sandbox without requests", () => {
   it("sleeps when idle since it was Ready, although its start took longer than its idle time", async () => {
     const startsInMs = 100_000;
     const { clock, watch, asleepAtMs } = aCrowd({ size: 1, podOf: slowPodOf(startsInMs) });

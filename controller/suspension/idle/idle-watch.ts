@@ -113,7 +113,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#options.fallAsleep.forget(key);
   }
 
-  /** Calls back with each sandbox whose status has something new to tell of its use. */
+  /** Calls back with each sandbox whose status has new data about its use. */
   onTimes(listener: (key: string) => void): Disposable {
     return this.#listeners.add(listener);
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { noon } from "../../../test/support/builders/builders.ts";
 import { ticksOf } from "./instant.ts";
 
-describe("a time that an object tells", () => {
+describe("a time in an object", () => {
   const here = { now: new Date(noon), nowMs: 1_000_000 };
 
   it.each([

@@ -6,7 +6,7 @@ export interface Instant {
 }
 
 /**
- * Monotonic milliseconds of a moment in the past that an object tells, such as the start of its Pod. One in the future, by
+ * Monotonic milliseconds of a past time in an object, such as the start of its Pod. A time in the future, by
  * a clock that is ahead, is now.
  */
 export const ticksOf = (time: string, { now, nowMs }: Instant): number =>

@@ -33,7 +33,7 @@ const probesMax = { max: 128, maxOfGroup: 8 };
 /** What a workload said is good for so long. */
 const allowanceMs = 5_000;
 
-/** How soon a sandbox that was changed by another is looked at again. */
+/** The delay of the next check of a sandbox that another client has changed. */
 const changedAgainMs = 100;
 
 /** What to ask, and where. */
@@ -43,7 +43,7 @@ interface Probe {
   readonly pod: Stored<Pod>;
 }
 
-/** An idle sandbox, as it is when it is looked at. */
+/** An idle sandbox, and how to read its current state. */
 export interface IdleCandidate {
   readonly key: string;
   readonly read: () => Seen | undefined;
@@ -67,7 +67,7 @@ export class SuspendIdle {
   readonly #busy = new Map<string, { readonly podUid: string; readonly sinceMs: number }>();
   /** When workloads have said that they may sleep, by sandbox; monotonic. */
   readonly #allowed = new Map<string, { readonly podUid: string; readonly atMs: number }>();
-  /** Each workload is asked on its own, so that one that hangs keeps nobody waiting but a few of its own namespace. */
+  /** Each workload is asked on its own, so that a hanging workload delays only a few of its own namespace. */
   readonly #probes = new FairTasks(probesMax);
 
   constructor(options: SuspendIdleOptions) {
@@ -76,7 +76,7 @@ export class SuspendIdle {
 
   /**
    * Whether the workload of an idle sandbox lets it sleep, as far as that is known now. If not, it is asked, and `onAsked`
-   * hears after how many milliseconds to look again.
+   * receives the milliseconds until the next check.
    */
   mayTry(candidate: IdleCandidate, onAsked: (againMs: number) => void, signal: AbortSignal): boolean {
     const { key, read } = candidate;
@@ -93,7 +93,7 @@ export class SuspendIdle {
   }
 
   /**
-   * Returns after how many milliseconds to look again; undefined when a change of the sandbox tells.
+   * Returns the milliseconds until the next check; undefined if a change of the sandbox triggers it.
    *
    * @throws what `KubeClient` throws.
    */

@@ -14,7 +14,7 @@ import {
 import type { Use } from "./activity-view.ts";
 import type { Idleness } from "./decide-idle.ts";
 
-/** Says what the status of a sandbox is to tell of its use. */
+/** Decides the times of use in the status of a sandbox. */
 export interface ActivityTimesKeeper {
   /** To be written now; undefined when what is written is good enough. */
   timesToWrite(sandbox: Stored<Sandbox>): ActivityTimes | undefined;

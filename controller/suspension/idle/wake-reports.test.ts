@@ -19,7 +19,7 @@ function openReports() {
   return { clock, notes, reported };
 }
 
-it("each wake is told once, however often an activator reports it", () => {
+it("each wake is reported once, for any number of reports by an activator", () => {
   const { notes, reported } = openReports();
   reported(2, 100);
   reported(2, 5_100);
@@ -27,7 +27,7 @@ it("each wake is told once, however often an activator reports it", () => {
   expect(notes).toEqual(["woken by a connection to port 8888", "woken by a connection to port 8888"]);
 });
 
-it("a new leader tells of a wake that the former one may not have told of, and of none that it must have", () => {
+it("a new leader reports a wake that the former leader may have missed, and no older one", () => {
   const { notes, reported } = openReports();
   reported(2, 3_600_000);
   expect(notes).toEqual([]);

@@ -16,8 +16,8 @@ export interface WakeReportsOptions {
 const recentMs = 60_000;
 
 /**
- * Tells of each wake once, although activators report the last one for as long as they remember it. A wake just before
- * another controller took over may be told by both, rather than by neither.
+ * Reports each wake once, although activators report the last one for as long as they remember it. A wake just before
+ * another controller took over may be reported by both, rather than by neither.
  */
 export class WakeReports {
   readonly #options: WakeReportsOptions;

@@ -26,7 +26,7 @@ const nothing = { do: "nothing" };
 
 describe("the size of a pool", () => {
   it.each([
-    ["is one where nobody says", undefined, 0, create(1)],
+    ["is one if it is not set", undefined, 0, create(1)],
     ["is what is asked for", 3, 0, create(3)],
     ["counts what there is", 3, 2, create(1)],
     ["is left alone when it is right", 3, 3, nothing],

@@ -13,7 +13,7 @@ function open() {
 }
 
 describe("expected creations", () => {
-  it("keep everybody from creating until each has been seen", () => {
+  it("prevent creations until each has been seen", () => {
     const { expectations, tryToExpect } = open();
     expect(tryToExpect("pool", 2)).toBe(true);
     expect(tryToExpect("pool", 1)).toBe(false);
@@ -33,7 +33,7 @@ describe("expected creations", () => {
     expect(tryToExpect("pool", 5)).toBe(true);
   });
 
-  it("never fall below none, whoever else makes children", () => {
+  it("never fall below zero, also if others create children", () => {
     const { expectations, tryToExpect } = open();
     expectations.lowerCreations("pool");
     tryToExpect("pool", 1);
@@ -57,7 +57,7 @@ describe("expected creations", () => {
   });
 });
 
-describe("a pass that has looked and then waited", () => {
+describe("a reconcile that has read and then waited", () => {
   it("may not create what it counted as missing before that was seen", () => {
     const { expectations, tryToExpect } = open();
     tryToExpect("pool", 1);

@@ -7,7 +7,7 @@ interface Expected {
   raisedMs: number;
 }
 
-/** What was known of an owner's expectations at the moment at which its store was looked at. */
+/** The expectations of an owner at the time its store was read. */
 export interface ExpectationsSnapshot {
   readonly owner: string;
   /** The store showed everything that had been asked for. */
@@ -36,7 +36,7 @@ export class Expectations {
     this.#clock = clock;
   }
 
-  /** To be called in the same step in which the store is looked at. */
+  /** Must be called in the same synchronous step in which the store is read. */
   snapshot(owner: string): ExpectationsSnapshot {
     const record = this.#current(owner);
     return {
@@ -48,14 +48,14 @@ export class Expectations {
   }
 
   /**
-   * Whether what was counted at that look is still all that there is to count. It does not help that everything has
-   * been seen by now: what was not seen then was not counted, nor was what somebody else has asked for since.
+   * Whether a count at that snapshot is still complete. It is not enough that the store shows all writes by now: a child
+   * that it did not show then was not counted, nor were later writes by another pass.
    */
   holds({ owner, satisfied, raises }: ExpectationsSnapshot): boolean {
     return satisfied && this.#current(owner) === undefined && (this.#raises.get(owner) ?? 0) === raises;
   }
 
-  /** Takes the right to create so many children, all in one step; false when the look does not hold any more. */
+  /** Takes the right to create so many children, all in one step; false if the snapshot is outdated. */
   tryExpectCreations(snapshot: ExpectationsSnapshot, count: number): boolean {
     if (count <= 0 || !this.holds(snapshot)) return false;
     const { owner } = snapshot;

@@ -9,7 +9,7 @@ const made = (template = aTemplate(), evictable = true, pool = aPool()) =>
   makeMember("warm-x2k4q", pool, { object: template, blueprint: currentBlueprint(template) }, evictable);
 
 describe("a new member", () => {
-  it("carries the labels and annotations by which it is found", () => {
+  it("has the labels and annotations by which it is found", () => {
     const { blueprintHash, podTemplateHash } = currentBlueprint(aTemplate());
     const member = made();
     const onBoth = {

@@ -17,7 +17,7 @@ import type { Observed } from "../observed.ts";
 /** What an API server would make the name of a member of. */
 export const memberNameBase = ({ metadata }: Stored<SandboxWarmPool>): string => `${metadata.name}-`;
 
-/** A new member of a pool. `evictable`: the autoscaler may evict it while nobody has claimed it. */
+/** A new member of a pool. `evictable`: the autoscaler may evict it while it is not claimed. */
 export function makeMember(
   name: string,
   pool: Stored<SandboxWarmPool>,

@@ -25,7 +25,7 @@ export class ReplenishDelay {
     return Math.max(0, (this.#endsMs ?? 0) - this.#clock.ticksMs());
   }
 
-  /** Members that were made since the last look: to lose one of them again is a loss too. */
+  /** Members that were created since the last call: to lose one of them again is a loss too. */
   made(count: number): void {
     this.#lastCount = (this.#lastCount ?? 0) + count;
   }

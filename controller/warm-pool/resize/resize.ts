@@ -25,7 +25,7 @@ export interface Resizing {
   readonly evictable: boolean;
 }
 
-/** Carries out what was decided about the size of a pool, as far as its pace and what is still expected allow. */
+/** Creates or deletes members as decided, as far as the rate limit and pending expectations allow. */
 export async function resize(decided: Resize, resizing: Resizing, signal: AbortSignal): Promise<Resized> {
   switch (decided.do) {
     case "nothing":
@@ -58,7 +58,7 @@ async function create(
       try {
         return await client.create(sandboxType, member, {}, signal);
       } catch (error) {
-        // Somebody has that name; among fourteen million there is another.
+        // The name is taken; there are fourteen million names.
         if (!isAlreadyExists(error) || attempt === namesMax) throw error;
       }
     }

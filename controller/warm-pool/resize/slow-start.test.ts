@@ -29,7 +29,7 @@ it("goes from one to many, and the rest is the last batch", async () => {
   expect(undone).toBe(0);
 });
 
-it("ends with the batch in which a call fails, and tells what worked and what failed first", async () => {
+it("ends with the batch in which a call fails, and returns the successes and the first failure", async () => {
   const { batches, call } = countBatches();
   const failing = async (item: number) => {
     await call(item);

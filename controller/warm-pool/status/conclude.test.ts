@@ -60,7 +60,7 @@ describe("the status of a pool", () => {
 describe("a pool that gets no further", () => {
   const held = { active: [pending, pending], held: 2 };
 
-  it("is told of once, and looked at every minute", () => {
+  it("is reported once, and checked every minute", () => {
     const first = concluded({ spec: { replicas: 3 }, census: held });
     expect(first).toMatchObject({ notProgressing: true, requeueAfterMs: 60_000 });
     expect(first.happening).toMatchObject({
@@ -75,7 +75,7 @@ describe("a pool that gets no further", () => {
     expect(next).not.toHaveProperty("happening");
   });
 
-  it("is told of once when it gets on again", () => {
+  it("is reported once when it progresses again", () => {
     const { happening, notProgressing } = concluded({ census: { active: [ready] }, wasNotProgressing: true });
     expect(notProgressing).toBe(false);
     expect(happening).toMatchObject({
@@ -87,7 +87,7 @@ describe("a pool that gets no further", () => {
     expect(concluded()).not.toHaveProperty("happening");
   });
 
-  it("is one without a template too, which is told rather than that there are no nodes", () => {
+  it("includes a missing template, which is reported rather than the lack of nodes", () => {
     const { happening, requeueAfterMs } = concluded({ templateMissing: true, census: held });
     expect(happening?.note).toContain('SandboxTemplate "tpl" not found');
     expect(requeueAfterMs).toBe(60_000);
@@ -104,7 +104,7 @@ describe("a pool that gets no further", () => {
     [500, "500ms"],
     [3_600_000, "1h0m0s"],
     [90_500, "1m30.5s"],
-  ])("names the grace of %i ms as %s, and is looked at as often as was set", (readinessGraceMs, words) => {
+  ])("names the grace of %i ms as %s, and is checked at the configured interval", (readinessGraceMs, words) => {
     const set = { readinessGraceMs, notProgressingRecheckMs: 5_000 };
     const { happening, requeueAfterMs } = concluded({ census: held, settings: set });
     expect(happening?.note).toContain(`past the ${words} readiness`);
@@ -112,7 +112,7 @@ describe("a pool that gets no further", () => {
   });
 });
 
-describe("a pool is looked at again", () => {
+describe("a pool is reconciled again", () => {
   it("when a member will be overdue, spread over half as long again", () => {
     expect(concluded({ census: { overdueInMs: 100 } }).requeueAfterMs).toBe(150);
   });

@@ -27,11 +27,11 @@ export interface Ended {
 export interface Conclusion {
   readonly notProgressing: boolean;
   readonly happening?: NewEvent;
-  /** When to look again although nothing has changed, in milliseconds. */
+  /** When to reconcile again although nothing has changed, in milliseconds. */
   readonly requeueAfterMs?: number;
 }
 
-/** What of a pass is worth an event, and when time alone will change something. */
+/** The event of a pass, if any, and when time alone will change something. */
 export function conclude(ended: Ended, random: () => number = Math.random): Conclusion {
   const { observed, census, resized, settings } = ended;
   const { inMs: refusalInMs } = refusalOf(census.active, observed.now);
@@ -39,7 +39,7 @@ export function conclude(ended: Ended, random: () => number = Math.random): Conc
   const content = happeningOf(ended, obstacle);
   const delaysMs = [
     resized.requeueAfterMs,
-    // Members that were made together would be looked after together, for ever.
+    // Members that were created together would be checked together, for ever.
     census.overdueInMs !== undefined && census.overdueInMs * (1 + 0.5 * random()),
     refusalInMs,
     observed.policyGap !== undefined && ended.gapMs < passingGapMs && passingGapMs - ended.gapMs,
@@ -89,11 +89,11 @@ function obstacleOf({
   );
 }
 
-/** A policy is written within moments of its template. One that is not there for so long is told. */
+/** A policy is written within moments of its template. A longer absence is reported. */
 const passingGapMs = 2_000;
 
 const refusals: readonly string[] = ["InvalidConfiguration", "ReconcilerError"];
-/** A refusal may be over at the next try. One that lasts so long is told. */
+/** A refusal may be over at the next try. A longer one is reported. */
 const passingMs = 5_000;
 const messageMax = 300;
 
@@ -101,7 +101,7 @@ interface Refusal {
   readonly count: number;
   /** Of the first, and no more of it than is read. */
   readonly message: string;
-  /** When the next one will have lasted long enough to be told, in milliseconds. */
+  /** When the next one will have lasted long enough to be reported, in milliseconds. */
   readonly inMs?: number;
 }
 
@@ -121,7 +121,7 @@ function refusalOf(active: readonly Stored<Sandbox>[], now: Date): Refusal {
   };
 }
 
-/** Only a change is worth telling: another obstacle in the place of one is none. */
+/** Only a change is reported; another obstacle in place of the first is no change. */
 function happeningOf({ wasNotProgressing }: Ended, obstacle: string | undefined): EventContent | undefined {
   if (wasNotProgressing === (obstacle !== undefined)) return undefined;
   return obstacle === undefined

@@ -35,7 +35,7 @@ export function registerPoolProgress(registry: Registry, count: () => number): v
   });
 }
 
-/** The pool's name is that of an owner reference, which anybody may write. */
+/** The pool's name is from an owner reference, which any user may write. */
 function placeOf(sandbox: Sandbox, pool: string): TenantLabels {
   const { namespace = "" } = sandbox.metadata;
   const sandbox_template = templateName(sandbox) ?? "unknown";

@@ -58,7 +58,7 @@ describe("a pool whose members never become ready", () => {
     expect(await madeWithin(bench, 6)).toBe(3);
   });
 
-  it("is told of it with the words of the refusal, seconds after the first", async () => {
+  it("reports it with the text of the error, seconds after the first", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 2 } });
     await bench.settle();
     for (const { metadata } of await bench.members()) {
@@ -93,7 +93,7 @@ describe("a pool whose controller's clock is not that of the API server", () => 
     expect(await madeWithin(bench, 56)).toBe(2 * 4);
   });
 
-  it("replaces nobody because the clock jumps", async () => {
+  it("replaces no member because the clock jumps", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 2 } });
     await bench.settle();
     const before = await bench.members();

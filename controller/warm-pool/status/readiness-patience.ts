@@ -3,7 +3,7 @@ import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { isReady } from "../members.ts";
 import type { Observed } from "../observed.ts";
 
-/** However often members were replaced in vain, the next are replaced after this: then somebody may have mended the cause. */
+/** The maximum grace after repeated replacements: the cause may have been fixed by then. */
 const longestMs = 3_600_000;
 
 /**
