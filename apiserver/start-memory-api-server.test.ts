@@ -121,9 +121,9 @@ describe("the API server in memory", () => {
     await using api = await openMemoryApi({ dataDir: dir.path });
     const stop = new AbortController();
     const events = api.client.watch(configMapType, { resourceVersion: "2" }, stop.signal);
-    const told = [];
-    for await (const event of events) told.push(event);
-    expect(told).toMatchObject([{ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } }]);
+    const received = [];
+    for await (const event of events) received.push(event);
+    expect(received).toMatchObject([{ type: "ERROR", object: { kind: "Status", code: 410, reason: "Expired" } }]);
   });
 
   it("ends a watch after its time, with bookmarks on the way", async () => {

@@ -16,7 +16,7 @@ import { type Answer, type Exchange, type Handled, jsonAnswer, streaming, warn }
 import { mediaTypeOf, parsePatchBody, readAccept } from "./media-types.ts";
 import { readBoolean, readCount, readDeletion, readSelection, readVersion, readWriteMode } from "./query.ts";
 import { objectOf, readBytes, readValue, typedObject } from "./request-body.ts";
-import { tableJson, tableLook } from "./table-answers.ts";
+import { tableEncoding, tableJson } from "./table-answers.ts";
 
 /** A request for a served kind: the collection, one object, or a subresource of it. */
 export interface ResourceRequest extends Exchange {
@@ -78,7 +78,7 @@ export class ResourceRequests {
     const entries = this.#select(asked);
     const version = String(this.#storage.version);
     if (readAccept(request.headers.accept).table) {
-      return jsonAnswer(200, tableJson(kind, entries, version, this.#clock.now(), query));
+      return jsonAnswer(200, tableJson(kind, { entries, resourceVersion: version }, this.#clock.now(), query));
     }
     return jsonAnswer(200, listJson(kind, entries, version));
   }
@@ -150,7 +150,7 @@ export class ResourceRequests {
       timeoutSeconds: readCount(query, "timeoutSeconds") || undefined,
       bookmarks: readBoolean(query, "allowWatchBookmarks"),
       matches: readSelection(kind, query),
-      look: table ? tableLook(kind, this.#clock, query) : wholeObject,
+      encoding: table ? tableEncoding(kind, this.#clock, query) : wholeObject,
     });
     return streaming;
   }
@@ -166,7 +166,7 @@ export class ResourceRequests {
   #update(asked: NamedRequest, versionRequired: boolean, change: Update["change"]): Answer {
     const { kind, namespace, name, subresource, query } = asked;
     const update: Update = { subresource, versionRequired, change };
-    return this.#written(200, asked, this.#writes.update(kind, namespace, name, update, readWriteMode(query)));
+    return this.#written(200, asked, this.#writes.update(kind, { namespace, name }, update, readWriteMode(query)));
   }
 
   #written(code: number, asked: ResourceRequest, { entry, warnings }: Written): Answer {
@@ -180,7 +180,7 @@ export class ResourceRequests {
     }
     if (!readAccept(request.headers.accept).table) return jsonAnswer(code, entry.json);
     const version = entry.object.metadata.resourceVersion;
-    return jsonAnswer(code, tableJson(kind, [entry], version, this.#clock.now(), query));
+    return jsonAnswer(code, tableJson(kind, { entries: [entry], resourceVersion: version }, this.#clock.now(), query));
   }
 
   #refuseFuture(version: number | undefined): void {

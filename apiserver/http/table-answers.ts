@@ -2,13 +2,12 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { includeObjectOf, tableOf } from "../kinds/tables.ts";
 import type { ServedKind } from "../served-kind.ts";
 import type { Entry } from "../storage/storage.ts";
-import type { Look } from "../watch/watch-stream.ts";
+import type { WatchEncoding } from "../watch/watch-stream.ts";
 
 /** A list as the table that `kubectl get` prints. */
 export function tableJson(
   kind: ServedKind,
-  entries: readonly Entry[],
-  resourceVersion: string,
+  { entries, resourceVersion }: { readonly entries: readonly Entry[]; readonly resourceVersion: string },
   now: Date,
   query: URLSearchParams,
 ): string {
@@ -19,7 +18,7 @@ export function tableJson(
 }
 
 /** The form of objects in a watch of tables: a table of one row. */
-export function tableLook(kind: ServedKind, clock: Clock, query: URLSearchParams): Look {
+export function tableEncoding(kind: ServedKind, clock: Clock, query: URLSearchParams): WatchEncoding {
   const includeObject = includeObjectOf(query.get("includeObject"));
   return {
     name: `table with ${includeObject}`,

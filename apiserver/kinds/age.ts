@@ -17,17 +17,20 @@ export function humanDuration(durationMs: number): string {
   if (seconds < -1) return "<invalid>";
   if (seconds < 0) return "0s";
   if (seconds < 2 * minute) return `${seconds}s`;
-  if (seconds < 10 * minute) return two(seconds, minute, "m", 1, "s");
+  if (seconds < 10 * minute) return two(seconds, [minute, "m"], [1, "s"]);
   if (seconds < 3 * hour) return `${Math.floor(seconds / minute)}m`;
-  if (seconds < 8 * hour) return two(seconds, hour, "h", minute, "m");
+  if (seconds < 8 * hour) return two(seconds, [hour, "h"], [minute, "m"]);
   if (seconds < 2 * day) return `${Math.floor(seconds / hour)}h`;
-  if (seconds < 8 * day) return two(seconds, day, "d", hour, "h");
+  if (seconds < 8 * day) return two(seconds, [day, "d"], [hour, "h"]);
   if (seconds < 2 * year) return `${Math.floor(seconds / day)}d`;
-  if (seconds < 8 * year) return two(seconds, year, "y", day, "d");
+  if (seconds < 8 * year) return two(seconds, [year, "y"], [day, "d"]);
   return `${Math.floor(seconds / year)}y`;
 }
 
-function two(seconds: number, large: number, largeUnit: string, small: number, smallUnit: string): string {
+/** The seconds of a unit, and its letter. */
+type Unit = readonly [number, string];
+
+function two(seconds: number, [large, largeUnit]: Unit, [small, smallUnit]: Unit): string {
   const rest = Math.floor((seconds % large) / small);
   return `${Math.floor(seconds / large)}${largeUnit}${rest > 0 ? `${rest}${smallUnit}` : ""}`;
 }

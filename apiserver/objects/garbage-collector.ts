@@ -65,7 +65,7 @@ class GarbageCollector {
 
   #enqueue(commit: Commit): void {
     const { uid } = commit.entry.object.metadata;
-    if (commit.type !== "DELETED" && needsLook(commit)) this.#queue.add(uid);
+    if (commit.type !== "DELETED" && needsCheck(commit)) this.#queue.add(uid);
     if (commit.type === "DELETED") this.#addDependents(uid);
     // An owner in foreground deletion may have waited for this dependent.
     for (const owner of ownersBefore(commit)) if (this.#storage.byUid(owner.uid)) this.#queue.add(owner.uid);
@@ -76,7 +76,7 @@ class GarbageCollector {
   }
 
   #stateOf(dependent: KubeObject, owner: OwnerReference): OwnerState {
-    // An unserved kind cannot be looked up: keep its dependents.
+    // An object of an unserved kind cannot be read: keep its dependents.
     if (!this.#kinds.ofGroupKind(groupOf(owner.apiVersion), owner.kind)) return "present";
     const found = this.#storage.byUid(owner.uid)?.entry.object.metadata;
     if (!found || (found.namespace !== undefined && found.namespace !== dependent.metadata.namespace)) return "absent";
@@ -112,7 +112,7 @@ class GarbageCollector {
 }
 
 /** Whether a commit changed an input of the collector. */
-function needsLook({ type, entry, previous }: Commit): boolean {
+function needsCheck({ type, entry, previous }: Commit): boolean {
   const { ownerReferences, finalizers, deletionTimestamp } = entry.object.metadata;
   if (!ownerReferences && !deletionTimestamp) return false;
   if (type === "ADDED" || !previous) return true;

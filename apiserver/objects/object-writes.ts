@@ -51,7 +51,7 @@ export class ObjectWrites {
     const name = named.metadata.name ?? "";
     const refusal = refusalToAdd(this.#storage, kind, namespace, name);
     if (refusal) throw refusal;
-    const { object, warnings } = this.#admit(kind, named, undefined, undefined, mode);
+    const { object, warnings } = this.#admit(kind, { asked: named, old: undefined, subresource: undefined }, mode);
     const resource = storedResource(kind);
     if (this.#storage.get(resource, namespace, name)) throw alreadyExists(kind.type, name);
     if (mode.dryRun) return { entry: unstored(object), warnings };
@@ -61,8 +61,7 @@ export class ObjectWrites {
   /** @throws StatusError like kube-apiserver: 400, 404, 409, 422. */
   update(
     kind: ServedKind,
-    namespace: string | undefined,
-    name: string,
+    { namespace, name }: { readonly namespace: string | undefined; readonly name: string },
     { subresource, versionRequired, change }: Update,
     mode: WriteMode,
   ): Written {
@@ -73,7 +72,8 @@ export class ObjectWrites {
     const asked = change(current.object);
     refuseOtherIdentity(kind, current.object, asked, versionRequired);
     const merged = onlyItsPart(kind, current.object, asked, subresource);
-    const { object: admitted, warnings } = this.#admit(kind, merged, current.object, subresource, mode);
+    const asAsked = { asked: merged, old: current.object, subresource };
+    const { object: admitted, warnings } = this.#admit(kind, asAsked, mode);
     const next = withGeneration(kind, current.object, admitted);
     const spelled = intoStore(kind, next);
     if (sameJson(spelled, stored.object)) return { entry: current, warnings };
@@ -83,9 +83,7 @@ export class ObjectWrites {
 
   #admit(
     kind: ServedKind,
-    asked: KubeObject,
-    old: KubeObject | undefined,
-    subresource: Admission["subresource"],
+    { asked, old, subresource }: Pick<Admission, "old" | "subresource"> & { readonly asked: KubeObject },
     mode: WriteMode,
   ): { readonly object: KubeObject; readonly warnings: readonly string[] } {
     const admission: Admission = { operation: old ? "update" : "create", subresource, old, now: this.#clock.now() };

@@ -127,7 +127,7 @@ describe("a data directory", () => {
   it.each([
     ["a process that is dead", "4194304 1"],
     ["a process whose id another one has now", `${process.pid} 1`],
-    ["nobody, because it was cut off", ""],
+    ["no process, because it was cut off", ""],
   ])("takes over the lock of %s", (_who, owner) => {
     using dir = temporaryDir();
     writeFileSync(join(dir.path, "lock"), owner);

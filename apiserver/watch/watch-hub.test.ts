@@ -20,8 +20,8 @@ describe("the history of a collection", () => {
     storage.put("things", aThing("b"));
     storage.remove("things", aThing("a"));
     const version = Number(first.object.metadata.resourceVersion);
-    const told = hub.since("things", version).map(({ type, entry }) => `${type} ${entry.object.metadata.name}`);
-    expect(told).toEqual(["ADDED b", "DELETED a"]);
+    const received = hub.since("things", version).map(({ type, entry }) => `${type} ${entry.object.metadata.name}`);
+    expect(received).toEqual(["ADDED b", "DELETED a"]);
   });
 
   it("forgets the oldest commits, and answers requests for them with 410", () => {

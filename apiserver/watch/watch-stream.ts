@@ -12,12 +12,12 @@ import type { Commit, Entry, Storage } from "../storage/storage.ts";
 import type { WatchHub } from "./watch-hub.ts";
 
 /** The form of objects in a watch, and its name: watches of one kind and form share the encoding. */
-export interface Look {
+export interface WatchEncoding {
   readonly name: string;
   readonly encode: (entry: Entry) => string;
 }
 
-export const wholeObject: Look = { name: "object", encode: ({ json }) => json };
+export const wholeObject: WatchEncoding = { name: "object", encode: ({ json }) => json };
 
 export interface WatchRequest {
   readonly kind: ServedKind;
@@ -29,7 +29,7 @@ export interface WatchRequest {
   readonly timeoutSeconds: number | undefined;
   readonly bookmarks: boolean;
   readonly matches: Predicate;
-  readonly look: Look;
+  readonly encoding: WatchEncoding;
 }
 
 export interface WatchLimits {
@@ -42,21 +42,27 @@ const defaultTimeoutMs = 45 * 60_000;
 // The time for a client to read the error at the end of its watch.
 const errorReadMs = 5_000;
 
+export interface WatchStreamParts {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly limits: WatchLimits;
+}
+
 type EventType = Commit["type"];
 
 // Each event is encoded once for all watches of the same form.
 const encodedEvents = new WeakMap<Entry, Map<string, string>>();
 
-function eventLine(type: EventType, entry: Entry, look: Look): string {
+function eventLine(type: EventType, entry: Entry, encoding: WatchEncoding): string {
   let lines = encodedEvents.get(entry);
   if (!lines) {
     lines = new Map();
     encodedEvents.set(entry, lines);
   }
-  const name = `${type} ${look.name}`;
+  const name = `${type} ${encoding.name}`;
   let line = lines.get(name);
   if (line === undefined) {
-    line = `{"type":"${type}","object":${look.encode(entry)}}\n`;
+    line = `{"type":"${type}","object":${encoding.encode(entry)}}\n`;
     lines.set(name, line);
   }
   return line;
@@ -76,7 +82,7 @@ export class WatchStream implements Disposable {
   #subscription: Disposable | undefined;
   #ended = false;
 
-  constructor(response: ServerResponse, request: WatchRequest, storage: Storage, clock: Clock, limits: WatchLimits) {
+  constructor(response: ServerResponse, request: WatchRequest, { storage, clock, limits }: WatchStreamParts) {
     this.#response = response;
     this.#request = request;
     this.#storage = storage;
@@ -120,10 +126,10 @@ export class WatchStream implements Disposable {
   }
 
   #sendEverything(resource: string): void {
-    const { namespace, matches, look, sendInitialEvents } = this.#request;
+    const { namespace, matches, encoding, sendInitialEvents } = this.#request;
     for (const stored of this.#storage.list(resource, namespace)) {
       const entry = viewOf(this.#request.kind, stored);
-      if (matches(entry.object)) this.#write(eventLine("ADDED", entry, look));
+      if (matches(entry.object)) this.#write(eventLine("ADDED", entry, encoding));
     }
     if (sendInitialEvents) this.#bookmark({ annotations: { "k8s.io/initial-events-end": "true" } });
   }
@@ -142,7 +148,7 @@ export class WatchStream implements Disposable {
   }
 
   #send(commit: Commit): void {
-    const { kind, namespace, matches, look, resourceVersion } = this.#request;
+    const { kind, namespace, matches, encoding, resourceVersion } = this.#request;
     const { type, version } = commit;
     const entry = viewOf(kind, commit.entry);
     const previous = commit.previous && viewOf(kind, commit.previous);
@@ -151,8 +157,8 @@ export class WatchStream implements Disposable {
     if (namespace !== undefined && entry.object.metadata.namespace !== namespace) return;
     const seen = previous !== undefined && matches(previous.object);
     const sees = type !== "DELETED" && matches(entry.object);
-    if (sees) this.#write(eventLine(seen ? "MODIFIED" : "ADDED", entry, look));
-    else if (seen) this.#write(eventLine("DELETED", type === "DELETED" ? entry : leaving(previous, version), look));
+    if (sees) this.#write(eventLine(seen ? "MODIFIED" : "ADDED", entry, encoding));
+    else if (seen) this.#write(eventLine("DELETED", type === "DELETED" ? entry : leaving(previous, version), encoding));
   }
 
   #bookmarkLater(): void {

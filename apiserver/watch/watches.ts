@@ -29,7 +29,7 @@ export class Watches {
     const { storage, hub, clock, limits } = this.#options;
     if (this.#open.size >= limits.watchesMax)
       throw tooManyRequests("too many watches are open, please try again later");
-    const stream = new WatchStream(response, request, storage, clock, limits);
+    const stream = new WatchStream(response, request, { storage, clock, limits });
     this.#open.add(stream);
     response.on("close", () => this.#open.delete(stream));
     stream.start(hub);

@@ -34,7 +34,7 @@ export const configMapKind = builtinKind({
 
 export const secretKind = builtinKind({
   type: secretType,
-  schema: kindSchema("Secret holds data that is not for everybody's eyes.", {
+  schema: kindSchema("Secret holds confidential data.", {
     data: described("Values as base64.", mapOf(base64)),
     stringData: described("Values as text, write-only: they are merged into data.", mapOf(text)),
     type: described("The type of the Secret, which determines its keys.", text),

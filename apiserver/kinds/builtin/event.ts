@@ -73,7 +73,7 @@ const shared: Pick<BuiltinKind, "shortNames" | "columns" | "selectableFields"> =
 export const coreEventKind: ServedKind = builtinKind({
   ...shared,
   type: coreEventType,
-  schema: kindSchema("Event tells what happened to an object.", coreEventProperties),
+  schema: kindSchema("Event reports what happened to an object.", coreEventProperties),
   complete: withSource,
   check: (event) => checkNamespaces(event as CoreEvent),
 });
@@ -81,7 +81,7 @@ export const coreEventKind: ServedKind = builtinKind({
 export const eventKind: ServedKind = builtinKind({
   ...shared,
   type: eventType,
-  schema: kindSchema("Event tells what happened to an object.", eventProperties),
+  schema: kindSchema("Event reports what happened to an object.", eventProperties),
   view: {
     of: coreEventType,
     toStored: coreOf,

@@ -91,7 +91,7 @@ it("the columns show address and ports", () => {
 
 it.each<[string, Service["spec"], string, string]>([
   ["the name that it stands for", { type: "ExternalName", externalName: "db.example.com" }, "<none>", "db.example.com"],
-  ["that nobody balances the load", { type: "LoadBalancer", clusterIP: "127.96.0.9" }, "127.96.0.9", "<pending>"],
+  ["that there is no load balancer", { type: "LoadBalancer", clusterIP: "127.96.0.9" }, "127.96.0.9", "<pending>"],
 ])("the columns show %s", (_case, spec, clusterIp, externalIp) => {
   expect(cellsOf(kind, prepared(kind, service(spec)))).toMatchObject({
     "Cluster-IP": clusterIp,

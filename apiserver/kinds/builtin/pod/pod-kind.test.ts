@@ -179,8 +179,8 @@ describe("deletion", () => {
   it.each<[string, Pod, number | undefined, number]>([
     ["no node took it", pod(), undefined, 0],
     ["a node has it", pod({ nodeName: "n", terminationGracePeriodSeconds: 7 }), undefined, 7],
-    ["somebody asks for less", pod({ nodeName: "n" }), 1, 1],
-    ["somebody asks for nothing", pod({ nodeName: "n" }), 0, 0],
+    ["a shorter grace is requested", pod({ nodeName: "n" }), 1, 1],
+    ["a grace of zero is requested", pod({ nodeName: "n" }), 0, 0],
     ["it has ended", pod({ nodeName: "n" }, { phase: "Succeeded" }), undefined, 0],
   ])("gives the grace that is due when %s", (_case, object, requested, seconds) => {
     expect(podKind.graceSeconds(object, requested)).toBe(seconds);
