@@ -41,6 +41,13 @@ interface MemberStatus {
   readonly failure?: unknown;
 }
 
+/** One pass over the members of a pool. */
+interface PoolPass {
+  readonly pool: Stored<SandboxWarmPool>;
+  readonly writers: WarmPoolWriters;
+  readonly signal: AbortSignal;
+}
+
 /** Removes stale and stuck members, makes proper ones of those that lack something, and counts what there is then. */
 export async function reconcileMembers(
   observed: Observed,
@@ -51,7 +58,7 @@ export async function reconcileMembers(
   const standings = await inBatches(observed.labelled, async (sandbox): Promise<MemberStatus> => {
     const verdict = classifyMember(sandbox, observed);
     try {
-      return { ...(await dealWith(sandbox, verdict, pool, writers, signal)), verdict };
+      return { ...(await dealWith(sandbox, verdict, { pool, writers, signal })), verdict };
     } catch (failure) {
       signal.throwIfAborted();
       return { counts: verdict.is === "stuck" ? "active" : "unsettled", sandbox, verdict, failure };
@@ -76,9 +83,7 @@ export async function reconcileMembers(
 async function dealWith(
   sandbox: Stored<Sandbox>,
   verdict: MemberVerdict,
-  pool: Stored<SandboxWarmPool>,
-  writers: WarmPoolWriters,
-  signal: AbortSignal,
+  { pool, writers, signal }: PoolPass,
 ): Promise<Pick<MemberStatus, "counts" | "sandbox">> {
   switch (verdict.is) {
     case "uncounted":
@@ -95,7 +100,7 @@ async function dealWith(
     case "overdue":
       return { counts: "active", sandbox };
     case "active":
-      return { counts: "active", sandbox: await complete(sandbox, verdict, pool, writers, signal) };
+      return { counts: "active", sandbox: await complete(sandbox, verdict, { pool, writers, signal }) };
   }
 }
 
@@ -103,9 +108,7 @@ async function dealWith(
 async function complete(
   sandbox: Stored<Sandbox>,
   { lacks }: { readonly lacks?: "launchType" | "owner" },
-  pool: Stored<SandboxWarmPool>,
-  { client, sandboxes }: WarmPoolWriters,
-  signal: AbortSignal,
+  { pool, writers: { client, sandboxes }, signal }: PoolPass,
 ): Promise<Stored<Sandbox>> {
   if (!lacks) return sandbox;
   const { namespace, name, resourceVersion } = sandbox.metadata;

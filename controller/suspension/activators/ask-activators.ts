@@ -35,6 +35,13 @@ export type ActivityReply = ActivityAnswer | Exclude<Reply, { is: "answered" }>;
 /** A lost activator is still asked, because it may come back; the round does not wait long for it. */
 const callOfTheLostMs = 500;
 
+/** One call to activators, and how to read the response; undefined: malformed. */
+interface Question<A> {
+  readonly path: string;
+  readonly body: object;
+  readonly read: (value: unknown) => A | undefined;
+}
+
 /** Asks activators, and records how long each has been silent. */
 export class ActivatorRounds {
   readonly #options: AskActivatorsOptions;
@@ -54,25 +61,27 @@ export class ActivatorRounds {
 
   /** Tells every activator of a suspension by inactivity. Rejects only when they cannot be listed. */
   observed(body: ObservedRequest, signal: AbortSignal): Promise<readonly Reply[]> {
-    return this.#askAll(drainPaths.observed, body, signal, (value) => {
+    const read = (value: unknown): Reply | undefined => {
       const answer = parseObservedAnswer(value);
       if (!answer) return undefined;
       const { inFlight, idleForMs, superseded = false } = answer;
       return { is: "answered", inFlight, idleForMs, superseded };
-    });
+    };
+    return this.#askAll({ path: drainPaths.observed, body, read }, signal);
   }
 
   /** Has every activator fence a sealed Pod. Rejects only when they cannot be listed. */
   promises(body: PromiseRequest, signal: AbortSignal): Promise<readonly Reply[]> {
-    return this.#askAll(drainPaths.promise, body, signal, (value) => {
+    const read = (value: unknown): Reply | undefined => {
       const answer = parsePromiseAnswer(value);
       return answer && { is: "answered", ...answer, idleForMs: undefined, superseded: false };
-    });
+    };
+    return this.#askAll({ path: drainPaths.promise, body, read }, signal);
   }
 
   /** Asks one activator for what has changed. */
   activity(activator: Activator, body: ActivityRequest, signal: AbortSignal): Promise<ActivityReply> {
-    return this.#one<ActivityAnswer>(activator, drainPaths.activity, body, signal, parseActivityAnswer);
+    return this.#one<ActivityAnswer>(activator, { path: drainPaths.activity, body, read: parseActivityAnswer }, signal);
   }
 
   /** Whether its last call got no answer. */
@@ -119,22 +128,15 @@ export class ActivatorRounds {
     if (pod) events?.record(unreachable(pod));
   }
 
-  async #askAll(
-    path: string,
-    body: object,
-    signal: AbortSignal,
-    read: (value: unknown) => Reply | undefined,
-  ): Promise<readonly Reply[]> {
+  async #askAll(question: Question<Reply>, signal: AbortSignal): Promise<readonly Reply[]> {
     const activators = await abortable(this.#list.get(), signal);
-    return Promise.all(activators.map((activator) => this.#one<Reply>(activator, path, body, signal, read)));
+    return Promise.all(activators.map((activator) => this.#one<Reply>(activator, question, signal)));
   }
 
   async #one<A>(
     activator: Activator,
-    path: string,
-    body: object,
+    { path, body, read }: Question<A>,
     signal: AbortSignal,
-    read: (value: unknown) => A | undefined,
   ): Promise<A | Exclude<Reply, { is: "answered" }>> {
     const { call, clock } = this.#options;
     const { id, address } = activator;

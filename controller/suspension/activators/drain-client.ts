@@ -46,17 +46,21 @@ export function drainCalls(credentials: () => DrainCredentials | undefined, cloc
     const limit = new AbortController();
     const limitMs = path === drainPaths.busy ? busyLimitMs : callLimitMs;
     using _timer = clock.after(limitMs, () => limit.abort(new Error("the activator did not answer in time")));
-    return JSON.parse(await post(address, path, body, credentials(), AbortSignal.any([signal, limit.signal])));
+    return JSON.parse(
+      await post({ address, path, body, credentials: credentials(), signal: AbortSignal.any([signal, limit.signal]) }),
+    );
   };
 }
 
-function post(
-  { host, port }: Address,
-  path: string,
-  body: object,
-  credentials: DrainCredentials | undefined,
-  signal: AbortSignal,
-): Promise<string> {
+interface Post {
+  readonly address: Address;
+  readonly path: string;
+  readonly body: object;
+  readonly credentials: DrainCredentials | undefined;
+  readonly signal: AbortSignal;
+}
+
+function post({ address: { host, port }, path, body, credentials, signal }: Post): Promise<string> {
   const headers = { "content-type": "application/json" };
   const options = { host, port, path, method: "POST", headers, agent: false, signal } as const;
   return new Promise((resolve, reject) => {
