@@ -141,7 +141,7 @@ async function runNode(
   await using binder = startClaimBinder({ client, clock, log, claims: claimInformer, volumes });
   await using looking = scheduler.start();
   using _claims = claimInformer.onChange(({ previous, current }) => {
-    if (current && !previous) scheduler.lookAgain();
+    if (current && !previous) scheduler.checkAgain();
   });
   using _changes = podInformer.onChange((change) => pods.follow(change));
   for (const pod of podInformer.store.list()) pods.follow({ previous: undefined, current: pod });

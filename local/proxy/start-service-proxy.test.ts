@@ -167,19 +167,19 @@ it("proxies at most the given number of connections", async () => {
 });
 
 it("logs a port in use once, and listens on it once it is free", async () => {
-  const told: string[] = [];
-  const log = pino({ level: "warn" }, { write: (line: string) => void told.push(line) });
+  const lines: string[] = [];
+  const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
   await using world = await openProxyWorld({ log });
   const address = await world.serve();
   const taker = createServer().listen(servicePort, address);
   await once(taker, "listening");
   await world.list([here], await world.program(answering("a")));
   await expect
-    .poll(() => told.join())
+    .poll(() => lines.join())
     .toContain(`cannot listen on ${address}:${servicePort}: another program uses this port`);
   taker.close();
   await expect.poll(() => ask(address, "hello"), { timeout: 5_000 }).toBe("a: hello");
-  expect(told).toHaveLength(1);
+  expect(lines).toHaveLength(1);
 });
 
 it("leads a Service with a selector to the Pods that it selects, once they are ready", async () => {
@@ -193,12 +193,12 @@ it("leads a Service with a selector to the Pods that it selects, once they are r
   const ports = [{ port: servicePort, targetPort: "sql" }];
   const made = await client.create(serviceType, { metadata: web, spec: { selector: { app: "nova" }, ports } });
   const address = made.spec?.clusterIP ?? "";
-  const tell = async (ready: "True" | "False") => {
+  const report = async (ready: "True" | "False") => {
     const status = { podIP: "127.0.0.1", phase: "Running", conditions: [{ type: "Ready", status: ready }] };
     await client.patch(podType, pod, { type: "merge", body: { status } }, { subresource: "status" });
   };
-  await tell("True");
+  await report("True");
   await expect.poll(() => ask(address, "hello")).toBe("a: hello");
-  await tell("False");
+  await report("False");
   await expect.poll(() => ask(address, "hello")).toBe("ECONNREFUSED");
 });

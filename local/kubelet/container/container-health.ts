@@ -18,14 +18,14 @@ export interface HealthOptions {
   readonly target: ActionTarget;
   readonly report: HealthReport;
   /** Awaited before a success is reported: the response may come from another program that listens on every address. */
-  readonly look: () => Promise<void>;
+  readonly checkAddresses: () => Promise<void>;
 }
 
 /** Runs the probes of one run of a container until aborted: first the startup probe, then the two others together. */
 export async function watchHealth(options: HealthOptions, signal: AbortSignal): Promise<void> {
   const { report, target } = options;
   const { startupProbe, readinessProbe, livenessProbe } = target.container;
-  if (startupProbe) await runProbe("Startup", startupProbe, options, signal, { untilPassed: true });
+  if (startupProbe) await runProbe("Startup", startupProbe, { ...options, untilPassed: true }, signal);
   if (signal.aborted) return;
   report.started();
   if (!readinessProbe) report.ready(true);
@@ -38,9 +38,8 @@ export async function watchHealth(options: HealthOptions, signal: AbortSignal): 
 async function runProbe(
   kind: ProbeKind,
   probe: Probe,
-  { clock, target, report, look }: HealthOptions,
+  { clock, target, report, checkAddresses, untilPassed = false }: HealthOptions & { readonly untilPassed?: boolean },
   signal: AbortSignal,
-  { untilPassed = false }: { readonly untilPassed?: boolean } = {},
 ): Promise<void> {
   const timings = probeTimings(kind, probe);
   await pause(clock, timings.initialDelayMs, signal);
@@ -48,7 +47,7 @@ async function runProbe(
   while (!signal.aborted) {
     const begunMs = clock.ticksMs();
     const { passed, message } = await perform(probe, target, { clock, timeoutMs: timings.timeoutMs, signal });
-    if (passed) await look();
+    if (passed) await checkAddresses();
     if (signal.aborted) return;
     const step = stepProbe(progress, timings, { passed, begunMs, nowMs: clock.ticksMs() });
     progress = step.progress;

@@ -162,7 +162,12 @@ export class ContainerLife {
     const postStart = this.container.lifecycle?.postStart;
     if (postStart) void this.#runPostStart(run, postStart);
     const health = watchHealth(
-      { clock: this.#options.services.clock, target: run.target, report: this.#healthReport(run), look: this.#look },
+      {
+        clock: this.#options.services.clock,
+        target: run.target,
+        report: this.#healthReport(run),
+        checkAddresses: this.#checkAddresses,
+      },
       AbortSignal.any([run.over, this.#stopping.signal]),
     );
     const end = await run.ended;
@@ -172,7 +177,7 @@ export class ContainerLife {
     return end;
   }
 
-  readonly #look = (): Promise<void> => this.#options.services.watch.look();
+  readonly #checkAddresses = (): Promise<void> => this.#options.services.watch.check();
 
   async #runPostStart(run: ContainerRun, hook: LifecycleHandler): Promise<void> {
     const complaint = await run.runHook(hook, run.over);

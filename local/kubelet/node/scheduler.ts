@@ -28,7 +28,7 @@ export interface SchedulerOptions {
 }
 
 // Programs can be installed at any moment, without a notification.
-const lookAgainMs = 3_000;
+const checkAgainMs = 3_000;
 // A claim that was created before its Pod may be seen after it. This is not worth a report.
 const reportAfterMs = 100;
 
@@ -62,7 +62,7 @@ export class Scheduler {
   }
 
   /** Checks all waiting Pods again after a change. */
-  lookAgain(): void {
+  checkAgain(): void {
     for (const pod of this.#options.pods.list()) {
       if (this.#waiting.has(pod.metadata.uid) && !pod.metadata.deletionTimestamp) this.consider(pod);
     }
@@ -73,8 +73,8 @@ export class Scheduler {
     const { clock } = this.#options;
     return startTask("the scheduler", async (signal) => {
       while (!signal.aborted) {
-        await clock.sleep(lookAgainMs, signal).catch(() => {});
-        if (!signal.aborted && this.#waiting.size > 0) this.lookAgain();
+        await clock.sleep(checkAgainMs, signal).catch(() => {});
+        if (!signal.aborted && this.#waiting.size > 0) this.checkAgain();
       }
     });
   }

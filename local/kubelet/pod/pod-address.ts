@@ -86,7 +86,7 @@ export class PodAddresses {
 
 const loopback = 0x7f_00_00_01;
 
-// The first and last of each 256 look like a network and its broadcast address, which some programs reject.
+// The first and last of each 256 resemble a network and its broadcast address, which some programs reject.
 function isUsable(address: string): boolean {
   return !/\.(0|255)$/.test(address);
 }

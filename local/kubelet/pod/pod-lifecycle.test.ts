@@ -19,7 +19,7 @@ describe("a Pod on the local node", () => {
     const neverReady = { readinessProbe: { tcpSocket: { port: 1 } } };
     await node.createPod("nova", { containers: [aScript(idle, neverReady)] });
     const pod = await node.podOnce("nova", ({ status }) => expect(status).toMatchObject(running));
-    const told = pod.status?.conditions?.map(({ type, status, reason, message }) => ({
+    const conditions = pod.status?.conditions?.map(({ type, status, reason, message }) => ({
       type,
       status,
       reason,
@@ -30,7 +30,7 @@ describe("a Pod on the local node", () => {
       reason: "ContainersNotReady",
       message: "containers with unready status: [main]",
     };
-    expect(told).toEqual([
+    expect(conditions).toEqual([
       { type: "PodReadyToStartContainers", status: "True" },
       { type: "Initialized", status: "True" },
       { type: "Ready", ...unready },

@@ -52,26 +52,29 @@ describe("the environment of a starting container", () => {
   it.each([
     [true, "127.96.0.7:6379"],
     [false, "undefined:undefined"],
-  ])("is where the Services of its namespace are, if enableServiceLinks is %s", async (enableServiceLinks, told) => {
-    await using node = await openLocalNode();
-    const spec = { clusterIP: "127.96.0.7", ports: [{ port: 6379 }] };
-    await node.client.create(serviceType, { metadata: { namespace: "default", name: "my-redis" }, spec });
-    const elsewhere = { namespace: "kube-system", name: "other" };
-    await node.client.create(serviceType, { metadata: elsewhere, spec: { ports: [{ port: 1 }] } });
-    const script = `const { MY_REDIS_SERVICE_HOST: host, MY_REDIS_SERVICE_PORT: port, OTHER_PORT = "" } = process.env;
+  ])(
+    "is where the Services of its namespace are, if enableServiceLinks is %s",
+    async (enableServiceLinks, expected) => {
+      await using node = await openLocalNode();
+      const spec = { clusterIP: "127.96.0.7", ports: [{ port: 6379 }] };
+      await node.client.create(serviceType, { metadata: { namespace: "default", name: "my-redis" }, spec });
+      const elsewhere = { namespace: "kube-system", name: "other" };
+      await node.client.create(serviceType, { metadata: elsewhere, spec: { ports: [{ port: 1 }] } });
+      const script = `const { MY_REDIS_SERVICE_HOST: host, MY_REDIS_SERVICE_PORT: port, OTHER_PORT = "" } = process.env;
       console.log(\`\${host}:\${port}\${OTHER_PORT}\`)`;
-    // The node may not have seen the Service yet.
-    await expect
-      .poll(
-        async () => {
-          const printed = await outputOf(node, script, {}, { enableServiceLinks });
-          await node.client.delete(podType, { namespace: "default", name: "nova" }, { gracePeriodSeconds: 0 });
-          return printed;
-        },
-        { timeout: 10_000 },
-      )
-      .toBe(`${told}\n`);
-  });
+      // The node may not have seen the Service yet.
+      await expect
+        .poll(
+          async () => {
+            const printed = await outputOf(node, script, {}, { enableServiceLinks });
+            await node.client.delete(podType, { namespace: "default", name: "nova" }, { gracePeriodSeconds: 0 });
+            return printed;
+          },
+          { timeout: 10_000 },
+        )
+        .toBe(`${expected}\n`);
+    },
+  );
 
   it("has the values of ConfigMaps and Secrets", async () => {
     await using node = await openLocalNode();

@@ -6,8 +6,8 @@ import { listProcesses, type ProcessFacts, socketInodes } from "./proc.ts";
 /**
  * Times of the first checks after the start, in milliseconds: a program usually opens its ports soon after its start.
  */
-const firstLooksMs = [20, 60, 140, 300, 600, 1_200, 2_500, 5_000, 10_000];
-const laterLooksMs = 30_000;
+const firstChecksMs = [20, 60, 140, 300, 600, 1_200, 2_500, 5_000, 10_000];
+const laterChecksMs = 30_000;
 /** The checks may take at most this share of the time, also on a machine with very many connections. */
 const shareOfTime = 0.5;
 
@@ -28,10 +28,10 @@ export class EveryAddressWatch implements Disposable {
   readonly #clock: Clock;
   readonly #groups = new Map<number, { readonly found: (listener: FoundListener) => void; timer: Timer }>();
   #strangers: ReadonlySet<string> = new Set();
-  #looking: Promise<void> | undefined;
+  #checking: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #restMs = 0;
-  #lookedMs = 0;
+  #checkedMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -39,16 +39,16 @@ export class EveryAddressWatch implements Disposable {
 
   /** Checks a process group until disposed, and calls `found` when a process in it listens on every address. */
   watch(groupId: number, found: (listener: FoundListener) => void): Disposable {
-    const lookAgain = (nth: number): Timer => {
-      const atMs = firstLooksMs[nth];
-      const delayMs = atMs === undefined ? laterLooksMs : atMs - (firstLooksMs[nth - 1] ?? 0);
+    const checkAgain = (nth: number): Timer => {
+      const atMs = firstChecksMs[nth];
+      const delayMs = atMs === undefined ? laterChecksMs : atMs - (firstChecksMs[nth - 1] ?? 0);
       return this.#clock.after(delayMs, () => {
-        entry.timer = lookAgain(nth + 1);
+        entry.timer = checkAgain(nth + 1);
         // One check covers all groups, so idle groups share one.
-        if (atMs !== undefined || this.#clock.ticksMs() - this.#lookedMs >= laterLooksMs / 2) void this.look();
+        if (atMs !== undefined || this.#clock.ticksMs() - this.#checkedMs >= laterChecksMs / 2) void this.check();
       });
     };
-    const entry = { found, timer: lookAgain(0) };
+    const entry = { found, timer: checkAgain(0) };
     this.#groups.set(groupId, entry);
     return {
       [Symbol.dispose]: () => {
@@ -59,10 +59,10 @@ export class EveryAddressWatch implements Disposable {
   }
 
   /** Resolves when every current listener has been checked. Concurrent callers share one check. */
-  look(): Promise<void> {
-    if (!this.#looking) return this.#begin();
+  check(): Promise<void> {
+    if (!this.#checking) return this.#begin();
     // The check in progress may have read the list before the caller's listener.
-    this.#next ??= this.#looking.then(() => {
+    this.#next ??= this.#checking.then(() => {
       this.#next = undefined;
       return this.#begin();
     });
@@ -75,17 +75,17 @@ export class EveryAddressWatch implements Disposable {
   }
 
   #begin(): Promise<void> {
-    this.#looking = this.#lookOnce().finally(() => {
-      this.#looking = undefined;
+    this.#checking = this.#checkOnce().finally(() => {
+      this.#checking = undefined;
     });
-    return this.#looking;
+    return this.#checking;
   }
 
-  async #lookOnce(): Promise<void> {
+  async #checkOnce(): Promise<void> {
     if (this.#groups.size === 0) return;
     if (this.#restMs > 1) await this.#clock.sleep(this.#restMs);
     const beganMs = this.#clock.ticksMs();
-    this.#lookedMs = beganMs;
+    this.#checkedMs = beganMs;
     const texts = await Promise.all(
       ["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readFile(file, "utf8").catch(() => "")),
     );
