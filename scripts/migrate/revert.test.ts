@@ -120,10 +120,10 @@ describe("the phase before going back", () => {
   });
 
   it.each([
-    { renewed: "2026-01-01T00:00:00.000000Z", holder: "rouse-1", told: true },
-    { renewed: "2025-12-31T23:50:00.000000Z", holder: "rouse-1", told: false },
-    { renewed: "2026-01-01T00:00:00.000000Z", holder: undefined, told: false },
-  ])("reports ($told) the leading controller $holder with a Lease renewed at $renewed", async (lease) => {
+    { renewed: "2026-01-01T00:00:00.000000Z", holder: "rouse-1", reported: true },
+    { renewed: "2025-12-31T23:50:00.000000Z", holder: "rouse-1", reported: false },
+    { renewed: "2026-01-01T00:00:00.000000Z", holder: undefined, reported: false },
+  ])("reports ($reported) the leading controller $holder with a Lease renewed at $renewed", async (lease) => {
     await using api = await openWebhookApi();
     await fill(api.client);
     const { holder, renewed: renewTime } = lease;
@@ -134,7 +134,7 @@ describe("the phase before going back", () => {
     const { fine, said } = await revert(api.client);
     expect(fine).toBe(true);
     const note = `note: rouse-1 leads (Lease default/${leaderLeaseName}) and keeps writing owner references in v1beta1: run this phase again once the older release is installed`;
-    expect(said.includes(note)).toBe(lease.told);
+    expect(said.includes(note)).toBe(lease.reported);
   });
 
   it("names the owners that are left once the older release is in its place, at once", async () => {

@@ -161,7 +161,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   },
   WakeTimedOut: {
     why: "The sandbox accepted no connection in time. The limit is the least of autoResume.timeoutSeconds, --proxy-timeout and X-Sandbox-Timeout, less 5 % and at least 1 s for the answer. The text says what the request waited for.",
-    what: "Retry; if it lasts, look at the Pod and its events.",
+    what: "Retry; if it lasts, check the Pod and its events.",
   },
   WakeRefused: {
     why: "The API server rejects the patch that resumes the sandbox.",

@@ -1,7 +1,7 @@
 import type { PeerRefusal } from "../../activator/tcp-front/peers.ts";
 import type { Advice } from "./error-advice.ts";
 
-/** The text of the errors page about TCP connections that are rejected before their sandbox is looked up. */
+/** The text of the errors page about TCP connections that are rejected before the activator finds their sandbox. */
 export const peerAdvice: Readonly<Record<PeerRefusal, Advice>> = {
   Loopback: {
     why: "The client has a loopback address, and --allow-loopback-pod-ip is not set.",

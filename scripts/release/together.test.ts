@@ -4,14 +4,14 @@ import { expect, it } from "vitest";
 import { temporaryFolder } from "./temporary-folder.ts";
 import { together } from "./together.ts";
 
-it("steps that run together have all ended when the failure of one is told", async () => {
+it("steps that run together have all ended when the failure of one is reported", async () => {
   const slow = Promise.withResolvers<string>();
   const seen: string[] = [];
   const both = together([Promise.reject(new Error("no disk")), slow.promise.then((word) => seen.push(word))]);
-  const told = both.catch((error: Error) => seen.push(error.message));
+  const reported = both.catch((error: Error) => seen.push(error.message));
   await new Promise(setImmediate);
   slow.resolve("the other step ended");
-  await told;
+  await reported;
   expect(seen).toEqual(["the other step ended", "no disk"]);
 });
 

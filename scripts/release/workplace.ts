@@ -20,6 +20,6 @@ export interface Workplace extends Inputs {
   readonly say: (line: string) => void;
 }
 
-/** The time that everything in a release carries. */
+/** The time of every file in a release. */
 export const createdAt = ({ epochSeconds }: Source): string =>
   new Date(epochSeconds * 1_000).toISOString().replace(".000Z", "Z");

@@ -12,7 +12,7 @@ export async function makeBaseRoot(packages: BasePackages, root: string, run: Ru
   mkdirSync(root, { recursive: true });
   for (const { path, name } of packages.debian) {
     await run("dpkg-deb", ["--extract", path, root]);
-    // Where scanners look for the packages of an image without dpkg.
+    // Where scanners find the packages of an image without dpkg.
     write(root, `var/lib/dpkg/status.d/${name}`, await run("dpkg-deb", ["--field", path]));
   }
   // What the package's own script does when it is installed.
@@ -54,7 +54,7 @@ async function addNode(archive: string, root: string, run: Run): Promise<void> {
   copyFileSync(join(unpacked, "package/bin/node"), node);
   copyFileSync(join(unpacked, "package/LICENSE"), join(root, "usr/share/doc/node/LICENSE"));
   rmSync(unpacked, { recursive: true });
-  // A Node that cannot start on another architecture would be seen only by whoever runs the image.
+  // A Node that cannot start on another architecture would be noticed only when the image is run.
   for (const [, library = ""] of (await run("readelf", ["--dynamic", node])).matchAll(/\(NEEDED\).*\[(.+)\]/g)) {
     if (globSync([`lib*/${library}`, `{lib,usr/lib}/*/${library}`], { cwd: root }).length === 0) {
       throw new Error(`Node needs ${library}, which none of the packages of the base image contains`);
