@@ -57,7 +57,7 @@ const autoSuspension = object({
     time,
   ),
   openConnections: described(
-    `What counts as activity on an open WebSocket, event stream or TCP connection. Data: each byte in either direction, but no pings; data that the sandbox has not answered is work in flight. Count: the open connection itself. Ignore: nothing. Default: ${autoSuspensionDefaults.openConnections}.`,
+    `What counts as activity on an open WebSocket, event stream or TCP connection. Data: data in either direction, without pings of a WebSocket or of HTTP/2 and comments of an event stream; data that the sandbox has not answered is work in flight. Count: the open connection itself. Ignore: nothing. Default: ${autoSuspensionDefaults.openConnections}.`,
     oneOf("Data", "Count", "Ignore"),
   ),
   unansweredLimitSeconds: described(
