@@ -75,6 +75,24 @@ describe("a Sandbox at rest", () => {
     expect(writes).toHaveLength(1);
   });
 
+  it("has the event of its Pod's creation also if the status of that pass cannot be written", async () => {
+    await using lab = await openSandboxLab();
+    await lab.create({ operatingMode: "Suspended" });
+    await lab.untilCondition("Suspended", { status: "True" });
+    let failures = 3;
+    lab.client.failWith = (call) => {
+      const fails = isStatusWrite(call) && call.kind === "Sandbox" && failures > 0;
+      if (fails) failures -= 1;
+      return fails ? new ApiUnreachable("refused") : undefined;
+    };
+    await lab.change({ operatingMode: "Running" });
+    await lab.untilCondition("Ready", { status: "True" });
+    await lab.untilQuiet();
+    const reasons = await lab.eventReasons();
+    expect(failures).toBe(0);
+    expect(reasons.toSorted()).toEqual(["SandboxPodCreated", "SandboxReady"]);
+  });
+
   it("is left alone while it is being deleted", async () => {
     await using lab = await openSandboxLab();
     await lab.create({}, { finalizers: ["example.org/keep"] });

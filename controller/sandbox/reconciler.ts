@@ -99,9 +99,9 @@ export class SandboxReconciler {
     const statusPutOffMs = this.#putOff(sandbox, status);
     const { client } = this.#writersFor(after);
     const unwritten = statusPutOffMs === undefined ? await this.#write(sandbox, status, client, signal) : [];
-    // A deferred status is reported in events and metrics when it is written.
-    const written = statusPutOffMs === undefined ? status : (sandbox.status ?? {});
-    if (unwritten.length === 0) this.#report(sandbox, written, applied);
+    // A status is reported in events and metrics when it is written; what this pass did, in any case.
+    const isWritten = statusPutOffMs === undefined && unwritten.length === 0;
+    this.#report(sandbox, isWritten ? status : (sandbox.status ?? {}), applied);
     throwWhatMayPass(applied.failures, unwritten);
     return earliest(
       recheckAfterMs,
