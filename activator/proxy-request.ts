@@ -18,7 +18,7 @@ export interface ProxyRequestOptions {
   readonly use: Pick<Use, "dispatched">;
   /** Called when the first byte of the response arrived. */
   readonly onFirstByte: () => void;
-  /** Called when the connection may stay open for long. The listener hears of the data that moves on it. */
+  /** Called when the connection may stay open for long. The listener is called for data that moves on it. */
   readonly onOpen?: (connection: OpenConnection) => OpenListener;
 }
 

@@ -53,7 +53,7 @@ interface RunParts {
 }
 
 async function run(config: ControllerConfig, { log, registry }: RunParts, stop: AbortSignal): Promise<void> {
-  // Where no page is served and the API server is away or says no, nothing else would keep it waiting.
+  // If no page is served and the API server is unreachable or denies access, nothing else keeps the process alive.
   using _alive = stayAlive();
   for (const warning of config.warnings) log.warn(warning);
   collectDefaultMetrics({ register: registry });
@@ -62,7 +62,7 @@ async function run(config: ControllerConfig, { log, registry }: RunParts, stop: 
   const clock = systemClock;
   const turns = new Turns(clock);
   await using client = createKubeClient(connection, { userAgent, registry, turns, ...config.api });
-  // Without the rate and the turns of the others: a leader must be able to say that it lives.
+  // Without the rate limit and the turns of the other clients: a leader must always be able to renew its lease.
   await using leaseClient = createKubeClient(connection, { userAgent, connections: 1 });
   const identity = `${hostname()}_${randomUUID()}`;
   await using tracing = await loadTracing(config.traceCollector, { origin: { service: program, version }, clock, log });

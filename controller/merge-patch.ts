@@ -18,7 +18,7 @@ export function mapPatch(
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
 
-/** Only the parts that say something; undefined when none does. */
+/** Only the non-empty parts; undefined if all are empty. */
 export function compactPatch(parts: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined {
   const said = Object.entries(parts).filter(([, value]) => value !== undefined);
   return said.length > 0 ? Object.fromEntries(said) : undefined;

@@ -37,11 +37,11 @@ export interface ExtensionInformers
     Omit<WarmPoolInformers, "sandboxes">,
     Running {
   readonly sandboxClaims: Informer<SandboxClaim, "pool">;
-  /** Resolves once every one of them has listed what there is. */
+  /** Resolves once each of them has listed its objects. */
   readonly synced: Promise<void>;
 }
 
-/** Starts to follow templates, pools and claims, and what is made for them beside Sandboxes. */
+/** Starts the informers of templates, pools, claims and their NetworkPolicies. */
 export function startExtensionInformers(options: Base): ExtensionInformers {
   const base = { ...options, indexes: {}, transform: withoutManagedFields };
   const stack = new AsyncDisposableStack();

@@ -36,7 +36,7 @@ export interface Informers extends SandboxInformers, Running {
   readonly sandboxes: Informer<Sandbox, "pool" | "controllerUid" | "uid" | "templateHash">;
   readonly pods: Informer<Pod, "sandboxHash" | "templateHash">;
   readonly slices: Informer<EndpointSlice> | undefined;
-  /** Resolves once every one of them has listed what there is. */
+  /** Resolves once each of them has listed its objects. */
   readonly synced: Promise<void>;
 }
 

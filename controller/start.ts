@@ -55,7 +55,7 @@ export interface ControllerParts {
   readonly labelDomainsFile?: string;
   /** The activators, if they are known in advance; absent: the configuration names them. */
   readonly activators?: Activators;
-  /** Absent: nothing is traced. */
+  /** Absent: no traces. */
   readonly tracer?: Tracer;
 }
 
@@ -70,7 +70,7 @@ export interface RunningController extends Running {
 
 /**
  * Starts the controller: its webhook, pages and stores at once, its work as soon as the stores are filled and it leads.
- * Disposal finishes what is in hand, then gives up the lease.
+ * Disposal finishes the reconciles in progress, then releases the lease.
  *
  * @throws Error when an address cannot be had, ConfigError when the lease has no namespace, or what the webhook's
  *   certificates lack.
@@ -79,7 +79,7 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const { client, clock, log, registry } = parts;
   await using stack = new AsyncDisposableStack();
   registerBuildInfo(registry);
-  // First of all: without it the API server cannot read what is stored in the older version, nor can our own stores.
+  // First of all: without it neither the API server nor our informers can read objects that are stored in the older version.
   const webhook =
     config.webhook && stack.use(await startWebhook(config.webhook, { ...parts, clusterDomain: config.clusterDomain }));
   const tcpFronts = (parts.activators ?? config.activators) !== undefined;
@@ -207,7 +207,7 @@ function startKinds(
   };
 }
 
-/** What is known of the activators, and where it comes from; undefined where there are none. */
+/** How the activators are found; undefined if none are configured. */
 interface FoundActivators extends Activators {
   readonly synced?: Promise<void>;
   readonly failed?: Promise<never>;

@@ -5,7 +5,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import { OncePerMinute } from "../lib/time/once-per-minute.ts";
 import { type Attributes, noTracer, type Span, type SpanStart, type Tracer } from "../lib/tracing/tracer.ts";
 
-/** Traces what is done about objects, as continuations of the traces that their annotations name. */
+/** Traces the reconciles of objects, as continuations of the traces in their annotations. */
 export class Traces {
   readonly #tracer: Tracer;
   readonly #log: Logger;
@@ -55,7 +55,7 @@ function parseHeaders(text: string): object | undefined {
   }
 }
 
-/** What an object's annotation is to say so that others continue the trace; undefined where it says something, or there is none. */
+/** The annotation with which other programs continue the trace; undefined if the object has one, or there is no trace. */
 export function contextToWrite({ metadata }: KubeObject, { headers }: Span): string | undefined {
   if (!headers || metadata.annotations?.[traceContextAnnotation]) return undefined;
   return JSON.stringify(headers);

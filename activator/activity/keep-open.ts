@@ -87,16 +87,16 @@ class Keeping implements KeptConnection, OpenListener {
   }
 
   moved(): void {
-    if (this.#use.moved()) this.#stir();
+    if (this.#use.moved()) this.#reportMoved();
   }
 
   clientSpoke(): void {
-    if (this.#use.asked()) this.#stir();
+    if (this.#use.asked()) this.#reportMoved();
   }
 
   sandboxSpoke(): void {
     if (this.#phase === "keeping" && this.#use.hasUnanswered) this.#beginsToAnswer();
-    else if (this.#use.answered()) this.#stir();
+    else if (this.#use.answered()) this.#reportMoved();
   }
 
   ended(): void {
@@ -105,7 +105,7 @@ class Keeping implements KeptConnection, OpenListener {
   }
 
   /** Data that still moves on a fenced connection belongs to the sealed Pod and causes no wake. */
-  #stir(): void {
+  #reportMoved(): void {
     if (this.#phase !== "keeping") this.#deps.onMoved(this.#moved);
   }
 

@@ -17,7 +17,7 @@ export interface RecentAnswersOptions<T> extends QuestionLineOptions {
   readonly limitMs: number;
   /** How many questions for one asker, but for renewals, may come to nothing: their answers are not good, or there is none. */
   readonly vainRate: Rate;
-  /** Told why a question could not be answered: an Error, or undefined where it was not asked. */
+  /** Called with the reason why a question could not be answered: an Error, or undefined where it was not asked. */
   readonly onFailure: (error: unknown) => void;
 }
 

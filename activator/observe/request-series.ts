@@ -22,7 +22,7 @@ interface Series {
 }
 
 /**
- * Counts requests and their durations. Every request ends here, so counts are kept in arrays that three look-ups find, and
+ * Counts requests and their durations. Every request ends here, so counts are kept in arrays that three lookups find, and
  * become metrics at a scrape; a metric library hashes labels to find a series.
  */
 export class RequestSeries {

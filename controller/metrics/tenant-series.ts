@@ -113,7 +113,7 @@ export class TenantSeries {
   }
 }
 
-/** Counts what there is at one scrape by names that tenants choose; those beyond the limits are counted together. */
+/** Counts objects at one scrape by names that tenants choose; names beyond the limits are counted together. */
 export class NamesAtAScrape {
   readonly #limits: SeriesLimits;
   readonly #names = new Map<string, Set<string>>();

@@ -37,8 +37,9 @@ export interface Applied {
 const fieldManager = "sandbox-controller";
 
 /**
- * Performs the actions, first what concerns the Sandbox itself, then claims, then the Pod, and returns what failed: one broken child does not stop the others.
- * Only the claims stop at their first failure, and the name of a Pod that could not be made or adopted is not recorded.
+ * Performs the actions, first those of the Sandbox itself, then claims, then the Pod, and returns the failures: one broken
+ * child does not stop the others. Only the claims stop at their first failure, and the name of a Pod that could not be made
+ * or adopted is not recorded.
  */
 export async function apply(
   actions: readonly Action[],
@@ -64,7 +65,7 @@ export async function apply(
   };
   const { self, claims, pod, others } = Object.groupBy(actions, toStep);
   await performAll(self);
-  // The Sandbox is not what was decided about any more: its children are not to pay for that.
+  // The Sandbox has changed since the decision, so its children are left alone.
   if (clashes.length > 0) return { failures, podCreated, clashed: true };
   await trace.claims(() => performAll(claims));
   await trace.pod(() => performAll(pod));

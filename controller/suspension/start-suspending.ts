@@ -34,7 +34,7 @@ export interface SuspendingOptions {
   readonly sandboxes: OwnWrites<Sandbox>;
   readonly pods: OwnWrites<Pod, "sandboxHash">;
   readonly read: (key: string) => Pick<Observed, "sandbox" | "pods"> | undefined;
-  /** Undefined: none are configured, and nothing sleeps by itself. */
+  /** Undefined: none are configured, and no sandbox is suspended for inactivity. */
   readonly activators: Activators | undefined;
   readonly events: EventRecorder | undefined;
   readonly metrics: SuspensionMetrics;

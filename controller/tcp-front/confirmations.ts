@@ -5,7 +5,7 @@ import type { Activator } from "../suspension/activators/activators.ts";
 /** By port and sandbox: two may want one port, until one of them gets another. */
 type Pairs = Map<string, ListeningPort>;
 
-/** What one run of an activator's process has said, and what it is still to be asked. */
+/** The confirmations of one run of an activator's process, and the questions that are left for it. */
 interface Word {
   readonly run: string;
   /** It accepts there for that sandbox. */
@@ -15,7 +15,7 @@ interface Word {
   readonly unsaid: Pairs;
 }
 
-/** Which of the two an activator is to be asked about: what is new, or what it has left unconfirmed before. */
+/** The subject of a call to an activator: new ports, or ports that it has left unconfirmed before. */
 export type Lane = "unasked" | "unsaid";
 
 /**
@@ -50,7 +50,7 @@ export class Confirmations {
     }
   }
 
-  /** Believes what a slice of a former leader lists, and has it asked again. */
+  /** Takes over the ports in a slice of a former leader, and has them asked again. */
   takeOver(slice: EndpointSlice, activators: readonly Activator[]): void {
     const front = tcpFrontOf(slice);
     if (!front || front.freedAt !== undefined) return;
@@ -74,7 +74,7 @@ export class Confirmations {
     return this.#words.get(activator)?.listens.has(nameOf(pair)) === true;
   }
 
-  /** What an activator is to be asked next, at most so much; empty: nothing. */
+  /** The next questions to an activator, at most so many; empty: none. */
   questions(activator: string, lane: Lane, max: number): readonly ListeningPort[] {
     return [...(this.#words.get(activator)?.[lane].values().take(max) ?? [])];
   }

@@ -144,7 +144,7 @@ export class Confirmer implements Running {
     }
   }
 
-  /** Something new was left unconfirmed: that may be a matter of moments, whatever has failed for long. */
+  /** Something new was left unconfirmed: it may be confirmed soon, however long others have failed. */
   #beginAnew(id: string): void {
     if (this.#failures.delete(id)) this.#pauses.get(id)?.abort(new Error("there is more to ask"));
   }

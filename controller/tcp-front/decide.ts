@@ -23,7 +23,7 @@ export type FrontAction =
       readonly front: TcpFront;
       readonly urgency: Urgency;
     }
-  /** `keep`: what it says is said again by the next one. */
+  /** `keep`: the next slice has the same content. */
   | {
       readonly do: "delete";
       readonly slice: Stored<EndpointSlice>;
@@ -35,7 +35,7 @@ export interface FrontDecision {
   readonly action?: FrontAction;
   /** When time alone will change the decision, in milliseconds. */
   readonly recheckAfterMs?: number;
-  /** Ports of the sandbox for which there was none of the activators'. */
+  /** Ports of the sandbox that got no activator port. */
   readonly unallocated: number;
 }
 
@@ -116,7 +116,7 @@ const portsHad = ({ slice, reserved, contested }: Had): readonly TcpFrontPort[] 
     ({ activatorPort }) => !contested.has(activatorPort),
   );
 
-/** How many ports of the sandbox have one of the activators', and how many have none. */
+/** The numbers of ports of the sandbox with and without an activator port. */
 export function countPorts(sandbox: Sandbox, had: Had): { readonly inUse: number; readonly missing: number } {
   const kept = new Set(portsHad(had).map(({ containerPort }) => containerPort));
   const wanted = frontPorts(sandbox.spec.podTemplate.spec);

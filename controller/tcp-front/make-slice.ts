@@ -67,7 +67,10 @@ const labelsOf = (service: string | undefined): Readonly<Record<string, string>>
   ...(service !== undefined && { [serviceNameLabel]: service }),
 });
 
-/** What this controller says in a slice, so that what a server or another writer adds is no difference. */
+/**
+ * The fields of a slice that this controller writes. Fields that a server or another writer adds do not count as a
+ * difference.
+ */
 export const ourPart = (slice: EndpointSlice): object => ({
   front: tcpFrontOf(slice),
   service: slice.metadata.labels?.[serviceNameLabel],

@@ -7,7 +7,7 @@ import type { ActivatorEndpoint } from "../suspension/activators/activators.ts";
 export interface ObservedFront {
   readonly now: Date;
   readonly quarantineMs: number;
-  /** Undefined: there is none, or it is on its way out, or it does not use this. */
+  /** Undefined: it does not exist, terminates, or does not use in-cluster names. */
   readonly sandbox: Stored<Sandbox> | undefined;
   /** Whether the Service of its name is its own, and leads nowhere but to slices of ours. */
   readonly hasService: boolean;

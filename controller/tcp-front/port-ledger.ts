@@ -24,7 +24,7 @@ export type PortLimit = "sandbox" | "namespace" | "range";
 export interface PortGrant {
   /** Free ports. They stay free until they are reserved. */
   readonly ports: readonly number[];
-  /** What kept it from more; undefined: it got what it asked for. */
+  /** The limit that was reached; undefined: it got all ports that it asked for. */
   readonly limitedBy: PortLimit | undefined;
 }
 
@@ -49,7 +49,7 @@ export interface PortCounts {
 
 const range = tcpFrontPorts.last - tcpFrontPorts.first + 1;
 
-/** Who has which port of the activators, as the slices say it, and what this controller has just given. */
+/** The owner of each activator port, from the slices and from the latest assignments of this controller. */
 export class PortLedger {
   readonly #clock: Clock;
   readonly #quarantineMs: number;
@@ -80,7 +80,7 @@ export class PortLedger {
     this.#next = Math.floor(random() * range) % range;
   }
 
-  /** Notes what a slice says now. Returns the other slices that say something about one of the same ports. */
+  /** Records the current content of a slice. Returns the other slices that name one of the same ports. */
   note(slice: Stored<EndpointSlice>): readonly string[] {
     const key = keyOf(slice);
     this.#remove(key);
@@ -199,7 +199,7 @@ export class PortLedger {
     return !this.#holders.has(port) && !this.#reservedBy.has(port) && !this.#vanished.has(port);
   }
 
-  /** Brings in line what is counted for a slice: what it names and what is reserved for it, each port once. */
+  /** Updates the counts for a slice: the ports that it names or that are reserved for it, each once. */
   #recount(key: string): void {
     const named = this.portsOf(key);
     const onlyReserved = this.reservedFor(key).filter(({ activatorPort }) => !named.has(activatorPort));
@@ -232,7 +232,7 @@ function setCount(counts: Map<string, number>, key: string, count: number): void
   else counts.delete(key);
 }
 
-/** Without what was freed before that moment. */
+/** The ports of a slice, without those freed before that time. */
 function restingAfter({ slice, ports }: Entry, freedBeforeMs: number): readonly number[] {
   const front = tcpFrontOf(slice);
   if (front?.freedAt !== undefined && Date.parse(front.freedAt) <= freedBeforeMs) return [];

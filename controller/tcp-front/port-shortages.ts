@@ -4,7 +4,7 @@ import type { SandboxFact } from "../../api/rules/conditions.ts";
 import { Subscribers } from "../../lib/data/subscribers.ts";
 import type { PortLimit } from "./port-ledger.ts";
 
-/** Ports of a sandbox for which there is none of the activators'. */
+/** Ports of a sandbox that have no activator port. */
 export interface PortShortage {
   readonly ports: number;
   readonly limitedBy: PortLimit;
@@ -53,7 +53,7 @@ export class PortShortages {
     this.#byUid.delete(uid);
   }
 
-  /** How many ports of all sandboxes have none. */
+  /** The number of ports of all sandboxes without an activator port. */
   get ports(): number {
     return this.#byUid.values().reduce((sum, { ports }) => sum + ports, 0);
   }

@@ -129,7 +129,7 @@ export class TcpFrontReconciler {
     });
   }
 
-  /** Has the activators asked about what the slice says: that is what they go by. */
+  /** Has the activators asked about the ports in the slice, because activators follow the slice. */
   #listen(key: string, slice: Stored<EndpointSlice> | undefined): void {
     const front = slice && !slice.metadata.deletionTimestamp ? tcpFrontOf(slice) : undefined;
     const ports = front && front.freedAt === undefined ? front.ports : [];
@@ -154,7 +154,7 @@ export class TcpFrontReconciler {
     } catch (error) {
       signal.throwIfAborted();
       metrics.failed(action.do);
-      // Its sandbox goes too; there is nothing to reach.
+      // Its sandbox is deleted too.
       if (isNamespaceGone(error)) return true;
       if (isConflict(error) || isAlreadyExists(error) || isNotFound(error)) return this.#readAgain(key, signal);
       if (sandbox && error instanceof ApiError) events?.record(notWritten(sandbox, error.message));

@@ -19,7 +19,7 @@ export class RestingPorts {
     this.#restMs = restMs;
   }
 
-  /** Has a port rest from now on. Without a namespace it counts toward the one that it counted toward before, if any. */
+  /** Quarantines a port from now on. Without a namespace it counts for its previous namespace, if any. */
   rest(port: number, namespace?: string): void {
     const before = this.#end(port);
     const of = namespace ?? before?.namespace;

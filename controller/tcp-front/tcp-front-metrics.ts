@@ -5,7 +5,7 @@ import type { PortCounts } from "./port-ledger.ts";
 /** Values that are computed only when the metrics are read. */
 export interface TcpFrontCounts {
   ports(): PortCounts;
-  /** Ports of sandboxes for which there is none of the activators'. */
+  /** Ports of sandboxes that have no activator port. */
   refused(): number;
   /** Confirmations that activators owe. */
   missing(): number;

@@ -68,7 +68,7 @@ const gatherMs = 20;
 
 /**
  * Gives leave to write, so many times a second over all keys; a key that gets none is notified when its turn has come, and
- * reads again at what there is to write by then. So ten thousand slices that change at once become one write each, of their
+ * reads the state to write at that time. So ten thousand slices that change at once become one write each, of their
  * last state, one after the other. Nothing runs while no key waits.
  */
 export class WriteTurns implements Disposable {
@@ -114,11 +114,11 @@ export class WriteTurns implements Disposable {
     return false;
   }
 
-  /** There is nothing to write about this key. */
+  /** This key needs no write. */
   drop(key: string): void {
     this.#leave(key);
     if (!this.#granted.delete(key)) return;
-    // What it was given for nothing goes to the next.
+    // The unused turn goes to the next key.
     this.#busyUntilMs -= this.#everyMs;
     this.#timer?.cancel();
     this.#timer = undefined;

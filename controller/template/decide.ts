@@ -96,7 +96,7 @@ function decideWithoutTemplate({ namespace, name, policy, users, lost }: Observe
   }
   if (used)
     return isHeldEnough(policy, users) ? [] : [{ do: "replacePolicy", policy: heldByUsers(policy, name, users) }];
-  // The garbage collector deletes what had owners; it leaves what was orphaned.
+  // The garbage collector deletes objects with owners, and leaves orphaned ones.
   return held && !policy.metadata.ownerReferences?.length ? [{ do: "deletePolicy", policy }] : [];
 }
 
@@ -151,7 +151,7 @@ function heldByUsers<P extends NetworkPolicy>(policy: P, name: string, users: Po
   return { ...policy, metadata };
 }
 
-/** With what the API server fills in, which is no drift: a port without a protocol is a TCP port. */
+/** With the defaults of the API server, which are no drift: a port without a protocol is a TCP port. */
 const withProtocols = (spec: NetworkPolicySpec | undefined) => ({
   ...spec,
   ingress: spec?.ingress?.map(withRuleProtocols),

@@ -35,7 +35,7 @@ export class LostPolicies implements Disposable {
     });
   }
 
-  /** What the policy of this template said, by the template's key; undefined where none is missing. */
+  /** The spec of the missing policy of this template, by the template's key; undefined if none is missing. */
   get(templateKey: string): NetworkPolicySpec | undefined {
     const found = this.#lost.get(groupOf(templateKey))?.get(templateKey);
     this.forget(templateKey);
@@ -45,7 +45,7 @@ export class LostPolicies implements Disposable {
     return found.spec;
   }
 
-  /** Its template is there, and says what the policy is to be. */
+  /** The template exists, and determines the policy. */
   forget(templateKey: string): void {
     const namespace = groupOf(templateKey);
     const lost = this.#lost.get(namespace);
@@ -66,7 +66,7 @@ export class LostPolicies implements Disposable {
     const key = templateKeyOf(policy);
     if (key === undefined) return;
     const template = templates.get(key);
-    // Its template wants none any more.
+    // Its template manages no policy any more.
     if (template && effectiveNetworkPolicyManagement(template.spec) === "Unmanaged") return;
     this.forget(key);
     this.#remember(key, { spec: policy.spec, askedAtMs: this.#clock.ticksMs() });

@@ -38,7 +38,7 @@ const fromRouter: readonly NetworkPolicyIngressRule[] = [
   },
 ];
 
-/** A sandbox reaches the public internet and nothing that is private: no neighbour, no node, no metadata service. */
+/** A sandbox reaches the public internet and no private address: no other Pod, no node, no metadata service. */
 const toPublicAddresses: readonly NetworkPolicyEgressRule[] = [
   {
     to: [

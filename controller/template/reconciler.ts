@@ -32,8 +32,8 @@ export interface TemplateWriters {
 const roundsMax = 3;
 
 /**
- * Brings the label and the NetworkPolicy of one template at a time in line with it, and keeps the policy of one that is gone
- * while there are users. There is no status to conclude.
+ * Brings the label and the NetworkPolicy of one template at a time in line with it, and keeps the policy of a deleted
+ * template while there are users. It has no status.
  */
 export class TemplateReconciler {
   readonly #writers: TemplateWriters;
@@ -95,7 +95,7 @@ export class TemplateReconciler {
   }
 
   #reportFailure({ template, policy, users }: Observed, action: Action, error: unknown): void {
-    // Another writer was faster, or its namespace goes: the next pass sees what there is.
+    // Another writer was faster, or its namespace is deleted: the next reconcile reads the current state.
     if (!policyActions.includes(action.do) || isConflict(error) || isAlreadyExists(error)) return;
     const regarding: Stored<KubeObject> | undefined = template ?? policy ?? users.sandboxes[0] ?? users.pods[0];
     if (isNamespaceTerminating(error) || !regarding) return;

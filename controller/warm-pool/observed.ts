@@ -10,7 +10,7 @@ import type { ExpectationsSnapshot } from "./resize/expectations.ts";
 export interface Observed {
   readonly now: Date;
   readonly pool: Stored<SandboxWarmPool>;
-  /** Undefined: there is none of that name. */
+  /** Undefined: it does not exist. */
   readonly template: { readonly object: Stored<SandboxTemplate>; readonly blueprint: CurrentBlueprint } | undefined;
   /** Why no sandbox may be made from the template yet. */
   readonly policyGap: string | undefined;
@@ -20,7 +20,7 @@ export interface Observed {
   readonly snapshot: ExpectationsSnapshot;
   /** UIDs of those that were deleted without the store showing it yet. */
   readonly pendingDeletions: ReadonlySet<string>;
-  /** The Pods that had to be asked for, by the UID of their sandbox; undefined: it is known that there is none. */
+  /** The Pods that were read from the API server, by the UID of their sandbox; undefined: there is none. */
   readonly pods: ReadonlyMap<string, Stored<Pod> | undefined>;
   /** By UID, for how long each was seen by this process, in monotonic milliseconds. */
   readonly agesMs: ReadonlyMap<string, number>;

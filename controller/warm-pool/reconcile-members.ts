@@ -19,11 +19,11 @@ export interface WarmPoolWriters {
   readonly expectations: Expectations;
 }
 
-/** The members of a pool, once what was wrong with them has been dealt with. */
+/** The members of a pool, after stale and stuck ones were removed and incomplete ones completed. */
 export interface Census {
   readonly active: readonly Stored<Sandbox>[];
   readonly terminating: number;
-  /** Neither to be counted on nor gone: what was to be done about them did not work. */
+  /** Neither usable nor gone: their removal or completion failed. */
   readonly unsettled: number;
   /** Those that were deleted now because they did not become ready in time. */
   readonly replaced: readonly Stored<Sandbox>[];
@@ -48,7 +48,7 @@ interface PoolPass {
   readonly signal: AbortSignal;
 }
 
-/** Removes stale and stuck members, makes proper ones of those that lack something, and counts what there is then. */
+/** Removes stale and stuck members, completes those that lack a label or owner, and counts the result. */
 export async function reconcileMembers(
   observed: Observed,
   writers: WarmPoolWriters,

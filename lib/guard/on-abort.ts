@@ -6,7 +6,7 @@ import { runGuarded } from "./guard.ts";
  * Node's documentation).
  */
 export function onAbort(signal: AbortSignal | undefined, listener: () => unknown): Disposable {
-  const heard = () => runGuarded("abort-listener", listener);
-  signal?.addEventListener("abort", heard, { once: true });
-  return { [Symbol.dispose]: () => signal?.removeEventListener("abort", heard) };
+  const aborted = () => runGuarded("abort-listener", listener);
+  signal?.addEventListener("abort", aborted, { once: true });
+  return { [Symbol.dispose]: () => signal?.removeEventListener("abort", aborted) };
 }

@@ -36,7 +36,7 @@ export class Turns {
    * turn: two long pieces never share one. After a turn of 200 ms all wait for a quarter of its length, 250 ms at most.
    *
    * Groups, such as namespaces, take turns: a tenant whose pieces are long delays another by one of them, however many
-   * wait. The empty group is for work of no namespace. In a group, a piece that continues work comes before one that
+   * wait. The empty group is for work of no namespace. In a group, a piece that continues work comes before a piece that
    * begins work, so that workers become free for other groups.
    */
   rest(group = "", stage: "begins" | "continues" = "continues"): Promise<void> {

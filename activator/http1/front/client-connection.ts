@@ -118,7 +118,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#host.closed(this);
     if (!exchange) return;
     exchange.leave();
-    // The exchange hears first that the client left, and ends with that cause.
+    // The exchange learns first that the client left, and ends with that cause.
     setImmediate(() => this.#guard(() => exchange.over()));
   }
 

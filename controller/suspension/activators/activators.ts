@@ -61,7 +61,7 @@ export function activatorOf(pod: Stored<Pod>, port: number): Activator {
     id: pod.metadata.uid,
     name: pod.metadata.name,
     mayServe: (findCondition(pod.status?.conditions, "Ready")?.status ?? "True") === "True",
-    // Items of a list do not say what they are.
+    // Items of a list have no kind.
     pod: { ...pod, apiVersion: "v1", kind: "Pod" },
     address: host && !ended ? { host, port } : undefined,
     endpoint: host && !ended ? endpointOf(pod, host) : undefined,

@@ -29,7 +29,7 @@ export interface AskActivatorsOptions {
   readonly metrics: Pick<SuspensionMetrics, "unreachable">;
 }
 
-/** What one activator says of what it knows: an answer, or that there is none. */
+/** The activity of one activator, or why there is no answer. */
 export type ActivityReply = ActivityAnswer | Exclude<Reply, { is: "answered" }>;
 
 /** A lost activator is still asked, because it may come back; the round does not wait long for it. */
@@ -79,7 +79,7 @@ export class ActivatorRounds {
     return this.#askAll({ path: drainPaths.promise, body, read }, signal);
   }
 
-  /** Asks one activator for what has changed. */
+  /** Asks one activator for changed activity. */
   activity(activator: Activator, body: ActivityRequest, signal: AbortSignal): Promise<ActivityReply> {
     return this.#one<ActivityAnswer>(activator, { path: drainPaths.activity, body, read: parseActivityAnswer }, signal);
   }

@@ -23,10 +23,10 @@ export type AskedThrough =
   | { readonly is: "answered"; readonly status: number }
   /** Nothing may be sent to its Pod. */
   | { readonly is: "fenced" }
-  /** No activator could ask it, or it did not answer the one that did. */
+  /** No activator could ask it, or it did not answer in time. */
   | { readonly is: "unanswered" };
 
-/** For all activators together: one that hangs and one that asks take less. */
+/** For all activators together: a hanging activator and a following successful one take less. */
 const limitMs = 14_000;
 
 /**

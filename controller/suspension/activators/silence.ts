@@ -32,7 +32,7 @@ export class Silences {
   readonly #contactMs = new Map<string, number>();
   readonly #unreadySinceMs = new Map<string, number>();
 
-  /** Takes what the cluster says of an activator. */
+  /** Records the state of an activator in the cluster. */
   seen({ id, mayServe }: { readonly id: string; readonly mayServe: boolean }, nowMs: number): void {
     if (mayServe) this.#unreadySinceMs.delete(id);
     else if (!this.#unreadySinceMs.has(id)) this.#unreadySinceMs.set(id, nowMs);

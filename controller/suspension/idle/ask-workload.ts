@@ -15,7 +15,7 @@ export type AskWorkload = (
   signal: AbortSignal,
 ) => Promise<ProbeAnswer>;
 
-/** The controller has promised nothing; what is fenced it reads on the Sandbox. */
+/** The controller has promised nothing; it reads the fence from the seal on the Sandbox. */
 const unbound: Fences = { reportedGeneration: 0, fenced: new Set() };
 
 /**

@@ -12,7 +12,7 @@ export interface WakeReportsOptions {
   readonly clock: Clock;
 }
 
-/** What is that much older than this controller's lead, the former leader has reported. */
+/** The former leader has reported wakes that are this much older than the lead of this controller. */
 const recentMs = 60_000;
 
 /**
