@@ -27,7 +27,7 @@ describe.each(["constructor", "toString", "__proto__", "ordinary"])("a key %s", 
     expect(Object.entries(objectPatch(holding(1), {}) ?? {})).toEqual([[key, null]]);
   });
 
-  it("that is empty is equal to one that is not there", () => {
+  it("that is empty is equal to an absent one", () => {
     expect(semanticallyEqual(Object.fromEntries([[key, {}]]), {})).toBe(true);
   });
 

@@ -55,7 +55,7 @@ describe("an object that we wrote", () => {
     expect(pods.get(key)?.metadata.resourceVersion).toBe("7");
   });
 
-  it("gives way to a newer wish", async () => {
+  it("is replaced by a newer write", async () => {
     const { pods, feed } = open();
     feed.set(pod("1", { generation: 1 }));
     await pods.write(key, async () => pod("2", { generation: 1 }));
@@ -99,7 +99,7 @@ describe("an object that we read from the server itself", () => {
 });
 
 describe("an object that we deleted", () => {
-  it("is shown as terminating until the watch says so", async () => {
+  it("is shown as terminating until the watch reports it", async () => {
     const { pods, feed } = open();
     feed.set(pod("1"));
     await pods.delete(pod("1"), async () => {});

@@ -48,7 +48,7 @@ async function attemptsWith(failure: (refusal: unknown) => unknown): Promise<num
   return attempts;
 }
 
-it("leaves an object alone that cannot have what it lacks because its namespace is being deleted", async () => {
+it("does not retry an object whose children cannot be created because its namespace is being deleted", async () => {
   expect(await attemptsWith((refusal) => refusal)).toBe(1);
   expect(await attemptsWith((refusal) => new Error("no Pod", { cause: refusal }))).toBe(1);
   expect(await attemptsWith((refusal) => new AggregateError([refusal, refusal]))).toBe(1);

@@ -37,7 +37,7 @@ describe("the hash of a blueprint", () => {
     expect(hashOf(claims("1Gi", { tier: "fast" }))).toBe(hashOf(claims("1Gi")));
   });
 
-  it("says nothing of what reaches a sandbox without a new Pod", () => {
+  it("does not depend on fields that reach a sandbox without a new Pod", () => {
     const metadata = { labels: { team: "a" }, annotations: { note: "b" } };
     expect(hashOf({ podTemplate: { spec: templatePodSpec, metadata } })).toBe(plain);
     expect(hashOf({ autoSuspension: { inactivityTimeoutSeconds: 60 }, autoResume: {} })).toBe(plain);

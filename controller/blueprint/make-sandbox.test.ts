@@ -45,7 +45,7 @@ it("a sandbox gets the volumes and the Service of its template", () => {
   expect(made(aTemplate({ service: false })).spec.service).toBe(false);
 });
 
-it("a sandbox sleeps and wakes as its template says, and takes no other field of the template", () => {
+it("a sandbox is suspended and resumed as its template says, and takes no other field of the template", () => {
   const auto = { autoSuspension: { inactivityTimeoutSeconds: 60 }, autoResume: { timeoutSeconds: 5 } };
   const { spec } = made(aTemplate({ ...auto, envVarsInjectionPolicy: "Allowed", networkPolicy: {} }));
   expect(spec).toMatchObject(auto);

@@ -25,7 +25,7 @@ describe("the Pod that a template means", () => {
     expect(secured({}, { networkPolicy: {} })).toEqual(untouched);
   });
 
-  it("keeps the dnsPolicy that it asks for, and has no other servers than ours where it asks for none", () => {
+  it("keeps a dnsPolicy of its template with its name servers, and else has only ours", () => {
     const dnsConfig = { nameservers: ["10.0.0.10"] };
     expect(secured({ dnsPolicy: "ClusterFirst", dnsConfig })).toMatchObject({ dnsPolicy: "ClusterFirst", dnsConfig });
     expect(secured({ dnsPolicy: "", dnsConfig })).toMatchObject(publicDns);

@@ -65,7 +65,7 @@ describe("a warm sandbox is as its template wants it", () => {
     expect(staleFor(aTemplate(), { metadata: { labels } })).toBe(false);
   });
 
-  it("when its hash is one that another program has computed", () => {
+  it("when another program has computed its hash", () => {
     const labels = relabelled(aMember(), { [templateHashLabel]: "01234567" });
     expect(staleFor(aTemplate(), { metadata: { labels } })).toBe(false);
   });

@@ -85,7 +85,7 @@ describe("a claim that is assigned a sandbox", () => {
     expect(await ownerOf(lab, "warm-2")).toBe("SandboxWarmPool pool");
   });
 
-  it("and that was made again meanwhile loses nothing: its successor gets the sandbox", async () => {
+  it("and that was recreated meanwhile loses nothing: the new claim gets the sandbox", async () => {
     await using lab = await openWarmLab();
     const replace = async () => {
       await lab.client.delete(sandboxClaimType, { namespace: "default", name: "task" });
@@ -224,7 +224,7 @@ describe("an adoption that another process began", () => {
     expect(story(claims)).toEqual(["take back", "assign", "adopt warm-2", "DependenciesReady"]);
   });
 
-  it("is written down anew when an older release wrote it down", async () => {
+  it("is written again when an older release wrote it", async () => {
     await using lab = await openWarmLab();
     const task = await lab.claim("task", {}, { labels: { [assignedSandboxLabel]: "warm-1" } });
     await lab.patch(sandboxType, "warm-1", { metadata: { ownerReferences: [controlledBy(task)] } });

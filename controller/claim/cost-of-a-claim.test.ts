@@ -9,7 +9,7 @@ describe("what a claim costs (5.12)", () => {
   const writes = (calls: readonly { verb: string; kind: string; name: string; subresource: string | undefined }[]) =>
     calls.map(({ verb, kind, subresource }) => [verb, kind, ...(subresource ? [subresource] : [])].join(" "));
 
-  it("is four writes of a warm one, none of them a read, and nothing at rest", async () => {
+  it("is four writes for a warm claim, no read, and no call at rest", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(1);

@@ -41,7 +41,7 @@ function decided(seen: Observed): object | string {
 
 const named = (step: Step) => ("sandbox" in step ? { ...step, sandbox: step.sandbox?.metadata.name } : step);
 
-describe("the first of these that is there is what a claim has", () => {
+describe("the sandbox of a claim is the first of these that exists", () => {
   it("the sandbox of its name that it controls", () => {
     expect(decided(anObservation(claim, { sandboxes: [bound] }))).toEqual({
       do: "use",
@@ -79,19 +79,19 @@ describe("the first of these that is there is what a claim has", () => {
     expect(decided(anObservation(legacy, { sandboxes: [aSpare()] }))).toMatchObject({ do: "completeAdoption" });
   });
 
-  it("none: one is taken from the pool, or made", () => {
+  it("none: a sandbox is adopted from the pool, or created", () => {
     expect(decided(anObservation(claim))).toEqual({ do: "adoptOrCreate" });
   });
 
   it.each<[string, Partial<SandboxClaimSpec>]>([
     ["variables", { env: [{ name: "KEY", value: "1" }] }],
     ["volumes", { volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }] }],
-  ])("none, and one is made, for a claim that brings %s", (_case, spec) => {
+  ])("none, and a sandbox is created, for a claim with %s", (_case, spec) => {
     expect(decided(anObservation(aSandboxClaim(spec)))).toEqual({ do: "create" });
   });
 });
 
-describe("a sandbox that a claim names and cannot have", () => {
+describe("a sandbox that a claim names and cannot adopt", () => {
   const others = aSandboxClaim({}, { name: "other" });
   const othersBefore = { ...controlledBy(others), apiVersion: "extensions.agents.x-k8s.io/v1alpha1" };
   const another = aSpare({ pool: aPool({}, { name: "another" }) });
@@ -121,7 +121,7 @@ describe("a sandbox that a claim names and cannot have", () => {
     expect(decided(anObservation(assignedTo("warm-1"), { sandboxes: [stray] }))).toEqual({ do: "adoptOrCreate" });
   });
 
-  it("because it has the claim's name and is not its own is an error that says what to do", () => {
+  it("with the claim's name and another owner is an error with its remedy", () => {
     const stranger = aClaimed(claim, { ownerReferences: [someoneElse] });
     expect(decided(anObservation(claim, { sandboxes: [stranger] }))).toBe(
       "Error: Sandbox task exists and is controlled by ReplicaSet other (uid uid-of-other); " +
@@ -130,7 +130,7 @@ describe("a sandbox that a claim names and cannot have", () => {
   });
 });
 
-describe("how a sandbox was launched that does not say so", () => {
+describe("the launch type of a sandbox without the label", () => {
   const launched = (seenClaim: Stored<SandboxClaim>, name: string) => {
     const sandbox = aClaimed(claim, { name, labels: unlaunched });
     return decided(anObservation(seenClaim, { sandboxes: [sandbox] }));
@@ -191,7 +191,7 @@ describe("the template of a bound sandbox", () => {
   const own = aTemplate();
   const templateNamed = (name: string) => [own, other].find(({ metadata }) => metadata.name === name);
 
-  it("is the one that it was made from, whatever its pool names now", () => {
+  it("is the template that it was created from, also when its pool names another now", () => {
     const seen = anObservation(claim, { sandboxes: [bound], template: other, templateNamed });
     expect(decided(seen)).toMatchObject({ do: "use", patch: undefined });
   });
@@ -235,7 +235,7 @@ describe("more than one sandbox of one claim", () => {
   const second = aClaimed(claim, { name: "task", uid: "uid-2" });
   const own = [first, second];
 
-  it("leaves the one that the status names, once that was confirmed; the others go", () => {
+  it("keeps the sandbox in the status, once that was confirmed; the others are deleted", () => {
     const seen = anObservation(aSandboxClaim({}, {}, recorded("task")), { sandboxes: own, own });
     expect(decided(seen)).toEqual({ do: "confirm", name: "task" });
     const confirmed = new Set(["task"]);
@@ -253,7 +253,7 @@ describe("more than one sandbox of one claim", () => {
     expect(decided(seen)).toMatchObject({ do: "use", sandbox: "warm-1", surplus: [] });
   });
 
-  it("stays while the one that the status names is being deleted", () => {
+  it("stays while the sandbox in the status is being deleted", () => {
     const going = { ...second, metadata: { ...second.metadata, deletionTimestamp: noon } };
     const seen = anObservation(aSandboxClaim({}, {}, recorded("task")), {
       sandboxes: [first, going],
@@ -263,7 +263,7 @@ describe("more than one sandbox of one claim", () => {
   });
 });
 
-describe("a claim whose time is over", () => {
+describe("an expired claim", () => {
   const marked = (sandbox?: { name: string }) => ({
     conditions: [aCondition({ type: "Ready", reason: "ClaimExpired" })],
     ...(sandbox && { sandbox }),
@@ -289,14 +289,14 @@ describe("a claim whose time is over", () => {
     expect(decided(seen)).toMatchObject({ sandbox: "warm-1", doomed: [bound, warm] });
   });
 
-  it("leaves a sandbox that it does not control, and says so", () => {
+  it("leaves a sandbox that it does not control, and reports this", () => {
     const stranger = aClaimed(claim, { ownerReferences: [someoneElse] });
     expect(decided(anObservation(expired({}, marked()), { sandboxes: [stranger] }))).toBe(
       "ClaimExpired: Claim expired. Sandbox task is not controlled by this claim; its deletion was skipped.",
     );
   });
 
-  it("has nothing left to do once its sandbox is going, or gone", () => {
+  it("is complete once its sandbox terminates, or is gone", () => {
     const going = aClaimed(claim, { deletionTimestamp: noon });
     expect(decided(anObservation(expired({}, marked()), { sandboxes: [going] }))).toMatchObject({ doomed: [] });
     expect(decided(anObservation(expired({}, marked())))).toEqual({ do: "tearDown", sandbox: undefined, doomed: [] });

@@ -171,7 +171,7 @@ describe("a hundred workers", () => {
     await vi.waitFor(() => expect(claims.calls).toHaveLength(40 * 4), patience);
   });
 
-  it("give out what there is and make the rest", async () => {
+  it("adopt the existing sandboxes and create the rest", async () => {
     await using lab = await openLabWith(5);
     await using _claims = await lab.startClaims({ workers: 100 });
     await claimMany(lab, 20);
@@ -197,7 +197,7 @@ describe("two controllers that both believe they lead", () => {
     await untilInOrder(lab, 30);
   });
 
-  it("lose and double nothing when one takes over from the other again and again", async () => {
+  it("lose and duplicate no sandbox when they take over from each other again and again", async () => {
     await using lab = await openLabWith(20);
     const claimed = claimMany(lab, 30);
     for (let seed = 1; seed <= 5; seed += 1) {

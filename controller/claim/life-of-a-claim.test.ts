@@ -29,7 +29,7 @@ const twoSecondsAhead: Clock = {
 };
 
 describe("a claim on a pool that is warm", () => {
-  it("gets a running sandbox, whose Pod loses the pool's label, and the pool refills behind it", async () => {
+  it("gets a running sandbox, whose Pod loses the pool's label, and the pool refills", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.warm(2);
@@ -50,7 +50,7 @@ describe("a claim on a pool that is warm", () => {
     expect(await lab.eventReasons()).toEqual(["SandboxAdopted Adoption"]);
   });
 
-  it("waits a moment for one that gets its address, instead of having one made", async () => {
+  it("waits shortly for a sandbox that gets its address, instead of creating one", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(1);
@@ -64,7 +64,7 @@ describe("a claim on a pool that is warm", () => {
     expect(claim.status?.sandbox).toEqual({ name: "warm-1", podIPs: ["10.1.0.5"] });
   });
 
-  it("has one made when none gets an address in time", async () => {
+  it("gets a new sandbox when none gets an address in time", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(1);
@@ -95,7 +95,7 @@ describe("a claim on a pool that is empty", () => {
     );
   });
 
-  it("says what is missing, and is served as soon as it is there", async () => {
+  it("reports a missing object, and gets its sandbox as soon as that exists", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.claim("task");
@@ -130,7 +130,7 @@ describe("a claim on a pool that is empty", () => {
     await lab.untilReady("task", { reason: "WarmPoolNotFound" });
   });
 
-  it("has a name that is no host name, and gets a sandbox whose name is one", async () => {
+  it("with a name that is not a host name gets a sandbox whose name is one", async () => {
     await using lab = await openClaimLab();
     await using _controller = await lab.startController();
     await lab.template();
@@ -140,7 +140,7 @@ describe("a claim on a pool that is empty", () => {
     expect(claim.status?.sandbox?.name).toMatch(/^team-task-7-[0-9a-f]{8}$/);
   });
 
-  it("says so when the API server refuses its sandbox for good, and calls that no error to be retried", async () => {
+  it("reports when the API server rejects its sandbox for good, without a retry", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await lab.template();
     await lab.pool(0);

@@ -23,8 +23,8 @@ async function openBoundLab(metadata: object) {
   return lab;
 }
 
-describe("what is to be written down on a claim and cannot be", () => {
-  it("says nothing about the claim: one that is ready stays so, and it is written the next time", async () => {
+describe("an annotation of a claim that cannot be written", () => {
+  it("does not affect the claim: a ready claim stays ready, and the next reconcile writes it", async () => {
     await using lab = await openBoundLab({});
     const status = { sandbox: { name: "warm-1" }, conditions: [readyCondition] };
     await lab.patch(sandboxClaimType, "task", { status }, "status");
@@ -57,7 +57,7 @@ describe("what is to be written down on a claim and cannot be", () => {
   });
 });
 
-it("when a claim was first seen is written on it also where nothing can be done for it", async () => {
+it("the time when a claim was first seen is written on it also when it cannot get a sandbox", async () => {
   await using lab = await openClaimLab({ kubelet: false });
   await using claims = await lab.startClaims();
   await lab.claim("task", { additionalPodMetadata: { labels: { unqualified: "1" } } });

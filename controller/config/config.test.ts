@@ -177,7 +177,7 @@ describe("the controller's command line", () => {
     expect(() => parseControllerConfig(["--help"])).toThrow(HelpRequested);
   });
 
-  it("says where the webhook's certificate is, or that there is no webhook", () => {
+  it("has the place of the webhook's certificate, or no webhook", () => {
     const { webhook } = parseControllerConfig([
       "--extensions",
       "--manage-webhook-certs=false",
@@ -204,7 +204,7 @@ describe("the controller's command line", () => {
     expect(files("--webhook-cert-name=mine.crt")).toEqual({ certificate: "/c/mine.crt", key: "/c/tls.key" });
   });
 
-  it("limits what is asked of the API server only where a rate is given", () => {
+  it("limits calls to the API server only if a rate is set", () => {
     expect(parseControllerConfig(["--kube-api-qps=-1.000000"]).api.rate).toBeUndefined();
     expect(parseControllerConfig(["--kube-api-qps=50", "--api-connections=2"]).api).toEqual({
       rate: { perSecond: 50, burst: 10 },
@@ -212,7 +212,7 @@ describe("the controller's command line", () => {
     });
   });
 
-  it("warns of webhook flags that change nothing", () => {
+  it("warns of webhook flags without effect", () => {
     expect(parseControllerConfig(["--webhook-key-name=k.pem"]).warnings).toEqual([
       "--webhook-key-name has no effect: the certificates are managed",
     ]);
@@ -222,12 +222,12 @@ describe("the controller's command line", () => {
     expect(parseControllerConfig(["--enable-webhook=false"]).warnings).toEqual([]);
   });
 
-  it("warns of what will not happen", () => {
+  it("warns of more than 1000 workers", () => {
     const { warnings } = parseControllerConfig(["--sandbox-concurrent-workers=1000"]);
     expect(warnings).toEqual(["1052 workers in all are more than 1000"]);
   });
 
-  it("exports traces only when asked to, to where the environment says", () => {
+  it("exports traces only if enabled, to the address in the environment", () => {
     const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4317" };
     expect(parseControllerConfig([], environment).traceCollector).toBeUndefined();
     const { traceCollector } = parseControllerConfig(["--enable-tracing"], environment);

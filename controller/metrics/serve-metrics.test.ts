@@ -44,7 +44,7 @@ describe("metrics", () => {
     await expect(fetch(`${server.url.replace("https", "http")}/metrics`)).rejects.toThrow("fetch failed");
   });
 
-  it("are collected once for all who ask at the same time", async () => {
+  it("are collected once for all concurrent requests", async () => {
     await using server = await serve();
     const scrape = async () => (await fetch(`${server.url}/metrics`)).text();
     const pages = await Promise.all(Array.from({ length: 16 }, scrape));

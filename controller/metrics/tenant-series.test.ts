@@ -48,7 +48,7 @@ describe("series by names that tenants choose", () => {
     expect(await counted()).toEqual(["a x fine } 1", "a y fine } 1", "other other fine } 2", "b x fine } 1"]);
   });
 
-  it("are as many as the limit says, however many names there were", async () => {
+  it("are at most as many as the limit, for any number of names", async () => {
     const { count, series, lines } = aCounter();
     for (let at = 0; at < 10; at += 1) count(`n-${at}`, "x");
     const before = await lines();
@@ -57,7 +57,7 @@ describe("series by names that tenants choose", () => {
     expect(series.size).toBe(limits.all);
   });
 
-  it("end after an hour without news where another needs the place", async () => {
+  it("are removed after an hour without a count if another needs the place", async () => {
     const { clock, count, counted } = aCounter();
     count("a", "x");
     count("b", "x");

@@ -18,13 +18,13 @@ const suspendedCondition = (seen: Partial<Observed>) => {
   return findCondition(conclude({ course: "children", ...ended }).status.conditions, "Suspended");
 };
 
-describe("a sandbox whose Pod is doomed", () => {
+describe("a sandbox whose Pod is marked for deletion", () => {
   it("gets no other Pod before the seal is off", () => {
     expect(verbs({ sandbox: aSandbox({}, sealed) })).toEqual([]);
     expect(verbs({ sandbox: aSandbox({}, named) })).toEqual(["createPod"]);
   });
 
-  it("adopts none either", () => {
+  it("adopts no Pod either", () => {
     const spare = aPodOf(aSandbox(), { name: "nova", ownerReferences: [] });
     expect(verbs({ sandbox: aSandbox({}, sealed), pods: [spare] })).toEqual([]);
   });

@@ -87,18 +87,18 @@ describe("the Pod of a running Sandbox", () => {
     expect(refusal(actions)).toMatchObject({ why: "Pod nova is controlled by ReplicaSet other (uid uid-of-other)" });
   });
 
-  it("is the one that it owns, whatever missing Pod was recorded", () => {
+  it("is the Pod that it owns, also when a missing Pod was recorded", () => {
     const actions = act({ sandbox: aSandbox({}, recorded("gone")), pods: [aPodOf(sandbox)] });
     expect(actions).toEqual([{ do: "recordPodName", name: "nova" }]);
   });
 
-  it("is the one that it owns, whatever adoptable Pod was recorded", () => {
+  it("is the Pod that it owns, also when an adoptable Pod was recorded", () => {
     const spare = aPodOf(sandbox, { name: "spare", ...unowned(adoptable) });
     const actions = act({ sandbox: aSandbox({}, recorded("spare")), pods: [spare, aPodOf(sandbox)] });
     expect(actions).toEqual([{ do: "recordPodName", name: "nova" }]);
   });
 
-  it("is not chosen among several: nothing is made, deleted or patched, and the Service stays as it is", () => {
+  it("is not chosen among several: nothing is created, deleted or patched, and the Service stays", () => {
     const pods = [aPodOf(sandbox), aPodOf(sandbox, { name: "second" })];
     expect(act({ sandbox: aSandbox({ service: true }), pods })).toEqual([
       {
@@ -140,7 +140,7 @@ describe("the Pod of a running Sandbox", () => {
     expect(verbs(act({ pods: [stranger] }))).toEqual(["refuse"]);
   });
 
-  it("is made after a wrong name was taken off, so that none is left when it cannot be made", () => {
+  it("is created after a wrong name was removed, so that no wrong name stays if the creation fails", () => {
     const actions = act({ sandbox: aSandbox({}, recorded("gone")) });
     expect(verbs(actions)).toEqual(["recordPodName", "createPod", "recordPodName"]);
     expect(recordedName(actions)).toEqual([undefined, "nova"]);
@@ -151,7 +151,7 @@ describe("the Pod of a suspended Sandbox", () => {
   const asleep = (metadata: Partial<ObjectMeta> = {}) => aSandbox({ operatingMode: "Suspended" }, metadata);
   const sandbox = asleep();
 
-  it("is deleted, the one that was seen, and stays recorded until it is gone", () => {
+  it("is deleted by UID, and stays recorded until it is gone", () => {
     const pod = aPodOf(sandbox, {}, readyStatus);
     expect(act({ sandbox: asleep(recorded("nova")), pods: [pod] })).toEqual([
       { do: "deletePod", pod, mayBeGone: false },
@@ -181,7 +181,7 @@ describe("the Pod of a suspended Sandbox", () => {
     expect(verbs(act({ sandbox: asleep(recorded("adopted")), pods: [pod] }))).toEqual(["deletePod"]);
   });
 
-  it("is all that goes: volumes and Service are made even for one that was created suspended", () => {
+  it("alone is deleted: volumes and Service exist even for a sandbox that was created suspended", () => {
     const spec: Partial<SandboxSpec> = {
       operatingMode: "Suspended",
       service: true,
@@ -238,7 +238,7 @@ describe("a change of the Pod's metadata", () => {
   });
 });
 
-describe("the children of a Sandbox whose time is over", () => {
+describe("the children of an expired Sandbox", () => {
   const expiredStatus = {
     conditions: [
       { type: "Ready", status: "False", reason: "SandboxExpired", message: "", lastTransitionTime: noon },
@@ -247,7 +247,7 @@ describe("the children of a Sandbox whose time is over", () => {
   const marked = (spec: Partial<SandboxSpec> = {}, metadata: Partial<ObjectMeta> = {}) =>
     aSandbox({ shutdownTime: noon, ...spec }, metadata, expiredStatus);
 
-  it("stay until the status says that it has expired", () => {
+  it("stay until the status reports the expiry", () => {
     const sandbox = aSandbox({ shutdownTime: noon });
     expect(decide(anObservation({ sandbox, pods: [aPodOf(sandbox)] }))).toEqual({ course: "markExpired", actions: [] });
   });

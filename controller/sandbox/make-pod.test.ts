@@ -35,7 +35,7 @@ const labelsOf = (spec: Partial<SandboxSpec>, metadata: Partial<ObjectMeta> = {}
   makePod(aSandbox(spec, metadata)).metadata.labels;
 
 describe("a new Pod", () => {
-  it("has the true hash, whatever the template says", () => {
+  it("has the computed hash, for any value in the template", () => {
     expect(labelsOf(template({ labels: { [sandboxNameHashLabel]: "evil", tier: "gold" } }))).toEqual({
       ...tracking,
       tier: "gold",
@@ -49,11 +49,11 @@ describe("a new Pod", () => {
     expect(metadata).not.toHaveProperty("annotations");
   });
 
-  it("takes nothing from the Sandbox's own labels", () => {
+  it("takes no label from the Sandbox itself", () => {
     expect(labelsOf({}, { labels: { "agents.x-k8s.io/claim-uid": "1", team: "red" } })).toEqual(tracking);
   });
 
-  it("belongs to no pool because its template says so", () => {
+  it("belongs to no pool by a label of its template", () => {
     expect(labelsOf(template({ labels: { [warmPoolSandboxLabel]: "11111111" } }))).toEqual(tracking);
   });
 
@@ -82,7 +82,7 @@ describe("a new Pod", () => {
     expect(labelsOf({}, { labels: { [createdByLabel]: given } })).toEqual({ ...tracking, [createdByLabel]: labelled });
   });
 
-  it("lists what came from the template, sorted", () => {
+  it("lists the keys from the template, sorted", () => {
     const { metadata } = makePod(aSandbox(template({ labels: { b: "2", a: "1" }, annotations: { note: "x" } })));
     expect(metadata.annotations).toEqual({
       note: "x",
@@ -150,7 +150,7 @@ describe("the metadata of an existing Pod", () => {
     });
   });
 
-  it("lists nothing any longer, rather than dropping the list, when the last label went", () => {
+  it("has an empty list, rather than none, when the last label was removed", () => {
     expect(patch(aSandbox(), { b: "2" }, { [propagatedLabelsAnnotation]: "b" })).toEqual({
       labels: { b: null },
       annotations: { [propagatedLabelsAnnotation]: "" },

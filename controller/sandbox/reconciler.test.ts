@@ -65,7 +65,7 @@ describe("a Sandbox at rest", () => {
     expect(writes).toEqual([expect.objectContaining({ verb: "patch", subresource: "status" })]);
   });
 
-  it("writes one status for a Pod that is soon ready, and says that it is not after half a second", async () => {
+  it("writes one status for a Pod that is soon ready, and reports an unready one after half a second", async () => {
     await using lab = await openSandboxLab({ kubelet: false });
     const createdMs = systemClock.ticksMs();
     await lab.create();
@@ -160,7 +160,7 @@ describe("several Pods of one Sandbox", () => {
   });
 });
 
-describe("what the API server refuses", () => {
+describe("an object that the API server rejects", () => {
   it("is reported as InvalidConfiguration and in an event, and is not retried", async () => {
     await using lab = await openSandboxLab();
     const wrong = [{ name: "main", image: "busybox", env: [{ name: "a=b", value: "x" }] }];
@@ -208,10 +208,10 @@ describe("a call that fails", () => {
   });
 });
 
-describe("a Sandbox whose time is over", () => {
+describe("an expired Sandbox", () => {
   const past = "2026-01-01T00:00:00Z";
 
-  it("says so first, then loses its Pod and Service, and keeps its conditions only", async () => {
+  it("reports it first, then loses its Pod and Service, and keeps its conditions only", async () => {
     await using lab = await openSandboxLab();
     await lab.create({ service: true });
     await lab.untilCondition("Ready", { status: "True" });

@@ -44,8 +44,8 @@ function adopted(
 const withTemplateMeta = (metadata: SandboxTemplate["spec"]["podTemplate"]["metadata"]) =>
   aTemplate({ podTemplate: { spec: templatePodSpec, ...(metadata && { metadata }) } });
 
-describe("a sandbox that a claim takes from a pool", () => {
-  it("is the claim's alone, and has nothing of the pool left", () => {
+describe("a sandbox that a claim adopts from a pool", () => {
+  it("belongs to the claim alone, and keeps no label or owner of the pool", () => {
     const claim = aSandboxClaim();
     const sandbox = stored();
     const { metadata, spec } = adopted(sandbox, { claim });
@@ -84,12 +84,12 @@ describe("a sandbox that a claim takes from a pool", () => {
     expect(evictable(adopted(stored(), { template: undefined }))).toBeUndefined();
   });
 
-  it("keeps what its template says about that, also where the template cannot be seen", () => {
+  it("keeps the setting of its template, also when the template is not in view", () => {
     expect(evictable(adopted(stored(firm), { template: firm }))).toBe("false");
     expect(evictable(adopted(stored(firm), { template: undefined }))).toBe("false");
   });
 
-  it("keeps what its claim says about that", () => {
+  it("keeps the setting of its claim", () => {
     expect(evictable(adopted(stored(), { claim: wantsEviction }))).toBe("true");
     expect(evictable(adopted(stored(), { claim: wantsEviction, template: undefined }))).toBe("true");
   });
@@ -107,7 +107,7 @@ describe("a sandbox that a claim takes from a pool", () => {
     expect(creators(adopted(stored(), { template }))).toEqual([undefined, undefined]);
   });
 
-  it("has the metadata of its template as it is now, and what the claim adds", () => {
+  it("has the current metadata of its template, with the additions of the claim", () => {
     const template = withTemplateMeta({ labels: { tier: "gold" }, annotations: { note: "new" } });
     const claim = aSandboxClaim({
       additionalPodMetadata: { labels: { "sandbox.users.io/team": "red" }, annotations: { more: "1" } },
@@ -117,7 +117,7 @@ describe("a sandbox that a claim takes from a pool", () => {
     expect(annotations).toEqual({ note: "new", more: "1" });
   });
 
-  it("goes on with the trace of the claim", () => {
+  it("continues the trace of the claim", () => {
     const claim = aSandboxClaim({}, { annotations: { [traceContextAnnotation]: "{}" } });
     expect(adopted(stored(), { claim }).metadata.annotations?.[traceContextAnnotation]).toBe("{}");
   });

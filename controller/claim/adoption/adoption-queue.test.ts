@@ -16,14 +16,14 @@ function takeAll(queues: AdoptionQueues, from = pool): readonly string[] {
 }
 
 describe("the queue of a pool", () => {
-  it("holds a candidate once, keeps its place, and notes its node anew", () => {
+  it("holds a candidate once, keeps its place, and updates its node", () => {
     const queues = queuesWith(["a"], ["b"], ["a", "node-1"]);
     expect(queues.size(pool)).toBe(2);
     expect(queues.take(pool)).toMatchObject({ key: "a", nodeName: "node-1" });
     expect(takeAll(queues)).toEqual(["b"]);
   });
 
-  it("never gives what was removed", () => {
+  it("never returns a removed candidate", () => {
     const queues = queuesWith(["a"], ["b"]);
     queues.remove(pool, "a");
     expect(takeAll(queues)).toEqual(["b"]);
@@ -35,13 +35,13 @@ describe("the queue of a pool", () => {
     expect(queues.take(pool)).toBeUndefined();
   });
 
-  it("gives each candidate to one of two who take at the same time", () => {
+  it("gives each candidate to one of two concurrent callers", () => {
     const queues = queuesWith(["a", "node-1"], ["b", "node-1"]);
     const [one, other] = [queues.take(pool), queues.take(pool)];
     expect([one?.key, other?.key]).toEqual(["a", "b"]);
   });
 
-  it("has nothing to do with that of a pool of the same name in another namespace", () => {
+  it("is separate from that of a pool of the same name in another namespace", () => {
     const queues = queuesWith(["a"]);
     queues.add("other/pool", { key: "b", nodeName: "" });
     queues.drop(pool);
@@ -74,7 +74,7 @@ describe("the queue of a pool", () => {
     expect(takeAll(queues)).toEqual(["a", "b", "c"]);
   });
 
-  it("keeps what a later event said of a candidate that is put back", () => {
+  it("keeps the state from a later event of a candidate that is put back", () => {
     const queues = queuesWith(["a"]);
     const taken = queues.take(pool);
     queues.add(pool, { key: "a", nodeName: "node-1" });

@@ -22,17 +22,17 @@ describe("a bound sandbox", () => {
     expect(boundPatch(sandbox, claim, undefined, "cold")).toBeUndefined();
   });
 
-  it.each(["warm", "cold"] as const)("that does not say how it was launched says %s from now on", (type) => {
+  it.each(["warm", "cold"] as const)("without a launch type gets %s", (type) => {
     const patch = { metadata: { labels: { [launchTypeLabel]: type } } };
     expect(boundPatch(unlaunched, claim, aTemplate(), type)).toEqual(patch);
     expect(boundPatch(unlaunched, claim, undefined, type)).toEqual(patch);
   });
 
-  it("that says how it was launched goes on saying it", () => {
+  it("keeps its launch type", () => {
     expect(boundPatch(sandbox, claim, aTemplate(), "warm")).toBeUndefined();
   });
 
-  it("gets the labels that its template has got, and nothing of another Pod spec", () => {
+  it("gets new labels of its template, and no change of the Pod spec", () => {
     const template = aTemplate({
       podTemplate: { metadata: { labels: { tier: "gold" } }, spec: { ...templatePodSpec, hostname: "new" } },
     });
@@ -41,7 +41,7 @@ describe("a bound sandbox", () => {
     });
   });
 
-  it("loses what template and claim no longer say", () => {
+  it("loses metadata that template and claim no longer have", () => {
     const podTemplate = { spec: templatePodSpec, metadata: { labels: { gone: "1" }, annotations: { gone: "2" } } };
     expect(boundPatch({ ...sandbox, spec: { podTemplate } }, claim, aTemplate(), "cold")).toMatchObject({
       spec: { podTemplate: { metadata: { labels: { gone: null }, annotations: { gone: null } } } },

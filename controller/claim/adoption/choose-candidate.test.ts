@@ -38,7 +38,7 @@ describe("the candidate for a claim", () => {
     expect(choose([ready("a"), ready("b")])).toEqual({ chosen: "a", left: ["lab/b"], pending: 0 });
   });
 
-  it("is a ready one before an older one that is not, which keeps its place", () => {
+  it("is a ready sandbox before an older unready one, which keeps its place", () => {
     expect(choose([unready("a"), ready("b"), ready("c")])).toEqual({
       chosen: "b",
       left: ["lab/a", "lab/c"],
@@ -46,7 +46,7 @@ describe("the candidate for a claim", () => {
     });
   });
 
-  it("is the first that has an address when none is ready", () => {
+  it("is the first with an address when none is ready", () => {
     expect(choose([unready("a"), unready("b")])).toEqual({ chosen: "a", left: ["lab/b"], pending: 0 });
   });
 
@@ -55,7 +55,7 @@ describe("the candidate for a claim", () => {
     expect(choose(spares)).toEqual({ chosen: undefined, left: ["lab/a", "lab/b"], pending: 2 });
   });
 
-  it("is none of an empty pool", () => {
+  it("is absent for an empty pool", () => {
     expect(choose([])).toEqual({ chosen: undefined, left: [], pending: 0 });
   });
 
@@ -76,21 +76,21 @@ describe("the candidate for a claim", () => {
       candidate: spare({ labels: relabelled(aSpare(), { [warmPoolSandboxLabel]: undefined }) }),
     },
     { case: "a claim has", candidate: aClaimed(aSandboxClaim(), { name: "warm-1" }) },
-  ])("is never one that $case, and that leaves the queue", ({ candidate }) => {
+  ])("is never a sandbox that $case, which is removed from the queue", ({ candidate }) => {
     expect(choose([candidate])).toEqual({ chosen: undefined, left: [], pending: 0 });
   });
 
-  it("is never one that is gone", () => {
+  it("is never a deleted sandbox", () => {
     expect(choose([ready("a"), ready("b")], { sandboxOf: () => undefined })).toMatchObject({ left: [] });
   });
 
-  it("is one of a pool whose reference names another version of the group", () => {
+  it("may have a reference to its pool by another version of the group", () => {
     const older = { ...controlledBy(aPool()), apiVersion: "extensions.agents.x-k8s.io/v1alpha1" };
     expect(choose([spare({ ownerReferences: [older] })]).chosen).toBe("warm-1");
   });
 });
 
-describe("a candidate of a pool that replaces what is stale", () => {
+describe("a candidate of a pool that replaces stale members", () => {
   const pool = aPool({ updateStrategy: { type: "Recreate" } });
   const changed = aTemplate({ podTemplate: { spec: { ...templatePodSpec, hostname: "new" } } });
 

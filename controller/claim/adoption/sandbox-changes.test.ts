@@ -77,21 +77,21 @@ describe("the stock of a pool", () => {
   const waits = (nodeName: string) => ({ warm: { key: "lab/warm-1", nodeName, turn: 1 }, other: undefined });
   const nothing = { warm: undefined, other: undefined };
 
-  it("has what is there at the start, ready or not", () => {
+  it("has the members that exist at the start, ready or not", () => {
     expect(stockAfter(aSpare({ ready: false }, { nodeName: "" }))).toEqual(waits(""));
   });
 
-  it("gets what comes, and notes on which node it is", () => {
+  it("gets new members, and records their nodes", () => {
     expect(stockAfter(undefined, aSpare({}, { nodeName: "" }), aSpare())).toEqual(waits("node-1"));
   });
 
-  it("loses what goes, is on its way out, or is given to a claim", () => {
+  it("loses members that are deleted, terminate, or are given to a claim", () => {
     expect(stockAfter(aSpare(), undefined)).toEqual(nothing);
     expect(stockAfter(aSpare(), aSpare({ metadata: { deletionTimestamp: noon } }))).toEqual(nothing);
     expect(stockAfter(aSpare(), aClaimed(claim, { name: "warm-1" }))).toEqual(nothing);
   });
 
-  it("passes what changes pools to the other one", () => {
+  it("moves a member that changes its pool", () => {
     const moved = aSpare({ pool: aPool({}, { name: "other" }) });
     expect(stockAfter(aSpare(), moved)).toMatchObject({ warm: undefined, other: { key: "lab/warm-1" } });
   });

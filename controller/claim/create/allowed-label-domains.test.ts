@@ -19,7 +19,7 @@ describe("the domains that labels may be in", () => {
     expect(await readLabelDomains(join(tmpdir(), "there-is-no-such-file"))).toEqual(defaultLabelDomains);
   });
 
-  it("are what a file says, and one that cannot be read is an error", async () => {
+  it("are read from a file, and an unreadable file is an error", async () => {
     await using directory = await mkdtempDisposable(join(tmpdir(), "label-domains-"));
     const file = join(directory.path, "allowed-label-domains");
     await writeFile(file, "corp.example\n");

@@ -24,7 +24,7 @@ const messages = (spec: Partial<SandboxClaimSpec>) => {
 };
 
 describe("a sandbox that is made for a claim", () => {
-  it("is called like the claim, belongs to it, and is as its template says, with the secure defaults", () => {
+  it("has the claim's name and owner, the spec of its template, and the secure defaults", () => {
     const claim = aSandboxClaim(
       {},
       { labels: { [createdByLabel]: "somebody" }, annotations: { [traceContextAnnotation]: "{}" } },
@@ -55,7 +55,7 @@ describe("a sandbox that is made for a claim", () => {
     });
   });
 
-  it("has what the claim adds to the Pod's metadata", () => {
+  it("has the claim's additions to the Pod's metadata", () => {
     const added = { labels: { "sandbox.users.io/x": "1" }, annotations: { note: "2" } };
     const { spec } = makeClaimedSandbox(aTemplate(), aSandboxClaim({ additionalPodMetadata: added }));
     expect(spec.podTemplate.metadata).toMatchObject(added);
@@ -69,7 +69,7 @@ describe("a sandbox that is made for a claim", () => {
     expect(spec.volumeClaimTemplates).toEqual([volume]);
   });
 
-  it("falls asleep and wakes as its template says", () => {
+  it("is suspended and resumed as its template says", () => {
     const auto = { autoSuspension: { inactivityTimeoutSeconds: 60 }, autoResume: { timeoutSeconds: 9 } };
     expect(makeClaimedSandbox(aTemplate(auto), aSandboxClaim()).spec).toMatchObject(auto);
   });

@@ -62,7 +62,7 @@ describe("volumes that a claim brings", () => {
     expect(merge("Overrides", template, claim)).toBe("VolumeClaimTemplatesError");
   });
 
-  it("that are none leave the template's, whatever the policy", () => {
+  it("that are empty keep the template's, under every policy", () => {
     expect(merge("Disallowed", [volume("data")], [])).toEqual([volume("data")]);
   });
 });

@@ -38,7 +38,7 @@ const readyIn = (parts: Partial<Seen>) => conclude(ended(parts)).conditions?.fin
 const finishedIn = (parts: Partial<Seen>) => conclude(ended(parts)).conditions?.find(({ type }) => type === "Finished");
 
 describe("the status of a claim", () => {
-  it("says what its sandbox says, for the generation of the claim, and where it answers", () => {
+  it("has its sandbox's conditions, for the generation of the claim, and its addresses", () => {
     expect(conclude(ended({ sandbox: saying([ready], ["10.1.0.5", "fd00::5"]) }))).toEqual({
       conditions: [{ ...ready, lastTransitionTime: noon, observedGeneration: 4 }],
       sandbox: { name: "task", podIPs: ["10.1.0.5", "fd00::5"] },
@@ -79,15 +79,15 @@ describe("the status of a claim", () => {
       "InvalidConfiguration",
       "too long",
     ],
-  ])("with %s is not ready, and says why", (_case, parts, reason, message) => {
+  ])("with %s is not ready, with the reason", (_case, parts, reason, message) => {
     expect(readyIn(parts)).toMatchObject({ status: "False", reason, message });
   });
 });
 
-describe("which sandbox a claim says that it has", () => {
+describe("the sandbox in the status of a claim", () => {
   const before = aSandboxClaim({}, {}, boundStatus);
 
-  it("is none when there is none", () => {
+  it("is absent when there is none", () => {
     expect(conclude(ended({ claim: before }))).not.toHaveProperty("sandbox");
   });
 
@@ -160,7 +160,7 @@ describe("the end of a Pod", () => {
   });
 });
 
-describe("a claim whose sandbox sleeps", () => {
+describe("a claim whose sandbox is suspended", () => {
   const suspended = aCondition({ type: "Ready", reason: "SandboxSuspended", message: "Sandbox is suspended" });
   const asleep = (spec: Partial<SandboxSpec> = {}, cause = inactivityAt(3)): Stored<Sandbox> => {
     const sandbox = aClaimed(claim, { generation: 3, annotations: { [suspensionCauseAnnotation]: cause } });
@@ -191,14 +191,14 @@ describe("a claim whose sandbox sleeps", () => {
   });
 });
 
-describe("what is written of a status", () => {
+describe("the patch of a status", () => {
   const before = aSandboxClaim({}, { resourceVersion: "7" }, { conditions: [ready], ...boundStatus });
 
-  it("is nothing when nothing has changed", () => {
+  it("is absent when nothing has changed", () => {
     expect(statusPatch(before, { conditions: [ready], ...boundStatus })).toBeUndefined();
   });
 
-  it("is what has changed, under the version that was seen", () => {
+  it("has the changes, with the version that was read", () => {
     expect(statusPatch(before, { conditions: [ready], sandbox: { name: "warm-1" } })).toEqual({
       metadata: { resourceVersion: "7" },
       status: { sandbox: { name: "warm-1", podIPs: null } },

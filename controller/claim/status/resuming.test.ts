@@ -79,7 +79,7 @@ describe("a claim whose sandbox wakes", () => {
     ["has had its time", { secondsAfter: 120 }],
     ["has had the time that its owner allows", { spec: { autoResume: { timeoutSeconds: 5 } } }],
     ["began in a future that is far away", { secondsAfter: -120 }],
-  ])("says why it is not ready when the sandbox %s", (_case, parts) => {
+  ])("reports why it is not ready when the sandbox %s", (_case, parts) => {
     expect(readyOf(parts)).toMatchObject({ status: "False", ...starting });
   });
 
@@ -142,7 +142,7 @@ describe("a claim in a cluster, whose sandbox wakes where no Pod starts", () => 
     expect(since(awake)).toBe(since(waking));
   });
 
-  it("says why it is not ready when its time is over, though nothing else happens", async () => {
+  it("reports why it is not ready when its time is over, without another event", async () => {
     await using lab = await openClaimLab({ kubelet: false });
     await using _controller = await lab.startController();
     await wakeWithoutNode(lab, 1);

@@ -49,11 +49,11 @@ describe("the Service of a sandbox that connections wake", () => {
     expect(act(undefined, sandbox, false)).toEqual([{ do: "createService", service: headless }]);
   });
 
-  it("is headless when it uses none of the fields", () => {
+  it("is headless if the sandbox sets none of the fields", () => {
     expect(act(undefined, plain)).toEqual([{ do: "createService", service: headless }]);
   });
 
-  it("rests once it is as it is to be", () => {
+  it("needs no write once it is as desired", () => {
     expect(act(aFront())).toEqual([]);
   });
 
@@ -64,12 +64,12 @@ describe("the Service of a sandbox that connections wake", () => {
   });
 });
 
-describe("a Service that is to change its form", () => {
+describe("a Service whose form must change", () => {
   it.each([
     { from: "headless", service: aServiceOf(sandbox), of: sandbox, made: front },
     { from: "one with a selector", service: aFront({}, { selector: tracking }), of: sandbox, made: front },
     { from: "a front", service: aFront(), of: plain, made: headless },
-  ])("is deleted and made anew from $from", ({ service, of, made }) => {
+  ])("is deleted and recreated from $from", ({ service, of, made }) => {
     expect(act(service, of)).toEqual([
       { do: "deleteService", service },
       { do: "createService", service: made },

@@ -40,7 +40,7 @@ describe("the ports of a Service", () => {
     ]);
   });
 
-  it("are none when no container declares any", () => {
+  it("are absent when no container declares any", () => {
     expect(named(container([]), container([{ containerPort: 0 }]))).toEqual([]);
   });
 

@@ -52,7 +52,7 @@ describe("the status of a Sandbox", () => {
     expect(status).toEqual(sandbox.status);
   });
 
-  it("keeps the time of a condition whose status stays", () => {
+  it("keeps the time of a condition whose status does not change", () => {
     const sandbox = aReadySandbox();
     const { status } = end({ sandbox, pods: [aPodOf(sandbox, {}, { phase: "Pending" })], now: later });
     expect(condition(status, "Suspended").lastTransitionTime).toBe(noon);
@@ -66,7 +66,7 @@ describe("the status of a Sandbox", () => {
     expect(status.conditions?.map(({ observedGeneration }) => observedGeneration)).toEqual([7, 7, 7]);
   });
 
-  it("shows nothing of someone else's Pod while suspended, but its selector", () => {
+  it("shows no field of another owner's Pod while suspended, but its selector", () => {
     const sandbox = aSandbox({ operatingMode: "Suspended" });
     const { status } = end({ sandbox, pods: [aPodOf(sandbox, { ownerReferences: [someoneElse] }, readyStatus)] });
     expect(status).not.toHaveProperty("podIPs");
@@ -100,7 +100,7 @@ describe("the status of a Sandbox", () => {
     expect(status).toMatchObject({ service: "nova", serviceFQDN: "nova.lab.svc.example.org" });
   });
 
-  it("keeps what it says about the Service when the Service failed", () => {
+  it("keeps the fields of the Service when the Service failed", () => {
     const sandbox = withStatus(aSandbox({ service: true }), { service: "nova", serviceFQDN: "nova.lab.svc.old" });
     expect(end({ sandbox }, { failures: [failedService] }).status).toMatchObject(sandbox.status);
     expect(end({ sandbox: aSandbox({ service: true }) }, { failures: [failedService] }).status).not.toHaveProperty(
@@ -112,13 +112,13 @@ describe("the status of a Sandbox", () => {
     { service: undefined, owners: [] },
     { service: false, owners: undefined },
     { service: false, owners: [] },
-  ])("says nothing of a Service that it does not use", ({ service, owners }) => {
+  ])("has no field of a Service that it does not use", ({ service, owners }) => {
     const sandbox = withStatus(aSandbox(service === undefined ? {} : { service }), { service: "nova" });
     const found = aServiceOf(sandbox, owners ? { ownerReferences: owners } : {});
     expect(end({ sandbox, service: found }).status).not.toHaveProperty("service");
   });
 
-  it("has nothing to say about an edited template", () => {
+  it("does not change for an edited template", () => {
     const sandbox = aReadySandbox();
     const edited = aSandbox({ podTemplate: { spec: { containers: [{ name: "main", image: "other" }] } } });
     const pods = [aPodOf(sandbox, {}, readyStatus)];
@@ -126,10 +126,10 @@ describe("the status of a Sandbox", () => {
   });
 });
 
-describe("the status of a Sandbox whose time is over", () => {
+describe("the status of an expired Sandbox", () => {
   const shutdownTime = noon;
 
-  it("first says so, and only that: PodScheduled goes, everything else stays", () => {
+  it("first reports only the expiry: PodScheduled is removed, everything else stays", () => {
     const before = aReadySandbox({ shutdownTime: "2026-01-01T23:00:00Z" });
     const sandbox = { ...before, spec: { ...before.spec, shutdownTime } };
     const { status, recheckAfterMs } = end({ sandbox }, { course: "markExpired" });
@@ -139,7 +139,7 @@ describe("the status of a Sandbox whose time is over", () => {
     expect(recheckAfterMs).toBe(1);
   });
 
-  it("says so in a pass during which its time ran out", () => {
+  it("reports it in a reconcile during which it expires", () => {
     const sandbox = aSandbox({ shutdownTime });
     const { status, recheckAfterMs } = end({ sandbox, pods: [aPodOf(sandbox)] });
     expect(condition(status, "Ready")).toMatchObject({ reason: "SandboxExpired", message: "Sandbox has expired" });
@@ -178,7 +178,7 @@ describe("the status of a Sandbox whose time is over", () => {
     expect(condition(status, "Finished")).toEqual(condition(finished, "Finished"));
   });
 
-  it("is as if nothing had been once the time is moved into the future", () => {
+  it("is as before once the time is moved into the future", () => {
     const marked = end({ sandbox: aSandbox({ shutdownTime }) }, { course: "markExpired" }).status;
     const sandbox = withStatus(aSandbox({ shutdownTime: "2026-01-01T12:00:10Z" }), marked);
     const { status, recheckAfterMs } = end({ sandbox, pods: [aPodOf(sandbox, {}, readyStatus)] });

@@ -102,12 +102,12 @@ describe("the Ready condition", () => {
     expect(fact).toMatchObject({ reason: "ReconcilerError", message: "Error seen: quota exceeded\nno answer" });
   });
 
-  it("what the API server refuses makes it InvalidConfiguration, with the server's text", () => {
+  it("an object that the API server rejects makes it InvalidConfiguration, with the server's text", () => {
     const fact = readyFact(seen({ failures: [failure('Pod "nova" is invalid', true)] }));
     expect(fact).toMatchObject({ status: "False", reason: "InvalidConfiguration", message: 'Pod "nova" is invalid' });
   });
 
-  it("an error that may pass, beside one that will not, is still ReconcilerError", () => {
+  it("a temporary error beside a permanent one is still ReconcilerError", () => {
     const fact = readyFact(seen({ failures: [failure("invalid", true), failure("no answer")] }));
     expect(fact).toMatchObject({ reason: "ReconcilerError" });
   });
@@ -183,7 +183,7 @@ describe("the conditions of a running Sandbox", () => {
     expect(readyFact(now)).toMatchObject({ reason: "ReconcilerError" });
   });
 
-  it("one that was resumed and has no Pod yet is not suspended, and says that there is no Pod", () => {
+  it("a resumed sandbox without a Pod is not suspended, and its message says that there is no Pod", () => {
     expect(suspendedFact(seen())).toEqual({
       type: "Suspended",
       status: "False",

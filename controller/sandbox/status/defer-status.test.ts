@@ -18,7 +18,7 @@ const notYet = saying(awake, condition("Ready", "False", "DependenciesNotReady")
 const ready = saying(awake, condition("Ready", "True", "DependenciesReady"));
 const asleep = saying(condition("Suspended", "True", "PodTerminated"), condition("Ready", "False", "SandboxSuspended"));
 
-it("a first status that says only that the Pod is on its way may wait, and so may the next one like it", () => {
+it("a first status with only a pending Pod may be deferred, and so may the next one like it", () => {
   expect(mayDeferStatus(undefined, notYet)).toBe(true);
   expect(mayDeferStatus({}, notYet)).toBe(true);
   const bound = { ...notYet, nodeName: "node-1" };

@@ -12,7 +12,7 @@ const ready = (status: Condition["status"]): Condition => ({
 });
 
 describe("a write of the status", () => {
-  it("does not happen when nothing has changed in meaning", () => {
+  it("is skipped for a change of spelling alone", () => {
     const spelled = { ...ready("True"), lastTransitionTime: "2026-01-01T12:00:00.000Z" };
     expect(statusPatch({ conditions: [ready("True")], podIPs: [] }, { conditions: [spelled] })).toBeUndefined();
   });
@@ -28,7 +28,7 @@ describe("a write of the status", () => {
     expect(patch).toEqual({ nodeName: "node-2" });
   });
 
-  it("takes off what is gone, and sends all conditions when one has changed", () => {
+  it("removes absent fields, and sends all conditions when one has changed", () => {
     const before = { conditions: [ready("True")], podIPs: ["10.1.0.5"], nodeName: "node-1" };
     expect(statusPatch(before, { conditions: [ready("False")] })).toEqual({
       conditions: [ready("False")],

@@ -79,7 +79,7 @@ describe("asking a workload through the activators", () => {
     { kind: "rubbish", what: "answers something else" },
     { kind: { asked: false, reason: "NotSeen" }, what: "does not see its Pod" },
     { kind: { asked: false, reason: "TooMany" }, what: "asks too many" },
-  ])("goes on to the next where one $what", async ({ kind }) => {
+  ])("continues with the next activator if one $what", async ({ kind }) => {
     await using lab = await openLab([kind, busy]);
     expect([await lab.ask(), await lab.ask()]).toEqual([503, 503]);
     expect(lab.asked().at(-1)).toBe(0);
@@ -90,12 +90,12 @@ describe("asking a workload through the activators", () => {
     { kinds: ["older", "older"], what: "all are of an older release" },
     { kinds: ["away", { asked: false, reason: "NotSeen" }], what: "none can ask it" },
     { kinds: [{ asked: true }], what: "it does not answer them" },
-  ])("asks it directly where $what", async ({ kinds }) => {
+  ])("asks the workload directly if $what", async ({ kinds }) => {
     await using lab = await openLab(kinds);
     expect(await lab.ask()).toBe(204);
   });
 
-  it("asks one of an older release, and one that is silent, no more", async () => {
+  it("does not ask an activator of an older release, or a silent one, again", async () => {
     await using lab = await openLab(["older", busy, busy], { silent: ["run-1"] });
     for (let count = 0; count < 5; count += 1) expect(await lab.ask()).toBe(503);
     const [older, silent] = lab.asked();
@@ -109,7 +109,7 @@ describe("asking a workload through the activators", () => {
     expect(lab.asked()).toEqual([1, 0]);
   });
 
-  it("goes on after seven seconds to the next, and after fourteen to the workload itself", async () => {
+  it("continues after seven seconds with the next, and after fourteen with the workload itself", async () => {
     const clock = new FakeClock();
     await using lab = await openLab(["hangs", "hangs", "hangs"], { clock });
     let answer: number | undefined;

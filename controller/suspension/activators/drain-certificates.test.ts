@@ -50,7 +50,7 @@ describe("the certificates of the drain port", () => {
     expect(running.current().authorities).toContain(old.authorities.trim());
   });
 
-  it("are made anew when a clock ahead of time made them, at a restart and while the controller runs", async () => {
+  it("are made again when a clock ahead of time made them, at a restart and while the controller runs", async () => {
     const { api, clock, options } = await openLab();
     await using _api = api;
     const ahead = { ...options, clock: new FakeClock(new Date(clock.now().getTime() + 2 * dayMs)) };
@@ -69,7 +69,7 @@ describe("the certificates of the drain port", () => {
     });
   });
 
-  it("are made anew where their authority is not the one that signed them", async () => {
+  it("are made again if another authority signed them", async () => {
     const { api, options } = await openLab();
     await using _api = api;
     const other = await (async () => {
@@ -86,7 +86,7 @@ describe("the certificates of the drain port", () => {
     expect(new X509Certificate(certificate).verify(newest.publicKey)).toBe(true);
   });
 
-  it("are made anew where the Secret holds something else", async () => {
+  it("are made again if the Secret has other content", async () => {
     const { api, options } = await openLab();
     await using _api = api;
     const data = { [drainSecretKeys.authorities]: Buffer.from("nonsense").toString("base64") };

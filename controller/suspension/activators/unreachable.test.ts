@@ -73,7 +73,7 @@ describe("an activator that does not answer", () => {
     expect(await rounds.promises(about, signal)).toEqual([{ is: "absent" }]);
   });
 
-  it("does not count as one that answered when its answer makes no sense", async () => {
+  it("counts as unanswered when its answer is malformed", async () => {
     const { rounds, state } = aRound();
     state.answer = { inFlight: "none" };
     expect(await rounds.promises(about, signal)).toEqual([{ is: "silent", forMs: 0, lostForMs: 0 }]);

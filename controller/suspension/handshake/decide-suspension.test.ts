@@ -178,7 +178,7 @@ describe("a sealed Pod", () => {
     expect(decide(byPerson, { round: promised(answered(0), { is: "absent" }) })).toEqual(deleted(0));
   });
 
-  it("waits for what is in flight, and after drainTimeoutSeconds of a person's suspension cuts it", () => {
+  it("waits for requests in flight, and after drainTimeoutSeconds of a manual suspension cuts them", () => {
     const round = promised(answered(2), answered(1));
     expect(decide(byPerson, { round })).toEqual({ do: "wait", on: "3 in flight", recheckAfterMs: 500 });
     expect(decide(byPerson, { round, sealedForMs: 29_900 })).toMatchObject({ do: "wait", recheckAfterMs: 100 });
@@ -211,7 +211,7 @@ describe("a sealed Pod", () => {
     expect(decide(byPerson, { round: busy, sealedForMs: 30_000 })).toEqual(deleted(3));
   });
 
-  it("is sealed anew when a person pauses the sandbox, so that its drain has an end", () => {
+  it("is sealed again when a person suspends the sandbox, so that its drain has an end", () => {
     const paused: Written = { sealedFor: "Inactivity" };
     expect(decide(paused, { podIsFresh: true })).toEqual({ do: "seal", pod, cause: "Person" });
   });

@@ -93,7 +93,7 @@ describe("a suspension that fails", () => {
   });
 });
 
-describe("a sandbox whose annotation names a Pod that cannot be", () => {
+describe("a sandbox whose annotation names an invalid Pod", () => {
   it.each(["..", "a/b", "%2e%2e"])("is suspended all the same: %s", async (name) => {
     await using lab = await openSleepLab();
     await using _controller = await lab.startController();

@@ -24,7 +24,7 @@ describe("every write of a suspension", () => {
     expect(causeOf(aSandbox({}, { generation: 5, annotations }))).toBe("Inactivity");
   });
 
-  it("dooms one Pod, by UID, and says since when", () => {
+  it("marks one Pod for deletion, by UID, with its time", () => {
     const annotations = sealPatch(sandbox, pod, "Person", new Date(noon)).metadata.annotations as Record<
       string,
       string

@@ -22,7 +22,7 @@ describe("the age of a seal", () => {
     expect(new SealAges().ageMs("nova", seal, at(-60), 0)).toBe(0);
   });
 
-  it("begins anew with another seal on the same Pod, and on another Pod, and once the sandbox is forgotten", () => {
+  it("restarts with another seal on the same Pod, on another Pod, and once the sandbox is forgotten", () => {
     const ages = new SealAges();
     ages.ageMs("nova", seal, at(0), 0);
     expect(ages.ageMs("nova", { ...seal, at: at(10).toISOString() }, at(10), 10_000)).toBe(0);
