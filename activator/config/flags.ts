@@ -90,7 +90,10 @@ export const activatorFlags = {
     false,
     "with tokenreview, also require the permission to get sandboxes/connect of that sandbox (SubjectAccessReview)",
   ),
-  "authz-scoped-token-secret-file": flag.string("", "file with the key of scoped tokens, at least 32 bytes"),
+  "authz-scoped-token-secret-file": flag.string(
+    "",
+    "file with the key of scoped tokens, at least 32 bytes without blanks around it; read once",
+  ),
   kubeconfig: flag.string(
     "",
     "path of a kubeconfig; empty: KUBECONFIG, else ~/.kube/config, else the service account of the Pod",

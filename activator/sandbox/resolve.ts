@@ -136,7 +136,7 @@ function resolveRunning(question: Question): Resolution {
 function withoutAddress(pod: Pod, graceMs: number | undefined, now: Date): Resolution {
   const since = unschedulableSince(pod);
   if (since === undefined) return { is: "pending", on: "its Pod to start" };
-  const on = "a node with room for it";
+  const on = "a node that can run it";
   if (graceMs === undefined) return { is: "pending", on };
   return { is: "pending", on, recheckAfterMs: Math.max(since.getTime() + graceMs - now.getTime(), 1) };
 }

@@ -1,8 +1,12 @@
-/** A table in Markdown. A bar would end a cell, so it is escaped. */
+/** A table in Markdown. A bar would end a cell, and `<` begin a tag of HTML, so both are escaped. */
 export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => escaped(cell)).join(" | ")} |`;
   return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
 }
+
+/** Text in backticks keeps its `<`. */
+const escaped = (cell: string): string =>
+  cell.replaceAll("|", "\\|").replaceAll(/`[^`]*`|</g, (found) => (found === "<" ? "\\<" : found));
 
 export const code = (text: string): string => `\`${text}\``;
 
