@@ -102,7 +102,7 @@ describe("JSON with long integers in place of numbers", () => {
     expect(hasRoundedInteger(parseWithLongIntegers(objectOf(longIntegersMax + 1)))).toBe(true);
   });
 
-  it("takes at most a few times as long and as much memory as JSON.parse, whatever the numbers are", () => {
+  it("takes at most a few times as long and as much memory as JSON.parse, for any numbers", () => {
     const objects = 10;
     const textOf = (numbers: string) => `{"items":[${Array(objects).fill(`{"a":[${numbers}1]}`).join()}]}`;
     const short = textOf("123456789012345,12345,".repeat(30_000));

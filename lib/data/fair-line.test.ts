@@ -25,7 +25,7 @@ describe("items that wait in a line of several groups", () => {
     expect(takeAll()).toEqual(["a1", "b2", "a2", "b1"]);
   });
 
-  it("can be removed, and leave nothing behind", () => {
+  it("can be removed, and leave no entry", () => {
     const { line, takeAll } = given(["a", "a1"], ["a", "a2", true], ["b", "b1"]);
     for (const [group, item] of [
       ["a", "a1"],

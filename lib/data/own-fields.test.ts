@@ -9,7 +9,7 @@ describe("the value of a key from user input", () => {
     expect(ownField(undefined, "constructor")).toBeUndefined();
   });
 
-  it("can be set under any key, and changes nothing else", () => {
+  it("can be set under any key, and changes no other", () => {
     const object: Record<string, unknown> = {};
     for (const key of ["__proto__", "constructor", "a"]) setField(object, key, key);
     expect(Object.entries(object)).toEqual([

@@ -113,7 +113,7 @@ describe("help", () => {
     expect(() => parse("--workers=1", word)).toThrow(HelpRequested);
   });
 
-  it("says each flag, its meaning and its default", () => {
+  it("lists each flag, its meaning and its default", () => {
     const lines = usage("rouse", table).split("\n");
     expect(lines[0]).toBe("Usage: rouse [flags]");
     expect(lines).toContain("  --extensions");

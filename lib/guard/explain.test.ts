@@ -34,7 +34,7 @@ describe("the output of a program that ends with an error", () => {
     ]);
   });
 
-  it("is one line with the cause, unless the message says it already", () => {
+  it("is one line with the cause, unless the message has it already", () => {
     const cause = new Error("no such file");
     expect(explained(new Error("cannot start", { cause }))).toMatchObject({
       status: 1,

@@ -16,7 +16,7 @@ describe("a listener of an abort", () => {
     expect(heard).toEqual([["abort-listener", broken], "the other"]);
   });
 
-  it("hears nothing once it is disposed of", () => {
+  it("is not called once it is disposed of", () => {
     const stop = new AbortController();
     let calls = 0;
     {

@@ -112,7 +112,7 @@ describe("a credential", () => {
 });
 
 describe("a line of the log", () => {
-  it("has the beginning of a long text alone, and says how long it was", () => {
+  it("has only the beginning of a long text, and its length", () => {
     const { log, lines } = recording();
     const refusal = "x".repeat(500_000);
     const failed = new Error(refusal, { cause: new Error(refusal) });
@@ -122,7 +122,7 @@ describe("a line of the log", () => {
     expect(written).toContain("xxx... (500000 characters)");
   });
 
-  it("has the beginning of a long list alone, and says how many there were", () => {
+  it("has only the beginning of a long list, and its length", () => {
     const { log, lines } = recording();
     log.info({ all: Array.from({ length: 5_000 }, (_, at) => at) }, "hello");
     expect(lines.join("")).toContain('99,"... and 4900 more"]');

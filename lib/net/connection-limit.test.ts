@@ -72,7 +72,7 @@ describe("a server with as many connections as it may have", () => {
     expect(await ask(used)).toContain("200 OK");
   });
 
-  it("then closes the one that has been idle for longest between two requests", async () => {
+  it("then closes the connection that has been idle for longest between two requests", async () => {
     await using server = await startServer(limits);
     const [first, second] = [await server.open(), await server.open()];
     await ask(second);
@@ -128,13 +128,13 @@ describe("where two addresses have all connections", () => {
     return { ...server, taken, left };
   }
 
-  it("one that waits for its response is closed for an address that has fewer", async () => {
+  it("a connection that waits for its response is closed for an address that has fewer", async () => {
     await using server = await fill(limits, "/slow");
     expect(await ask(await server.open())).toContain("200 OK");
     await expect.poll(server.left).toBe(3);
   });
 
-  it("none that waits for its response is closed for an address that has as many", async () => {
+  it("no connection that waits for its response is closed for an address that has as many", async () => {
     await using server = await fill({ max: 4, perPeerMax: 4 }, "/slow");
     expect(await ask(await server.open("127.0.0.3"))).toBe("closed");
     expect(server.left()).toBe(4);
@@ -187,7 +187,7 @@ describe("over TLS", () => {
   });
 
   it.each([{ secure: true }, { secure: false }])(
-    "a connection that says nothing is closed in time (TLS: $secure)",
+    "a silent connection is closed in time (TLS: $secure)",
     { timeout: 20_000 },
     async ({ secure }) => {
       await using server = await startServer({ max: 20, perPeerMax: 20 }, secure);

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { onUnexpectedError } from "../guard/guard.ts";
 import { listen } from "./listen.ts";
 
-it("a server says where it listens, and that it cannot where another does", async () => {
+it("a server returns its address, and fails if the port is in use", async () => {
   await using first = createServer();
   const { address, port } = await listen(first, { host: "127.0.0.1", port: 0 });
   expect(address).toBe("127.0.0.1");
@@ -11,7 +11,7 @@ it("a server says where it listens, and that it cannot where another does", asyn
   await expect(listen(createServer(), { host: "127.0.0.1", port })).rejects.toThrow("EADDRINUSE");
 });
 
-it("a server that could not accept some connections goes on, and each is reported", async () => {
+it("a server that could not accept some connections continues, and each is reported", async () => {
   const places: string[] = [];
   using _reports = onUnexpectedError((where) => places.push(where));
   await using server = createServer();

@@ -37,7 +37,7 @@ describe("keys that wait", () => {
     expect([keys.size, keys.take()]).toEqual([0, undefined]);
   });
 
-  it("can be removed, and leave nothing behind", () => {
+  it("can be removed, and leave no entry", () => {
     const keys = waiting("a/1", "a/2", "b/1");
     for (const key of ["a/1", "b/1", "c/1"]) keys.delete(key);
     expect(takeAll(keys)).toEqual(["a/2"]);

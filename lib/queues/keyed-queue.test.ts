@@ -40,7 +40,7 @@ describe("a key", () => {
     expect(await taken).toBe("a");
   });
 
-  it("is never with two workers, and comes again when it was added meanwhile", async () => {
+  it("is never with two workers, and is handed out again when it was added meanwhile", async () => {
     const { queue } = aQueue();
     queue.add("a");
     await queue.take();
@@ -59,7 +59,7 @@ describe("a key", () => {
     expect(queue.depth).toBe(0);
   });
 
-  it("that comes again waits behind the others", async () => {
+  it("that is added again waits behind the others", async () => {
     const { queue } = aQueue();
     queue.add("busy");
     await queue.take();
@@ -189,7 +189,7 @@ describe("a key that fails", () => {
 });
 
 describe("a closed queue", () => {
-  it("lets idle workers go, hands out nothing and leaves no timer", async () => {
+  it("ends idle workers, hands out no key and leaves no timer", async () => {
     const { clock, queue } = aQueue();
     const idle = queue.take();
     queue.addAfter("later", 100);

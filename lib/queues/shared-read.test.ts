@@ -31,7 +31,7 @@ describe("a shared read", () => {
     expect(ends).toHaveLength(3);
   });
 
-  it("goes on after a failure", async () => {
+  it("continues after a failure", async () => {
     const { shared, ends } = aRead();
     const first = shared.get();
     const second = shared.get();

@@ -89,7 +89,7 @@ describe("the workers of a queue", () => {
     await running[Symbol.asyncDispose]();
   });
 
-  it("serve another namespace after a few long passes of one that fills them all", async () => {
+  it("serve another namespace after a few long passes of a namespace that fills them all", async () => {
     const clock = new FakeClock();
     const turns = new Turns(clock);
     const { promise: served, resolve } = Promise.withResolvers<void>();

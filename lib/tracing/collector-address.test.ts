@@ -5,7 +5,7 @@ describe("where the collector is", () => {
   const at = (OTEL_EXPORTER_OTLP_ENDPOINT?: string, OTEL_EXPORTER_OTLP_INSECURE?: string) =>
     collectorOf({ OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_INSECURE }).href;
 
-  it("is said by the environment, and else on this machine", () => {
+  it("is set by the environment, and else on this machine", () => {
     expect(at("http://collector.observability:4317")).toBe("http://collector.observability:4317/");
     expect(at("https://collector:4317", "true")).toBe("https://collector:4317/");
     expect(at("collector:4317", "true")).toBe("http://collector:4317/");

@@ -50,7 +50,7 @@ describe("the headers of a trace", () => {
     expect(headers).toEqual({ traceparent: `00-${traceId}-${spans[0]?.spanId}-01` });
   });
 
-  it("are absent if nothing is traced", async () => {
+  it("are absent without a trace", async () => {
     expect(await continued(noTracer, { traceparent: `00-${traceId}-${spanId}-01` })).toBeUndefined();
     expect(noTracer.enabled).toBe(false);
   });
