@@ -138,7 +138,7 @@ describe("a call that fails", () => {
     await expect(call).rejects.toBe(reason);
   });
 
-  it("ends after 30 seconds when the answer has begun and goes on without an end", async () => {
+  it("ends after 30 seconds when the response has begun and never ends", async () => {
     const clock = new FakeClock();
     const begun = Promise.withResolvers<void>();
     await using api = await openScriptedApi(

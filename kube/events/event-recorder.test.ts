@@ -68,7 +68,7 @@ describe("an event recorder", () => {
     expect(clock.pending).toBe(0);
   });
 
-  it("retries at most five times while the server is unreachable, and then goes on", async () => {
+  it("retries at most five times while the server is unreachable, and then continues", async () => {
     const clock = new FakeClock();
     await using api = await openScriptedApi((_, response) => response.destroy());
     await using recorder = openRecorder(api.client, clock);

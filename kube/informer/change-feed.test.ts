@@ -35,7 +35,7 @@ describe("a change feed", () => {
     expect(changes).toHaveLength(1);
   });
 
-  it("reports nothing for known objects", () => {
+  it("reports no change for known objects", () => {
     const { feed, changes } = openFeed();
     const known = [aStored("a", "1"), aStored("b", "2")];
     feed.replaceAll(known);

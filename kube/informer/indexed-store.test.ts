@@ -54,7 +54,7 @@ describe("an indexed store", () => {
     expect(before).toHaveLength(1);
   });
 
-  it("finds an object that an index cannot read by its key, and says so", () => {
+  it("finds an object that an index cannot read by its key, and reports the error", () => {
     const places: string[] = [];
     using _reports = onUnexpectedError((where) => places.push(where));
     const fail = () => {

@@ -14,7 +14,7 @@ describe("an informer that receives nothing", () => {
     return { pods, followed };
   };
 
-  it("says for how long", async () => {
+  it("has the time since the last message", async () => {
     const clock = new FakeClock();
     const { pods, followed } = await open(clock);
     await using _pods = pods;

@@ -118,7 +118,7 @@ describe("an informer that watches", () => {
     expect(followed.reported).toEqual(["+a@2"]);
   });
 
-  it("goes on from the last version after a dropped connection, without a list", async () => {
+  it("continues from the last version after a dropped connection, without a list", async () => {
     await using pods = await openScriptedCollection();
     await using followed = follow(pods.client);
     const first = await pods.watch(0);

@@ -145,7 +145,7 @@ describe("a leader", () => {
     expect(await leaseOf(api.client)).toMatchObject(spec);
   });
 
-  it("goes on after a conflict with a client that only edited the lease", async () => {
+  it("continues after a conflict with a client that only edited the lease", async () => {
     const clock = new FakeClock();
     await using api = await openMemoryApi();
     await using election = stand(api.client, clock, "one");
