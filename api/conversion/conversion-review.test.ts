@@ -121,7 +121,7 @@ describe("a conversion review", () => {
     expect(response.result.status).toBe("Failed");
   });
 
-  it("of nothing is answered with nothing", () => {
+  it("without objects gets a response without objects", () => {
     expect(convertReview(reviewOf([], core.beta), allKinds).response).toEqual({
       uid: "u-1",
       convertedObjects: [],

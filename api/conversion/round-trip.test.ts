@@ -48,7 +48,7 @@ describe("any object", () => {
     });
   });
 
-  it("of v1beta1 comes back from v1alpha1 with nothing more than its state", () => {
+  it("of v1beta1 returns from v1alpha1 with only its state added", () => {
     eachGenerated((kind, seed) => {
       const original = generatedBeta[kind](seededRandom(seed));
       const { alpha, beta } = versionsOf(kind);

@@ -45,7 +45,7 @@ describe("a v1alpha1 claim", () => {
     expect(toAlpha(aBetaClaim("p", shared)).spec).toMatchObject(shared);
   });
 
-  it("stands for its template though its sandbox has another name, since a claim's name may have dots", () => {
+  it("names its template though its sandbox has another name, since a claim's name may have dots", () => {
     const original = {
       ...anAlphaClaim({ warmpool: "default" }),
       metadata: { name: "my.claim", uid: "uid-of-my.claim" },

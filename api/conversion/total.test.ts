@@ -86,7 +86,7 @@ describe.each(subjects)("any $kind of $from", ({ kind, make, from, to }) => {
     }
   });
 
-  it("loses nothing if the state fits, and otherwise only the fields that the other version lacks", () => {
+  it("loses no field if the state fits, and otherwise only the fields that the other version lacks", () => {
     let whole = 0;
     for (const { what, object } of sized(make)) {
       const leftOut: string[] = [];

@@ -73,7 +73,7 @@ describe.each(kinds)("the definition of $kind", ({ kind, definition }: { kind: s
   });
 });
 
-it.each(versions)("$version $kind has nothing but a spec that is required", ({ body }) => {
+it.each(versions)("$version $kind requires only a spec", ({ body }) => {
   expect(body.schema.openAPIV3Schema.required).toEqual(["spec"]);
 });
 
@@ -130,7 +130,7 @@ describe("subresources and columns", () => {
   });
 });
 
-describe("the versions of a kind differ only where the contract says so", () => {
+describe("the versions of a kind differ only as in the contract", () => {
   it("Sandbox: the spec in operatingMode and replicas, the status in nodeName and replicas", () => {
     const newSpec = without(field("Sandbox", "v1beta1", "spec"), "operatingMode");
     const { "x-kubernetes-validations": rules, ...rest } = newSpec;

@@ -32,7 +32,7 @@ const isPartOfCoreApi = (path: string) =>
   );
 
 describe("every schema", () => {
-  it("keeps nothing that it does not know", () => {
+  it("prunes unknown fields", () => {
     expect(JSON.stringify(customResourceDefinitions())).not.toContain("preserve-unknown-fields");
   });
 
@@ -53,7 +53,7 @@ describe("every schema", () => {
     expect(unknown).toEqual([]);
   });
 
-  it("says a type, or int-or-string", () => {
+  it("has a type, or int-or-string", () => {
     const typeless = all.filter(({ schema }) => !schema.type && !schema["x-kubernetes-int-or-string"]);
     expect(typeless).toEqual([]);
   });

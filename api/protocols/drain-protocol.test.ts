@@ -50,7 +50,7 @@ describe("a message of the drain protocol", () => {
     { parse: parseActivityRequest, message: [] },
     { parse: parseActivityAnswer, message: { ...answer, epoch: 1 } },
     { parse: parseActivityAnswer, message: { ...answer, activities: [activity, { ...activity, inFlight: null }] } },
-  ])("is no answer when it says $message, to $parse.name", ({ parse, message }) => {
+  ])("is rejected if it is $message, by $parse.name", ({ parse, message }) => {
     expect(parse(message)).toBeUndefined();
   });
 

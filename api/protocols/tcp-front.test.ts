@@ -35,7 +35,7 @@ describe("which activator ports stand for a sandbox", () => {
     expect(tcpFrontOf(sliceSaying(written))).toBeUndefined();
   });
 
-  it("is nothing on a slice without the annotation", () => {
+  it("is absent on a slice without the annotation", () => {
     expect(tcpFrontOf({ metadata: { name: "s" } })).toBeUndefined();
   });
 

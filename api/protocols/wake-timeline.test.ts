@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { describeTimeline } from "./wake-timeline.ts";
 
-it("lines up the timeline of a wake in milliseconds, and says where a step was not seen", () => {
+it("lists the timeline of a wake in milliseconds, and marks steps that were not seen", () => {
   const timeline = { seen: 0, wakePatched: 2.04, podCreated: 6, portAccepted: 58.26, firstByte: undefined } as const;
   expect(describeTimeline(timeline)).toBe(
     [

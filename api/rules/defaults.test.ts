@@ -36,7 +36,7 @@ describe("a sandbox without autoSuspension and autoResume", () => {
     });
   });
 
-  it("uses none of our fields, unlike one with an empty autoResume", () => {
+  it("uses no field of ours, unlike a sandbox with an empty autoResume", () => {
     expect(usesAutoFields({})).toBe(false);
     expect(usesAutoFields({ autoResume: {} })).toBe(true);
     expect(usesAutoFields({ autoSuspension: {} })).toBe(true);
