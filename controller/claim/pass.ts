@@ -99,7 +99,7 @@ export class Pass {
       const end = await this.#perform(decide(seen, this.#around.labelDomains), seen);
       if (end) return end;
     }
-    throw new Error("the claim leads from one Sandbox to the next");
+    throw new Error("the claim needs more steps than one reconcile takes");
   }
 
   async #endInVain(error: unknown): Promise<PassEnd> {

@@ -146,7 +146,7 @@ export class Confirmer implements Running {
 
   /** Something new was left unconfirmed: it may be confirmed soon, however long others have failed. */
   #beginAnew(id: string): void {
-    if (this.#failures.delete(id)) this.#pauses.get(id)?.abort(new Error("there is more to ask"));
+    if (this.#failures.delete(id)) this.#pauses.get(id)?.abort(new Error("new questions"));
   }
 
   /** They need other ports than those that were given to them. */

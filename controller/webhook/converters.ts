@@ -98,7 +98,7 @@ export class Converters implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#all].map((converter) => converter.end(new Error("the webhook ends"))));
+    await Promise.all([...this.#all].map((converter) => converter.end(new Error("the webhook is shutting down"))));
   }
 
   async #convertNow({ body, taken }: Review): Promise<ConvertedReview> {
