@@ -105,7 +105,7 @@ async function findAllowed<I extends Incoming>(
 
 /** The use of the sandbox lasts until the request has ended. */
 function beginUse<I extends Incoming>(incoming: I, { activity }: ServeDeps<I>): Use {
-  if (incoming.left) throw new ClientGone("the client left before it was let in");
+  if (incoming.left) throw new ClientGone("the client left before its request was admitted");
   const use = activity.useBy(incoming.head);
   incoming.onEnded(() => use.end());
   return use;

@@ -33,7 +33,7 @@ export async function drain(
   const closed = unlisted?.then(() => tcp?.stopAccepting());
   const idle = () => Promise.all([http.idle(), closed?.then(() => tcp?.idle())]);
   await Promise.race([idle(), clock.sleep(shutdownTimeoutMs)]);
-  over.abort(new Error("the time to leave is over"));
+  over.abort(new Error("the shutdown timeout is over"));
   tcp?.stopAccepting();
   holds.endAll();
   http.endWebSockets();

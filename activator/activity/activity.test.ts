@@ -87,7 +87,7 @@ describe("the use of a sandbox", () => {
     { meaning: "Data", sentWhileOpen: 0, idleWhenQuiet: 4_000, idleAfterMove: 1_000, idleAfterEnd: 2_000 },
     { meaning: "Ignore", sentWhileOpen: 0, idleWhenQuiet: 4_000, idleAfterMove: 5_000, idleAfterEnd: 6_000 },
     { meaning: "Count", sentWhileOpen: 1, idleWhenQuiet: 0, idleAfterMove: 0, idleAfterEnd: 1_000 },
-  ] as const)("when it stays open counts as openConnections says: $meaning", async (row) => {
+  ] as const)("when it stays open counts by openConnections: $meaning", async (row) => {
     const { clock, begin, load } = given();
     const use = begin();
     use.sentTo("p1");

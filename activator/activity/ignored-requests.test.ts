@@ -14,18 +14,18 @@ describe("ignoreRequests", () => {
     { rule: { pathPrefix: "/health?deep" }, fits: false },
     { rule: {}, fits: false },
     { rule: { pathPrefix: "", userAgentPrefix: "" }, fits: false },
-  ])("fits all that a rule says: $rule is $fits", ({ rule, fits }) => {
+  ])("matches all parts of a rule: $rule is $fits", ({ rule, fits }) => {
     expect(isIgnored(monitor, { ignoreRequests: [rule] })).toBe(fits);
   });
 
-  it("matches one of several rules, and nothing without rules", () => {
+  it("matches one of several rules, and is never ignored without rules", () => {
     const ignoreRequests = [{ pathPrefix: "/other" }, { pathPrefix: "/health" }];
     expect(isIgnored(monitor, { ignoreRequests })).toBe(true);
     expect(isIgnored(monitor, undefined)).toBe(false);
     expect(isIgnored(monitor, {})).toBe(false);
   });
 
-  it("has its headers searched once, whatever the number of rules", () => {
+  it("has its headers searched once, for any number of rules", () => {
     let searches = 0;
     const headers = [["X-Any", "value"] as const, ["User-Agent", "curl/8"] as const];
     const each = headers[Symbol.iterator].bind(headers);

@@ -36,7 +36,7 @@ function inHttp2(): RawTraffic {
 
 describe("a raw connection", () => {
   it.each(["SELECT 1", "P", "PING\r\n", "PRI * HTTP/1.1\r\n\r\n", "PRI"])(
-    "of a client that says %j is all data",
+    "of a client that sends %j is all data",
     (text) => {
       const traffic = new RawTraffic();
       expect(clientSent(traffic, Buffer.from(text))).toBe(true);

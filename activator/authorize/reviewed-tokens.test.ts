@@ -74,7 +74,7 @@ function door(changed: Partial<ReviewSettings> = {}) {
 const unavailable = "503 Authorization cannot be checked at the moment.";
 
 describe("a token of the cluster", () => {
-  it("opens sandboxes if the API server authenticates it, and nothing otherwise", async () => {
+  it("gives access to sandboxes only if the API server authenticates it", async () => {
     const knock = door();
     expect(await knock("good")).toBe("allowed");
     expect(await knock("forged")).toBe("401 unauthenticated");
@@ -162,7 +162,7 @@ describe("clients whose tokens are good", () => {
     return held;
   };
 
-  it("all get in when more of them come, or come again, than may be asked about at once", async () => {
+  it("all get access when more of them come, or come again, than may be reviewed at once", async () => {
     answerAll(() => false);
     const knock = door({ cacheSize: 1_000 });
     const crowd = () => Promise.all(Array.from({ length: 300 }, (_, at) => knock(`${at}`, "box-a", "10.0.0.1")));

@@ -41,7 +41,7 @@ describe("the settings of the activator", () => {
   it.each([
     [{ ROUTER_AUTH_TOKEN: " secret " }, { mode: "static-token", token: "secret" }],
     [{ ALLOW_UNAUTHENTICATED_ROUTER: "Yes" }, { mode: "allow-all" }],
-  ])("let in whom %o says", (env, authorization) => {
+  ])("authorize as %o sets", (env, authorization) => {
     expect(parseActivatorConfig([], env).authorization).toEqual(authorization);
   });
 

@@ -88,7 +88,7 @@ describe("a busy probe by the activator", () => {
     expect(await busy(world, await questionAbout(world))).toEqual({ asked: false, reason: "NoProbe" });
   });
 
-  it("is not sent to a fenced Pod, and wakes nothing", async () => {
+  it("is not sent to a fenced Pod, and wakes no sandbox", async () => {
     let asked = 0;
     await using world = await openActivatorWorld(drained);
     const program = httpProgram((_request, response) => {

@@ -20,7 +20,7 @@ describe("a response of the activator", () => {
     expect(prefersPage([["Accept", accept]])).toBe(page);
   });
 
-  it.each(Object.keys(activatorErrors) as ErrorCode[])("says in one key of JSON what %s is", (code) => {
+  it.each(Object.keys(activatorErrors) as ErrorCode[])("has one key of JSON with the text of %s", (code) => {
     const { status, headers, body } = toResponse(new ActivatorError(code, { subject: "nova", because: "it rains" }));
     expect(JSON.parse(body)).toEqual({ detail: expect.stringMatching(/./) });
     expect(headers).toContainEqual(["X-Rouse-Reason", code]);

@@ -32,7 +32,7 @@ describe("a connection that cannot be kept", () => {
     { what: "it is closed already", longest: 2, saidMs: undefined, closes: true },
     { what: "none is to be kept", longest: 0, saidMs: undefined, closes: false },
     { what: "its server keeps it for no time", longest: 2, saidMs: 0, closes: false },
-  ])("leaves nothing of its Pod behind, when $what", async ({ longest, saidMs, closes }) => {
+  ])("leaves no entry of its Pod, when $what", async ({ longest, saidMs, closes }) => {
     using pool = new Pool(idleLimits(longest), new FakeClock());
     using idle = await connection();
     if (closes) idle.socket.destroy();

@@ -52,7 +52,7 @@ describe("the Pod of a sandbox", () => {
     { why: "names another kind by its UID", owner: { kind: "Workshop" } },
     { why: "names another group by its UID", owner: { apiVersion: "example.com/v1" } },
     { why: "is of another namespace", owner: {}, namespace: "kube-system" },
-  ])("is none that $why", async ({ owner, namespace }) => {
+  ])("is no Pod that $why", async ({ owner, namespace }) => {
     await using world = await given();
     await world.addPod("helper", owner as Partial<OwnerReference>, namespace);
     expect(world.cluster.podOf(world.sandbox)).toBeUndefined();

@@ -107,7 +107,7 @@ describe("a sandbox with an inactivity suspension", () => {
       "the controller reported that it is suspended",
       { question: { fences: { reportedGeneration: 4, fenced: new Set() } } },
     ],
-  ])("is sent nothing when %s", (_, given) => {
+  ])("gets no request when %s", (_, given) => {
     const waiting = "pending on its suspension to complete or to be cancelled";
     expect(seen({ ...given, pod: { status: running } })).toBe(waiting);
   });

@@ -101,7 +101,7 @@ describe("a Pod that connects", () => {
     expect(world.clock.pending).toBe(0);
   });
 
-  it("many times is checked once for each change, and each connection is let in", async () => {
+  it("many times is checked once for each change, and each connection is admitted", async () => {
     await using world = await given();
     const asked = Array.from({ length: 500 }, () => world.ask());
     expect(world.clock.pending).toBe(500);

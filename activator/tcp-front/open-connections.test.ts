@@ -14,7 +14,7 @@ async function visit(port: number): Promise<void> {
   await once(socket, "close");
 }
 
-it("keeps nothing of two thousand relayed connections once they are closed", { timeout: 120_000 }, async () => {
+it("keeps no memory of two thousand relayed connections once they are closed", { timeout: 120_000 }, async () => {
   await using world = await openTcpWorld();
   await world.awake(
     "nova",

@@ -47,7 +47,7 @@ describe("a peer", () => {
     { who: "a Pod of another namespace", pods: [aPod("den")], refusal: undefined },
     { who: "a node", pods: [aPod("lab", { hostNetwork: true })], refusal: "NoPod" },
     { who: "an address of no Pod", pods: [], refusal: "NoPod" },
-  ])("that is $who, where the sandbox lets in the whole cluster: $refusal", ({ pods, refusal }) => {
+  ])("that is $who, if the sandbox admits the whole cluster: $refusal", ({ pods, refusal }) => {
     expect(asked({ pods, allowFrom: "Cluster" })).toBe(refusal);
   });
 

@@ -27,7 +27,8 @@ export function tcpFrontConfig(
 ): TcpFrontConfig | undefined {
   const mode = values["tcp-front"];
   if (mode === "off" || (mode === "" && !hasDrain)) return undefined;
-  if (!hasDrain) throw new Error("--tcp-front=on needs --drain-bind-address: the controller asks there who listens");
+  if (!hasDrain)
+    throw new Error("--tcp-front=on needs --drain-bind-address: the controller asks there which ports are open");
   const host = values["tcp-front-bind-address"] || undefined;
   if (host !== undefined && isIP(host) === 0) throw new Error(`--tcp-front-bind-address: "${host}" is no address`);
   if (podIp && isIP(podIp) === 0) throw new Error(`POD_IP: "${podIp}" is no address`);

@@ -22,7 +22,7 @@ async function freed(api: KubeClient, uid: string): Promise<void> {
 }
 
 describe("a connection to a port of a sandbox", () => {
-  it("is held, wakes the sandbox, and hears its greeting", async () => {
+  it("is held, wakes the sandbox, and receives its greeting", async () => {
     await using world = await openTcpWorld();
     await world.asleep("nova", tcpProgram(greeter("nova")));
     const port = await world.front("nova");

@@ -100,7 +100,7 @@ export class TcpFront implements Front, Running {
 
   /** Stops accepting. Accepted connections continue. */
   stopAccepting(): void {
-    this.#stop.abort(new Error("the activator is leaving"));
+    this.#stop.abort(new Error("the activator is shutting down"));
     this.#listeners.close();
   }
 

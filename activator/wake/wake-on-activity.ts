@@ -59,7 +59,7 @@ export class WakeOnActivity implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort(new Error("the activator is stopping"));
+    this.#stop.abort(new Error("the activator is shutting down"));
     await Promise.all(this.#asking.values());
   }
 

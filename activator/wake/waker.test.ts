@@ -29,7 +29,7 @@ describe("a wake", () => {
     expect(now.metadata.generation).toBe(2);
   });
 
-  it("changes nothing if the sandbox was changed since it was seen", async () => {
+  it("has no effect if the sandbox was changed since it was read", async () => {
     await using api = await openMemoryApi();
     const seen = await asleep((each) => api.client.create(sandboxType, each));
     await api.client.replace(sandboxType, { ...seen, spec: { ...seen.spec, shutdownPolicy: "Delete" } });
@@ -108,7 +108,7 @@ async function given(intercept: Intercept = (_, proceed) => proceed()) {
 const left = () => new Error("left");
 
 describe("a wake that waits for its permit", () => {
-  it("uses none when cancelled, so that others get theirs sooner", async () => {
+  it("uses no permit when cancelled, so that others get theirs sooner", async () => {
     await using world = await given();
     await world.waker.wake(await world.create("first"), never);
     for (let count = 0; count < 9; count += 1) world.ask(await world.create(`leaves-${count}`)).abort(left());

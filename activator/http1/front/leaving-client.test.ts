@@ -17,7 +17,7 @@ const ways: readonly { readonly how: string; readonly leave: (socket: Socket) =>
 const strict = (seen: Message[], answer: string) => openStrictBackend(answer, (requests) => seen.push(...requests));
 
 describe.each(ways)("a client that $how", ({ leave }) => {
-  it("at any byte of its request causes no request, and leaks nothing", async () => {
+  it("at any byte of its request causes no request, and leaks no memory", async () => {
     const seen: Message[] = [];
     await using backend = await strict(seen, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     await using proxyPath = await openProxyPath(backend.port);
@@ -32,7 +32,7 @@ describe.each(ways)("a client that $how", ({ leave }) => {
     expect(seen).toEqual([]);
   });
 
-  it("at any byte of a long response leaks nothing, and the next client gets its own response", async () => {
+  it("at any byte of a long response leaks no memory, and the next client gets its own response", async () => {
     const seen: Message[] = [];
     const body = "y".repeat(300_000);
     await using backend = await strict(seen, `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);

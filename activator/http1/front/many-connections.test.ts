@@ -7,7 +7,7 @@ import { dialled, hear, openBackend, openProxyPath } from "../../../test/support
 const rounds = 60;
 
 describe("thousands of connections", () => {
-  it("opened and closed in every way leak nothing", async () => {
+  it("opened and closed in every way leak no memory", async () => {
     await using backend = await openBackend((socket) =>
       socket
         .on("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))

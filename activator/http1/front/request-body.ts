@@ -114,7 +114,7 @@ const noSink: BodySink = {
   wantsBody: true,
   bodyBytes() {},
   keptBytes() {
-    throw new Error("nothing is kept for a request that is over");
+    throw new Error("an ended request keeps no body");
   },
   bodyEnded() {},
 };

@@ -45,7 +45,7 @@ describe("a body with a length", () => {
     expect(framer.bodyBytes).toBe(4);
   });
 
-  it("of nothing is complete at once", () => {
+  it("without bytes is complete at once", () => {
     expect(begun("none", 0).isComplete).toBe(true);
     expect(begun("length", 0).isComplete).toBe(true);
   });
@@ -98,7 +98,7 @@ describe("a chunked body", () => {
     expect(framer.finish()).toBe(false);
   });
 
-  it("may follow another on the same framer, with its extensions counted anew", () => {
+  it("may follow another on the same framer, with its extensions counted from zero", () => {
     const framer = new BodyFramer();
     const extended = `1;${"a".repeat(250)}\r\nx\r\n`.repeat(10);
     for (let body = 0; body < 5; body++) {
@@ -119,7 +119,7 @@ describe("the encoder", () => {
     expect(framer.at).toBe(wire.length);
   });
 
-  it("writes a body of nothing, and starts anew for the next", () => {
+  it("writes an empty body, and starts again for the next", () => {
     const encoder = new ChunkEncoder();
     expect(encoder.end()).toBe("0\r\n\r\n");
     expect(encoder.before(10)).toBe("a\r\n");

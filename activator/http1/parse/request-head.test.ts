@@ -37,7 +37,7 @@ describe("a request head", () => {
     expect(lines).toEqual(["Host: a\r\n", "X-B:  1 \r\n", "A:\r\n"]);
   });
 
-  it("says which of the rarer fields it has", () => {
+  it("marks which of the rarer fields it has", () => {
     const { head } = parsed(get("/", "Expect: 100-continue\r\nTE: trailers\r\nConnection: TE\r\n"));
     expect(head.facts).toMatchObject({ hasExpect: true, hasTe: true, hasUpgrade: false, hasTrailer: false });
   });

@@ -76,7 +76,7 @@ describe.each(answers)("a back-end whose answer has $what", ({ wire, body, endsW
   });
 });
 
-describe("a back-end that hangs up during a request", () => {
+describe("a back-end that closes the connection during a request", () => {
   it.each(breaks)("and $how the connection after any byte of the request gets it once", async ({ leave }) => {
     let [until, seen] = [0, 0];
     await using backend = await openBackend((socket) => {

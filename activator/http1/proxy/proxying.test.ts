@@ -165,7 +165,7 @@ describe("a proxied request", () => {
     expect(await connection.closed()).toMatch(/half$/);
   });
 
-  it("is sent once, and gets 502, if the sandbox hangs up without a response", async () => {
+  it("is sent once, and gets 502, if the sandbox closes the connection without a response", async () => {
     await using world = await openActivatorWorld();
     let seen = 0;
     await world.awake(
