@@ -22,7 +22,7 @@ describe("access to the API server", () => {
     "127.0.0.1.evil.example:6443",
     "evil@localhost:6443",
     "10.0.0.1:6443",
-  ])("is refused under the host %s, whatever the token", (host) => {
+  ])("is refused under the host %s, with any token", (host) => {
     expect(refusalOfAccess({ ...ours, host }, rules)?.code).toBe(403);
   });
 

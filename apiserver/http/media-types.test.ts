@@ -33,7 +33,7 @@ describe("the media types that a client accepts", () => {
 });
 
 describe("a body", () => {
-  it("is JSON when nothing is said, and its parameters do not matter", () => {
+  it("is JSON by default, and its parameters are ignored", () => {
     expect(mediaTypeOf(undefined)).toBe("application/json");
     expect(mediaTypeOf("Application/JSON; charset=utf-8")).toBe("application/json");
   });

@@ -30,7 +30,7 @@ it("a kind has the names, subresources and columns of its definition", () => {
   ]);
 });
 
-it("a version with the scale subresource says where its numbers are", () => {
+it("a version with the scale subresource has the paths of its numbers", () => {
   expect(customKind(sandboxDefinition, "v1alpha1").scale).toEqual({
     specReplicasPath: ".spec.replicas",
     statusReplicasPath: ".status.replicas",
@@ -59,7 +59,7 @@ describe("cells", () => {
     });
   });
 
-  it("are empty where the object has nothing to show", () => {
+  it("are empty if the object has no values for them", () => {
     expect(cellsOf(kind, sandbox())).toMatchObject({ Ready: null, Age: null });
   });
 });

@@ -22,7 +22,7 @@ describe("discovery", () => {
     });
   });
 
-  it("says which parts of an object have a path of their own", () => {
+  it("lists the subresources of an object", () => {
     const names = read("/api/v1").resources.map(({ name }: { name: string }) => name);
     expect(names).toEqual(expect.arrayContaining(["pods", "pods/log", "pods/status", "services", "configmaps"]));
     expect(names).not.toContain("configmaps/status");
@@ -69,7 +69,7 @@ describe("OpenAPI", () => {
     });
   });
 
-  it("says that a patch takes fieldValidation and dryRun", () => {
+  it("has the parameters fieldValidation and dryRun of a patch", () => {
     const { patch } = read("/openapi/v3/api/v1").paths["/api/v1/namespaces/{namespace}/pods/{name}"];
     expect(patch["x-kubernetes-group-version-kind"]).toEqual({ group: "", version: "v1", kind: "Pod" });
     const names = patch.parameters.map(({ name }: { name: string }) => name);

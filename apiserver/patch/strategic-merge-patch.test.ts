@@ -72,7 +72,7 @@ describe("a strategic merge patch", () => {
     });
   });
 
-  it("leaves no directive behind where there was nothing to merge with", () => {
+  it("leaves no directive if there was no object to merge with", () => {
     const patch = { spec: { "$setElementOrder/containers": [{ name: "a" }], containers: [{ name: "a" }] } };
     expect(strategicMergePatch({}, patch)).toEqual(containers({ name: "a" }));
   });

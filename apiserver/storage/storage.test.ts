@@ -4,7 +4,7 @@ import { Storage } from "./storage.ts";
 
 const aThing = { metadata: { name: "a", namespace: "default", uid: "1", creationTimestamp: "2026-01-01T00:00:00Z" } };
 
-it("a commit stands and is heard by all, though one listener throws", () => {
+it("a commit stays and is reported to all listeners, though one throws", () => {
   const places: string[] = [];
   using _reports = onUnexpectedError((where) => places.push(where));
   const storage = new Storage();

@@ -76,7 +76,7 @@ describe("PersistentVolumeClaim", () => {
     expect(createComplaints(volumeClaimKind, claim(spec))).toEqual([complaint]);
   });
 
-  it("may grow and be bound, and nothing else", () => {
+  it("may only grow and be bound", () => {
     const bound = claim({ volumeName: "v", resources: { requests: { storage: "2Gi" } } });
     expect(updateComplaints(volumeClaimKind, claim(), bound)).toEqual([]);
     expect(updateComplaints(volumeClaimKind, claim(), claim({ storageClassName: "other" }))).toEqual([
@@ -124,7 +124,7 @@ it("a Node shows its readiness and its roles", () => {
   });
 });
 
-it("a Lease refuses a duration of nothing", () => {
+it("a Lease rejects a duration of zero", () => {
   expect(createComplaints(leaseKind, object({ spec: { leaseDurationSeconds: 0 } }))).toEqual([
     "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0",
   ]);
@@ -151,7 +151,7 @@ describe("EndpointSlice", () => {
     ["two ports of one name", { ports: [{ port: 1 }, { port: 2 }] }, 'ports[1].name: Duplicate value: ""'],
     ["an endpoint that is nowhere", { endpoints: [{ addresses: [] }] }, "endpoints[0].addresses: Required value: must"],
     [
-      "an address that is none",
+      "an invalid address",
       { endpoints: [{ addresses: ["a"] }] },
       'endpoints[0].addresses[0]: Invalid value: "a": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)',
     ],
@@ -185,7 +185,7 @@ describe("a manifest of the wrong shape", () => {
   const shapes = ["text", 1, null, [], ["text"], [null], { a: null }];
 
   it.each(kinds.map((kind) => [kind.type.kind, kind] as const))(
-    "is refused or taken as a %s, and breaks nothing",
+    "is rejected or accepted as a %s, without a crash",
     (_name, kind) => {
       const { spec, ...fields } = kind.schema.properties ?? {};
       const inSpec = Object.keys(spec?.properties ?? {}).flatMap((field) =>

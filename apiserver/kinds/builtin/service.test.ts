@@ -53,7 +53,7 @@ describe("validation", () => {
       'spec.ports[1]: Duplicate value: {"port":1,"protocol":"TCP"}',
     ],
     [
-      "a port that is none",
+      "an invalid port",
       service({ ports: [{ port: 0 }] }),
       "spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
     ],

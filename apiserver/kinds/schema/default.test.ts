@@ -48,7 +48,7 @@ it("never hands out the same default object twice", () => {
   expect(first?.nested).not.toBe(second?.nested);
 });
 
-it("keeps the very same object when nothing is missing", () => {
+it("returns the same object if no default is missing", () => {
   const value = { mode: "Suspended", ports: [{ protocol: "UDP" }] };
   expect(applyDefaults(value)).toBe(value);
 });

@@ -30,7 +30,7 @@ it("keeps every key of a map, and prunes its values", () => {
   expect(prune(schema, { x: { a: "1", b: "2" } })).toEqual({ value: { x: { a: "1" } }, dropped: ["x.b"] });
 });
 
-it("keeps unknown fields where the schema says so, and prunes the known ones below", () => {
+it("keeps unknown fields if the schema permits it, and prunes the known ones below", () => {
   const schema: OpenApiSchema = {
     type: "object",
     "x-kubernetes-preserve-unknown-fields": true,

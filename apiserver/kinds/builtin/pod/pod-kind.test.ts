@@ -79,7 +79,7 @@ describe("defaults", () => {
     });
   });
 
-  it("changes nothing when it is done again", () => {
+  it("has no effect when it is repeated", () => {
     const once = prepared<Pod>(podKind, pod({ volumes: [{ name: "a" }] }));
     expect(prepared(podKind, once)).toEqual(once);
   });
@@ -90,7 +90,7 @@ describe("validation", () => {
     ["no containers", pod({ containers: [] }), "spec.containers: Required value"],
     ["no image", podWith({ image: "" }), "spec.containers[0].image: Required value"],
     [
-      "a port that is none",
+      "an invalid port",
       podWith({ ports: [{ containerPort: 70_000 }] }),
       "spec.containers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
     ],
