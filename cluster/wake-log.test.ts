@@ -21,7 +21,7 @@ describe("findWake", () => {
     });
   });
 
-  it("finds nothing if the request woke no sandbox, or has not ended yet", () => {
+  it("is empty if the request woke no sandbox, or has not ended yet", () => {
     expect(findWake(line("demonstration/1"), "demonstration/1")).toBeUndefined();
     expect(findWake("", "demonstration/1")).toBeUndefined();
   });

@@ -5,7 +5,7 @@ const complete: Machine = { platform: "linux", isRoot: true, hasGo: true, missin
 const directory = "/root/.cache/rouse/cluster";
 
 describe("the missing requirements of a cluster", () => {
-  it("is nothing when it has it all", () => {
+  it("is empty when the machine has everything", () => {
     expect(missing(complete, directory)).toEqual([]);
   });
 
