@@ -22,7 +22,7 @@ describe("the output of local mode", () => {
     expect(describeNextSteps(addresses, false)).not.toContain("hello");
   });
 
-  it("says at the end what stays, and which flag keeps nothing", () => {
+  it("lists at the end what stays, and the flag that keeps no data", () => {
     expect(describeStop("/home/ada/rouse/.rouse")).toBe(
       "Stopping ... Objects, volumes and logs stay in /home/ada/rouse/.rouse; --ephemeral keeps nothing.",
     );

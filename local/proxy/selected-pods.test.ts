@@ -19,7 +19,7 @@ const targetsOf = (pods: readonly Pod[], spec: NonNullable<Service["spec"]> = {}
 
 const notReady = { conditions: [{ type: "Ready", status: "False" }] } as const;
 
-it("a named port is the one that each Pod declares", () => {
+it("a named port is the port of that name in each Pod", () => {
   expect(targetsOf([aPod("127.64.0.8"), aPod("127.64.0.9")])).toEqual(["127.64.0.8:8", "127.64.0.9:9"]);
 });
 

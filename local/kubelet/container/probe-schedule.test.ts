@@ -63,7 +63,7 @@ describe("a readiness probe", () => {
     expect(played.map(({ atMs }) => atMs)).toEqual([0, 10_000, 20_000]);
   });
 
-  it("takes as many successes in a row as its threshold says", () => {
+  it("takes as many consecutive successes as its threshold", () => {
     const verdicts = play("Readiness", { ...port, successThreshold: 2 }, [true, false, true, true]).map(
       ({ verdict }) => verdict,
     );

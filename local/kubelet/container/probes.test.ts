@@ -24,7 +24,7 @@ describe("a container with a readiness probe", () => {
     await node.podOnce("nova", (pod) => expect(conditionOf(pod, "Ready")?.status).toBe("True"));
   });
 
-  it("is not ready while it switches protocols, and an event says so", async () => {
+  it("is not ready while it switches protocols, and an event reports this", async () => {
     await using node = await openLocalNode();
     const readinessProbe = { httpGet: { port: 8080 }, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 60 };
     await node.createPod("nova", { containers: [aScript(upgrading, { readinessProbe })] });
@@ -34,7 +34,7 @@ describe("a container with a readiness probe", () => {
       .toContainEqual(expect.stringContaining("the connection was closed without a response"));
   });
 
-  it("is not ready while it answers with an error, and an event says why", async () => {
+  it("is not ready while it responds with an error, and an event has the reason", async () => {
     await using node = await openLocalNode();
     const readinessProbe = { httpGet: { port: 8080 }, periodSeconds: 1, failureThreshold: 1 };
     await node.createPod("nova", { containers: [aScript(status(503), { readinessProbe })] });
@@ -82,7 +82,7 @@ describe("a container with a startup probe", () => {
 });
 
 describe("a probe of a kind that is not here", () => {
-  it("fails and says so", async () => {
+  it("fails and reports the reason", async () => {
     await using node = await openLocalNode();
     const readinessProbe = { grpc: { port: 8080 }, periodSeconds: 1 };
     await node.createPod("nova", { containers: [aScript(idle, { readinessProbe })] });

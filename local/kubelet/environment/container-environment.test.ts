@@ -86,7 +86,7 @@ describe("the environment of a container", () => {
     expect(environmentOf({ env })).toMatchObject({ B: "1-$(C)-/volumes/1" });
   });
 
-  it("may have a variable of any name, also of one that every JavaScript object inherits", () => {
+  it("may have a variable of any name, also a name that every JavaScript object inherits", () => {
     const configMaps = new Map([["odd", { metadata: {}, data: Object.fromEntries([["__proto__", "1"]]) }]]);
     const env = [{ name: "toString", value: "$(valueOf)" }];
     const environment = environmentOf(

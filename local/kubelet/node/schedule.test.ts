@@ -17,7 +17,7 @@ function refusalOf(spec: Partial<PodSpec>, question: Partial<SchedulingQuestion>
 const volumes = [{ name: "data", persistentVolumeClaim: { claimName: "data" } }];
 
 describe("a Pod without a node", () => {
-  it("gets the node when nothing speaks against it", () => {
+  it("gets the node when no rule forbids it", () => {
     expect(refusalOf({ volumes })).toBeUndefined();
   });
 

@@ -20,7 +20,7 @@ describe("the logs of a Pod", () => {
     expect(await readPodLog(node, pod, { previous: true })).toBe("first\n");
   });
 
-  it("are rejected while none exist", async () => {
+  it("are rejected while there are no logs", async () => {
     await using node = await openLocalNode();
     const container = aScript(idle, { envFrom: [{ configMapRef: { name: "late" } }] });
     await node.createPod("nova", { containers: [container] });

@@ -104,7 +104,7 @@ describe("the conditions of a Pod", () => {
     expect(condition(view, "Ready")).toMatchObject({ status: "False", reason });
   });
 
-  it("wait for a readiness gate that says no", () => {
+  it("wait for a readiness gate that is not True", () => {
     const gate = "example.com/go";
     const containers = [aStatus("main", running, { ready: true })];
     const status = { conditions: [{ type: gate, status: "False" as const }] };

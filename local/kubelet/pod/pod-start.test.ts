@@ -89,7 +89,7 @@ describe("the environment of a starting container", () => {
     expect(printed).toBe("red s3cret\n");
   });
 
-  it("waits for a ConfigMap that is not there, says so, and starts when it comes", async () => {
+  it("waits for a missing ConfigMap, reports this, and starts when it exists", async () => {
     await using node = await openLocalNode();
     await node.createPod("nova", { containers: [aScript(idle, { envFrom: [{ configMapRef: { name: "late" } }] })] });
     const pod = await waitingOf(node, "CreateContainerConfigError");
@@ -131,7 +131,7 @@ describe("the environment of a starting container", () => {
 });
 
 describe("a Pod with a missing program", () => {
-  it("stays Pending and says which program is missing", async () => {
+  it("stays Pending and names the missing program", async () => {
     await using node = await openLocalNode();
     await node.createPod("nova", { containers: [aScript("", { name: "notebook", command: ["no-such-program"] })] });
     const pod = await node.podOnce("nova", (pod) => expect(conditionOf(pod, "PodScheduled")?.status).toBe("False"));

@@ -26,7 +26,7 @@ describe("the remains of an earlier run", () => {
     expect(straysOf(record, [facts(101, 100, 5_010)])).toEqual([101]);
   });
 
-  it("is nothing when everything has ended", () => {
+  it("is empty when every process has ended", () => {
     expect(straysOf(record, [facts(100, 100, 5_000, true)])).toEqual([]);
   });
 });
@@ -42,7 +42,7 @@ describe("parsing Linux's data of a process", () => {
     });
   });
 
-  it("returns nothing for a process that is gone", async () => {
+  it("is undefined for a process that is gone", async () => {
     expect(parseStat("")).toBeUndefined();
     expect(await readProcess(2 ** 22 + 1)).toBeUndefined();
   });
