@@ -127,7 +127,8 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
       "Its Pod has not reported yet whether it has a node, or could not be created, adopted or deleted.",
   },
   ServicePortsAllocated: {
-    SandboxPortLimitExceeded: "It has more ports than --tcp-front-ports-per-sandbox.",
+    SandboxPortLimitExceeded:
+      "It has more ports than --tcp-front-ports-per-sandbox, or than twice that number with quarantined ones.",
     NamespacePortLimitExceeded:
       "Its namespace has reached --tcp-front-ports-per-namespace, quarantined ports included.",
     PortsExhausted: "All activator ports are in use or in quarantine.",
