@@ -33,7 +33,7 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
   });
   const handshakes = new Counter({
     name: "rouse_activator_tls_handshakes_failed_total",
-    help: "TLS handshakes that failed, by reason.",
+    help: "TLS handshakes that failed, by reason: timedOut (--headers-timeout) or failed.",
     labelNames: ["reason"] as const,
     registers,
   });

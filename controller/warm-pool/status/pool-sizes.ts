@@ -9,7 +9,7 @@ import { controllingPool, isReady } from "../members.ts";
 export function registerPoolSizes(registry: Registry, list: () => readonly Sandbox[]): void {
   new Gauge({
     name: "agent_sandbox_warmpool_size",
-    help: "Current number of unclaimed sandboxes in warm pools, by state.",
+    help: "Current number of unclaimed sandboxes in warm pools, by sandbox_status: ready, pending, succeeded or failed.",
     labelNames: ["namespace", "warmpool_name", "sandbox_template", "sandbox_status"],
     registers: [registry],
     collect() {
