@@ -44,7 +44,7 @@ export class RecentAnswers<T extends object> {
   readonly #good: SharedCache<Known<T>>;
   readonly #others: LRUCache<string, Known<T>>;
   readonly #open = new Map<string, Promise<T | undefined>>();
-  readonly #news: QuestionLine;
+  readonly #newQuestions: QuestionLine;
   readonly #renewals: QuestionLine;
   readonly #vain: TokenBuckets;
 
@@ -53,7 +53,7 @@ export class RecentAnswers<T extends object> {
     this.#vain = new TokenBuckets(options.vainRate, options.clock);
     this.#good = new SharedCache(options.max);
     this.#others = new LRUCache({ max: options.max });
-    this.#news = new QuestionLine(options);
+    this.#newQuestions = new QuestionLine(options);
     this.#renewals = new QuestionLine(options);
   }
 
@@ -80,7 +80,7 @@ export class RecentAnswers<T extends object> {
   /** Undefined: there is no room in the line. */
   #inLine(question: Question<T>): Promise<T | undefined> | undefined {
     const { asker, renewedFor } = question;
-    const [line, by] = renewedFor === undefined ? [this.#news, asker] : [this.#renewals, renewedFor];
+    const [line, by] = renewedFor === undefined ? [this.#newQuestions, asker] : [this.#renewals, renewedFor];
     return line.hasRoom(by) ? this.#answer(question, line, by) : undefined;
   }
 

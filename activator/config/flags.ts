@@ -9,7 +9,7 @@ const notNegative = (value: number) => (value >= 0 ? undefined : "must not be ne
 const oneOf = (words: readonly string[]) => (value: string) =>
   words.includes(value) ? undefined : `must be one of ${words.filter(Boolean).join(", ")}`;
 
-/** Modes of `--authz-mode`; empty: what the environment says. */
+/** Modes of `--authz-mode`; empty: as the environment sets. */
 const authzModes = ["", "allow-all", "static-token", "scoped-token", "tokenreview"] as const;
 
 /** Modes of `--mtls-mode`. */

@@ -50,7 +50,7 @@ export interface ConnectObserver {
   dialFailed(error: DialError): void;
 }
 
-/** A sandbox and its port. A request that named them adds what else it said. */
+/** A sandbox and its port. A request that named them adds its other routing headers. */
 export type Destination = Pick<Routed, "namespace" | "name" | "port"> &
   Partial<Routed> & {
     /** The UID of the sandbox, if the caller knows it. Another sandbox of the same name does not match. */

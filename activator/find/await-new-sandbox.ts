@@ -48,14 +48,14 @@ export class NewSandboxes {
       over.resolve();
     };
     using _limit = clock.after(appearLimitMs, stop);
-    using news = cluster.listen(namespace, name);
+    using changes = cluster.listen(namespace, name);
     client.onLeave(stop);
     this.#waiting += 1;
     this.#ofNamespace.add(namespace);
     this.#ofAddress.add(client.head.peer);
     while (!isOver && !cluster.sandbox(namespace, name)) {
-      await Promise.race([news.next(), over.promise]);
-      news.reset();
+      await Promise.race([changes.next(), over.promise]);
+      changes.reset();
     }
     this.#waiting -= 1;
     this.#ofNamespace.remove(namespace);

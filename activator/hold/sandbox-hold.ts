@@ -110,7 +110,7 @@ export class SandboxHold implements HoldProgress {
         ));
       case "addressed":
         this.waitingFor = `port ${seen.target.port} to accept connections`;
-        return this.#reachTarget(seen.target, seen.trouble, changes);
+        return this.#reachTarget(seen.target, seen.failure, changes);
     }
   }
 
@@ -162,8 +162,8 @@ export class SandboxHold implements HoldProgress {
     if (wake.mine && wake.answer) onWoken(wake.answer, this.#to.port ?? defaultPort(sandbox.spec.podTemplate.spec));
   }
 
-  async #reachTarget(target: Target, trouble: ActivatorError | undefined, changes: Changes): Promise<void> {
-    const reached = trouble ? await this.#tryOnce(target, trouble) : await this.#probe(target, changes);
+  async #reachTarget(target: Target, failure: ActivatorError | undefined, changes: Changes): Promise<void> {
+    const reached = failure ? await this.#tryOnce(target, failure) : await this.#probe(target, changes);
     if (!reached) return;
     if (this.#over.signal.aborted) reached.socket?.destroy();
     else await this.#release(target, reached, changes);
@@ -189,14 +189,14 @@ export class SandboxHold implements HoldProgress {
   }
 
   /** Only a port that accepts now disproves the failure. */
-  async #tryOnce(target: Target, trouble: ActivatorError): Promise<Reached> {
+  async #tryOnce(target: Target, failure: ActivatorError): Promise<Reached> {
     try {
       return await this.#deps.connector.connect(target, undefined, { signal: this.#over.signal });
     } catch (error) {
       if (!(error instanceof DialError)) throw error;
       this.#deps.prober.forget(target);
       this.#line.first?.dialFailed(error);
-      throw trouble;
+      throw failure;
     }
   }
 
@@ -254,7 +254,7 @@ export class SandboxHold implements HoldProgress {
   #stillAt({ podUid, ip, port, probes }: Target, changes: Changes): Target | undefined {
     changes.reset();
     const seen = resolveNow(this.#to, undefined, this.#uid, this.#deps);
-    if (seen.is !== "addressed" || seen.trouble) return undefined;
+    if (seen.is !== "addressed" || seen.failure) return undefined;
     const { target } = seen;
     if (target.podUid !== podUid || target.ip !== ip || target.port !== port) return undefined;
     if (target.probes.length !== probes.length) return undefined;

@@ -20,7 +20,7 @@ const ownProbesMax = 16;
 export type Readiness =
   /** Ready once the requested port accepts and these probes pass. */
   | { readonly is: "probed"; readonly probes: readonly OwnProbe[] }
-  /** Ready once the kubelet says so. */
+  /** Ready once the kubelet reports it. */
   | { readonly is: "podReady" };
 
 /** The conditions of a dispatch to a Pod besides an accepting port (`autoResume.readiness`). */

@@ -11,7 +11,7 @@ import type { Cluster, ClusterOptions } from "./cluster.ts";
 
 /** The sandboxes of SandboxClaims, where the kind is installed. */
 export interface Claims {
-  /** The sandbox that this claim owns, whatever the claim's status says. */
+  /** The sandbox that this claim owns, for any status of the claim. */
   sandboxOf(namespace: string, name: string): Stored<Sandbox> | undefined;
   /** Whether the first list has succeeded, or claims are known to be unavailable. */
   readonly settled: boolean;

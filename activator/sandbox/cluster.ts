@@ -81,7 +81,7 @@ function precedes({ metadata: one }: Stored<Pod>, { metadata: other }: Stored<Po
 
 const none: readonly never[] = [];
 
-/** A Pod that a sandbox controls, or that says so. */
+/** A Pod that a sandbox controls, or that claims this. */
 interface SeenPod {
   readonly atMs: number;
   readonly namespace: string;

@@ -35,7 +35,7 @@ export function cachedResolution(question: Question): Resolution | undefined {
   const young = now.getTime() < youngUntilMs;
   const { namespace, port = firstPort } = routed;
   const target = { namespace, podUid: pod.metadata.uid, ip, port, probes, young };
-  return { is: "addressed", target, trouble: undefined };
+  return { is: "addressed", target, failure: undefined };
 }
 
 /** Caches a resolution, unless time, the port or the requested address affects it. */

@@ -57,8 +57,8 @@ export type Resolution =
   | { readonly is: "asleep"; readonly sandbox: Stored<Sandbox> }
   /** Something else must happen first. `recheckAfterMs`: when time alone changes the resolution. */
   | Pending
-  /** With `trouble`, only a port that accepts now disproves the failure. */
-  | { readonly is: "addressed"; readonly target: Target; readonly trouble: ActivatorError | undefined };
+  /** With `failure`, only a port that accepts now disproves it. */
+  | { readonly is: "addressed"; readonly target: Target; readonly failure: ActivatorError | undefined };
 
 /** Resolves a request to a sandbox: what must happen next. Pure. Called again after each change of the cluster. */
 export function resolveSandbox(question: Question): Resolution {
@@ -125,12 +125,12 @@ function resolveRunning(question: Question): Resolution {
   if (sandbox && !mayForward(sandbox, pod.metadata.uid, question.fences)) {
     return { is: "pending", on: "its suspension to complete or to be cancelled" };
   }
-  const trouble = failureOfPod(pod, subject, question);
-  if (trouble?.code === "PodEnded") return refused(trouble);
+  const failure = failureOfPod(pod, subject, question);
+  if (failure?.code === "PodEnded") return refused(failure);
   if (!pod.status?.podIP && (pod.status?.podIPs ?? []).length === 0) {
-    return trouble ? refused(trouble) : withoutAddress(pod, question.unschedulableGraceMs, now);
+    return failure ? refused(failure) : withoutAddress(pod, question.unschedulableGraceMs, now);
   }
-  return resolveAddress(question, pod, trouble);
+  return resolveAddress(question, pod, failure);
 }
 
 function withoutAddress(pod: Pod, graceMs: number | undefined, now: Date): Resolution {
@@ -141,12 +141,12 @@ function withoutAddress(pod: Pod, graceMs: number | undefined, now: Date): Resol
   return { is: "pending", on, recheckAfterMs: Math.max(since.getTime() + graceMs - now.getTime(), 1) };
 }
 
-function resolveAddress(question: Question, pod: Stored<Pod>, trouble: ActivatorError | undefined): Resolution {
+function resolveAddress(question: Question, pod: Stored<Pod>, failure: ActivatorError | undefined): Resolution {
   const { sandbox, routed, now } = question;
   const subject = routed.name;
   const autoResume = effectiveAutoResume(sandbox?.spec ?? {});
   const readiness = readinessOf(pod, autoResume.readiness);
-  if (readiness.is === "podReady") return trouble ? refused(trouble) : { is: "pending", on: "its Pod to be ready" };
+  if (readiness.is === "podReady") return failure ? refused(failure) : { is: "pending", on: "its Pod to be ready" };
   const firstPort = sandbox ? defaultPort(sandbox.spec.podTemplate.spec) : 0;
   const port = routed.port ?? firstPort;
   if (pod.spec?.hostNetwork && !declares(pod, port)) return refused(new ActivatorError("PortNotDeclared", { subject }));
@@ -156,10 +156,10 @@ function resolveAddress(question: Question, pod: Stored<Pod>, trouble: Activator
   }
   const { probes } = readiness;
   const youngUntilMs = startedMs(pod) + autoResume.timeoutSeconds * 1000;
-  if (!trouble) cacheResolution(question, { ip, firstPort, probes, youngUntilMs });
+  if (!failure) cacheResolution(question, { ip, firstPort, probes, youngUntilMs });
   const young = now.getTime() < youngUntilMs;
   const target = { namespace: routed.namespace, podUid: pod.metadata.uid, ip, port, probes, young };
-  return { is: "addressed", target, trouble };
+  return { is: "addressed", target, failure };
 }
 
 /** The Pod's own address; of several, the requested address if it is among them. */

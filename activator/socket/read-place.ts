@@ -58,7 +58,7 @@ class OwnBuffer {
 
   /**
    * Whether a write may still send bytes of this buffer. A write's callback says that it will not, on any socket; a socket that
-   * was destroyed, or has nothing queued, sends no more either. The size of a socket's queue says nothing.
+   * was destroyed, or has nothing queued, sends no more either. The size of a socket's queue does not show it.
    */
   get isHeld(): boolean {
     if (this.#writes === 0) return false;

@@ -80,9 +80,9 @@ class TcpTunnel implements Watched, OpenConnection {
       if (traffic.clientSent(bytes, length)) opened.clientSpoke();
     };
     const sandboxSent = (length: number, bytes: Buffer) => {
-      const said = traffic.sandboxSent(bytes, length);
-      if (said === "answer") opened.sandboxSpoke();
-      else if (said === "rest") opened.moved();
+      const sent = traffic.sandboxSent(bytes, length);
+      if (sent === "answer") opened.sandboxSpoke();
+      else if (sent === "rest") opened.moved();
     };
     const up = new RelaySide(this.#client, this.#pod, new ReadPlace(loans, this.#client), {
       passed: clientSent,
