@@ -20,8 +20,8 @@ export function mapPatch(
 
 /** Only the non-empty parts; undefined if all are empty. */
 export function compactPatch(parts: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> | undefined {
-  const said = Object.entries(parts).filter(([, value]) => value !== undefined);
-  return said.length > 0 ? Object.fromEntries(said) : undefined;
+  const present = Object.entries(parts).filter(([, value]) => value !== undefined);
+  return present.length > 0 ? Object.fromEntries(present) : undefined;
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;

@@ -62,9 +62,9 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
   async delete(object: Stored<T>, call: () => Promise<void>): Promise<void> {
     const { changes } = await this.#during(keyOf(object), call);
     const deletionTimestamp = this.#clock.now().toISOString();
-    const doomed: Stored<T> = { ...object, metadata: { ...object.metadata, deletionTimestamp } };
+    const terminating: Stored<T> = { ...object, metadata: { ...object.metadata, deletionTimestamp } };
     const { uid } = object.metadata;
-    this.#remember(doomed, changes, ({ current }) => {
+    this.#remember(terminating, changes, ({ current }) => {
       return !current || current.metadata.uid !== uid || current.metadata.deletionTimestamp !== undefined;
     });
   }

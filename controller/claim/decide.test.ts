@@ -279,14 +279,14 @@ describe("an expired claim", () => {
     expect(decided(anObservation(expired({}, marked()), { sandboxes: [bound] }))).toEqual({
       do: "tearDown",
       sandbox: "task",
-      doomed: [bound],
+      toDelete: [bound],
     });
   });
 
   it("loses the sandbox from a pool that its status names, and all others of its own", () => {
     const warm = aClaimed(claim, { name: "warm-1" });
     const seen = anObservation(expired({}, marked({ name: "warm-1" })), { sandboxes: [warm, bound], own: [bound] });
-    expect(decided(seen)).toMatchObject({ sandbox: "warm-1", doomed: [bound, warm] });
+    expect(decided(seen)).toMatchObject({ sandbox: "warm-1", toDelete: [bound, warm] });
   });
 
   it("leaves a sandbox that it does not control, and reports this", () => {
@@ -298,8 +298,8 @@ describe("an expired claim", () => {
 
   it("is complete once its sandbox terminates, or is gone", () => {
     const going = aClaimed(claim, { deletionTimestamp: noon });
-    expect(decided(anObservation(expired({}, marked()), { sandboxes: [going] }))).toMatchObject({ doomed: [] });
-    expect(decided(anObservation(expired({}, marked())))).toEqual({ do: "tearDown", sandbox: undefined, doomed: [] });
+    expect(decided(anObservation(expired({}, marked()), { sandboxes: [going] }))).toMatchObject({ toDelete: [] });
+    expect(decided(anObservation(expired({}, marked())))).toEqual({ do: "tearDown", sandbox: undefined, toDelete: [] });
   });
 
   it.each([

@@ -26,7 +26,7 @@ export type Step =
   | {
       readonly do: "tearDown";
       readonly sandbox: Stored<Sandbox> | undefined;
-      readonly doomed: readonly Stored<Sandbox>[];
+      readonly toDelete: readonly Stored<Sandbox>[];
     }
   /** Read a named Sandbox from the API server before the claim gives it up. */
   | { readonly do: "confirm"; readonly name: string }
@@ -64,7 +64,7 @@ function expire({ claim, sandboxes, own }: Observed): Step {
   const sandbox = sandboxes.get(claim.status?.sandbox?.name ?? claimedSandboxName(claim.metadata));
   if (!sandbox || ownershipOf(sandbox, claim) === "owned") {
     const all = new Map([...own, ...(sandbox ? [sandbox] : [])].map((each) => [each.metadata.uid, each]));
-    return { do: "tearDown", sandbox, doomed: [...all.values()].filter(staysUndeleted) };
+    return { do: "tearDown", sandbox, toDelete: [...all.values()].filter(staysUndeleted) };
   }
   const message = `Claim expired. Sandbox ${sandbox.metadata.name} is not controlled by this claim; its deletion was skipped.`;
   throw new ClaimProblem("ClaimExpired", message);

@@ -148,13 +148,13 @@ export class Pass {
   }
 
   /** The claim's spec deletes the Sandboxes, so a direct read must confirm that it is unchanged. */
-  async #tearDown({ sandbox, doomed }: Extract<Step, { do: "tearDown" }>): Promise<PassEnd> {
+  async #tearDown({ sandbox, toDelete }: Extract<Step, { do: "tearDown" }>): Promise<PassEnd> {
     const { writes } = this.#around;
-    if (doomed.length > 0) {
+    if (toDelete.length > 0) {
       const fresh = await writes.freshClaim(this.#claim, this.#signal);
       if (fresh?.metadata.resourceVersion !== this.#claim.metadata.resourceVersion) return requeue;
     }
-    for (const each of doomed) await writes.deleteSandbox(each, this.#claim, this.#signal);
+    for (const each of toDelete) await writes.deleteSandbox(each, this.#claim, this.#signal);
     return { ...this.#endedWith(sandbox), expired: true };
   }
 

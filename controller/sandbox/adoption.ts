@@ -4,7 +4,7 @@ import { adoptableLabel, sandboxNameHashLabel } from "../../api/rules/keys.ts";
 import { nameHash } from "../../api/rules/names.ts";
 import { controllerReference, describeOwner, takenOverBy } from "../ownership.ts";
 
-/** Whether an object without a controller was created for this sandbox, as a label on it says. */
+/** Whether an object without a controller was created for this sandbox, by its label. */
 export function isAdoptable(child: KubeObject, sandbox: Stored<Sandbox>): boolean {
   const { labels = {} } = child.metadata;
   return labels[adoptableLabel] === "true" || labels[sandboxNameHashLabel] === nameHash(sandbox.metadata.name);

@@ -157,7 +157,7 @@ function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T
     /**
      * The uid makes this "delete the one I saw", never "delete whatever has that name by now". `asSeen`: the object itself
      * says why it is to go, so one that has changed since (an expiry that was put off) stays and is reconciled again. A
-     * Pod goes for what its Sandbox says, and its status changes all the time.
+     * Pod is deleted because of its Sandbox, and its own status changes all the time.
      */
     async delete(
       store: Pick<OwnWrites<T>, "delete" | "write">,

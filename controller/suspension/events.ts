@@ -22,7 +22,7 @@ export const unanswered = (regarding: Sandbox, limitSeconds: number): NewEvent =
   note: `busy probe not answered: treated as busy for at most ${goDuration(limitSeconds * 1000)}`,
 });
 
-export const calledOff = (regarding: Sandbox, why: string): NewEvent => ({
+export const cancelled = (regarding: Sandbox, why: string): NewEvent => ({
   regarding,
   type: "Normal",
   reason: "SuspensionCalledOff",

@@ -27,7 +27,7 @@ async function openSealed() {
   const suspender = stack.use(
     new Suspender({
       ...{ client, sandboxes, pods, clock, askers: undefined, events: undefined },
-      ...{ silenceLimitMs: 1_000, metrics: new SuspensionMetrics(new Registry()), onCalledOff: () => {} },
+      ...{ silenceLimitMs: 1_000, metrics: new SuspensionMetrics(new Registry()), onCancelled: () => {} },
     }),
   );
   const pod = aPodOf(sealed, { uid: "uid-of-pod", deletionTimestamp: noon });

@@ -75,7 +75,7 @@ export function startSuspending(options: SuspendingOptions): Suspending {
     ...options,
     askers: rounds,
     silenceLimitMs: activators?.silenceLimitMs ?? usualSilenceLimitMs,
-    onCalledOff: (key) => idleWatch?.calledOff(key),
+    onCancelled: (key) => idleWatch?.cancelled(key),
   });
   return {
     suspender,

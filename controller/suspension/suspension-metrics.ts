@@ -76,7 +76,7 @@ export class SuspensionMetrics {
     if (unasked > 0) this.#unasked.inc();
   }
 
-  calledOff(): void {
+  cancelled(): void {
     this.#handshakes.inc({ outcome: "called_off" });
   }
 

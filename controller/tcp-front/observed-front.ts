@@ -12,7 +12,7 @@ export interface ObservedFront {
   /** Whether the Service of its name is its own, and leads nowhere but to slices of ours. */
   readonly hasService: boolean;
   readonly slice: Stored<EndpointSlice> | undefined;
-  /** What this controller gave it, whether or not the slice says so yet. */
+  /** The ports that this controller assigned, whether or not the slice shows them yet. */
   readonly reserved: readonly TcpFrontPort[];
   /** Ports of the slice that it must not keep: an older one has them too, or they have to rest. */
   readonly contested: ReadonlySet<number>;

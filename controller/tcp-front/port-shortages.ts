@@ -10,7 +10,7 @@ export interface PortShortage {
   readonly limitedBy: PortLimit;
 }
 
-/** What the status of a sandbox says of it. */
+/** The shortage in the status of a sandbox. */
 export type PortShortageFact = Extract<SandboxFact, { type: "ServicePortsAllocated" }>;
 
 const reasons = {

@@ -24,7 +24,7 @@ export interface Observed extends Omit<TemplateAndPolicy, "template"> {
   /** Undefined when it is gone or on its way out. */
   readonly template: Stored<SandboxTemplate> | undefined;
   readonly users: PolicyUsers;
-  /** What a policy of the template said that is missing now. */
+  /** The spec of the template's policy that is missing now. */
   readonly lost: NetworkPolicySpec | undefined;
 }
 

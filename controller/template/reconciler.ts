@@ -122,7 +122,7 @@ export class TemplateReconciler {
   }
 }
 
-/** Templates have no status, so an event is all that says that their Pods have no policy, or an older one. */
+/** Templates have no status, so only an event reports that their Pods have no policy, or an older one. */
 const policyActions: readonly Action["do"][] = ["createPolicy", "replacePolicy", "refuse"];
 
 const noAttributes = () => ({});

@@ -5,7 +5,7 @@ import { TokenBucket } from "./resize/token-bucket.ts";
 import type { WarmPoolSettings } from "./settings.ts";
 import { ReadinessPatience } from "./status/readiness-patience.ts";
 
-/** What is known of a pool from earlier passes; lost with the process, and then it begins anew. */
+/** The memory of earlier reconciles of a pool; lost with the process. */
 export class PoolMemory {
   readonly uid: string;
   readonly bucket: TokenBucket;

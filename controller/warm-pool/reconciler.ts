@@ -106,7 +106,7 @@ export class WarmPoolReconciler {
     return resize(decided, { observed, memory, writers, evictable }, signal);
   }
 
-  /** Writes the status if it says something new, all of it, so that a zero is written too. */
+  /** Writes the status if it has changed, all of it, so that a zero is written too. */
   async #write(
     pool: Stored<SandboxWarmPool>,
     status: SandboxWarmPoolStatus,

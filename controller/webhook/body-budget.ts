@@ -10,7 +10,7 @@ export interface BodyLimits {
   readonly bytesTotalMax: number;
 }
 
-/** A body is not read to its end, or not answered: `code` is the HTTP status that says why. */
+/** A body is not read to its end, or not answered: `code` is the HTTP status of the reason. */
 export class BodyRefused extends Error {
   override readonly name = "BodyRefused";
   readonly code: 400 | 413 | 503;
@@ -27,7 +27,7 @@ const bytesPerMsMin = 1024;
 // After this time without received or sent bytes a client counts as stalled.
 const stillMs = 1_000;
 
-// The answer to what was shed says so, and takes no room that matters.
+// The error for a dropped request needs little room.
 const smallBytes = 1_024;
 
 /** How soon something is shed for others, the lowest first. A waiting body waits for the server, not for its client. */

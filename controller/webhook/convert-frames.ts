@@ -38,7 +38,7 @@ export function headOf(about: Converted, answerBytes: number): Buffer {
   return head;
 }
 
-/** What a whole frame says; undefined while it has not come whole. */
+/** The content of a frame; undefined while it is incomplete. */
 export function readFrame(frame: Buffer): { readonly about: Converted; readonly answer: Buffer } | undefined {
   if (frame.length < 8) return undefined;
   const answerAt = 8 + frame.readUInt32LE(0);

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { type Converted, headBytes, readFrame } from "./convert-frames.ts";
 import { GrowingBytes } from "./growing-bytes.ts";
 
-/** A review was not converted: `code` is the HTTP status that says why. */
+/** A review was not converted: `code` is the HTTP status of the reason. */
 export class ReviewNotConverted extends Error {
   override readonly name = "ReviewNotConverted";
   readonly code: 500 | 503;

@@ -6,7 +6,7 @@ import { isNotFound } from "../../kube/client/errors.ts";
 import type { FormerAuthorities } from "./former-authorities.ts";
 import type { WebhookService } from "./make-certificates.ts";
 
-/** The part of a definition that says how its versions are converted. */
+/** The part of a definition that configures the conversion of its versions. */
 interface Conversion {
   readonly strategy?: string;
   readonly webhook?: {

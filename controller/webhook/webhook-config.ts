@@ -9,6 +9,6 @@ export interface WebhookConfig {
   readonly certificateFiles: CertificateFiles | undefined;
   /** Whether claims, templates and pools are converted too. */
   readonly extensions: boolean;
-  /** How long it goes on answering once it is to end: until the news has reached all who ask a Service; absent: not at all. */
+  /** For how long it still responds at shutdown: until all clients of its Service have learned of it; absent: not at all. */
   readonly lingerMs?: number;
 }

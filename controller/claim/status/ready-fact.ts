@@ -39,8 +39,8 @@ const speakers: readonly ((seen: Seen) => ReadyFact | undefined)[] = [
 /** Whether a claim is ready, and the reason. */
 export function readyFact(seen: Seen): Fact {
   for (const speak of speakers) {
-    const said = speak(seen);
-    if (said) return { type: "Ready", ...said };
+    const fact = speak(seen);
+    if (fact) return { type: "Ready", ...fact };
   }
   return { type: "Ready", ...notReady };
 }

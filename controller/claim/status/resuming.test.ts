@@ -61,7 +61,7 @@ describe("a claim whose sandbox wakes", () => {
     ["when its suspension was called off", { ready: { reason: "SandboxSuspended" }, metadata: { annotations: {} } }],
     ["when one field was edited meanwhile", { metadata: { generation: 5 } }],
     ["when the former Pod has ended on its way out", { ready: { reason: "PodFailed" } }],
-    ["when it was woken while its Pod was doomed", { before: said({}), sealedBy: "Inactivity" }],
+    ["when it was woken while its Pod was sealed", { before: said({}), sealedBy: "Inactivity" }],
     ["until autoResume.timeoutSeconds are over", { secondsAfter: 119.999 }],
     ["by the clock of a leader that is behind", { secondsAfter: -2 }],
   ])("stays ready %s", (_case, parts) => {

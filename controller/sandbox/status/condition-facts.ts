@@ -95,8 +95,8 @@ const reasonsNotToBeReady: readonly ((seen: Seen) => Omit<ReadyFact, "type" | "s
 
 export function readyFact(seen: Seen): ReadyFact {
   for (const objection of reasonsNotToBeReady) {
-    const said = objection(seen);
-    if (said) return { type: "Ready", status: "False", ...said };
+    const fact = objection(seen);
+    if (fact) return { type: "Ready", status: "False", ...fact };
   }
   const pod = podPart(seen.pod);
   const message = `${pod.text}${servicePart[seen.service]}`;

@@ -27,7 +27,7 @@ export interface Activator {
 export interface ActivatorEndpoint {
   /** A literal IP address. */
   readonly address: string;
-  /** Of its process: another run of it listens nowhere before it says so. */
+  /** The run of its process: another run listens nowhere before it confirms ports. */
   readonly run: string;
   readonly ready: boolean;
   readonly pod?: { readonly namespace: string; readonly name: string; readonly uid: string };
@@ -40,7 +40,7 @@ export interface ActivatorFinder {
   /** The activators that are known without a call; may be stale. */
   known(): readonly Activator[];
   /** Pods with the activators' labels that are not activators; they are never asked. Absent: none. */
-  strangers?(): readonly Stored<KubeObject>[];
+  otherPods?(): readonly Stored<KubeObject>[];
   /** Calls back when the known activators change, until it is disposed of. */
   onChange(listener: () => void): Disposable;
 }

@@ -49,7 +49,7 @@ export class ActivatorRounds {
   /** Activators whose last call got no answer. */
   readonly #silent = new Set<string>();
   /** UIDs of Pods with the labels of activators that are not activators, and were reported in an event. */
-  readonly #strangers = new Set<string>();
+  readonly #otherPods = new Set<string>();
   /** Of all sandboxes that drain at the same time. It is not one asker's to end; the client limits it. */
   readonly #list: SharedRead<readonly Activator[]>;
 
@@ -94,19 +94,19 @@ export class ActivatorRounds {
     const there = new Set(activators.map(({ id }) => id));
     this.#silences.keep(there);
     for (const id of this.#silent) if (!there.has(id)) this.#answers(id);
-    this.#reportStrangers();
+    this.#reportOtherPods();
   }
 
   /** Once for each such Pod, while it exists. */
-  #reportStrangers(): void {
+  #reportOtherPods(): void {
     const { finder, events, log } = this.#options;
-    const strangers = finder.strangers?.() ?? [];
-    const there = new Set(strangers.map(({ metadata }) => metadata.uid));
-    for (const uid of this.#strangers) if (!there.has(uid)) this.#strangers.delete(uid);
-    for (const pod of strangers) {
+    const otherPods = finder.otherPods?.() ?? [];
+    const there = new Set(otherPods.map(({ metadata }) => metadata.uid));
+    for (const uid of this.#otherPods) if (!there.has(uid)) this.#otherPods.delete(uid);
+    for (const pod of otherPods) {
       const { uid, namespace, name } = pod.metadata;
-      if (this.#strangers.has(uid)) continue;
-      this.#strangers.add(uid);
+      if (this.#otherPods.has(uid)) continue;
+      this.#otherPods.add(uid);
       log.warn(
         { pod: `${namespace}/${name}` },
         "ignored a Pod with the labels of the activators but another service account",

@@ -44,7 +44,7 @@ export function startActivatorFinder({ client, clock, log, config }: FindActivat
         .list()
         .filter(isOurs)
         .map((pod) => activatorOf(pod, drainPort)),
-    strangers: () =>
+    otherPods: () =>
       pods.store
         .list()
         .filter((pod) => !isOurs(pod))

@@ -38,7 +38,7 @@ export class Silences {
     else if (!this.#unreadySinceMs.has(id)) this.#unreadySinceMs.set(id, nowMs);
   }
 
-  /** What it says is as old as the question, at most. */
+  /** Its answer is at most as old as the question. */
   answered(id: string, askedAtMs: number): void {
     this.#contactMs.set(id, askedAtMs);
   }

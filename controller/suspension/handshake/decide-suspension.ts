@@ -127,7 +127,7 @@ function fallAsleep(situation: Situation, pod: OwnPod): SuspensionStep {
   return why === undefined ? seal(situation, pod, "Inactivity") : { do: "writeRunning", why };
 }
 
-/** A sealed Pod is marked for deletion, whatever operatingMode says by now. */
+/** A sealed Pod is marked for deletion, for any operatingMode. */
 function continueSealed(situation: Situation, sealed: Seal): SuspensionStep {
   const { sandbox, pod, podIsFresh } = situation;
   const { podUid, podName } = sealed;
@@ -138,7 +138,7 @@ function continueSealed(situation: Situation, sealed: Seal): SuspensionStep {
   return drain(situation, sealed);
 }
 
-/** A person has suspended it before a Pod was gone that inactivity had doomed: now its drain has an end. */
+/** A person has suspended it before its Pod, sealed for inactivity, was gone: now its drain has an end. */
 const isPausedAnew = (sandbox: Sandbox, sealed: Seal): boolean =>
   effectiveOperatingMode(sandbox.spec) === "Suspended" && causeOf(sandbox) === "Person" && sealed.cause !== "Person";
 

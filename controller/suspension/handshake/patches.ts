@@ -1,5 +1,5 @@
 // The writes of a suspension, as merge patches. Each carries the version that it was decided on, so that a client that
-// changed the sandbox meanwhile wins, and the suspension is decided anew.
+// changed the sandbox meanwhile wins, and the suspension is decided again.
 
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { OperatingMode, Sandbox } from "../../../api/kinds/sandbox.ts";

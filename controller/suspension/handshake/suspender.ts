@@ -15,7 +15,7 @@ import { isExpired } from "../../sandbox/expiry.ts";
 import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
 import type { Reply } from "../activators/activator-replies.ts";
-import { calledOff, unaskedCut, workCut } from "../events.ts";
+import { cancelled, unaskedCut, workCut } from "../events.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
 import { decideSuspension, type OwnPod, type Round, type SuspensionStep } from "./decide-suspension.ts";
 import { renewCausePatch, runningPatch, type SandboxPatch, sealPatch, unsealPatch } from "./patches.ts";
@@ -45,7 +45,7 @@ export interface SuspenderOptions {
   readonly metrics: SuspensionMetrics;
   readonly clock: Clock;
   /** A suspension was cancelled; the requester should wait before the next attempt. */
-  readonly onCalledOff: (key: string) => void;
+  readonly onCancelled: (key: string) => void;
 }
 
 /** The progress of a sandbox's suspension in this pass. */
@@ -190,7 +190,7 @@ export class Suspender implements Disposable {
     step: Extract<SuspensionStep, { do: "seal" | "unseal" | "renewCause" | "writeRunning" | "deletePod" }>,
     signal: AbortSignal,
   ): Promise<void> {
-    const { metrics, events, clock, onCalledOff } = this.#options;
+    const { metrics, events, clock, onCancelled } = this.#options;
     switch (step.do) {
       case "seal":
         if (await this.#patch(sandbox, sealPatch(sandbox, step.pod, step.cause, clock.now()), signal)) {
@@ -202,9 +202,9 @@ export class Suspender implements Disposable {
         return;
       case "writeRunning":
         if (await this.#patch(sandbox, runningPatch(sandbox), signal)) {
-          metrics.calledOff();
-          events?.record(calledOff(sandbox, step.why));
-          onCalledOff(keyOf(sandbox));
+          metrics.cancelled();
+          events?.record(cancelled(sandbox, step.why));
+          onCancelled(keyOf(sandbox));
         } else metrics.overtaken();
         return;
       case "unseal":

@@ -37,7 +37,7 @@ function given() {
       return call.promise;
     },
   };
-  const reader = new ActivityReader({ finder, rounds, view, clock, onNews: (heard) => news.push(...heard) });
+  const reader = new ActivityReader({ finder, rounds, view, clock, onActivity: (heard) => news.push(...heard) });
   return { clock, calls, news, view, reader, activators };
 }
 

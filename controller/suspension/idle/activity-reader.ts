@@ -11,7 +11,7 @@ export interface ActivityReaderOptions {
   readonly view: ActivityView;
   readonly clock: Clock;
   /** Receives the changes of each answer. */
-  readonly onNews: (news: readonly SandboxActivity[]) => void;
+  readonly onActivity: (activities: readonly SandboxActivity[]) => void;
 }
 
 /** An activator answers at once; a slower answer is a fault. */
@@ -64,12 +64,12 @@ export class ActivityReader {
   }
 
   async #ask(activator: Activator, signal: AbortSignal): Promise<void> {
-    const { rounds, view, clock, onNews } = this.#options;
+    const { rounds, view, clock, onActivity } = this.#options;
     const { id } = activator;
     const reply = await rounds.activity(activator, view.requestFor(id), signal);
     if ("epoch" in reply) {
-      view.heard(id, reply, clock.ticksMs());
-      onNews(reply.activities);
+      view.received(id, reply, clock.ticksMs());
+      onActivity(reply.activities);
     } else if (reply.is === "absent") view.absent(id, clock.ticksMs());
   }
 }

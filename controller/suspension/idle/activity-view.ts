@@ -31,7 +31,7 @@ interface Replica {
   epoch: string | undefined;
   cursor: number;
   contactMs: number;
-  /** Whether anything was heard of it since it was listed. */
+  /** Whether it has answered since it was listed. */
   known: boolean;
   readonly records: Map<string, Reported>;
 }
@@ -80,7 +80,7 @@ export class ActivityView {
   }
 
   /** Takes an answer, and returns the UIDs of the sandboxes in it. */
-  heard(id: string, answer: ActivityAnswer, nowMs: number): readonly string[] {
+  received(id: string, answer: ActivityAnswer, nowMs: number): readonly string[] {
     const replica = this.#replicas.get(id);
     if (!replica) return [];
     const restarted = replica.epoch !== undefined && replica.epoch !== answer.epoch;

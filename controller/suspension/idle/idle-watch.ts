@@ -62,7 +62,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   /** Sandboxes whose suspension was cancelled, and until when they are skipped. */
   readonly #calmUntilMs = new Map<string, number>();
   /** Sandboxes whose activity times may have to be written. */
-  readonly #stirred = new Set<string>();
+  readonly #changed = new Set<string>();
   /** When to check again the activity times whose write may wait. */
   readonly #timesDue = new DeadlineHeap();
   /** Sandboxes whose AutoSuspensionBlocked condition may have to be written. */
@@ -78,7 +78,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#options = options;
     this.#disturbedMs = options.clock.ticksMs();
     this.#heldUpTurns = new TokenBuckets(heldUpRate, options.clock);
-    this.#reader = new ActivityReader({ ...options, onNews: (news) => this.#take(news) });
+    this.#reader = new ActivityReader({ ...options, onActivity: (activities) => this.#take(activities) });
     this.#times = new UseTimes(options.clock);
     this.#wakes = new WakeReports(options);
     this.#task = startTask("the watch over idle sandboxes", (signal) => this.#run(signal));
@@ -95,7 +95,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   /** Its suspension was cancelled. */
-  calledOff(key: string): void {
+  cancelled(key: string): void {
     this.#calmUntilMs.set(key, this.#options.clock.ticksMs() + calmMs);
   }
 
@@ -107,7 +107,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#podStarts.forget(metadata.uid);
     const key = keyFor(metadata.namespace, metadata.name);
     this.#calmUntilMs.delete(key);
-    this.#stirred.delete(key);
+    this.#changed.delete(key);
     this.#timesDue.delete(key);
     this.#heldUp.delete(key);
     this.#options.fallAsleep.forget(key);
@@ -179,8 +179,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#hasRead = true;
   }
 
-  #take(news: readonly SandboxActivity[]): void {
-    for (const { sandbox, wake } of news) {
+  #take(activities: readonly SandboxActivity[]): void {
+    for (const { sandbox, wake } of activities) {
       const key = keyFor(sandbox.namespace, sandbox.name);
       this.checkAt(key);
       if (wake) this.#wakes.reported(key, sandbox.uid, wake);
@@ -225,12 +225,12 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   #reportTimes(): void {
     const nowMs = this.#options.clock.ticksMs();
     for (let key = this.#timesDue.takeDue(nowMs); key !== undefined; key = this.#timesDue.takeDue(nowMs)) {
-      this.#stirred.add(key);
+      this.#changed.add(key);
     }
-    for (const key of this.#stirred) {
+    for (const key of this.#changed) {
       const sandbox = this.#options.read(key)?.sandbox;
       const known = this.#useOf(key);
-      this.#stirred.delete(key);
+      this.#changed.delete(key);
       if (!sandbox || !known) continue;
       const decision = this.#times.decideRequest(sandbox, known);
       if (decision.is === "due") this.#listeners.notify(key);
@@ -274,7 +274,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
       notBeforeMs: Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs),
       ...at,
     });
-    this.#stirred.add(key);
+    this.#changed.add(key);
     if (isNewsOf(sandbox, blockedSuspensionOf(idleness))) this.#heldUp.add(key);
     return { idleness, use };
   }

@@ -30,7 +30,7 @@ type Seen = Pick<Observed, "sandbox" | "pods">;
 
 /** Workloads that are asked at the same time: a socket each, for the seconds that an answer may take (`askWorkload`). */
 const probesMax = { max: 128, maxOfGroup: 8 };
-/** What a workload said is good for so long. */
+/** For how long the answer of a workload is valid. */
 const allowanceMs = 5_000;
 
 /** The delay of the next check of a sandbox that another client has changed. */

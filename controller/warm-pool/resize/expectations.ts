@@ -76,7 +76,7 @@ export class Expectations {
     this.#dropIfEmpty(owner, record);
   }
 
-  /** To be said before the delete call, whose event may come before its answer. */
+  /** Must be called before the delete call, whose event may come before its response. */
   expectDeletion(owner: string, uid: string): void {
     if (uid === "") return;
     const record = this.#current(owner) ?? { pendingCreations: 0, pendingDeletions: new Set(), raisedMs: 0 };

@@ -2,7 +2,7 @@ import type { Clock } from "../../../lib/time/clock.ts";
 
 /**
  * Waits after a pool has shrunk, so that a burst of claims is over before the places that it leaves are filled. Each
- * further loss begins the wait anew; a pool that is first seen, and one that is full, do not wait.
+ * further loss restarts the wait; a pool that is first seen, and one that is full, do not wait.
  */
 export class ReplenishDelay {
   readonly #delayMs: number;

@@ -105,7 +105,7 @@ interface Refusal {
   readonly inMs?: number;
 }
 
-/** Members whose own status says that something was refused that they cannot start without. */
+/** Members whose own status reports a rejected object that they cannot start without. */
 function refusalOf(active: readonly Stored<Sandbox>[], now: Date): Refusal {
   const ages = active.flatMap(({ status }) => {
     const ready = findCondition(status?.conditions, "Ready");

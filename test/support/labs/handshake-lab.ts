@@ -191,7 +191,7 @@ class LabController {
     const answer = this.#activator.drain.activity(this.#activity.requestFor("a"));
     await clock.sleep(callMs);
     const nowMs = clock.ticksMs();
-    this.#activity.heard("a", answer, nowMs);
+    this.#activity.received("a", answer, nowMs);
     const use = this.#activity.useOf(sandbox.metadata.uid, nowMs);
     const sinceMs = this.#api.podSinceMs;
     const podStart = sinceMs === undefined ? undefined : { createdMs: sinceMs, readyMs: sinceMs };
