@@ -51,7 +51,7 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     const use = beginUse(incoming, deps);
     const upstream = await reach({ to: routed, client: incoming, deps, observer: record, use }); // 404, 409, 410, 424, 502, 503
     record.reached(upstream.target);
-    await deps.proxy(incoming, upstream, proxyOptions(incoming, { routed, upstream, use, record }, deps)); // 502, 504
+    await deps.proxy(incoming, upstream, proxyOptions(incoming, { routed, upstream, use, record }, deps)); // 413, 502, 504
   } catch (error) {
     refuse(incoming, error, record);
   }
