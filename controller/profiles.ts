@@ -8,7 +8,7 @@ export interface Profiles extends AsyncDisposable {
   readonly pages: Pages;
 }
 
-// What `go tool pprof` asks for, and what it may ask for.
+// The paths and parameters that `go tool pprof` uses.
 const defaultSeconds = 30;
 const secondsMax = 300;
 /** Of each so many bytes allocated one place is remembered: Go's rate, half a per cent of the time. */

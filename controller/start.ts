@@ -72,8 +72,8 @@ export interface RunningController extends Running {
  * Starts the controller: its webhook, pages and stores at once, its work as soon as the stores are filled and it leads.
  * Disposal finishes the reconciles in progress, then releases the lease.
  *
- * @throws Error when an address cannot be had, ConfigError when the lease has no namespace, or what the webhook's
- *   certificates lack.
+ * @throws Error if an address cannot be used, ConfigError if the lease has no namespace, or the errors of
+ *   the webhook's certificates.
  */
 export async function startController(config: ControllerConfig, parts: ControllerParts): Promise<RunningController> {
   const { client, clock, log, registry } = parts;
@@ -133,7 +133,7 @@ function startWork(config: ControllerConfig, parts: ControllerParts, world: Worl
   });
 }
 
-/** What the controllers of all kinds share. Its metrics are there before the work begins. */
+/** The parts that the controllers of all kinds share. Its metrics exist before the work begins. */
 function makeTools({ client, clock, turns, log, registry, identity, tracer = noTracer }: ControllerParts) {
   const lanes = new CallLanes({ clock });
   return {

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { Gauge, type Registry } from "prom-client";
 
-/** The certificates that are shown, by what they are for; each in PEM as it is now. */
+/** The certificates in use, by purpose; each the current one, in PEM. */
 export type ShownCertificatesByUse = Readonly<Record<string, (() => string) | undefined>>;
 
 /** Exposes when certificates expire, so that a missing renewal is noticed long before anything breaks. */

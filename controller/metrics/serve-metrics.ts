@@ -23,7 +23,7 @@ export interface MetricsParts {
 /**
  * Serves `/metrics`, and profiles where they were asked for.
  *
- * @throws NoCertificateFiles when there is no certificate where one was promised, Error when the address cannot be had.
+ * @throws NoCertificateFiles if a configured certificate file is missing, Error if the address cannot be used.
  */
 export async function serveMetrics(config: MetricsConfig, parts: MetricsParts): Promise<MetricsServer> {
   const { registry, clock, log } = parts;

@@ -83,7 +83,7 @@ function multiplePods(transition: StatusTransition): EventContent | undefined {
   return { type: "Warning", reason: "MultiplePods", action: "Reconciling", note };
 }
 
-/** A Pod that ends because its sandbox is suspended gets no event of its own; the suspension has one. */
+/** A Pod that ends because its sandbox is suspended gets no separate event; the suspension has one. */
 function podEnded(transition: StatusTransition): EventContent | undefined {
   if (effectiveOperatingMode(transition.sandbox.spec) === "Suspended") return undefined;
   const finished = findCondition(transition.after, "Finished");

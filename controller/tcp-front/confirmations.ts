@@ -80,8 +80,8 @@ export class Confirmations {
   }
 
   /**
-   * What an activator answered; undefined: nothing, and what was believed of it stays. Returns the sandboxes about which
-   * more or less is known now.
+   * Records the answer of an activator; undefined: no answer, and earlier confirmations stay. Returns the sandboxes whose
+   * confirmations have changed.
    */
   answered(
     { id, endpoint }: Activator,

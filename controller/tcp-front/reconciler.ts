@@ -69,7 +69,7 @@ export class TcpFrontReconciler {
     const outcome: Outcome = againMs.length === 0 ? {} : { requeueAfterMs: Math.min(...againMs) };
     if (!action) {
       turns.drop(key);
-      // One that is on its way out may be about to come back with the same ports.
+      // A terminating sandbox may soon be recreated with the same ports.
       if (!observed.slice?.metadata.deletionTimestamp) ledger.release(key);
       return outcome;
     }

@@ -8,8 +8,8 @@ const urgencies = ["first", "removal", "refresh"] as const;
 export type Urgency = (typeof urgencies)[number];
 
 /**
- * Which urgency comes first at each of eight turns. Mostly the most urgent one; each of the others has a turn of its own,
- * so that none waits for ever while a tenant goes on making urgent changes.
+ * The urgency that comes first at each of eight turns: mostly the most urgent one; each of the others has one turn,
+ * so that none waits for ever while a tenant makes more and more urgent changes.
  */
 const turnsOf = ["first", "first", "first", "removal", "first", "first", "first", "refresh"] as const;
 

@@ -10,7 +10,7 @@ import { semanticallyEqual } from "../semantic-equality.ts";
 import { makeNetworkPolicy, networkPolicySpec, remakeNetworkPolicy } from "./make-network-policy.ts";
 import { holderCounts, holdersFor, isUserReference, type PolicyUsers } from "./policy-users.ts";
 
-/** A template that is there, and its policy. */
+/** An existing template, and its policy. */
 export interface TemplateAndPolicy {
   readonly template: Stored<SandboxTemplate>;
   /** The NetworkPolicy with the name of the template's, with any controller. */
@@ -19,9 +19,9 @@ export interface TemplateAndPolicy {
 
 export interface Observed extends Omit<TemplateAndPolicy, "template"> {
   readonly namespace: string | undefined;
-  /** The template's name, whether or not there is one. */
+  /** The template's name, whether or not the template exists. */
   readonly name: string;
-  /** Undefined when it is gone or on its way out. */
+  /** Undefined if it is gone or terminates. */
   readonly template: Stored<SandboxTemplate> | undefined;
   readonly users: PolicyUsers;
   /** The spec of the template's policy that is missing now. */
@@ -76,7 +76,7 @@ export function decidePolicy({ template, policy }: TemplateAndPolicy): PolicyAct
   };
 }
 
-/** The template is there, and users are to own its policy as well. */
+/** The template exists, and users must own its policy as well. */
 const hold = ({ policy }: Observed, template: Stored<SandboxTemplate>): PolicyAction | undefined =>
   policy && ownershipOf(policy, template) === "owned" && !policy.metadata.deletionTimestamp
     ? { do: "replacePolicy", policy }

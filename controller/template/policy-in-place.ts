@@ -8,8 +8,8 @@ import { decidePolicy } from "./decide.ts";
 import { networkPolicyName, policySuffix } from "./make-network-policy.ts";
 
 /**
- * Why no Pod of a template may be made yet: its NetworkPolicy is not there, not as the template asks for, or not the template's own.
- * Undefined where it is in place, or where the template manages none.
+ * Why no Pod of a template may be created yet: its NetworkPolicy does not exist, differs from the template, or has another
+ * owner. Undefined where it is in place, or where the template manages none.
  */
 export function policyGap(
   template: Stored<SandboxTemplate>,
@@ -23,7 +23,7 @@ export function policyGap(
   return `no sandbox is made from SandboxTemplate "${name}" while its Pods have no network policy: ${why}`;
 }
 
-/** The template whose policy this is, by its key, whether or not the template is there; undefined for the policies of others. */
+/** The key of the template of this policy, whether or not the template exists; undefined for policies of others. */
 export function templateKeyOf(policy: Stored<KubeObject>): string | undefined {
   const { namespace, annotations } = policy.metadata;
   const controller = controllerOf(policy);

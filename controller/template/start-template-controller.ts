@@ -103,7 +103,7 @@ const templatesOfPods =
       if (key !== undefined && !templates.store.get(key)) enqueue(key);
     });
 
-/** The template that a Sandbox was made from, by its key, whether or not it is there. */
+/** The key of the template that a Sandbox was created from, whether or not the template exists. */
 export function templateKeyOfSandbox({ metadata }: Stored<Sandbox>): string | undefined {
   const name = metadata.annotations?.[templateRefAnnotation];
   const isItsOwn = name !== undefined && metadata.labels?.[templateRefHashLabel] === nameHash(name);

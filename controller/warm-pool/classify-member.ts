@@ -13,7 +13,7 @@ import type { Observed } from "./observed.ts";
  * What a pool thinks of a sandbox with its label.
  *
  * - `uncounted`: another owner controls it, or it has no controller and terminates;
- * - `terminating`: on its way out, and its place is free only when it is gone;
+ * - `terminating`: being deleted, and its place is free only when it is gone;
  * - `stale`: differs from what the template would create now;
  * - `stuck`: it has had its time to become ready;
  * - `overdue`: the same, unless its Pod waits for a node; the Pod must be read;

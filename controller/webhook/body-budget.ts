@@ -82,8 +82,8 @@ export class Hold implements Disposable {
 }
 
 /**
- * Bounds the bytes of bodies and answers in memory. Where there is no room for more, the request that sends the next byte is not
- * the one to go: first goes what has stood still longest, or came slower than 1 MiB/s; then something of the peer that holds most.
+ * Bounds the bytes of bodies and responses in memory. At the limit, not the request that sends the next byte is dropped, but
+ * first the request that has been stalled for longest, or came slower than 1 MiB/s; then one of the peer that holds most.
  * So no client can take the room of others by holding it.
  */
 export class BodyBudget {
@@ -110,7 +110,7 @@ export class BodyBudget {
   }
 
   /**
-   * Reads a body into room of its own.
+   * Reads a body, and counts its bytes for this request.
    *
    * @throws BodyRefused when it is too large, there is no room for it, it was shed for others, or its client left.
    */

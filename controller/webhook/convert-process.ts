@@ -1,5 +1,5 @@
-// A process of its own that parses and converts reviews, one at a time: what a stranger or a tenant wrote takes neither time nor memory
-// of the process that keeps the Lease. It imports the conversion and nothing of the controller.
+// A separate process that parses and converts reviews, one at a time: texts of clients and tenants take neither time nor
+// memory of the process that keeps the Lease. It imports the conversion and nothing of the controller.
 import { readSync, writeSync } from "node:fs";
 import { answerReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
 import { allKinds, coreKinds } from "../../api/conversion/convert.ts";

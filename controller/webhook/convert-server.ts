@@ -22,7 +22,7 @@ export interface ConvertServerOptions {
   readonly extensions: boolean;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long disposal goes on answering, each time on the connection's last request. */
+  /** For how long disposal still serves requests, each as the last one of its connection. */
   readonly lingerMs?: number | undefined;
   /** Where it is counted what could not be read or had no room. */
   readonly registry?: Registry | undefined;
@@ -38,7 +38,7 @@ export interface ConvertServer extends AsyncDisposable {
 // An API server gives a webhook 30 seconds. It keeps idle connections for 90, and must be the one who closes them: what
 // it sends on a connection that is being closed would be lost.
 const limits = { ...strangerLimits, requestTimeout: 30_000, keepAliveTimeout: 120_000, maxHeaderSize: 16_384 };
-// The port is open to all. An API server behind one address has room for as many conversions at a time as of old.
+// The port is open to all. An API server behind one address has room for 256 connections.
 const connectionsMax = { max: 512, perPeerMax: 256, answerTakenWithinMs: 30_000 };
 // The webhook responds to any client. A list of 10 000 objects has tens of megabytes.
 const bodyBytesMax = 64 * 1024 * 1024;
@@ -64,7 +64,7 @@ const shutdownGraceMs = 5_000;
 /**
  * Serves `/convert` over HTTPS. A new certificate is shown to those who connect after it has come.
  *
- * @throws Error when the port cannot be had.
+ * @throws Error if the port cannot be used.
  */
 export async function startConvertServer({
   port,

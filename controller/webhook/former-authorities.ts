@@ -51,7 +51,7 @@ export class FormerAuthorities {
   }
 }
 
-/** Undefined for what is no certificate. */
+/** Undefined for a text that is not a certificate. */
 function fingerprintOf(pem: string): string | undefined {
   try {
     return new X509Certificate(pem).fingerprint256;

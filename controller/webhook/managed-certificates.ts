@@ -162,7 +162,10 @@ async function createSecret(
   }
 }
 
-/** Writes only over what was read: of two replicas that renew at once, the second goes by what the first has made. */
+/**
+ * Replaces only the version that was read: of two replicas that renew at once, the second uses the certificates of the
+ * first.
+ */
 async function replaceSecret(
   client: KubeClient,
   secret: Stored<Secret>,

@@ -8,7 +8,7 @@ export const lifetimeMs = 365 * 24 * 3_600_000;
 
 /** What is within so much of its end is renewed. */
 export const renewBeforeMs = 30 * 24 * 3_600_000;
-/** How old an authority is before something signed by it is shown: by then every API server trusts it. */
+/** The age of an authority before its certificates are used: every API server trusts it then. */
 export const settleMs = 10 * 60_000;
 /** Watches report changes. This interval is for a role that may not watch. */
 export const checkAgainMaxMs = 12 * 3_600_000;

@@ -28,7 +28,7 @@ export interface RunningWebhook extends Running {
  * Starts to convert between `v1alpha1` and `v1beta1` for the API server, in every replica, whether it leads or not. With
  * managed certificates the API server knows whom to trust before the webhook listens.
  *
- * @throws UnusableSecret or NoCertificateFiles when there is nothing to serve with, Error when the port cannot be had, or
+ * @throws UnusableSecret or NoCertificateFiles if there is no usable certificate, Error if the port cannot be used, or
  *   what `KubeClient` throws.
  */
 export async function startWebhook(config: WebhookConfig, parts: WebhookParts): Promise<RunningWebhook> {

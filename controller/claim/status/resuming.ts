@@ -49,7 +49,7 @@ function wasReadyAsleep({ status }: SandboxClaim, sandbox: Sandbox): boolean {
   return saidSo || sealOf(sandbox)?.cause === "Inactivity";
 }
 
-/** Since when the sandbox runs again, or, if its former Pod was not gone by then, since when that Pod is not Ready. */
+/** Since when the sandbox runs again, or, if its former Pod was still there, since when that Pod is not Ready. */
 function beganMs({ status }: Sandbox): number {
   const times = ["Suspended", "Ready"].map((type) => findCondition(status?.conditions, type)?.lastTransitionTime);
   return Math.max(...times.map((time) => readTime(time)?.getTime() ?? 0));

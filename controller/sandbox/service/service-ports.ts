@@ -11,7 +11,7 @@ interface Wanted {
 
 /**
  * The ports of the Service in front of a Pod: one for each port and protocol of its containers and sidecars, ordered,
- * each with a name of its own.
+ * each with a different name.
  */
 export function servicePorts(spec: PodSpec): readonly ServicePort[] {
   const wanted = wantedPorts(spec);

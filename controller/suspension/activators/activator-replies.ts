@@ -20,9 +20,9 @@ export type Reply =
   | ({ readonly is: "silent" } & Silence);
 
 /**
- * What a refused connection means. An activator listens before it first reads the cluster and until it proxies nothing
- * more; but what refuses may be something between. So it takes the kubelet's word that the container does not run, or a
- * Pod that is neither ready nor on its way out.
+ * The meaning of a refused connection. An activator listens before it first reads the cluster and until it proxies nothing
+ * more; but a device between may refuse instead. So the activator is absent only if the kubelet reports that the container
+ * does not run, or the Pod is neither ready nor terminating.
  */
 export function replyToRefusal(activator: Pod, container: string, silence: Silence): Reply {
   const state = activator.status?.containerStatuses?.find(({ name }) => name === container)?.state;

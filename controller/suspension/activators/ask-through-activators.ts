@@ -35,7 +35,7 @@ const limitMs = 14_000;
  */
 export class AskThroughActivators {
   readonly #options: AskThroughActivatorsOptions;
-  /** Runs of activators whose release does not know the call; only of those that are there. */
+  /** Runs of existing activators whose release does not know the call. */
   readonly #older = new Set<string>();
   /** With which activator the next question begins, so that they take turns. */
   #turn = 0;

@@ -16,7 +16,7 @@ export const silenceSince = (contactMs: number, unreadySinceMs: number | undefin
   lostForMs: unreadySinceMs === undefined ? 0 : nowMs - Math.max(contactMs, unreadySinceMs),
 });
 
-/** Its Pod is not Ready and it has not answered for so long that it is as good as gone. */
+/** Its Pod is not Ready and it has not answered for so long that it counts as gone. */
 export const isLost = ({ lostForMs }: Silence): boolean => lostForMs >= longestSilenceMs;
 
 /** Whether a silent activator blocks the suspension of sandboxes whose Pod is not sealed yet. */

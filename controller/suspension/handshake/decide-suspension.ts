@@ -84,7 +84,7 @@ function recountMs(sandbox: Sandbox, sealedForMs: number): number {
 
 /**
  * The next step of the suspension of a sandbox in front of which activators are configured. Whatever was done before is
- * read from the objects, so any leader goes on where another stopped.
+ * read from the objects, so any leader continues where another stopped.
  */
 export function decideSuspension(situation: Situation): SuspensionStep {
   const { sandbox, pod, podIsFresh } = situation;

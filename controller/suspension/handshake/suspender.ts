@@ -86,7 +86,7 @@ export class Suspender implements Disposable {
    * Goes on with the suspension of a sandbox for as long as there is something to do now. `read` returns the sandbox as it
    * is after each step; undefined once it is gone.
    *
-   * @throws what `KubeClient` throws; the next pass goes on from there.
+   * @throws the errors of `KubeClient`; the next pass continues from there.
    */
   async suspend(read: () => Seen | undefined, signal: AbortSignal): Promise<SuspensionProgress> {
     let round: Round | undefined;
@@ -113,8 +113,8 @@ export class Suspender implements Disposable {
   }
 
   /**
-   * Whether what is seen now waits for a handshake to go on, when this is how far the pass has come. A wish that came
-   * after the last step waits for the next pass, and a Pod that a store still shows is not deleted on its word.
+   * Whether the observed state waits for more steps of a handshake after this progress. A change of operatingMode after
+   * the last step waits for the next pass, and a Pod that a store still shows is not deleted because of it.
    */
   isPending(seen: Seen, standing: SuspensionProgress): boolean {
     const { sandbox } = seen;

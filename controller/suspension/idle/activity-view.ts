@@ -21,7 +21,7 @@ interface Reported {
   readonly lastMs: number;
 }
 
-/** An activator that is there now. */
+/** A currently existing activator. */
 export type ListedActivator = Pick<Activator, "id" | "name" | "mayServe">;
 
 interface Replica {
@@ -47,7 +47,7 @@ export const usualVanishGraceMs = 60_000;
  */
 export class ActivityView {
   readonly #replicas = new Map<string, Replica>();
-  /** Last activity that was known of sandboxes, by those who are gone. */
+  /** The last known activity of sandboxes, from activators that are gone. */
   readonly #departed = new Map<string, number>();
   readonly #vanishGraceMs: number;
   readonly #silenceLimitMs: number;
@@ -58,7 +58,7 @@ export class ActivityView {
     this.#silenceLimitMs = silenceLimitMs;
   }
 
-  /** Takes the activators that are there now. */
+  /** Updates the list of existing activators. */
   listed(activators: readonly ListedActivator[], nowMs: number): void {
     const there = new Set(activators.map(({ id }) => id));
     for (const [id, replica] of this.#replicas) {
@@ -96,7 +96,7 @@ export class ActivityView {
     return answer.activities.map(({ sandbox }) => sandbox.uid);
   }
 
-  /** Takes that an activator does not run, which is as good as an answer without activity. */
+  /** Records that an activator does not run, which counts as an answer without activity. */
   absent(id: string, nowMs: number): void {
     const replica = this.#replicas.get(id);
     if (!replica) return;

@@ -1,6 +1,7 @@
 import { type ClockReading, hasJumped } from "../../../lib/time/clock-jumps.ts";
 
-// After a disturbance many sandboxes are overdue at once. Each gets a turn of its own, so that they do not go as a crowd.
+// After a disturbance many sandboxes are overdue at once. Their suspensions are spread over time, so that they are not all
+// suspended together.
 
 /** A process that was late by so much was stopped, or starved. */
 const pauseMs = 10_000;
@@ -22,7 +23,7 @@ export function turnAfter(disturbedMs: number, sandboxUid: string, inactivityTim
   return disturbedMs + fractionOf(sandboxUid) * Math.min(inactivityTimeoutMs, longestSpreadMs);
 }
 
-/** A number from 0 to 1 that is as good as chance, from a name: FNV-1a, with its high bits mixed into all. */
+/** A pseudo-random number from 0 to 1, from a name: FNV-1a, with its high bits mixed into all. */
 function fractionOf(name: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < name.length; index += 1) {

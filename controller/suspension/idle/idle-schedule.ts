@@ -21,7 +21,7 @@ export class IdleSchedule {
     this.#heap.set(key, fromMs);
   }
 
-  /** The deadlines were reckoned by a clock that has jumped: the next sweep checks all that have one. */
+  /** The deadlines were computed by a clock that has jumped: the next sweep checks all that have one. */
   lookAtAll(fromMs: number): void {
     for (const key of this.#heap.keys()) this.#heap.set(key, fromMs);
   }

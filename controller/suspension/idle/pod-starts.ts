@@ -17,7 +17,7 @@ interface Known extends PodStart {
 }
 
 /**
- * Since when Pods are there, and Ready. Each time in a Pod is used once, when this process first sees it: a
+ * Since when Pods exist, and are Ready. Each time in a Pod is used once, when this process first sees it: a
  * clock that is set back would otherwise make every Pod new, and keep all sandboxes awake until it has caught up.
  */
 export class PodStarts {

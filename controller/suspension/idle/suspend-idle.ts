@@ -67,7 +67,7 @@ export class SuspendIdle {
   readonly #busy = new Map<string, { readonly podUid: string; readonly sinceMs: number }>();
   /** When workloads have said that they may sleep, by sandbox; monotonic. */
   readonly #allowed = new Map<string, { readonly podUid: string; readonly atMs: number }>();
-  /** Each workload is asked on its own, so that a hanging workload delays only a few of its own namespace. */
+  /** Each workload is asked separately, so that a hanging workload delays only a few of its own namespace. */
   readonly #probes = new FairTasks(probesMax);
 
   constructor(options: SuspendIdleOptions) {

@@ -16,7 +16,7 @@ import type { Idleness } from "./decide-idle.ts";
 
 /** Decides the times of use in the status of a sandbox. */
 export interface ActivityTimesKeeper {
-  /** To be written now; undefined when what is written is good enough. */
+  /** The value to write now; undefined if the written value is recent enough. */
   timesToWrite(sandbox: Stored<Sandbox>): ActivityTimes | undefined;
   /** Whether it would sleep if an activator answered. */
   heldUp(sandbox: Stored<Sandbox>): BlockedSuspension;
@@ -101,7 +101,7 @@ export class UseTimes {
     return { last: last && this.#laterOf(last, use.reportedMs), next: undefined };
   }
 
-  /** Overdue is as good as overdue for longer: it is not written again and again. */
+  /** A time that stays overdue is not written again and again. */
   #nextAt(written: Date | undefined, sleepsAtMs: number): Date {
     const isOverdue = sleepsAtMs <= this.#clock.ticksMs();
     return isOverdue && written && written <= this.#clock.now() ? written : this.#at(sleepsAtMs);

@@ -43,7 +43,7 @@ export class ReadinessPatience {
     this.#failures = 0;
   }
 
-  /** Notes what a pass found and what it replaced. Members that were made before the last failure change nothing. */
+  /** Records the ready and replaced members of a pass. Members that were created before the last failure have no effect. */
   note(active: readonly Stored<Sandbox>[], replaced: readonly Stored<Sandbox>[]): void {
     const isNew = (member: Stored<Sandbox>) => bornMs(member) > this.#failedMs;
     if (active.some((member) => isReady(member) && isNew(member))) this.#failures = 0;
