@@ -33,7 +33,7 @@ const observed = (seen: Partial<Observed> = {}): Observed => ({
   pendingDeletions: new Set(),
   pods: new Map(),
   agesMs: new Map(),
-  readinessGraceMs: 5 * minute,
+  readinessGraceMs: () => 5 * minute,
   ...seen,
 });
 /** The member was first seen so long ago. */
@@ -131,11 +131,11 @@ describe("a member that is not ready", () => {
   });
 
   it("has the time that was set", () => {
-    expect(classifyMember(member, later(9_000, { readinessGraceMs: 10_000 }))).toEqual({
+    expect(classifyMember(member, later(9_000, { readinessGraceMs: () => 10_000 }))).toEqual({
       ...active,
       overdueInMs: 3_000,
     });
-    expect(classifyMember(member, later(11_000, { readinessGraceMs: 10_000 }))).toEqual({ is: "overdue" });
+    expect(classifyMember(member, later(11_000, { readinessGraceMs: () => 10_000 }))).toEqual({ is: "overdue" });
   });
 
   it("is overdue after that, until it is known what its Pod waits for", () => {

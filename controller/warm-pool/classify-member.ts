@@ -66,8 +66,9 @@ function judgeReadiness(
   const { uid } = member.metadata;
   if (isReady(member)) return { is: "active", held: false, ...lack };
   const ageMs = agesMs.get(uid) ?? 0;
-  if (ageMs <= readinessGraceMs) {
-    return { is: "active", held: false, overdueInMs: readinessGraceMs - ageMs + afterGraceMs, ...lack };
+  const graceMs = readinessGraceMs(member);
+  if (ageMs <= graceMs) {
+    return { is: "active", held: false, overdueInMs: graceMs - ageMs + afterGraceMs, ...lack };
   }
   if (!pods.has(uid)) return { is: "overdue" };
   const pod = pods.get(uid);
@@ -76,7 +77,7 @@ function judgeReadiness(
 
 const reasonsToWait: readonly (string | undefined)[] = ["Unschedulable", "SchedulingGated"];
 
-function waitsForNode({ metadata, status }: Stored<Pod>): boolean {
+export function waitsForNode({ metadata, status }: Stored<Pod>): boolean {
   if (metadata.deletionTimestamp) return false;
   const scheduled = findCondition(status?.conditions, "PodScheduled");
   return scheduled?.status === "False" && reasonsToWait.includes(scheduled.reason);

@@ -13,7 +13,7 @@ import { currentBlueprint } from "../blueprint/current-blueprint.ts";
 import type { View } from "../own-writes.ts";
 import { recordedPodName } from "../sandbox/find-pod.ts";
 import { policyGap } from "../template/policy-in-place.ts";
-import { classifyMember } from "./classify-member.ts";
+import { classifyMember, waitsForNode } from "./classify-member.ts";
 import { inBatches } from "./in-batches.ts";
 import { memberIndexValue } from "./members.ts";
 import type { Observed } from "./observed.ts";
@@ -49,10 +49,17 @@ export interface PodsSeen {
   readonly failures: readonly unknown[];
 }
 
+export interface PodReads {
+  readonly client: KubeClient;
+  readonly turns?: Turns | undefined;
+  /** After so many stuck members no more Pods are read: no more members are replaced in one pass. */
+  readonly stuckMax: number;
+}
+
 /** Asks the API server for the Pods of overdue members. There is no watch of Pods for pools, and few are ever read. */
 export async function readOverduePods(
   observed: Observed,
-  { client, turns }: { readonly client: KubeClient; readonly turns?: Turns | undefined },
+  { client, turns, stuckMax }: PodReads,
   signal: AbortSignal,
 ): Promise<PodsSeen> {
   const overdue: Stored<Sandbox>[] = [];
@@ -62,15 +69,19 @@ export async function readOverduePods(
     await turns?.rest(member.metadata.namespace);
     if (classifyMember(member, observed).is === "overdue") overdue.push(member);
   }
+  let stuck = 0;
   const read = await inBatches(overdue, async (member) => {
+    if (stuck >= stuckMax) return { unread: true } as const;
     try {
-      return { uid: member.metadata.uid, pod: await podOf(member, client, signal) };
+      const pod = await podOf(member, client, signal);
+      if (!pod || !waitsForNode(pod)) stuck += 1;
+      return { uid: member.metadata.uid, pod };
     } catch (failure) {
       signal.throwIfAborted();
       return { failure };
     }
   });
-  const found = read.flatMap((one) => ("failure" in one ? [] : [[one.uid, one.pod] as const]));
+  const found = read.flatMap((one) => ("uid" in one ? [[one.uid, one.pod] as const] : []));
   return { pods: new Map(found), failures: read.flatMap((one) => ("failure" in one ? [one.failure] : [])) };
 }
 

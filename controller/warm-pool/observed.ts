@@ -24,5 +24,6 @@ export interface Observed {
   readonly pods: ReadonlyMap<string, Stored<Pod> | undefined>;
   /** By UID, for how long each was seen by this process, in monotonic milliseconds. */
   readonly agesMs: ReadonlyMap<string, number>;
-  readonly readinessGraceMs: number;
+  /** How long a member may take to become ready. */
+  readonly readinessGraceMs: (member: Stored<Sandbox>) => number;
 }

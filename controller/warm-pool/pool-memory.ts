@@ -12,6 +12,8 @@ export class PoolMemory {
   readonly hold: ReplenishDelay;
   readonly patience: ReadinessPatience;
   readonly ages: MemberAges;
+  /** UIDs of members whose last write failed. */
+  readonly refused = new Set<string>();
   /** Whether the pool was reported as not progressing. */
   notProgressing = false;
   readonly #clock: Clock;

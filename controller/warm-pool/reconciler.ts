@@ -55,7 +55,8 @@ export class WarmPoolReconciler {
     const memory = this.#memoryOf(seen.pool);
     memory.patience.madeFrom(seen.template);
     const { observed, failures } = await this.#withPods(seen, memory, signal);
-    const census = await reconcileMembers(observed, writers, signal);
+    const batch = { max: settings.maxBatch, refused: memory.refused };
+    const census = await reconcileMembers(observed, writers, batch, signal);
     memory.patience.note(census.active, census.replaced);
     // It takes a while to make many, and meanwhile the status would be as old.
     const [resized, unwritten] = await Promise.all([
@@ -88,9 +89,13 @@ export class WarmPoolReconciler {
       pendingDeletions: new Set(pending.map(({ metadata }) => metadata.uid)),
       pods: new Map(),
       agesMs: ages.of(seen.labelled),
-      readinessGraceMs: patience.graceMs,
+      readinessGraceMs: (member) => patience.graceMsOf(member),
     };
-    const { pods, failures } = await readOverduePods(observed, { client: writers.client, turns }, signal);
+    const { pods, failures } = await readOverduePods(
+      observed,
+      { client: writers.client, turns, stuckMax: this.#options.settings.maxBatch },
+      signal,
+    );
     return { observed: { ...observed, pods }, failures };
   }
 
@@ -100,9 +105,9 @@ export class WarmPoolReconciler {
     // Those that are on their way are no loss.
     const count = census.active.length + observed.snapshot.pendingCreations;
     const heldMs = memory.hold.waitMs(count, effectivePoolReplicas(spec));
-    const { maxBatch, evictable } = settings;
+    const { evictable } = settings;
     const templateKnown = observed.template !== undefined && observed.policyGap === undefined;
-    const decided = decideSize({ spec, census, templateKnown, heldMs, maxBatch });
+    const decided = decideSize({ spec, census, templateKnown, heldMs, maxBatch: census.batchLeft });
     return resize(decided, { observed, memory, writers, evictable }, signal);
   }
 

@@ -1,6 +1,6 @@
 /** What may be set about all pools of a cluster. */
 export interface WarmPoolSettings {
-  /** Sandboxes made or removed for one pool in one pass, so that a large pool does not keep the others waiting. */
+  /** Sandboxes created, completed or deleted for one pool in one pass, so that a large pool does not delay the others. */
   readonly maxBatch: number;
   /** How long a pool that has lost members waits before it makes new ones; 0: not at all. */
   readonly replenishDelayMs: number;

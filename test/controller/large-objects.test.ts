@@ -128,7 +128,7 @@ describe("a reconcile of a SandboxTemplate of 1.5 MiB is quick", () => {
       ...{ now: new Date(noon), pool: aPool({ updateStrategy: { type: "Recreate" } }), policyGap: undefined },
       ...{ template: { object: template, blueprint: currentBlueprint(template) }, labelled: members },
       snapshot: { owner: "uid-of-warm", satisfied: true, pendingCreations: 0, raises: 0 },
-      ...{ pendingDeletions: new Set(), pods: new Map(), agesMs: new Map(), readinessGraceMs: 300_000 },
+      ...{ pendingDeletions: new Set(), pods: new Map(), agesMs: new Map(), readinessGraceMs: () => 300_000 },
     };
     const pass = () => members.map((member) => expect(classifyMember(member, observed).is).toBe("active"));
     pass();

@@ -20,7 +20,16 @@ interface Seen extends Partial<Omit<Ended, "census" | "observed">> {
   readonly templateMissing?: boolean;
 }
 
-const none: Census = { active: [], terminating: 0, unsettled: 0, replaced: [], held: 0, failures: [] };
+const none: Census = {
+  active: [],
+  terminating: 0,
+  unsettled: 0,
+  replaced: [],
+  held: 0,
+  batchLeft: 300,
+  unfinished: false,
+  failures: [],
+};
 
 function concluded({ spec, metadata, census, templateMissing = false, ...more }: Seen = {}) {
   const now = new Date(noon);

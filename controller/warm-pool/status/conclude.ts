@@ -42,6 +42,7 @@ export function conclude(ended: Ended, random: () => number = Math.random): Conc
     // Members that were created together would be checked together, for ever.
     census.overdueInMs !== undefined && census.overdueInMs * (1 + 0.5 * random()),
     refusalInMs,
+    census.unfinished && nextBatchMs,
     observed.policyGap !== undefined && ended.gapMs < passingGapMs && passingGapMs - ended.gapMs,
     obstacle !== undefined && settings.notProgressingRecheckMs,
   ].filter((delayMs) => typeof delayMs === "number");
@@ -88,6 +89,9 @@ function obstacleOf({
     "period; they are kept, not replaced, because their replacements could not be scheduled either"
   );
 }
+
+/** The next batch begins as soon as a watch shows a write of this one; at the latest after this time. */
+const nextBatchMs = 1_000;
 
 /** A policy is written within moments of its template. A longer absence is reported. */
 const passingGapMs = 2_000;

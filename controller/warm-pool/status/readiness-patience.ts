@@ -29,9 +29,14 @@ export class ReadinessPatience {
     return this.#failures;
   }
 
-  /** In milliseconds since a member was first seen. */
+  /** Of members that are made now, in milliseconds since a member was first seen. */
   get graceMs(): number {
-    return Math.min(this.#baseMs * 2 ** this.#failures, Math.max(this.#baseMs, longestMs));
+    return this.#graceMsAfter(this.#failures);
+  }
+
+  /** A member that was there at the last failure has the time from before it: it may belong to a later batch. */
+  graceMsOf(member: Stored<Sandbox>): number {
+    return this.#graceMsAfter(bornMs(member) > this.#failedMs ? this.#failures : Math.max(this.#failures - 1, 0));
   }
 
   /** Another template, or another version of it, deserves another try. */
@@ -49,7 +54,11 @@ export class ReadinessPatience {
     if (active.some((member) => isReady(member) && isNew(member))) this.#failures = 0;
     if (!replaced.some(isNew)) return;
     this.#failures += 1;
-    this.#failedMs = Math.max(...[...active, ...replaced].map(bornMs));
+    this.#failedMs = [...active, ...replaced].reduce((latest, member) => Math.max(latest, bornMs(member)), 0);
+  }
+
+  #graceMsAfter(failures: number): number {
+    return Math.min(this.#baseMs * 2 ** failures, Math.max(this.#baseMs, longestMs));
   }
 }
 
