@@ -8,7 +8,7 @@ export interface Use {
   readonly busy: string | undefined;
   /** It is busy for no other reason than that this activator is silent; undefined when it is not. */
   readonly unanswered: { readonly by: string; readonly forMs: number } | undefined;
-  /** What counts as its last activity; undefined when nobody knows of any. */
+  /** What counts as its last activity; undefined if none is known. */
   readonly lastMs: number | undefined;
   /** The last activity that an activator has reported; earlier than `lastMs` where an activator is lost. */
   readonly reportedMs: number | undefined;

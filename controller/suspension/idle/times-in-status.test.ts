@@ -22,7 +22,7 @@ const key = "lab/nova";
 const text = (seconds: number) => new Date(startMs + seconds * 1_000).toISOString().replace(".000Z", "Z");
 
 const elsewhere = () => Promise.reject(new Error("not a part of this test"));
-const nobody: KubeClient = {
+const refusing: KubeClient = {
   ...{ get: elsewhere, list: elsewhere, create: elsewhere, replace: elsewhere, patch: elsewhere, delete: elsewhere },
   watch: () => {
     throw new Error("not a part of this test");
@@ -122,7 +122,7 @@ class World implements AsyncDisposable {
   #report(inFlight: number): void {
     const sinceMs = this.clock.ticksMs();
     const sandbox = { namespace: "lab", name: "nova", uid: "nova" };
-    // Each change is told once.
+    // Each change is reported once.
     let isTold = false;
     this.#answer = () => {
       const idleForMs = inFlight > 0 ? 0 : this.clock.ticksMs() - sinceMs;
@@ -150,7 +150,7 @@ class World implements AsyncDisposable {
 
   #lead(): IdleWatch {
     const { clock } = this;
-    const client = interceptCalls(nobody, async () => {
+    const client = interceptCalls(refusing, async () => {
       this.#sandbox = { ...this.#sandbox, spec: { ...this.#sandbox.spec, operatingMode: "Suspended" } };
       queueMicrotask(() => this.#changed());
       return this.#sandbox;
@@ -262,7 +262,7 @@ describe("the next suspension in the status", () => {
 });
 
 describe("the activity times in the status", () => {
-  it("cost no pass and no write while nobody uses the sandbox, asleep or awake", async () => {
+  it("cost no pass and no write while the sandbox is unused, suspended or running", async () => {
     await using asleep = new World();
     await asleep.start();
     await asleep.untilSuspended();

@@ -35,7 +35,7 @@ it("a new leader reports a wake that the former leader may have missed, and no o
   expect(notes).toHaveLength(1);
 });
 
-it("a wake that an activator reports minutes later, because it did not respond, is told", async () => {
+it("a wake that an activator reports minutes later, because it did not respond, is reported", async () => {
   const { clock, notes, reported } = openReports();
   await clock.advance(400_000);
   reported(2, 390_000);
