@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { ObjectMeta } from "../../../api/kinds/meta.ts";
-import type { SandboxSpec } from "../../../api/kinds/sandbox.ts";
+import type { ObjectMeta, Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox, SandboxSpec } from "../../../api/kinds/sandbox.ts";
 import { sealedPodAnnotation, warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
 import { formatSeal } from "../../../api/rules/suspension.ts";
 import { aSandbox, noon } from "../../../test/support/builders/builders.ts";
@@ -38,6 +38,24 @@ describe("an unused sandbox", () => {
     const podStart = { createdMs: 1, readyMs: 5 };
     expect(ask({ podStart })).toMatchObject({ is: "awake", why: "it was used", recheckAtMs: 300_005 });
     expect(ask({ use: { ...unused, lastMs: 4 }, podStart })).toMatchObject({ recheckAtMs: 300_005 });
+  });
+});
+
+describe("a sandbox whose use no activator knows any more", () => {
+  const used = (lastActivityTime: string): Stored<Sandbox> => ({
+    ...aSandbox({ autoSuspension }),
+    status: { lastActivityTime },
+  });
+
+  it("counts from the last activity in its status", () => {
+    const sandbox = used(new Date(Date.parse(noon) - 60_000).toISOString());
+    expect(ask({ sandbox })).toMatchObject({ is: "awake", why: "it was used", lastMs: 240_000, recheckAtMs: 540_000 });
+    expect(ask({ sandbox, use: { ...unused, lastMs: 1 } })).toMatchObject({ lastMs: 1 });
+    expect(ask({ sandbox, podStart: { createdMs: 0, readyMs: 250_000 } })).toMatchObject({ lastMs: 250_000 });
+  });
+
+  it("counts from the start of its Pod when its status is of a clock that was ahead", () => {
+    expect(ask({ sandbox: used("2099-01-01T00:00:00Z") })).toMatchObject({ is: "idle", lastMs: 0 });
   });
 });
 

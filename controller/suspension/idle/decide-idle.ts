@@ -7,7 +7,7 @@ import { sealOf } from "../../../api/rules/suspension.ts";
 import { readTime } from "../../../api/rules/timestamps.ts";
 import { isExpired } from "../../sandbox/expiry.ts";
 import type { Use } from "./activity-view.ts";
-import type { Instant } from "./instant.ts";
+import { type Instant, ticksOf } from "./instant.ts";
 import type { PodStart } from "./pod-starts.ts";
 
 /** Asked at a moment; all times without a unit of their own are in monotonic milliseconds. */
@@ -77,7 +77,7 @@ function asFarAsIsKnown(
   const { inactivityTimeoutSeconds = 0, keepAwakeUntil } = effectiveAutoSuspension(sandbox.spec);
   const timeoutMs = inactivityTimeoutSeconds * 1000;
   const startedMs = podStart.readyMs ?? podStart.createdMs;
-  const lastMs = Math.max(use.lastMs ?? startedMs, startedMs);
+  const lastMs = Math.max(use.lastMs ?? recordedMs(sandbox, { now, nowMs }) ?? startedMs, startedMs);
   const keptUntilMs = nowMs + (readTime(keepAwakeUntil) ?? now).getTime() - now.getTime();
   const reasons = [
     { why: "it was used", untilMs: lastMs + timeoutMs },
@@ -89,6 +89,15 @@ function asFarAsIsKnown(
   const last = reasons.reduce((later, reason) => (reason.untilMs > later.untilMs ? reason : later));
   if (last.untilMs <= nowMs) return { is: "idle", forMs: nowMs - lastMs, lastMs };
   return { is: "awake", why: last.why, recheckAtMs: last.untilMs, sleepsAtMs: last.untilMs, lastMs };
+}
+
+/**
+ * The last activity in the status. It counts while no activator reports one: controller and activators that restart
+ * together know only this. A time in the future is of a clock that was ahead, and does not count.
+ */
+function recordedMs({ status }: Sandbox, instant: Instant): number | undefined {
+  const time = readTime(status?.lastActivityTime);
+  return time && time <= instant.now ? ticksOf(time.toISOString(), instant) : undefined;
 }
 
 /**
