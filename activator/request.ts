@@ -2,6 +2,9 @@ import type { ErrorCode } from "./failures/error-codes.ts";
 
 export type HeaderPair = readonly [name: string, value: string];
 
+/** The maximum characters of a value that a client chose, in the access log and in traces. */
+export const loggedCharactersMax = 256;
+
 /** The head of a client's request. Strings hold one byte per character, as on the wire. */
 export interface RequestHead {
   readonly method: string;

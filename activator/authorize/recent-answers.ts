@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { ownText } from "../../lib/data/own-text.ts";
 import { SharedCache } from "../../lib/data/shared-cache.ts";
 import { type Rate, TokenBuckets } from "../../lib/queues/token-buckets.ts";
 import { QuestionLine, type QuestionLineOptions } from "./question-line.ts";
@@ -67,13 +68,14 @@ export class RecentAnswers<T extends object> {
     if (known && clock.ticksMs() < known.untilMs) return known.answer;
     const open = this.#open.get(key);
     if (open) return open;
-    const question = { key, asker, renewedFor: this.#good.ownerOf(key), ask };
+    const own = ownText(key);
+    const question = { key: own, asker, renewedFor: this.#good.ownerOf(key), ask };
     const answer = this.#inLine(question);
     if (!answer) {
       onFailure(undefined);
       return undefined;
     }
-    this.#open.set(key, answer);
+    this.#open.set(own, answer);
     return answer;
   }
 

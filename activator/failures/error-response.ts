@@ -26,7 +26,7 @@ export function isNavigation(head: RequestHead): boolean {
 }
 
 /** The number of characters of `Accept` that are read, over all its fields. Browsers send less than 200. */
-const acceptCharactersMax = 4_096;
+export const acceptCharactersMax = 4_096;
 
 /** Whether HTML is named with a weight not below that of JSON (RFC 9110, 12.5.1). A bare wildcard gets JSON. */
 export function prefersPage(headers: readonly HeaderPair[]): boolean {

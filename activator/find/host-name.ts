@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { ownText } from "../../lib/data/own-text.ts";
 
 /** The meaning of a host name. */
 export type HostMeaning =
@@ -45,8 +46,9 @@ export function readHost(host: string, domains: Domains): HostMeaning {
   }
   let meaning = known.get(host);
   if (meaning === undefined) {
-    meaning = interpret(host, domains);
-    known.set(host, meaning);
+    const own = ownText(host);
+    meaning = interpret(own, domains);
+    known.set(own, meaning);
   }
   return meaning;
 }

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from "node:net";
 import { LRUCache } from "lru-cache";
+import { ownText } from "../../lib/data/own-text.ts";
 
 const undiallable = new BlockList();
 for (const [network, prefix] of [
@@ -41,7 +42,7 @@ export function isDiallable(ip: string, allowLoopback: boolean): boolean {
   let known = classes.get(ip);
   if (known === undefined) {
     known = classOf(ip);
-    classes.set(ip, known);
+    classes.set(ownText(ip), known);
   }
   return known === "pod" || (known === "loopback" && allowLoopback);
 }

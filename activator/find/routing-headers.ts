@@ -1,9 +1,10 @@
+import { ownText } from "../../lib/data/own-text.ts";
 import { ActivatorError, type ErrorCode } from "../failures/error-codes.ts";
 import { type HeaderPair, headerValues } from "../request.ts";
 import { isLabel, parsePort } from "./host-name.ts";
 import { canonicalIp, isDiallable } from "./ip-address.ts";
 
-/** The `X-Sandbox-*` headers of a request. Undefined: absent or empty. */
+/** The `X-Sandbox-*` headers of a request. Undefined: absent or empty. Its texts share no memory with the head. */
 export interface RoutingHeaders {
   readonly id: string | undefined;
   readonly namespace: string | undefined;
@@ -42,7 +43,7 @@ function readOne(headers: readonly HeaderPair[], name: string, disagree: ErrorCo
   if (value === undefined) return undefined;
   const trimmed = value.trim();
   if (others.some((other) => other.trim() !== trimmed)) throw new ActivatorError(disagree);
-  return trimmed || undefined;
+  return trimmed === "" ? undefined : ownText(trimmed);
 }
 
 /** Python and Go print no float with more than 25 characters. */

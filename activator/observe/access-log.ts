@@ -1,12 +1,11 @@
 import { symbols } from "pino";
 import type { WakeTimeline } from "../../api/protocols/wake-timeline.ts";
+import { ownText } from "../../lib/data/own-text.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { TraceHeaders } from "../../lib/tracing/tracer.ts";
-import { type Ended, headerValue, pathOf, type RequestHead } from "../request.ts";
+import { type Ended, headerValue, loggedCharactersMax, pathOf, type RequestHead } from "../request.ts";
 
-/** The maximum characters of a value that a client chose, so that log lines stay short. */
-const longestValue = 256;
 const unlogged = new Set(["/healthz", "/readyz", "/metrics"]);
 
 /** Lines are written together, after this many milliseconds or characters: a write for each would cost more than the request. */
@@ -87,7 +86,7 @@ export class AccessLog implements Disposable {
   }
 
   #put(fields: string): void {
-    this.#lines += `{"level":"info","time":"${this.#time()}"${this.#begin}${fields}`;
+    this.#lines += ownText(`{"level":"info","time":"${this.#time()}"${this.#begin}${fields}`);
     if (this.#lines.length >= gatherCharacters) this.#flush();
     else this.#timer ??= this.#clock.after(gatherMs, () => this.#flush());
   }
@@ -127,7 +126,7 @@ const rounded = (ms: number) => Math.round(ms * 1000) / 1000;
 
 /** As JSON. Hardly any value needs an escape, and the check is cheaper than the escape. */
 function text(value: string): string {
-  const short = value.length > longestValue ? value.slice(0, longestValue) : value;
+  const short = value.length > loggedCharactersMax ? value.slice(0, loggedCharactersMax) : value;
   for (let at = 0; at < short.length; at += 1) if (!isPlain(short.charCodeAt(at))) return JSON.stringify(short);
   return `"${short}"`;
 }

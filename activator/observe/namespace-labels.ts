@@ -1,3 +1,4 @@
+import { ownText } from "../../lib/data/own-text.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 
 /** The label of unknown namespaces and of those beyond the limit. No namespace has this name. */
@@ -36,8 +37,9 @@ export class NamespaceLabels {
   of(namespace: string): string {
     if (namespace === noNamespace || this.#seenMs.has(namespace)) return namespace;
     if (this.#seenMs.size >= namespacesMax) return noNamespace;
-    this.#seenMs.set(namespace, this.#options.clock.ticksMs());
-    return namespace;
+    const own = ownText(namespace);
+    this.#seenMs.set(own, this.#options.clock.ticksMs());
+    return own;
   }
 
   /** Call it before each scrape. */

@@ -1,22 +1,29 @@
+import { ownText } from "../../lib/data/own-text.ts";
 import type { OpenSpan, TraceHeaders, Tracer } from "../../lib/tracing/tracer.ts";
 import type { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
-import { type Ended, headerValue, type Incoming, pathOf, type RequestHead } from "../request.ts";
+import { type Ended, headerValue, type Incoming, loggedCharactersMax, pathOf, type RequestHead } from "../request.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import type { Wake } from "../wake/waker.ts";
 import { RequestRecord, type RequestRecordOptions } from "./request-record.ts";
 
-/** The maximum characters of a value that a client chose. */
-const longestValue = 256;
-
 /** The span of a request, a child of the client's trace if it sent one. */
 export function spanOf(head: RequestHead, tracer: Tracer): OpenSpan | undefined {
   const [traceparent, tracestate] = ["traceparent", "tracestate"].map((name) => headerValue(head.headers, name));
-  const parent = traceparent === undefined ? undefined : tracer.parentIn({ traceparent, tracestate });
+  const parent = traceparent === undefined ? undefined : tracer.parentIn(ownHeaders(traceparent, tracestate));
   // Queries may contain secrets.
-  const attributes = { "http.method": head.method, "http.target": pathOf(head.target).slice(0, longestValue) };
+  const attributes = {
+    "http.method": head.method,
+    "http.target": ownText(pathOf(head.target).slice(0, loggedCharactersMax)),
+  };
   return tracer.open({ name: `HTTP ${head.method}`, parent, attributes });
 }
+
+// Spans wait for their export longer than the request lasts.
+const ownHeaders = (traceparent: string, tracestate: string | undefined) => ({
+  traceparent: ownText(traceparent),
+  tracestate: tracestate && ownText(tracestate),
+});
 
 /** Records one request, also as a span with a child for each hold and one for proxying. */
 export class TracedRequestRecord extends RequestRecord {

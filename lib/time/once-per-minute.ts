@@ -1,3 +1,4 @@
+import { ownText } from "../data/own-text.ts";
 import type { Clock } from "./clock.ts";
 
 const pauseMs = 60_000;
@@ -26,7 +27,7 @@ export class OncePerMinute {
       this.#loggedMs.delete(other);
     }
     if (this.#loggedMs.has(key) || this.#loggedMs.size >= keysMax) return false;
-    this.#loggedMs.set(key, nowMs);
+    this.#loggedMs.set(ownText(key), nowMs);
     return true;
   }
 }

@@ -1,6 +1,18 @@
-import type { HeaderPair, RequestHead } from "../../request.ts";
+import { ownText } from "../../../lib/data/own-text.ts";
+import { acceptCharactersMax } from "../../failures/error-response.ts";
+import {
+  type HeaderPair,
+  headerValue,
+  headerValues,
+  loggedCharactersMax,
+  pathOf,
+  type RequestHead,
+} from "../../request.ts";
 import type { RequestHead as WireHead } from "../parse/request-head.ts";
 import { passableProtocols } from "../parse/upgrade-offer.ts";
+
+/** Heads up to this number of bytes are kept whole: they are small beside the rest of a request in progress. */
+const smallHeadBytes = 2_048;
 
 /** The head of a request, as the rest of the activator sees it. Fields are read from the wire on demand. */
 export class ClientRequest implements RequestHead {
@@ -8,11 +20,11 @@ export class ClientRequest implements RequestHead {
   readonly peer: string;
   readonly scheme: "http" | "https";
   readonly method: string;
-  readonly target: string;
-  readonly host: string;
+  target: string;
+  host: string;
   readonly upgrade: boolean;
   /** The protocols that the client may be switched to, in its spelling; empty unless `upgrade`. */
-  readonly upgradeOffer: string;
+  upgradeOffer: string;
   #headers: readonly HeaderPair[] | undefined;
 
   /** `wire` must own its bytes. */
@@ -36,6 +48,26 @@ export class ClientRequest implements RequestHead {
     for (let index = 0; index < wire.fieldCount; index += 1) pairs.push([wire.name(index), wire.value(index)]);
     this.#headers = pairs;
     return pairs;
+  }
+
+  /**
+   * The head was sent to the sandbox: a large one is dropped, because a WebSocket may last for hours. The access log and a
+   * later error response get what they read of it.
+   */
+  sent(): void {
+    const { wire, headers } = this;
+    if (wire.end - wire.start <= smallHeadBytes) return;
+    const kept: HeaderPair[] = [
+      ["accept", ownText(headerValues(headers, "accept").join(",").slice(0, acceptCharactersMax))],
+    ];
+    for (const name of ["x-sandbox-id", "x-sandbox-namespace", "user-agent"]) {
+      kept.push([name, ownText((headerValue(headers, name) ?? "").slice(0, loggedCharactersMax))]);
+    }
+    this.#headers = kept;
+    this.target = ownText(pathOf(this.target).slice(0, loggedCharactersMax));
+    this.host = ownText(this.host);
+    this.upgradeOffer = ownText(this.upgradeOffer);
+    wire.dropText();
   }
 
   /** The client waits for `100 Continue` before it sends the body. HTTP/1.0 has none (RFC 9110, 10.1.1). */

@@ -83,6 +83,13 @@ export class FieldSection {
     this.#whole = undefined;
   }
 
+  /** Drops the text and all fields. */
+  dropText(): void {
+    this.#whole = "";
+    this.fieldCount = 0;
+    this.marks = [];
+  }
+
   /** Makes this a copy of another section that is whole, as text alone. */
   protected copyFrom(other: FieldSection): void {
     this.start = other.start;

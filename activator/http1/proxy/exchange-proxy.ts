@@ -77,6 +77,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
     const authority = `${target.ip.includes(":") ? `[${target.ip}]` : target.ip}:${target.port}`;
     this.#up.text(requestText(head, { ...this.#how, authority }));
+    head.sent();
     body.pourInto(this);
     this.#up.flush();
     if (this.#phase === "done") return this.#settled.promise; // the kept body was too large

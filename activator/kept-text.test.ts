@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { createLogger } from "../lib/log/log.ts";
+import { FakeClock } from "../lib/time/clock.ts";
+import { OncePerMinute } from "../lib/time/once-per-minute.ts";
+import { recordingTracer } from "../test/support/fakes/recording-tracer.ts";
+import { heapBytesOf } from "../test/support/heap-bytes.ts";
+import { RecentAnswers } from "./authorize/recent-answers.ts";
+import { readHost } from "./find/host-name.ts";
+import { readRoutingHeaders } from "./find/routing-headers.ts";
+import { ClientRequest } from "./http1/front/client-request.ts";
+import { RequestHeadParser } from "./http1/parse/request-head-parser.ts";
+import { AccessLog } from "./observe/access-log.ts";
+import { NamespaceLabels } from "./observe/namespace-labels.ts";
+import { spanOf } from "./observe/traced-request-record.ts";
+import { headerValue } from "./request.ts";
+
+const filler = Array.from({ length: 7 }, (_, at) => `X-F${at}: ${"a".repeat(8_500)}\r\n`).join("");
+const parser = new RequestHeadParser({ sectionBytesMax: 65_536, fieldsMax: 128, targetBytesMax: 16_384 });
+
+/** A request with a head of 60 KB, and with texts that no other request has. */
+function request(count: number): ClientRequest {
+  const trace = `00-${String(count).padStart(32, "1")}-00f067aa0ba902b7-01`;
+  const bytes = Buffer.from(
+    `GET /a-path-of-its-own/${count} HTTP/1.1\r\nHost: host-number-${count}.example\r\nX-Sandbox-ID: a-name-that-is-long-${count}\r\n` +
+      `X-Sandbox-Namespace: a-namespace-that-is-long-${count}\r\nX-Sandbox-Pod-IP: 100.100.100.${count}\r\n` +
+      `User-Agent: a-program-with-number-${count}\r\nTraceparent: ${trace}\r\nTracestate: vendor=a-state-of-its-own-${count}\r\n${filler}\r\n`,
+  );
+  if (parser.push(bytes, 0, bytes.length) !== "complete") throw new Error("the head is not whole");
+  return new ClientRequest(parser.head.keep(), "192.0.2.1", "http");
+}
+
+const clock = new FakeClock();
+const domains = { domain: "sandbox.example", clusterDomain: "cluster.local" };
+const question = {
+  ...{ clock, max: 1_000, isGood: () => false, ownerOf: () => undefined, ttlMs: 60_000, failureTtlMs: 60_000 },
+  ...{ limitMs: 60_000, vainRate: { perSecond: 1_000, burst: 1_000 }, onFailure: () => {}, waitingMax: 1_000 },
+  ...{ open: { max: 1_000, maxOfGroup: 1_000 }, waitMs: 60_000 },
+};
+const answers = new RecentAnswers<object>(question);
+const openAnswers = new RecentAnswers<object>(question);
+const lines = new OncePerMinute(clock);
+const namespaces = new NamespaceLabels({ clock, hasSandboxes: () => true });
+const { tracer } = recordingTracer();
+const accessLog = new AccessLog(createLogger("test", "info", { write() {} }), clock);
+const id = ({ headers }: ClientRequest) => headerValue(headers, "x-sandbox-id") ?? "";
+
+describe("of a request with a large head", () => {
+  it.each<[string, (request: ClientRequest) => unknown]>([
+    ["the meaning of its host", ({ host }) => readHost(host, domains)],
+    ["its routing headers, and the class of its address", ({ headers }) => readRoutingHeaders(headers, false)],
+    ["a decision about it", (head) => answers.get(`user ${id(head)}/${id(head)}`, "a", async () => ({}))],
+    ["an open question about it", (head) => void openAnswers.get(`user ${id(head)}`, "a", () => new Promise(() => {}))],
+    ["the time of a log line about it", (head) => lines.asks(`reason ${id(head)}/${id(head)}`)],
+    ["the label of its namespace", ({ headers }) => namespaces.of(headerValue(headers, "x-sandbox-namespace") ?? "")],
+    ["its span", (head) => spanOf(head, tracer)],
+    [
+      "its line in the access log",
+      (head) =>
+        accessLog.add({
+          ...{ head, ended: { status: 404, bytesOut: 0 }, durationMs: 1, reason: undefined, wake: undefined },
+          trace: undefined,
+        }),
+    ],
+  ])("%s keeps nothing but its own text", async (_, keep) => {
+    const kept: unknown[] = [];
+    const bytes = await heapBytesOf(async () => {
+      for (let count = 1; count <= 100; count += 1) kept.push(await keep(request(count)));
+    });
+    expect(bytes / kept.length).toBeLessThan(12_000);
+  });
+});
