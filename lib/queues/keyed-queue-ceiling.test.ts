@@ -28,6 +28,33 @@ function aQueue() {
   return { queue, delayAfter };
 }
 
+/** The longest of many delays of a key that has failed often, while all keys of other groups fail too. */
+async function longestDelayBeside(groups: number, keysOfEach: number): Promise<number> {
+  const clock = new FakeClock();
+  const delaysMs: number[] = [];
+  const after = (delayMs: number) => {
+    delaysMs.push(delayMs);
+    return { cancel() {}, [Symbol.dispose]() {} };
+  };
+  const queue = new KeyedQueue(
+    { now: () => clock.now(), ticksMs: () => clock.ticksMs(), after, sleep: () => Promise.resolve() },
+    retryBackoff,
+    undefined,
+    { ceilingMs: () => 30_000, groupOf: (key) => key.split("/")[0] ?? "", perSecondAndGroup: 10, perSecond: 200 },
+  );
+  for (let group = 0; group < groups; group += 1) {
+    for (let index = 0; index < keysOfEach; index += 1) queue.addRateLimited(`group-${group}/${index}`);
+  }
+  for (let failure = 0; failure < 70; failure += 1) {
+    queue.add("other/a");
+    await queue.take();
+    queue.addRateLimited("other/a");
+    queue.done("other/a");
+    if (failure === 20) delaysMs.length = 0;
+  }
+  return Math.max(...delaysMs);
+}
+
 describe("a failing key that a client waits for", () => {
   it("is retried after half a minute at the latest, and not together with others", async () => {
     const { delayAfter } = aQueue();
@@ -53,6 +80,16 @@ describe("a failing key that a client waits for", () => {
     expect(waitedMs).toBeGreaterThanOrEqual(50_000);
     expect(waitedMs).toBeLessThanOrEqual(100_200);
     expect((await crowded.delayAfter("other/a", 20)).waitedMs).toBeLessThanOrEqual(30_100);
+  });
+
+  it("waits no longer when 60,000 keys of one other group fail", async () => {
+    expect(await longestDelayBeside(1, 60_000)).toBeLessThanOrEqual(30_000);
+  });
+
+  it("waits twice as long when 40 groups have so many failing keys that they share the rate of 20", async () => {
+    const longestMs = await longestDelayBeside(40, 400);
+    expect(longestMs).toBeGreaterThan(45_000);
+    expect(longestMs).toBeLessThanOrEqual(60_100);
   });
 
   it("counts no longer once it has succeeded", async () => {

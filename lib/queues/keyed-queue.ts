@@ -18,7 +18,7 @@ export interface RetryCeiling {
   readonly ceilingMs: (key: string) => number | undefined;
   /** Failing keys of one group, such as a namespace, do not take the retries of others. */
   readonly groupOf: (key: string) => string;
-  /** The maximum rate of retries: the delay grows with the number of failing keys. */
+  /** The maximum rate of retries: the delay grows with the number of failing keys of the group. */
   readonly perSecondAndGroup: number;
   readonly perSecond: number;
 }
@@ -126,8 +126,12 @@ export class KeyedQueue {
     const ceilingMs = this.#retries?.ceilingMs(key);
     if (!this.#retries || ceilingMs === undefined) return this.#backoff;
     const { perSecond, perSecondAndGroup } = this.#retries;
-    const seconds = Math.max(this.#failures.size / perSecond, this.#failures.inGroupOf(key) / perSecondAndGroup);
-    const maxMs = Math.max(ceilingMs, seconds * 1_000);
+    // Each group gets retries at its own rate. If these exceed the total rate together, each gets its share of that.
+    const groupMax = Math.ceil((perSecondAndGroup * ceilingMs) / 1_000);
+    const wantedPerSecond = (this.#failures.inAllGroups(groupMax) / ceilingMs) * 1_000;
+    const crowding = Math.max(wantedPerSecond / perSecond, 1);
+    const ownMs = Math.max((this.#failures.inGroupOf(key) / perSecondAndGroup) * 1_000, ceilingMs);
+    const maxMs = ownMs * crowding;
     const { baseMs } = this.#backoff;
     if (maxMs > this.#backoff.maxMs || baseMs * 2 ** Math.min(failures - 1, 52) < maxMs) return this.#backoff;
     return { baseMs, maxMs, jitter: ceilingJitter };
