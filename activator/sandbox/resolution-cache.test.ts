@@ -70,6 +70,25 @@ describe("a sandbox with a cached resolution", () => {
     expect(asker(sandboxOf({ shutdownTime: "2026-01-01T12:20:00Z" })).ask({ now: old })).toBe("SandboxExpired");
   });
 
+  it("is read once for each version, also with a shutdown time", () => {
+    let reads = 0;
+    const spec = { operatingMode: "Running", shutdownTime: "2026-01-01T12:20:00Z" } as const;
+    const sandbox = sandboxOf(spec);
+    const podTemplate = { spec: { containers: [] } };
+    const counted = {
+      ...sandbox.spec,
+      get podTemplate() {
+        reads += 1;
+        return podTemplate;
+      },
+    };
+    const { ask } = asker({ ...sandbox, spec: counted });
+    const before = reads;
+    for (let request = 0; request < 10; request += 1) expect(ask()).toBe("10.0.0.5 80 young");
+    expect(reads).toBe(before);
+    expect(ask({ now: new Date("2026-01-01T12:20:00Z") })).toBe("SandboxExpired");
+  });
+
   it("on a loopback address is resolved only where loopback is allowed", () => {
     const { ask } = asker(sandboxOf(), podAt("127.0.0.1"));
     expect(ask({ allowLoopbackPodIp: true })).toBe("127.0.0.1 80 young");

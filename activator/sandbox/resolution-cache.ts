@@ -14,6 +14,8 @@ interface Known {
   readonly probes: readonly OwnProbe[];
   /** Wall time in milliseconds. */
   readonly youngUntilMs: number;
+  /** The sandbox's `shutdownTime` as wall time in milliseconds; infinity without one. */
+  readonly endsMs: number;
 }
 
 export type Found = Omit<Known, "pod" | "allowLoopbackPodIp">;
@@ -32,6 +34,7 @@ export function cachedResolution(question: Question): Resolution | undefined {
   if (fences.reportedGeneration !== 0 || fences.fenced.size > 0 || routed.podIp !== undefined) return undefined;
   if (firstUid !== undefined && firstUid !== sandbox.metadata.uid) return undefined;
   const { ip, firstPort, probes, youngUntilMs } = found;
+  if (now.getTime() >= found.endsMs) return undefined;
   const young = now.getTime() < youngUntilMs;
   const { namespace, port = firstPort } = routed;
   const target = { namespace, podUid: pod.metadata.uid, ip, port, probes, young };
@@ -40,7 +43,7 @@ export function cachedResolution(question: Question): Resolution | undefined {
 
 /** Caches a resolution, unless time, the port or the requested address affects it. */
 export function cacheResolution({ sandbox, pod, routed, allowLoopbackPodIp }: Question, found: Found): void {
-  if (!sandbox || !pod || sandbox.spec.shutdownTime || routed.podIp !== undefined) return;
+  if (!sandbox || !pod || routed.podIp !== undefined) return;
   if (pod.spec?.hostNetwork || unschedulableSince(pod) !== undefined) return;
   known.set(sandbox, { ...found, pod, allowLoopbackPodIp });
 }

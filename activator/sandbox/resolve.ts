@@ -100,10 +100,14 @@ function refusalOf(question: Question): ErrorCode | undefined {
 }
 
 function isExpired(sandbox: Sandbox, now: Date): boolean {
-  const { shutdownTime } = sandbox.spec;
-  const end = shutdownTime ? readTime(shutdownTime) : undefined;
-  if (end && end <= now) return true;
+  if (endsMs(sandbox) <= now.getTime()) return true;
   return currentCondition(sandbox, "Ready")?.reason === "SandboxExpired";
+}
+
+/** The wall time of `shutdownTime` in milliseconds. */
+function endsMs({ spec: { shutdownTime } }: Sandbox): number {
+  const end = shutdownTime ? readTime(shutdownTime) : undefined;
+  return end ? end.getTime() : Number.POSITIVE_INFINITY;
 }
 
 function resolveSuspended(sandbox: Stored<Sandbox>, { routed, ignored }: Question): Resolution {
@@ -156,7 +160,8 @@ function resolveAddress(question: Question, pod: Stored<Pod>, failure: Activator
   }
   const { probes } = readiness;
   const youngUntilMs = startedMs(pod) + autoResume.timeoutSeconds * 1000;
-  if (!failure) cacheResolution(question, { ip, firstPort, probes, youngUntilMs });
+  const ends = sandbox ? endsMs(sandbox) : Number.POSITIVE_INFINITY;
+  if (!failure) cacheResolution(question, { ip, firstPort, probes, youngUntilMs, endsMs: ends });
   const young = now.getTime() < youngUntilMs;
   const target = { namespace: routed.namespace, podUid: pod.metadata.uid, ip, port, probes, young };
   return { is: "addressed", target, failure };

@@ -34,6 +34,19 @@ describe("the port that a client means if it names no port", () => {
     expect(defaultPort({ containers: [main], initContainers })).toBe(8888);
   });
 
+  it("is found once for each Pod spec, however many ports it declares", () => {
+    let reads = 0;
+    const ports = [{ containerPort: 53, protocol: "UDP" }, { containerPort: 5432 }];
+    const spec = {
+      get containers() {
+        reads += 1;
+        return [{ ...main, ports }];
+      },
+    };
+    for (let request = 0; request < 10; request += 1) expect(defaultPort(spec)).toBe(5432);
+    expect(reads).toBe(1);
+  });
+
   it("is 8888 if the Pod declares no port", () => {
     expect(defaultPort({ containers: [main] })).toBe(8888);
   });

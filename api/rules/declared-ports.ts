@@ -30,7 +30,14 @@ export interface DeclaredPort {
   readonly name: string;
 }
 
+/** By Pod spec; each version of an object has another one. Requests ask again and again, and a Pod may declare thousands of ports. */
+const defaultPorts = new WeakMap<Declaring, number>();
+
 /** The port for clients that name none: the first TCP port that the Pod declares. */
 export function defaultPort(spec: Declaring): number {
-  return declaredPorts(spec).find(({ protocol }) => protocol === "TCP")?.port ?? fallbackPort;
+  const known = defaultPorts.get(spec);
+  if (known !== undefined) return known;
+  const port = declaredPorts(spec).find(({ protocol }) => protocol === "TCP")?.port ?? fallbackPort;
+  defaultPorts.set(spec, port);
+  return port;
 }
