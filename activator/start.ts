@@ -179,7 +179,7 @@ const openAccessLog = ({ log, clock }: ActivatorParts) =>
 function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchange> {
   const { clock, log, replicaState, onWake, pool, sweep, loans, cluster, claims, authorizer } = parts;
   const budget = new ProbeBudget(clock);
-  const prober = new Prober(clock, budget);
+  const prober = new Prober(clock, budget, (podUid) => cluster.podSeenMs(podUid) !== undefined);
   createUpstreamMetrics(parts.registry, { budget, pool });
   cluster.onPodGone((podUid) => {
     pool.forgetPod(podUid);

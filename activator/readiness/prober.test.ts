@@ -170,6 +170,17 @@ describe("the prober of a port", () => {
     expect(prober.acceptedMs(target)).toBeUndefined();
   });
 
+  it("keeps nothing of a Pod that was gone before its port accepted", async () => {
+    const inView = new Set(["p1"]);
+    const prober = new Prober(systemClock, undefined, (podUid) => inView.has(podUid));
+    const reaching = prober.reach(target, never);
+    inView.clear();
+    prober.forgetPod("p1");
+    await using _open = await listen();
+    (await reaching).socket?.destroy();
+    expect(prober.acceptedMs(target)).toBeUndefined();
+  });
+
   it("dials a Pod no more often for many closed ports than for one", async () => {
     const ports = Array.from({ length: 100 }, (_, at) => 20_000 + at);
     const { dials, seconds } = await dialsOf(ports.map((closed) => ({ ...target, port: closed })));

@@ -36,14 +36,21 @@ const releasedAtOnce = 64;
 export class Prober {
   readonly #clock: Clock;
   readonly #budget: ProbeBudget;
+  readonly #isInView: (podUid: string) => boolean;
   readonly #probing = new Map<string, Probing>();
   /** The number of ports that are probed, by Pod. */
   readonly #portsOf = new Map<string, number>();
   readonly #acceptedMs = new Map<string, Map<number, number>>();
 
-  constructor(clock: Clock, budget: ProbeBudget = new ProbeBudget(clock)) {
+  /** @param isInView whether the Pod with this UID still exists. */
+  constructor(
+    clock: Clock,
+    budget: ProbeBudget = new ProbeBudget(clock),
+    isInView: (podUid: string) => boolean = () => true,
+  ) {
     this.#clock = clock;
     this.#budget = budget;
+    this.#isInView = isInView;
   }
 
   /** Monotonic milliseconds when the port was first seen to accept; undefined if it was not, or refused later. */
@@ -149,6 +156,7 @@ export class Prober {
   }
 
   #accepted({ podUid, port }: Target, socket: WireSocket): WireSocket {
+    if (!this.#isInView(podUid)) return socket; // nothing would remove the entry
     const ports = this.#acceptedMs.get(podUid) ?? new Map<number, number>();
     ports.set(port, this.#clock.ticksMs());
     this.#acceptedMs.set(podUid, ports);
