@@ -17,6 +17,7 @@ import type { ClaimMetrics } from "./claim/status/claim-metrics.ts";
 import type { ExtensionsConfig } from "./config/extensions-config.ts";
 import type { RuntimeMetrics } from "./metrics/runtime-metrics.ts";
 import { withoutManagedFields } from "./start-informers.ts";
+import type { WatchedStore } from "./stores/store-health.ts";
 import { LostPolicies } from "./template/lost-policies.ts";
 import { startTemplateController, type TemplateInformers } from "./template/start-template-controller.ts";
 import type { Traces } from "./traces.ts";
@@ -39,6 +40,7 @@ export interface ExtensionInformers
   readonly sandboxClaims: Informer<SandboxClaim, "pool">;
   /** Resolves once each of them has listed its objects. */
   readonly synced: Promise<void>;
+  readonly stores: readonly WatchedStore[];
 }
 
 /** Starts the informers of templates, pools, claims and their NetworkPolicies. */
@@ -62,6 +64,7 @@ export function startExtensionInformers(options: Base): ExtensionInformers {
     sandboxClaims,
     networkPolicies,
     lostPolicies,
+    stores: all,
     failed,
     synced: Promise.all(all.map((informer) => informer.synced)).then(() => {}),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),

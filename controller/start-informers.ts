@@ -19,6 +19,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import { controllerIndexes } from "./claim/observe.ts";
 import { podIndexes } from "./sandbox/observe.ts";
 import type { SandboxInformers } from "./sandbox/start-sandbox-controller.ts";
+import type { WatchedStore } from "./stores/store-health.ts";
 import { templateHashIndexes } from "./template/policy-users.ts";
 import { memberIndexes } from "./warm-pool/members.ts";
 
@@ -38,6 +39,7 @@ export interface Informers extends SandboxInformers, Running {
   readonly slices: Informer<EndpointSlice> | undefined;
   /** Resolves once each of them has listed its objects. */
   readonly synced: Promise<void>;
+  readonly stores: readonly WatchedStore[];
 }
 
 /** Starts the informers of all kinds that the controllers read. */
@@ -69,6 +71,7 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
     services,
     claims,
     slices,
+    stores: all,
     failed,
     synced: Promise.all(all.map((informer) => informer.synced)).then(() => {}),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),

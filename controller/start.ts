@@ -22,6 +22,8 @@ import { registerSandboxGauge } from "./sandbox/metrics/sandbox-gauge.ts";
 import { startSandboxController } from "./sandbox/start-sandbox-controller.ts";
 import { type ExtensionInformers, startExtensionControllers, startExtensionInformers } from "./start-extensions.ts";
 import { type Informers, startInformers } from "./start-informers.ts";
+import { registerStoreAges } from "./stores/store-ages.ts";
+import { StoreHealth } from "./stores/store-health.ts";
 import { countDrainCalls } from "./suspension/activators/count-drain-calls.ts";
 import { startDrainCertificates } from "./suspension/activators/drain-certificates.ts";
 import { drainCalls } from "./suspension/activators/drain-client.ts";
@@ -69,7 +71,8 @@ export interface RunningController extends Running {
 }
 
 /**
- * Starts the controller: its webhook, pages and stores at once, its work as soon as the stores are filled and it leads.
+ * Starts the controller: its webhook, pages and stores at once, its work as soon as it leads. It stands for election once
+ * its stores are filled; the kinds of the extensions start when theirs are.
  * Disposal finishes the reconciles in progress, then releases the lease.
  *
  * @throws Error if an address cannot be used, ConfigError if the lease has no namespace, or the errors of
@@ -89,16 +92,27 @@ export async function startController(config: ControllerConfig, parts: Controlle
   if (extensions) registerPoolSizes(registry, () => informers.sandboxes.store.list());
   const activators = await findActivators(stack, config, parts);
   registerCertificateEnds(registry, { webhook: webhook?.certificate, drain: activators?.certificate });
+  registerStoreAges(registry, [...informers.stores, ...(extensions?.stores ?? [])]);
   const metrics = config.metrics && stack.use(await serveMetrics(config.metrics, { registry, clock, log }));
-  const pages = { "/healthz": ok, "/readyz": ok };
+  const stores = new StoreHealth({
+    clock,
+    log,
+    core: informers.stores,
+    coreSynced: activators?.synced,
+    extensions: extensions?.stores ?? [],
+    elects: config.leaderElection !== undefined,
+    converts: webhook !== undefined,
+  });
+  const pages = { "/healthz": ok, "/readyz": () => stores.readyPage() };
   const health =
     config.healthAddress &&
     stack.use(await startPageServer({ name: "health", address: config.healthAddress, pages, log }));
-  const leadership = stand(stack, config, parts);
+  const leadership = stand(stack, config, parts, stores);
   const synced = Promise.all([informers.synced, extensions?.synced, activators?.synced]).then(() => {});
-  const begin = Promise.all([synced, leadership.elected]);
   const labelDomains = config.extensions ? await readLabelDomains(parts.labelDomainsFile ?? labelDomainsFile) : [];
-  const work = stack.use(startWork(config, parts, { informers, extensions, activators, labelDomains }, begin));
+  const work = stack.use(
+    startWork(config, parts, { informers, extensions, activators, labelDomains, stores }, leadership.elected),
+  );
 
   const started = stack.move();
   const failed = firstFailure(informers, { failed: leadership.lost }, work, extensions, webhook, metrics, activators);
@@ -118,15 +132,18 @@ interface World {
   readonly extensions: ExtensionInformers | undefined;
   readonly activators: Activators | undefined;
   readonly labelDomains: readonly string[];
+  readonly stores: StoreHealth;
 }
 
 /** Everything that only a leader does, once it may begin. */
-function startWork(config: ControllerConfig, parts: ControllerParts, world: World, begin: Promise<unknown>): Running {
+function startWork(config: ControllerConfig, parts: ControllerParts, world: World, elected: Promise<void>): Running {
   const tools = makeTools(parts);
   return startTask("the controllers", async (signal) => {
     const stopped = aborted(signal);
-    await Promise.race([stopped, begin]);
+    const { leaderElection } = config;
+    await Promise.race([stopped, leaderElection ? elected : world.stores.untilFit(signal)]);
     if (signal.aborted) return;
+    world.stores.useCore();
     tools.log.info("caches synced; starting workers");
     await using kinds = startKinds(config, tools, world);
     await Promise.race([stopped, kinds.failed]);
@@ -153,16 +170,15 @@ function makeTools({ client, clock, turns, log, registry, identity, tracer = noT
   };
 }
 
-/** Starts the controllers of all kinds. The stores must be filled. */
-function startKinds(
-  config: ControllerConfig,
-  tools: ReturnType<typeof makeTools>,
-  { informers, extensions, activators, labelDomains }: World,
-): Running {
+/** Starts the controllers of all kinds. The stores of Sandboxes must be filled; the other kinds wait for theirs. */
+function startKinds(config: ControllerConfig, tools: ReturnType<typeof makeTools>, world: World): Running {
+  const { informers, extensions, activators } = world;
   const stack = new AsyncDisposableStack();
   const recorder = { ...tools, client: tools.slowClient, reportingController: "sandbox-controller" };
   const events = config.sandboxEvents ? stack.use(createEventRecorder(recorder)) : undefined;
   const extended = extensions && { ...extensions, sandboxes: informers.sandboxes, pods: informers.pods };
+  const policyGate = extended && new PolicyGate(extended);
+  if (world.stores.seesExtensions()) policyGate?.open();
   const sandboxes = stack.use(
     startSandboxController({
       ...tools,
@@ -172,21 +188,14 @@ function startKinds(
       clusterDomain: config.clusterDomain,
       writeBehindWindowMs: config.sandboxWriteBehindMs,
       activators,
-      policyGate: extended && new PolicyGate(extended),
+      policyGate,
     }),
   );
   const extensionKinds =
     config.extensions &&
     extended &&
-    stack.use(
-      startExtensionControllers({
-        ...tools,
-        config: config.extensions,
-        informers: extended,
-        claimMetrics: new ClaimMetrics(tools.registry, tools.lifecycleMetrics, tools.clock),
-        labelDomains,
-      }),
-    );
+    policyGate &&
+    stack.use(startExtensionKinds(config.extensions, tools, world, { extended, policyGate }));
   const fronts =
     activators &&
     informers.slices &&
@@ -205,6 +214,37 @@ function startKinds(
     failed: firstFailure(sandboxes, extensionKinds, fronts),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
+}
+
+type ExtensionControllers = Parameters<typeof startExtensionControllers>[0];
+
+interface ExtensionParts {
+  readonly extended: ExtensionControllers["informers"];
+  readonly policyGate: PolicyGate;
+}
+
+/** Starts the kinds of the extensions once their stores are usable. */
+function startExtensionKinds(
+  config: ExtensionControllers["config"],
+  tools: ReturnType<typeof makeTools>,
+  { stores, labelDomains }: World,
+  { extended, policyGate }: ExtensionParts,
+): Running {
+  const claimMetrics = new ClaimMetrics(tools.registry, tools.lifecycleMetrics, tools.clock);
+  return startTask("the controllers of the extensions", async (signal) => {
+    if (!stores.seesExtensions()) await stores.untilExtensions(signal);
+    if (signal.aborted) return;
+    stores.useExtensions();
+    policyGate.open();
+    await using kinds = startExtensionControllers({
+      ...tools,
+      config,
+      informers: extended,
+      claimMetrics,
+      labelDomains,
+    });
+    await Promise.race([aborted(signal), kinds.failed]);
+  });
 }
 
 /** How the activators are found; undefined if none are configured. */
@@ -235,6 +275,7 @@ function stand(
   stack: AsyncDisposableStack,
   { leaderElection }: ControllerConfig,
   { client: shared, leaseClient: client = shared, clock, log, registry, identity }: ControllerParts,
+  fitness: StoreHealth,
 ): { readonly elected: Promise<void>; readonly lost: Promise<never> } {
   if (!leaderElection) return { elected: Promise.resolve(), lost: new Promise(() => {}) };
   const { namespace, times } = leaderElection;
@@ -242,7 +283,7 @@ function stand(
     throw new ConfigError("not running in a Pod: give --leader-election-namespace, or --leader-elect=false");
   }
   const election = stack.use(
-    startLeaderElection({ client, clock, log, namespace, name: leaderLeaseName, identity, times }),
+    startLeaderElection({ client, clock, log, namespace, name: leaderLeaseName, identity, times, fitness }),
   );
   new Gauge({
     name: "leader_election_master_status",

@@ -18,8 +18,21 @@ export interface Change<T extends KubeObject> {
   readonly current: Stored<T> | undefined;
 }
 
+/** Why a store does not follow the API server at the moment. */
+export interface Trouble {
+  /**
+   * `missing`: the server does not have the kind. `refused`: the server answers, but not with the objects, and does not
+   * change by itself. `failed`: everything else, such as a server that is away or overloaded.
+   */
+  readonly is: "missing" | "refused" | "failed";
+  /** Milliseconds since the first failure of this sort in a row. */
+  readonly forMs: number;
+}
+
 /** A store that follows an API server until disposed, through all failures of the server and the network. */
 export interface Informer<T extends KubeObject, I extends string = never> extends Running {
+  /** The kind of its objects. */
+  readonly kind: string;
   readonly store: Store<T, I>;
   /** Resolves after the first successful list. */
   readonly synced: Promise<void>;
@@ -27,4 +40,6 @@ export interface Informer<T extends KubeObject, I extends string = never> extend
   onChange(listener: (change: Change<T>) => void): Disposable;
   /** Milliseconds since the API server last sent anything for this watch (an event, a bookmark, a list). */
   silentMs(): number;
+  /** Undefined while the API server answers. */
+  trouble(): Trouble | undefined;
 }

@@ -4,11 +4,11 @@ import type { Logger } from "../../lib/log/log.ts";
 import { startTask } from "../../lib/process/lifecycle.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import type { KubeClient, Selection, WatchEvent } from "../client/client.ts";
-import { ApiError, ApiUnreachable } from "../client/errors.ts";
+import { AnswerTooLarge, ApiError, ApiUnreachable } from "../client/errors.ts";
 import { listEverything, PageSize } from "../client/list-everything.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { IndexedStore, type Indexes } from "./indexed-store.ts";
-import type { Informer } from "./informer.ts";
+import type { Informer, Trouble } from "./informer.ts";
 import { RetryPauses } from "./retry-pauses.ts";
 
 export interface InformerOptions<T extends KubeObject, I extends string> extends Selection {
@@ -49,10 +49,12 @@ export function startInformer<T extends KubeObject, I extends string = never>(
   const reflection = new Reflection(options, feed, synced.resolve);
   const task = startTask(`the informer of ${options.type.plural}`, (signal) => reflection.follow(signal));
   return {
+    kind: options.type.kind,
     store,
     synced: synced.promise,
     onChange: (listener) => feed.onChange(listener),
     silentMs: () => reflection.silentMs(),
+    trouble: () => reflection.trouble(),
     failed: task.failed,
     [Symbol.asyncDispose]: () => task[Symbol.asyncDispose](),
   };
@@ -68,6 +70,7 @@ class Reflection<T extends KubeObject, I extends string> {
   /** Kept also when a list fails: the next list starts with pages that fit. */
   readonly #pageSize = new PageSize();
   #receivedMs: number;
+  #trouble: { readonly is: Trouble["is"]; readonly sinceMs: number } | undefined;
 
   constructor(options: InformerOptions<T, I>, feed: ChangeFeed<T, I>, onListed: () => void) {
     const { namespace, labelSelector, fieldSelector } = options;
@@ -82,6 +85,11 @@ class Reflection<T extends KubeObject, I extends string> {
     return this.#options.clock.ticksMs() - this.#receivedMs;
   }
 
+  trouble(): Trouble | undefined {
+    const trouble = this.#trouble;
+    return trouble && { is: trouble.is, forMs: this.#options.clock.ticksMs() - trouble.sinceMs };
+  }
+
   async follow(signal: AbortSignal): Promise<void> {
     const { clock, log, type } = this.#options;
     const pauses = new RetryPauses(clock);
@@ -94,6 +102,7 @@ class Reflection<T extends KubeObject, I extends string> {
         relisted = false;
       }
       if (signal.aborted || failure === undefined) continue;
+      this.#markTrouble(failure);
       const pauseMs = pauses.failed();
       log.warn({ err: failure, kind: type.kind, failures: pauses.failures }, "watch failed; retrying");
       // A server that has expired our version is healthy: the list that it requires needs no pause, but a second one in
@@ -169,6 +178,12 @@ class Reflection<T extends KubeObject, I extends string> {
 
   #markReceived(): void {
     this.#receivedMs = this.#options.clock.ticksMs();
+    this.#trouble = undefined;
+  }
+
+  #markTrouble(failure: unknown): void {
+    const is = sortOf(failure);
+    if (this.#trouble?.is !== is) this.#trouble = { is, sinceMs: this.#options.clock.ticksMs() };
   }
 
   /** A signal that is aborted after too long a silence, counted from now. */
@@ -195,4 +210,14 @@ function needsList(error: unknown): boolean {
   // Besides 410 there are errors such as "too large resource version" after a restored backup, from which no watch
   // recovers. An overloaded server recovers, and a list would add to its load.
   return error instanceof ApiError && error.code !== 429 && error.code !== 503;
+}
+
+// Too slow, in conflict, expired, too many: a later request may succeed.
+const passingCodes: ReadonlySet<number> = new Set([408, 409, 410, 429]);
+
+function sortOf(failure: unknown): Trouble["is"] {
+  if (failure instanceof AnswerTooLarge) return "refused";
+  if (!(failure instanceof ApiError)) return "failed";
+  if (failure.code === 404) return "missing";
+  return failure.code >= 400 && failure.code < 500 && !passingCodes.has(failure.code) ? "refused" : "failed";
 }

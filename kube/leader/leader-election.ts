@@ -27,6 +27,16 @@ export interface LeaderElectionOptions {
   readonly identity: string;
   /** Absent: `usualLeaseTimes`. */
   readonly times?: LeaseTimes;
+  /** Absent: this process can always lead. */
+  readonly fitness?: Fitness;
+}
+
+/** Whether this process can do the work of a leader. */
+export interface Fitness {
+  /** Resolves once it can, or when the signal is aborted. */
+  untilFit(signal: AbortSignal): Promise<void>;
+  /** Why a leader must give up; undefined while it need not. */
+  reasonToYield(): string | undefined;
 }
 
 /** In milliseconds; each is shorter than the one before. */
@@ -99,6 +109,8 @@ class Candidate {
     const { clock } = this.#options;
     const { renewLimitMs, retryMs } = this.#times;
     while (!signal.aborted) {
+      await this.#untilFit(signal);
+      if (signal.aborted) break;
       const beganMs = clock.ticksMs();
       if (await this.#attempt(renewLimitMs, signal)) return beganMs;
       // With jitter, so that candidates that started together do not conflict at every retry.
@@ -110,13 +122,15 @@ class Candidate {
 
   /** The reason why leadership ended; undefined when aborted before. */
   async renewUntilLost(acquiredMs: number, signal: AbortSignal): Promise<LeadershipLost | undefined> {
-    const { clock, identity } = this.#options;
+    const { clock, identity, fitness } = this.#options;
     const { renewLimitMs, retryMs } = this.#times;
     for (let renewedMs = acquiredMs; ; ) {
       const deadlineMs = renewedMs + renewLimitMs;
       const delayMs = Math.min(retryMs, deadlineMs - clock.ticksMs());
       await clock.sleep(delayMs, signal).catch(() => {});
       if (signal.aborted) return undefined;
+      const reason = fitness?.reasonToYield();
+      if (reason !== undefined) return new LeadershipLost(reason);
       // Counted from the start of a request, because the server may have counted from then. Checked before the next
       // request, because this process may have been stopped for any time in between.
       const beganMs = clock.ticksMs();
@@ -140,6 +154,19 @@ class Candidate {
     } catch (error) {
       log.warn({ err: error }, "could not release the Lease");
     }
+  }
+
+  /** Reads the Lease meanwhile: the expiry of a leader that is gone counts from the first read. */
+  async #untilFit(signal: AbortSignal): Promise<void> {
+    const { fitness, clock } = this.#options;
+    if (!fitness) return;
+    const look = async () => {
+      if (this.#seen) return;
+      using limit = timeLimit(clock, this.#times.renewLimitMs);
+      // The attempt that follows reports the same failure.
+      await this.#readLease(AbortSignal.any([signal, limit.signal])).catch(() => {});
+    };
+    await Promise.all([look(), fitness.untilFit(signal)]);
   }
 
   /** Tries once to acquire or renew the lease. */

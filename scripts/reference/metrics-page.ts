@@ -19,6 +19,9 @@ import { code, page, table } from "./markdown.ts";
 const base = { clock: systemClock, log: silentLogger };
 const host = "127.0.0.1";
 
+// Registered by the extensions.
+const lastMetric = "rouse_warm_pools_not_progressing";
+
 // Every feature that has metrics of its own is on.
 const controllerArgs = [
   "--extensions",
@@ -54,12 +57,15 @@ async function registered(): Promise<{ readonly controller: Registry; readonly a
     (name) => `--tls-${name}-file=${certificates.folder}/tls.${name === "cert" ? "crt" : "key"}`,
   );
   const args = [...controllerArgs, `--webhook-cert-dir=${certificates.folder}`];
-  await using _controller = await startController(parseControllerConfig(args, {}), {
+  await using controller = await startController(parseControllerConfig(args, {}), {
     ...{ ...base, client: ofController, registry: registries.controller, identity: "reference" },
   });
   await using _activator = await startActivator(parseActivatorConfig([...activatorArgs, ...httpsArgs], {}), {
     ...{ ...base, client: ofActivator, registry: registries.activator },
   });
+  await controller.synced;
+  // The kinds start after that; the last ones to start are those of the extensions.
+  while (!registries.controller.getSingleMetric(lastMetric)) await systemClock.sleep(10);
   return registries;
 }
 

@@ -8,10 +8,12 @@ export function feedInformer<T extends KubeObject, I extends string = never>(ind
   const store = new IndexedStore<T, I>(indexes);
   const feed = new ChangeFeed<T, I>(store);
   const informer: Informer<T, I> = {
+    kind: "Fed",
     store,
     onChange: (listener) => feed.onChange(listener),
     synced: Promise.resolve(),
     silentMs: () => 0,
+    trouble: () => undefined,
     failed: new Promise(() => {}),
     async [Symbol.asyncDispose]() {},
   };

@@ -1,0 +1,15 @@
+import { Gauge, type Registry } from "prom-client";
+import type { WatchedStore } from "./store-health.ts";
+
+/** Registers `rouse_store_age_seconds`. */
+export function registerStoreAges(registry: Registry, stores: readonly WatchedStore[]): void {
+  new Gauge({
+    name: "rouse_store_age_seconds",
+    help: "Seconds since the API server last sent anything for the watch of this kind; without a first list, since the start.",
+    labelNames: ["kind"],
+    registers: [registry],
+    collect() {
+      for (const store of stores) this.set({ kind: store.kind }, store.silentMs() / 1_000);
+    },
+  });
+}

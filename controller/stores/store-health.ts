@@ -1,0 +1,134 @@
+import type { Informer, Trouble } from "../../kube/informer/informer.ts";
+import type { Fitness } from "../../kube/leader/leader-election.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import type { Page } from "../../lib/net/page-server.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
+
+/** A store, as far as its health matters. */
+export type WatchedStore = Pick<Informer<never>, "kind" | "synced" | "silentMs" | "trouble">;
+
+export interface StoreHealthOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** What Sandboxes are reconciled from. */
+  readonly core: readonly WatchedStore[];
+  /** Further things that Sandboxes are reconciled from; absent: none. */
+  readonly coreSynced?: Promise<unknown> | undefined;
+  /** What the other kinds are reconciled from. */
+  readonly extensions: readonly WatchedStore[];
+  /** Whether there is an election, and so perhaps a better replica. */
+  readonly elects: boolean;
+  /** Whether this replica serves the conversion webhook. */
+  readonly converts: boolean;
+}
+
+/** How long the API server may refuse a kind until a leader gives up, and until a replica stands for election without it. */
+export const refusalLimitMs = 120_000;
+// Stores become usable again without a notification; the first list has one.
+const checkMs = 1_000;
+
+/** Says whether this replica sees what it decides about. Sandboxes do not wait for the stores of the other kinds. */
+export class StoreHealth implements Fitness {
+  readonly #options: StoreHealthOptions;
+  readonly #mayLog: OncePerMinute;
+  readonly #filled = new Set<WatchedStore>();
+  /** The stores that the leader decides by. */
+  readonly #used = new Set<WatchedStore>();
+  readonly #allFilled: Promise<unknown>;
+  #coreFilled = false;
+
+  constructor(options: StoreHealthOptions) {
+    const { core, extensions, coreSynced, clock } = options;
+    this.#options = options;
+    this.#mayLog = new OncePerMinute(clock);
+    const filled = (store: WatchedStore) => store.synced.then(() => void this.#filled.add(store));
+    const coreFilled = Promise.all([...core.map(filled), coreSynced]).then(() => {
+      this.#coreFilled = true;
+    });
+    this.#allFilled = Promise.all([coreFilled, ...extensions.map(filled)]);
+  }
+
+  /** From now on the leader decides by these stores. */
+  useCore(): void {
+    for (const store of this.#options.core) this.#used.add(store);
+  }
+
+  useExtensions(): void {
+    for (const store of this.#options.extensions) this.#used.add(store);
+  }
+
+  seesExtensions(): boolean {
+    return this.#options.extensions.every((store) => this.#sees(store));
+  }
+
+  untilFit(signal: AbortSignal): Promise<void> {
+    return this.#until(() => this.#isFit(), signal);
+  }
+
+  /** Resolves once the stores of the other kinds are usable, or when the signal is aborted. */
+  untilExtensions(signal: AbortSignal): Promise<void> {
+    return this.#until(() => this.seesExtensions(), signal);
+  }
+
+  /** A missing kind is missing for every replica, so it is no reason. */
+  reasonToYield(): string | undefined {
+    const refused = [...this.#used].find((store) => isOver(store.trouble(), "refused"));
+    return refused && `the API server has refused ${refused.kind} for ${refusalLimitMs / 1_000} s`;
+  }
+
+  /**
+   * The page of `/readyz`. A leader is ready. So is a replica that waits for a kind whose objects the API server may be
+   * unable to convert: the webhook gets reviews only from ready replicas.
+   */
+  readyPage(): Page {
+    const { core, extensions, converts } = this.#options;
+    const unseen = [...core, ...extensions].filter((store) => !this.#sees(store));
+    const isReady = this.#used.size > 0 || unseen.length === 0 || (converts && unseen.some(mayNeedWebhook));
+    if (isReady) return { contentType: "text/plain", body: "ok" };
+    return {
+      status: 503,
+      contentType: "text/plain",
+      body: `waits for the stores of ${unseen.map(inShort).join(", ")}`,
+    };
+  }
+
+  #sees(store: WatchedStore): boolean {
+    const is = store.trouble()?.is;
+    return this.#filled.has(store) && is !== "refused" && is !== "missing";
+  }
+
+  #isFit(): boolean {
+    const { core, extensions, elects } = this.#options;
+    if (!this.#coreFilled || !core.every((store) => this.#sees(store))) return false;
+    // Another replica may see what this one does not, unless the kind is missing.
+    return extensions.every((store) => {
+      const trouble = store.trouble();
+      return !elects || this.#sees(store) || trouble?.is === "missing" || isOver(trouble);
+    });
+  }
+
+  async #until(reached: () => boolean, signal: AbortSignal): Promise<void> {
+    const { clock, log, core, extensions } = this.#options;
+    const all = [...core, ...extensions];
+    let filled: Promise<unknown> | undefined = this.#allFilled.then(() => {
+      filled = undefined;
+    });
+    while (!signal.aborted && !reached()) {
+      const unseen = all.filter((store) => !this.#sees(store));
+      if (unseen.some((store) => store.trouble()) && this.#mayLog.asks("unseen")) {
+        log.warn({ kinds: unseen.map(inShort) }, "waiting for stores that the API server does not fill");
+      }
+      const pause = clock.sleep(checkMs, signal).catch(() => {});
+      await (filled ? Promise.race([filled, pause]) : pause);
+    }
+  }
+}
+
+const isOver = (trouble: Trouble | undefined, is = trouble?.is): boolean =>
+  trouble !== undefined && trouble.is === is && trouble.forMs >= refusalLimitMs;
+
+const mayNeedWebhook = (store: WatchedStore): boolean =>
+  store.kind.startsWith("Sandbox") && store.trouble()?.is === "failed";
+
+const inShort = (store: WatchedStore): string => `${store.kind} (${store.trouble()?.is ?? "not listed yet"})`;
