@@ -2,6 +2,8 @@ import type { Socket } from "node:net";
 import { expect, it } from "vitest";
 import { heapBytesOf } from "../../../test/support/heap-bytes.ts";
 import { dialled, openBackend, openProxyPath } from "../../../test/support/proxy-path.ts";
+import { ClientRequest } from "../front/client-request.ts";
+import { RequestHeadParser, requestHeadLimits } from "../parse/request-head-parser.ts";
 
 const filler = Array.from({ length: 7 }, (_, at) => `X-F${at}: ${"a".repeat(8_500)}\r\n`).join("");
 
@@ -24,4 +26,18 @@ it.each([
   });
   for (const client of clients) client.destroy();
   expect(bytes / 50).toBeLessThan(45_000);
+});
+
+it("a large head that was sent still has what the access log and an error page read", () => {
+  const fields = `X-Sandbox-ID: nova\r\nX-Sandbox-Namespace: lab\r\nUser-Agent: ${"u".repeat(300)}\r\nAccept: text/html\r\n`;
+  const bytes = Buffer.from(`GET /a?b HTTP/1.1\r\nHost: nova.example\r\n${fields}Accept: */*;q=0.1\r\n${filler}\r\n`);
+  const parser = new RequestHeadParser({ ...requestHeadLimits, sectionBytesMax: 65_536 });
+  expect(parser.push(bytes, 0, bytes.length)).toBe("complete");
+  const request = new ClientRequest(parser.head.keep(), "192.0.2.1", "http");
+  request.sent();
+  expect([request.method, request.target, request.host]).toEqual(["GET", "/a", "nova.example"]);
+  expect(Object.fromEntries(request.headers)).toEqual({
+    ...{ accept: "text/html,*/*;q=0.1", "x-sandbox-id": "nova", "x-sandbox-namespace": "lab" },
+    "user-agent": "u".repeat(256),
+  });
 });
