@@ -60,7 +60,7 @@ export class TracedRequestRecord extends RequestRecord {
 
   override reached(target: Target): void {
     super.reached(target);
-    this.#proxying = this.#span.part("carry");
+    this.#proxying = this.#span.part("proxy");
   }
 
   override firstByte(): void {

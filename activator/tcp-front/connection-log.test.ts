@@ -57,7 +57,7 @@ it("connections log one access line each, and rejections one line a minute", asy
   const connections = () => lines.filter(({ msg }) => msg === "connection");
   await eventually(() => connections().length === 4);
   expect(connections()[0]).toMatchObject({
-    ...{ sandbox_namespace: "default", sandbox_id: "nova", port: tcpPort, client_ip: "127.0.0.1", outcome: "carried" },
+    ...{ sandbox_namespace: "default", sandbox_id: "nova", port: tcpPort, client_ip: "127.0.0.1", outcome: "relayed" },
     ...{ bytes_in: 5, bytes_out: "hello from nova\nnova: ping\nbye\n".length, duration_ms: expect.any(Number) },
     wake: { seen: 0, wakePatched: expect.any(Number), firstByte: expect.any(Number) },
   });

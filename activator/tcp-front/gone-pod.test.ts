@@ -58,6 +58,6 @@ it("a raw connection waits 5 s at most for the end of a gone Pod, and is reset",
   await lab.clock.advance(4_900);
   expect([lab.sweep.size, lab.seen.failed]).toEqual([1, ""]);
   await lab.clock.advance(300);
-  expect(await lab.ended).toBe("carried");
+  expect(await lab.ended).toBe("relayed");
   await eventually(() => lab.seen.failed === "ECONNRESET");
 });

@@ -87,11 +87,11 @@ describe("a connection to a port of a sandbox", () => {
     const clients = await Promise.all(Array.from({ length: 200 }, () => talkTo(port)));
     await Promise.all(clients.map((client) => client.until("hello from nova\n")));
     expect(world.kubelet.made("nova")).toBe(1);
-    expect(await world.hasMetric('rouse_activator_tcp_connections{state="carried"} 200')).toBe(true);
+    expect(await world.hasMetric('rouse_activator_tcp_connections{state="relayed"} 200')).toBe(true);
     for (const client of clients) client.socket.end();
     await Promise.all(clients.map((client) => client.until("bye\n")));
-    await eventually(() => world.hasMetric('rouse_activator_tcp_connections_total{outcome="carried"} 200'));
-    expect(await world.hasMetric('rouse_activator_tcp_connections{state="carried"} 0')).toBe(true);
+    await eventually(() => world.hasMetric('rouse_activator_tcp_connections_total{outcome="relayed"} 200'));
+    expect(await world.hasMetric('rouse_activator_tcp_connections{state="relayed"} 0')).toBe(true);
   });
 
   it.each([
@@ -133,7 +133,7 @@ describe("a connection to a port of a sandbox", () => {
     await client.until("hello");
     await world.api.client.delete(sandboxType, nova);
     await client.over();
-    await eventually(() => world.hasMetric('rouse_activator_tcp_connections{state="carried"} 0'));
+    await eventually(() => world.hasMetric('rouse_activator_tcp_connections{state="relayed"} 0'));
   });
 
   it("is reset at the limits of silence and of lifetime", async () => {

@@ -4,7 +4,7 @@ import { type PeerRefusal, peerRefusals } from "./peers.ts";
 import type { TunnelEnding } from "./tcp-tunnel.ts";
 
 export type TcpOutcome = TunnelEnding | "refused" | "clientLeft";
-const tcpOutcomes = ["carried", "timedOut", "closedForSleep", "refused", "clientLeft"] as const;
+const tcpOutcomes = ["relayed", "timedOut", "closedForSleep", "refused", "clientLeft"] as const;
 
 /** Counts the connections to ports of sandboxes. */
 export function createTcpMetrics(registry: Registry, sizes: { readonly listeners: () => number }) {
@@ -43,13 +43,13 @@ export function createTcpMetrics(registry: Registry, sizes: { readonly listeners
   });
   for (const outcome of tcpOutcomes) connections.inc({ outcome }, 0);
   for (const reason of peerRefusals) refused.inc({ reason }, 0);
-  for (const state of ["waiting", "carried"] as const) open.set({ state }, 0);
+  for (const state of ["waiting", "relayed"] as const) open.set({ state }, 0);
 
   return {
     waits: () => open.inc({ state: "waiting" }),
     waited: () => open.dec({ state: "waiting" }),
-    relayBegan: () => open.inc({ state: "carried" }),
-    relayEnded: () => open.dec({ state: "carried" }),
+    relayBegan: () => open.inc({ state: "relayed" }),
+    relayEnded: () => open.dec({ state: "relayed" }),
     ended: (outcome: TcpOutcome) => connections.inc({ outcome }),
     refused: (reason: PeerRefusal | ErrorCode) => refused.inc({ reason }),
     listenFailed: (code: string) => failures.inc({ code }),

@@ -99,7 +99,7 @@ describe("a byte on a silent connection while its sandbox is being suspended", (
       });
     }
     expect(unheard).toEqual([]);
-    await eventually(() => world.hasMetric('rouse_activator_tcp_connections{state="carried"} 0'));
+    await eventually(() => world.hasMetric('rouse_activator_tcp_connections{state="relayed"} 0'));
   });
 });
 

@@ -11,7 +11,7 @@ import type { Sweep, Watched } from "../sweep.ts";
 import type { TcpClient } from "./tcp-client.ts";
 
 /** How a proxied connection ended: by its two sides, at a limit, or because its sandbox was suspended. */
-export type TunnelEnding = "carried" | "timedOut" | "closedForSleep";
+export type TunnelEnding = "relayed" | "timedOut" | "closedForSleep";
 
 export interface TunnelOptions {
   readonly loans: BufferLoans;
@@ -52,7 +52,7 @@ class TcpTunnel implements Watched, OpenConnection {
   readonly #options: TunnelOptions;
   readonly #stall = new StallWatch();
   readonly #end: (ending: TunnelEnding) => void;
-  #ending: TunnelEnding = "carried";
+  #ending: TunnelEnding = "relayed";
   #open = 2;
   #endMs = Number.POSITIVE_INFINITY;
   #checkMs = 0;

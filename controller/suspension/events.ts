@@ -25,7 +25,7 @@ export const unanswered = (regarding: Sandbox, limitSeconds: number): NewEvent =
 export const cancelled = (regarding: Sandbox, why: string): NewEvent => ({
   regarding,
   type: "Normal",
-  reason: "SuspensionCalledOff",
+  reason: "SuspensionCancelled",
   action,
   note: `suspension cancelled: ${why}`,
 });

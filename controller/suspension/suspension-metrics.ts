@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { SuspensionCause } from "../../api/rules/suspension.ts";
 
 /** `overtaken`: the sandbox was resumed or changed otherwise before its Pod was sealed. */
-const outcomes = ["carried_out", "called_off", "overtaken"] as const;
+const outcomes = ["completed", "cancelled", "overtaken"] as const;
 const causes: readonly SuspensionCause[] = ["Inactivity", "Person"];
 const drainBuckets = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600, 14_400];
 
@@ -26,7 +26,7 @@ export class SuspensionMetrics {
     });
     this.#handshakes = new Counter({
       name: "rouse_suspension_handshakes_total",
-      help: "Suspensions that ended, by outcome: carried_out; called_off by the controller; overtaken by another change of the sandbox before its Pod was sealed.",
+      help: "Suspensions that ended, by outcome: completed; cancelled by the controller; overtaken by another change of the sandbox before its Pod was sealed.",
       labelNames: ["outcome"],
       registers,
     });
@@ -70,14 +70,14 @@ export class SuspensionMetrics {
     sealedForMs: number,
     { cut, unasked }: { readonly cut: number; readonly unasked: number },
   ): void {
-    this.#handshakes.inc({ outcome: "carried_out" });
+    this.#handshakes.inc({ outcome: "completed" });
     this.#drain.observe({ cause }, sealedForMs / 1_000);
     if (cut > 0) this.#cut.inc(cut);
     if (unasked > 0) this.#unasked.inc();
   }
 
   cancelled(): void {
-    this.#handshakes.inc({ outcome: "called_off" });
+    this.#handshakes.inc({ outcome: "cancelled" });
   }
 
   overtaken(): void {

@@ -70,7 +70,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
     means:
       "Its Pod was deleted with work in flight: after drainTimeoutSeconds, or behind an activator that had not responded for 5 minutes, or in a manual suspension for drainTimeoutSeconds.",
   },
-  SuspensionCalledOff: {
+  SuspensionCancelled: {
     on: "Sandbox",
     means: "A suspension for inactivity was cancelled; the text names the reason.",
   },

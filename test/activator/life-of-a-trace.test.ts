@@ -34,10 +34,10 @@ describe("a traced request", () => {
     expect(seen).toEqual({ traceparent: [`00-${traceId}-${span?.spanId}-01`], tracestate: ["a=1"] });
     expect(spans.map(({ name, parentSpanId }) => [name, parentSpanId === span?.spanId])).toEqual([
       ["wait", true],
-      ["carry", true],
+      ["proxy", true],
       ["HTTP GET", false],
     ]);
-    expect(named("carry")[0]?.events).toMatchObject([{ name: "first byte" }]);
+    expect(named("proxy")[0]?.events).toMatchObject([{ name: "first byte" }]);
   });
 
   it("begins a trace if the client's is malformed or absent, and records why it was rejected", async () => {

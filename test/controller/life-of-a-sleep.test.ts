@@ -97,7 +97,7 @@ describe("an idle sandbox", () => {
     expect(sleepsByInactivity(await lab.sandbox())).toBe(true);
     await using _controller = await lab.startController();
     expect(causeOf(await lab.untilAsleep())).toBe("Inactivity");
-    expect(await lab.eventNotes("SuspensionCalledOff")).toEqual([]);
+    expect(await lab.eventNotes("SuspensionCancelled")).toEqual([]);
   });
 
   it("keeps its Pod if an activator still proxies to it", async () => {
@@ -107,12 +107,12 @@ describe("an idle sandbox", () => {
     await lab.create({ autoSuspension });
     const pod = await lab.untilReady();
     await vi.waitFor(async () => {
-      expect(await lab.eventNotes("SuspensionCalledOff")).toEqual(["suspension cancelled: 1 in flight"]);
+      expect(await lab.eventNotes("SuspensionCancelled")).toEqual(["suspension cancelled: 1 in flight"]);
     }, waiting);
     expect((await lab.sandbox()).spec.operatingMode).toBe("Running");
     expect((await lab.pod())?.metadata).toMatchObject({ uid: pod.metadata.uid });
     expect(lab.activator.questions).not.toContain("promise");
-    expect(await controller.metrics()).toContain('rouse_suspension_handshakes_total{outcome="called_off"} 1');
+    expect(await controller.metrics()).toContain('rouse_suspension_handshakes_total{outcome="cancelled"} 1');
   });
 
   it("gets no busy probe while it is in use", async () => {

@@ -95,7 +95,7 @@ export function compareUsage(before: readonly Usage[], after: readonly Usage[], 
   }
 }
 
-const nothing = ["held_requests", 'tcp_connections{state="waiting"}', 'tcp_connections{state="carried"}'];
+const nothing = ["held_requests", 'tcp_connections{state="waiting"}', 'tcp_connections{state="relayed"}'];
 
 /** Reports activators that hold or proxy anything although no client is connected. */
 export async function expectNothingHeld(bed: TestBed, findings: Findings): Promise<void> {

@@ -58,7 +58,7 @@ describe("a claim whose sandbox wakes", () => {
     ["when it slept", {}],
     ["when it already said so", { before: resuming }],
     ["before the sandbox has noticed", { ready: { reason: "SandboxSuspended" }, secondsAfter: 3_600 }],
-    ["when its suspension was called off", { ready: { reason: "SandboxSuspended" }, metadata: { annotations: {} } }],
+    ["when its suspension was cancelled", { ready: { reason: "SandboxSuspended" }, metadata: { annotations: {} } }],
     ["when one field was edited meanwhile", { metadata: { generation: 5 } }],
     ["when the former Pod has ended on its way out", { ready: { reason: "PodFailed" } }],
     ["when it was woken while its Pod was sealed", { before: said({}), sealedBy: "Inactivity" }],

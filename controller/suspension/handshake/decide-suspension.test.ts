@@ -115,7 +115,7 @@ describe("a suspension by inactivity", () => {
     { why: "activator not responding", replies: [idle, lost(299_999)] },
     { why: "no activator is there to ask", replies: [] },
     { why: "it was changed meanwhile", replies: [{ ...answered(0), superseded: true }] },
-  ] as const)("is called off: $why", ({ why, replies }) => {
+  ] as const)("is cancelled: $why", ({ why, replies }) => {
     expect(decide(asleep, { round: observed(...replies) })).toEqual({ do: "writeRunning", why });
   });
 
@@ -129,7 +129,7 @@ describe("a suspension by inactivity", () => {
     expect(decide(asleep, { round: observed(idle, silent(600_000)), ...limited }).do).toBe("seal");
   });
 
-  it("is called off when its owner keeps it awake, or wants no sleep any more", () => {
+  it("is cancelled when its owner keeps it awake, or wants no sleep any more", () => {
     const keepAwakeUntil = "2026-01-01T12:00:01Z";
     expect(decide({ ...asleep, auto: { keepAwakeUntil } }).do).toBe("writeRunning");
     expect(decide({ ...asleep, auto: { keepAwakeUntil: noon } }).do).toBe("askObserved");
