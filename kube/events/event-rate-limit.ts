@@ -1,3 +1,5 @@
+import { SharedCache } from "../../lib/data/shared-cache.ts";
+
 interface Bucket {
   readonly tokens: number;
   readonly filledMs: number;
@@ -10,17 +12,14 @@ const objectsMax = 1_000;
 
 /** Limits the events of each object, so that a flapping one does not hide those of others. */
 export class EventRateLimit {
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new SharedCache<Bucket>(objectsMax);
 
-  /** Takes a token from the object's bucket; false if it is empty. `nowMs` is monotonic. */
-  take(object: string, nowMs: number): boolean {
+  /** Takes a token from the bucket of a namespace's object; false if it is empty. `nowMs` is monotonic. */
+  take(object: string, namespace: string, nowMs: number): boolean {
     const bucket = this.#buckets.get(object) ?? { tokens: burst, filledMs: nowMs };
     const tokens = Math.min(burst, bucket.tokens + (nowMs - bucket.filledMs) / refillMs);
     const allowed = tokens >= 1;
-    this.#buckets.delete(object); // keeps the map in the order of last use
-    this.#buckets.set(object, { tokens: allowed ? tokens - 1 : tokens, filledMs: nowMs });
-    const [oldest] = this.#buckets.keys();
-    if (this.#buckets.size > objectsMax && oldest !== undefined) this.#buckets.delete(oldest);
+    this.#buckets.set(object, namespace, { tokens: allowed ? tokens - 1 : tokens, filledMs: nowMs });
     return allowed;
   }
 }

@@ -18,11 +18,11 @@ const newEvent = {
   note: "it is ready",
 } as const;
 
-const openRecorder = (client: KubeClient, clock = systemClock) =>
+const openRecorder = (client: KubeClient, clock = systemClock, log = silentLogger) =>
   createEventRecorder({
     client,
     clock,
-    log: silentLogger,
+    log,
     reportingController: "sandbox-controller",
     reportingInstance: "pod-1",
   });
@@ -40,6 +40,29 @@ describe("an event recorder", () => {
     recorder.record(newEvent);
     await clock.advance(60_000);
     await vi.waitFor(async () => expect(await events()).toMatchObject([{ series: { count: 3 } }]), waiting);
+  });
+
+  it("logs once a minute how many events it dropped before they were written", async () => {
+    await using api = await openScriptedApi(() => {});
+    const clock = new FakeClock();
+    const warn = vi.fn();
+    const recorder = openRecorder(api.client, clock, { ...silentLogger, warn });
+    const recordMany = (kind: string) => {
+      for (let number = 0; number < 1_010; number += 1) {
+        recorder.record({
+          ...newEvent,
+          regarding: { kind, metadata: { name: `box-${number}`, namespace: "default" } },
+        });
+      }
+    };
+    recordMany("Sandbox");
+    expect(warn.mock.calls.map(([{ dropped }]) => dropped)).toEqual([1]);
+    await clock.advance(60_000);
+    recordMany("SandboxClaim");
+    expect(warn.mock.calls.map(([{ dropped }]) => dropped)).toEqual([1, 10]);
+    const closed = recorder[Symbol.asyncDispose]();
+    await clock.advance(2_000);
+    await closed;
   });
 
   it("writes pending events when disposed", async () => {

@@ -22,6 +22,8 @@ export interface EventRecorderOptions extends Reporter {
 
 // The first event is written at once; one write has all its repeats within this time.
 const repeatsGatherMs = 60_000;
+// One line for all events that are dropped in this time.
+const droppedLogMs = 60_000;
 const attemptsMax = 5;
 const retryBackoff = { baseMs: 500, maxMs: 10_000, jitter: 0.2 };
 const flushLimitMs = 2_000;
@@ -29,7 +31,16 @@ const flushLimitMs = 2_000;
 /** Records `events.k8s.io/v1` events in the background. Disposing writes pending ones, for at most two seconds. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { client, clock, log, reportingController, reportingInstance } = options;
-  const series = new EventSeries({ reportingController, reportingInstance });
+  let dropped = 0;
+  let loggedMs = Number.NEGATIVE_INFINITY;
+  const series = new EventSeries({ reportingController, reportingInstance }, () => {
+    dropped += 1;
+    const nowMs = clock.ticksMs();
+    if (nowMs - loggedMs < droppedLogMs) return;
+    log.warn({ dropped }, "too many events are waiting to be written; dropping the oldest of the largest namespace");
+    loggedMs = nowMs;
+    dropped = 0;
+  });
   const queue = new KeyedQueue(clock, retryBackoff);
   const flushed = Promise.withResolvers<void>();
   let closing = false;

@@ -126,6 +126,40 @@ describe("a series of events", () => {
     expect(series.unwritten()[0]).toContain("uid-of-box-1");
   });
 
+  const inNamespace = (namespace: string, name: string) => ({
+    ...aSandbox(name),
+    metadata: { ...aSandbox(name).metadata, namespace, uid: `uid-of-${namespace}-${name}` },
+  });
+
+  it("drops events of the namespace that has most, and reports each", () => {
+    let dropped = 0;
+    const series = new EventSeries(reporter, () => {
+      dropped += 1;
+    });
+    const quiet = series.add(aHappening({ regarding: inNamespace("quiet", "nova") }), at(0));
+    for (let number = 0; number < 2_000; number += 1) {
+      series.add(aHappening({ regarding: inNamespace("loud", `box-${number}`) }), at(0));
+    }
+    expect(series.next(quiet?.key ?? "")).toMatchObject({ do: "create" });
+    expect(dropped).toBe(1_001);
+  });
+
+  it("begins its keys with the namespace, also where a note has a slash", () => {
+    const series = new EventSeries(reporter);
+    const added = series.add(aHappening({ regarding: inNamespace("quiet", "nova"), note: "a/b" }), at(0));
+    expect(added?.key.slice(0, 6)).toBe("quiet/");
+  });
+
+  it("keeps the rate limit of an object while another namespace has events about many", () => {
+    const series = new EventSeries(reporter);
+    const regarding = inNamespace("quiet", "nova");
+    for (let number = 0; number < 25; number += 1) series.add(aHappening({ regarding, note: `note ${number}` }), at(0));
+    for (let number = 0; number < 2_000; number += 1) {
+      series.add(aHappening({ regarding: inNamespace("loud", `box-${number}`) }), at(0));
+    }
+    expect(series.add(aHappening({ regarding, note: "one more" }), at(0))).toBeUndefined();
+  });
+
   it.each([
     { what: "short", note: "ok", bytes: 2 },
     { what: "long", note: "x".repeat(2_000), bytes: 1_024 },

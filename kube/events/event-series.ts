@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Event } from "../../api/kinds/core.ts";
 import type { KubeObject } from "../../api/kinds/meta.ts";
+import { SharedCache } from "../../lib/data/shared-cache.ts";
 import { MicroTimes, toMicroTime } from "../micro-time.ts";
 import { EventRateLimit } from "./event-rate-limit.ts";
 
@@ -56,26 +57,31 @@ export class EventSeries {
   readonly #rateLimit = new EventRateLimit();
   // Events sorted by time are in the order of their occurrence.
   readonly #eventTimes = new MicroTimes();
-  // In the order of last use. A full map drops the oldest, even if it was not written yet.
-  readonly #known = new Map<string, Series>();
+  // A full cache drops the oldest of the namespace that has most, even if it was not written yet.
+  readonly #known: SharedCache<Series>;
 
-  constructor(reporter: Reporter) {
+  /** `onDropped` is called for each series that is dropped before it is written. */
+  constructor(reporter: Reporter, onDropped: () => void = () => {}) {
     this.#reporter = reporter;
+    this.#known = new SharedCache(seriesMax, ({ count, writtenCount }) => {
+      if (count > writtenCount) onDropped();
+    });
   }
 
   /** Adds an event. Undefined if the object has reached its rate limit for new events. */
   add(newEvent: NewEvent, { now, ticksMs }: Moment): { readonly key: string; readonly repeated: boolean } | undefined {
     const key = seriesKey(newEvent);
+    const namespace = namespaceOf(newEvent.regarding);
     const lastObservedTime = toMicroTime(now);
     const earlier = this.#known.get(key);
     if (earlier && ticksMs - earlier.lastMs < seriesEndsAfterMs) {
       Object.assign(earlier, { count: earlier.count + 1, lastMs: ticksMs, lastObservedTime });
-      this.#remember(key, earlier);
+      this.#known.set(key, namespace, earlier);
       return { key, repeated: true };
     }
-    if (!this.#rateLimit.take(identityOf(newEvent.regarding), ticksMs)) return undefined;
+    if (!this.#rateLimit.take(identityOf(newEvent.regarding), namespace, ticksMs)) return undefined;
     const event = makeEvent(newEvent, this.#reporter, this.#eventTimes.of(now));
-    this.#remember(key, { event, count: 1, writtenCount: 0, lastMs: ticksMs, lastObservedTime });
+    this.#known.set(key, namespace, { event, count: 1, writtenCount: 0, lastMs: ticksMs, lastObservedTime });
     return { key, repeated: false };
   }
 
@@ -100,13 +106,6 @@ export class EventSeries {
   unwritten(): readonly string[] {
     return [...this.#known].filter(([, series]) => series.count > series.writtenCount).map(([key]) => key);
   }
-
-  #remember(key: string, series: Series): void {
-    this.#known.delete(key);
-    this.#known.set(key, series);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > seriesMax && oldest !== undefined) this.#known.delete(oldest);
-  }
 }
 
 function makeEvent({ regarding, type, reason, action, note }: NewEvent, reporter: Reporter, eventTime: string): Event {
@@ -118,8 +117,7 @@ function makeEvent({ regarding, type, reason, action, note }: NewEvent, reporter
     metadata: {
       // A truncated name may end in a character that is invalid at the end of a DNS label.
       name: name.slice(0, nameCharactersMax - suffix.length).replace(/[-.]+$/, "") + suffix,
-      // Events about objects without a namespace are in this one, as the API server requires.
-      namespace: namespace ?? "default",
+      namespace: namespaceOf(regarding),
     },
     eventTime,
     ...reporter,
@@ -146,10 +144,13 @@ function cutToBytes(text: string, bytesMax: number): string {
 
 /**
  * Only the part of the note that the event will have: a server's message may have half a megabyte, and a thousand
- * series are kept.
+ * series are kept. The namespace comes first: the namespaces take turns in the queue by it.
  */
 const seriesKey = ({ regarding, type, reason, action, note }: NewEvent): string =>
-  JSON.stringify([identityOf(regarding), type, reason, action, note.slice(0, noteBytesMax)]);
+  `${namespaceOf(regarding)}/${JSON.stringify([identityOf(regarding), type, reason, action, note.slice(0, noteBytesMax)])}`;
+
+/** Events about objects without a namespace are in this one, as the API server requires. */
+const namespaceOf = ({ metadata }: KubeObject): string => metadata.namespace ?? "default";
 
 const identityOf = ({ kind, metadata }: KubeObject): string =>
   metadata.uid ?? `${kind}/${metadata.namespace}/${metadata.name}`;

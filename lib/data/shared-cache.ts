@@ -10,6 +10,7 @@ interface Entry<V> {
  */
 export class SharedCache<V> {
   readonly #max: number;
+  readonly #onEvicted: (value: V) => void;
   readonly #entries = new Map<string, Entry<V>>();
   /** The keys of each owner, the least recently used first. */
   readonly #keys = new Map<string, Set<string>>();
@@ -17,8 +18,14 @@ export class SharedCache<V> {
   readonly #owners = new Map<number, Set<string>>();
   #most = 0;
 
-  constructor(max: number) {
+  constructor(max: number, onEvicted: (value: V) => void = () => {}) {
     this.#max = max;
+    this.#onEvicted = onEvicted;
+  }
+
+  /** All keys and values; this uses none of them. */
+  *[Symbol.iterator](): Generator<readonly [key: string, value: V]> {
+    for (const [key, { value }] of this.#entries) yield [key, value];
   }
 
   get size(): number {
@@ -55,7 +62,10 @@ export class SharedCache<V> {
   #evict(): void {
     const [owner = ""] = this.#owners.get(this.#most) ?? [];
     const [key] = this.#keys.get(owner) ?? [];
-    if (key !== undefined) this.delete(key);
+    const entry = key !== undefined && this.#entries.get(key);
+    if (key === undefined || !entry) return;
+    this.delete(key);
+    this.#onEvicted(entry.value);
   }
 
   #count(owner: string): number {
