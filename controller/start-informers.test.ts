@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { podType } from "../api/kinds/core.ts";
+import { persistentVolumeClaimType, podType } from "../api/kinds/core.ts";
 import { keyFor } from "../api/kinds/meta.ts";
 import type { PodSpec } from "../api/kinds/pod.ts";
 import { silentLogger } from "../lib/log/log.ts";
@@ -24,4 +24,21 @@ it("the declared ports of a Pod are kept where it has the address of its node, a
   expect(specOf("of-node")).toMatchObject({ hostNetwork: true, containers: kept });
   expect(specOf("of-node")?.containers[0]).not.toHaveProperty("image");
   expect(specOf("usual")).toEqual({ containers: [], nodeName: "node-1" });
+});
+
+it("only the owners and labels of a volume claim are kept, not the annotations of other programs", async () => {
+  await using api = await openMemoryApi();
+  const { client } = api;
+  const labels = { app: "database" };
+  const metadata = { namespace: "default", name: "data", labels, annotations: { note: "x".repeat(200_000) } };
+  const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+  const created = await client.create(persistentVolumeClaimType, { metadata, spec });
+  const parts = { client, clock: systemClock, log: silentLogger };
+  await using informers = startInformers({ ...parts, trackedOnly: false, tcpFronts: false });
+  await informers.synced;
+  const { uid, resourceVersion } = created.metadata;
+  const stored = informers.claims.store.get(keyFor("default", "data"));
+  expect(stored?.metadata).toMatchObject({ name: "data", namespace: "default", uid, resourceVersion, labels });
+  expect(stored?.metadata).not.toHaveProperty("annotations");
+  expect(stored).not.toHaveProperty("spec");
 });

@@ -59,7 +59,9 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
     }),
   );
   const services = stack.use(startInformer<Service>({ ...base, ...tracked, type: serviceType }));
-  const claims = stack.use(startInformer<PersistentVolumeClaim>({ ...base, type: persistentVolumeClaimType }));
+  const claims = stack.use(
+    startInformer<PersistentVolumeClaim>({ ...base, type: persistentVolumeClaimType, transform: slimVolumeClaim }),
+  );
   const slices = tcpFronts
     ? stack.use(startInformer<EndpointSlice>({ ...base, type: endpointSliceType, labelSelector: tcpFrontSelector }))
     : undefined;
@@ -76,6 +78,15 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
     synced: Promise.all(all.map((informer) => informer.synced)).then(() => {}),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
+}
+
+/**
+ * Who owns a volume claim and how it is labelled: all that is read. Volume claims are created, and changed by patches of
+ * the metadata, so what is left out is never written. Most volume claims of a cluster belong to other programs.
+ */
+function slimVolumeClaim({ apiVersion, kind, metadata }: Stored<PersistentVolumeClaim>): Stored<PersistentVolumeClaim> {
+  const { managedFields: _, finalizers: __, annotations: ___, ...kept } = metadata;
+  return { ...(apiVersion && { apiVersion }), ...(kind && { kind }), metadata: kept };
 }
 
 const identityIndexes = { uid: ({ metadata }: Stored<Sandbox>): readonly string[] => [metadata.uid] };
