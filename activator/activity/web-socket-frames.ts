@@ -20,7 +20,12 @@ export class WebSocketFrames {
 
   /** Whether a control frame may follow: the last byte ended a frame that was no close frame (RFC 6455, 5.4 and 5.5.1). */
   get mayInsert(): boolean {
-    return this.#payloadLeft === 0 && this.#headerAt === 0 && !this.#isClosing;
+    return !this.isInFrame && !this.#isClosing;
+  }
+
+  /** Whether the last byte left a frame unfinished. */
+  get isInFrame(): boolean {
+    return this.#payloadLeft > 0 || this.#headerAt > 0;
   }
 
   /** The number of data frames that have begun. */

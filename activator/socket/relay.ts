@@ -4,6 +4,7 @@ import { isBehind, type SocketReader, type WireSocket } from "./wire-socket.ts";
 
 /** Called for the progress of a relay. */
 export interface RelayListener {
+  readonly clock: Clock;
   /** This many bytes were forwarded; they are at the beginning of `bytes` until the call returns. */
   passed(length: number, bytes: Buffer): void;
   /** The source socket of this side is closed. */
@@ -20,6 +21,9 @@ export class RelaySide implements SocketReader {
   readonly #place: ReadPlace;
   readonly #listener: RelayListener | undefined;
   #ended = false;
+  #movedMs = Number.NEGATIVE_INFINITY;
+  #isDropping = false;
+  #hasDropped = false;
 
   /** `place`: the source's, from its former reader. */
   constructor(source: WireSocket, target: WireSocket, place: ReadPlace, listener?: RelayListener) {
@@ -41,6 +45,11 @@ export class RelaySide implements SocketReader {
     const target = this.#target;
     this.#place.landed(bytes);
     if (!target.writable) return this.#refuse();
+    if (this.#isDropping) {
+      this.#hasDropped = true;
+      return;
+    }
+    this.moved();
     this.#listener?.passed(length, bytes);
     this.#place.write(target, bytes, 0, length);
     this.#place.took(length);
@@ -49,6 +58,27 @@ export class RelaySide implements SocketReader {
   ended(): void {
     this.#ended = true;
     this.#target.end();
+  }
+
+  /** Bytes of the source were forwarded. */
+  moved(): void {
+    if (this.#listener) this.#movedMs = this.#listener.clock.ticksMs();
+  }
+
+  /** Forwards nothing more. */
+  drop(): void {
+    this.#isDropping = true;
+  }
+
+  /** Whether bytes of the source were dropped since `drop`. */
+  get hasDropped(): boolean {
+    return this.#hasDropped;
+  }
+
+  /** Whether an end now would cut nothing, as far as this side can know: the source has ended, or has sent nothing for a while. */
+  isQuiet(nowMs: number): boolean {
+    if (this.#ended) return true;
+    return this.wantsMore && this.#target.writableLength === 0 && nowMs - this.#movedMs >= quietMs;
   }
 
   /**
@@ -66,14 +96,48 @@ export class RelaySide implements SocketReader {
 
   closed(hadError: boolean): void {
     this.#place.close();
-    if (hadError) this.#target.reset();
-    else if (!this.#ended) this.#target.destroy(); // closed without an end: the other side has no peer
+    if (hadError || !this.#ended) this.#target.reset(); // closed without an end: the other side has no peer
     this.#listener?.closed();
   }
 }
 
-/** How long both sides may take to end after our end, in milliseconds. */
+export interface RelaySides {
+  /** From the client to the sandbox. */
+  readonly up: RelaySide;
+  readonly down: RelaySide;
+}
+
+/** How long both sides may take to end after our end, and data to stop before it, in milliseconds. */
 const closeGraceMs = 1_000;
+/** A side that has sent nothing for this long is taken for one that is not in the middle of a stream, in milliseconds. */
+const quietMs = 250;
+
+/**
+ * Ends a relay from our side once nothing moves. A side that still sends at the limit was cut in the middle, and so was one
+ * whose bytes were dropped: then both sides are reset. `up` forwards nothing from now on.
+ */
+export function endWhenQuiet(one: WireSocket, other: WireSocket, { up, down }: RelaySides, clock: Clock): void {
+  up.drop();
+  const limitMs = clock.ticksMs() + closeGraceMs;
+  const check = () => {
+    const nowMs = clock.ticksMs();
+    if (!up.hasDropped && up.isQuiet(nowMs) && down.isQuiet(nowMs)) endRelay(one, other, clock);
+    else if (up.hasDropped || nowMs >= limitMs) {
+      one.reset();
+      other.reset();
+    } else clock.after(quietMs, check);
+  };
+  check();
+}
+
+/** Resets both sides at the limit, unless both were sent an end by then. */
+export function resetUnlessEnded(one: WireSocket, other: WireSocket, clock: Clock): void {
+  clock.after(closeGraceMs, () => {
+    if (one.writableEnded && other.writableEnded) return;
+    one.reset();
+    other.reset();
+  });
+}
 
 /** Ends a relay from our side: queued bytes are sent, and a side that has not ended by then is cut off. */
 export function endRelay(one: WireSocket, other: WireSocket, clock: Clock): void {

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { podType } from "../../api/kinds/core.ts";
 import { type OpenConnections, sandboxType } from "../../api/kinds/sandbox.ts";
@@ -67,6 +68,57 @@ describe("an open raw connection", () => {
     await world.api.client.patch(sandboxType, nova, { type: "merge", body });
     await eventually(async () => (await world.sandbox("nova")).spec.operatingMode === "Running");
     await client.until("nova: me again\n");
+  });
+});
+
+describe("a raw connection in the middle of a stream when its Pod is fenced", () => {
+  it("is reset for a client that downloads, and whose part would look complete after an end", async () => {
+    await using world = await openTcpWorld();
+    const pushes = (socket: Socket) => {
+      const pushing = setInterval(() => socket.write("x".repeat(10_000)), 10);
+      socket.once("close", () => clearInterval(pushing));
+    };
+    await world.awake("nova", tcpProgram(pushes));
+    using client = await talkTo(await world.front("nova"));
+    await client.until("x");
+    expect(await promised(world)).toEqual({ inFlight: 0 });
+    expect(await client.over()).toBe("reset");
+    await eventually(() => world.hasMetric('rouse_activator_tcp_connections{state="relayed"} 0'));
+  });
+
+  it("is reset for a sandbox that gets an upload, and nothing more is forwarded to it", async () => {
+    await using world = await openTcpWorld();
+    let [got, ending] = [0, ""];
+    const program = tcpProgram((socket) => {
+      socket.on("data", ({ length }) => (got += length)).on("end", () => (ending += "end"));
+      socket.on("error", ({ code }: NodeJS.ErrnoException) => (ending += code));
+    });
+    await world.awake("nova", program, { autoSuspension: { openConnections: "Ignore" } });
+    using client = await talkTo(await world.front("nova"));
+    client.send("a part");
+    await eventually(() => got === 6);
+    expect(await promised(world)).toEqual({ inFlight: 0 });
+    client.send("the rest");
+    expect(await client.over()).toBe("reset");
+    await eventually(() => ending !== "");
+    expect([got, ending]).toEqual([6, "ECONNRESET"]);
+  });
+
+  it("ends like its stream if that ends within a second", async () => {
+    await using world = await openTcpWorld();
+    const accepted: Socket[] = [];
+    await world.awake(
+      "nova",
+      tcpProgram((socket) => void accepted.push(socket.on("end", () => {}))),
+    );
+    using client = await talkTo(await world.front("nova"));
+    await eventually(() => accepted.length === 1);
+    accepted[0]?.write("one ");
+    await client.until("one ");
+    expect(await promised(world)).toEqual({ inFlight: 0 });
+    accepted[0]?.end("two");
+    expect(await client.over()).toBe("ended");
+    expect(client.received).toBe("one two");
   });
 });
 

@@ -5,7 +5,7 @@ import type { Upstream } from "../connect/connector.ts";
 import { StallWatch } from "../pod-connections/stall-watch.ts";
 import type { OpenListener } from "../proxy-request.ts";
 import { type BufferLoans, ReadPlace } from "../socket/read-place.ts";
-import { endRelay, RelaySide } from "../socket/relay.ts";
+import { endWhenQuiet, RelaySide, type RelaySides } from "../socket/relay.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
 import type { Sweep, Watched } from "../sweep.ts";
 import type { TcpClient } from "./tcp-client.ts";
@@ -53,6 +53,8 @@ class TcpTunnel implements Watched, OpenConnection {
   readonly #stall = new StallWatch();
   readonly #end: (ending: TunnelEnding) => void;
   #ending: TunnelEnding = "relayed";
+  /** Absent until it starts. */
+  #sides: RelaySides | undefined;
   #open = 2;
   #endMs = Number.POSITIVE_INFINITY;
   #checkMs = 0;
@@ -85,17 +87,18 @@ class TcpTunnel implements Watched, OpenConnection {
       else if (sent === "rest") opened.moved();
     };
     const up = new RelaySide(this.#client, this.#pod, new ReadPlace(loans, this.#client), {
-      passed: clientSent,
-      closed,
+      ...{ clock, passed: clientSent, closed },
     });
-    this.#pod.reader = new RelaySide(this.#pod, this.#client, new ReadPlace(loans, this.#pod), {
-      passed: sandboxSent,
-      closed,
+    const down = new RelaySide(this.#pod, this.#client, new ReadPlace(loans, this.#pod), {
+      ...{ clock, passed: sandboxSent, closed },
     });
+    this.#pod.reader = down;
+    this.#sides = { up, down };
     const early = client.handOver(up);
     if (early.bytes.length > 0) {
       clientSent(early.bytes.length, early.bytes);
       this.#pod.write(early.bytes);
+      up.moved();
     }
     if (early.ended) up.ended();
     for (const socket of [this.#client, this.#pod]) {
@@ -119,7 +122,7 @@ class TcpTunnel implements Watched, OpenConnection {
   /** Its sandbox is suspended. */
   close(): void {
     this.#ending = "closedForSleep";
-    endRelay(this.#pod, this.#client, this.#options.clock);
+    if (this.#sides) endWhenQuiet(this.#pod, this.#client, this.#sides, this.#options.clock);
   }
 
   check(nowMs: number): void {

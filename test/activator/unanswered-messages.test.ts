@@ -10,6 +10,7 @@ import {
   openActivatorWorld,
   rawConnection,
 } from "../support/labs/activator-world.ts";
+import { talkTo } from "../support/labs/tcp-front-lab.ts";
 
 const open = () => openActivatorWorld(["--drain-bind-address=127.0.0.1:0"]);
 
@@ -83,5 +84,33 @@ describe("a WebSocket", () => {
     tunnels[0]?.write(Buffer.from("\x82\x01z", "latin1"));
     await client.until("z");
     expect(await inFlight(world)).toBe(0);
+  });
+
+  it.each([
+    { rest: "fghij", seen: "code 1001 after the frame" },
+    { rest: "", seen: "a reset" },
+  ])("in the middle of a frame when its Pod is fenced gets $seen: the sandbox still sends $rest", async ({ rest }) => {
+    await using world = await open();
+    const tunnels: Duplex[] = [];
+    const upgrades = (server: Server) =>
+      server.on("upgrade", (_, socket) => {
+        tunnels.push(socket.on("error", () => {}).resume());
+        const frame = "\x82\x0aabcde";
+        const head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+        socket.write(Buffer.from(`${head}${frame}`, "latin1"));
+      });
+    await world.awake(
+      "nova",
+      httpProgram((_, response) => response.end(), upgrades),
+    );
+    using client = await talkTo(Number(new URL(world.activator.proxyUrl).port));
+    client.send(
+      "GET / HTTP/1.1\r\nHost: nova.default.sandbox.localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+    );
+    await client.until("abcde");
+    expect(await promised(world)).toEqual({ inFlight: 0 });
+    tunnels[0]?.write(rest);
+    expect(await client.over()).toBe(rest === "" ? "reset" : "ended");
+    expect(client.received.endsWith(rest === "" ? "abcde" : "abcdefghij\x88\x02\x03\xe9")).toBe(true);
   });
 });

@@ -157,7 +157,15 @@ export class Exchange implements Incoming {
   }
 
   abort(): void {
-    if (!this.#responded && !this.connection.endGracefully()) this.connection.cut();
+    this.endEarly();
+  }
+
+  /** As `abort`. Returns whether a close frame was sent: then the relay ends the connection. */
+  endEarly(): boolean {
+    if (this.#responded) return false;
+    if (this.connection.endGracefully()) return true;
+    this.connection.cut();
+    return false;
   }
 
   /** The client sent malformed HTTP. It gets an error if no byte of a response was sent, and the request ends. */

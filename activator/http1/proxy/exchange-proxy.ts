@@ -291,10 +291,10 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     this.#phase = "done";
     this.#options.sweep.remove(this);
     this.#pod.rest();
-    this.#upstream.socket.destroy();
     this.#exchange.body.discard();
-    if (answered) this.#exchange.abort();
-    else this.#settled.reject(cause);
+    // After a close frame the relay of a WebSocket ends both sides.
+    if (!answered || !this.#exchange.endEarly()) this.#upstream.socket.destroy();
+    if (!answered) this.#settled.reject(cause);
     this.#settled.resolve();
   }
 }

@@ -128,4 +128,15 @@ describe("a WebSocket at a limit of its own", () => {
     expect(await open.over).toBe("ECONNRESET");
     expect(open.heard()).toBe("\x82\x0aabcde");
   });
+
+  it("is reset if its client reads too little for the close frame", async () => {
+    const block = Buffer.alloc(4 << 20, Buffer.from("\x82\x0eabcdefghijklmn", "latin1"));
+    await using open = await tunnel("websocket", "\x81\x02hi", { tunnelIdleMs: 500 });
+    open.client.pause();
+    for (let time = 0; time < 6; time += 1) open.sandbox.write(block);
+    open.sandbox.on("end", () => open.sandbox.end()).resume();
+    await eventually(() => open.proxyPath.connections.open === 0);
+    open.client.resume();
+    expect(await open.over).toBe("ECONNRESET");
+  });
 });

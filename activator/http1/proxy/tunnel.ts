@@ -3,7 +3,8 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
-import { endRelay, RelaySide } from "../../socket/relay.ts";
+import { endRelay, endWhenQuiet, RelaySide, resetUnlessEnded } from "../../socket/relay.ts";
+import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Exchange } from "../front/exchange.ts";
 import type { ResponseHead } from "../parse/response-head.ts";
 import { switchText } from "./head-text.ts";
@@ -28,20 +29,23 @@ export function startTunnel(
   const client = connection.socket;
   exchange.begin(head.status, true);
   const frames = isWebSocket(head) ? { up: new WebSocketFrames(), down: new WebSocketFrames() } : undefined;
-  let leaving = false;
+  let [leaving, closing] = [false, false];
   const endGracefully = () => {
     leaving = true;
     // Within a frame it would be read as a part of that frame.
-    if (!frames?.down.mayInsert || !client.writable) return false;
-    client.write(goingAway);
+    if (!frames || frames.down.isInFrame || !client.writable) return false;
+    if (frames.down.mayInsert) client.write(goingAway);
+    else if (!closing) return false; // the sandbox has said its last, and ends it
     endRelay(pod.socket, client, clock);
     return true;
   };
   const { ahead, ended, place } = connection.handOver(endGracefully);
   const listener = onOpen?.({
     close() {
-      if (frames?.down.mayInsert) client.write(goingAway);
-      endRelay(pod.socket, client, clock);
+      closing = true;
+      if (!frames) return endWhenQuiet(pod.socket, client, { up, down }, clock);
+      up.drop();
+      if (!endGracefully()) resetUnlessEnded(pod.socket, client, clock);
     },
   });
   const clientSent = (length: number, bytes: Buffer) => {
@@ -51,7 +55,7 @@ export function startTunnel(
     exchange.bytesOut += length;
     if (leaving) queueMicrotask(() => runGuarded("pod-connection", endGracefully)); // after these bytes are written
     const before = frames?.down.dataFrames;
-    if (frames ? !frames.down.sawData(bytes, length) : length === 0) return;
+    if ((frames ? !frames.down.sawData(bytes, length) : length === 0) || closing) return;
     // The rest of a frame that began before answers nothing.
     if (before !== undefined && frames?.down.dataFrames === before) listener?.moved();
     else listener?.sandboxSpoke();
@@ -61,21 +65,29 @@ export function startTunnel(
     open -= 1;
     if (open === 0) connection.closed();
   };
-  const up = new RelaySide(client, pod.socket, place, { passed: clientSent, closed });
-  client.reader = up;
-  pod.socket.reader = new RelaySide(pod.socket, client, pod.handOver(), { passed: sandboxSent, closed });
-  const down = new Outgoing(client);
-  down.text(switchText(head));
-  if (early.length > 0) down.piece(Buffer.from(early));
+  const up = new RelaySide(client, pod.socket, place, { clock, passed: clientSent, closed });
+  const down = new RelaySide(pod.socket, client, pod.handOver(), { clock, passed: sandboxSent, closed });
+  [client.reader, pod.socket.reader] = [up, down];
+  sendHead(client, head, early, down);
   sandboxSent(early.length, early);
-  down.flush();
   if (ahead) {
     clientSent(ahead.length, ahead);
     pod.socket.write(ahead);
+    up.moved();
   }
   if (ended) up.ended(); // the client has sent everything and waits for the answer
   client.readOn();
   pod.readOn();
+}
+
+function sendHead(client: WireSocket, head: ResponseHead, early: Buffer, down: RelaySide): void {
+  const out = new Outgoing(client);
+  out.text(switchText(head));
+  if (early.length > 0) {
+    down.moved();
+    out.piece(Buffer.from(early));
+  }
+  out.flush();
 }
 
 const isWebSocket = (head: ResponseHead): boolean => head.valueOf("upgrade")?.toLowerCase() === "websocket";
