@@ -1,12 +1,32 @@
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { onUnexpectedError } from "../../lib/guard/guard.ts";
-import { systemClock } from "../../lib/time/clock.ts";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { aSandbox, httpProgram, openActivatorWorld, rawConnection } from "../../test/support/labs/activator-world.ts";
 import { Dial, DialError, dial } from "./dial.ts";
 
 const noPort = { ip: "127.0.0.1", port: 70_000 };
+
+describe("a dial", () => {
+  it("that succeeded has no limit any more", async () => {
+    await using server = createServer();
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const clock = new FakeClock();
+    const { port } = server.address() as AddressInfo;
+    const socket = await dial({ ip: "127.0.0.1", port }, 1_000, clock, new AbortController().signal);
+    await clock.advance(1_000);
+    expect(socket.destroyed).toBe(false);
+    socket.destroy();
+  });
+
+  it("is not begun after it was cancelled", async () => {
+    const cancelled = AbortSignal.abort(new Error("left"));
+    await expect(dial(noPort, 1_000, systemClock, cancelled)).rejects.toThrow("left");
+  });
+});
 
 describe("a dial of a number that is no port", () => {
   it("fails as any other dial, and a later abort is harmless", async () => {

@@ -59,6 +59,16 @@ describe("an activator that gets a reported suspension", () => {
     expect(handlers.observed({ sandbox, podUid: "p1", generation: 2 })).toEqual({ inFlight: 0, superseded: true });
     expect(fences.of(uid).reportedGeneration).toBe(0);
   });
+
+  it("keeps the Pod for data that comes after a suspension that was over when it was reported", () => {
+    const { handlers, begin } = given({ seen: 3 });
+    const use = begin();
+    use.sentTo("p1");
+    use.opened("Data");
+    handlers.observed({ sandbox, podUid: "p1", generation: 2 });
+    use.asked();
+    expect(use.keepsSealedPod).toBe(true);
+  });
 });
 
 describe("a promise of the activator", () => {

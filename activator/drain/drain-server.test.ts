@@ -54,6 +54,14 @@ describe("the drain port", () => {
     expect(server.calls).toEqual(["observed 200", "promise 200", "activity 200", "listening 200", "busy 200"]);
   });
 
+  it("is closed once its server is disposed of", async () => {
+    const server = await openServer();
+    const ask = () => fetch(`http://127.0.0.1:${server.port}/`);
+    expect((await ask()).status).toBe(404);
+    await server[Symbol.asyncDispose]();
+    await expect(ask()).rejects.toThrow("fetch failed");
+  });
+
   it.each([
     { what: "no question", path: drainPaths.promise, init: { method: "POST", body: "{}" }, status: 400 },
     { what: "no JSON", path: drainPaths.promise, init: { method: "POST", body: "{" }, status: 400 },

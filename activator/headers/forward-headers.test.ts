@@ -21,3 +21,12 @@ describe("a header of a client", () => {
     expect(keepsRequestHeader(name, rules)).toBe(true);
   });
 });
+
+it.each([
+  { byHost: true, upgrade: true, kept: true },
+  { byHost: true, upgrade: false, kept: true },
+  { byHost: false, upgrade: false, kept: true },
+  { byHost: false, upgrade: true, kept: false },
+])("Origin is kept: $kept, if the host names the sandbox: $byHost, of an upgrade: $upgrade", ({ kept, ...given }) => {
+  expect(keepsRequestHeader("origin", { ...rules, ...given })).toBe(kept);
+});

@@ -37,3 +37,17 @@ it("a namespace may have all places if its limit allows it", () => {
   const slots = new HoldLimits({ total: 100, perNamespace: 100, perSandbox: 100 });
   expect(taken(slots, "a")).toBe(100);
 });
+
+it("a returned place leaves the other places of its namespace and its sandbox counted", () => {
+  const slots = new HoldLimits({ total: 100, perNamespace: 3, perSandbox: 3 });
+  const returned = slots.admit("a", "x");
+  slots.admit("a", "x");
+  slots.admit("a", "y");
+  returned[Symbol.dispose]();
+  expect(taken(slots, "a")).toBe(1);
+  const ofSandbox = new HoldLimits({ total: 100, perNamespace: 50, perSandbox: 2 });
+  const first = ofSandbox.admit("a", "x");
+  ofSandbox.admit("a", "x");
+  first[Symbol.dispose]();
+  expect(taken(ofSandbox, "a")).toBe(1);
+});

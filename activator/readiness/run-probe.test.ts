@@ -12,14 +12,19 @@ const limitsOf = (clock: Clock, signal = never) => ({ clock, dialLimitMs: 250, s
 /** Answers each request with these bytes, or with nothing. */
 async function startServer(bytes: string | undefined) {
   const open = new Set<Socket>();
+  const received: string[] = [];
   const server = createServer((socket) => {
     open.add(socket.on("error", () => {}).on("close", () => open.delete(socket)));
-    socket.on("data", () => void (bytes !== undefined && socket.write(bytes)));
+    socket.on("data", (data) => {
+      received.push(String(data));
+      if (bytes !== undefined) socket.write(bytes);
+    });
   });
   await once(server.listen(0, ip), "listening");
   return {
     port: (server.address() as AddressInfo).port,
     open,
+    received,
     async [Symbol.asyncDispose]() {
       for (const socket of open) socket.destroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));
@@ -40,6 +45,13 @@ describe("a readiness probe that the activator runs", () => {
     const probe = { port: server.port, httpGet: { path: "/" }, timeoutMs: 5_000 };
     expect(await passes(ip, probe, limitsOf(systemClock))).toBe(passed);
     await expect.poll(() => server.open.size).toBe(0);
+  });
+
+  it("requests its own path with its own headers", async () => {
+    await using server = await startServer("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+    const httpGet = { path: "/ready?now", httpHeaders: [{ name: "X-Asks", value: "probe" }] };
+    await passes(ip, { port: server.port, httpGet, timeoutMs: 5_000 }, limitsOf(systemClock));
+    expect(server.received.join("")).toMatch(/^GET \/ready\?now HTTP\/1\.1\r\n[\s\S]*X-Asks: probe\r\n/i);
   });
 
   it("without an HTTP request passes if and only if the port accepts", async () => {
