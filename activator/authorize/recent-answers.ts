@@ -121,8 +121,7 @@ export class RecentAnswers<T extends object> {
       this.#others.set(key, known);
       this.#good.delete(key);
     } else {
-      this.#good.set(key, owner, known);
-      this.#others.delete(key);
+      this.#good.set(key, owner, known); // found before any other answer
     }
   }
 }
