@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, hear, openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
+import { ClientConnection } from "./client-connection.ts";
 
 const request = "POST /one HTTP/1.1\r\nHost: nova\r\nContent-Length: 2\r\n\r\nhi";
 const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -62,5 +63,22 @@ describe("a front that drains", () => {
     proxyPath.front.stopAccepting();
     await proxyPath.front.idle();
     expect(await heard).toBe("");
+  });
+
+  it("does not search all connections at each close while it waits for one", async () => {
+    await using backend = await answering();
+    await using proxyPath = await openProxyPath(backend.port);
+    const idle = await Promise.all(Array.from({ length: 100 }, () => served(proxyPath.port)));
+    const fresh = await dialled(proxyPath.port);
+    await eventually(() => proxyPath.connections.open === 101);
+    const searched = vi.spyOn(ClientConnection.prototype, "awaited", "get");
+    onTestFinished(() => searched.mockRestore());
+    proxyPath.front.stopAccepting();
+    const over = proxyPath.front.idle();
+    for (const socket of idle) socket.end();
+    await eventually(() => proxyPath.connections.open === 1);
+    expect(searched.mock.calls.length).toBeLessThan(700);
+    fresh.destroy();
+    await over;
   });
 });

@@ -96,6 +96,9 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   readonly #parts: FrontParts;
   readonly #server: Server;
   readonly #connections = new Set<ClientConnection>();
+  /** Of the search for an awaited connection: the last one found, and those that were not searched since. */
+  #awaited: ClientConnection | undefined;
+  #unsearched = this.#connections.values();
   readonly #handshakes: Handshakes;
   readonly #idleWaiters: (() => void)[] = [];
 
@@ -230,9 +233,17 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   }
 
   get #isIdle(): boolean {
-    return (
-      this.active === 0 && this.#handshakes.size === 0 && !this.#connections.values().some(({ awaited }) => awaited)
-    );
+    return this.active === 0 && this.#handshakes.size === 0 && !this.#hasAwaited;
+  }
+
+  /** A search begins where the last one ended, because it runs at the close of every connection. */
+  get #hasAwaited(): boolean {
+    if (this.#awaited?.awaited) return true;
+    this.#awaited = this.#unsearched.find(isAwaited);
+    if (this.#awaited) return true;
+    this.#unsearched = this.#connections.values();
+    this.#awaited = this.#unsearched.find(isAwaited);
+    return this.#awaited !== undefined;
   }
 
   #notifyIfIdle(): void {
@@ -260,6 +271,8 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     return connection;
   }
 }
+
+const isAwaited = ({ awaited }: ClientConnection): boolean => awaited;
 
 const hasCertificate = (socket: TLSSocket): boolean => Object.keys(socket.getPeerCertificate()).length > 0;
 
