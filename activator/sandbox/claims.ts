@@ -8,6 +8,7 @@ import { startInformer } from "../../kube/informer/start-informer.ts";
 import { aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
 import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
 import type { Cluster, ClusterOptions } from "./cluster.ts";
+import { slimClaim } from "./slim-objects.ts";
 
 /** The sandboxes of SandboxClaims, where the kind is installed. */
 export interface Claims {
@@ -58,7 +59,12 @@ export function startClaims(options: ClusterOptions, cluster: Pick<Cluster, "san
       if (waitMs === undefined) break;
       await clock.sleep(waitMs, signal);
     }
-    await using following = startInformer<SandboxClaim>({ ...options, type: sandboxClaimType, indexes: {} });
+    await using following = startInformer<SandboxClaim>({
+      ...options,
+      type: sandboxClaimType,
+      indexes: {},
+      transform: slimClaim,
+    });
     informer = following;
     void following.synced.then(settle);
     await Promise.race([aborted(signal), following.failed]);

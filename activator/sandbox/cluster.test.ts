@@ -65,8 +65,13 @@ describe("the Pod of a sandbox", () => {
     const own = await world.addPod("nova", {});
     await world.addPod("another", {});
     const body = { metadata: { annotations: { any: "change" } } };
-    await world.client.patch(podType, { namespace: "default", name: "nova" }, { type: "merge", body });
-    await eventually(() => world.cluster.podsAt("10.0.0.1")[0]?.metadata.annotations?.["any"] === "change");
+    const { metadata } = await world.client.patch(
+      podType,
+      { namespace: "default", name: "nova" },
+      { type: "merge", body },
+    );
+    const seenVersion = () => world.cluster.podsAt("10.0.0.1")[0]?.metadata.resourceVersion;
+    await eventually(() => seenVersion() === metadata.resourceVersion);
     expect(world.cluster.podOf(world.sandbox)?.metadata.uid).toBe(own.metadata.uid);
   });
 });

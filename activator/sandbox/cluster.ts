@@ -10,6 +10,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import { abortable, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { ChangeSignal } from "./change-signal.ts";
+import { slimPod, slimSandbox } from "./slim-objects.ts";
 
 /** The activator's view of the cluster, from watches alone. */
 export interface Cluster {
@@ -116,7 +117,7 @@ class WatchedCluster implements Cluster, Running {
     this.#options = options;
     this.failed = this.#failure.promise;
     this.failed.catch(() => {}); // without a listener, the rejection would end the process
-    this.#sandboxes = startInformer({ ...options, type: sandboxType, indexes: {} });
+    this.#sandboxes = startInformer({ ...options, type: sandboxType, indexes: {}, transform: slimSandbox });
     this.#sandboxes.onChange(({ key, previous, current }) => {
       this.#last = undefined;
       if (!previous !== !current) this.#count((current ?? previous)?.metadata.namespace ?? "", current ? 1 : -1);
@@ -216,7 +217,12 @@ class WatchedCluster implements Cluster, Running {
 
   async #followPods(): Promise<void> {
     await abortable(this.#sandboxes.synced, this.#stop.signal);
-    const pods = startInformer({ ...this.#options, type: podType, indexes: { owner: ownerOf, ip: addressesOf } });
+    const pods = startInformer({
+      ...this.#options,
+      type: podType,
+      indexes: { owner: ownerOf, ip: addressesOf },
+      transform: slimPod,
+    });
     this.#pods = pods;
     pods.failed.catch(this.#failure.reject);
     pods.onChange(({ previous, current }) => this.#podChanged(previous, current));
