@@ -96,9 +96,12 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   readonly #parts: FrontParts;
   readonly #server: Server;
   readonly #connections = new Set<ClientConnection>();
-  /** Of the search for an awaited connection: the last one found, and those that were not searched since. */
+  /**
+   * Of the search for an awaited connection: the last one found, and those that were not searched since. Absent before the
+   * replica exits, because an iterator keeps closed connections in memory.
+   */
   #awaited: ClientConnection | undefined;
-  #unsearched = this.#connections.values();
+  #unsearched: SetIterator<ClientConnection> | undefined;
   readonly #handshakes: Handshakes;
   readonly #idleWaiters: (() => void)[] = [];
 
@@ -239,7 +242,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   /** A search begins where the last one ended, because it runs at the close of every connection. */
   get #hasAwaited(): boolean {
     if (this.#awaited?.awaited) return true;
-    this.#awaited = this.#unsearched.find(isAwaited);
+    this.#awaited = this.#unsearched?.find(isAwaited);
     if (this.#awaited) return true;
     this.#unsearched = this.#connections.values();
     this.#awaited = this.#unsearched.find(isAwaited);
