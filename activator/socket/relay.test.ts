@@ -13,6 +13,7 @@ import {
   newSocket,
   plainAcceptedSocket,
   type WireSocket,
+  writeAheadBytes,
 } from "./wire-socket.ts";
 
 const megabyte = 1_048_576;
@@ -37,7 +38,7 @@ async function connected(port: number): Promise<Socket> {
 }
 
 /** Both ends of a connection that goes through a relay, and the server in its middle. */
-async function throughRelay(by: Adoption | undefined) {
+async function throughRelay(by: Adoption | undefined, loans = new BufferLoans(16)) {
   const far = Promise.withResolvers<Socket>();
   const joined = Promise.withResolvers<{ readonly incoming: WireSocket; readonly outgoing: WireSocket }>();
   const back = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) => {
@@ -45,7 +46,6 @@ async function throughRelay(by: Adoption | undefined) {
     far.resolve(socket);
   });
   const backPort = await listening(back);
-  const loans = new BufferLoans(16);
   const middle = createServer(plainAcceptedSocket, (accepted) => {
     const outgoing = newSocket();
     outgoing.connect({ port: backPort, host: "127.0.0.1" });
@@ -116,6 +116,16 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
     sendAll(near, bytes, 997);
     await stalled(near);
     expect(digest(await readAll(far))).toBe(digest(bytes));
+  });
+
+  it("keeps at most two small reads for a reader that has stopped, without a buffer of its own", async () => {
+    const { near, far, incoming } = await throughRelay(by, new BufferLoans(0));
+    const bytes = numbered(12 * megabyte, 5);
+    sendAll(far, bytes, 100_000);
+    await stalled(far);
+    expect(incoming.writableLength).toBeGreaterThan(0);
+    expect(incoming.writableLength).toBeLessThanOrEqual(2 * writeAheadBytes);
+    expect(digest(await readAll(near))).toBe(digest(bytes));
   });
 
   it("keeps a half-closed connection: the response arrives after the request has ended", async () => {

@@ -84,7 +84,7 @@ export type Adoption = "handle" | "events";
 
 /** A socket to connect, which reads nothing before the first `readOn`. Until it has a reader, any input closes it. */
 export function newSocket(): WireSocket {
-  return new OnReadSocket(undefined, true, commonBuffer).pause();
+  return new OnReadSocket(undefined, true, smallBuffer).pause();
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type BufferLoans, ReadPlace } from "../../socket/read-place.ts";
-import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
+import { type SocketReader, smallBuffer, type WireSocket } from "../../socket/wire-socket.ts";
 import { BodyFramer } from "../parse/body-framer.ts";
 import type { Refusal } from "../parse/refusals.ts";
 import type { ResponseHead } from "../parse/response-head.ts";
@@ -74,7 +74,7 @@ export class PodConnection implements SocketReader {
   }
 
   nextBuffer(): Buffer {
-    return this.place.next();
+    return this.place.next(smallBuffer);
   }
 
   take(bytes: Buffer, length: number): void {
