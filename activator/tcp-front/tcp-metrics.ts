@@ -11,13 +11,13 @@ export function createTcpMetrics(registry: Registry, sizes: { readonly listeners
   const registers = [registry];
   const connections = new Counter({
     name: "rouse_activator_tcp_connections_total",
-    help: "TCP connections to sandboxes that ended, by outcome: carried, timedOut, closedForSleep, refused or clientLeft.",
+    help: "TCP connections to sandboxes that ended, by outcome: relayed, timedOut, closedForSleep, refused or clientLeft.",
     labelNames: ["outcome"] as const,
     registers,
   });
   const open = new Gauge({
     name: "rouse_activator_tcp_connections",
-    help: "Current number of TCP connections to sandboxes, by state: waiting or carried.",
+    help: "Current number of TCP connections to sandboxes, by state: waiting or relayed.",
     labelNames: ["state"] as const,
     registers,
   });
