@@ -101,6 +101,19 @@ describe("a Pod that connects", () => {
     expect(world.clock.pending).toBe(0);
   });
 
+  it("and leaves ends the wait of no other connection", async () => {
+    await using world = await given();
+    let leave: (() => void) | undefined;
+    const left = world.ask({}, { ...stays, onLeave: (listener?: () => void) => (leave = listener) });
+    const asked = world.ask();
+    leave?.();
+    expect(await left).toBe("NoPod");
+    await world.clock.advance(1_000);
+    expect(await Promise.race([asked, "waits"])).toBe("waits");
+    await world.addPod();
+    expect(await asked).toBeUndefined();
+  });
+
   it("many times is checked once for each change, and each connection is admitted", async () => {
     await using world = await given();
     const asked = Array.from({ length: 500 }, () => world.ask());
