@@ -15,7 +15,7 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
   const registers = [registry];
   const wakes = new Counter({
     name: "rouse_activator_wakes_total",
-    help: "Wakes by this replica, by trigger (request; connection: TCP; movement: data on an open connection) and outcome of the request or connection.",
+    help: "Wakes by this replica, by trigger (request; connection: TCP; movement: data on an open connection) and outcome of the request or connection: answered, refused or clientLeft.",
     labelNames: ["trigger", "outcome"] as const,
     registers,
   });

@@ -19,7 +19,7 @@ export interface PeerQuestion {
   readonly peer: string;
   /** The Pods with this address in the latest view. */
   readonly pods: readonly Stored<Pod>[];
-  /** The UID of the sandbox. */
+  /** Of the sandbox. */
   readonly namespace: string;
   readonly allowFrom: NonNullable<AutoResume["allowFrom"]>;
   readonly allowLoopback: boolean;

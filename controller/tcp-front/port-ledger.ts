@@ -12,9 +12,9 @@ import { RestingPorts } from "./resting-ports.ts";
 
 /** The maximum numbers of activator ports. Assigned ports are never taken away. */
 export interface PortLimits {
-  /** In use; twice as many with those at rest. */
+  /** In use; twice as many with those in quarantine. */
   readonly perSandbox: number;
-  /** In use or at rest. */
+  /** In use or in quarantine. */
   readonly perNamespace: number;
 }
 

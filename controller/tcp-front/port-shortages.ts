@@ -20,12 +20,13 @@ const reasons = {
 } as const;
 
 const causes: Readonly<Record<PortLimit, string>> = {
-  sandbox: "the sandbox has as many as one may have (--tcp-front-ports-per-sandbox)",
-  namespace: "its namespace has as many as one may have, in use or at rest (--tcp-front-ports-per-namespace)",
-  range: "all ports of the activators are in use or at rest",
+  sandbox:
+    "the sandbox has as many as it may have, or twice as many with those in quarantine (--tcp-front-ports-per-sandbox)",
+  namespace: "its namespace has as many as it may have, in use or in quarantine (--tcp-front-ports-per-namespace)",
+  range: "all ports of the activators are in use or in quarantine",
 };
 
-/** What a person reads of it. */
+/** The text for events and conditions. */
 export const shortageText = ({ ports, limitedBy }: PortShortage): string =>
   `${ports} of its ports cannot be reached by the Service's name: ${causes[limitedBy]}`;
 

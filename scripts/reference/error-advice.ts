@@ -160,7 +160,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Nothing: the page reloads itself.",
   },
   WakeTimedOut: {
-    why: "The sandbox accepted no connection in time. The limit is the least of autoResume.timeoutSeconds, --proxy-timeout and X-Sandbox-Timeout, less 5 % and at least 1 s for the answer. The text says what the request waited for.",
+    why: "The sandbox accepted no connection in time. The limit is the least of autoResume.timeoutSeconds, --proxy-timeout and X-Sandbox-Timeout, less a margin for the answer: 5 %, at least 1 s, and never more than half. The text says what the request waited for.",
     what: "Retry; if it lasts, check the Pod and its events.",
   },
   WakeRefused: {

@@ -68,7 +68,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   SandboxWorkCut: {
     on: "Sandbox",
     means:
-      "Its Pod was deleted with work in flight: after drainTimeoutSeconds, or behind an activator that had not responded for 5 minutes, or in a manual suspension for drainTimeoutSeconds.",
+      "Its Pod was deleted with work in flight, or without the answer of an activator that may have had work in flight. That happens after drainTimeoutSeconds, and after a suspension for inactivity 5 minutes after the activator last responded. The text says which.",
   },
   SuspensionCancelled: {
     on: "Sandbox",

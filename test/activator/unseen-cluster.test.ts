@@ -13,6 +13,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { controlledBy } from "../support/builders/builders.ts";
+import { observed } from "../support/drain-questions.ts";
 import { eventually } from "../support/eventually.ts";
 import { startTinyKubelet } from "../support/fakes/tiny-kubelet.ts";
 import { aSandbox, httpProgram } from "../support/labs/activator-world.ts";
@@ -29,9 +30,14 @@ async function openLab(late: "Sandbox" | "SandboxClaim", ...more: readonly strin
   await using opened = new AsyncDisposableStack();
   const { client } = opened.use(await openMemoryApi());
   const kubelet = opened.use(startTinyKubelet(client));
+  let reached = 0;
+  let mayAnswer: Promise<void> = Promise.resolve();
   kubelet.run(
     "nova",
-    httpProgram((_, response) => response.end("I am nova")),
+    httpProgram((_, response) => {
+      reached += 1;
+      void mayAnswer.then(() => response.end("I am nova"));
+    }),
   );
   const spec = { warmPoolRef: { name: "pool" } };
   const claim = await client.create(sandboxClaimType, { metadata: { name: "task", namespace }, spec });
@@ -58,6 +64,15 @@ async function openLab(late: "Sandbox" | "SandboxClaim", ...more: readonly strin
   const closing = opened.move();
   return {
     activator,
+    api: { client },
+    /** The number of requests that reached `nova`. */
+    reached: () => reached,
+    /** Until the returned function is called, `nova` answers no request. */
+    delayAnswers(): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      mayAnswer = promise;
+      return resolve;
+    },
     /** Creates an awake sandbox. */
     async create(name: string): Promise<void> {
       kubelet.run(
@@ -108,6 +123,20 @@ describe("before the first list of sandboxes", () => {
     lab.letGo();
     expect(await answers).toEqual(["I am nova", "I am nova", "I am nova"]);
     expect(await lab.held()).toBe(0);
+  });
+
+  it("a request by headers is held, and is in flight from when its sandbox is known", async () => {
+    await using lab = await openLab("Sandbox", "--drain-bind-address=127.0.0.1:0");
+    const answer = lab.delayAnswers();
+    const headers = { "x-sandbox-id": "nova", "x-sandbox-namespace": namespace };
+    const response = fetch(`http://127.0.0.1:${lab.activator.proxyPort}/`, { headers });
+    await eventually(async () => (await lab.held()) === 1);
+    lab.letGo();
+    await eventually(() => lab.reached() === 1);
+    expect(await observed(lab)).toMatchObject({ inFlight: 1 });
+    answer();
+    expect(await (await response).text()).toBe("I am nova");
+    await eventually(async () => (await observed(lab)).inFlight === 0);
   });
 
   it("a request is held until its client's timeout at most, and returns its place", async () => {

@@ -6,7 +6,11 @@ import type { ActivatorWorld } from "./labs/activator-world.ts";
 
 const nova = { namespace: "default", name: "nova" };
 
-async function call<T>({ activator, api }: ActivatorWorld, path: string, ahead: number): Promise<T> {
+type Asked = { readonly activator: Pick<ActivatorWorld["activator"], "drainPort"> } & {
+  readonly api: Pick<ActivatorWorld["api"], "client">;
+};
+
+async function call<T>({ activator, api }: Asked, path: string, ahead: number): Promise<T> {
   const { metadata } = await api.client.get(sandboxType, nova);
   const { uid } = (await api.client.get(podType, nova)).metadata;
   const generation = (metadata.generation ?? 0) + ahead;
@@ -16,8 +20,7 @@ async function call<T>({ activator, api }: ActivatorWorld, path: string, ahead: 
 }
 
 /** The activator's answer to `observed` about the sandbox `nova`, for an intent `ahead` generations from now. */
-export const observed = (world: ActivatorWorld, ahead = 0): Promise<ObservedAnswer> =>
-  call(world, drainPaths.observed, ahead);
+export const observed = (world: Asked, ahead = 0): Promise<ObservedAnswer> => call(world, drainPaths.observed, ahead);
 
 /** The activator's answer to `promise` for the Pod of `nova`. */
 export const promised = (world: ActivatorWorld): Promise<PromiseAnswer> => call(world, drainPaths.promise, 0);
