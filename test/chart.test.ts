@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -6,6 +5,7 @@ import { parse, parseAllDocuments } from "yaml";
 import { parseActivatorConfig } from "../activator/config/config.ts";
 import { endLimitOf } from "../activator/shutdown.ts";
 import { controllerFlags } from "../controller/config/controller-flags.ts";
+import { projectFiles } from "./support/project-files.ts";
 
 const chart = join(import.meta.dirname, "..", "charts", "rouse");
 const read = (path: string) => readFileSync(join(chart, path), "utf8");
@@ -86,11 +86,9 @@ describe("the chart's alerts", () => {
       ].map(([name]) => name),
     );
     expect(asked.size).toBeGreaterThan(7);
-    const sources = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "controller", "activator", "lib"], {
-      encoding: "utf8",
-    })
-      .split("\n")
-      .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"));
+    const sources = projectFiles().filter(
+      (file) => /^(controller|activator|lib)\/.*\.ts$/.test(file) && !file.endsWith(".test.ts"),
+    );
     const text = sources.map((file) => readFileSync(file, "utf8")).join("\n");
     expect([...asked].filter((name) => !text.includes(`"${name}"`))).toEqual([]);
   });

@@ -1,12 +1,10 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { projectFiles } from "./support/project-files.ts";
 
-const tracked = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { encoding: "utf8" })
-  .split("\n")
-  .filter((file) => file !== "" && existsSync(file));
+const tracked = projectFiles();
 const pages = tracked.filter((file) => file.endsWith(".md") && file !== "CHANGELOG.md");
 const read = (file: string) => readFileSync(file, "utf8");
 const { scripts }: { readonly scripts: Readonly<Record<string, string>> } = JSON.parse(read("package.json"));

@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { bearerOf } from "../activator/authorize/authorizer.ts";
 import { verifyScopedToken } from "../activator/authorize/scoped-token.ts";
@@ -21,6 +20,7 @@ import { sameQuantity } from "../controller/quantity.ts";
 import { parseExactJson } from "../lib/data/exact-json.ts";
 import { parseDurationMs } from "../lib/flags/flags.ts";
 import { childrenOf, type Node, parseTypeScript } from "./mutate/node.ts";
+import { projectFiles } from "./support/project-files.ts";
 
 /** The default limit of a head (`--max-header-bytes`), and the limit of all annotations of an object, in bytes. */
 const headBytes = 65_536;
@@ -142,15 +142,9 @@ const bounded: Readonly<Record<string, number>> = {
   "controller/template/make-network-policy.ts: /[-.]+$/": 253,
 };
 
-const programs = execFileSync(
-  "git",
-  ["ls-files", "-co", "--exclude-standard", "activator", "api", "controller", "lib"],
-  {
-    encoding: "utf8",
-  },
-)
-  .split("\n")
-  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && existsSync(file));
+const programs = projectFiles().filter(
+  (file) => /^(activator|api|controller|lib)\/.*\.ts$/.test(file) && !file.endsWith(".test.ts"),
+);
 
 interface Found {
   readonly at: string;

@@ -1,10 +1,10 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { basename, join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
 import { activatorFlags } from "../activator/config/flags.ts";
 import { autoResumeDefaults, autoSuspensionDefaults } from "../api/rules/defaults.ts";
 import { controllerFlags } from "../controller/config/controller-flags.ts";
+import { projectFiles } from "./support/project-files.ts";
 
 // Compares docs/limits.md with the code: each value with the flag, the field or the constant that sets it.
 
@@ -80,10 +80,9 @@ const notListed: Readonly<Record<string, string>> = {
   "cluster/wait.ts": "the cluster for tests of this project",
 };
 
-const sources = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.ts"], { encoding: "utf8" })
-  .split("\n")
-  .filter((file) => /^(lib|api|kube|controller|activator|local|migrate|cluster|programs)\//.test(file))
-  .filter((file) => !/\.test\.ts$|\/(bench|proof|schedules)\//.test(file) && existsSync(file));
+const sources = projectFiles()
+  .filter((file) => /^(lib|api|kube|controller|activator|local|migrate|cluster|programs)\/.*\.ts$/.test(file))
+  .filter((file) => !/\.test\.ts$|\/(bench|proof|schedules)\//.test(file));
 
 const waits = /\b(c|systemC)lock\.(after|sleep)\(|AbortSignal\.timeout\(|setTimeout\(/;
 

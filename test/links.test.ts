@@ -1,11 +1,9 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, it } from "vitest";
+import { projectFiles } from "./support/project-files.ts";
 
-const pages = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], { encoding: "utf8" })
-  .split("\n")
-  .filter((file) => file !== "" && existsSync(file));
+const pages = projectFiles().filter((file) => file.endsWith(".md"));
 
 const textOf = (page: string) => readFileSync(page, "utf8").replace(/^(```|~~~)[\s\S]*?^\1/gm, "");
 

@@ -1,8 +1,8 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
 import { childrenOf, type Node, parseTypeScript } from "./mutate/node.ts";
+import { projectFiles } from "./support/project-files.ts";
 
 const longestFunction = 60;
 const parametersMax = 4;
@@ -17,10 +17,9 @@ const wideFunctions: readonly string[] = [
 /** Pairs of folders that import each other. This list may only shrink. */
 const circles: readonly string[] = [];
 
-const sources = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.ts"], { encoding: "utf8" })
-  .split("\n")
-  .filter((file) => file !== "" && existsSync(file))
-  .filter((file) => !file.endsWith(".test.ts") && !file.startsWith("test/"));
+const tracked = projectFiles();
+const scripts = tracked.filter((file) => file.endsWith(".ts"));
+const sources = scripts.filter((file) => !file.endsWith(".test.ts") && !file.startsWith("test/"));
 
 interface Seen {
   readonly at: string;
@@ -60,10 +59,9 @@ describe("the sources", () => {
   });
 
   it("are in folders of at most 30 entries", () => {
-    const tracked = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { encoding: "utf8" }).split("\n");
     const entries = new Map<string, Set<string>>();
     // Decisions are numbered, and files with a leading dot are not counted at the root.
-    for (const file of tracked.filter((each) => existsSync(each) && !/^(\.|docs\/decisions\/)/.test(each))) {
+    for (const file of tracked.filter((each) => !/^(\.|docs\/decisions\/)/.test(each))) {
       const parts = file.split("/");
       for (const [at, entry] of parts.entries()) {
         const folder = parts.slice(0, at).join("/");
@@ -75,11 +73,8 @@ describe("the sources", () => {
   });
 
   it("export no value that no other file uses", () => {
-    const everything = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.ts"], { encoding: "utf8" })
-      .split("\n")
-      .filter((file) => file !== "" && existsSync(file));
     const filesOf = new Map<string, Set<string>>();
-    for (const file of everything) {
+    for (const file of scripts) {
       for (const [word] of readFileSync(file, "utf8").matchAll(/\b[A-Za-z_]\w*/g)) {
         const named = filesOf.get(word);
         if (named) named.add(file);

@@ -1,7 +1,7 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, it } from "vitest";
+import { projectFiles } from "./support/project-files.ts";
 
 /** The folders that each folder may import. Imports point down. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
@@ -48,9 +48,7 @@ const longestFile = 300;
 /** Files with one idea in more lines than that. This list may only shrink. */
 const longFiles: readonly string[] = [];
 
-const tracked = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { encoding: "utf8" })
-  .split("\n")
-  .filter((file) => file !== "" && existsSync(file));
+const tracked = projectFiles();
 const read = (file: string) => readFileSync(file, "utf8");
 const isTest = (file: string) => file.endsWith(".test.ts") || file.startsWith("test/");
 const sources = tracked.filter((file) => file.endsWith(".ts"));

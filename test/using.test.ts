@@ -1,12 +1,9 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { childrenOf, type Node, parseTypeScript, partOf } from "./mutate/node.ts";
+import { projectFiles } from "./support/project-files.ts";
 
-const sources = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.ts"], { encoding: "utf8" })
-  .split("\n")
-  .filter((file) => file !== "" && existsSync(file))
-  .filter((file) => !/\.test\.ts$|^(test|bench)\//.test(file));
+const sources = projectFiles().filter((file) => file.endsWith(".ts") && !/\.test\.ts$|^(test|bench)\//.test(file));
 
 /** Calls that return no promise. */
 const synchronous = /^return (now\(\)|body\.view\(\)|toTerminated\(|JSON\.parse\()/;

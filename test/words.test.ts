@@ -1,6 +1,6 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
+import { projectFiles } from "./support/project-files.ts";
 
 /** Former words of this project, and the current ones; see `docs/glossary.md`. */
 const former: Readonly<Record<string, string>> = {
@@ -21,11 +21,7 @@ const former: Readonly<Record<string, string>> = {
   Inhabitant: "SoakSandbox",
 };
 
-const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.ts", "*.md", "*.yaml", "*.txt"], {
-  encoding: "utf8",
-})
-  .split("\n")
-  .filter((file) => file !== "" && existsSync(file));
+const files = projectFiles().filter((file) => /\.(ts|md|yaml|txt)$/.test(file));
 // The changelog lists the renamed words.
 const excused = ["test/words.test.ts", "CHANGELOG.md"];
 

@@ -5,11 +5,12 @@ import { dirname, join } from "node:path";
 import { flag, parseFlags, usage } from "../../lib/flags/flags.ts";
 import { explain } from "../../lib/guard/explain.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { projectFiles } from "../support/project-files.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { findMutants, type Mutant } from "./find-mutants.ts";
 import { importsOf, relatedTests } from "./related-tests.ts";
 import { type Outcome, report, type Verdict } from "./report.ts";
-import { filesOf, projectFiles, targets } from "./targets.ts";
+import { filesOf, targets } from "./targets.ts";
 import { Workbench } from "./workbench.ts";
 
 const flags = {
@@ -33,7 +34,7 @@ async function main(): Promise<number> {
     say(`${usage("npm run mutate --", flags)}\ntargets: ${targets.join(", ")}`);
     return 2;
   }
-  const files = projectFiles(root).filter((file) => existsSync(join(root, file)));
+  const files = projectFiles(root);
   const sources = new Map(
     files.filter((file) => file.endsWith(".ts")).map((file) => [file, readFileSync(join(root, file), "utf8")] as const),
   );

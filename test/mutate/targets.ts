@@ -1,5 +1,3 @@
-import { execFileSync } from "node:child_process";
-
 const inActivator = [
   "find",
   "authorize",
@@ -23,10 +21,6 @@ export const targets: readonly string[] = [
   ...inController.map((folder) => `controller/${folder}`),
   "kube",
 ];
-
-/** The files of the project that Git tracks. */
-export const projectFiles = (root: string): readonly string[] =>
-  execFileSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: root, encoding: "utf8" }).trim().split("\n");
 
 /** The files of a target that are mutated, without tests. */
 export const filesOf = (target: string, files: readonly string[]): readonly string[] =>

@@ -2,8 +2,8 @@ import { mkdir, mkdtempDisposable, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { projectFiles } from "../support/project-files.ts";
 import { findMutants } from "./find-mutants.ts";
-import { projectFiles } from "./targets.ts";
 import { Workbench } from "./workbench.ts";
 
 const root = join(import.meta.dirname, "..", "..");
