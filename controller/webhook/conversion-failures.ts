@@ -1,19 +1,17 @@
 import { Counter, type Registry } from "prom-client";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-
-// A failed review is retried at once, and any client may send one.
-const quietMs = 60_000;
+import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 
 /** Reports failed reviews: an invalid object, or a review that took too long or too much memory. */
 export class ConversionFailures {
   readonly #counter: Counter;
-  readonly #clock: Clock;
+  /** A failed review is retried at once, and any client may send one. */
+  readonly #mayLog: OncePerMinute;
   readonly #log: Logger;
-  #loggedMs = Number.NEGATIVE_INFINITY;
 
   constructor({ registry, clock, log }: { registry?: Registry | undefined; clock: Clock; log: Logger }) {
-    this.#clock = clock;
+    this.#mayLog = new OncePerMinute(clock);
     this.#log = log;
     this.#counter = new Counter({
       name: "rouse_conversion_failures_total",
@@ -25,8 +23,7 @@ export class ConversionFailures {
   /** One line a minute at most. */
   record(peer: string, reason: string): void {
     this.#counter.inc();
-    if (this.#clock.ticksMs() - this.#loggedMs < quietMs) return;
-    this.#loggedMs = this.#clock.ticksMs();
+    if (!this.#mayLog.asks("failed")) return;
     this.#log.warn({ peer, reason }, "conversion review failed");
   }
 }
