@@ -7,6 +7,7 @@ import type { KubeClient } from "../kube/client/client.ts";
 import { createEventRecorder } from "../kube/events/event-recorder.ts";
 import type { Informer } from "../kube/informer/informer.ts";
 import { startInformer } from "../kube/informer/start-informer.ts";
+import { withoutManagedFields } from "../kube/informer/without-managed-fields.ts";
 import type { Logger } from "../lib/log/log.ts";
 import { firstFailure, type Running } from "../lib/process/lifecycle.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -16,7 +17,6 @@ import { type ClaimInformers, startClaimController } from "./claim/start-claim-c
 import type { ClaimMetrics } from "./claim/status/claim-metrics.ts";
 import type { ExtensionsConfig } from "./config/extensions-config.ts";
 import type { RuntimeMetrics } from "./metrics/runtime-metrics.ts";
-import { withoutManagedFields } from "./start-informers.ts";
 import type { WatchedStore } from "./stores/store-health.ts";
 import { LostPolicies } from "./template/lost-policies.ts";
 import { startTemplateController, type TemplateInformers } from "./template/start-template-controller.ts";

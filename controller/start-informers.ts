@@ -5,7 +5,7 @@ import {
   type Service,
   serviceType,
 } from "../api/kinds/core.ts";
-import type { KubeObject, Stored } from "../api/kinds/meta.ts";
+import type { Stored } from "../api/kinds/meta.ts";
 import type { Pod } from "../api/kinds/pod.ts";
 import { type Sandbox, sandboxType } from "../api/kinds/sandbox.ts";
 import { type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../api/protocols/tcp-front.ts";
@@ -13,6 +13,7 @@ import { sandboxNameHashLabel } from "../api/rules/keys.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Informer } from "../kube/informer/informer.ts";
 import { startInformer } from "../kube/informer/start-informer.ts";
+import { withoutManagedFields } from "../kube/informer/without-managed-fields.ts";
 import type { Logger } from "../lib/log/log.ts";
 import { firstFailure, type Running } from "../lib/process/lifecycle.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -90,12 +91,6 @@ function slimVolumeClaim({ apiVersion, kind, metadata }: Stored<PersistentVolume
 }
 
 const identityIndexes = { uid: ({ metadata }: Stored<Sandbox>): readonly string[] => [metadata.uid] };
-
-/** An object without `managedFields`, which no controller here reads. */
-export function withoutManagedFields<T extends KubeObject>(object: Stored<T>): Stored<T> {
-  const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
-}
 
 /** The fields of a Pod that the controllers read. Writes are patches, so the omitted fields are not lost. */
 function slimPod(pod: Stored<Pod>): Stored<Pod> {

@@ -5,12 +5,13 @@ import { controllerOfKind, ownershipOf } from "../../api/rules/ownership.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Change, Informer } from "../../kube/informer/informer.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
+import { withoutManagedFields } from "../../kube/informer/without-managed-fields.ts";
 import { SetsByKey } from "../../lib/data/sets-by-key.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { abortable, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { ChangeSignal } from "./change-signal.ts";
-import { slimPod, slimSandbox } from "./slim-objects.ts";
+import { slimPod } from "./slim-objects.ts";
 
 /** The activator's view of the cluster, from watches alone. */
 export interface Cluster {
@@ -117,7 +118,7 @@ class WatchedCluster implements Cluster, Running {
     this.#options = options;
     this.failed = this.#failure.promise;
     this.failed.catch(() => {}); // without a listener, the rejection would end the process
-    this.#sandboxes = startInformer({ ...options, type: sandboxType, indexes: {}, transform: slimSandbox });
+    this.#sandboxes = startInformer({ ...options, type: sandboxType, indexes: {}, transform: withoutManagedFields });
     this.#sandboxes.onChange(({ key, previous, current }) => {
       this.#last = undefined;
       if (!previous !== !current) this.#count((current ?? previous)?.metadata.namespace ?? "", current ? 1 : -1);

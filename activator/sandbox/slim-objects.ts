@@ -1,6 +1,6 @@
 import type { Container, Pod, Probe } from "../../api/kinds/core.ts";
 import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import type { SandboxClaim } from "../../api/kinds/sandbox-claim.ts";
 import { controllerOfKind } from "../../api/rules/ownership.ts";
 import { isSmallRequest } from "../../api/rules/probe-request.ts";
@@ -30,11 +30,6 @@ export function slimPod(pod: Stored<Pod>): Stored<Pod> {
       ...(spec?.readinessGates && { readinessGates: spec.readinessGates.slice(0, 1) }),
     },
   };
-}
-
-export function slimSandbox(sandbox: Stored<Sandbox>): Stored<Sandbox> {
-  const { managedFields: _, ...metadata } = sandbox.metadata;
-  return { ...sandbox, metadata };
 }
 
 /** The name of its sandbox is all that is read. */
