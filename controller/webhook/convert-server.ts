@@ -50,7 +50,7 @@ const converterLimits = {
   processes: 2,
   processesOfPeer: 1,
   processesOfHeavyPeers: 1,
-  timeOfPeer: { burstMs: 20_000, share: 1 / 3 },
+  timeOfPeer: { burst: 20_000, perSecond: 1_000 / 3 },
   waitingMax: connectionsMax.max,
   waitingOfPeerMax: connectionsMax.perPeerMax,
   waitMs: 20_000,

@@ -1,6 +1,6 @@
 import { onAbort } from "../../lib/guard/on-abort.ts";
 import { FairTasks } from "../../lib/queues/fair-tasks.ts";
-import { UsedTime, type UsedTimeLimits } from "../../lib/queues/used-time.ts";
+import { type Rate, TokenBuckets } from "../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { type ConvertedReview, Converter, type ConverterOptions, ReviewNotConverted } from "./converter.ts";
 
@@ -11,7 +11,8 @@ export interface ConverterLimits {
   readonly processesOfPeer: number;
   /** Of the reviews of all addresses that have used more than their share of the processes' time. */
   readonly processesOfHeavyPeers: number;
-  readonly timeOfPeer: UsedTimeLimits;
+  /** Milliseconds of the processes' time: the share of one address. */
+  readonly timeOfPeer: Rate;
   /** Reviews that wait for a process. */
   readonly waitingMax: number;
   readonly waitingOfPeerMax: number;
@@ -41,7 +42,7 @@ export class Converters implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #turns: FairTasks;
   /** By remote address. */
-  readonly #used: UsedTime;
+  readonly #used: TokenBuckets;
   readonly #idle: Converter[] = [];
   readonly #all = new Set<Converter>();
   readonly #waitingOf = new Map<string, number>();
@@ -52,8 +53,8 @@ export class Converters implements AsyncDisposable {
     this.#limits = limits;
     this.#options = options;
     this.#clock = clock;
-    this.#used = new UsedTime(limits.timeOfPeer, clock);
-    const heavy = { is: (peer: string) => this.#used.isOver(peer), max: limits.processesOfHeavyPeers };
+    this.#used = new TokenBuckets(limits.timeOfPeer, clock);
+    const heavy = { is: (peer: string) => this.#used.isOverdrawn(peer), max: limits.processesOfHeavyPeers };
     this.#turns = new FairTasks({ max: limits.processes, maxOfGroup: limits.processesOfPeer, heavy });
     // The first review need not wait for a process to start.
     this.#idle.push(this.#start());
@@ -92,7 +93,7 @@ export class Converters implements AsyncDisposable {
     try {
       return await this.#convertNow(review);
     } finally {
-      this.#used.add(peer, this.#clock.ticksMs() - beganMs);
+      this.#used.spend(peer, this.#clock.ticksMs() - beganMs);
       over.resolve();
     }
   }

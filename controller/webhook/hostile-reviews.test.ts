@@ -118,14 +118,14 @@ describe("a review that takes seconds to parse", () => {
 
   const limits = {
     ...{ processes: 1, processesOfPeer: 1, waitingMax: 2, waitingOfPeerMax: 1 },
-    ...{ processesOfHeavyPeers: 1, timeOfPeer: { burstMs: 20_000, share: 1 / 3 } },
+    ...{ processesOfHeavyPeers: 1, timeOfPeer: { burst: 20_000, perSecond: 1_000 / 3 } },
     ...{ waitMs: 20_000, convertMs: 1_000 },
   };
   const review = (body: Buffer, peer = "a") => ({ body, peer, signal: new AbortController().signal, taken: () => {} });
 
   it("leaves a process to others when several addresses have sent such reviews before", async () => {
     const clock = new FakeClock();
-    const two = { ...limits, processes: 2, waitingMax: 9, timeOfPeer: { burstMs: 500, share: 1 / 3 } };
+    const two = { ...limits, processes: 2, waitingMax: 9, timeOfPeer: { burst: 500, perSecond: 1_000 / 3 } };
     await using converters = new Converters(two, { extensions: true, heapMegabytes: 512 }, clock);
     let taken = 0;
     const countTaken = () => {

@@ -23,3 +23,26 @@ it("a returned permit can be taken again, and no bucket exceeds its burst", asyn
   for (let time = 0; time < 5; time += 1) buckets.giveBack("a");
   expect([buckets.take("a", 0), buckets.take("a", 0), buckets.take("a", 0)]).toEqual([0, 0, undefined]);
 });
+
+it("a key that has spent more than its burst is overdrawn until it has got that back", async () => {
+  const clock = new FakeClock();
+  const used = new TokenBuckets({ perSecond: 500, burst: 1_000 }, clock);
+  used.spend("a", 1_000);
+  expect(used.isOverdrawn("a")).toBe(false);
+  used.spend("a", 500);
+  expect([used.isOverdrawn("a"), used.isOverdrawn("b")]).toEqual([true, false]);
+  await clock.advance(999);
+  expect(used.isOverdrawn("a")).toBe(true);
+  await clock.advance(1);
+  expect(used.isOverdrawn("a")).toBe(false);
+});
+
+it("a key that has got back all that it spent takes no memory", async () => {
+  const clock = new FakeClock();
+  const used = new TokenBuckets({ perSecond: 500, burst: 1_000 }, clock);
+  for (let key = 0; key < 100; key += 1) used.spend(String(key), 10);
+  expect(used.size).toBe(100);
+  await clock.advance(20);
+  used.spend("a", 10);
+  expect(used.size).toBe(1);
+});

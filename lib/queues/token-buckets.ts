@@ -17,27 +17,51 @@ export class TokenBuckets {
     this.#clock = clock;
   }
 
+  /** The number of keys whose bucket is not known to be full. */
+  get size(): number {
+    return this.#buckets.size;
+  }
+
   /**
    * Takes a permit, possibly in advance, and returns the milliseconds until it is valid. Takes none and returns
    * undefined if that would be longer than `longestMs`.
    */
   take(key: string, longestMs: number): number | undefined {
-    const { perSecond, burst } = this.#rate;
     const atMs = this.#clock.ticksMs();
-    this.#forgetFull(atMs);
-    const bucket = this.#buckets.get(key);
-    const filled = bucket ? Math.min(burst, bucket.tokens + ((atMs - bucket.atMs) / 1000) * perSecond) : burst;
-    const waitMs = filled >= 1 ? 0 : ((1 - filled) / perSecond) * 1000;
+    const filled = this.#tokensOf(key, atMs);
+    const waitMs = filled >= 1 ? 0 : ((1 - filled) / this.#rate.perSecond) * 1000;
     if (waitMs > longestMs) return undefined;
-    this.#buckets.delete(key); // then append it, so that the oldest come first
-    this.#buckets.set(key, { tokens: filled - 1, atMs });
+    this.#set(key, { tokens: filled - 1, atMs });
     return waitMs;
+  }
+
+  /** Takes permits for what has been done already, also more than there are. */
+  spend(key: string, permits: number): void {
+    const atMs = this.#clock.ticksMs();
+    this.#set(key, { tokens: this.#tokensOf(key, atMs) - permits, atMs });
+  }
+
+  /** Whether a key has taken more permits than it has got back. */
+  isOverdrawn(key: string): boolean {
+    return this.#tokensOf(key, this.#clock.ticksMs()) < 0;
   }
 
   /** Returns a permit that was not needed. */
   giveBack(key: string): void {
     const bucket = this.#buckets.get(key);
     if (bucket) bucket.tokens = Math.min(this.#rate.burst, bucket.tokens + 1);
+  }
+
+  #tokensOf(key: string, nowMs: number): number {
+    const { perSecond, burst } = this.#rate;
+    const bucket = this.#buckets.get(key);
+    return bucket ? Math.min(burst, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * perSecond) : burst;
+  }
+
+  #set(key: string, bucket: { tokens: number; atMs: number }): void {
+    this.#forgetFull(bucket.atMs);
+    this.#buckets.delete(key); // then append it, so that the oldest come first
+    this.#buckets.set(key, bucket);
   }
 
   #forgetFull(nowMs: number): void {
