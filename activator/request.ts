@@ -18,6 +18,8 @@ export interface RequestHead {
   readonly peer: string;
   /** The client asks for an upgrade of this connection. */
   readonly upgrade: boolean;
+  /** Its strings are parts of a text that is too large to be kept for long: copy what outlives the request (`ownText`). */
+  readonly isLarge?: boolean;
 }
 
 /** A response of the activator, not of a sandbox. */

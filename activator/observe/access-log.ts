@@ -63,30 +63,36 @@ export class AccessLog implements Disposable {
     if (unlogged.has(path) && ended.status === 200 && reason === undefined) return;
     const { headers } = head;
     const header = (name: string) => text(headerValue(headers, name) ?? "");
-    this.#put(
+    const line = this.#line(
       `,"method":${text(head.method)},"path":${text(path)}` +
         `,"status":${ended.status},"duration_ms":${rounded(durationMs)},"client_ip":${text(head.peer)}` +
         `,"host":${text(head.host)},"sandbox_id":${header("x-sandbox-id")}` +
         `,"sandbox_namespace":${header("x-sandbox-namespace")},"bytes_out":${ended.bytesOut}` +
         `,"user_agent":${header("user-agent")}${whyAndHow(reason, wake)}${trace ? idsOf(trace) : ""},"msg":"request"}\n`,
     );
+    this.#put(head.isLarge ? ownText(line) : line);
   }
 
   addConnection(entry: ConnectionEntry): void {
     const { namespace, sandbox, port, peer, outcome, reason, wake } = entry;
-    this.#put(
+    const line = this.#line(
       `,"sandbox_namespace":${text(namespace)},"sandbox_id":${text(sandbox)},"port":${port},"client_ip":${text(peer)}` +
         `,"duration_ms":${rounded(entry.durationMs)},"bytes_in":${entry.bytesIn},"bytes_out":${entry.bytesOut}` +
         `,"outcome":${text(outcome)}${whyAndHow(reason, wake)},"msg":"connection"}\n`,
     );
+    this.#put(line);
   }
 
   [Symbol.dispose](): void {
     this.#flush();
   }
 
-  #put(fields: string): void {
-    this.#lines += ownText(`{"level":"info","time":"${this.#time()}"${this.#begin}${fields}`);
+  #line(fields: string): string {
+    return `{"level":"info","time":"${this.#time()}"${this.#begin}${fields}`;
+  }
+
+  #put(line: string): void {
+    this.#lines += line;
     if (this.#lines.length >= gatherCharacters) this.#flush();
     else this.#timer ??= this.#clock.after(gatherMs, () => this.#flush());
   }

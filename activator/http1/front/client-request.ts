@@ -41,6 +41,10 @@ export class ClientRequest implements RequestHead {
     this.upgrade = this.upgradeOffer !== "";
   }
 
+  get isLarge(): boolean {
+    return this.wire.end - this.wire.start > smallHeadBytes;
+  }
+
   get headers(): readonly HeaderPair[] {
     if (this.#headers) return this.#headers;
     const { wire } = this;
@@ -55,8 +59,8 @@ export class ClientRequest implements RequestHead {
    * later error response get what they read of it.
    */
   sent(): void {
+    if (!this.isLarge) return;
     const { wire, headers } = this;
-    if (wire.end - wire.start <= smallHeadBytes) return;
     const kept: HeaderPair[] = [
       ["accept", ownText(headerValues(headers, "accept").join(",").slice(0, acceptCharactersMax))],
     ];
