@@ -81,7 +81,7 @@ const notListed: Readonly<Record<string, string>> = {
 };
 
 const sources = projectFiles()
-  .filter((file) => /^(lib|api|kube|controller|activator|local|migrate|cluster|programs)\/.*\.ts$/.test(file))
+  .filter((file) => /^(lib|api|kube|controller|activator|local|scripts\/migrate|cluster)\/.*\.ts$/.test(file))
   .filter((file) => !/\.test\.ts$|\/(bench|proof|schedules)\//.test(file));
 
 const waits = /\b(c|systemC)lock\.(after|sleep)\(|AbortSignal\.timeout\(|setTimeout\(/;

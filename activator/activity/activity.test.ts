@@ -1,37 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { suspensionCauseAnnotation } from "../../api/rules/keys.ts";
-import { inactivityAt } from "../../api/rules/suspension.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { aSandbox } from "../../test/support/builders/builders.ts";
+import { openActivity } from "../../test/support/activity.ts";
 import { seededRandom } from "../../test/support/seeded-random.ts";
 import { Activity } from "./activity.ts";
 import type { Use } from "./use.ts";
 
-const head = { target: "/work", headers: [] } as const;
-
-function given(spec: Parameters<typeof aSandbox>[0] = {}) {
-  const clock = new FakeClock();
-  const activity = new Activity(clock);
-  const sandbox = aSandbox(spec);
-  const begin = (asked: Parameters<Activity["useBy"]>[0] = head) => {
-    const use = activity.useBy(asked);
-    use.begin(sandbox);
-    return use;
-  };
-  const load = () => activity.loadOf(sandbox.metadata.uid, "p1");
-  /** A connection that the Pod p1 has, and that its owner lets count by its data. */
-  const open = () => {
-    const use = begin();
-    use.sentTo("p1");
-    use.opened("Data");
-    return use;
-  };
-  return { clock, activity, sandbox, begin, open, load };
-}
-
 describe("the use of a sandbox", () => {
   it("is in flight from before the dial to the end of its response, which dates the activity", async () => {
-    const { clock, begin, load } = given();
+    const { clock, begin, load } = openActivity();
     const use = begin();
     expect(load()).toEqual({ waiting: 1, sent: 0, ignored: 0, idleForMs: undefined });
     use.sentTo("p1");
@@ -46,13 +22,13 @@ describe("the use of a sandbox", () => {
   });
 
   it("is counted for the Pod that it was sent to alone", () => {
-    const { begin, load } = given();
+    const { begin, load } = openActivity();
     begin().sentTo("former");
     expect(load().sent).toBe(0);
   });
 
   it("is counted for each of several Pods, in any order of begins and ends", () => {
-    const { activity, sandbox, begin } = given();
+    const { activity, sandbox, begin } = openActivity();
     const sent = () => ["p1", "p2", "p3"].map((podUid) => activity.loadOf(sandbox.metadata.uid, podUid).sent);
     const sendTo = (podUid: string) => {
       const use = begin();
@@ -73,7 +49,7 @@ describe("the use of a sandbox", () => {
   });
 
   it.each(["held", "given a connection"])("leaves no activity when it was only %s", async (what) => {
-    const { clock, begin, load } = given();
+    const { clock, begin, load } = openActivity();
     const use = begin();
     if (what !== "held") use.sentTo("p1");
     await clock.advance(1_000);
@@ -88,7 +64,7 @@ describe("the use of a sandbox", () => {
     { meaning: "Ignore", sentWhileOpen: 0, idleWhenQuiet: 4_000, idleAfterMove: 5_000, idleAfterEnd: 6_000 },
     { meaning: "Count", sentWhileOpen: 1, idleWhenQuiet: 0, idleAfterMove: 0, idleAfterEnd: 1_000 },
   ] as const)("when it stays open counts by openConnections: $meaning", async (row) => {
-    const { clock, begin, load } = given();
+    const { clock, begin, load } = openActivity();
     const use = begin();
     use.sentTo("p1");
     use.opened(row.meaning);
@@ -103,7 +79,9 @@ describe("the use of a sandbox", () => {
   });
 
   it("does not count if ignoreRequests matches it", () => {
-    const { activity, begin, load } = given({ autoSuspension: { ignoreRequests: [{ pathPrefix: "/metrics" }] } });
+    const { activity, begin, load } = openActivity({
+      autoSuspension: { ignoreRequests: [{ pathPrefix: "/metrics" }] },
+    });
     const ignored = begin({ target: "/metrics?x", headers: [] });
     expect(ignored.counts).toBe(false);
     ignored.sentTo("p1");
@@ -118,7 +96,7 @@ describe("the use of a sandbox", () => {
   });
 
   it("follows a change of openConnections while it is open", async () => {
-    const { clock, begin, load } = given();
+    const { clock, begin, load } = openActivity();
     const use = begin();
     use.sentTo("p1");
     use.opened("Ignore");
@@ -135,150 +113,11 @@ describe("the use of a sandbox", () => {
   });
 });
 
-describe("data that a sandbox has not answered", () => {
-  it("is in flight until the sandbox sends any later byte, and dates the activity by that byte", async () => {
-    const { clock, activity, open, load } = given();
-    const use = open();
-    await clock.advance(5_000);
-    expect(load()).toMatchObject({ sent: 0, idleForMs: 5_000 });
-    use.asked();
-    await clock.advance(9_000);
-    expect(load()).toMatchObject({ sent: 1, idleForMs: 0 });
-    expect(activity.answer({}).activities).toMatchObject([{ inFlight: 1, idleForMs: 0 }]);
-    use.answered();
-    await clock.advance(1_000);
-    expect(load()).toMatchObject({ sent: 0, idleForMs: 1_000 });
-    expect(activity.answer({}).activities).toMatchObject([{ inFlight: 0, idleForMs: 1_000 }]);
-  });
-
-  it("is in flight to the Pod that it was sent to alone", () => {
-    const { activity, sandbox, open } = given();
-    open().asked();
-    expect(activity.loadOf(sandbox.metadata.uid, "p2").sent).toBe(0);
-  });
-
-  it("is in flight until its connection is over, whose end dates the activity", async () => {
-    const { clock, open, load } = given();
-    const use = open();
-    use.asked();
-    await clock.advance(9_000);
-    use.end();
-    await clock.advance(500);
-    expect(load()).toMatchObject({ sent: 0, idleForMs: 500 });
-  });
-
-  it("is in flight until the limit after the client's last byte, without any call at that time", async () => {
-    const { clock, activity, open, load } = given({ autoSuspension: { unansweredLimitSeconds: 10 } });
-    const use = open();
-    use.asked();
-    await clock.advance(6_000);
-    use.asked();
-    const { epoch, cursor } = activity.answer({});
-    await clock.advance(9_999);
-    expect(load()).toMatchObject({ sent: 1, idleForMs: 0 });
-    expect(activity.answer({ epoch, cursor }).activities).toEqual([]);
-    await clock.advance(2_001);
-    const reported = activity.answer({ epoch, cursor });
-    expect(reported.activities).toMatchObject([{ inFlight: 0, idleForMs: 2_000 }]);
-    expect(activity.answer({ epoch, cursor: reported.cursor }).activities).toEqual([]);
-    expect(load()).toMatchObject({ sent: 0, idleForMs: 2_000 });
-    use.end();
-    expect(load()).toMatchObject({ idleForMs: 2_000 });
-  });
-
-  it("is not in flight with a limit of 0, and is activity all the same", async () => {
-    const { clock, open, load } = given({ autoSuspension: { unansweredLimitSeconds: 0 } });
-    open().asked();
-    expect(load()).toMatchObject({ sent: 0, idleForMs: 0 });
-    await clock.advance(4_000);
-    expect(load()).toMatchObject({ sent: 0, idleForMs: 4_000 });
-  });
-
-  it("is not in flight under Ignore, and is once openConnections is Data", async () => {
-    const { clock, open, load } = given();
-    const use = open();
-    use.opened("Ignore");
-    use.asked();
-    await clock.advance(1_000);
-    expect(load()).toMatchObject({ sent: 0, idleForMs: 1_000 });
-    use.opened("Data");
-    await clock.advance(1_000);
-    expect(load()).toMatchObject({ sent: 1, idleForMs: 0 });
-    use.opened("Count");
-    use.answered();
-    expect(load()).toMatchObject({ sent: 1 });
-    use.opened("Data");
-    expect(load()).toMatchObject({ sent: 0 });
-  });
-
-  it("has the current limit of the spec", async () => {
-    const { clock, activity, sandbox, open, load } = given();
-    open().asked();
-    await clock.advance(5_000);
-    const { epoch, cursor } = activity.answer({});
-    const limited = { ...sandbox, spec: { ...sandbox.spec, autoSuspension: { unansweredLimitSeconds: 2 } } };
-    activity.saw(limited);
-    expect(load()).toMatchObject({ sent: 0, idleForMs: 0 });
-    expect(activity.answer({ epoch, cursor }).activities).toMatchObject([{ inFlight: 0 }]);
-  });
-});
-
-describe("whether an open connection keeps a sealed Pod", () => {
-  const asked = (late: boolean) => {
-    const lab = given();
-    const { uid } = lab.sandbox.metadata;
-    const use = lab.open();
-    if (!late) use.asked();
-    lab.activity.observed(uid, 2);
-    use.asked();
-    return { ...lab, use, uid };
-  };
-  const inGeneration = ({ sandbox }: ReturnType<typeof given>, generation: number) => ({
-    ...sandbox,
-    metadata: { ...sandbox.metadata, generation },
-  });
-
-  it("depends on its work in flight that came before the suspension was observed", () => {
-    const { use } = asked(false);
-    expect(use.keepsSealedPod).toBe(true);
-    use.answered();
-    expect(use.keepsSealedPod).toBe(false);
-  });
-
-  it("does not depend on data after that, which the controller still counts as in flight", () => {
-    const { use, load } = asked(true);
-    expect(use.keepsSealedPod).toBe(false);
-    expect(load().sent).toBe(1);
-    use.closing();
-    use.asked();
-    expect(load().sent).toBe(0);
-  });
-
-  it("depends on all data again once the suspension is over or another is observed", () => {
-    const over = asked(true);
-    over.activity.saw(inGeneration(over, 2));
-    expect(over.use.keepsSealedPod).toBe(false);
-    over.activity.saw(inGeneration(over, 3));
-    expect(over.use.keepsSealedPod).toBe(true);
-    const edited = asked(true);
-    const suspended = inGeneration(edited, 3);
-    const annotations = { [suspensionCauseAnnotation]: inactivityAt(2) };
-    edited.activity.saw({
-      ...{ ...suspended, metadata: { ...suspended.metadata, annotations } },
-      spec: { ...suspended.spec, operatingMode: "Suspended" },
-    });
-    expect(edited.use.keepsSealedPod).toBe(false);
-    const another = asked(true);
-    another.activity.observed(another.uid, 4);
-    expect(another.use.keepsSealedPod).toBe(true);
-  });
-});
-
 describe("the last activity", () => {
   it("never moves back when uses begin, end or expire", async () => {
     for (let seed = 1; seed <= 60; seed += 1) {
       const random = seededRandom(seed);
-      const lab = given({ autoSuspension: { unansweredLimitSeconds: 3 } });
+      const lab = openActivity({ autoSuspension: { unansweredLimitSeconds: 3 } });
       const uses: Use[] = [];
       const acts: ((use: Use) => void)[] = [
         (use) => use.sentTo("p1"),
@@ -314,7 +153,7 @@ describe("the last activity", () => {
 
 describe("the answer about activity", () => {
   it("has everything at first, and then changes alone, including ends of use", async () => {
-    const { clock, activity, begin, sandbox } = given();
+    const { clock, activity, begin, sandbox } = openActivity();
     const { uid, name, namespace } = sandbox.metadata;
     const identity = { uid, name, namespace };
     const use = begin();
@@ -332,7 +171,7 @@ describe("the answer about activity", () => {
   });
 
   it("has everything for a cursor of another process or a cursor from the future", () => {
-    const { activity, begin } = given();
+    const { activity, begin } = openActivity();
     begin();
     const { epoch, cursor } = activity.answer({});
     expect(activity.answer({ epoch: "former", cursor }).full).toBe(true);
@@ -341,7 +180,7 @@ describe("the answer about activity", () => {
   });
 
   it("names the last wake, and forgets a deleted sandbox", async () => {
-    const { clock, activity, sandbox } = given();
+    const { clock, activity, sandbox } = openActivity();
     activity.woke(sandbox, 5432);
     await clock.advance(2_000);
     const wake = { generation: sandbox.metadata.generation, port: 5432, agoMs: 2_000 };
@@ -351,7 +190,7 @@ describe("the answer about activity", () => {
   });
 
   it("does not change when the wall clock is set", async () => {
-    const { clock, begin, load } = given();
+    const { clock, begin, load } = openActivity();
     const use = begin();
     use.sentTo("p1");
     use.dispatched();
