@@ -78,15 +78,15 @@ describe("the log of a container", () => {
   });
 
   it("is read without gaps or repeated lines while it is rotated", async () => {
-    await using log = await openLog(2_000);
+    await using log = await openLog(500);
     const texts: string[] = [];
-    let isWritten = false;
-    const reading = (async () => {
-      while (!isWritten) texts.push(await log.read());
-    })();
-    for (let line = 0; line < 2_000; line += 1) await log.print(`${line}\n`);
-    isWritten = true;
-    await reading;
+    for (let line = 0; line < 600; line += 1) {
+      const reading = log.read();
+      // The line, and with some lines a rotation, comes after each step of the read in turn.
+      for (let turns = line % 7; turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));
+      await log.print(`${line}\n`);
+      texts.push(await reading);
+    }
     expect(log.log.rotations).toBeGreaterThan(20);
     for (const text of texts.filter((each) => each !== "")) {
       const lines = text.trimEnd().split("\n").map(Number);
