@@ -4,7 +4,7 @@ import { type SandboxClaim, sandboxClaimType } from "../api/kinds/sandbox-claim.
 import { type SandboxTemplate, sandboxTemplateType } from "../api/kinds/sandbox-template.ts";
 import { type SandboxWarmPool, sandboxWarmPoolType } from "../api/kinds/sandbox-warm-pool.ts";
 import type { KubeClient } from "../kube/client/client.ts";
-import { createEventRecorder } from "../kube/events/event-recorder.ts";
+import { createEventRecorder, type EventRecorderOptions } from "../kube/events/event-recorder.ts";
 import type { Informer } from "../kube/informer/informer.ts";
 import { startInformer } from "../kube/informer/start-informer.ts";
 import { withoutManagedFields } from "../kube/informer/without-managed-fields.ts";
@@ -85,14 +85,15 @@ export interface ExtensionControllersOptions extends Base {
   readonly labelDomains: readonly string[];
   /** Who writes the events: at most 128 characters. */
   readonly reportingInstance: string;
+  readonly onEventDropped: NonNullable<EventRecorderOptions["onDropped"]>;
 }
 
 /** Starts the controllers of templates, warm pools and claims. The informers must have synced. */
 export function startExtensionControllers(options: ExtensionControllersOptions): Running {
-  const { config, slowClient: client, clock, log, reportingInstance } = options;
+  const { config, slowClient: client, clock, log, reportingInstance, onEventDropped: onDropped } = options;
   const stack = new AsyncDisposableStack();
   const recorder = (reportingController: string) =>
-    stack.use(createEventRecorder({ client, clock, log, reportingController, reportingInstance }));
+    stack.use(createEventRecorder({ client, clock, log, reportingController, reportingInstance, onDropped }));
   const templates = stack.use(
     startTemplateController({
       ...options,

@@ -15,6 +15,7 @@ import { ClaimMetrics } from "./claim/status/claim-metrics.ts";
 import { ConfigError, type ControllerConfig } from "./config/config.ts";
 import { registerBuildInfo } from "./metrics/build-info.ts";
 import { registerCertificateEnds } from "./metrics/certificate-ends.ts";
+import { countDroppedEvents } from "./metrics/dropped-events.ts";
 import { createRuntimeMetrics } from "./metrics/runtime-metrics.ts";
 import { serveMetrics } from "./metrics/serve-metrics.ts";
 import { LifecycleMetrics } from "./sandbox/metrics/lifecycle-metrics.ts";
@@ -166,6 +167,7 @@ function makeTools({ client, clock, turns, log, registry, identity, tracer = noT
     traces: new Traces(tracer, log, clock),
     tcpFrontMetrics: new TcpFrontMetrics(registry),
     portShortages: new PortShortages(),
+    onEventDropped: countDroppedEvents(registry),
     reportingInstance: identity.slice(0, 128),
   };
 }
@@ -174,7 +176,12 @@ function makeTools({ client, clock, turns, log, registry, identity, tracer = noT
 function startKinds(config: ControllerConfig, tools: ReturnType<typeof makeTools>, world: World): Running {
   const { informers, extensions, activators } = world;
   const stack = new AsyncDisposableStack();
-  const recorder = { ...tools, client: tools.slowClient, reportingController: "sandbox-controller" };
+  const recorder = {
+    ...tools,
+    client: tools.slowClient,
+    reportingController: "sandbox-controller",
+    onDropped: tools.onEventDropped,
+  };
   const events = config.sandboxEvents ? stack.use(createEventRecorder(recorder)) : undefined;
   const extended = extensions && { ...extensions, sandboxes: informers.sandboxes, pods: informers.pods };
   const policyGate = extended && new PolicyGate(extended);

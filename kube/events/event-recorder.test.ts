@@ -18,14 +18,9 @@ const newEvent = {
   note: "it is ready",
 } as const;
 
+const reporter = { reportingController: "sandbox-controller", reportingInstance: "pod-1" };
 const openRecorder = (client: KubeClient, clock = systemClock, log = silentLogger) =>
-  createEventRecorder({
-    client,
-    clock,
-    log,
-    reportingController: "sandbox-controller",
-    reportingInstance: "pod-1",
-  });
+  createEventRecorder({ client, clock, log, ...reporter });
 
 describe("an event recorder", () => {
   it("writes an event, and its repeats as a count on it", async () => {
@@ -46,7 +41,11 @@ describe("an event recorder", () => {
     await using api = await openScriptedApi(() => {});
     const clock = new FakeClock();
     const warn = vi.fn();
-    const recorder = openRecorder(api.client, clock, { ...silentLogger, warn });
+    const onDropped = vi.fn();
+    const recorder = createEventRecorder({
+      ...{ client: api.client, clock, log: { ...silentLogger, warn }, onDropped },
+      ...reporter,
+    });
     const recordMany = (kind: string) => {
       for (let number = 0; number < 1_010; number += 1) {
         recorder.record({
@@ -56,6 +55,7 @@ describe("an event recorder", () => {
       }
     };
     recordMany("Sandbox");
+    expect(onDropped.mock.calls).toEqual(Array.from({ length: 10 }, () => ["backlog"]));
     expect(warn.mock.calls.map(([{ dropped }]) => dropped)).toEqual([1]);
     await clock.advance(60_000);
     recordMany("SandboxClaim");
@@ -63,6 +63,19 @@ describe("an event recorder", () => {
     const closed = recorder[Symbol.asyncDispose]();
     await clock.advance(2_000);
     await closed;
+  });
+
+  it("reports each event that is not written, with the reason", async () => {
+    await using api = await openScriptedApi((_, response) => answerJson(response, 422, aFailure(422, "Invalid")));
+    const onDropped = vi.fn();
+    await using recorder = createEventRecorder({
+      ...{ client: api.client, clock: new FakeClock(), log: silentLogger, onDropped },
+      ...reporter,
+    });
+    recorder.record(newEvent);
+    await vi.waitFor(() => expect(onDropped.mock.calls).toEqual([["write_failed"]]), waiting);
+    for (let number = 0; number < 30; number += 1) recorder.record({ ...newEvent, note: `change ${number}` });
+    expect(onDropped.mock.calls[1]).toEqual(["object_rate_limit"]);
   });
 
   it("writes pending events when disposed", async () => {

@@ -14,10 +14,19 @@ export interface EventRecorder extends AsyncDisposable {
   record(newEvent: NewEvent): void;
 }
 
+/**
+ * Why an event was not written: its object has too many events, too many events wait to be written, or the API server rejected
+ * it or could not be reached.
+ */
+export const eventDropReasons = ["object_rate_limit", "backlog", "write_failed"] as const;
+export type EventDropReason = (typeof eventDropReasons)[number];
+
 export interface EventRecorderOptions extends Reporter {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Called for each event that is dropped. */
+  readonly onDropped?: (reason: EventDropReason) => void;
 }
 
 // The first event is written at once; one write has all its repeats within this time.
@@ -30,10 +39,11 @@ const flushLimitMs = 2_000;
 
 /** Records `events.k8s.io/v1` events in the background. Disposing writes pending ones, for at most two seconds. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
-  const { client, clock, log, reportingController, reportingInstance } = options;
+  const { client, clock, log, reportingController, reportingInstance, onDropped = () => {} } = options;
   let dropped = 0;
   let loggedMs = Number.NEGATIVE_INFINITY;
   const series = new EventSeries({ reportingController, reportingInstance }, () => {
+    onDropped("backlog");
     dropped += 1;
     const nowMs = clock.ticksMs();
     if (nowMs - loggedMs < droppedLogMs) return;
@@ -61,6 +71,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
         const lastAttempt = closing || queue.failures(key) + 1 >= attemptsMax;
         if (signal.aborted || (error instanceof ApiUnreachable && !lastAttempt)) throw error;
         log.warn({ err: error, event: key }, "could not write an event; dropped");
+        onDropped("write_failed");
         series.forget(key);
       }
       if (closing && series.unwritten().length === 0) flushed.resolve();
@@ -74,7 +85,10 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       if (closing) return;
       const noted = series.add(newEvent, { now: clock.now(), ticksMs: clock.ticksMs() });
       if (noted) queue.addAfter(noted.key, noted.repeated ? repeatsGatherMs : 0);
-      else log.debug({ reason: newEvent.reason }, "event rate limit of an object reached; dropping events");
+      else {
+        onDropped("object_rate_limit");
+        log.debug({ reason: newEvent.reason }, "event rate limit of an object reached; dropping events");
+      }
     },
 
     async [Symbol.asyncDispose]() {
