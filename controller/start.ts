@@ -1,9 +1,7 @@
-import { Gauge, type Registry } from "prom-client";
-import { leaderLeaseName } from "../api/rules/names.ts";
+import type { Registry } from "prom-client";
 import { CallLanes } from "../kube/client/call-lanes.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { createEventRecorder } from "../kube/events/event-recorder.ts";
-import { startLeaderElection } from "../kube/leader/leader-election.ts";
 import type { Logger } from "../lib/log/log.ts";
 import { type Page, startPageServer } from "../lib/net/page-server.ts";
 import { aborted, firstFailure, type Running, startTask } from "../lib/process/lifecycle.ts";
@@ -12,7 +10,7 @@ import type { Turns } from "../lib/time/turns.ts";
 import { noTracer, type Tracer } from "../lib/tracing/tracer.ts";
 import { labelDomainsFile, readLabelDomains } from "./claim/create/allowed-label-domains.ts";
 import { ClaimMetrics } from "./claim/status/claim-metrics.ts";
-import { ConfigError, type ControllerConfig } from "./config/config.ts";
+import type { ControllerConfig } from "./config/config.ts";
 import { registerBuildInfo } from "./metrics/build-info.ts";
 import { registerCertificateEnds } from "./metrics/certificate-ends.ts";
 import { countDroppedEvents } from "./metrics/dropped-events.ts";
@@ -23,6 +21,7 @@ import { registerSandboxGauge } from "./sandbox/metrics/sandbox-gauge.ts";
 import { startSandboxController } from "./sandbox/start-sandbox-controller.ts";
 import { type ExtensionInformers, startExtensionControllers, startExtensionInformers } from "./start-extensions.ts";
 import { type Informers, startInformers } from "./start-informers.ts";
+import { standForElection } from "./stores/stand-for-election.ts";
 import { registerStoreAges } from "./stores/store-ages.ts";
 import { StoreHealth } from "./stores/store-health.ts";
 import { countDrainCalls } from "./suspension/activators/count-drain-calls.ts";
@@ -108,7 +107,7 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const health =
     config.healthAddress &&
     stack.use(await startPageServer({ name: "health", address: config.healthAddress, pages, log }));
-  const leadership = stand(stack, config, parts, stores);
+  const leadership = standForElection(stack, config, parts, stores);
   const synced = Promise.all([informers.synced, extensions?.synced, activators?.synced]).then(() => {});
   const labelDomains = config.extensions ? await readLabelDomains(parts.labelDomainsFile ?? labelDomainsFile) : [];
   const work = stack.use(
@@ -275,33 +274,6 @@ async function findActivators(
   const { vanishGraceMs, silenceLimitMs = usualSilenceLimitMs } = config;
   const certificate = () => certificates.current().certificate;
   return { finder, call, vanishGraceMs, silenceLimitMs, synced: finder.synced, failed, certificate };
-}
-
-/** Takes part in the leader election, if there is one; else every replica leads. */
-function stand(
-  stack: AsyncDisposableStack,
-  { leaderElection }: ControllerConfig,
-  { client: shared, leaseClient: client = shared, clock, log, registry, identity }: ControllerParts,
-  fitness: StoreHealth,
-): { readonly elected: Promise<void>; readonly lost: Promise<never> } {
-  if (!leaderElection) return { elected: Promise.resolve(), lost: new Promise(() => {}) };
-  const { namespace, times } = leaderElection;
-  if (!namespace) {
-    throw new ConfigError("not running in a Pod: give --leader-election-namespace, or --leader-elect=false");
-  }
-  const election = stack.use(
-    startLeaderElection({ client, clock, log, namespace, name: leaderLeaseName, identity, times, fitness }),
-  );
-  new Gauge({
-    name: "leader_election_master_status",
-    help: "1 while this replica is the leader.",
-    labelNames: ["name"],
-    registers: [registry],
-    collect() {
-      this.set({ name: leaderLeaseName }, election.isLeader() ? 1 : 0);
-    },
-  });
-  return election;
 }
 
 const ok = (): Page => ({ contentType: "text/plain", body: "ok" });

@@ -3,6 +3,7 @@ import type { Logger } from "../../lib/log/log.ts";
 import { KeyedQueue } from "../../lib/queues/keyed-queue.ts";
 import { startWorkers } from "../../lib/queues/workers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 import type { KubeClient } from "../client/client.ts";
 import { ApiUnreachable, isAlreadyExists } from "../client/errors.ts";
 import { EventSeries, type EventWrite, type NewEvent, type Reporter } from "./event-series.ts";
@@ -31,8 +32,6 @@ export interface EventRecorderOptions extends Reporter {
 
 // The first event is written at once; one write has all its repeats within this time.
 const repeatsGatherMs = 60_000;
-// One line for all events that are dropped in this time.
-const droppedLogMs = 60_000;
 const attemptsMax = 5;
 const retryBackoff = { baseMs: 500, maxMs: 10_000, jitter: 0.2 };
 const flushLimitMs = 2_000;
@@ -40,16 +39,10 @@ const flushLimitMs = 2_000;
 /** Records `events.k8s.io/v1` events in the background. Disposing writes pending ones, for at most two seconds. */
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
   const { client, clock, log, reportingController, reportingInstance, onDropped = () => {} } = options;
-  let dropped = 0;
-  let loggedMs = Number.NEGATIVE_INFINITY;
+  const onBacklog = dropLog(options);
   const series = new EventSeries({ reportingController, reportingInstance }, () => {
     onDropped("backlog");
-    dropped += 1;
-    const nowMs = clock.ticksMs();
-    if (nowMs - loggedMs < droppedLogMs) return;
-    log.warn({ dropped }, "too many events are waiting to be written; dropping the oldest of the largest namespace");
-    loggedMs = nowMs;
-    dropped = 0;
+    onBacklog();
   });
   const queue = new KeyedQueue(clock, retryBackoff);
   const flushed = Promise.withResolvers<void>();
@@ -99,6 +92,18 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       if (waiting.length > 0) await flushed.promise;
       await workers[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** Logs once a minute how many events were dropped because too many are waiting. */
+function dropLog({ clock, log }: EventRecorderOptions): () => void {
+  const lines = new OncePerMinute(clock);
+  let dropped = 0;
+  return () => {
+    dropped += 1;
+    if (!lines.asks("dropped")) return;
+    log.warn({ dropped }, "too many events are waiting to be written; dropping the oldest of the largest namespace");
+    dropped = 0;
   };
 }
 
