@@ -20,6 +20,8 @@ export interface RequestHead {
   readonly upgrade: boolean;
   /** Its strings are parts of a text that is too large to be kept for long: copy what outlives the request (`ownText`). */
   readonly isLarge?: boolean;
+  /** The bytes that are kept of it until it is sent to a sandbox; absent: few. */
+  readonly bytes?: number;
 }
 
 /** A response of the activator, not of a sandbox. */

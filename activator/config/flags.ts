@@ -133,7 +133,11 @@ export const activatorFlags = {
     "maximum number of idle connections kept for each port of a sandbox; 0: none",
     notNegative,
   ),
-  "held-max-total": flag.integer(10_000, "maximum number of held requests", positive),
+  "held-max-total": flag.integer(
+    10_000,
+    "maximum number of held requests; a request counts once for each 8 KiB of its head",
+    positive,
+  ),
   "held-max-per-namespace": flag.integer(
     5_000,
     "maximum number of held requests for one namespace; the last tenth of --held-max-total is shared, unless this is as large",

@@ -40,7 +40,7 @@ async function dialOrWait(target: Target, connectRequest: ConnectRequest): Promi
 async function tryDial(target: Target, connectRequest: ConnectRequest): Promise<Upstream | undefined> {
   const { to, deps, client, observer } = connectRequest;
   if (client.left) throw new ClientGone("the client left");
-  using _slot = deps.slots.admit(to.namespace, to.name);
+  using _slot = deps.slots.admit(to.namespace, to.name, client.head?.bytes);
   using _held = observer.held();
   const over = new AbortController();
   const because = `waiting for port ${target.port} to accept connections`;

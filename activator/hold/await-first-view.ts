@@ -76,7 +76,7 @@ export class FirstView {
     const { cluster, slots, holds } = this.#deps;
     if (cluster.silentMs() > longestSilenceMs) throw new ActivatorError("ClusterUnseen");
     if (request.left) throw new ClientGone("the client left");
-    using _slot = slots.admit(spelt.namespace, spelt.name);
+    using _slot = slots.admit(spelt.namespace, spelt.name, request.head.bytes);
     using _held = observer.held();
     using changes = cluster.listen(name.namespace, name.name);
     const over = Promise.withResolvers<void>();

@@ -51,3 +51,19 @@ it("a returned place leaves the other places of its namespace and its sandbox co
   first[Symbol.dispose]();
   expect(taken(ofSandbox, "a")).toBe(1);
 });
+
+it("a request with a large head takes a place for each 8 KiB, so held heads take bounded memory", () => {
+  const slots = new HoldLimits({ total: 100, perNamespace: 50, perSandbox: 20 });
+  const large = slots.admit("a", "x", 65_536);
+  expect(slots.total).toBe(8);
+  slots.admit("a", "x", 8_192);
+  slots.admit("a", "x", 8_193);
+  expect(slots.total).toBe(11);
+  slots.admit("a", "x", 65_536);
+  expect(slots.total).toBe(19);
+  slots.admit("a", "x", 65_536);
+  expect(() => slots.admit("a", "x")).toThrow("Too many requests are waiting.");
+  large[Symbol.dispose]();
+  expect(slots.total).toBe(19);
+  expect(taken(slots, "a")).toBe(1);
+});

@@ -19,6 +19,9 @@ interface NamespaceCount extends Count {
 /** The shared fraction of the places: see `HoldLimits`. */
 const sharedPart = 0.1;
 
+/** The bytes of a request head that one place has room for. A larger head takes more places, so places limit memory too. */
+const bytesOfPlace = 8_192;
+
 /**
  * Lends places to requests that wait. Without a free place a request is rejected at once: a queue before a queue does not help.
  * A namespace gets one of the last tenth of the places only while it holds fewer than are left, so that namespaces with many
@@ -43,11 +46,12 @@ export class HoldLimits {
   }
 
   /**
-   * Returns a place for one request; dispose of it to give it back.
+   * Returns the places of one request; dispose of them to give them back. A request with a head of `headBytes` bytes is
+   * admitted if one place is free, and takes as many as its head needs.
    *
    * @throws ActivatorError if the sandbox, its namespace or the replica has no free place.
    */
-  admit(namespace: string, name: string): Disposable {
+  admit(namespace: string, name: string, headBytes = 0): Disposable {
     const inNamespace = this.#namespaces.get(namespace) ?? { name: namespace, lent: 0, sandboxes: new Map() };
     const inSandbox = inNamespace.sandboxes.get(name) ?? { name, lent: 0 };
     const { total, perNamespace, perSandbox } = this.#limits;
@@ -58,24 +62,25 @@ export class HoldLimits {
     }
     if (inNamespace.lent === 0) this.#namespaces.set(namespace, inNamespace);
     if (inSandbox.lent === 0) inNamespace.sandboxes.set(name, inSandbox);
-    this.#add(inNamespace, inSandbox, 1);
-    return new Place(() => this.#giveBack(inNamespace, inSandbox));
+    const places = Math.max(Math.ceil(headBytes / bytesOfPlace), 1);
+    this.#add(inNamespace, inSandbox, places);
+    return new Place(() => this.#giveBack(inNamespace, inSandbox, places));
   }
 
-  #giveBack(inNamespace: NamespaceCount, inSandbox: Count): void {
-    this.#add(inNamespace, inSandbox, -1);
+  #giveBack(inNamespace: NamespaceCount, inSandbox: Count, places: number): void {
+    this.#add(inNamespace, inSandbox, -places);
     if (inSandbox.lent === 0) inNamespace.sandboxes.delete(inSandbox.name);
     if (inNamespace.lent === 0) this.#namespaces.delete(inNamespace.name);
   }
 
-  #add(inNamespace: Count, inSandbox: Count, difference: 1 | -1): void {
+  #add(inNamespace: Count, inSandbox: Count, difference: number): void {
     this.#total += difference;
     inNamespace.lent += difference;
     inSandbox.lent += difference;
   }
 }
 
-/** One place. It is given back once. */
+/** The places of one request. They are given back once. */
 class Place implements Disposable {
   #giveBack: (() => void) | undefined;
 

@@ -23,6 +23,14 @@ const ask = async ({ activator }: ActivatorWorld, headers: Record<string, string
   return { status: response.status, reason: of("x-rouse-reason"), retryAfter: of("retry-after"), detail };
 };
 
+const rawHead = (headers: Record<string, string>) =>
+  ["GET / HTTP/1.1", "Host: nova.default.sandbox.localhost", "Connection: close"]
+    .concat(
+      Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+      "\r\n",
+    )
+    .join("\r\n");
+
 describe("a held request", () => {
   it("returns its place and never reaches the sandbox if its client is killed", async () => {
     await using world = await openActivatorWorld(["--held-max-per-sandbox=1"]);
@@ -43,6 +51,26 @@ describe("a held request", () => {
     await using _late = await program(pod.status?.podIP ?? "");
     expect(await polite.closed()).toMatch(/^HTTP\/1.1 200/);
     expect(seen).toEqual(["/polite"]);
+  });
+
+  it("takes a place for each 8 KiB of its head, until it is sent", async () => {
+    await using world = await openActivatorWorld(["--held-max-per-sandbox=2"]);
+    await world.asleep("nova");
+    const large = rawHead({ "X-Notes": "n".repeat(15_000) });
+    using first = await rawConnection(world.activator);
+    first.send(large);
+    await eventually(async () => (await heldRequests(world)) === 1);
+    expect(await ask(world)).toMatchObject({ status: 503, reason: "HoldLimitReached" });
+    const podIp = async () => {
+      const { items } = await world.api.client.list(podType, { namespace: "default" });
+      return items[0]?.status?.podIP ?? "";
+    };
+    await eventually(async () => (await podIp()) !== "");
+    await using _program = await httpProgram((_, response) => response.end("awake"))(await podIp());
+    expect(await first.closed()).toContain("awake");
+    using second = await rawConnection(world.activator);
+    second.send(large);
+    expect(await second.closed()).toContain("awake");
   });
 
   it("returns its place if its client ends the connection without a reset", async () => {

@@ -41,8 +41,12 @@ export class ClientRequest implements RequestHead {
     this.upgrade = this.upgradeOffer !== "";
   }
 
+  get bytes(): number {
+    return this.wire.end - this.wire.start;
+  }
+
   get isLarge(): boolean {
-    return this.wire.end - this.wire.start > smallHeadBytes;
+    return this.bytes > smallHeadBytes;
   }
 
   get headers(): readonly HeaderPair[] {
