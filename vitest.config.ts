@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["**/*.test.ts"],
-    exclude: ["node_modules/**", "test/kubernetes/**", "test/kubectl/**", "test/soak/**"],
+    exclude: ["node_modules/**", "test/kubernetes/**", "test/kubectl/**", "test/soak/*.test.ts"],
     pool: "forks",
     // A process for each of hundreds of files costs half as much again as the tests: files share one, and clean up.
     isolate: false,

@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    include: ["test/soak/**/*.test.ts"],
+    include: ["test/soak/*.test.ts"],
     pool: "forks",
     // Each file starts half a dozen processes.
     maxWorkers: 1,
