@@ -3,8 +3,8 @@ import { join, resolve } from "node:path";
 import { FlagError, type FlagTable, flag, parseFlags } from "../lib/flags/flags.ts";
 
 export const clusterFlags = {
-  dir: flag.string("", "directory of the cluster; empty: rouse/cluster in the user's cache folder"),
-  "install-packages": flag.boolean(false, "install missing Debian packages (as root)"),
+  dir: flag.string("", "directory of the cluster; empty: rouse/cluster in XDG_CACHE_HOME, else in ~/.cache"),
+  "install-packages": flag.boolean(false, "install missing Debian packages; needs root"),
 } satisfies FlagTable;
 
 export interface ClusterConfig {

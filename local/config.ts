@@ -7,15 +7,17 @@ export const localFlags = {
   "api-port": flag.integer(6443, "port of the API server, for kubectl; 0 means any", port),
   "allowed-hosts": flag.string(
     "",
-    "more host names on which the activator accepts X-Sandbox headers, separated by commas; localhost, 127.0.0.1 and [::1] are always allowed",
+    "host names on which the activator accepts X-Sandbox headers, besides localhost, 127.0.0.1 and [::1]; separated by commas",
   ),
   "data-dir": flag.string(".rouse", "directory of objects, volumes, logs and the kubeconfig"),
-  ephemeral: flag.boolean(false, "use a temporary folder that is removed at exit"),
+  ephemeral: flag.boolean(false, "instead of --data-dir, use a temporary directory that is removed at exit"),
   example: flag.boolean(true, "create the two example sandboxes and wake one of them"),
   "no-example": flag.boolean(false, "start empty; the same as --example=false"),
-  "ready-file": flag.string("", "write a JSON file with the addresses to this path once everything is ready"),
-  "log-level": flag.string("warn", "debug, info, warn, error or silent; the log goes to standard error", (level) =>
-    ["debug", "info", "warn", "error", "silent"].includes(level) ? undefined : "must be a log level",
+  "ready-file": flag.string("", "path of a JSON file that is written once everything is ready; it has the addresses"),
+  "log-level": flag.string(
+    "warn",
+    "log level: debug, info, warn, error or silent; the log goes to standard error",
+    (level) => (["debug", "info", "warn", "error", "silent"].includes(level) ? undefined : "must be a log level"),
   ),
 } satisfies FlagTable;
 

@@ -6,7 +6,7 @@ import { zapFlags } from "../../lib/flags/zap-flags.ts";
 import { collectorHelp } from "../../lib/tracing/collector-address.ts";
 import { usualVanishGraceMs } from "../suspension/idle/activity-view.ts";
 
-const withoutMeaning = "accepted for compatibility; Node has no such profile";
+const withoutMeaning = "accepted for compatibility; has no effect";
 
 /** Every flag of the controller, by the names and with the defaults that existing manifests count on. */
 export const controllerFlags = {
@@ -19,7 +19,10 @@ export const controllerFlags = {
   "cluster-domain": flag.string("cluster.local", "DNS domain of the cluster"),
   "metrics-bind-address": flag.string(":8080", "address of the metrics listener; 0: disabled"),
   "health-probe-bind-address": flag.string(":8081", "address of the listener for /healthz and /readyz; 0: disabled"),
-  "leader-elect": flag.boolean(true, "elect a leader, so that one of several replicas works"),
+  "leader-elect": flag.boolean(
+    true,
+    "elect a leader, so that only one of several replicas reconciles; without an election, run only one replica",
+  ),
   "leader-election-namespace": flag.string("", "namespace of the Lease; empty: the namespace of the Pod"),
   "leader-elect-lease-duration": flag.duration(
     usualLeaseTimes.leaseMs,
@@ -27,47 +30,50 @@ export const controllerFlags = {
   ),
   "leader-elect-renew-deadline": flag.duration(
     usualLeaseTimes.renewLimitMs,
-    "how long a leader tries to renew its Lease before it exits",
+    "how long after its last renewal of the Lease a leader gives up and exits",
   ),
   "leader-elect-retry-period": flag.duration(
     usualLeaseTimes.retryMs,
     "interval between attempts to acquire or renew the Lease",
   ),
-  "kube-api-qps": flag.float(-1, "rate limit of requests to the API server, per second; 0 or less: unlimited"),
-  "kube-api-burst": flag.integer(10, "burst of that rate limit"),
-  "api-connections": flag.integer(1, "number of connections to the API server, in units of 32"),
+  "kube-api-qps": flag.float(-1, "maximum number of requests to the API server per second; 0 or less: unlimited"),
+  "kube-api-burst": flag.integer(10, "number of requests that may come at once, before --kube-api-qps limits them"),
+  "api-connections": flag.integer(
+    1,
+    "the controller opens at most 32 times this many connections for calls to the API server; watches have their own",
+  ),
   "separate-watch-connection": flag.boolean(
     false,
     "accepted for compatibility; watches always have their own connections",
   ),
   "cache-label-selectors": flag.boolean(
     false,
-    "watch only Pods and Services with the label agents.x-k8s.io/sandbox-name-hash, which the controller sets",
+    "watch only the Pods and Services with the label agents.x-k8s.io/sandbox-name-hash, which the controller sets; saves memory",
   ),
-  "sandbox-concurrent-workers": flag.integer(100, "number of concurrent Sandbox reconciles"),
+  "sandbox-concurrent-workers": flag.integer(100, "maximum number of Sandboxes reconciled at the same time"),
   "sandbox-write-behind-window": flag.duration(
     0,
-    "how long to gather changes of Pod metadata before they are written, at most 1s",
+    "how long the controller gathers changes of Pod metadata before it writes them; more than 1s counts as 1s",
   ),
   "disable-sandbox-events": flag.boolean(false, "do not record events about Sandboxes"),
 
   "activator-namespace": flag.string(
     "",
-    "namespace of the activators; empty: no activators, and no sandbox is suspended for inactivity",
+    "namespace of the activators; empty: there are no activators, and no sandbox is suspended for inactivity",
   ),
   "activator-selector": flag.string("app=sandbox-router", "label selector of the activator Pods"),
   "activator-service-account": flag.string(
     "",
-    "service account of the activator Pods; Pods with another service account are ignored; empty: any",
+    "service account of the activator Pods; the controller ignores Pods with another service account; empty: any",
   ),
   "activator-drain-port": flag.integer(drainPortDefault, "port of the drain listener of the activators"),
   "activator-vanish-grace": flag.duration(
     usualVanishGraceMs,
-    "how long no sandbox is suspended for inactivity after an activator has disappeared, so that its clients can reconnect",
+    "after an activator has disappeared or restarted, how long no sandbox is suspended for inactivity, so that its clients can reconnect",
   ),
   "activator-silence-limit": flag.duration(
     0,
-    "how long an activator that is Ready and does not respond blocks suspension for inactivity, at least 1m; 0: until it responds, or its Pod is gone or has not been Ready for 5m",
+    "how long an activator that does not respond may block suspension for inactivity: 0 (no time limit) or at least 1m. The block also ends when the activator responds, when its Pod is gone, or when its Pod has not been Ready for 5m",
   ),
 
   "tcp-front-quarantine": flag.duration(
@@ -76,17 +82,23 @@ export const controllerFlags = {
   ),
   "tcp-front-ports-per-sandbox": flag.integer(
     32,
-    "maximum number of activator ports for one sandbox; further ports cannot be reached by the name of its Service",
+    "maximum number of activator ports for one sandbox; the name of its Service does not lead to its further ports",
   ),
   "tcp-front-ports-per-namespace": flag.integer(
     5_500,
-    "maximum number of activator ports for one namespace, quarantined ones included; 22000 exist in total",
+    "maximum number of activator ports for one namespace, quarantined ones included; all namespaces together have 22000",
   ),
-  "tcp-front-writes-per-second": flag.float(200, "rate limit of EndpointSlice writes, per second"),
+  "tcp-front-writes-per-second": flag.float(200, "maximum number of EndpointSlice writes per second"),
 
-  "sandbox-claim-concurrent-workers": flag.integer(50, "number of concurrent SandboxClaim reconciles"),
-  "sandbox-warm-pool-concurrent-workers": flag.integer(1, "number of concurrent SandboxWarmPool reconciles"),
-  "sandbox-template-concurrent-workers": flag.integer(1, "number of concurrent SandboxTemplate reconciles"),
+  "sandbox-claim-concurrent-workers": flag.integer(50, "maximum number of SandboxClaims reconciled at the same time"),
+  "sandbox-warm-pool-concurrent-workers": flag.integer(
+    1,
+    "maximum number of SandboxWarmPools reconciled at the same time",
+  ),
+  "sandbox-template-concurrent-workers": flag.integer(
+    1,
+    "maximum number of SandboxTemplates reconciled at the same time",
+  ),
   "sandbox-warm-pool-max-batch-size": flag.integer(
     300,
     "maximum number of sandboxes created or deleted for one pool in one reconcile",
@@ -97,11 +109,11 @@ export const controllerFlags = {
   ),
   "sandbox-warm-pool-max-refill-rate": flag.float(
     0,
-    "rate limit of created sandboxes for each pool, per second; 0: unlimited",
+    "maximum number of sandboxes created per second for one pool; 0: unlimited",
   ),
   "sandbox-warm-pool-readiness-grace-period": flag.duration(
     300_000,
-    "how long a sandbox of a pool may take to become ready before it is replaced; doubles with each round of replacements, up to 1h; a sandbox that waits for a node is kept",
+    "how long an unclaimed sandbox of a pool may take to become Ready before it is replaced; doubles with each round of replacements, up to 1h; a sandbox whose Pod is unschedulable is kept",
   ),
   "sandbox-warm-pool-unschedulable-recheck-interval": flag.duration(
     60_000,
@@ -109,40 +121,55 @@ export const controllerFlags = {
   ),
   "enable-warm-pool-eviction": flag.boolean(true, "allow the cluster autoscaler to evict unclaimed sandboxes of pools"),
   "disable-claim-events": flag.boolean(false, "do not record events about SandboxClaims"),
-  "disable-claim-observability-annotations": flag.boolean(false, "do not write time annotations on SandboxClaims"),
+  "disable-claim-observability-annotations": flag.boolean(
+    false,
+    "do not write on a SandboxClaim when the controller first saw it",
+  ),
   "enable-tracing": flag.boolean(false, `export traces over ${collectorHelp}`),
   "enable-pprof": flag.boolean(false, "serve CPU profiles on the metrics listener: /debug/pprof/profile"),
   "enable-pprof-debug": flag.boolean(
     false,
-    "serve CPU, heap and delay profiles on the metrics listener: /debug/pprof/",
+    "serve /debug/pprof/profile (CPU), /debug/pprof/heap (memory), /debug/pprof/block (event loop delay) and /debug/pprof/goroutine (open resources) on the metrics listener",
   ),
   "pprof-block-profile-rate": flag.integer(1_000_000, withoutMeaning),
   "pprof-mutex-profile-fraction": flag.integer(10, withoutMeaning),
-  "metrics-secure-serving": flag.boolean(false, "serve /metrics over HTTPS"),
+  "metrics-secure-serving": flag.boolean(false, "serve the metrics listener over HTTPS"),
   "metrics-cert-dir": flag.string(
     "",
-    "directory of tls.crt and tls.key for /metrics; empty: use a self-signed certificate",
+    "with --metrics-secure-serving: directory of tls.crt and tls.key; empty: use a self-signed certificate",
   ),
-  "tls-min-version": flag.string("VersionTLS12", "minimum TLS version of /metrics, VersionTLS10 to VersionTLS13"),
+  "tls-min-version": flag.string(
+    "VersionTLS12",
+    "with --metrics-secure-serving: minimum TLS version, VersionTLS10 to VersionTLS13",
+  ),
   "tls-cipher-suites": flag.string(
     "",
-    "cipher suites of /metrics below TLS 1.3 by their IANA names, separated by commas",
+    "with --metrics-secure-serving: cipher suites below TLS 1.3 by their IANA names, separated by commas; empty: those of Node",
   ),
 
   "enable-webhook": flag.boolean(true, "serve the conversion webhook between v1alpha1 and v1beta1"),
   "webhook-port": flag.integer(9443, "port of the conversion webhook"),
   "webhook-service-name": flag.string("agent-sandbox-webhook-service", "name of the Service in front of the webhook"),
-  "webhook-namespace": flag.string("agent-sandbox-system", "namespace of that Service and of its certificates"),
+  "webhook-namespace": flag.string(
+    "agent-sandbox-system",
+    "namespace of --webhook-service-name and of the Secret with its certificates",
+  ),
   "manage-webhook-certs": flag.boolean(
     true,
     "create and renew the certificates of the webhook, and write their CA into the CRDs",
   ),
   "webhook-cert-dir": flag.string(
     "/tmp/k8s-webhook-server/serving-certs",
-    "directory of the certificate of the webhook, if it is not managed",
+    "with --manage-webhook-certs=false: directory of the certificate of the webhook",
   ),
-  "webhook-cert-name": flag.string("tls.crt", "certificate file in that directory"),
-  "webhook-key-name": flag.string("tls.key", "private key file in that directory"),
+  "webhook-cert-name": flag.string(
+    "tls.crt",
+    "with --manage-webhook-certs=false: certificate file in --webhook-cert-dir",
+  ),
+  "webhook-key-name": flag.string(
+    "tls.key",
+    "with --manage-webhook-certs=false: private key file in --webhook-cert-dir",
+  ),
 
   ...zapFlags,
 };

@@ -3,11 +3,11 @@ import { type FlagValues, flag } from "./flags.ts";
 
 /** The flags of the ecosystem's logger, for existing manifests. */
 export const zapFlags = {
-  "zap-devel": flag.boolean(false, "log at debug level, unless --zap-log-level is another level than info"),
+  "zap-devel": flag.boolean(false, "log at level debug if --zap-log-level is info"),
   "zap-encoder": flag.string("json", "accepted for compatibility; the log is always JSON"),
   "zap-log-level": flag.string(
     "info",
-    "log level: debug, info, warn, error, panic or a number (up to 0: info; above 0: debug)",
+    "log level: debug, info, warn, error, panic (as error) or a number (up to 0: info; above 0: debug)",
   ),
   "zap-stacktrace-level": flag.string("", "accepted for compatibility; errors always include their stack"),
   "zap-time-encoding": flag.string("", "accepted for compatibility; times are always RFC 3339"),

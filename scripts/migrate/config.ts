@@ -17,12 +17,12 @@ export interface MigrateConfig {
 export const migrateFlags = {
   phase: flag.string(
     "",
-    "bootstrap, before the upgrade: create the pools that claims without a pool will need; migrate, after it: rewrite every object in the stored version; revert, before a rollback: store and rewrite every object in v1alpha1, and again after it: rewrite owner references that were written in v1beta1 meanwhile",
+    "bootstrap, before an upgrade: create the pools that claims without a pool will need; migrate, after an upgrade: rewrite every object in the stored version; revert, before a rollback: make v1alpha1 the stored version and rewrite every object in it; revert again, after a rollback: rewrite owner references that were written in v1beta1 meanwhile",
   ),
   "dry-run": flag.boolean(false, "print the intended writes, and write nothing"),
   namespace: flag.string(
     "",
-    "limit the phase to this namespace; empty: all namespaces. revert always changes the stored version of the whole cluster",
+    "rewrite only objects in this namespace; empty: in all namespaces. Whatever the namespace, revert changes the stored version of the whole cluster",
   ),
   kubeconfig: flag.string("", "path of a kubeconfig; empty: KUBECONFIG, else the Pod's service account"),
 };

@@ -25,22 +25,25 @@ const registryProblem = (registry: string) =>
     : `"${registry}" is not a host with a path, such as ${placeholder}`;
 
 export const releaseFlags = {
-  "dry-run": flag.boolean(false, "make everything in a folder, and publish nothing"),
-  check: flag.boolean(false, "make a release twice from the commit that is checked out, and compare all bytes"),
-  tag: flag.string("", "the tag to release; empty: v and the version of package.json"),
+  "dry-run": flag.boolean(false, "make the release in --out, and publish nothing"),
+  check: flag.boolean(
+    false,
+    "make the release of the checked-out commit twice, compare all bytes, and publish nothing",
+  ),
+  tag: flag.string("", "tag to release; empty: v and the version of package.json"),
   registry: flag.string(
     placeholder,
-    "the registry and path that images and chart are published below, and that manifests and chart name",
+    "registry and path under which images and chart are published; manifests and chart refer to it; required to publish",
     registryProblem,
   ),
   base: flag.string(
     "",
-    "the base image, with Node 24 on its PATH, for linux/amd64 and linux/arm64; empty: made from packages of Debian and npm",
+    "base image for linux/amd64 and linux/arm64, with Node 24 on its PATH; empty: one is made from packages of Debian and npm",
   ),
-  out: flag.string("", "the folder to make, which must not exist; empty: dist/VERSION"),
+  out: flag.string("", "directory of the release, which must not exist; empty: dist/VERSION"),
   "sign-key": flag.string(
     "",
-    "path of the private key (ECDSA P-256, PEM) that signs the checksums; empty: no signature",
+    "path of the private key (ECDSA P-256, PEM) that signs the checksums; required to publish; empty: no signature",
   ),
 };
 

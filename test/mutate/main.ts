@@ -14,12 +14,12 @@ import { filesOf, targets } from "./targets.ts";
 import { Workbench } from "./workbench.ts";
 
 const flags = {
-  only: flag.string("", "targets, joined by commas, such as kube,activator/find; empty: all"),
+  only: flag.string("", "targets, separated by commas, such as kube,activator/find; empty: all"),
   sample: flag.integer(0, "number of mutants for each target, chosen by the seed; 0: all"),
   seed: flag.integer(1, "seed of the choice of mutants"),
-  tests: flag.integer(4, "number of test files for each mutant, the nearest first"),
-  limit: flag.duration(120_000, "time limit of tests; longer ones count as hanging"),
-  minutes: flag.float(0, "stops after this time, to be resumed; 0: never"),
+  tests: flag.integer(4, "maximum number of test files that are run for each mutant, the nearest first"),
+  limit: flag.duration(120_000, "time limit for the tests of one mutant; longer ones count as hanging"),
+  minutes: flag.float(0, "stop after this many minutes; the next run continues from --state; 0: no limit"),
   state: flag.string(".rouse/mutate.jsonl", "file of verdicts; mutants with a verdict are skipped"),
   report: flag.string("", "file of the report; empty: standard output"),
 };

@@ -7,12 +7,9 @@ import { type Kind, kinds } from "./plan.ts";
 import { torture } from "./torture.ts";
 
 const flags = {
-  seconds: flag.float(600, "how long clients start new sessions"),
-  seed: flag.integer(
-    1,
-    "the same seed gives the same clients, requests, programs and bytes, in as much as time allows",
-  ),
-  short: flag.boolean(false, "half a minute in total"),
+  seconds: flag.float(600, "for how many seconds clients start new sessions; sessions in progress then finish"),
+  seed: flag.integer(1, "seed of the clients, requests, programs and bytes; timing still varies"),
+  short: flag.boolean(false, "take half a minute in total, unless --seconds is given"),
   clients: flag.integer(28, "number of clients"),
   without: flag.string("", `kinds of traffic to omit, separated by commas: ${kinds.join(", ")}`),
 };
