@@ -32,7 +32,6 @@ export class HeldRequest implements Expiring, ReleasedRequest {
   readonly #seesPage: boolean;
   #resolve: (upstream: Upstream) => void = () => {};
   #reject: (reason: Error) => void = () => {};
-  #isOver = false;
 
   /** Its place and its record end with the wait. */
   constructor(connectRequest: ConnectRequest, room: HoldProgress, slot: Disposable, held: Disposable) {
@@ -72,7 +71,6 @@ export class HeldRequest implements Expiring, ReleasedRequest {
   }
 
   end(reason: ActivatorError | ClientGone): void {
-    if (this.#isOver) return;
     this.#over();
     this.#reject(reason);
   }
@@ -91,7 +89,6 @@ export class HeldRequest implements Expiring, ReleasedRequest {
   }
 
   #over(): void {
-    this.#isOver = true;
     this.connectRequest.client.onLeave(undefined);
     this.connectRequest.deps.holds.over(this);
     this.#held[Symbol.dispose]();

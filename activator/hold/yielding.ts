@@ -10,9 +10,10 @@ const inOneTurn = 64;
 export async function forEachYielding<T>(all: Iterable<T>, work: (each: T) => void): Promise<void> {
   let done = 0;
   for (const each of all) {
-    if (done > 0 && done % inOneTurn === 0) await nextTurn();
     runGuarded("wake", () => work(each));
     done += 1;
+    // Before the next item is taken: it may leave meanwhile.
+    if (done % inOneTurn === 0) await nextTurn();
   }
 }
 
