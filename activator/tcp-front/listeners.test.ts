@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { connect, createServer } from "node:net";
-import { describe, expect, it } from "vitest";
+import { connect, createServer, Server } from "node:net";
+import { describe, expect, it, vi } from "vitest";
 import { listeningWaitMs } from "../../api/protocols/drain-protocol.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
@@ -15,6 +15,8 @@ const binding = (activatorPort: number, sandboxUid = "u1"): PortBinding => ({
   ...{ namespace: "default", sandboxName: "nova" },
 });
 
+const failure = (code: string) => Object.assign(new Error(code), { code });
+
 function given() {
   const clock = new FakeClock();
   const came: string[] = [];
@@ -27,7 +29,21 @@ function given() {
     },
     onFailure: (code) => failures.push(code),
   });
-  return { clock, came, failures, listeners, [Symbol.dispose]: () => listeners.close() };
+  return {
+    ...{ clock, came, failures, listeners },
+    /** A port that accepts, and its server. */
+    async openedServer(): Promise<[Server, number]> {
+      using listening = vi.spyOn(Server.prototype, "listen"); // the real one, observed
+      const port = await freeFrontPort();
+      listening.mockClear();
+      listeners.want(port, binding(port));
+      await eventually(() => listeners.size === 1);
+      const [server] = listening.mock.contexts;
+      if (!(server instanceof Server)) throw new Error("no server listens");
+      return [server, port];
+    },
+    [Symbol.dispose]: () => listeners.close(),
+  };
 }
 
 describe("the listeners", () => {
@@ -70,6 +86,23 @@ describe("the listeners", () => {
     await world.clock.advance(500);
     await eventually(() => world.listeners.size === 1);
     expect(world.clock.pending).toBe(0);
+  });
+
+  it("go on when one connection cannot be accepted", async () => {
+    using world = given();
+    const [server, port] = await world.openedServer();
+    server.emit("error", failure("EMFILE"));
+    expect([world.failures, world.clock.pending]).toEqual([[], 0]);
+    using client = await talkTo(port);
+    expect(await client.over()).toBe("ended");
+  });
+
+  it("do not retry a port that has lost its binding", async () => {
+    using world = given();
+    const [server, port] = await world.openedServer();
+    world.listeners.want(port, undefined);
+    server.emit("error", failure("EADDRINUSE"));
+    expect([world.failures, world.clock.pending]).toEqual([[], 0]);
   });
 
   it("open many ports without blocking the event loop", async () => {

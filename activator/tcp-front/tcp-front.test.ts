@@ -207,6 +207,7 @@ describe("a port of the activator", () => {
     expect((await api.get(sandboxType, nova)).metadata.uid).not.toBe(before.metadata.uid);
     using client = await talkTo(port);
     expect(await client.over()).toBe("reset");
+    expect(await world.hasMetric('rouse_activator_tcp_refused_total{reason="NoSandbox"} 1')).toBe(true);
     expect(world.kubelet.made("nova")).toBe(1);
   });
 });

@@ -40,6 +40,10 @@ async function openLab({ intercept = letPass } = {}) {
   return {
     ...{ fences, wakeOnActivity, woken, uid: metadata.uid, seen, lines },
     mode: async () => (await api.client.get(sandboxType, nova)).spec.operatingMode,
+    async replace() {
+      await api.client.delete(sandboxType, nova);
+      await api.client.create(sandboxType, aSandbox("nova"));
+    },
     async suspend(cause: "Inactivity" | "Person") {
       const annotations = cause === "Inactivity" ? { [suspensionCauseAnnotation]: inactivityAt(2) } : {};
       const body = { metadata: { annotations }, spec: { operatingMode: "Suspended" } };
@@ -80,6 +84,19 @@ describe("data on an open connection", () => {
     await lab.wakeOnActivity[Symbol.asyncDispose](); // waits for what it does
     expect(await lab.mode()).toBe("Suspended");
     expect(lab.woken).toEqual([]);
+  });
+
+  it("wakes no other sandbox that takes the name of the suspended one", async () => {
+    await using lab = await openLab();
+    lab.fences.reported(lab.uid, 2, 1);
+    lab.wakeOnActivity.moved(connection);
+    await lab.replace();
+    await eventually(() => lab.seen() !== undefined && lab.seen()?.metadata.uid !== lab.uid);
+    await lab.suspend("Inactivity");
+    await eventually(() => lab.seen()?.spec.operatingMode === "Suspended");
+    await lab.wakeOnActivity[Symbol.asyncDispose](); // waits for what it does
+    expect(await lab.mode()).toBe("Suspended");
+    expect([lab.woken, lab.lines]).toEqual([[], []]);
   });
 
   it("logs one line a minute about a sandbox that may not be resumed", async () => {

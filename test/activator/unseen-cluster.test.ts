@@ -26,7 +26,7 @@ const flags = [
 ];
 
 /** An activator that has just started, and a sandbox `nova` of the claim `task`. Lists of `late` wait until they are released. */
-async function openLab(late: "Sandbox" | "SandboxClaim", ...more: readonly string[]) {
+async function openLab(late: "Sandbox" | "Pod" | "SandboxClaim", ...more: readonly string[]) {
   await using opened = new AsyncDisposableStack();
   const { client } = opened.use(await openMemoryApi());
   const kubelet = opened.use(startTinyKubelet(client));
@@ -114,19 +114,9 @@ function ask(
 const byDomain = (name: string) => `${name}.${namespace}.sandbox.localhost`;
 const byService = (name: string) => `${name}.${namespace}.svc.cluster.local`;
 
-describe("before the first list of sandboxes", () => {
-  it("requests by the name of a sandbox, its Service or its claim are held, then proxied", async () => {
-    await using lab = await openLab("Sandbox");
-    const hosts = [byDomain("nova"), byService("nova"), byDomain("task")];
-    const answers = Promise.all(hosts.map((host) => ask(lab, host)));
-    await eventually(async () => (await lab.held()) === 3);
-    lab.letGo();
-    expect(await answers).toEqual(["I am nova", "I am nova", "I am nova"]);
-    expect(await lab.held()).toBe(0);
-  });
-
+describe.each(["Sandbox", "Pod"] as const)("before the first list of kind %s", (kind) => {
   it("a request by headers is held, and is in flight from when its sandbox is known", async () => {
-    await using lab = await openLab("Sandbox", "--drain-bind-address=127.0.0.1:0");
+    await using lab = await openLab(kind, "--drain-bind-address=127.0.0.1:0");
     const answer = lab.delayAnswers();
     const headers = { "x-sandbox-id": "nova", "x-sandbox-namespace": namespace };
     const response = fetch(`http://127.0.0.1:${lab.activator.proxyPort}/`, { headers });
@@ -137,6 +127,18 @@ describe("before the first list of sandboxes", () => {
     answer();
     expect(await (await response).text()).toBe("I am nova");
     await eventually(async () => (await observed(lab)).inFlight === 0);
+  });
+});
+
+describe("before the first list of sandboxes", () => {
+  it("requests by the name of a sandbox, its Service or its claim are held, then proxied", async () => {
+    await using lab = await openLab("Sandbox");
+    const hosts = [byDomain("nova"), byService("nova"), byDomain("task")];
+    const answers = Promise.all(hosts.map((host) => ask(lab, host)));
+    await eventually(async () => (await lab.held()) === 3);
+    lab.letGo();
+    expect(await answers).toEqual(["I am nova", "I am nova", "I am nova"]);
+    expect(await lab.held()).toBe(0);
   });
 
   it("a request is held until its client's timeout at most, and returns its place", async () => {
