@@ -56,7 +56,11 @@ describe("the PersistentVolumeClaim of a Sandbox", () => {
     { why: "has the tracking label", labels: trackingLabelsOf(sandbox) },
   ])("is adopted, and not changed, when it $why", ({ labels }) => {
     expect(act({ ownerReferences: [], labels })).toMatchObject([
-      { do: "adoptClaim", patch: { metadata: { ownerReferences: [controlledBy(sandbox)] } } },
+      {
+        do: "adoptClaim",
+        claim: { metadata: { name: "data-nova" } },
+        patch: { metadata: { ownerReferences: [controlledBy(sandbox)] } },
+      },
     ]);
   });
 
