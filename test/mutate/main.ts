@@ -9,7 +9,7 @@ import { projectFiles } from "../support/project-files.ts";
 import { seededRandom } from "../support/seeded-random.ts";
 import { findMutants, type Mutant } from "./find-mutants.ts";
 import { importsOf, relatedTests } from "./related-tests.ts";
-import { type Outcome, report, type Verdict } from "./report.ts";
+import { type Attempt, type Outcome, report, type Verdict } from "./report.ts";
 import { filesOf, targets } from "./targets.ts";
 import { Workbench } from "./workbench.ts";
 
@@ -50,12 +50,11 @@ async function main(): Promise<number> {
     if (known.has(mutant.id)) continue;
     if (systemClock.ticksMs() > endMs) break;
     const tests = relatedTests(mutant.file, imports).filter(isQuick).slice(0, values.tests);
-    const outcome = await tryOn(bench, mutant, tests);
-    const verdict: Verdict = { folder, mutant, outcome };
+    const verdict: Verdict = { folder, mutant, ...(await tryOn(bench, mutant, tests)) };
     known.set(mutant.id, verdict);
     mkdirSync(dirname(values.state), { recursive: true });
     appendFileSync(values.state, `${JSON.stringify(verdict)}\n`);
-    say(`${outcome.padEnd(9)} ${mutant.file}:${mutant.line}`);
+    say(`${verdict.outcome.padEnd(9)} ${mutant.file}:${mutant.line}`);
   }
   const verdicts = wanted.flatMap(({ mutant }) => known.get(mutant.id) ?? []);
   const how = values.sample === 0 ? "All mutants" : `${values.sample} mutants of each folder, seed ${values.seed}`;
@@ -67,21 +66,38 @@ async function main(): Promise<number> {
 }
 
 /** How long a test file takes without a fault, in milliseconds; undefined if it does not pass by itself. */
-const usual = new Map<string, Promise<number | undefined>>();
+const usual = new Map<string, number | undefined>();
 
-/** Tests that fail without a fault cannot detect one, so they are left out. */
-async function tryOn(bench: Workbench, mutant: Mutant, tests: readonly string[]): Promise<Outcome> {
-  const passing: string[] = [];
-  let usualMs = 0;
+/**
+ * Tries the tests one after the other, until one detects the fault: it fails with the fault, and then passes without it. Tests
+ * that do not pass by themselves are left out.
+ */
+async function tryOn(bench: Workbench, mutant: Mutant, tests: readonly string[]): Promise<Attempt> {
+  let isCovered = false;
   for (const test of tests) {
-    const running = usual.get(test) ?? bench.passesIn([test]);
-    usual.set(test, running);
-    const tookMs = await running;
-    if (tookMs === undefined) continue;
-    passing.push(test);
-    usualMs += tookMs;
+    if (usual.has(test) && usual.get(test) === undefined) continue;
+    const outcome = await tryOne(bench, mutant, test);
+    if (outcome === "killed" || outcome === "timedOut") return { outcome, test };
+    isCovered ||= outcome === "survived";
   }
-  return passing.length === 0 ? "uncovered" : bench.try(mutant, passing, usualMs);
+  return { outcome: isCovered ? "survived" : "uncovered" };
+}
+
+/** `uncovered`: the test does not pass by itself. */
+async function tryOne(bench: Workbench, mutant: Mutant, test: string): Promise<Outcome> {
+  for (const isFresh of [false, true]) {
+    const outcome = await bench.try(mutant, [test], usual.get(test));
+    if (outcome === "survived") return outcome;
+    const withoutMs = await bench.passesIn([test]);
+    if (withoutMs !== undefined) {
+      usual.set(test, withoutMs);
+      return outcome;
+    }
+    // A worker in which tests have failed may fail others too.
+    bench.renew();
+    if (isFresh) usual.set(test, undefined);
+  }
+  return "uncovered";
 }
 
 /** Tests that start whole clusters are too slow for each mutant, and those about the files of the project need its repository. */

@@ -3,10 +3,15 @@ import type { Mutant } from "./find-mutants.ts";
 /** `uncovered`: no test imports the file. `timedOut` counts as killed, because an endless loop is detected. */
 export type Outcome = "killed" | "survived" | "timedOut" | "uncovered";
 
-export interface Verdict {
+export interface Attempt {
+  readonly outcome: Outcome;
+  /** The test file that detected the fault. */
+  readonly test?: string;
+}
+
+export interface Verdict extends Attempt {
   readonly folder: string;
   readonly mutant: Mutant;
-  readonly outcome: Outcome;
 }
 
 const share = (part: number, all: number): string => (all === 0 ? "-" : `${Math.round((100 * part) / all)} %`);

@@ -17,11 +17,12 @@ const text = [
 const test = (assertion: string) =>
   `import { expect, it } from "vitest";\nimport { least } from "./least.ts";\nit("counts", () => { ${assertion} });\n`;
 
-it("faults are tried in a copy, and a detected fault does not affect the next one", async () => {
+it("faults are tried in a copy, and none affects the tests after it, detected or not", async () => {
   await using project = await mkdtempDisposable(join(tmpdir(), "mutate-test-"));
   const own = {
     "a/least.ts": text,
     "a/least.test.ts": test("expect(least(1, 2)).toBe(1);"),
+    "a/strict.test.ts": test("expect(least(99, 100)).toBe(99);"),
     "vitest.config.ts": "export default {};\n",
   };
   const runner = projectFiles(root).filter(
@@ -44,5 +45,8 @@ it("faults are tried in a copy, and a detected fault does not affect the next on
   expect(await outcomeOf("true", 2)).toBe("killed");
   expect(await outcomeOf("<=", 3)).toBe("survived");
   expect(await outcomeOf(">=", 3)).toBe("killed");
+  expect(await bench.passesIn(tests)).toBeGreaterThan(0);
+  // The stricter test would detect this one.
   expect(await outcomeOf(">=", 2)).toBe("survived");
+  expect(await bench.passesIn(["a/strict.test.ts"])).toBeGreaterThan(0);
 }, 120_000);

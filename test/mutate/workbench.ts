@@ -13,6 +13,9 @@ export interface TestRun {
   readonly tests: readonly string[];
 }
 
+/** Failed tests may leave servers and processes behind, so a worker is replaced after this number of failures. */
+const failuresOfAWorker = 10;
+
 export type TestResult = "passed" | "failed";
 
 /**
@@ -23,6 +26,8 @@ export class Workbench implements Disposable {
   readonly #root: string;
   readonly #limitMs: number;
   #worker: ChildProcess | undefined;
+  /** Of the worker. */
+  #failures = 0;
 
   /** `limitMs`: a longer run of tests counts as hanging. */
   constructor(project: string, files: readonly string[], limitMs: number) {
@@ -42,8 +47,8 @@ export class Workbench implements Disposable {
     return result === "passed" ? systemClock.ticksMs() - beganMs : undefined;
   }
 
-  /** `usualMs`: the time of these tests without a fault. Several times as long is an endless loop. */
-  async try(mutant: Mutant, tests: readonly string[], usualMs: number): Promise<Outcome> {
+  /** `usualMs`: the time of these tests without a fault, if known. Several times as long is an endless loop. */
+  async try(mutant: Mutant, tests: readonly string[], usualMs = this.#limitMs): Promise<Outcome> {
     const path = join(this.#root, mutant.file);
     const text = readFileSync(path, "utf8");
     writeFileSync(path, applyTo(text, mutant));
@@ -57,7 +62,7 @@ export class Workbench implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#end();
+    this.renew();
     rmSync(this.#root, { recursive: true, force: true });
   }
 
@@ -72,8 +77,9 @@ export class Workbench implements Disposable {
     const result: TestResult | undefined = await Promise.race([answer, gone]).catch(() => undefined);
     over.abort();
     await Promise.allSettled([answer, gone]);
-    // After several failures, a worker may also fail tests without a fault, so failed tests get a new worker.
-    if (result !== "passed") this.#end();
+    // After several failures, a worker may also fail tests without a fault.
+    if (result === "failed") this.#failures += 1;
+    if (result === undefined || worker.exitCode !== null || this.#failures >= failuresOfAWorker) this.renew();
     return result;
   }
 
@@ -87,10 +93,11 @@ export class Workbench implements Disposable {
     return worker;
   }
 
-  /** Ends the worker and all processes that its tests have started in its group. */
-  #end(): void {
+  /** Ends the worker and all processes that its tests have started in its group. The next tests get a new one. */
+  renew(): void {
     const { pid } = this.#worker ?? {};
     this.#worker = undefined;
+    this.#failures = 0;
     if (pid === undefined) return;
     try {
       process.kill(-pid, "SIGKILL");

@@ -6,9 +6,13 @@ const quiet = { onInit() {} };
 const vitest = await createVitest("test", { watch: false, reporters: [quiet], maxWorkers: 1, retry: 0 });
 await vitest.standalone();
 
+/** The file that the tests before had with a fault; it is without one again. */
+let former = "";
+
 /** Runs one file after the other, until one fails. */
 async function run({ changed, tests }: TestRun): Promise<TestResult> {
-  if (changed !== "") vitest.invalidateFile(changed);
+  for (const file of [former, changed]) if (file !== "") vitest.invalidateFile(file);
+  former = changed;
   for (const test of tests) {
     const specifications = await vitest.globTestSpecifications([test]);
     const { testModules, unhandledErrors } = await vitest.runTestSpecifications(specifications, false);
