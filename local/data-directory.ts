@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 
@@ -7,7 +7,19 @@ export interface DataDirectory extends Disposable {
   readonly path: string;
 }
 
-/** `path` undefined: a temporary folder. Only the owner may enter it: volumes and logs may hold secrets. */
+/** The directory has files, and local mode did not create it. */
+export class DataDirectoryRefused extends Error {
+  override readonly name = "DataDirectoryRefused";
+}
+
+/** Marks a directory as one of local mode: it removes what is left over in its folders. */
+const marker = ".rouse-data";
+
+/**
+ * `path` undefined: a temporary folder. Only the owner may enter it: volumes and logs may hold secrets.
+ *
+ * @throws DataDirectoryRefused for a directory with other files.
+ */
 export function openDataDirectory(path: string | undefined): DataDirectory {
   if (path === undefined) {
     const temporary = mkdtempSync(join(tmpdir(), "rouse-"));
@@ -15,7 +27,21 @@ export function openDataDirectory(path: string | undefined): DataDirectory {
   }
   const kept = resolve(path);
   mkdirSync(kept, { recursive: true, mode: 0o700 });
+  claim(kept);
   return { path: kept, [Symbol.dispose]: () => {} };
+}
+
+function claim(directory: string): void {
+  const file = join(directory, marker);
+  if (existsSync(file)) return;
+  // Earlier versions set no marker.
+  const isEarlier = existsSync(join(directory, "api", "journal"));
+  if (!isEarlier && readdirSync(directory).length > 0) {
+    throw new DataDirectoryRefused(
+      `${directory} has files, and local mode did not create it; choose an empty or a new directory with --data-dir`,
+    );
+  }
+  writeFileSync(file, "local mode keeps its data here, and removes from these folders what it does not need\n");
 }
 
 /** Replaces a file atomically: a reader sees the old text or the new one. The file has `mode` from its creation. */

@@ -55,7 +55,7 @@ const controllerFlags = [
  * then stops them in the reverse order. Controller and activator are those of a cluster; only the API server and the
  * kubelet differ.
  *
- * @throws TakenPort, DataDirInUse, or the error that ended one of the parts.
+ * @throws DataDirectoryRefused, TakenPort, DataDirInUse, or the error that ended one of the parts.
  */
 export async function runLocal(config: LocalConfig, dependencies: LocalDependencies, stop: AbortSignal): Promise<void> {
   const { clock, log, registry, say } = dependencies;

@@ -150,11 +150,13 @@ async function runNode(
   await Promise.race([aborted(signal), ...running.map(({ failed }) => failed)]);
 }
 
-/** Removes directories of Pods that were deleted while the runtime was down. */
+const uidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Removes directories of Pods that were deleted while the runtime was down. Only directories of Pods are named by a UID. */
 async function removeLeftovers(directories: Directories, podUids: ReadonlySet<string>): Promise<void> {
   for (const directory of [directories.pods, directories.logs]) {
     for (const uid of await readdir(directory)) {
-      if (!podUids.has(uid)) await rm(join(directory, uid), { recursive: true, force: true });
+      if (uidForm.test(uid) && !podUids.has(uid)) await rm(join(directory, uid), { recursive: true, force: true });
     }
   }
 }

@@ -42,7 +42,7 @@ export async function makeLaunch(services: NodeServices, request: LaunchRequest,
   return { program, argv, environment, workingDirectory };
 }
 
-export function commandOf({ command = [], args = [] }: Container): readonly string[] {
+function commandOf({ command = [], args = [] }: Container): readonly string[] {
   return [...command, ...args];
 }
 

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { persistentVolumeClaimType, podType } from "../../../api/kinds/core.ts";
@@ -46,6 +46,19 @@ describe("a restarted runtime", () => {
     await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
     await node.restart();
     await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Failed"));
+  });
+
+  it("leaves files alone that it did not create", async () => {
+    await using node = await openLocalNode();
+    await node.stop();
+    const foreign = ["logs/2025/ledger.log", "pods/archive/notes.txt", "processes/thesis.md", "volumes/old.deleted/f"];
+    for (const file of foreign) {
+      await mkdir(join(node.dataDir, dirname(file)), { recursive: true });
+      await writeFile(join(node.dataDir, file), "not yours");
+    }
+    await node.restart();
+    const found = await Promise.all(foreign.map((file) => readFile(join(node.dataDir, file), "utf8")));
+    expect(found).toEqual(foreign.map(() => "not yours"));
   });
 
   it("removes Pods that were deleted while it was down", async () => {

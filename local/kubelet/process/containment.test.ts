@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { podType } from "../../../api/kinds/core.ts";
@@ -103,7 +104,7 @@ it("a daemon that an earlier runtime left behind is ended by the next one", asyn
   });
   const bootId = (await readBootId()) ?? "";
   const record = { pid: 4_194_303, program: "gone", startTicks: 1, bootId, mark };
-  await writeFile(`${node.dataDir}/processes/stray.json`, JSON.stringify(record));
+  await writeFile(`${node.dataDir}/processes/${randomUUID()}_stray.json`, JSON.stringify(record));
   await node.restart();
   expect(await lives(stray.pid ?? 0)).toBe(false);
 });

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
 
 /** The content of `/proc/PID/stat`. */
@@ -43,6 +44,22 @@ export async function listProcesses(): Promise<readonly ProcessFacts[]> {
   const found = await Promise.all(names.filter((name) => /^\d+$/.test(name)).map((pid) => readProcess(Number(pid))));
   return found.filter((facts) => facts !== undefined);
 }
+
+/**
+ * When a process started, as `ps` of any Unix tells it, in UTC and to the second; undefined if it is gone. Pid and time identify
+ * a process where there is no `/proc`.
+ */
+export function startedAt(pid: number): string | undefined {
+  const env = { PATH: "/bin:/usr/bin", LC_ALL: "C", TZ: "UTC" };
+  const { stdout } = spawnSync("ps", ["-o", "lstart=", "-p", String(pid)], {
+    env,
+    encoding: "utf8",
+    timeout: psLimitMs,
+  });
+  return stdout?.trim() || undefined;
+}
+
+const psLimitMs = 2_000;
 
 /** Changes at every boot of the machine. */
 export async function readBootId(): Promise<string | undefined> {

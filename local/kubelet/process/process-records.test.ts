@@ -1,6 +1,14 @@
+import { randomUUID } from "node:crypto";
+import { readdirSync, writeFileSync } from "node:fs";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { silentLogger } from "../../../lib/log/log.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import { parseStat, readProcess } from "./proc.ts";
-import { straysOf } from "./process-records.ts";
+import { startProcess } from "./process.ts";
+import { ProcessRecords, straysOf } from "./process-records.ts";
 
 const facts = (pid: number, groupId: number, startTicks: number, zombie = false) => ({
   pid,
@@ -22,12 +30,51 @@ describe("the remains of an earlier run", () => {
     expect(straysOf(record, [facts(100, 100, 9_000), facts(101, 100, 9_001)])).toEqual([]);
   });
 
-  it("includes the rest of the group when its head is gone", () => {
-    expect(straysOf(record, [facts(101, 100, 5_010)])).toEqual([101]);
+  it("is no group without its head, whose number another session may have by now", () => {
+    expect(straysOf(record, [facts(101, 100, 5_010)])).toEqual([]);
   });
 
   it("is empty when every process has ended", () => {
     expect(straysOf(record, [facts(100, 100, 5_000, true)])).toEqual([]);
+  });
+});
+
+describe("the records of an earlier run", () => {
+  const sleeper = async () => {
+    const [program, environment] = ["/bin/sleep", { PATH: "/bin" }];
+    return startProcess({ program, argv: ["sleep", "600"], environment, workingDirectory: tmpdir() });
+  };
+
+  it.each([
+    { system: "a system with /proc", knowsProc: true },
+    { system: "a system where only ps tells of processes", knowsProc: false },
+  ])("end the process that they are about, on $system", async ({ knowsProc }) => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-records-"));
+    const records = await ProcessRecords.open(folder.path, knowsProc);
+    const started = await sleeper();
+    records.add(`${randomUUID()}/main`, { pid: started.pid, program: "sleep", mark: randomUUID() });
+    expect(await records.killStrays(systemClock, silentLogger)).toBe(1);
+    expect(await started.exited).toMatchObject({ signal: "SIGKILL" });
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  it("end no process with the same number that started at another time", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-records-"));
+    const records = await ProcessRecords.open(folder.path, false);
+    const foreign = await sleeper();
+    const record = { pid: foreign.pid, program: "sleep", startedAt: "Thu Jan  1 00:00:00 1970" };
+    writeFileSync(join(folder.path, `${randomUUID()}_main.json`), JSON.stringify(record));
+    expect(await records.killStrays(systemClock, silentLogger)).toBe(0);
+    foreign.signal("SIGTERM");
+    expect(await foreign.exited).toMatchObject({ signal: "SIGTERM" });
+  });
+
+  it("leave files that are no records where they are", async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), "rouse-records-"));
+    writeFileSync(join(folder.path, "thesis.md"), "chapter one");
+    writeFileSync(join(folder.path, `${randomUUID()}_main.json`), "torn by a cra");
+    await (await ProcessRecords.open(folder.path)).killStrays(systemClock, silentLogger);
+    expect(readdirSync(folder.path)).toEqual(["thesis.md"]);
   });
 });
 

@@ -1,21 +1,21 @@
-import { execFile } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { Containment, type ContainmentRecord } from "./containment.ts";
-import { hasProc, listProcesses, type ProcessFacts, parseStat, readBootId } from "./proc.ts";
+import { hasProc, listProcesses, type ProcessFacts, parseStat, readBootId, startedAt } from "./proc.ts";
 import { killGroup, killProcess } from "./process.ts";
 
 /** Identifies one process of this runtime for its successor. */
 export interface ProcessRecord extends Partial<ContainmentRecord> {
   readonly pid: number;
   readonly program: string;
-  /** Absent if the system does not report them. */
+  /** On systems with `/proc`. */
   readonly startTicks?: number;
   readonly bootId?: string;
+  /** On other systems: when `ps` says that it started. */
+  readonly startedAt?: string | undefined;
 }
 
 /**
@@ -24,23 +24,25 @@ export interface ProcessRecord extends Partial<ContainmentRecord> {
  */
 export class ProcessRecords {
   readonly #directory: string;
+  readonly #knowsProc: boolean;
   readonly #bootId: string | undefined;
 
-  private constructor(directory: string, bootId: string | undefined) {
+  private constructor(directory: string, knowsProc: boolean, bootId: string | undefined) {
     this.#directory = directory;
+    this.#knowsProc = knowsProc;
     this.#bootId = bootId;
   }
 
-  static async open(directory: string): Promise<ProcessRecords> {
+  /** `knowsProc`: whether `/proc` tells of processes; else `ps` does. */
+  static async open(directory: string, knowsProc: boolean = hasProc): Promise<ProcessRecords> {
     mkdirSync(directory, { recursive: true });
-    return new ProcessRecords(directory, await readBootId());
+    return new ProcessRecords(directory, knowsProc, await readBootId());
   }
 
   add(key: string, started: Pick<ProcessRecord, "pid" | "program"> & ContainmentRecord): void {
-    const startTicks = hasProc ? parseStat(readSync(`/proc/${started.pid}/stat`))?.startTicks : undefined;
     const record: ProcessRecord = {
       ...started,
-      ...(startTicks !== undefined && { startTicks }),
+      ...(this.#knowsProc ? ticksOf(started.pid) : { startedAt: startedAt(started.pid) }),
       ...(this.#bootId !== undefined && { bootId: this.#bootId }),
     };
     writeFileSync(this.#file(key), JSON.stringify(record));
@@ -55,9 +57,10 @@ export class ProcessRecords {
     let killed = 0;
     const processes = await listProcesses();
     for (const name of await readdir(this.#directory)) {
+      if (!recordForm.test(name)) continue;
       const file = join(this.#directory, name);
       const record = parseRecord(await readFile(file, "utf8").catch(() => ""));
-      const pids = record ? await this.#strays(record, processes) : [];
+      const pids = record ? this.#strays(record, processes) : [];
       if (record && pids.length > 0) {
         for (const pid of pids) killProcess(pid);
         killGroup(record.pid, "SIGKILL");
@@ -71,9 +74,9 @@ export class ProcessRecords {
     return killed;
   }
 
-  async #strays(record: ProcessRecord, processes: readonly ProcessFacts[]): Promise<readonly number[]> {
-    if (hasProc) return record.bootId === this.#bootId ? straysOf(record, processes) : [];
-    return (await commandOf(record.pid)).startsWith(record.program) ? [record.pid] : [];
+  #strays(record: ProcessRecord, processes: readonly ProcessFacts[]): readonly number[] {
+    if (this.#knowsProc) return record.bootId === this.#bootId ? straysOf(record, processes) : [];
+    return record.startedAt !== undefined && record.startedAt === startedAt(record.pid) ? [record.pid] : [];
   }
 
   /** Kills processes that have left their process group. */
@@ -92,16 +95,20 @@ export class ProcessRecords {
 
 const settleMs = 50;
 
+/** The names of records, as `#file` makes them from a Pod's UID and a container's name. */
+const recordForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}_[a-z0-9-]+\.json$/;
+
 /**
- * The remains of a record's process group. A pid with another start time belongs to a foreign process. If the head is
- * gone, the kernel does not reuse its number while the group has members.
+ * The process group of a record, if its head is the recorded process: a head with another start time is a foreign process.
+ * Without its head a group proves nothing, because the kernel reuses the number once the group has ended. What is left of the
+ * container is then found by its containment.
  */
 export function straysOf(record: ProcessRecord, processes: readonly ProcessFacts[]): readonly number[] {
-  const { pid, startTicks = 0 } = record;
+  const { pid, startTicks } = record;
   const head = processes.find((facts) => facts.pid === pid);
-  if (head && head.startTicks !== startTicks) return [];
+  if (!head || head.startTicks !== startTicks) return [];
   return processes
-    .filter((facts) => facts.groupId === pid && facts.sessionId === pid && facts.startTicks >= startTicks)
+    .filter((facts) => facts.groupId === pid && facts.sessionId === pid)
     .filter(({ zombie }) => !zombie)
     .map((facts) => facts.pid);
 }
@@ -119,9 +126,9 @@ function parseRecord(text: string): ProcessRecord | undefined {
   }
 }
 
-async function commandOf(pid: number): Promise<string> {
-  const answer = promisify(execFile)("ps", ["-o", "command=", "-p", String(pid)]).catch(() => undefined);
-  return (await answer)?.stdout ?? "";
+function ticksOf(pid: number): Pick<ProcessRecord, "startTicks"> {
+  const startTicks = parseStat(readSync(`/proc/${pid}/stat`))?.startTicks;
+  return startTicks === undefined ? {} : { startTicks };
 }
 
 function readSync(file: string): string {

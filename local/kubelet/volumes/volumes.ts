@@ -12,6 +12,7 @@ import { configMapBytes, type FileSelection, secretBytes, selectFiles } from "./
 // The files may contain secrets: only the owner of the data directory may read them.
 const privateMode = 0o700;
 const deletedSuffix = ".deleted";
+const removalForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.deleted$/;
 
 export interface VolumesOptions {
   readonly client: KubeClient;
@@ -66,7 +67,7 @@ export class Volumes {
   async finishRemovals(): Promise<void> {
     const { directories } = this.#options;
     const names = await readdir(directories.volumes).catch(() => []);
-    for (const name of names.filter((name) => name.endsWith(deletedSuffix))) {
+    for (const name of names.filter((name) => removalForm.test(name))) {
       await rm(join(directories.volumes, name), { recursive: true, force: true });
     }
   }

@@ -1,0 +1,41 @@
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { DataDirectoryRefused, openDataDirectory } from "./data-directory.ts";
+
+const scratch = () => mkdtempDisposable(join(tmpdir(), "rouse-data-"));
+
+describe("the data directory", () => {
+  it("is refused if it has files of somebody else, and they stay", async () => {
+    await using folder = await scratch();
+    mkdirSync(join(folder.path, "logs"));
+    expect(() => openDataDirectory(folder.path)).toThrow(DataDirectoryRefused);
+    expect(readdirSync(folder.path)).toEqual(["logs"]);
+  });
+
+  it("may be new or empty, and is known at the next start", async () => {
+    await using folder = await scratch();
+    for (const path of [folder.path, join(folder.path, "new", "inside")]) {
+      using _first = openDataDirectory(path);
+      mkdirSync(join(path, "logs"));
+      using second = openDataDirectory(path);
+      expect(second.path).toBe(path);
+    }
+  });
+
+  it("of a version that set no marker is known by its journal", async () => {
+    await using folder = await scratch();
+    mkdirSync(join(folder.path, "api"));
+    writeFileSync(join(folder.path, "api", "journal"), "");
+    using _open = openDataDirectory(folder.path);
+    expect(readdirSync(folder.path)).toEqual([".rouse-data", "api"]);
+  });
+
+  it("is removed at the end if it is temporary", () => {
+    const temporary = openDataDirectory(undefined);
+    temporary[Symbol.dispose]();
+    expect(() => readdirSync(temporary.path)).toThrow("ENOENT");
+  });
+});
