@@ -21,6 +21,8 @@ export type Action =
   | { readonly do: "replaceService"; readonly service: Stored<Service> }
   | { readonly do: "deleteService"; readonly service: Stored<Service> }
   | { readonly do: "deleteSandbox" }
+  /** The sandbox must still be as it was decided on: then its children may be deleted because of it. */
+  | { readonly do: "confirmSandbox" }
   /** Nothing may be done, for this reason. `untilChanged`: a retry without a change is useless. */
   | { readonly do: "refuse"; readonly part: Part; readonly why: string; readonly untilChanged: boolean };
 
@@ -41,6 +43,7 @@ const parts: Readonly<Record<Exclude<Attempt["do"], "refuse">, Part>> = {
   replaceService: "service",
   deleteService: "service",
   deleteSandbox: "sandbox",
+  confirmSandbox: "sandbox",
 };
 
 export const partOf = (action: Attempt): Part => (action.do === "refuse" ? action.part : parts[action.do]);

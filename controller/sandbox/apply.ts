@@ -38,7 +38,7 @@ const fieldManager = "sandbox-controller";
 
 /**
  * Performs the actions, first those of the Sandbox itself, then claims, then the Pod, and returns the failures: one broken
- * child does not stop the others. Only the claims stop at their first failure, and the name of a Pod that could not be made
+ * child does not stop the others. Nothing is done to the children if the Sandbox has changed, or cannot be read or deleted. Only the claims stop at their first failure, and the name of a Pod that could not be made
  * or adopted is not recorded.
  */
 export async function apply(
@@ -63,19 +63,28 @@ export async function apply(
       }
     }
   };
-  const { self, claims, pod, others } = Object.groupBy(actions, toStep);
+  const { self, claims, pod, others } = Object.groupBy(withConfirmation(actions), toStep);
   await performAll(self);
-  // The Sandbox has changed since the decision, so its children are left alone.
-  if (clashes.length > 0) return { failures, podCreated, clashed: true };
+  if (clashes.length > 0 || failures.length > 0) return { failures, podCreated, clashed: clashes.length > 0 };
   await trace.claims(() => performAll(claims));
   await trace.pod(() => performAll(pod));
   await performAll(others);
   return { failures, podCreated, clashed: clashes.length > 0 };
 }
 
+/**
+ * A child is deleted for what its Sandbox says, which its own version does not protect: a resume or a later expiry time may be
+ * accepted already. The version of the Sandbox in a `deleteSandbox` confirms the same without a read.
+ */
+function withConfirmation(actions: readonly Action[]): readonly Action[] {
+  const deletesChild = actions.some((action) => action.do === "deletePod" || action.do === "deleteService");
+  const isConfirmed = actions.some((action) => action.do === "deleteSandbox");
+  return deletesChild && !isConfirmed ? [{ do: "confirmSandbox" }, ...actions] : actions;
+}
+
 function toStep(action: Action): "self" | "claims" | "pod" | "others" {
   const part = partOf(action);
-  if (action.do === "deleteSandbox") return "self";
+  if (part === "sandbox") return "self";
   if (part === "podName") return "pod";
   return part === "claims" || part === "pod" ? part : "others";
 }
@@ -126,12 +135,14 @@ async function perform(
       return to(serviceType).delete(services, action.service, { mayBeGone: true, asSeen: true });
     case "deleteSandbox":
       return to(sandboxType).delete(sandboxes, sandbox, { mayBeGone: true, asSeen: true });
+    case "confirmSandbox":
+      return to(sandboxType).confirm(sandboxes, sandbox);
     case "refuse":
       throw new Refused(action.why);
   }
 }
 
-/** The four writes, each seen by its store at once. */
+/** The four writes and the read before a deletion, each seen by its store at once. */
 function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T>, signal: AbortSignal) {
   const read = ({ namespace, name = "" }: ObjectMeta) => client.get(type, { namespace, name }, signal);
   return {
@@ -153,6 +164,15 @@ function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T
     },
     replace(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<"done" | "clashed"> {
       return changeAsSeen(store, object, { call: () => client.replace(type, object, {}, signal), read });
+    },
+    async confirm(store: Pick<OwnWrites<T>, "write">, object: Stored<T>): Promise<"done" | "clashed"> {
+      try {
+        const { metadata } = await store.write(keyOf(object), () => read(object.metadata));
+        return metadata.resourceVersion === object.metadata.resourceVersion ? "done" : "clashed";
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        return "clashed";
+      }
     },
     /**
      * The uid makes this "delete the one I saw", never "delete whatever has that name by now". `asSeen`: the object itself

@@ -217,7 +217,7 @@ describe("an expired Sandbox", () => {
       expect(Object.keys((await lab.find(sandboxType))?.status ?? {})).toEqual(["conditions"]);
     }, waiting);
     const order = lab.client.calls.map(({ verb, kind }) => `${verb} ${kind}`).filter((call) => !call.endsWith("Event"));
-    expect(order.slice(0, 3)).toEqual(["patch Sandbox", "delete Pod", "delete Service"]);
+    expect(order.slice(0, 4)).toEqual(["patch Sandbox", "get Sandbox", "delete Pod", "delete Service"]);
     await vi.waitFor(async () => expect(await lab.eventReasons()).toContain("SandboxExpired"), waiting);
   });
 

@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { serviceType } from "../../api/kinds/core.ts";
+import { podType, serviceType } from "../../api/kinds/core.ts";
 import type { KubeObject } from "../../api/kinds/meta.ts";
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
+import { isConditionTrue } from "../../api/rules/conditions.ts";
 import type { Intercept } from "../support/fakes/intercepted-client.ts";
 import { type ClaimLab, openClaimLab } from "../support/labs/claim-lab.ts";
 import { waiting } from "../support/waiting.ts";
@@ -37,6 +38,9 @@ const aSandbox = ({ client }: ClaimLab, spec: object) => {
   return client.create(sandboxType, { metadata: { namespace, name: "nova" }, spec: { podTemplate, ...spec } });
 };
 
+const isReady = async (lab: ClaimLab) =>
+  isConditionTrue((await lab.get(sandboxType, "nova"))?.status?.conditions, "Ready");
+
 const expired = (shutdownPolicy: "Delete" | "Retain") => ({ shutdownTime: inThePast, shutdownPolicy });
 
 describe("an expired object whose deadline was extended just before its deletion stays:", () => {
@@ -64,6 +68,34 @@ describe("an expired object whose deadline was extended just before its deletion
     expect(await done).toBe("task");
     await lab.untilReady("task");
     expect(await lab.eventReasons()).not.toContain("ClaimExpired Deleting");
+  });
+});
+
+describe("a Pod stays if its sandbox was changed just before the controller would delete it:", () => {
+  it.each([
+    { what: "its expiry time was extended", end: expired("Retain"), undo: { shutdownTime: tomorrow } },
+    { what: "it was resumed", end: { operatingMode: "Suspended" }, undo: { operatingMode: "Running" } },
+  ])("$what", async ({ end, undo }) => {
+    await using lab = await openClaimLab();
+    const done = Promise.withResolvers<void>();
+    let isEnding = false;
+    const intercept: Intercept = async (call, proceed) => {
+      const isLastCall = call.kind === "Pod" ? call.verb === "delete" : call.kind === "Sandbox" && call.verb === "get";
+      if (!isEnding || !isLastCall) return proceed();
+      isEnding = false;
+      await lab.patch(sandboxType, "nova", { spec: undo });
+      return proceed().finally(done.resolve);
+    };
+    await using _controller = await lab.startController({ intercept });
+    await aSandbox(lab, {});
+    await vi.waitFor(async () => expect(await isReady(lab)).toBe(true), waiting);
+    const pod = await lab.get(podType, "nova");
+    isEnding = true;
+    await lab.patch(sandboxType, "nova", { spec: end });
+    await done.promise;
+    await vi.waitFor(async () => expect(await isReady(lab)).toBe(true), waiting);
+    const { uid, deletionTimestamp } = (await lab.get(podType, "nova"))?.metadata ?? {};
+    expect({ uid, deletionTimestamp }).toEqual({ uid: pod?.metadata.uid, deletionTimestamp: undefined });
   });
 });
 
