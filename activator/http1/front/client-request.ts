@@ -35,8 +35,9 @@ export class ClientRequest implements RequestHead {
     this.method = wire.method;
     this.target = wire.path;
     this.host = wire.form === "absolute" ? wire.text(wire.authorityStart, wire.authorityEnd) : wire.host;
-    // A server may ignore an upgrade (RFC 9110, 7.8); with a body in between, bytes would be ambiguous.
-    const isOpen = wire.asksUpgrade && wire.facts.contentLength < 0 && !wire.facts.isChunked;
+    // A server may ignore an upgrade (RFC 9110, 7.8); with a body in between, bytes would be ambiguous. A length of 0 is no body:
+    // many clients state it with each POST.
+    const isOpen = wire.asksUpgrade && wire.framing === "none";
     this.upgradeOffer = isOpen ? passableProtocols(wire.valueOf("upgrade") ?? "") : "";
     this.upgrade = this.upgradeOffer !== "";
   }

@@ -85,7 +85,7 @@ describe("data of a sandbox after its 101", () => {
 });
 
 describe("an offer to upgrade", () => {
-  const ask = async (protocol: string, answer: string) => {
+  const ask = async (protocol: string, answer: string, rest = "\r\n") => {
     let head = "";
     await using backend = await openBackend((socket) => {
       socket.once("data", (bytes) => {
@@ -99,7 +99,7 @@ describe("an offer to upgrade", () => {
       "Connection: Upgrade\r\n",
       `Connection: Upgrade, HTTP2-Settings\r\n${settings}`,
     );
-    const heard = await say(proxyPath.port, text.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"), "end");
+    const heard = await say(proxyPath.port, text.replace("\r\n\r\n", `\r\nConnection: close\r\n${rest}`), "end");
     return { head, heard };
   };
   const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -112,6 +112,29 @@ describe("an offer to upgrade", () => {
       expect(heard).toMatch(/^HTTP\/1.1 200 OK[\s\S]*ok$/);
     },
   );
+
+  it.each([
+    { client: "docker attach", protocol: "tcp", lines: "Connection: Upgrade\r\nContent-Type: text/plain\r\n" },
+    { client: "kubectl exec", protocol: "SPDY/3.1", lines: "X-Stream-Protocol-Version: v4.channel.k8s.io\r\n" },
+  ])("passes in a POST whose length is 0, as of $client", async ({ protocol, lines }) => {
+    const post = offer(protocol).replace("GET", "POST").replace("\r\n\r\n", `\r\n${lines}Content-Length: 0\r\n\r\n`);
+    const answer = switched.replace("tcp", protocol);
+    await using backend = await openBackend((socket) => {
+      socket.once("data", (bytes) => {
+        const isAsked = bytes.includes(`\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`);
+        socket.end(isAsked ? `${answer}a prompt` : ok);
+      });
+    });
+    await using proxyPath = await openProxyPath(backend.port);
+    expect(await say(proxyPath.port, post)).toBe(`${answer}a prompt`);
+    await proxyPath.empty();
+  });
+
+  it("beside a body is not forwarded", async () => {
+    const { head, heard } = await ask("tcp", ok, "Content-Length: 2\r\n\r\n{}");
+    expect(head).not.toMatch(/upgrade/i);
+    expect(heard).toMatch(/^HTTP\/1.1 200 OK[\s\S]*ok$/);
+  });
 
   it("of several protocols is forwarded without those", async () => {
     const { head } = await ask("h2c, websocket , TLS/1.0", ok);
