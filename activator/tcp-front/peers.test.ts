@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { PodPhase } from "../../api/kinds/pod.ts";
-import { type PeerQuestion, peerAddress, refusalOfPeer } from "./peers.ts";
+import { type PeerQuestion, refusalOfPeer } from "./peers.ts";
 
 interface Said {
   readonly phase?: PodPhase;
@@ -54,17 +54,5 @@ describe("a peer", () => {
   it.each(["127.0.0.1", "127.9.8.7", "::1"])("on this machine comes only where everything is one: %s", (peer) => {
     expect(asked({ peer, allowFrom: "Cluster", pods: [aPod("lab")] })).toBe("Loopback");
     expect(asked({ peer, allowLoopback: true })).toBeUndefined();
-  });
-});
-
-describe("the address of a peer", () => {
-  it.each([
-    ["10.1.2.3", "10.1.2.3"],
-    ["::ffff:10.1.2.3", "10.1.2.3"],
-    ["FD00::1", "fd00::1"],
-    ["2002:a01:203::1", "2002:a01:203::1"], // a 6to4 address is a router for 10.1.2.3, not that Pod
-    ["64:ff9b::a01:203", "64:ff9b::a01:203"],
-  ])("%s is that of the Pod %s", (remote, expected) => {
-    expect(peerAddress(remote)).toBe(expected);
   });
 });

@@ -15,7 +15,7 @@ export const peerRefusals = [
 export type PeerRefusal = (typeof peerRefusals)[number];
 
 export interface PeerQuestion {
-  /** In the spelling of `peerAddress`. */
+  /** By `peerAddress`. */
   readonly peer: string;
   /** The Pods with this address in the latest view. */
   readonly pods: readonly Stored<Pod>[];
@@ -43,15 +43,6 @@ export function refusalOfPeer({
 /** Whether a later view of Pods may change the result: the watch may lag behind a new Pod. */
 export const mayChange = (refusal: PeerRefusal): boolean =>
   refusal === "NoPod" || refusal === "OtherNamespace" || refusal === "NoSandbox";
-
-/**
- * The peer's address in the spelling of Pods. An IPv4 address on a dual-stack socket is unwrapped; no other embedding is,
- * because those are routes through other hosts.
- */
-export function peerAddress(remoteAddress: string): string {
-  const plain = remoteAddress.replace(/^::ffff:/i, "");
-  return isIPv4(plain) ? plain : remoteAddress.toLowerCase();
-}
 
 /** The address of a Pod on the host's network is its node's, which other programs share. */
 const hasItsOwnAddress = ({ spec, status }: Pod) =>

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/time/clock.ts";
+import { peerAddress } from "../socket/peer-address.ts";
 import type { SocketReader, WireSocket } from "../socket/wire-socket.ts";
-import { peerAddress } from "./peers.ts";
 
 /** The maximum bytes read from a waiting client: enough to notice that it leaves. */
 const earlyBytesMax = 4_096;
@@ -39,7 +39,7 @@ export class TcpClient implements SocketReader {
   constructor(socket: WireSocket, clock: Clock) {
     this.socket = socket;
     this.seenMs = clock.ticksMs();
-    this.peer = peerAddress(socket.remoteAddress ?? "");
+    this.peer = peerAddress(socket);
     this.#clock = clock;
   }
 

@@ -1,7 +1,7 @@
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import { ActivatorError } from "../../failures/error-codes.ts";
-import { canonicalIp } from "../../find/ip-address.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
+import { peerAddress } from "../../socket/peer-address.ts";
 import { ReadPlace } from "../../socket/read-place.ts";
 import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
@@ -51,8 +51,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   constructor(socket: WireSocket, host: ConnectionHost) {
     this.socket = socket;
     this.#host = host;
-    const { remoteAddress = "" } = socket;
-    this.#peer = canonicalIp(remoteAddress) ?? remoteAddress;
+    this.#peer = peerAddress(socket);
     this.#place = new ReadPlace(host.loans, socket);
     this.#ahead = new ReadAhead(this.#place);
     this.#heads = new HeadReader(host, this);
