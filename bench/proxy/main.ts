@@ -9,7 +9,7 @@ import { heldMax, measureHeld } from "./held.ts";
 import { measureLatency } from "./latency.ts";
 import { type Load, runLoad } from "./load.ts";
 import { runRawClient } from "./raw-client-process.ts";
-import { type Running, startBackends, startWorld, subjects } from "./subjects.ts";
+import { type ConnectDeps, type Running, startBackends, startWorld, subjects } from "./subjects.ts";
 import { type Measurement, report } from "./table.ts";
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
@@ -23,12 +23,19 @@ const { values } = parseArgs({
   },
 });
 const seconds = Number(values.seconds);
+/** Until the connections are open and the code of a proxy in JavaScript is optimized. */
+const warmSeconds = 2;
 /** At a thousand requests a second, p99 needs at least this duration. */
 const latencySecondsMin = 4;
+const latency = "latency at 1000/s";
 const held = `${heldMax} held`;
+/** The limit of one namespace is a part of the whole. */
+const heldLimit = 2 * heldMax;
 
 const loads: Readonly<Record<string, Load>> = {
-  "small GET": { path: "/", connections: 64 },
+  "small GET, 16 connections": { path: "/", connections: 16 },
+  "small GET, 64 connections": { path: "/", connections: 64 },
+  "small GET, 256 connections": { path: "/", connections: 256 },
   "64 KB down": { path: "/64k", connections: 32 },
   "1 MB down": { path: "/1m", connections: 16 },
   "64 KB up": { path: "/up", connections: 32, uploadBytes: 65_536 },
@@ -37,15 +44,14 @@ const loads: Readonly<Record<string, Load>> = {
   "new connections": { path: "/", connections: 64, newConnections: true },
   "1000 hosts": { path: "/", connections: 64, manyHosts: true },
 };
-const scenarios = [...Object.keys(loads), "WebSocket echo", "latency at 1000/s", held].filter(
+const scenarios = [...Object.keys(loads), "WebSocket echo", latency, held].filter(
   (name) => values.only === undefined || values.only.split(",").some((each) => name.includes(each)),
 );
 /** nginx has a request queue only in its commercial edition. Here it opens a connection for each request, and holds none. */
 const holdsNothing = new Set(["nginx"]);
 const { env: environment } = process;
 const cacheDirectory = defaultCacheDirectory(environment);
-const k6 = await findOrBuild("k6", { cacheDirectory, environment, say });
-say(`Latency is measured by ${k6 ? "k6" : "our own client: there is no Go here to build k6 with"}.`);
+const k6 = scenarios.includes(latency) ? await findK6() : undefined;
 
 const directory = mkdtempSync(join(tmpdir(), "rouse-proxy-"));
 chmodSync(directory, 0o755); // nginx reads files as another user
@@ -58,7 +64,7 @@ try {
       const start = subjects[proxy];
       if (!start) throw new Error(`there is no proxy ${proxy}`);
       const around = { directory, api: world.url };
-      for (const [scenario, measured] of await measureAll(proxy, () => start(around))) {
+      for (const [scenario, measured] of await measureAll(proxy, (more) => start({ ...around, ...more }))) {
         measurements.push({ scenario, proxy, ...measured });
         say(`round ${round} ${proxy} ${scenario}: ${JSON.stringify(measured)}`);
       }
@@ -69,30 +75,39 @@ try {
   rmSync(directory, { recursive: true, force: true });
 }
 
+async function findK6(): Promise<string | undefined> {
+  const found = await findOrBuild("k6", { cacheDirectory, environment, say });
+  say(`Latency is measured by ${found ? "k6" : "our own client: there is no Go here to build k6 with"}.`);
+  return found;
+}
+
 type Measured = readonly [scenario: string, Omit<Measurement, "scenario" | "proxy">];
 
 /** All scenarios of one proxy. For held requests the proxy is restarted, so that garbage of other scenarios is not measured. */
-async function measureAll(proxy: string, start: () => Promise<Running>): Promise<readonly Measured[]> {
+async function measureAll(
+  proxy: string,
+  start: (more: Pick<ConnectDeps, "held">) => Promise<Running>,
+): Promise<readonly Measured[]> {
   const measured: Measured[] = [];
   const others = scenarios.filter((name) => name !== held);
   if (others.length > 0) {
-    await using subject = await start();
+    await using subject = await start({});
     for (const scenario of others) measured.push([scenario, await measure(scenario, subject)]);
   }
   if (scenarios.includes(held) && !holdsNothing.has(proxy)) {
-    await using subject = await start();
+    await using subject = await start({ held: heldLimit });
     measured.push([held, await measureHeld(proxy, subject, directory)]);
   }
   return measured;
 }
 
 async function measure(scenario: string, { pid }: Running): Promise<Omit<Measurement, "scenario" | "proxy">> {
-  if (scenario.startsWith("latency")) {
+  if (scenario === latency) {
     const { p50, p99, missed } = await measureLatency(k6, Math.max(seconds, latencySecondsMin), directory);
     return { p50, p99, failures: missed };
   }
   const load = loads[scenario];
-  if (load) await runLoad(load, 1, directory); // warms the connections to all back-ends of this load
+  if (load) await runLoad(load, warmSeconds, directory);
   const before = cpuTimeOf(pid);
   const { count, took, failures } = load ? await runMeasured(load) : await echo();
   const after = cpuTimeOf(pid);

@@ -21,6 +21,8 @@ export interface ConnectDeps {
   readonly directory: string;
   /** URL of the API server that the activator watches. */
   readonly api: string;
+  /** The number of requests that one sandbox must be able to hold; absent: the activator's default. */
+  readonly held?: number;
 }
 
 const ownTree = join(import.meta.dirname, "..", "..");
@@ -64,13 +66,15 @@ export async function startWorld(): Promise<Running & { readonly url: string }> 
   return { url: String(line).trim(), ...running(child) };
 }
 
-function startActivator({ directory, api }: ConnectDeps, tree: string): Promise<Running> {
+/** With its defaults, but for the addresses of this measurement and the number of held requests. */
+function startActivator({ directory, api, held }: ConnectDeps, tree: string): Promise<Running> {
+  const heldLimits = ["--held-max-total", "--held-max-per-namespace", "--held-max-per-sandbox"];
   const flags = [
     `--kubeconfig=${writeKubeconfig(directory, api)}`,
     `--http-bind-address=127.0.0.1:${ports.proxy}`,
     `--health-probe-bind-address=127.0.0.1:${ports.ops}`,
-    ...["--metrics-bind-address=", "--authz-mode=allow-all", "--allow-loopback-pod-ip", "--max-idle-upstream=64"],
-    ...["--held-max-total=20000", "--held-max-per-namespace=20000", "--held-max-per-sandbox=20000"],
+    ...["--metrics-bind-address=", "--authz-mode=allow-all", "--allow-loopback-pod-ip"],
+    ...(held === undefined ? [] : heldLimits.map((flag) => `${flag}=${held}`)),
     ...["--drain-settle=0s", "--shutdown-timeout=0s"],
   ];
   const program = join(tree, "activator", "main.ts");
