@@ -15,7 +15,7 @@ describe("the settings of the activator", () => {
 
   it("warn of a malformed number in the environment, and use the default", () => {
     const config = parseActivatorConfig(open, { PROXY_TIMEOUT_SECONDS: "soon", MAX_KEEPALIVE_CONNECTIONS: "-1" });
-    expect(config).toMatchObject({ proxyTimeoutMs: 900_000, maxIdleUpstream: 20 });
+    expect(config).toMatchObject({ proxyTimeoutMs: 900_000, maxIdleUpstream: 5_000 });
     expect(config.warnings.map((text) => /WARNING: (\w+)/.exec(text)?.[1])).toEqual([
       "PROXY_TIMEOUT_SECONDS",
       "MAX_KEEPALIVE_CONNECTIONS",

@@ -161,8 +161,8 @@ export const activatorFlags = {
     positive,
   ),
   "max-idle-upstream": flag.integer(
-    20,
-    "maximum number of idle connections kept for each port of a sandbox; 0: none",
+    5_000,
+    "maximum number of idle connections kept for each port of a sandbox, of as many as it had requests at a time in the last seconds; 0: none",
     notNegative,
   ),
   "held-max-total": flag.integer(

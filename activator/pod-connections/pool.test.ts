@@ -5,7 +5,8 @@ import { eventually } from "../../test/support/eventually.ts";
 import { dial } from "../connect/dial.ts";
 import type { RequestHead } from "../request.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
-import { idleLimits, keepAliveMs, Pool } from "./pool.ts";
+import { idleLimits } from "./idle-limits.ts";
+import { keepAliveMs, Pool } from "./pool.ts";
 
 const target = { namespace: "default", podUid: "p1", port: 80 };
 const ask = (method: string): RequestHead => ({
@@ -22,10 +23,15 @@ async function connection() {
   if (address === null || typeof address === "string") throw new Error("no address");
   const never = new AbortController().signal;
   const socket = await dial({ ip: "127.0.0.1", port: address.port }, 5_000, systemClock, never);
-  const far = await accepted.promise;
+  const errors: (string | undefined)[] = [];
+  const far = (await accepted.promise).on("error", ({ code }: NodeJS.ErrnoException) => errors.push(code));
   server.close();
-  return { socket, far, [Symbol.dispose]: () => far.destroy() };
+  return { socket, far, errors, [Symbol.dispose]: () => far.destroy() };
 }
+
+/** Ends a request on that connection. */
+const put = (pool: Pool, place: typeof target, socket: WireSocket, saidMs: number | undefined) =>
+  pool.put(pool.begin(place, 0), socket, saidMs);
 
 describe("a connection that cannot be kept", () => {
   it.each([
@@ -36,7 +42,7 @@ describe("a connection that cannot be kept", () => {
     using pool = new Pool(idleLimits(longest), new FakeClock());
     using idle = await connection();
     if (closes) idle.socket.destroy();
-    pool.put(target, idle.socket, saidMs);
+    put(pool, target, idle.socket, saidMs);
     expect(pool.pods).toBe(0);
     expect(idle.socket.destroyed).toBe(true);
   });
@@ -57,7 +63,7 @@ describe("idle connections beyond a limit", () => {
     for (let at = 0; at < 7; at += 1) {
       const { socket } = opened.use(await connection());
       sockets.push(socket);
-      pool.put({ ...target, ...place(at) }, socket, 9_000);
+      put(pool, { ...target, ...place(at) }, socket, 9_000);
     }
     expect(sockets.map(({ destroyed }) => destroyed)).toEqual(sockets.map((_, at) => at < 7 - max));
     expect([pool.size, pool.evicted]).toEqual([max, 7 - max]);
@@ -68,11 +74,11 @@ describe("idle connections beyond a limit", () => {
     using pool = new Pool({ ...limits, perPort: 1 }, clock);
     using first = await connection();
     using second = await connection();
-    pool.put(target, first.socket, 9_000);
+    put(pool, target, first.socket, 9_000);
     expect(pool.take(target, ask("GET"))).toBe(first.socket);
-    pool.put(target, second.socket, 9_000);
+    put(pool, target, second.socket, 9_000);
     expect([pool.size, pool.evicted, first.socket.destroyed]).toEqual([1, 0, false]);
-    pool.put(target, first.socket, 9_000);
+    put(pool, target, first.socket, 9_000);
     expect([pool.size, pool.evicted, second.socket.destroyed]).toEqual([1, 1, true]);
     expect(pool.take(target, ask("GET"))).toBe(first.socket);
     await clock.advance(200);
@@ -81,7 +87,63 @@ describe("idle connections beyond a limit", () => {
 
   it("are never so many that clients get no socket", () => {
     expect(idleLimits(20)).toEqual({ perPort: 20, perPod: 100, perNamespace: 5_000, total: 10_000 });
-    expect(idleLimits(200, 1_000)).toEqual({ perPort: 200, perPod: 200, perNamespace: 250, total: 250 });
+    expect(idleLimits(200, 1_000)).toEqual({ perPort: 200, perPod: 100, perNamespace: 250, total: 250 });
+  });
+});
+
+describe("the connections of a crowd", () => {
+  async function crowdOf(pool: Pool, size: number) {
+    const opened = new DisposableStack();
+    const ends: Awaited<ReturnType<typeof connection>>[] = [];
+    for (let at = 0; at < size; at += 1) ends.push(opened.use(await connection()));
+    const requests = ends.map(({ socket }) => ({ socket, shelf: pool.begin(target, 0) }));
+    for (const { socket, shelf } of requests) pool.put(shelf, socket, 180_000);
+    return { errors: () => ends.flatMap(({ errors }) => errors), [Symbol.dispose]: () => opened.dispose() };
+  }
+
+  it("are all kept, and serve the next crowd of that size", async () => {
+    using pool = new Pool(idleLimits(5_000), new FakeClock());
+    using _crowd = await crowdOf(pool, 64);
+    expect([pool.size, pool.evicted]).toEqual([64, 0]);
+    const taken = new Set(Array.from({ length: 64 }, () => pool.take(target, ask("POST"))));
+    expect(taken.size).toBe(64);
+    expect(pool.take(target, ask("POST"))).toBeUndefined();
+  });
+
+  it("are reset after 5 to 10 s without need, but for the last 20", async () => {
+    const clock = new FakeClock();
+    using pool = new Pool(idleLimits(5_000), clock);
+    using crowd = await crowdOf(pool, 30);
+    await clock.advance(4_900);
+    expect(pool.size).toBe(30);
+    await clock.advance(5_200);
+    expect([pool.size, pool.evicted]).toEqual([20, 0]);
+    await eventually(() => crowd.errors().length === 10);
+    expect(new Set(crowd.errors())).toEqual(new Set(["ECONNRESET"]));
+    await clock.advance(90_000);
+    expect([pool.size, pool.pods, clock.pending]).toEqual([0, 0, 0]);
+  });
+
+  it("are never more than --max-idle-upstream allows", async () => {
+    using pool = new Pool(idleLimits(25), new FakeClock());
+    using crowd = await crowdOf(pool, 30);
+    expect([pool.size, pool.evicted]).toEqual([25, 5]);
+    await eventually(() => crowd.errors().length === 5);
+  });
+
+  it("are as few as its requests at a time, when each needs a new connection", async () => {
+    using pool = new Pool(idleLimits(5_000), new FakeClock());
+    using opened = new DisposableStack();
+    for (let at = 0; at < 30; at += 1) put(pool, target, opened.use(await connection()).socket, undefined);
+    expect([pool.size, pool.evicted]).toEqual([20, 10]);
+  });
+
+  it("are not counted any more when they were not kept", () => {
+    using pool = new Pool(idleLimits(5_000), new FakeClock());
+    const shelves = Array.from({ length: 30 }, () => pool.begin(target, 0));
+    expect(pool.pods).toBe(1);
+    for (const shelf of shelves) pool.end(shelf);
+    expect(pool.pods).toBe(0);
   });
 });
 
@@ -91,7 +153,7 @@ describe("an idle connection", () => {
     using idle = await connection();
     const listeners = () => idle.socket.eventNames().map((name) => [name, idle.socket.listenerCount(name)]);
     const before = listeners();
-    pool.put(target, idle.socket, undefined);
+    put(pool, target, idle.socket, undefined);
     expect(pool.take(target, ask("POST"))).toBeUndefined();
     expect(pool.take({ ...target, podUid: "p2" }, ask("GET"))).toBeUndefined();
     expect(pool.take(target, ask("GET"))).toBe(idle.socket);
@@ -103,11 +165,11 @@ describe("an idle connection", () => {
     const clock = new FakeClock();
     using pool = new Pool(idleLimits(2), clock);
     using idle = await connection();
-    pool.put(target, idle.socket, keepAliveMs("timeout=10, max=100"));
+    put(pool, target, idle.socket, keepAliveMs("timeout=10, max=100"));
     await clock.advance(4_900);
     const taken = pool.take(target, ask("POST"));
     expect(taken).toBe(idle.socket);
-    pool.put(target, idle.socket, 10_000);
+    put(pool, target, idle.socket, 10_000);
     await clock.advance(5_000);
     expect(idle.socket.destroyed).toBe(true);
     await eventually(() => pool.size === 0);
@@ -120,7 +182,7 @@ describe("an idle connection", () => {
     using second = await connection();
     using third = await connection();
     for (const [at, { socket }] of [first, second, third].entries())
-      pool.put({ ...target, podUid: `p${at}` }, socket, 9_000);
+      put(pool, { ...target, podUid: `p${at}` }, socket, 9_000);
     pool.forgetPod("p0");
     second.far.end();
     third.far.write("HTTP/1.1 408 ");

@@ -1,9 +1,10 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import type { RequestHead } from "../request.ts";
-import type { Target } from "../sandbox/resolve.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
 import { Sweep, type Watched } from "../sweep.ts";
+import type { IdleLimits } from "./idle-limits.ts";
 import { IdleList, Link } from "./idle-list.ts";
+import { type Place, PodShelf, PortShelf, restingMax } from "./shelf.ts";
 
 /** How long an idle connection is kept if the server states no timeout, in milliseconds. Common servers close after 5 s. */
 const unsaidLifeMs = 4_000;
@@ -14,40 +15,15 @@ const longestLifeMs = 90_000;
 /** A repeated request of these methods changes nothing (RFC 9110, 9.2.1), so its loss on a closing connection is only a failure. */
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
 
-type Place = Pick<Target, "namespace" | "podUid" | "port">;
-
-/** The maximum number of idle connections. */
-export interface IdleLimits {
-  /** To one port of a Pod; 0: no idle connections. */
-  readonly perPort: number;
-  readonly perPod: number;
-  readonly perNamespace: number;
-  readonly total: number;
-}
-
-const perPodMax = 100;
-const perNamespaceMax = 5_000;
-const totalMax = 10_000;
-/** The fraction of all sockets that may be idle: while too few are left, no client is accepted. */
-const socketsShare = 0.25;
-
-/** Limits for `perPort` connections to each port, in a process that may open `sockets`; absent: unlimited. */
-export function idleLimits(perPort: number, sockets: number = Number.POSITIVE_INFINITY): IdleLimits {
-  const total = Math.min(totalMax, Math.max(Math.floor(sockets * socketsShare), 1));
-  return { perPort, perPod: Math.max(perPodMax, perPort), perNamespace: Math.min(perNamespaceMax, total), total };
-}
-
-/** The idle connections of one Pod. */
-class PodShelf {
-  readonly all = new IdleList<Idle>();
-  readonly ports = new Map<number, IdleList<Idle>>();
-}
+/** Counts the requests of a port. */
+export type CountedPort = PortShelf<Idle>;
 
 /**
  * Idle connections to Pods, by Pod UID and port; they are closed when the Pod is gone. No request is ever sent twice, so one is
  * sent on an idle connection only if the far side is not about to close it. The reader of an idle connection must close it at
- * its end, or when the server sends data without a request. Tenants choose the number of ports and Pods, so every limit
- * applies: beyond one, the connection that has been idle longest is closed.
+ * its end, or when the server sends data without a request. A port keeps as many connections as it had requests at the same
+ * time in the last seconds. Tenants choose the number of requests, ports and Pods, so every limit applies: beyond one, the
+ * connection that has been idle longest is closed.
  */
 export class Pool {
   readonly #clock: Clock;
@@ -55,7 +31,7 @@ export class Pool {
   readonly #limits: IdleLimits;
   readonly #all = new IdleList<Idle>();
   readonly #namespaces = new Map<string, IdleList<Idle>>();
-  readonly #pods = new Map<string, PodShelf>();
+  readonly #pods = new Map<string, PodShelf<Idle>>();
   /** One for each connection, idle or not: many become idle a thousand times. */
   readonly #entries = new WeakMap<WireSocket, Idle>();
   #evicted = 0;
@@ -69,10 +45,10 @@ export class Pool {
   /** The most recently used connection, if it is safe for this request; undefined: a new connection is needed. */
   take({ podUid, port }: Place, head: RequestHead): WireSocket | undefined {
     if (head.upgrade) return undefined;
-    const idle = this.#pods.get(podUid)?.ports.get(port);
-    if (!idle) return undefined;
+    const shelf = this.#pods.get(podUid)?.ports.get(port);
+    if (!shelf) return undefined;
     const nowMs = this.#clock.ticksMs();
-    for (let link = idle.newest; link; link = link.older) {
+    for (let link = shelf.idle.newest; link; link = link.older) {
       const candidate = link.value;
       if (!candidate.isSafe(head.method, nowMs)) continue;
       candidate.use();
@@ -81,13 +57,32 @@ export class Pool {
     return undefined;
   }
 
-  /** Keeps a connection whose response was read completely. */
-  put(place: Place, socket: WireSocket, saidMs: number | undefined): void {
+  /** Counts a request that is sent on a connection, until `end` or `put`. */
+  begin(place: Place, nowMs: number): PortShelf<Idle> {
+    const shelf = this.#shelfOf(place);
+    shelf.begin(nowMs);
+    return shelf;
+  }
+
+  /** The request has ended, and its connection was not kept. */
+  end(shelf: PortShelf<Idle>): void {
+    shelf.end();
+    this.#forgetEmpty(shelf.place);
+  }
+
+  /** The request has ended. Keeps its connection, whose response was read completely. */
+  put(shelf: PortShelf<Idle>, socket: WireSocket, saidMs: number | undefined): void {
+    const { place } = shelf;
+    shelf.end();
     const lifeMs = Math.min(saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare, longestLifeMs);
-    if (!isUsable(socket) || this.#limits.perPort <= 0 || lifeMs <= 0) return void socket.destroy();
+    if (!isUsable(socket) || this.#limits.perPort <= 0 || lifeMs <= 0) {
+      socket.destroy();
+      return this.#forgetEmpty(place);
+    }
     const entry = this.#entryOf(socket, place);
-    entry.rest(this.#clock.ticksMs() + lifeMs, saidMs !== undefined);
-    this.#shelve(entry);
+    const nowMs = this.#clock.ticksMs();
+    entry.rest(nowMs + lifeMs, saidMs !== undefined);
+    this.#shelve(entry, nowMs);
     this.#sweep.add(entry);
     socket.readOn(); // reading detects the far side's close
   }
@@ -95,11 +90,11 @@ export class Pool {
   /** Closes connections to a Pod that is gone: its address may become another Pod's. */
   forgetPod(podUid: string): void {
     const shelf = this.#pods.get(podUid);
-    for (const entry of shelf?.all ?? []) this.#close(entry);
+    for (const entry of shelf?.idle ?? []) this.#close(entry);
     this.#pods.delete(podUid);
   }
 
-  /** The number of Pods with idle connections. */
+  /** The number of Pods with connections, idle or in use. */
   get pods(): number {
     return this.#pods.size;
   }
@@ -123,32 +118,58 @@ export class Pool {
 
   /** It was taken, or its time has passed. */
   leave(entry: Idle): void {
-    if (entry.isIdle) return this.#close(entry);
-    this.#sweep.remove(entry);
-    this.#forgetEmpty(entry.place);
+    if (!entry.isIdle) {
+      this.#sweep.remove(entry);
+      this.#forgetEmpty(entry.place);
+    } else if (entry.shelf && entry.shelf.idle.size > restingMax) this.#release(entry);
+    else this.#close(entry);
   }
 
-  #shelve(entry: Idle): void {
-    const { namespace, podUid, port } = entry.place;
-    const { perPort, perPod, perNamespace, total } = this.#limits;
-    const ofPod = getOrMake(this.#pods, podUid, newShelf);
-    const ofPort = getOrMake(ofPod.ports, port, newList);
-    const ofNamespace = getOrMake(this.#namespaces, namespace, newList);
-    ofPort.join(entry.inPort);
-    ofPod.all.join(entry.inPod);
+  /** Closes one that is not needed any more, if any. */
+  giveBack({ idle }: PortShelf<Idle>, max: number): void {
+    if (idle.oldest && idle.size > max) this.#release(idle.oldest.value);
+  }
+
+  #shelve(entry: Idle, nowMs: number): void {
+    const { place } = entry;
+    const { perPort, perNamespace, total } = this.#limits;
+    const ofPort = this.#shelfOf(place);
+    const { pod: ofPod } = ofPort;
+    const ofNamespace = this.#namespaces.get(place.namespace) ?? new IdleList<Idle>();
+    this.#namespaces.set(place.namespace, ofNamespace);
+    entry.shelf = ofPort;
+    ofPort.idle.join(entry.inPort);
+    ofPod.idle.join(entry.inPod);
     ofNamespace.join(entry.inNamespace);
     this.#all.join(entry.inAll);
-    this.#trim(ofPort, perPort);
-    this.#trim(ofPod.all, perPod);
+    this.#trim(ofPort.idle, Math.min(perPort, ofPort.idleMax(nowMs)));
+    this.#trim(ofPod.idle, ofPod.idleMax(nowMs));
     this.#trim(ofNamespace, perNamespace);
     this.#trim(this.#all, total);
   }
 
-  /** One was added, so at most one is too many. */
+  #shelfOf(place: Place): PortShelf<Idle> {
+    const { podUid, port } = place;
+    const known = this.#pods.get(podUid)?.ports.get(port);
+    if (known) return known;
+    const pod = this.#pods.get(podUid) ?? new PodShelf<Idle>(this.#limits.perPod);
+    const shelf = new PortShelf<Idle>(place, pod);
+    this.#pods.set(podUid, pod);
+    pod.ports.set(port, shelf);
+    return shelf;
+  }
+
+  /** One was added, so one is closed at most. */
   #trim({ size, oldest }: IdleList<Idle>, max: number): void {
     if (size <= max || !oldest) return;
     if (isUsable(oldest.value.socket)) this.#evicted += 1;
-    this.#close(oldest.value);
+    this.#release(oldest.value);
+  }
+
+  /** Closes by a reset: after an end the kernel keeps the local port for a minute, and a crowd could use up those to its Pod. */
+  #release(entry: Idle): void {
+    entry.socket.reset();
+    this.#close(entry);
   }
 
   #entryOf(socket: WireSocket, place: Place): Idle {
@@ -168,21 +189,11 @@ export class Pool {
 
   #forgetEmpty({ namespace, podUid, port }: Place): void {
     const pod = this.#pods.get(podUid);
-    if (pod?.ports.get(port)?.size === 0) pod.ports.delete(port);
+    const shelf = pod?.ports.get(port);
+    if (shelf && shelf.idle.size === 0 && shelf.used.current === 0) pod?.ports.delete(port);
     if (pod?.ports.size === 0) this.#pods.delete(podUid);
     if (this.#namespaces.get(namespace)?.size === 0) this.#namespaces.delete(namespace);
   }
-}
-
-const newShelf = () => new PodShelf();
-const newList = () => new IdleList<Idle>();
-
-function getOrMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const value = make();
-  map.set(key, value);
-  return value;
 }
 
 class Idle implements Watched {
@@ -195,11 +206,13 @@ class Idle implements Watched {
   readonly inPod = new Link<Idle>(this);
   readonly inNamespace = new Link<Idle>(this);
   readonly inAll = new Link<Idle>(this);
-  readonly #pool: Pick<Pool, "leave">;
+  /** Set while idle. */
+  shelf: PortShelf<Idle> | undefined;
+  readonly #pool: Pick<Pool, "leave" | "giveBack">;
   #untilMs = 0;
   #said = false;
 
-  constructor(socket: WireSocket, place: Place, pool: Pick<Pool, "leave">) {
+  constructor(socket: WireSocket, place: Place, pool: Pick<Pool, "leave" | "giveBack">) {
     this.socket = socket;
     this.place = place;
     this.#pool = pool;
@@ -227,6 +240,7 @@ class Idle implements Watched {
 
   check(nowMs: number): void {
     if (!this.isIdle || !isUsable(this.socket) || nowMs >= this.#untilMs) this.#pool.leave(this);
+    else if (this.shelf) this.#pool.giveBack(this.shelf, this.shelf.idleMax(nowMs));
   }
 }
 
@@ -234,6 +248,7 @@ const isUsable = (socket: WireSocket) => !socket.destroyed && socket.writable &&
 
 /** The `timeout` of a `Keep-Alive` header, in milliseconds. */
 export function keepAliveMs(value: string | undefined): number | undefined {
-  const match = /(?:^|,)\s*timeout\s*=\s*"?(\d{1,6})/i.exec(value ?? "");
+  if (value === undefined) return undefined;
+  const match = /(?:^|,)\s*timeout\s*=\s*"?(\d{1,6})/i.exec(value);
   return match ? Number(match[1]) * 1000 : undefined;
 }

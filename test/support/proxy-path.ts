@@ -8,7 +8,8 @@ import type { Exchange } from "../../activator/http1/front/exchange.ts";
 import { HeadBudget, type UnfinishedHead, unfinishedHeadBytesMax } from "../../activator/http1/front/head-budget.ts";
 import { type FrontOptions, startHttp1Front } from "../../activator/http1/front/http1-front.ts";
 import { createHttp1Proxy, type Http1ProxyOptions } from "../../activator/http1/proxy/create-http1-proxy.ts";
-import { idleLimits, Pool } from "../../activator/pod-connections/pool.ts";
+import { idleLimits } from "../../activator/pod-connections/idle-limits.ts";
+import { Pool } from "../../activator/pod-connections/pool.ts";
 import { ClientGone, type Ended } from "../../activator/request.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { Sweep } from "../../activator/sweep.ts";
@@ -40,7 +41,7 @@ export interface ProxyPath extends AsyncDisposable {
 const defaults = {
   ...{ headersTimeoutMs: 10_000, keepAliveTimeoutMs: 60_000, maxHeaderBytes: 65_536, maxConnections: 50_000 },
   ...{ maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0, tunnelIdleMs: 0, tunnelLifetimeMs: 0 },
-  ...{ responseStartMs: 60_000, maxIdleUpstream: 20, unfinishedHeadBytesMax },
+  ...{ responseStartMs: 60_000, maxIdleUpstream: 5_000, unfinishedHeadBytesMax },
 };
 
 class CountingBudget extends HeadBudget {

@@ -1,9 +1,8 @@
-import { EventStreamLines } from "../../activity/event-stream-lines.ts";
 import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
-import { keepAliveMs } from "../../pod-connections/pool.ts";
+import { type CountedPort, keepAliveMs } from "../../pod-connections/pool.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
-import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
+import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone } from "../../request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import type { Kept, ReadPlace } from "../../socket/read-place.ts";
@@ -15,6 +14,7 @@ import type { Refusal } from "../parse/refusals.ts";
 import { isEventStream, type ResponseHead } from "../parse/response-head.ts";
 import { isOffered } from "../parse/upgrade-offer.ts";
 import type { Http1ProxyOptions } from "./create-http1-proxy.ts";
+import { EventStream } from "./event-stream.ts";
 import { requestText } from "./head-text.ts";
 import { PodConnection, type ResponseTaker } from "./pod-connection.ts";
 import { ResponseRelay } from "./response-relay.ts";
@@ -29,11 +29,6 @@ import { startTunnel } from "./tunnel.ts";
  */
 type Phase = "sending" | "answering" | "tunnel" | "done";
 
-interface EventStream {
-  readonly listener: OpenListener;
-  readonly lines: EventStreamLines;
-}
-
 export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, Watched {
   sweepIndex = -1;
   readonly #exchange: Exchange;
@@ -46,6 +41,8 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   readonly #settled = Promise.withResolvers<void>();
   #phase: Phase = "sending";
   #relay: ResponseRelay | undefined;
+  /** Set while the request is counted there. */
+  #port: CountedPort | undefined;
   #continued = false;
   #events: EventStream | undefined;
   #endMs = Number.POSITIVE_INFINITY;
@@ -68,11 +65,12 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
       this.#fail(left ? new ClientGone("the client left") : this.#error("ResponseLost"));
       return this.#settled.promise;
     }
-    const { totalMs, clock, sweep } = this.#options;
+    const { totalMs, clock, sweep, pool } = this.#options;
     const nowMs = clock.ticksMs();
     if (totalMs > 0) this.#endMs = nowMs + totalMs;
     this.#stall.limit(this.#how.responseStartMs, nowMs);
     sweep.add(this);
+    this.#port = pool.begin(target, nowMs);
     this.#exchange.proxiedBy(this);
     this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
     const authority = `${target.ip.includes(":") ? `[${target.ip}]` : target.ip}:${target.port}`;
@@ -139,12 +137,12 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     this.#begin("answering", this.#options.streamIdleMs);
     this.#relay = new ResponseRelay(head, this.#exchange, this.#pod);
     // With other methods the client asked for work, and the events are its result: in flight until they end.
-    if (this.#exchange.head.method === "GET" && isEventStream(head)) this.#events = this.#openEventStream();
+    if (this.#exchange.head.method === "GET" && isEventStream(head)) this.#events = EventStream.open(this.#how.onOpen);
     this.body(bytes, start, end);
   }
 
   body(bytes: Buffer, start: number, end: number): void {
-    if (this.#events?.lines.sawEvent(bytes, start, end)) this.#events.listener.moved();
+    this.#events?.passed(bytes, start, end);
     switch (this.#relay?.pass(bytes, start, end)) {
       case "complete":
         return this.#complete(this.#pod.framer.at === end);
@@ -228,14 +226,17 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
 
   #complete(nothingFollows: boolean): void {
     this.#phase = "done";
-    const { socket, target } = this.#upstream;
+    const { socket } = this.#upstream;
     const relay = this.#relay;
+    const port = this.#port;
     this.#pod.rest();
-    if (relay && nothingFollows && this.#mayServeAnother(relay)) {
-      this.#options.pool.put(target, socket, relay.keepAlive === undefined ? undefined : keepAliveMs(relay.keepAlive));
+    if (relay && port && nothingFollows && this.#mayServeAnother(relay)) {
+      this.#port = undefined;
+      this.#options.pool.put(port, socket, keepAliveMs(relay.keepAlive));
     } else socket.destroy();
     this.#exchange.body.discard();
-    this.#settle();
+    this.#leave();
+    this.#settled.resolve();
     this.#exchange.finish(relay?.last ?? true);
   }
 
@@ -258,12 +259,6 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     startTunnel(this.#exchange, this.#pod, { head, early }, { ...this.#options, onOpen: this.#how.onOpen });
   }
 
-  // The client or the Pod ends it: the activator has no message for an event source.
-  #openEventStream(): EventStream | undefined {
-    const listener = this.#how.onOpen?.({ close: () => {} });
-    return listener && { listener, lines: new EventStreamLines() };
-  }
-
   #isOver(): boolean {
     return this.#phase === "done" || !this.#upstream.socket.writable;
   }
@@ -279,9 +274,11 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     return new ActivatorError(code, { subject: this.#how.subject, cause });
   }
 
-  #settle(): void {
+  /** Neither watched nor counted any more. */
+  #leave(): void {
     this.#options.sweep.remove(this);
-    this.#settled.resolve();
+    if (this.#port) this.#options.pool.end(this.#port);
+    this.#port = undefined;
   }
 
   /** Ends the exchange early: with an error if no response has begun, else by closing the client's connection. */
@@ -289,7 +286,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     if (this.#phase === "done") return;
     const answered = this.#phase !== "sending";
     this.#phase = "done";
-    this.#options.sweep.remove(this);
+    this.#leave();
     this.#pod.rest();
     this.#exchange.body.discard();
     // After a close frame the relay of a WebSocket ends both sides.

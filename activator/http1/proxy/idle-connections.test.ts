@@ -1,10 +1,32 @@
+import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
 import { Random } from "../../../test/http1/random.ts";
-import { openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
+import { dialled, openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
 
 const post = (id: number) => `POST /${id} HTTP/1.1\r\nHost: nova\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody`;
+
+describe("the connections of a crowd", () => {
+  it("are dialled once for each of 64 requests at a time, in 20 rounds", async () => {
+    let dials = 0;
+    await using backend = await openBackend((socket) => {
+      dials += 1;
+      socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone"));
+    });
+    await using proxyPath = await openProxyPath(backend.port);
+    const clients = await Promise.all(Array.from({ length: 64 }, () => dialled(proxyPath.port)));
+    for (let round = 0; round < 20; round += 1) {
+      const answered = clients.map((client) => once(client, "data"));
+      for (const client of clients) client.write("GET / HTTP/1.1\r\nHost: nova\r\n\r\n");
+      await Promise.all(answered);
+    }
+    for (const client of clients) client.end();
+    await proxyPath.empty();
+    expect(proxyPath.ends).toHaveLength(20 * 64);
+    expect(dials).toBeLessThanOrEqual(64);
+  });
+});
 
 describe("idle connections that close under us", () => {
   it("lose and repeat no POST with a back-end that announces its timeout", async () => {
