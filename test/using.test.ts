@@ -40,9 +40,12 @@ describe("a resource in use", () => {
   });
 
   it("is released after the promise that its function returns has settled", () => {
-    const early = sources.flatMap((file) =>
-      returnsTooEarly(readFileSync(file, "utf8")).map((statement) => `${file}: ${statement}`),
-    );
+    const early = sources.flatMap((file) => {
+      const text = readFileSync(file, "utf8");
+      // Without the word there is no such resource, and no need for a syntax tree.
+      if (!/\busing\b/.test(text)) return [];
+      return returnsTooEarly(text).map((statement) => `${file}: ${statement}`);
+    });
     expect(early).toEqual([]);
   });
 });
