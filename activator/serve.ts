@@ -1,7 +1,7 @@
 import type { Activity } from "./activity/activity.ts";
 import { type KeepOpenDeps, keepOpen } from "./activity/keep-open.ts";
 import type { Use } from "./activity/use.ts";
-import type { Authorizer } from "./authorize/authorizer.ts";
+import type { Allowed, Authorizer } from "./authorize/authorizer.ts";
 import { reach } from "./connect/connect.ts";
 import type { ConnectDeps } from "./connect/connect-request.ts";
 import type { Upstream } from "./connect/connector.ts";
@@ -37,7 +37,10 @@ const healthy: Synthetic = {
   body: '{"status":"ok"}',
 };
 
-/** The steps of a request, with the statuses of the errors that end it at each step. */
+/**
+ * The steps of a request, with the statuses of the errors that end it at each step. Only a step that has to wait returns a
+ * promise: each `await` costs every request a turn of the microtask queue.
+ */
 export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>): Promise<void> {
   const { head } = incoming;
   const record = deps.observer.begin(incoming);
@@ -45,11 +48,14 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     if (isHealthCheck(head, deps)) return incoming.answer(healthy);
     refuseMethod(head); // 405
     refuseLength(head, deps.maxRequestBodyBytes); // 413
-    await deps.authorizer.authenticate(head); // 401, 503
+    const authenticated = deps.authorizer.authenticate(head); // 401, 503
+    if (authenticated instanceof Promise) await authenticated;
     if (deps.firstView.mayMislead(head.host)) await awaitFirstView(incoming, deps, record); // 400, 403, 404, 503
-    const routed = await route(incoming, deps, record); // 400, 403, 404, 503
+    const found = route(incoming, deps, record); // 400, 403, 404, 503
+    const routed = found instanceof Promise ? await found : found;
     const use = beginUse(incoming, deps);
-    const upstream = await reach({ to: routed, client: incoming, deps, observer: record, use }); // 404, 409, 410, 424, 502, 503
+    const reached = reach({ to: routed, client: incoming, deps, observer: record, use }); // 404, 409, 410, 424, 502, 503
+    const upstream = reached instanceof Promise ? await reached : reached;
     record.reached(upstream.target);
     await deps.proxy(incoming, upstream, proxyOptions(incoming, { routed, upstream, use, record }, deps)); // 413, 502, 504
   } catch (error) {
@@ -78,27 +84,40 @@ async function awaitFirstView<I extends Incoming>(
 }
 
 /** Finds the sandbox that the client names and may reach. A sandbox that was just created is awaited for a moment. */
-async function route<I extends Incoming>(incoming: I, deps: ServeDeps<I>, record: RequestRecord): Promise<Routed> {
-  const routed = await findAllowed(incoming, deps, record);
+function route<I extends Incoming>(incoming: I, deps: ServeDeps<I>, record: RequestRecord): Routed | Promise<Routed> {
+  const found = findAllowed(incoming, deps, record);
+  if (found instanceof Promise) return found.then((routed) => awaitNew(routed, incoming, deps, record));
+  return awaitNew(found, incoming, deps, record);
+}
+
+function awaitNew<I extends Incoming>(
+  routed: Routed,
+  incoming: I,
+  deps: ServeDeps<I>,
+  record: RequestRecord,
+): Routed | Promise<Routed> {
   const arrival = deps.newSandboxes.arrival(routed, incoming);
-  if (!arrival) return routed;
-  await arrival;
-  return findAllowed(incoming, deps, record, routed); // the name may be a claim's
+  return arrival ? arrival.then(() => findAllowed(incoming, deps, record, routed)) : routed; // the name may be a claim's
 }
 
 /**
  * Finds the sandbox and authorizes the client for it. Until that succeeds, neither a rejection nor its timing shows which
  * sandboxes exist. `before`: a sandbox that the client was authorized for already.
  */
-async function findAllowed<I extends Incoming>(
+function findAllowed<I extends Incoming>(
   { head }: I,
   deps: ServeDeps<I>,
   record: RequestRecord,
   before?: Routed,
-): Promise<Routed> {
+): Routed | Promise<Routed> {
   const found = record.routed(find(head, deps.find, deps.lookup));
   const isSame = before?.name === found.name && before.namespace === found.namespace;
-  const { routed } = isSame ? { routed: found } : await record.decided(() => deps.authorizer.authorize(head, found));
+  if (isSame) return unlessRefused({ routed: found });
+  const allowed = record.decided(() => deps.authorizer.authorize(head, found));
+  return allowed instanceof Promise ? allowed.then(unlessRefused) : unlessRefused(allowed);
+}
+
+function unlessRefused({ routed }: Allowed): Routed {
   if (routed.refusal) throw routed.refusal;
   return routed;
 }

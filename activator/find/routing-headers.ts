@@ -39,10 +39,11 @@ function readPodIp(headers: readonly HeaderPair[], allowLoopback: boolean): stri
 }
 
 function readOne(headers: readonly HeaderPair[], name: string, disagree: ErrorCode): string | undefined {
-  const [value, ...others] = headerValues(headers, name);
+  const values = headerValues(headers, name);
+  const [value] = values;
   if (value === undefined) return undefined;
   const trimmed = value.trim();
-  if (others.some((other) => other.trim() !== trimmed)) throw new ActivatorError(disagree);
+  if (values.some((other) => other.trim() !== trimmed)) throw new ActivatorError(disagree);
   return trimmed === "" ? undefined : ownText(trimmed);
 }
 
@@ -51,8 +52,8 @@ const timeoutCharactersMax = 64;
 
 /** `X-Sandbox-Timeout` in milliseconds; undefined if it is absent, too long or unusable. */
 export function readTimeoutMs(headers: readonly HeaderPair[]): number | undefined {
-  const text = headerValues(headers, "x-sandbox-timeout")[0]?.trim() ?? "";
-  if (text.length > timeoutCharactersMax) return undefined;
+  const text = headerValues(headers, "x-sandbox-timeout")[0]?.trim();
+  if (text === undefined || text.length > timeoutCharactersMax) return undefined;
   if (!/^\+?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)) return undefined;
   const seconds = Number(text);
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : undefined;

@@ -100,7 +100,7 @@ class WatchedCluster implements Cluster, Running {
   readonly #signals = new SetsByKey<ChangeSignal>();
   /** By the UID of the Pod. */
   readonly #seen = new Map<string, SeenPod>();
-  /** What `podOf` chose, by owner, until a Pod of that owner changes. */
+  /** What `podOf` chose, by the UID of the sandbox, until a Pod of that owner changes. */
   readonly #chosen = new Map<string, Stored<Pod>>();
   /** The number of sandboxes by namespace, for namespaces with sandboxes. */
   readonly #counts = new Map<string, number>();
@@ -155,15 +155,15 @@ class WatchedCluster implements Cluster, Running {
   }
 
   podOf(sandbox: Stored<Sandbox>): Stored<Pod> | undefined {
-    const key = ownerKey(sandbox.metadata.namespace, sandbox.metadata.uid);
-    const before = this.#chosen.get(key);
+    const { namespace, uid } = sandbox.metadata;
+    const before = this.#chosen.get(uid);
     if (before) return before;
     let chosen: Stored<Pod> | undefined;
-    for (const pod of this.#pods?.store.by("owner", key) ?? none) {
+    for (const pod of this.#pods?.store.by("owner", ownerKey(namespace, uid)) ?? none) {
       if (ownershipOf(pod, sandbox) !== "owned") continue;
       if (!chosen || precedes(pod, chosen, sandbox.metadata.name)) chosen = pod;
     }
-    if (chosen) this.#chosen.set(key, chosen);
+    if (chosen) this.#chosen.set(uid, chosen);
     return chosen;
   }
 
@@ -235,11 +235,12 @@ class WatchedCluster implements Cluster, Running {
 
   #podChanged(previous: Stored<Pod> | undefined, current: Stored<Pod> | undefined): void {
     if (current && this.#signals.size > 0) for (const ip of addressesOf(current)) this.#notify(ip);
-    for (const each of [previous, current]) for (const key of each ? ownerOf(each) : none) this.#chosen.delete(key);
-    if (previous && previous.metadata.uid !== current?.metadata.uid) this.#podGone(previous.metadata.uid);
     const owner = current && controllerOfKind(current, sandboxType);
-    if (owner) this.#podSeen(current, owner);
     const former = previous && controllerOfKind(previous, sandboxType);
+    if (owner) this.#chosen.delete(owner.uid);
+    if (former) this.#chosen.delete(former.uid);
+    if (previous && previous.metadata.uid !== current?.metadata.uid) this.#podGone(previous.metadata.uid);
+    if (owner) this.#podSeen(current, owner);
     const ringing = owner ?? former;
     if (ringing) this.#notify(keyFor((current ?? previous)?.metadata.namespace, ringing.name));
   }

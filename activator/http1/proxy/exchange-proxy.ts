@@ -73,8 +73,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     this.#port = pool.begin(target, nowMs);
     this.#exchange.proxiedBy(this);
     this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
-    const authority = `${target.ip.includes(":") ? `[${target.ip}]` : target.ip}:${target.port}`;
-    this.#up.text(requestText(head, { ...this.#how, authority }));
+    this.#up.text(requestText(head, this.#how, target));
     head.sent();
     body.pourInto(this);
     this.#up.flush();

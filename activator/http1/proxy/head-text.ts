@@ -8,6 +8,7 @@ import {
   responseHeadersWithRules,
   strippedByConnection,
 } from "../../headers/forward-headers.ts";
+import type { Target } from "../../sandbox/resolve.ts";
 import type { ClientRequest } from "../front/client-request.ts";
 import { FieldNames } from "../parse/field-names.ts";
 import type { FieldSection } from "../parse/field-section.ts";
@@ -16,8 +17,6 @@ import type { ResponseHead } from "../parse/response-head.ts";
 import { passableProtocols } from "../parse/upgrade-offer.ts";
 
 export interface RequestRules extends Pick<ForwardRules, "byHost" | "consumesAuthorization"> {
-  /** `ip:port` of the Pod. */
-  readonly authority: string;
   readonly trace: TraceHeaders | undefined;
 }
 
@@ -27,18 +26,21 @@ const responseNames = new FieldNames(responseHeadersWithRules);
 /** The request head for the sandbox: the client's lines, with headers removed and added as `forward-headers.ts` says. */
 export function requestText(
   request: ClientRequest,
-  { byHost, consumesAuthorization, authority, trace }: RequestRules,
+  { byHost, consumesAuthorization, trace }: RequestRules,
+  pod: Pick<Target, "ip" | "port">,
 ): string {
   const { wire, method, target, host, upgrade, peer, scheme } = request;
   const chunked = wire.facts.isChunked;
   const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked, traced: trace !== undefined };
   const lines = keptLines(wire, wire.facts, requestNames, (name) => keepsRequestHeader(name, rules));
   return (
-    `${method} ${target} HTTP/1.1\r\nHost: ${byHost ? host : authority}\r\n${lines}` +
+    `${method} ${target} HTTP/1.1\r\nHost: ${byHost ? host : authorityOf(pod)}\r\n${lines}` +
     `X-Forwarded-For: ${peer}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: ${scheme}\r\n` +
     `${trace === undefined ? "" : traceLines(trace)}${wire.facts.hasTe ? teOf(wire) : ""}${framingOf(request)}${upgrade ? `Connection: Upgrade\r\nUpgrade: ${request.upgradeOffer}\r\n` : "Connection: keep-alive\r\n"}\r\n`
   );
 }
+
+const authorityOf = ({ ip, port }: Pick<Target, "ip" | "port">) => `${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
 
 /** The framing of a response for the client. */
 export type ResponseFraming =
