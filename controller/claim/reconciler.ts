@@ -54,7 +54,7 @@ export class ClaimReconciler {
 
   async #bringInLine(claim: Stored<SandboxClaim>, span: Span, signal: AbortSignal): Promise<Outcome> {
     const end = await new Pass(claim, this.#options, span, signal).run();
-    if (end.is === "over") return end.requeueAfterMs === undefined ? {} : { requeueAfterMs: end.requeueAfterMs };
+    if (end.is === "over") return { requeueAfterMs: end.requeueAfterMs };
     const status = this.#conclude(end);
     const written = await this.#writeStatus(end.claim, status, signal);
     const problem = end.is === "ended" ? end.problem : undefined;

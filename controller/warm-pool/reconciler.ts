@@ -75,7 +75,7 @@ export class WarmPoolReconciler {
     if (happening) events.record(happening);
     memory.notProgressing = notProgressing;
     throwAny([...failures, ...census.failures, ...resized.failures, ...unwritten]);
-    return requeueAfterMs === undefined ? {} : { requeueAfterMs };
+    return { requeueAfterMs };
   }
 
   async #withPods(seen: StoresSeen, { patience, ages }: PoolMemory, signal: AbortSignal) {

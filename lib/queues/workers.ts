@@ -7,7 +7,7 @@ import type { KeyedQueue } from "./keyed-queue.ts";
 
 export interface Outcome {
   /** Reconcile again after this number of milliseconds, without counting a failure. */
-  readonly requeueAfterMs?: number;
+  readonly requeueAfterMs?: number | undefined;
 }
 
 export interface WorkOptions {
