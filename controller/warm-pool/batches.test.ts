@@ -31,6 +31,16 @@ describe("a batch of one reconcile", () => {
     expect(after.filter((uid) => before.includes(uid))).toEqual([]);
   });
 
+  it("creates no member in the place of one that it deletes", async () => {
+    await using bench = await openFullPoolBench(5, { pool: recreate });
+    await bench.changeTemplate(newImage);
+    await bench.refresh();
+    bench.client.calls.length = 0;
+    await bench.reconcile();
+    const verbs = bench.client.calls.filter(({ kind }) => kind === "Sandbox").map(({ verb }) => verb);
+    expect(verbs).toEqual(Array.from({ length: 5 }, () => "delete"));
+  });
+
   it("bounds the deletions of stuck members, and the next batch does not wait for the longer grace", async () => {
     await using bench = await openPoolBench({ pool: { replicas: 5 }, settings: { maxBatch: 2 } });
     await bench.settle();

@@ -90,9 +90,9 @@ export async function reconcileMembers(
     ...(await inOneBatch(removals, (member) => replace(member, pool, writers, signal))),
     ...(await inOneBatch(incomplete, (member) => complete(member, pool, writers, signal))),
   ];
-  const unfinished =
-    removals.length + incomplete.length > attempts || found.some(({ verdict }) => verdict.is === "overdue");
-  return { ...count(found, statuses), batchLeft: max - attempts, unfinished: unfinished || attempts === max, failures };
+  // With a whole batch, Pods of overdue members may be unread.
+  const unfinished = removals.length + incomplete.length > attempts || attempts === max;
+  return { ...count(found, statuses), batchLeft: max - attempts, unfinished, failures };
 }
 
 const isToBeRemoved = ({ verdict }: Found): boolean => verdict.is === "stale" || verdict.is === "stuck";
