@@ -35,6 +35,14 @@ describe("the certificates of the drain port", () => {
     expect(new X509Certificate(first.current().certificate).verify(authority.publicKey)).toBe(true);
   });
 
+  it("are an error of the API server if it refuses the Secret", async () => {
+    const { api, options } = await openLab();
+    await using _api = api;
+    const client = recordCalls(api.client);
+    client.failWith = ({ verb }) => (verb === "create" ? new Error("denied by policy") : undefined);
+    await expect(startDrainCertificates({ ...options, client })).rejects.toThrow("denied by policy");
+  });
+
   it("are renewed before they end, and the former authority is still believed", async () => {
     const { api, clock, options } = await openLab();
     await using _api = api;
