@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { aSandbox } from "../../test/support/builders/builders.ts";
 import { Activity } from "./activity.ts";
-import { keepOpen } from "./keep-open.ts";
+import { type KeepOpenDeps, keepOpen } from "./keep-open.ts";
 import { KeptConnections } from "./kept-connections.ts";
 import { PodFences } from "./pod-fences.ts";
 
@@ -10,7 +10,7 @@ const nova = aSandbox();
 const { uid, name, namespace = "" } = nova.metadata;
 
 /** An open connection to the Pod p1, and what came of it. */
-function given() {
+function given(cluster: KeepOpenDeps["cluster"] = { sandbox: () => nova }) {
   const clock = new FakeClock();
   const activity = new Activity(clock);
   const seen = { closes: 0, counted: 0, stirs: 0 };
@@ -26,7 +26,7 @@ function given() {
   const ends: (() => void)[] = [];
   const onEnded = (end: () => void) => void ends.push(end);
   const stay = { to: { namespace, name, port: 5432 }, target, use, onEnded };
-  const deps = { clock, fences, openConnections, cluster: { sandbox: () => nova }, onMoved: () => (seen.stirs += 1) };
+  const deps = { clock, fences, openConnections, cluster, onMoved: () => (seen.stirs += 1) };
   const connection = keepOpen({ close: () => (seen.closes += 1) }, stay, deps);
   const fence = () => fences.fence(uid, "p1");
   const inFlight = () => activity.loadOf(uid, "p1").sent;
@@ -66,6 +66,12 @@ describe("an open connection whose Pod is fenced", () => {
     expect(seen.closes).toBe(0);
     openConnections.closeAll(uid, "p1");
     openConnections.closeAll(uid, "p1");
+    expect(seen).toMatchObject({ closes: 1, counted: 1 });
+  });
+
+  it("is closed also if its sandbox was deleted before it opened", () => {
+    const { seen, openConnections } = given({ sandbox: () => undefined });
+    openConnections.closeAll("", "p1");
     expect(seen).toMatchObject({ closes: 1, counted: 1 });
   });
 

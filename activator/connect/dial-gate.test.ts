@@ -47,3 +47,15 @@ it("a dial that is cancelled in line takes no place", async () => {
   last.end();
   await last.ended;
 });
+
+it("a dial that ends frees its own place alone, also when none waits", async () => {
+  const { start, running } = given(2);
+  const [a, b] = ["a", "b"].map((name) => start(name));
+  a?.end();
+  await a?.ended;
+  const [c, d] = ["c", "d"].map((name) => start(name));
+  await Promise.resolve();
+  expect(running).toEqual(["a", "b", "c"]);
+  for (const dial of [b, c, d]) dial?.end();
+  await Promise.all([b?.ended, c?.ended, d?.ended]);
+});

@@ -1,9 +1,13 @@
+import { mkdtempDisposable, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { drainPaths } from "../../api/protocols/drain-protocol.ts";
 import type { Change } from "../../kube/informer/informer.ts";
+import { makeAuthority, makeServerCertificate } from "../../lib/certificates/certificates.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { aSandbox } from "../../test/support/builders/builders.ts";
@@ -18,9 +22,9 @@ const aReplica = () => ({
   allowLoopbackPodIp: false,
 });
 
-function lab() {
+function lab(seen: Stored<Sandbox> = nova) {
   const replicaState = new ReplicaState(aReplica());
-  let inView: Stored<Sandbox> | undefined = nova;
+  let inView: Stored<Sandbox> | undefined = seen;
   let changed: (change: Change<Sandbox>) => void = () => {};
   replicaState.keepFrom({
     sandbox: () => inView,
@@ -55,6 +59,21 @@ describe("a wake after its answer", () => {
   });
 });
 
+describe("a report of a suspension", () => {
+  it.each([
+    { what: "is superseded", uid: nova.metadata.uid, generation: 0, expected: { inFlight: 0, superseded: true } },
+    { what: "is not, if it is as new", uid: nova.metadata.uid, generation: 1, expected: { inFlight: 0 } },
+    { what: "is not, if it is about another sandbox", uid: "another", generation: 0, expected: { inFlight: 0 } },
+  ])("that is older than the view $what", async ({ uid, generation, expected }) => {
+    const { replicaState } = lab({ ...nova, metadata: { ...nova.metadata, generation: 1 } });
+    await using server = await replicaState.listen({ host: "127.0.0.1", port: 0, tls: undefined });
+    const { name, namespace } = nova.metadata;
+    const body = JSON.stringify({ sandbox: { uid, name, namespace }, podUid: "p1", generation });
+    const answer = await fetch(`http://127.0.0.1:${server.port}${drainPaths.observed}`, { method: "POST", body });
+    expect(await answer.json()).toEqual(expected);
+  });
+});
+
 describe("a replica that has no view of the cluster yet", () => {
   it("obeys a reported suspension, and reports that it listens on no port", async () => {
     const replicaState = new ReplicaState(aReplica());
@@ -70,6 +89,21 @@ describe("a replica that has no view of the cluster yet", () => {
     expect(await ask(drainPaths.listening, { ports: [{ sandboxUid: uid, activatorPort: 10_000 }] })).toEqual({
       ports: [],
     });
+  });
+
+  it("answers no plain HTTP where it has certificates", async () => {
+    const validity = { notBefore: new Date(0), notAfter: new Date(4e12) };
+    const authority = await makeAuthority("rouse-drain", validity);
+    const names = { commonName: "activator", dnsNames: ["activator"], ipAddresses: [], validity };
+    const own = await makeServerCertificate(authority, names);
+    await using directory = await mkdtempDisposable(join(tmpdir(), "drain-certs-"));
+    const path = (name: string) => join(directory.path, name);
+    const tls = { certificate: path("tls.crt"), key: path("tls.key"), clientAuthority: path("ca.crt") };
+    await writeFile(tls.certificate, own.certificate);
+    await writeFile(tls.key, own.key);
+    await writeFile(tls.clientAuthority, authority.certificate);
+    await using server = await new ReplicaState(aReplica()).listen({ host: "127.0.0.1", port: 0, tls });
+    await expect(fetch(`http://127.0.0.1:${server.port}${drainPaths.activity}`)).rejects.toThrow();
   });
 
   it("keeps a bounded number of fences", () => {

@@ -30,3 +30,8 @@ it.each([
 ])("Origin is kept: $kept, if the host names the sandbox: $byHost, of an upgrade: $upgrade", ({ kept, ...given }) => {
   expect(keepsRequestHeader("origin", { ...rules, ...given })).toBe(kept);
 });
+
+it.each(["traceparent", "tracestate"])("%s of a client is forwarded unless the sandbox continues our trace", (name) => {
+  expect(keepsRequestHeader(name, { ...rules, traced: false })).toBe(true);
+  expect(keepsRequestHeader(name, { ...rules, traced: true })).toBe(false);
+});

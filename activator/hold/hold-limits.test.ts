@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { heapBytesOf } from "../../test/support/heap-bytes.ts";
 import { HoldLimits } from "./hold-limits.ts";
 
 it("places are lent up to each limit and returned once", () => {
@@ -66,4 +67,17 @@ it("a request with a large head takes a place for each 8 KiB, so held heads take
   large[Symbol.dispose]();
   expect(slots.total).toBe(19);
   expect(taken(slots, "a")).toBe(1);
+});
+
+it("sandboxes and namespaces without a place leave nothing in memory", async () => {
+  const slots = new HoldLimits({ total: 10, perNamespace: 10, perSandbox: 10 });
+  using _stays = slots.admit("a", "stays");
+  const bytes = await heapBytesOf(() => {
+    for (let n = 0; n < 20_000; n += 1) {
+      slots.admit("a", `sandbox-${n}`)[Symbol.dispose]();
+      slots.admit(`namespace-${n}`, "x")[Symbol.dispose]();
+    }
+  });
+  expect(bytes).toBeLessThan(500_000);
+  expect(slots.total).toBe(1);
 });

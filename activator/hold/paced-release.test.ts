@@ -4,8 +4,10 @@ import { describe, expect, it } from "vitest";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { Connector, type Upstream } from "../connect/connector.ts";
-import type { DialListener } from "../connect/dial.ts";
+import type { Dial, DialListener } from "../connect/dial.ts";
 import { Prober } from "../readiness/prober.ts";
+import type { Target } from "../sandbox/resolve.ts";
+import type { WireSocket } from "../socket/wire-socket.ts";
 import { Fifo } from "./fifo.ts";
 import { PacedRelease, type ReleasedRequest } from "./paced-release.ts";
 
@@ -153,6 +155,42 @@ describe("a release", () => {
     await over;
     expect(waiting.line.size).toBe(9);
     await eventually(() => port.open() === 1);
+  });
+
+  it("makes 64 connections at once, and twice as many in 40 ms", async () => {
+    const clock = new FakeClock();
+    let begun = 0;
+    const begin = (_: Target, listener: DialListener) => {
+      begun += 1;
+      const dial = { cancel() {} } as Dial;
+      setImmediate(() => listener.connected({ destroyed: false, writable: true } as WireSocket, dial));
+      return dial;
+    };
+    const line = new Fifo<ReleasedRequest>();
+    for (const _ of all(1_000)) {
+      const taker = {
+        head: undefined,
+        take() {
+          line.leave(taker);
+          return true;
+        },
+        dialFailed() {},
+      };
+      line.join(taker);
+    }
+    const target = { namespace: "default", podUid: "p1", ip: "192.0.2.1", port: 1, probes: [], young: false };
+    const deps = { connector: { idle: () => undefined, begin }, prober: { forget() {} }, clock };
+    const release = new PacedRelease(line, target, deps as never);
+    const over = release.run(undefined);
+    const settled = async () => {
+      for (const _ of all(100)) await new Promise(setImmediate);
+      return [begun, line.size];
+    };
+    expect(await settled()).toEqual([64, 936]);
+    await clock.advance(40);
+    expect(await settled()).toEqual([128, 872]);
+    release.stop();
+    await over;
   });
 
   it("backs off while its dials hang", async () => {

@@ -39,6 +39,15 @@ function openBudget(changes: Partial<typeof limits> = {}): World {
 const turnsOf = ({ turns }: World, namespace: string) => turns.filter((each) => each === namespace).length;
 
 describe("the budget of probing", () => {
+  it("begins 100 connections at once, and 1000 per second after them", async () => {
+    const world = openBudget(probeLimits);
+    world.want("a", 1_000);
+    await world.clock.advance(0);
+    expect(world.turns).toHaveLength(100);
+    await world.clock.advance(500);
+    expect(world.turns).toHaveLength(600);
+  });
+
   it("delays no attempt while it suffices, and sets no timer", async () => {
     const world = openBudget();
     for (let round = 1; round <= 20; round += 1) {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
-import { describe, expect, it } from "vitest";
+import { type AddressInfo, createServer, Socket } from "node:net";
+import { describe, expect, it, vi } from "vitest";
 import { type Clock, FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { asTimePasses } from "../../test/support/as-time-passes.ts";
 import { passes } from "./run-probe.ts";
@@ -76,6 +76,19 @@ describe("a readiness probe that the activator runs", () => {
     expect(clock.ticksMs()).toBeLessThan(11_000);
     await probed;
     await expect.poll(() => server.open.size).toBe(0);
+  });
+
+  it("without an HTTP request fails after the limit of a dial, even with a longer timeout", async () => {
+    const clock = new FakeClock();
+    const connecting = vi.spyOn(Socket.prototype, "connect").mockReturnThis(); // as to an address that does not answer
+    try {
+      const probed = passes(ip, { port: 80, timeoutMs: 5_000 }, limitsOf(clock));
+      await clock.advance(250);
+      expect(await Promise.race([probed, "goes on"])).toBe(false);
+      expect(connecting).toHaveBeenCalledOnce();
+    } finally {
+      connecting.mockRestore();
+    }
   });
 
   it("ends when its signal is aborted, and closes its connection", async () => {

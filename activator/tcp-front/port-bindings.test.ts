@@ -3,7 +3,7 @@ import type { Stored } from "../../api/kinds/meta.ts";
 import { type EndpointSlice, formatTcpFront, type TcpFront, type TcpFrontPort } from "../../api/protocols/tcp-front.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import { aFrontSlice } from "../../test/support/labs/tcp-front-lab.ts";
-import { ourPortsNamedBy, portBindingOf } from "./port-bindings.ts";
+import { isSamePortBinding, ourPortsNamedBy, portBindingOf } from "./port-bindings.ts";
 
 const port = (activatorPort: number, containerPort = 5432): TcpFrontPort => ({
   name: `p${containerPort}`,
@@ -86,5 +86,28 @@ describe("the ports that a slice names", () => {
   it("are read again when the slice changes", () => {
     const front = { sandboxName: "nova", sandboxUid: "u1", ports: [port(10_007)] };
     expect(ourPortsNamedBy(written(formatTcpFront(front)))).toEqual([10_007]);
+  });
+});
+
+describe("two port bindings", () => {
+  const binding = {
+    ...{ activatorPort: 10_001, containerPort: 5432 },
+    ...{ namespace: "default", sandboxName: "nova", sandboxUid: "u1" },
+  };
+
+  it("are the same if there is neither, or if all fields are equal", () => {
+    expect(isSamePortBinding(undefined, undefined)).toBe(true);
+    expect(isSamePortBinding(binding, { ...binding })).toBe(true);
+  });
+
+  it.each([
+    undefined,
+    { ...binding, activatorPort: 10_002 },
+    { ...binding, containerPort: 22 },
+    { ...binding, namespace: "lab" },
+    { ...binding, sandboxName: "vega" },
+    { ...binding, sandboxUid: "u2" },
+  ])("are not the same if one field differs: %j", (other) => {
+    expect([isSamePortBinding(binding, other), isSamePortBinding(other, binding)]).toEqual([false, false]);
   });
 });

@@ -121,8 +121,10 @@ describe("a connection to a port of a sandbox", () => {
     await world.asleep("nova");
     using client = await talkTo(await world.front("nova"));
     await eventually(() => world.hasMetric("rouse_activator_held_requests 1"));
+    expect(await world.hasMetric('rouse_activator_tcp_connections{state="waiting"} 1')).toBe(true);
     client.socket[leaves]();
     await eventually(() => world.hasMetric("rouse_activator_held_requests 0"));
+    await eventually(() => world.hasMetric('rouse_activator_tcp_connections{state="waiting"} 0'));
     expect(await world.hasMetric('rouse_activator_tcp_connections_total{outcome="clientLeft"} 1')).toBe(true);
   });
 

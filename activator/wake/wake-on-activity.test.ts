@@ -39,6 +39,10 @@ async function openLab({ intercept = letPass } = {}) {
   const closing = opened.move();
   return {
     ...{ fences, wakeOnActivity, woken, uid: metadata.uid, seen, lines },
+    async wake() {
+      const sandbox = seen();
+      return sandbox && waker.wake(sandbox, new AbortController().signal);
+    },
     mode: async () => (await api.client.get(sandboxType, nova)).spec.operatingMode,
     async replace() {
       await api.client.delete(sandboxType, nova);
@@ -65,6 +69,17 @@ describe("data on an open connection", () => {
     await eventually(async () => (await lab.mode()) === "Running");
     await eventually(() => lab.woken.length > 0);
     expect(lab.woken).toEqual([5432]);
+  });
+
+  it("does not record the wake of another caller", async () => {
+    await using lab = await openLab();
+    await lab.suspend("Inactivity");
+    await eventually(() => lab.seen()?.spec.operatingMode === "Suspended");
+    const wake = lab.wake();
+    lab.wakeOnActivity.moved(connection);
+    expect(await wake).toMatchObject({ mine: true });
+    await new Promise(setImmediate); // both heard the same answer
+    expect(lab.woken).toEqual([]);
   });
 
   it("cancels a reported suspension as soon as it is seen", async () => {
