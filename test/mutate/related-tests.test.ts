@@ -12,6 +12,10 @@ it("the tests of a file are those that import it, also indirectly, nearest first
   expect(relatedTests("a/it.ts", imports)).toEqual(["a/it.test.ts", "b/it.test.ts", "a/far.test.ts"]);
 });
 
+it("a program that is started by its URL counts as imported", () => {
+  expect(importsOf("x/y.ts", 'const file = new URL("./b.ts", import.meta.url);')).toEqual(["x/b.ts"]);
+});
+
 it("imports of packages are ignored, and relative ones are resolved", () => {
   const text =
     'import { a } from "./b.ts";\nimport "../c.ts";\nimport { z } from "zod";\nconst d = await import("./d.ts");';

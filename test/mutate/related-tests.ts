@@ -1,8 +1,8 @@
 import { dirname, join, normalize } from "node:path";
 
-/** The files that a text imports by a relative path. */
+/** The files that a text imports by a relative path, or starts as a program by its URL. */
 export function importsOf(file: string, text: string): readonly string[] {
-  const found = text.matchAll(/(?:from|import)\s*\(?\s*["'](\.{1,2}\/[^"']+)["']/g);
+  const found = text.matchAll(/(?:from|import|new URL)\s*\(?\s*["'](\.{1,2}\/[^"']+)["']/g);
   return [...found].map(([, path]) => normalize(join(dirname(file), path ?? "")));
 }
 
