@@ -34,7 +34,7 @@ export async function usableLoopback(address: string, log: Logger): Promise<stri
   } catch (error) {
     log.warn(
       { err: error, address },
-      "this system has only the loopback address 127.0.0.1: Pods and Services with other addresses cannot be reached until those are configured",
+      "cannot listen on this loopback address: each Pod and Service has one like it, and cannot be reached until you add it (on macOS: sudo ifconfig lo0 alias ADDRESS)",
     );
     return "127.0.0.1";
   } finally {

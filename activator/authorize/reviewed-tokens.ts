@@ -175,7 +175,7 @@ type Review = "token" | "access";
 function reviewTeller({ registry, clock, log }: ReviewParts) {
   const reviews = new Counter({
     name: "rouse_activator_reviews_total",
-    help: "TokenReviews and SubjectAccessReviews, by outcome; crowded: not sent, because too many were in progress or too many for this client failed or were answered no.",
+    help: "TokenReviews and SubjectAccessReviews, by outcome: yes, no, failed (no answer of the API server), or crowded (not sent: too many were in progress, or too many for this client failed or were answered no).",
     labelNames: ["review", "outcome"] as const,
     registers: [registry],
   });
@@ -189,7 +189,10 @@ function reviewTeller({ registry, clock, log }: ReviewParts) {
       const outcome = error === undefined ? "crowded" : "failed";
       reviews.inc({ review, outcome });
       if (!lines.asks(`${review} ${outcome}`)) return;
-      log.warn({ err: error, review }, "a review of a token or of access has no answer; rejecting requests");
+      log.warn(
+        { err: error, review },
+        "no answer to a TokenReview or SubjectAccessReview; rejecting the requests that need it",
+      );
     },
   };
 }

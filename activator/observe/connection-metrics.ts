@@ -23,12 +23,12 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
   });
   const dropped = new Counter({
     name: "rouse_activator_connections_dropped_total",
-    help: "Client connections that were closed on accept because of --max-connections, or because file descriptors were about to run out.",
+    help: "HTTP and HTTPS connections of clients that were closed on accept: at --max-connections, or because file descriptors were about to run out.",
     registers,
   });
   const headsShed = new Counter({
     name: "rouse_activator_unfinished_heads_shed_total",
-    help: "Client connections that were closed because unfinished request heads took too much memory.",
+    help: "HTTP and HTTPS connections of clients that were closed because unfinished request heads took too much memory.",
     registers,
   });
   const handshakes = new Counter({

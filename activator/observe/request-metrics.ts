@@ -89,7 +89,7 @@ function decisionsOf(registry: Registry, allowed: Map<string, number>): Counter<
 function registerInflight(registry: Registry, inflight: () => number): void {
   new Gauge({
     name: "sandbox_router_inflight_requests",
-    help: "Current number of requests that are held or proxied.",
+    help: "Current number of requests in progress: being authorized, held or proxied.",
     registers: [registry],
     collect() {
       this.set(inflight());

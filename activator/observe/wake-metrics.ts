@@ -15,13 +15,13 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
   const registers = [registry];
   const wakes = new Counter({
     name: "rouse_activator_wakes_total",
-    help: "Wakes by this replica, by trigger (request; connection: TCP; movement: data on an open connection) and outcome of the request or connection: answered, refused or clientLeft.",
+    help: "Wakes by this replica, by trigger: request, connection (TCP) or movement (data on an open connection), and by the outcome for the client: answered, refused or clientLeft.",
     labelNames: ["trigger", "outcome"] as const,
     registers,
   });
   const latency = new Histogram({
     name: "rouse_activator_wake_seconds",
-    help: "Time from the head of the request that woke the sandbox to the first byte of its response; for TCP, from its connection to that with the sandbox.",
+    help: "Time from the head of the request that woke the sandbox to the first byte of its response. For a TCP connection: until the activator is connected to the sandbox.",
     buckets,
     registers,
   });

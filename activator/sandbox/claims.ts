@@ -47,7 +47,10 @@ export function startClaims(options: ClusterOptions, cluster: Pick<Cluster, "san
       signal.throwIfAborted();
       if (!isRefusal(error)) return backoffDelayMs(failures, backoff);
       if (!settled)
-        log.info({ reason: error.reason }, "routing by claim name is disabled: SandboxClaims cannot be listed");
+        log.info(
+          { reason: error.reason },
+          "SandboxClaims cannot be listed, so host names of claims lead nowhere; checking again every minute",
+        );
       settle();
       return absentRecheckMs;
     }

@@ -11,19 +11,19 @@ export function createTcpMetrics(registry: Registry, sizes: { readonly listeners
   const registers = [registry];
   const connections = new Counter({
     name: "rouse_activator_tcp_connections_total",
-    help: "TCP connections to sandboxes that ended, by outcome: relayed, timedOut, closedForSleep, refused or clientLeft.",
+    help: "TCP connections to sandboxes that ended, by outcome: relayed (client or sandbox ended it), timedOut (--tunnel-idle-timeout or --tunnel-lifetime), closedForSleep (its sandbox was suspended), refused (rejected, or the sandbox did not wake in time) or clientLeft (before it reached the sandbox).",
     labelNames: ["outcome"] as const,
     registers,
   });
   const open = new Gauge({
     name: "rouse_activator_tcp_connections",
-    help: "Current number of TCP connections to sandboxes, by state: waiting or relayed.",
+    help: "Current number of TCP connections to sandboxes, by state: waiting (not connected to the sandbox yet) or relayed.",
     labelNames: ["state"] as const,
     registers,
   });
   const refused = new Counter({
     name: "rouse_activator_tcp_refused_total",
-    help: "TCP connections to sandboxes that were rejected, by reason.",
+    help: "TCP connections to sandboxes that were rejected, by the code of the error.",
     labelNames: ["reason"] as const,
     registers,
   });

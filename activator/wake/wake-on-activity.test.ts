@@ -133,6 +133,8 @@ describe("data on an open connection", () => {
       return asked >= 5;
     });
     await lab.wakeOnActivity[Symbol.asyncDispose](); // waits for what it does
-    expect(lab.lines).toMatchObject([{ msg: "could not resume a sandbox with an active connection", name: "nova" }]);
+    expect(lab.lines).toMatchObject([
+      { msg: "could not cancel a suspension after data on an open connection", name: "nova" },
+    ]);
   });
 });

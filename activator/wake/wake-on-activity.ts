@@ -52,7 +52,7 @@ export class WakeOnActivity implements AsyncDisposable {
     const asked = this.#ask(connection, uid)
       .catch((err: unknown) => {
         if (this.#stop.signal.aborted || !this.#mayLog.asks(uid)) return;
-        this.#parts.log.warn({ err, ...connection }, "could not resume a sandbox with an active connection");
+        this.#parts.log.warn({ err, ...connection }, "could not cancel a suspension after data on an open connection");
       })
       .finally(() => this.#asking.delete(uid));
     this.#asking.set(uid, asked);

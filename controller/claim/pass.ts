@@ -257,7 +257,7 @@ export class Pass {
       if (notesPatch(this.#claim, this.#notes(), false)) throw new Unnoted("nothing could be noted", { cause });
       this.#signal.throwIfAborted();
       const claim = keyOf(this.#claim);
-      this.#around.log.warn({ err: cause, claim }, "could not rewrite a legacy assignment of a claim");
+      this.#around.log.warn({ err: cause, claim }, "could not replace the former label of a claim by an annotation");
     }
   }
 

@@ -152,7 +152,10 @@ export class ClaimReconciler {
       .catch((err: unknown) => {
         signal.throwIfAborted();
         if (!isNotFound(err))
-          this.#options.log.warn({ err, claim: keyOf(claim) }, "could not delete a legacy NetworkPolicy");
+          this.#options.log.warn(
+            { err, claim: keyOf(claim) },
+            "could not delete the NetworkPolicy that an earlier release made for a claim",
+          );
       });
   }
 }

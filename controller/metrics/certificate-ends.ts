@@ -8,7 +8,7 @@ export type ShownCertificatesByUse = Readonly<Record<string, (() => string) | un
 export function registerCertificateEnds(registry: Registry, certificates: ShownCertificatesByUse): void {
   new Gauge({
     name: "rouse_certificate_expiry_timestamp_seconds",
-    help: "Expiry of the certificate in use (webhook or drain), in seconds since 1970.",
+    help: "Time at which the certificate in use (webhook or drain) expires, in seconds since 1970.",
     labelNames: ["certificate"],
     registers: [registry],
     collect() {

@@ -67,7 +67,7 @@ function podCreateFailed(transition: StatusTransition): EventContent | undefined
 function suspensionFailed(transition: StatusTransition): EventContent | undefined {
   const failure = newFailureOf(transition, "suspend");
   if (!failure) return undefined;
-  const note = `Failed to take the Pod away: ${failure.message}`;
+  const note = `Failed to suspend: ${failure.message}`;
   return { type: "Warning", reason: "SandboxSuspensionFailed", action: "Suspending", note };
 }
 

@@ -5,7 +5,7 @@ import type { WatchedStore } from "./store-health.ts";
 export function registerStoreAges(registry: Registry, stores: readonly WatchedStore[]): void {
   new Gauge({
     name: "rouse_store_age_seconds",
-    help: "Seconds since the API server last sent anything for the watch of this kind; without a first list, since the start.",
+    help: "Seconds since the API server last sent anything for the watch of this kind; before the first list, since the start of the replica.",
     labelNames: ["kind"],
     registers: [registry],
     collect() {

@@ -117,7 +117,7 @@ export class StoreHealth implements Fitness {
     while (!signal.aborted && !reached()) {
       const unseen = all.filter((store) => !this.#sees(store));
       if (unseen.some((store) => store.trouble()) && this.#mayLog.asks("unseen")) {
-        log.warn({ kinds: unseen.map(inShort) }, "waiting for stores that the API server does not fill");
+        log.warn({ kinds: unseen.map(inShort) }, "waiting: the API server does not deliver the objects of these kinds");
       }
       const pause = clock.sleep(checkMs, signal).catch(() => {});
       await (filled ? Promise.race([filled, pause]) : pause);

@@ -19,7 +19,7 @@ export const unanswered = (regarding: Sandbox, limitSeconds: number): NewEvent =
   type: "Warning",
   reason: "BusyProbeUnanswered",
   action,
-  note: `busy probe not answered: treated as busy for at most ${goDuration(limitSeconds * 1000)}`,
+  note: `busy probe got no response: the sandbox counts as busy for at most ${goDuration(limitSeconds * 1000)}`,
 });
 
 export const cancelled = (regarding: Sandbox, why: string): NewEvent => ({
@@ -35,7 +35,7 @@ export const workCut = (regarding: Sandbox, cut: number, drainTimeoutSeconds: nu
   type: "Warning",
   reason: "SandboxWorkCut",
   action,
-  note: `drain timeout (${goDuration(drainTimeoutSeconds * 1000)}) reached: ${cut} in flight were cut`,
+  note: `drain timeout (${goDuration(drainTimeoutSeconds * 1000)}) reached: requests and connections that were cut: ${cut}`,
 });
 
 export const woken = (regarding: Sandbox, port: number): NewEvent => ({
@@ -61,7 +61,7 @@ export const notAnActivator = (regarding: KubeObject): NewEvent => ({
   type: "Warning",
   reason: "NotAnActivator",
   action,
-  note: "has the labels of an activator but another service account: ignored",
+  note: "ignored: it has the labels of an activator, but not the service account in --activator-service-account",
 });
 
 /** Regards a sandbox whose Pod was deleted although this number of activators had not answered. */
@@ -70,7 +70,7 @@ export const unaskedCut = (regarding: Sandbox, activators: number): NewEvent => 
   type: "Warning",
   reason: "SandboxWorkCut",
   action,
-  note: `Pod deleted while ${activators} ${activators === 1 ? "activator" : "activators"} did not respond: its connections to the sandbox were cut`,
+  note: `Pod deleted without a response of ${activators} ${activators === 1 ? "activator" : "activators"}: connections to the sandbox through ${activators === 1 ? "it" : "them"} were cut`,
 });
 
 /** Whole seconds in Go's duration format: `45s`, `5m0s`, `2h0m0s`. */

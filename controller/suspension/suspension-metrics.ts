@@ -20,19 +20,19 @@ export class SuspensionMetrics {
     const registers = [registry];
     this.#sealed = new Counter({
       name: "rouse_suspensions_total",
-      help: "Pods that were sealed for a suspension, by cause: Inactivity or Person.",
+      help: "Suspensions that marked a Pod for deletion, by cause: Inactivity, or Person (any client but the controller set operatingMode).",
       labelNames: ["cause"],
       registers,
     });
     this.#handshakes = new Counter({
       name: "rouse_suspension_handshakes_total",
-      help: "Suspensions that ended, by outcome: completed; cancelled by the controller; overtaken by another change of the sandbox before its Pod was sealed.",
+      help: "Suspensions that ended, by outcome: completed, cancelled (the controller set operatingMode back to Running), or overtaken (another change of the sandbox came before its Pod was marked for deletion).",
       labelNames: ["outcome"],
       registers,
     });
     this.#drain = new Histogram({
       name: "rouse_suspension_drain_seconds",
-      help: "Time from the seal of a Pod to its deletion, by the cause of the suspension.",
+      help: "Time that Pods were drained, from the mark for deletion to the deletion, by the cause of the suspension.",
       labelNames: ["cause"],
       buckets: drainBuckets,
       registers,
@@ -49,7 +49,7 @@ export class SuspensionMetrics {
     });
     this.#wakes = new Counter({
       name: "rouse_connection_wakes_total",
-      help: "Wakes by requests and connections, as the activators report them.",
+      help: "Wakes by requests, TCP connections and data on open connections, as the activators report them.",
       registers,
     });
     this.#unreachable = new Gauge({

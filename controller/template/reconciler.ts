@@ -94,12 +94,13 @@ export class TemplateReconciler {
     return false;
   }
 
-  #reportFailure({ template, policy, users }: Observed, action: Action, error: unknown): void {
+  #reportFailure({ name, template, policy, users }: Observed, action: Action, error: unknown): void {
     // Another writer was faster, or its namespace is deleted: the next reconcile reads the current state.
     if (!policyActions.includes(action.do) || isConflict(error) || isAlreadyExists(error)) return;
     const regarding: Stored<KubeObject> | undefined = template ?? policy ?? users.sandboxes[0] ?? users.pods[0];
     if (isNamespaceTerminating(error) || !regarding) return;
-    const note = `could not write the NetworkPolicy of its Pods: ${error instanceof Error ? error.message : error}`;
+    const why = error instanceof Error ? error.message : String(error);
+    const note = `could not write NetworkPolicy "${networkPolicyName(name)}" of SandboxTemplate "${name}": ${why}`;
     const about = { type: "Warning", reason: "NetworkPolicyNotWritten", action: "Reconciling" } as const;
     this.#writers.events.record({ ...about, regarding, note });
   }
@@ -111,11 +112,11 @@ export class TemplateReconciler {
     if (!regarding) return;
     const counts = `Sandboxes: ${users.sandboxes.length}, Pods: ${users.pods.length}`;
     if (action.do === "createPolicy") {
-      const note = `SandboxTemplate "${name}" is gone, and its NetworkPolicy was missing; it was made again for those that are left. ${counts}`;
+      const note = `SandboxTemplate "${name}" was deleted, and this NetworkPolicy was missing; the controller created it again for the sandboxes and Pods that need it. ${counts}`;
       const about = { type: "Warning", reason: "NetworkPolicyRestored", action: "Reconciling" } as const;
       this.#writers.events.record({ ...about, regarding, note });
     } else if (policy?.metadata.annotations?.[templateGoneAnnotation] === undefined) {
-      const note = `SandboxTemplate "${name}" is gone; its NetworkPolicy stays for those that are left. ${counts}`;
+      const note = `SandboxTemplate "${name}" was deleted; this NetworkPolicy stays until its last sandbox and running Pod are gone. ${counts}`;
       const about = { type: "Normal", reason: "NetworkPolicyKept", action: "Reconciling" } as const;
       this.#writers.events.record({ ...about, regarding, note });
     }

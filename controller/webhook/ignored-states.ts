@@ -29,7 +29,7 @@ export class IgnoredStates {
     if (!this.#mayLog.asks("ignored")) return;
     this.#log.warn(
       { first, count },
-      "converted an object without its annotation with the state of the other API version",
+      "left out an annotation of a converted object: the state of the other API version, unreadable or too large",
     );
   }
 }

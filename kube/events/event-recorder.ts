@@ -102,7 +102,7 @@ function dropLog({ clock, log }: EventRecorderOptions): () => void {
   return () => {
     dropped += 1;
     if (!lines.asks("dropped")) return;
-    log.warn({ dropped }, "too many events are waiting to be written; dropping the oldest of the largest namespace");
+    log.warn({ dropped }, "too many events wait to be written; dropping the oldest of the namespace with the most");
     dropped = 0;
   };
 }

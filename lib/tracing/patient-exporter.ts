@@ -61,9 +61,10 @@ export class PatientExporter implements SpanExporter {
     const endsMs = clock.ticksMs() + patienceMs;
     for (let failures = 1; ; failures += 1) {
       const result = await new Promise<ExportResult>((resolve) => exporter.export(spans, resolve));
-      this.#logChange(result);
       const delayMs = backoffDelayMs(failures, backoff);
-      if (!isPassing(result) || clock.ticksMs() + delayMs > endsMs) return result;
+      const isRetried = isPassing(result) && clock.ticksMs() + delayMs <= endsMs && !this.#closing.signal.aborted;
+      this.#logChange(result, isRetried);
+      if (!isRetried) return result;
       const waited = await clock.sleep(delayMs, this.#closing.signal).then(
         () => true,
         () => false,
@@ -73,11 +74,11 @@ export class PatientExporter implements SpanExporter {
   }
 
   /** Logs once for each outage: one line is enough for a collector that is unreachable for a day. */
-  #logChange({ code, error }: ExportResult): void {
+  #logChange({ code, error }: ExportResult, isRetried: boolean): void {
     const failing = code !== ExportResultCode.SUCCESS;
     if (failing === this.#failing) return;
     this.#failing = failing;
-    if (failing) this.#options.log.warn({ reason: error?.message }, "trace export failed; retrying");
+    if (failing) this.#options.log.warn({ reason: error?.message, retried: isRetried }, "trace export failed");
     else this.#options.log.info("trace export recovered");
   }
 }

@@ -20,7 +20,8 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   },
   ClaimExpired: {
     on: "SandboxClaim",
-    means: "Its lifetime is over; its shutdownPolicy says what happens next. A second event says that it is deleted.",
+    means:
+      "Its lifetime is over; its shutdownPolicy says what happens next. If the controller deletes it, a second event says so.",
   },
   MultiplePods: {
     on: "Sandbox",
@@ -33,7 +34,8 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   },
   NetworkPolicyNotWritten: {
     on: "SandboxTemplate; NetworkPolicy, Sandbox or Pod where the template is gone",
-    means: "The NetworkPolicy of its Pods could not be written, or belongs to another owner; the text names the cause.",
+    means:
+      "The NetworkPolicy of a SandboxTemplate could not be written, or belongs to another owner; the text names both and the cause.",
   },
   NetworkPolicyRestored: {
     on: "NetworkPolicy",
@@ -42,7 +44,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   },
   NotAnActivator: {
     on: "Pod",
-    means: "It has the labels of an activator but another service account, and is ignored.",
+    means: "It has the labels of an activator but another service account, so the controller ignores it.",
   },
   PodFailed: { on: "Sandbox", means: "Its Pod has failed while the sandbox was to run." },
   PodSucceeded: { on: "Sandbox", means: "Its Pod has ended with success while the sandbox was to run." },
@@ -68,7 +70,7 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   SandboxWorkCut: {
     on: "Sandbox",
     means:
-      "Its Pod was deleted with work in flight, or without the answer of an activator that may have had work in flight. That happens after drainTimeoutSeconds, and after a suspension for inactivity 5 minutes after the activator last responded. The text says which.",
+      "Its Pod was deleted while work was in flight, or without the response of an activator that may have had work in flight. In a manual suspension that happens after drainTimeoutSeconds. In a suspension for inactivity it happens only to requests that match ignoreRequests, after drainTimeoutSeconds, and when an activator has not responded for 5 minutes. The text says what was cut.",
   },
   SuspensionCancelled: {
     on: "Sandbox",
@@ -135,7 +137,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
   },
   AutoSuspensionBlocked: {
     ActivatorUnreachable:
-      "An activator does not respond, and may proxy connections to it: it is not suspended for inactivity.",
+      "An activator that may proxy connections to it does not respond, so it is not suspended for inactivity.",
   },
 };
 
@@ -154,7 +156,7 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
   ClaimExpired: "Its lifetime is over.",
   SandboxExpired: "Its sandbox has expired.",
   SandboxMissing: "Its sandbox does not exist.",
-  SandboxNotReady: "Its sandbox has no condition Ready yet, or gets another Pod for one that has ended.",
+  SandboxNotReady: "Its sandbox has no condition Ready yet, or its Pod has ended and it gets another.",
   SandboxResuming:
     "Its sandbox was suspended for inactivity and gets its Pod again. Until autoResume.timeoutSeconds have passed, Ready stays True.",
   InvalidConfiguration:

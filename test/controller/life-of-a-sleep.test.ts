@@ -235,7 +235,9 @@ describe("a manual suspension", () => {
     await lab.change({ operatingMode: "Suspended" });
     await lab.untilAsleep();
     await vi.waitFor(async () => {
-      expect(await lab.eventNotes("SandboxWorkCut")).toEqual(["drain timeout (1s) reached: 2 in flight were cut"]);
+      expect(await lab.eventNotes("SandboxWorkCut")).toEqual([
+        "drain timeout (1s) reached: requests and connections that were cut: 2",
+      ]);
     }, waiting);
     expect(await controller.metrics()).toContain("rouse_suspension_cut_requests_total 2");
   });

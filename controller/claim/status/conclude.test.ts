@@ -177,7 +177,7 @@ describe("a claim whose sandbox is suspended", () => {
     expect(readyIn({ sandbox: asleep() })).toMatchObject({
       status: "True",
       reason: "SandboxSuspended",
-      message: "Sandbox sleeps and wakes on a connection",
+      message: "Sandbox is suspended for inactivity; a connection wakes it",
     });
   });
 

@@ -78,7 +78,11 @@ function expiredByItself(seen: Seen): ReadyFact | undefined {
 function asleep({ sandbox }: Seen): ReadyFact | undefined {
   if (!sandbox || readyOf(sandbox)?.reason !== "SandboxSuspended") return undefined;
   if (!sleepsByInactivity(sandbox) || effectiveAutoResume(sandbox.spec).trigger === "Never") return undefined;
-  return { status: "True", reason: "SandboxSuspended", message: "Sandbox sleeps and wakes on a connection" };
+  return {
+    status: "True",
+    reason: "SandboxSuspended",
+    message: "Sandbox is suspended for inactivity; a connection wakes it",
+  };
 }
 
 /** The claim was ready during the suspension, and its client waits for the Pod. An obstacle is reported at once. */
@@ -86,7 +90,11 @@ function resuming(seen: Seen): ReadyFact | undefined {
   const reason = seen.sandbox && readyOf(seen.sandbox)?.reason;
   const starts = reason === "SandboxSuspended" || reason === "DependenciesNotReady";
   if (!(starts || isBeingReplaced(seen)) || !resumeOf(seen)) return undefined;
-  return { status: "True", reason: resumingReason, message: "Sandbox slept and gets its Pod again" };
+  return {
+    status: "True",
+    reason: resumingReason,
+    message: "Sandbox was suspended for inactivity and is starting again",
+  };
 }
 
 /** Clients give up a claim whose Pod has ended for good, so a Pod that will be replaced is not reported as ended. */

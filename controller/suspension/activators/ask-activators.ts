@@ -109,7 +109,7 @@ export class ActivatorRounds {
       this.#otherPods.add(uid);
       log.warn(
         { pod: `${namespace}/${name}` },
-        "ignored a Pod with the labels of the activators but another service account",
+        "ignored a Pod with the labels of the activators, because it has another service account",
       );
       events?.record(notAnActivator(pod));
     }
@@ -124,7 +124,7 @@ export class ActivatorRounds {
     if (this.#silent.has(id)) return;
     this.#silent.add(id);
     metrics.unreachable(this.#silent.size);
-    log.warn({ err, activator: id }, "activator not responding");
+    log.warn({ err, activator: id }, "an activator does not respond");
     if (pod) events?.record(unreachable(pod));
   }
 

@@ -43,7 +43,7 @@ describe("a suspension that fails", () => {
     expect(await conditionOf(lab, "Suspended")).toMatchObject({ ...pending, reason: "PodTerminating" });
     await expect
       .poll(() => lab.eventNotes("SandboxSuspensionFailed"), waiting)
-      .toEqual(['Failed to take the Pod away: pods "nova" is forbidden']);
+      .toEqual(['Failed to suspend: pods "nova" is forbidden']);
   });
 
   it("does not keep the other children from being made when activators cannot be listed", async () => {

@@ -92,7 +92,7 @@ it("busy probes that hang delay no sandbox of another namespace, and a few at a 
   expect(await pass(60, async () => (await sleeps("nova")) && (await sleeps("polite")))).toBe(true);
   // Eight at a time, and as many whose end is not heard of yet.
   expect(hole.most()).toBeLessThanOrEqual(16);
-  const note = "busy probe not answered: treated as busy for at most 1h0m0s";
+  const note = "busy probe got no response: the sandbox counts as busy for at most 1h0m0s";
   // Events are written as time passes.
   const isReported = async () => (await notesOf(lab, "BusyProbeUnanswered")).includes(note);
   expect(await pass(60, isReported)).toBe(true);

@@ -168,7 +168,10 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     });
     const disturbance = clockAnomalyBetween(before, readClocks(clock), waitMs);
     if (!disturbance) return;
-    log.warn({ disturbance }, "clock jump or process pause detected; staggering suspensions");
+    log.warn(
+      { disturbance },
+      "the clock jumped or the process paused; spreading overdue suspensions over at most two minutes",
+    );
     this.#disturbedMs = clock.ticksMs();
     // A keepAwakeUntil is a moment of the wall clock.
     if (disturbance === "jump") this.#schedule.lookAtAll(clock.ticksMs());

@@ -128,7 +128,10 @@ export class SuspendIdle {
     else this.#busy.set(key, { podUid, sinceMs: verdict.busySinceMs });
     if (verdict.maySleep) this.#allowed.set(key, { podUid, atMs: clock.ticksMs() });
     if (verdict.overruled)
-      log.warn({ key }, "busy probe limit reached: suspending the sandbox although its workload says that it is busy");
+      log.warn(
+        { key },
+        "limitSeconds of the busy probe reached: suspending the sandbox although the probe does not permit it",
+      );
     return !verdict.maySleep;
   }
 

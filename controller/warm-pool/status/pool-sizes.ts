@@ -27,7 +27,7 @@ export function registerPoolSizes(registry: Registry, list: () => readonly Sandb
 export function registerPoolProgress(registry: Registry, count: () => number): void {
   new Gauge({
     name: "rouse_warm_pools_not_progressing",
-    help: "Current number of warm pools without progress: no template or NetworkPolicy, rejected or unschedulable Pods, or sandboxes that never become ready.",
+    help: "Current number of warm pools that make no progress: the template or its NetworkPolicy is missing, the Pods are rejected or unschedulable, or the sandboxes do not become Ready.",
     registers: [registry],
     collect() {
       this.set(count());
