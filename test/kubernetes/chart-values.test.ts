@@ -164,7 +164,7 @@ describe("the values of a platform team", () => {
 
 describe("the notes of the chart after an install", () => {
   it("warn if managed templates admit no activator, and only then", async () => {
-    const warning = "admits only activators of namespace agent-sandbox-system";
+    const warning = "admits only activators in the namespace agent-sandbox-system";
     expect(await chartNotes("elsewhere")).toContain(warning);
     expect(await chartNotes("agent-sandbox-system")).not.toContain(warning);
     expect(await chartNotes("elsewhere", "controller.extensions=false")).not.toContain(warning);
@@ -173,5 +173,27 @@ describe("the notes of the chart after an install", () => {
   it("ask users who render without a cluster for their own token", async () => {
     expect(await chartNotes("agent-sandbox-system")).toContain("name it in auth.existingSecret");
     expect(await chartNotes("agent-sandbox-system", "auth.existingSecret=mine")).not.toContain("auth.existingSecret");
+  });
+
+  it.each([
+    [true, true, "need a token of the cluster, such as that of a ServiceAccount with the permission"],
+    [true, false, "Every token reaches every sandbox"],
+    [false, true, "Requests without a token have the user system:anonymous"],
+    [false, false, "WARNING: auth.tokenReview.requireToken and auth.tokenReview.reviewAccess are false"],
+  ])("say who reaches sandboxes with requireToken=%s and reviewAccess=%s", async (required, reviewed, text) => {
+    const notes = await chartNotes(
+      "agent-sandbox-system",
+      "auth.mode=tokenreview",
+      `auth.tokenReview.requireToken=${required}`,
+      `auth.tokenReview.reviewAccess=${reviewed}`,
+    );
+    expect(notes).toContain(text);
+    expect(notes.includes("Authorization: Bearer")).toBe(required || reviewed);
+    expect(notes.includes("kubectl create rolebinding")).toBe(reviewed);
+  });
+
+  it("name the example sandbox by headers where host names have no domain", async () => {
+    expect(await chartNotes("agent-sandbox-system")).toContain("Host: hello.default.sandbox.localhost");
+    expect(await chartNotes("agent-sandbox-system", "activator.domain=")).toContain("X-Sandbox-ID: hello");
   });
 });
