@@ -162,7 +162,7 @@ export const activatorFlags = {
   ),
   "max-idle-upstream": flag.integer(
     5_000,
-    "maximum number of idle connections kept for each port of a sandbox, of as many as it had requests at a time in the last seconds; 0: none",
+    "maximum number of idle connections kept for each port of a sandbox; 0: none. Of these, the activator keeps only as many as the port had requests at a time in the last seconds, or 20 if that is more",
     notNegative,
   ),
   "held-max-total": flag.integer(

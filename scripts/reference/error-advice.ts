@@ -44,7 +44,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Read the token again from its Secret.",
   },
   Unauthenticated: {
-    why: "The request has no bearer token where one is required, or the API server, or the key of scoped tokens, does not accept its token.",
+    why: "The request has no bearer token where one is required. Or its token is not valid: the API server does not accept it, or it is not signed with the key of scoped tokens, or it has expired.",
     what: "Send a new token; check its expiry and its audience.",
   },
   Forbidden: {
@@ -52,25 +52,25 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Grant get on sandboxes/connect, or use a token for this sandbox. Leave those two headers out.",
   },
   AuthorizationUnavailable: {
-    why: "The API server did not answer the review, too many reviews are in progress, or too many reviews for this client failed or were answered no.",
+    why: "The API server did not answer the review of the token or of the access, too many reviews are in progress, or too many reviews for this client failed or were answered no.",
     what: "Retry. If it lasts, check rouse_activator_reviews_total, clients with expired or guessed tokens, and the API server.",
   },
   MethodNotAllowed: { why: "The method is CONNECT or TRACE.", what: fixRequest },
   BodyTooLarge: {
     why: "The request body is larger than --max-request-body-bytes, or its length is above 2^53 - 1 bytes.",
-    what: "Send less, or raise the limit.",
+    what: "Send less, or raise --max-request-body-bytes.",
   },
   ConnectFailed: {
     why: "The Pod has run for longer than autoResume.timeoutSeconds, and its port does not accept connections, or its readiness probes fail.",
-    what: "Check that its program listens on that port, on all addresses.",
+    what: "Check that the program of the sandbox listens on that port, on all addresses.",
   },
   SandboxNotFound: {
-    why: "No Sandbox has the name and namespace in the X-Sandbox headers. These headers cannot name a SandboxClaim.",
+    why: "No Sandbox has the name and namespace in the X-Sandbox headers. They cannot name a SandboxClaim.",
     what: "Check name and namespace. The status is 502 because the SDKs of the ecosystem expect it.",
   },
   ResponseLost: {
     why: "The sandbox closed the connection before its response began, its response is not valid HTTP/1.1, or its Pod was deleted.",
-    what: "Check the log of its program. The activator never sends a request again that it has sent to a sandbox.",
+    what: "Check the log of the program of the sandbox. The activator never sends a request to a sandbox twice.",
   },
   UnaskedUpgrade: {
     why: "The sandbox answered 101 to a request that did not ask for an upgrade, or asked for another protocol.",
@@ -78,7 +78,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   },
   SandboxSlow: {
     why: "The sandbox did not begin its response, and took no more of the request, within --proxy-timeout, --response-header-timeout or X-Sandbox-Timeout. Or its response had not begun after --total-timeout.",
-    what: "Check its program, or raise the timeout.",
+    what: "Check the program of the sandbox, or raise the timeout.",
   },
   Unexpected: {
     why: "An error in the activator that it did not expect. Its log has the stack.",

@@ -8,7 +8,7 @@ const codes = Object.keys(activatorErrors) as ErrorCode[];
 
 export function errorsPage(): string {
   return page("Errors of the activator", [
-    "A request that the activator cannot serve gets one of these answers. The code is in the response header `X-Rouse-Reason`, in the access log, and in the label `reason` of the metric `rouse_activator_refused_total`. `Retry-After` is in seconds. The access log has one more code, `ClientGone`: the client left before it got an answer. It has no line for a request whose head is malformed, too large or late, or has an Expect header that cannot be met.",
+    "A request that the activator cannot serve gets one of these answers. The code is in the response header `X-Rouse-Reason`, in the access log, and in the label `reason` of the metric `rouse_activator_refused_total`. `Retry-After` is in seconds. The access log has one more code, `ClientGone`: the client left before it got an answer. The access log has no line for a request whose head is malformed, too large or late, or has an Expect header other than 100-continue.",
     table(
       ["Code", "Status", "Retry-After", "Why", "What to do"],
       codes.map((name) => {

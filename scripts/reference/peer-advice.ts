@@ -17,9 +17,12 @@ export const peerAdvice: Readonly<Record<PeerRefusal, Advice>> = {
   },
   NoSandbox: {
     why: "The sandbox of this activator port does not exist, or was created again under its name.",
-    what: "Retry: an activator port of a deleted sandbox is closed soon.",
+    what: "Retry: the activator closes ports of deleted sandboxes soon.",
   },
-  TooManyConnections: { why: "The replica has --max-connections TCP connections.", what: "Retry, or raise the limit." },
+  TooManyConnections: {
+    why: "The replica has --max-connections TCP connections.",
+    what: "Retry, or raise --max-connections.",
+  },
   NoDescriptors: {
     why: "The replica is about to run out of file descriptors.",
     what: "Retry, or raise the limit of open files of the process.",
