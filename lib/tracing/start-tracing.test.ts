@@ -94,7 +94,18 @@ describe("tracing", () => {
     }, waiting);
     await record(running.tracer, 1);
     expect(lines.map(messageOf)).toEqual(["trace export failed", "trace export recovered", "OpenTelemetry warning"]);
+    expect(lines.at(0)).toContain('"retried":true');
     expect(lines.at(-1)).toContain("Dropped 1440 spans");
+  });
+
+  it("says in the log that a batch with a permanent failure is not retried", async () => {
+    const lines: string[] = [];
+    const log = createLogger("tested", "info", { write: (line) => void lines.push(line) });
+    await using collector = await openTraceCollector(() => 3);
+    const { tracing } = tracingTo(collector.url, log);
+    await using running = tracing;
+    await record(running.tracer, batch);
+    await vi.waitFor(() => expect(lines.at(0)).toContain('"retried":false'), waiting);
   });
 
   it("gives up a batch after a minute", async () => {
