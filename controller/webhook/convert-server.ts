@@ -44,13 +44,14 @@ const connectionsMax = { max: 512, perPeerMax: 256, answerTakenWithinMs: 30_000 
 const bodyBytesMax = 64 * 1024 * 1024;
 const bodyBytesTotalMax = 128 * 1024 * 1024;
 const usualBodies: BodyLimits = { bytesMax: bodyBytesMax, bytesTotalMax: bodyBytesTotalMax };
-// A review waits and is converted within the 30 seconds that an API server gives it. A peer has one of the two processes. Peers that
-// use more than a third of a process for some time share one of the two.
+// A review waits and is converted within the 30 seconds that an API server gives it. An object has a few KiB, so the API server's
+// reviews wait for no large one.
 const converterLimits = {
-  processes: 2,
+  smallBytesMax: 65_536,
+  processesForSmall: 1,
+  processesForLarge: 1,
   processesOfPeer: 1,
-  processesOfHeavyPeers: 1,
-  timeOfPeer: { burst: 20_000, perSecond: 1_000 / 3 },
+  forgivenPerSecond: 10,
   waitingMax: connectionsMax.max,
   waitingOfPeerMax: connectionsMax.perPeerMax,
   waitMs: 20_000,

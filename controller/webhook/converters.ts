@@ -1,18 +1,19 @@
 import { onAbort } from "../../lib/guard/on-abort.ts";
 import { FairTasks } from "../../lib/queues/fair-tasks.ts";
-import { type Rate, TokenBuckets } from "../../lib/queues/token-buckets.ts";
+import { TokenBuckets } from "../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { type ConvertedReview, Converter, type ConverterOptions, ReviewNotConverted } from "./converter.ts";
 
 export interface ConverterLimits {
-  /** Processes, and so reviews that are converted at the same time. */
-  readonly processes: number;
-  /** Of the reviews of one remote address. */
+  /** The bytes of a small review, as of one object; lists and hostile reviews are larger. */
+  readonly smallBytesMax: number;
+  /** The processes for small reviews, and so how many of these are converted at the same time. */
+  readonly processesForSmall: number;
+  readonly processesForLarge: number;
+  /** Of the reviews of one remote address, of each size. */
   readonly processesOfPeer: number;
-  /** Of the reviews of all addresses that have used more than their share of the processes' time. */
-  readonly processesOfHeavyPeers: number;
-  /** Milliseconds of the processes' time: the share of one address. */
-  readonly timeOfPeer: Rate;
+  /** Milliseconds of the processes' time that an address is forgiven each second. The one that has used least comes first. */
+  readonly forgivenPerSecond: number;
   /** Reviews that wait for a process. */
   readonly waitingMax: number;
   readonly waitingOfPeerMax: number;
@@ -34,14 +35,16 @@ export interface Review {
 
 /**
  * Processes that convert reviews. A process that takes too long or too much memory for a review is ended, and another one is started
- * for the next review. Addresses whose reviews take much time leave a process to all others.
+ * for the next review. Small reviews have processes of their own, so large ones do not delay them. In each
+ * line the remote address that has used least of the processes' time comes first.
  */
 export class Converters implements AsyncDisposable {
   readonly #limits: ConverterLimits;
   readonly #options: ConverterOptions;
   readonly #clock: Clock;
-  readonly #turns: FairTasks;
-  /** By remote address. */
+  readonly #small: FairTasks;
+  readonly #large: FairTasks;
+  /** Milliseconds of the processes' time, by remote address. */
   readonly #used: TokenBuckets;
   readonly #idle: Converter[] = [];
   readonly #all = new Set<Converter>();
@@ -53,9 +56,11 @@ export class Converters implements AsyncDisposable {
     this.#limits = limits;
     this.#options = options;
     this.#clock = clock;
-    this.#used = new TokenBuckets(limits.timeOfPeer, clock);
-    const heavy = { is: (peer: string) => this.#used.isOverdrawn(peer), max: limits.processesOfHeavyPeers };
-    this.#turns = new FairTasks({ max: limits.processes, maxOfGroup: limits.processesOfPeer, heavy });
+    this.#used = new TokenBuckets({ burst: 0, perSecond: limits.forgivenPerSecond }, clock);
+    const usedBy = (peer: string) => this.#used.overdraft(peer);
+    const line = (max: number) => new FairTasks({ max, maxOfGroup: limits.processesOfPeer, usedBy });
+    this.#small = line(limits.processesForSmall);
+    this.#large = line(limits.processesForLarge);
     // The first review need not wait for a process to start.
     this.#idle.push(this.#start());
   }
@@ -63,6 +68,7 @@ export class Converters implements AsyncDisposable {
   /** @throws ReviewNotConverted when there was no room, it took too long, or its process ended. */
   async convert(review: Review): Promise<ConvertedReview> {
     const { peer, signal } = review;
+    const turns = review.body.length <= this.#limits.smallBytesMax ? this.#small : this.#large;
     const { waitingMax, waitingOfPeerMax, waitMs } = this.#limits;
     if (this.#waiting >= waitingMax || (this.#waitingOf.get(peer) ?? 0) >= waitingOfPeerMax) {
       throw new ReviewNotConverted(503, "too many reviews wait to be converted; try again");
@@ -77,13 +83,13 @@ export class Converters implements AsyncDisposable {
     this.#count(peer, 1);
     try {
       if (signal.aborted) leave();
-      this.#turns.add(peer, key, () => {
+      turns.add(peer, key, () => {
         resolve();
         return over.promise;
       });
       await promise;
     } catch (error) {
-      this.#turns.drop(peer, key);
+      turns.drop(peer, key);
       over.resolve(); // its turn may have come meanwhile
       throw error;
     } finally {

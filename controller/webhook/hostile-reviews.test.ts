@@ -117,35 +117,47 @@ describe("a review that takes seconds to parse", () => {
   });
 
   const limits = {
-    ...{ processes: 1, processesOfPeer: 1, waitingMax: 2, waitingOfPeerMax: 1 },
-    ...{ processesOfHeavyPeers: 1, timeOfPeer: { burst: 20_000, perSecond: 1_000 / 3 } },
-    ...{ waitMs: 20_000, convertMs: 1_000 },
+    ...{ smallBytesMax: 0, processesForSmall: 1, processesForLarge: 1, processesOfPeer: 1, forgivenPerSecond: 10 },
+    ...{ waitingMax: 2, waitingOfPeerMax: 1, waitMs: 20_000, convertMs: 1_000 },
   };
   const review = (body: Buffer, peer = "a") => ({ body, peer, signal: new AbortController().signal, taken: () => {} });
 
-  it("leaves a process to others when several addresses have sent such reviews before", async () => {
+  it("does not delay a small one, however many addresses send such reviews", async () => {
     const clock = new FakeClock();
-    const two = { ...limits, processes: 2, waitingMax: 9, timeOfPeer: { burst: 500, perSecond: 1_000 / 3 } };
-    await using converters = new Converters(two, { extensions: true, heapMegabytes: 512 }, clock);
-    let taken = 0;
-    const countTaken = () => {
-      taken += 1;
-    };
-    const convert = (body: Buffer, peer: string) =>
-      converters.convert({ ...review(body, peer), taken: countTaken }).catch(() => undefined);
-    const small = Buffer.from(JSON.stringify(goodReview));
-    const strangers = ["b", "c"];
-    const first = strangers.map((peer) => convert(small, peer));
-    await eventually(() => taken === 2);
-    await clock.advance(600);
-    await Promise.all(first);
+    const both = { ...limits, smallBytesMax: 65_536, waitingMax: 9 };
+    await using converters = new Converters(both, { extensions: true, heapMegabytes: 512 }, clock);
     const bomb = bombOf(16);
-    const second = strangers.map((peer) => convert(bomb, peer));
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(taken).toBe(3);
-    expect(await convert(small, "a")).toMatchObject({ about: { outcome: "answered" } });
+    const taken = Promise.withResolvers<void>();
+    const bombs = ["b", "c", "d"].map((peer) =>
+      converters.convert({ ...review(bomb, peer), taken: taken.resolve }).catch(() => undefined),
+    );
+    await taken.promise;
+    const small = Buffer.from(JSON.stringify(goodReview));
+    expect(await converters.convert(review(small))).toMatchObject({ about: { outcome: "answered" } });
+    for (let at = 0; at < bombs.length; at += 1) await clock.advance(20_000);
+    await Promise.all(bombs);
+  });
+
+  it("of an address that has used more time comes after those of others", async () => {
+    const clock = new FakeClock();
+    await using converters = new Converters(
+      { ...limits, waitingMax: 9 },
+      { extensions: true, heapMegabytes: 512 },
+      clock,
+    );
+    const order: string[] = [];
+    const convert = (body: Buffer, peer: string) =>
+      converters.convert({ ...review(body, peer), taken: () => void order.push(peer) }).catch(() => undefined);
+    const small = Buffer.from(JSON.stringify(goodReview));
+    const first = convert(small, "b");
+    await clock.advance(600);
+    await first;
+    const bombed = convert(bombOf(16), "c");
+    const [later, sooner] = [convert(small, "b"), convert(small, "a")];
+    await eventually(() => order.length === 2);
     await clock.advance(1_000);
-    await Promise.all(second);
+    await Promise.all([bombed, later, sooner]);
+    expect(order).toEqual(["b", "c", "a", "b"]);
   });
 
   it("lets a bounded number of others wait, for a bounded time", async () => {

@@ -47,20 +47,22 @@ describe("tasks of several groups", () => {
     expect(started.slice(6)).toEqual(["c/2"]);
   });
 
-  it("come after all others where their group is heavy, and leave room for those", async () => {
-    const heavy = { is: (group: string) => group.startsWith("heavy"), max: 2 };
-    const { started, add, end } = given({ heavy });
-    add("heavy-1", "1", "2");
-    add("heavy-2", "1", "2");
-    expect(started).toEqual(["heavy-1/1", "heavy-1/2"]);
-    add("light", "1", "2");
-    expect(started.slice(2)).toEqual(["light/1"]);
-    await end("heavy-1/1");
-    expect(started.slice(3)).toEqual(["light/2"]);
-    await end("light/1");
-    expect(started.slice(4)).toEqual(["heavy-2/1"]);
-    await end("light/2");
-    expect(started.slice(5)).toEqual([]);
+  it("run first for the group that has used least", async () => {
+    const used = new Map([
+      ["a", 100],
+      ["b", 20],
+      ["c", 0],
+    ]);
+    const { started, add, end } = given({ max: 1, usedBy: (group) => used.get(group) ?? 0 });
+    add("a", "1", "2");
+    add("b", "1", "2");
+    add("c", "1");
+    await end("a/1");
+    expect(started.slice(1)).toEqual(["c/1"]);
+    await end("c/1");
+    used.set("b", 200);
+    await end("b/1");
+    expect(started.slice(2)).toEqual(["b/1", "a/2"]);
   });
 
   it("go on after a failure", async () => {

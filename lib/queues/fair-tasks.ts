@@ -3,8 +3,8 @@ export interface FairTasksLimits {
   readonly max: number;
   /** The maximum of one group. */
   readonly maxOfGroup: number;
-  /** Groups that have used more than their share. They come after all others, and have a maximum in common. */
-  readonly heavy?: { readonly is: (group: string) => boolean; readonly max: number };
+  /** What a group has used. Those that have used least come first; absent, or if equal: they take turns. */
+  readonly usedBy?: (group: string) => number;
 }
 
 type Task = () => Promise<void>;
@@ -42,27 +42,32 @@ export class FairTasks {
   }
 
   #dispatch(): void {
-    const { heavy } = this.#limits;
-    const isHeavy = (group: string) => heavy?.is(group) === true;
-    this.#startFrom(
-      (group) => !isHeavy(group),
-      () => true,
-    );
-    if (heavy) this.#startFrom(isHeavy, () => this.#runningOfGroups(isHeavy) < heavy.max);
-  }
-
-  #startFrom(mayStart: (group: string) => boolean, hasRoom: () => boolean): void {
-    for (const [group, waiting] of [...this.#waiting]) {
-      if (this.#running.size >= this.#limits.max || !hasRoom()) return;
-      if (!mayStart(group)) continue;
+    while (this.#running.size < this.#limits.max) {
+      const group = this.#next();
+      if (group === undefined) return;
+      const waiting = this.#waiting.get(group) ?? new Map<string, Task>();
       const [next] = waiting;
-      if (!next || this.#of(group) >= this.#limits.maxOfGroup) continue;
+      if (!next) return;
       const [key, task] = next;
       this.drop(group, key);
       // Its next task waits for a turn of all others.
       if (this.#waiting.delete(group)) this.#waiting.set(group, waiting);
       this.#start(group, key, task);
     }
+  }
+
+  /** The group whose turn it is: of those that may run another task and have used least, the first. */
+  #next(): string | undefined {
+    const { maxOfGroup, usedBy = () => 0 } = this.#limits;
+    let next: string | undefined;
+    let least = Number.POSITIVE_INFINITY;
+    for (const group of this.#waiting.keys()) {
+      if (this.#of(group) >= maxOfGroup) continue;
+      const used = usedBy(group);
+      if (used >= least) continue;
+      [next, least] = [group, used];
+    }
+    return next;
   }
 
   #start(group: string, key: string, task: Task): void {
@@ -76,12 +81,6 @@ export class FairTasks {
       this.#dispatch();
     };
     task().then(over, over);
-  }
-
-  #runningOfGroups(are: (group: string) => boolean): number {
-    let count = 0;
-    for (const [group, running] of this.#runningOf) if (are(group)) count += running;
-    return count;
   }
 
   #of(group: string): number {

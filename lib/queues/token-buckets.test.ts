@@ -28,13 +28,13 @@ it("a key that has spent more than its burst is overdrawn until it has got that 
   const clock = new FakeClock();
   const used = new TokenBuckets({ perSecond: 500, burst: 1_000 }, clock);
   used.spend("a", 1_000);
-  expect(used.isOverdrawn("a")).toBe(false);
+  expect(used.overdraft("a")).toBe(0);
   used.spend("a", 500);
-  expect([used.isOverdrawn("a"), used.isOverdrawn("b")]).toEqual([true, false]);
-  await clock.advance(999);
-  expect(used.isOverdrawn("a")).toBe(true);
-  await clock.advance(1);
-  expect(used.isOverdrawn("a")).toBe(false);
+  expect([used.overdraft("a"), used.overdraft("b")]).toEqual([500, 0]);
+  await clock.advance(998);
+  expect(used.overdraft("a")).toBe(1);
+  await clock.advance(2);
+  expect(used.overdraft("a")).toBe(0);
 });
 
 it("a key that has got back all that it spent takes no memory", async () => {

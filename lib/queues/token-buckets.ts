@@ -41,9 +41,9 @@ export class TokenBuckets {
     this.#set(key, { tokens: this.#tokensOf(key, atMs) - permits, atMs });
   }
 
-  /** Whether a key has taken more permits than it has got back. */
-  isOverdrawn(key: string): boolean {
-    return this.#tokensOf(key, this.#clock.ticksMs()) < 0;
+  /** How many permits a key has taken beyond those that it has got. */
+  overdraft(key: string): number {
+    return Math.max(0, -this.#tokensOf(key, this.#clock.ticksMs()));
   }
 
   /** Returns a permit that was not needed. */
