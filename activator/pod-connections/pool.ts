@@ -135,8 +135,7 @@ export class Pool {
     const { perPort, perNamespace, total } = this.#limits;
     const ofPort = this.#shelfOf(place);
     const { pod: ofPod } = ofPort;
-    const ofNamespace = this.#namespaces.get(place.namespace) ?? new IdleList<Idle>();
-    this.#namespaces.set(place.namespace, ofNamespace);
+    const ofNamespace = this.#listOf(place.namespace);
     entry.shelf = ofPort;
     ofPort.idle.join(entry.inPort);
     ofPod.idle.join(entry.inPod);
@@ -146,6 +145,14 @@ export class Pool {
     this.#trim(ofPod.idle, ofPod.idleMax(nowMs));
     this.#trim(ofNamespace, perNamespace);
     this.#trim(this.#all, total);
+  }
+
+  #listOf(namespace: string): IdleList<Idle> {
+    const known = this.#namespaces.get(namespace);
+    if (known) return known;
+    const list = new IdleList<Idle>();
+    this.#namespaces.set(namespace, list);
+    return list;
   }
 
   #shelfOf(place: Place): PortShelf<Idle> {
