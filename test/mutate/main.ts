@@ -1,5 +1,6 @@
 // Puts deliberate faults into a copy of the project, one at a time, and finds out which of them the tests detect:
 // `npm run mutate -- --only=controller/claim --sample=20 --seed=1`.
+import { execFileSync } from "node:child_process";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { flag, parseFlags, usage } from "../../lib/flags/flags.ts";
@@ -20,7 +21,7 @@ const flags = {
   tests: flag.integer(4, "maximum number of test files that are run for each mutant, the nearest first"),
   limit: flag.duration(120_000, "time limit for the tests of one mutant; longer ones count as hanging"),
   minutes: flag.float(0, "stop after this many minutes; the next run continues from --state; 0: no limit"),
-  state: flag.string(".rouse/mutate.jsonl", "file of verdicts; mutants with a verdict are skipped"),
+  state: flag.string(".rouse/mutate.jsonl", "file of verdicts; mutants with one are skipped, and a later line counts"),
   report: flag.string("", "file of the report; empty: standard output"),
 };
 
@@ -59,7 +60,9 @@ async function main(): Promise<number> {
   const verdicts = wanted.flatMap(({ mutant }) => known.get(mutant.id) ?? []);
   const how = values.sample === 0 ? "All mutants" : `${values.sample} mutants of each folder, seed ${values.seed}`;
   const day = systemClock.now().toISOString().slice(0, 10);
-  const page = report(verdicts, `${how}; ${verdicts.length} of ${wanted.length} were tried by ${day}.`);
+  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { cwd: root, encoding: "utf8" }).trim();
+  const tried = `${verdicts.length} of ${wanted.length} mutants were tried by ${day}`;
+  const page = report(verdicts, `${how}, of commit ${commit}. ${tried}, each with the ${values.tests} nearest tests.`);
   if (values.report === "") process.stdout.write(page);
   else writeFileSync(values.report, page);
   return 0;
