@@ -1,5 +1,9 @@
 import { reportUnexpected } from "../../lib/guard/guard.ts";
+import { ReadTurns } from "./read-turns.ts";
 import { commonBuffer, type SocketReader, type WireSocket } from "./wire-socket.ts";
+
+/** One event loop reads all sockets of the process. */
+const turns = new ReadTurns();
 
 // All calls of Node to a reader go through these functions. An error of a reader stops here, because it would end the process.
 
@@ -7,6 +11,7 @@ import { commonBuffer, type SocketReader, type WireSocket } from "./wire-socket.
 export function takeRead(this: WireSocket, length: number, bytes: Buffer): boolean {
   try {
     this.reader.take(bytes, length);
+    if (turns.endsWith(this, length)) return false;
     return this.reader.wantsMore; // the reader may have changed
   } catch (error) {
     return ended(this, error);
@@ -25,7 +30,7 @@ export function bufferOf(reader: SocketReader, socket: WireSocket | undefined): 
 
 export function wantsMore(socket: WireSocket): boolean {
   try {
-    return socket.reader.wantsMore;
+    return !turns.isOverFor(socket) && socket.reader.wantsMore;
   } catch (error) {
     return ended(socket, error);
   }
@@ -57,6 +62,7 @@ export function notifyDrain(this: WireSocket): void {
 }
 
 export function notifyClosed(socket: WireSocket, hadError: boolean): void {
+  turns.forget(socket);
   try {
     socket.reader.closed(hadError);
   } catch (error) {

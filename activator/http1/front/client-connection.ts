@@ -67,8 +67,9 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     return this.#phase === "reading" && this.#heads.isBetweenHeads;
   }
 
-  /** A request is expected: the first of a new connection, or one whose head has begun to arrive. */
+  /** A request is expected: the first of a new connection, or one that has begun to arrive. */
   get awaited(): boolean {
+    if (this.#phase === "exchanging") return this.#exchange?.responded === true && !this.#ahead.isEmpty;
     return this.#phase === "reading" && !(this.#asked && this.#heads.isBetweenHeads);
   }
 
@@ -243,9 +244,9 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   over(exchange: Exchange): void {
     if (!this.#isServed) return;
     this.#host.ended(exchange);
-    // With more input, on a stack of its own: many pipelined requests may be at hand.
+    // One read may bring many requests (pipelining). One of a connection is begun in each turn, so that all others get theirs.
     if (this.#ahead.isEmpty) this.#next(exchange);
-    else queueMicrotask(() => this.#guard(() => this.#next(exchange)));
+    else setImmediate(() => this.#guard(() => this.#next(exchange)));
   }
 
   #next(exchange: Exchange): void {
