@@ -94,10 +94,13 @@ export class Client {
       findings.count("Services that led nowhere for a moment");
       return [];
     }
-    // The sandbox gets the client's end a moment later.
+    // The last bytes of the client are still on their way, to a sandbox that may read them slowly.
     const { id } = session.talk;
     const account = world.ledger.accountOf(id);
-    await settled(() => account.upEnded || account.reset || seen.cut || seen.stuck);
+    const wasRefused = seen.status !== 101;
+    const isOver = () =>
+      wasRefused || account.upEnded || account.reset || account.lost !== undefined || seen.cut || seen.stuck;
+    for (let before = -1; before !== account.up.length; await settled(isOver, quietMs)) before = account.up.length;
     const found = await this.#judge(deaths, (excuse) => judgeTalk(session, seen, account, excuse));
     world.ledger.close(id);
     return found;
@@ -116,6 +119,9 @@ export class Client {
     for (const complaint of complaints) this.#options.findings.complain(this.#where, complaint);
   }
 }
+
+/** A conversation whose sandbox gets no byte and no end for this long was cut. Milliseconds. */
+const quietMs = 10_000;
 
 async function settled(reached: () => boolean, limitMs = 2_000): Promise<void> {
   const endMs = performance.now() + limitMs;

@@ -166,14 +166,18 @@ class PodSide {
     const cut = () => reset(this.#socket);
     this.#talker = new Talker(this.#socket, { plan: pod, stream, sent: early, ...heard, cut });
     this.#socket.write(Buffer.concat([Buffer.from(text), bytesOf(stream, 0, early)]));
-    followTalk(this.#talker, account);
+    followTalk(this.#talker, account, this.#socket);
     readAtPace(this.#socket, pod.reading, () => {});
     this.#talker.start();
   }
 }
 
 /** Records the sandbox's side of a conversation in the account. */
-export function followTalk(talker: Talker, account: Account): void {
+export function followTalk(talker: Talker, account: Account, socket: Socket): void {
+  const note = (how: string) => {
+    account.lost ??= how;
+  };
+  socket.once("error", ({ message }) => note(message)).once("close", () => note("closed"));
   talker.onEnd = () => {
     account.upEnded = true;
   };

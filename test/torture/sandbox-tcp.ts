@@ -48,7 +48,7 @@ export class PlannedTcpServer extends PlannedServer {
     const heard = { hears: account.up, toHear: client.bytes };
     const cut = () => reset(socket);
     const talker = new Talker(socket, { plan: pod, stream: downStream(id), sent: 0, ...heard, cut });
-    followTalk(talker, account);
+    followTalk(talker, account, socket);
     readAtPace(socket, pod.reading, () => {});
     talker.start();
     return talker;

@@ -110,7 +110,7 @@ export function judgeTalk(
   if (activatorEnded) return found;
   const came =
     `to the client ${down.length} bytes, then ${seen.ending}${seen.status === 101 ? "" : `, status ${seen.status}`}; ` +
-    `to the sandbox ${account.up.length} bytes, ${account.upEnded ? "then the end" : "no end"}`;
+    `to the sandbox ${account.up.length} bytes, ${account.upEnded ? "then the end" : `no end; its connection: ${account.lost ?? "open"}`}`;
   if (seen.stuck) add("no progress", "an end", came);
   else if (!seen.cut && !account.reset) {
     const isWhole = down.length === pod.bytes && account.up.length === client.bytes && account.upEnded;
