@@ -19,7 +19,8 @@ const places: readonly { readonly where: keyof SocketReader; readonly provoke: (
 
 async function connectedTo(reader: Partial<SocketReader>, by: Adoption) {
   const whole: SocketReader = {
-    ...{ wantsMore: true, nextBuffer: () => smallBuffer, take() {}, ended() {}, drained() {}, closed() {} },
+    ...{ wantsMore: true, nextBuffer: () => smallBuffer, take() {}, ended() {}, drained() {} },
+    ...{ writeFailed: () => false, closed() {} },
     ...reader,
   };
   const server = createServer(plainAcceptedSocket, (accepted) => adoptAccepted(accepted, () => whole, by));

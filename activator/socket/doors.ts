@@ -38,7 +38,7 @@ export function wantsMore(socket: WireSocket): boolean {
 
 export function wantsRest(socket: WireSocket): boolean {
   try {
-    return socket.reader.writeFailed?.() ?? false;
+    return socket.reader.writeFailed();
   } catch (error) {
     reportUnexpected("socket", error);
     return false;

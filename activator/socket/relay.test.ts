@@ -80,6 +80,25 @@ function sendAll(socket: Socket, bytes: Buffer, pieceBytes: number): void {
   socket.end();
 }
 
+/** Forwards a first read, and then reads no more until a write of the other direction has failed. */
+class LateSide extends RelaySide {
+  #reads = 1;
+
+  override get wantsMore(): boolean {
+    return this.#reads > 0 && super.wantsMore;
+  }
+
+  override take(bytes: Buffer, length: number): void {
+    this.#reads -= 1;
+    super.take(bytes, length);
+  }
+
+  override writeFailed(): boolean {
+    this.#reads = Number.POSITIVE_INFINITY;
+    return super.writeFailed();
+  }
+}
+
 /** Waits until the other side has stopped taking: nothing more leaves the socket for a while of turns. */
 async function stalled(socket: Socket): Promise<void> {
   for (
@@ -143,6 +162,25 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
     const failed = new Promise((resolve) => near.on("error", resolve).resume());
     far.resetAndDestroy();
     expect(await failed).toMatchObject({ code: "ECONNRESET" });
+  });
+
+  it("forwards the last words of a side that hung up on the other, and then a reset", async () => {
+    const { near, far, incoming, outgoing, loans } = await throughRelay(by);
+    outgoing.reader = new LateSide(outgoing, incoming, new ReadPlace(loans, outgoing));
+    near.write("an upload");
+    // What lies unread makes its end a reset.
+    await eventually(() => outgoing.bytesWritten === "an upload".length && outgoing.writableLength === 0);
+    far.write("hello, ");
+    await once(near, "readable");
+    await new Promise<void>((resolve) => far.write("too many connections", () => resolve()));
+    far.destroy();
+    await once(far, "close");
+    let heard = "";
+    near.on("data", (bytes) => (heard += bytes));
+    const failed = new Promise((resolve) => near.on("error", resolve));
+    near.write("more of the upload");
+    expect(await failed).toMatchObject({ code: "ECONNRESET" });
+    expect(heard).toBe("hello, too many connections");
   });
 
   it("ended by the activator, resets a side that has not taken everything by the limit", async () => {

@@ -13,7 +13,8 @@ export interface RelayListener {
 
 /**
  * One direction of a relay: the bytes of one socket are written to the other. An end is forwarded alone, so a half-closed
- * connection stays half-closed; a reset is forwarded as a reset, because an end would mark it as complete.
+ * connection stays half-closed; a reset is forwarded as a reset, because an end would mark it as complete. What a side sent
+ * before it closed is forwarded, also if it closed without reading what the other side still sends.
  */
 export class RelaySide implements SocketReader {
   readonly #source: WireSocket;
@@ -83,7 +84,8 @@ export class RelaySide implements SocketReader {
 
   /**
    * The target takes no more. If it was lost, the source must see a reset as well, perhaps before the target's close is
-   * reported. A target that we have ended still sends its queue: input is dropped meanwhile, for as long as `endRelay` allows.
+   * reported. Input is dropped while a target that we have ended sends its queue, for as long as `endRelay` allows, and while a
+   * target is read to its end because a write failed.
    */
   #refuse(): void {
     if (this.#target.destroyed) this.#source.reset();
@@ -92,6 +94,13 @@ export class RelaySide implements SocketReader {
   /** The other direction's bytes were sent here, so it may read on. */
   drained(): void {
     this.#target.readOn();
+  }
+
+  /** The source may have sent its last words before it hung up. What the target sends from now on is dropped. */
+  writeFailed(): boolean {
+    this.#source.readOn();
+    this.#target.readOn();
+    return true;
   }
 
   closed(hadError: boolean): void {

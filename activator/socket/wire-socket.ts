@@ -22,10 +22,10 @@ export interface SocketReader {
   /** The queue was sent, after it had grown so long that the writer should have stopped. */
   drained(): void;
   /**
-   * No more can be written. True: bytes that were received before are still wanted, and the reader destroys the socket in the
-   * end, because its end may not be reported any more. Absent: nothing is wanted.
+   * A write failed, so no more can be written. Returns whether bytes that were received before are still wanted: then they are
+   * read, and `closed` follows the last of them. A socket that is fed by events is closed at once: Node discards what it has read.
    */
-  writeFailed?(): boolean;
+  writeFailed(): boolean;
   /** The last event. */
   closed(hadError: boolean): void;
 }
@@ -145,6 +145,7 @@ export function adoptionOf(socket: Socket): Adoption {
 
 class OnReadSocket extends Socket implements WireSocket {
   readonly #held: { reader: SocketReader };
+  #inputEnded = false;
 
   constructor(handle: unknown, allowHalfOpen: boolean, first: Buffer) {
     const held: { reader: SocketReader; socket?: WireSocket } = {
@@ -188,8 +189,16 @@ class OnReadSocket extends Socket implements WireSocket {
 
   /** Node destroys a socket whose write failed; bytes that the other side sent before its close would be lost. */
   override destroy(error?: Error): this {
-    if (isWriteError(error) && wantsRest(this)) return this;
+    if (isWriteError(error) && !this.#inputEnded && wantsRest(this)) return this;
     return super.destroy(error);
+  }
+
+  /** Node calls it at the end of the input alone. It reports no end behind a failed write, which may have been a reset. */
+  override push(end: unknown): boolean {
+    this.#inputEnded = true;
+    const takesMore = super.push(end);
+    if (this.errored) super.destroy(this.errored);
+    return takesMore;
   }
 }
 
@@ -267,6 +276,10 @@ class Unasked implements SocketReader {
 
   drained(): void {}
 
+  writeFailed(): boolean {
+    return false;
+  }
+
   closed(): void {}
 }
 
@@ -277,5 +290,6 @@ const noReader: SocketReader = {
   take() {},
   ended() {},
   drained() {},
+  writeFailed: () => false,
   closed() {},
 };

@@ -87,6 +87,11 @@ export class TcpClient implements SocketReader {
 
   drained(): void {}
 
+  /** Nothing is written to a client that waits. */
+  writeFailed(): boolean {
+    return false;
+  }
+
   closed(): void {
     this.#left = true;
     this.#early = undefined;

@@ -8,6 +8,7 @@ import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { allocate, greeter, openTcpWorld, talkTo, tcpPort, tcpProgram } from "../../test/support/labs/tcp-front-lab.ts";
+import { sayPatiently } from "../../test/support/patient-client.ts";
 
 const nova = { namespace: "default", name: "nova" };
 
@@ -63,6 +64,22 @@ describe("a connection to a port of a sandbox", () => {
     client.socket.end("you");
     await eventually(() => served[0]?.destroyed);
     expect([client.received, heard]).toEqual(["all I have to say", "and now you"]);
+  });
+
+  it("brings the sandbox's last words to a client that still sends", async () => {
+    await using world = await openTcpWorld();
+    const refuse = (socket: Socket) => {
+      socket.pause(); // what lies unread makes its end a reset
+      socket.write("too many connections", () => socket.destroy());
+    };
+    await world.awake(
+      "nova",
+      tcpProgram((socket) => socket.once("data", () => refuse(socket))),
+    );
+    const port = await world.front("nova");
+    for (let time = 0; time < 10; time += 1) {
+      expect(await sayPatiently(port, "x".repeat(1_048_576))).toBe("too many connections");
+    }
   });
 
   it("relays megabytes both ways with back-pressure", async () => {

@@ -109,6 +109,11 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#exchange?.proxy?.clientDrained();
   }
 
+  /** A client that can get no response has left: its request ends. */
+  writeFailed(): boolean {
+    return false;
+  }
+
   closed(): void {
     this.#heads.clear();
     const exchange = this.#exchange;

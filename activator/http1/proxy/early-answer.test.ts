@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { sayPatiently } from "../../../test/support/patient-client.ts";
 import { openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
 
 const size = 1024 * 1024;
@@ -41,6 +42,27 @@ describe("an answer that is cut by a reset while its request is still sent", () 
     });
     await using proxyPath = await openProxyPath(backend.port);
     expect(await say(proxyPath.port, upload)).toMatch(/^HTTP\/1.1 502 /);
+    await proxyPath.empty();
+  });
+});
+
+describe("the last words of a sandbox in a tunnel, and a reset behind them", () => {
+  it("reach a client that still sends, however the two meet", async () => {
+    const switched = "HTTP/1.1 101 Go\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n";
+    await using backend = await openBackend((socket) => {
+      socket.once("data", () => {
+        socket.write(switched);
+        socket.once("data", () => {
+          socket.pause();
+          socket.write("no more", () => socket.destroy());
+        });
+      });
+    });
+    await using proxyPath = await openProxyPath(backend.port);
+    const offer = "GET / HTTP/1.1\r\nHost: nova\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n";
+    for (let time = 0; time < 10; time += 1) {
+      expect(await sayPatiently(proxyPath.port, offer + "x".repeat(size))).toBe(`${switched}no more`);
+    }
     await proxyPath.empty();
   });
 });

@@ -46,7 +46,6 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   #continued = false;
   #events: EventStream | undefined;
   #endMs = Number.POSITIVE_INFINITY;
-  #bytesRead = -1;
 
   constructor(exchange: Exchange, upstream: Upstream, how: ProxyRequestOptions, options: Http1ProxyOptions) {
     this.#exchange = exchange;
@@ -185,10 +184,6 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   }
 
   check(nowMs: number): void {
-    const { socket } = this.#upstream;
-    if (socket.errored && this.wantsResponse && !this.#hasReadOn(socket.bytesRead)) {
-      return this.#fail(this.#error("ResponseLost", socket.errored));
-    }
     if (nowMs < this.#endMs && !this.#stall.isStalled(this.#progress, nowMs)) return;
     this.#fail(this.#error(this.#stall.isPodGone ? "ResponseLost" : "SandboxSlow"));
   }
@@ -201,13 +196,6 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     const { bytesRead, bytesWritten } = this.#upstream.socket;
     if (this.#phase === "sending") return bytesWritten;
     return bytesRead + bytesWritten + this.#exchange.connection.socket.bytesWritten;
-  }
-
-  /** Whether more of a response arrived since the last check, on a connection that cannot report its end. */
-  #hasReadOn(bytesRead: number): boolean {
-    const before = this.#bytesRead;
-    this.#bytesRead = bytesRead;
-    return bytesRead !== before;
   }
 
   #continue(): void {

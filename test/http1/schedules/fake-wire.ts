@@ -280,5 +280,6 @@ const unread: SocketReader = {
   take() {},
   ended() {},
   drained() {},
+  writeFailed: () => false,
   closed() {},
 };
