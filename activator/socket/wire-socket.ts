@@ -84,7 +84,7 @@ export type Adoption = "handle" | "events";
 
 /** A socket to connect, which reads nothing before the first `readOn`. Until it has a reader, any input closes it. */
 export function newSocket(): WireSocket {
-  return new OnReadSocket(undefined, true, smallBuffer).pause();
+  return new OnReadSocket(undefined, smallBuffer).pause();
 }
 
 /**
@@ -93,7 +93,7 @@ export function newSocket(): WireSocket {
  *
  * Only new sockets take the `onread` option. An accepted socket has a handle, and a new socket around that handle takes all
  * options. If this Node has unknown internals, the reader gets "data" events instead, with one more copy. The first bytes go to
- * `first`, before the reader is called for a buffer.
+ * `first`, before the reader is called for a buffer. Its sides end one by one, over TLS too: the reader ends ours.
  */
 export function adoptAccepted(
   accepted: Socket,
@@ -130,7 +130,7 @@ export function acceptHandles(server: Server, acceptor: Acceptor): boolean {
     if (error || isFull || !isConnection(handle)) return byEvent.call(this, error, handle);
     if (!acceptor.hasRoom()) return handle.close();
     handle.setNoDelay(true);
-    const socket = new OnReadSocket(handle, true, smallBuffer);
+    const socket = new OnReadSocket(handle, smallBuffer);
     inners._connections += 1;
     Object.assign(socket, { _server: server });
     socket.reader = acceptor.readerOf(socket);
@@ -147,13 +147,13 @@ class OnReadSocket extends Socket implements WireSocket {
   readonly #held: { reader: SocketReader };
   #inputEnded = false;
 
-  constructor(handle: unknown, allowHalfOpen: boolean, first: Buffer) {
+  constructor(handle: unknown, first: Buffer) {
     const held: { reader: SocketReader; socket?: WireSocket } = {
       reader: first === commonBuffer ? noReader : { ...noReader, nextBuffer: () => first },
     };
     const options = {
       ...(handle !== undefined && { handle }),
-      ...{ allowHalfOpen, noDelay: true, writableHighWaterMark: writeAheadBytes },
+      ...{ allowHalfOpen: true, noDelay: true, writableHighWaterMark: writeAheadBytes },
       onread: {
         buffer: () => bufferOf(held.reader, held.socket),
         callback: takeRead,
@@ -207,7 +207,7 @@ const isWriteError = (error: Error | undefined) =>
 
 function wrapHandle(accepted: Socket, first: Buffer): WireSocket {
   if (!hasInners(accepted)) throw new TypeError("this socket has no handle to take");
-  const socket = new OnReadSocket(accepted._handle, accepted.allowHalfOpen, first);
+  const socket = new OnReadSocket(accepted._handle, first);
   accepted._handle = null;
   Object.assign(socket, { _server: accepted._server });
   accepted._server = null;
@@ -216,6 +216,7 @@ function wrapHandle(accepted: Socket, first: Buffer): WireSocket {
 
 function feedFromEvents(accepted: Socket): WireSocket {
   const { resume } = accepted;
+  accepted.allowHalfOpen = true;
   const socket: Socket & WireSocket = Object.assign(accepted, {
     reader: new Unasked(accepted),
     resume: () => (wantsMore(socket) ? resume.call(socket) : socket),

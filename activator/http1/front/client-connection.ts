@@ -215,8 +215,6 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#asked = true;
     this.#phase = "exchanging";
     this.#dueMs = Number.POSITIVE_INFINITY;
-    // A tunnel's sides may end one by one; without this, TLS would end both.
-    if (request.upgrade) this.socket.allowHalfOpen = true;
     this.#readBody(bytes, start, end);
     // The bytes at hand made the request malformed before it was handed on.
     if (exchange.left) return;

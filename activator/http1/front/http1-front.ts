@@ -142,7 +142,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
       // `Handshakes` enforces the limit. Node's own timer has a coarser clock and must not end the connection before.
       handshakeTimeout: this.#options.headersTimeoutMs + 1_000,
     };
-    // Not half-open, as in Node's own server: else a client that leaves during the handshake would stay forever.
+    // Half-open only after the handshake: else a client that leaves during it would stay until its limit.
     const server = createTlsServer({ ...acceptedSocket, ...tls }, (accepted) => {
       if (clients === "optional" && !accepted.authorized && hasCertificate(accepted)) return void accepted.destroy();
       this.#handshakes.succeeded(accepted);

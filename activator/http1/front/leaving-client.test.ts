@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Message } from "../../../test/http1/wire-reader.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, hear, openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
+import { dialledTls, tls } from "../../../test/support/tls-path.ts";
 
 const request =
   "POST /whole HTTP/1.1\r\nHost: nova\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -55,13 +56,16 @@ describe.each(ways)("a client that $how", ({ leave }) => {
   });
 });
 
-describe("half a connection", () => {
+describe.each([
+  { how: "in the open", options: {}, dial: dialled },
+  { how: "encrypted", options: { tls }, dial: dialledTls },
+])("half a connection, $how,", ({ options, dial }) => {
   it("is answered, also with pipelined requests", async () => {
     const seen: Message[] = [];
     await using backend = await strict(seen, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-    await using proxyPath = await openProxyPath(backend.port);
+    await using proxyPath = await openProxyPath(backend.port, options);
     for (let time = 0; time < 5; time += 1) {
-      const socket = await dialled(proxyPath.port);
+      const socket = await dial(proxyPath.port);
       socket.end("GET / HTTP/1.1\r\nHost: nova\r\n\r\nGET /2 HTTP/1.1\r\nHost: nova\r\n\r\n");
       expect((await hear(socket)).match(/ok/g)).toHaveLength(2);
     }

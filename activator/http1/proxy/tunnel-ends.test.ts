@@ -1,23 +1,7 @@
-import type { Socket } from "node:net";
-import { connect } from "node:tls";
 import { describe, expect, it } from "vitest";
-import { CurrentCertificate } from "../../../lib/certificates/certificate-source.ts";
-import { makeAuthority, makeServerCertificate } from "../../../lib/certificates/certificates.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, hear, openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
-
-const validity = { notBefore: new Date("2026-01-01"), notAfter: new Date("2099-01-01") };
-const authority = await makeAuthority("of the tests", validity);
-const pair = await makeServerCertificate(authority, {
-  ...{ commonName: "here", dnsNames: ["nova"], ipAddresses: ["127.0.0.1"], validity },
-});
-const tls = { certificates: new CurrentCertificate(pair), clients: "off" } as const;
-
-const dialledTls = (port: number): Promise<Socket> =>
-  new Promise((resolve) => {
-    const options = { port, host: "127.0.0.1", servername: "nova", ca: authority.certificate, allowHalfOpen: true };
-    const socket = connect(options, () => resolve(socket)).on("error", () => {});
-  });
+import { dialledTls, tls } from "../../../test/support/tls-path.ts";
 
 const offer = (protocol: string) =>
   `GET /attach HTTP/1.1\r\nHost: nova\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`;

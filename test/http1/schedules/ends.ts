@@ -55,9 +55,9 @@ export class ClientEnd {
         steps.push({ run: () => this.#sendSome(script), isLast: this.#isLate && this.#sentAt === 0 });
       }
       if (this.#leavesAt === this.#request) steps.push({ run: () => this.#leave(), isLast: false });
-    } else if (!this.#hasEnded && wire.allowHalfOpen && (this.#endsEarly || this.scripts.at(-1)?.kind === "upgrade"))
-      // Over TLS that would end both sides, unless it is a tunnel's.
+    } else if (!this.#hasEnded && (this.#endsEarly || this.scripts.at(-1)?.kind === "upgrade")) {
       steps.push({ run: () => this.end(), isLast: false });
+    }
     return steps;
   }
 

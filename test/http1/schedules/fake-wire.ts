@@ -36,7 +36,6 @@ export class FakeWire extends EventEmitter {
   reader: SocketReader = unread;
   readonly remoteAddress = "127.0.0.1";
   readonly writableHighWaterMark: number;
-  allowHalfOpen: boolean;
   writableLength = 0;
   bytesRead = 0;
   bytesWritten = 0;
@@ -68,7 +67,6 @@ export class FakeWire extends EventEmitter {
     super();
     this.#isSecure = kind === "tls";
     this.writableHighWaterMark = this.#isSecure ? tlsHighWaterMark : writeAheadBytes;
-    this.allowHalfOpen = !this.#isSecure;
     if (this.#isSecure) Object.assign(this, { encrypted: true });
   }
 
@@ -159,7 +157,6 @@ export class FakeWire extends EventEmitter {
     process.nextTick(() => {
       if (this.destroyed) return;
       notifyEnd.call(asSocket(this));
-      if (!this.allowHalfOpen) this.end();
       this.#closeIfOver();
     });
   }
