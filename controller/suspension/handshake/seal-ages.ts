@@ -1,35 +1,27 @@
 import type { Seal } from "../../../api/rules/suspension.ts";
 
 interface SeenSeal {
-  /** The time in the seal's annotation. */
+  /** The time in the seal's annotation: it tells seals of the same Pod apart. */
   readonly podUid: string;
   readonly at: string;
-  readonly agoMs: number;
   readonly atMs: number;
 }
 
-const sealsMax = 10_000;
-
 /**
- * For how long Pods have been sealed. The time in a seal is used once, when this process first sees it; from then
- * on monotonic time is added, so that a jump of the clock neither cuts a drain short nor prolongs it. One seal of each sandbox
- * is remembered, until `forget`.
+ * For how long this process has seen Pods sealed, in monotonic time. The time in a seal is of the clock of the leader that wrote
+ * it: by a clock that is ahead, a drain would end at once and cut what is in flight. So a new leader prolongs a drain, by its
+ * own time limit at most (decision 0039). One seal of each sandbox is remembered, until `forget`.
  */
 export class SealAges {
-  /** By the sandbox's UID; the one that was asked for longest ago first. */
+  /** By the sandbox's UID. */
   readonly #seals = new Map<string, SeenSeal>();
 
-  /** Milliseconds since the seal. */
-  ageMs(sandboxUid: string, { podUid, at }: Seal, now: Date, nowMs: number): number {
+  /** Milliseconds since this seal was first seen. */
+  ageMs(sandboxUid: string, { podUid, at }: Seal, nowMs: number): number {
     const known = this.#seals.get(sandboxUid);
-    const agoMs = Math.max(now.getTime() - new Date(at).getTime(), 0);
-    const seen = known?.at === at && known.podUid === podUid ? known : { podUid, at, agoMs, atMs: nowMs };
-    this.#seals.delete(sandboxUid);
+    const seen = known?.at === at && known.podUid === podUid ? known : { podUid, at, atMs: nowMs };
     this.#seals.set(sandboxUid, seen);
-    // The time of an evicted seal is used once more.
-    const [oldest] = this.#seals.keys();
-    if (this.#seals.size > sealsMax && oldest !== undefined) this.#seals.delete(oldest);
-    return seen.agoMs + nowMs - seen.atMs;
+    return nowMs - seen.atMs;
   }
 
   /** The sandbox is gone, or has no valid seal any more. */

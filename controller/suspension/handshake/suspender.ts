@@ -149,7 +149,7 @@ export class Suspender implements Disposable {
     const { clock } = this.#options;
     const { uid } = sandbox.metadata;
     const seal = sealOf(sandbox);
-    if (seal) return this.#sealAges.ageMs(uid, seal, clock.now(), clock.ticksMs());
+    if (seal) return this.#sealAges.ageMs(uid, seal, clock.ticksMs());
     this.#sealAges.forget(uid);
     return 0;
   }

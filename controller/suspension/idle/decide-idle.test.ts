@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { ObjectMeta, Stored } from "../../../api/kinds/meta.ts";
-import type { Sandbox, SandboxSpec } from "../../../api/kinds/sandbox.ts";
+import type { ObjectMeta } from "../../../api/kinds/meta.ts";
+import type { SandboxSpec } from "../../../api/kinds/sandbox.ts";
 import { sealedPodAnnotation, warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
 import { formatSeal } from "../../../api/rules/suspension.ts";
 import { aSandbox, noon } from "../../../test/support/builders/builders.ts";
 import type { Use } from "./activity-view.ts";
 import { type IdleQuestion, idlenessOf } from "./decide-idle.ts";
+import type { PodStart } from "./pod-starts.ts";
 
 const autoSuspension = { inactivityTimeoutSeconds: 300 };
 const unused: Use = {
@@ -16,11 +17,15 @@ const unused: Use = {
   unsettledUntilMs: Number.NEGATIVE_INFINITY,
 };
 
+const startAt = (seenMs: number, readyMs: number | undefined, recordedMs?: number): PodStart => ({
+  ...{ seenMs, readyMs, isInherited: recordedMs !== undefined, recordedMs },
+});
+
 const ask = (question: Partial<IdleQuestion> & { readonly auto?: SandboxSpec["autoSuspension"] } = {}) =>
   idlenessOf({
     sandbox: aSandbox({ autoSuspension: { ...autoSuspension, ...question.auto } }),
     use: unused,
-    podStart: { createdMs: 0, readyMs: 0 },
+    podStart: startAt(0, 0),
     notBeforeMs: Number.NEGATIVE_INFINITY,
     now: new Date(noon),
     nowMs: 300_000,
@@ -35,27 +40,18 @@ describe("an unused sandbox", () => {
 
   it("counts from its last activity, or from when its Pod was first Ready", () => {
     expect(ask({ use: { ...unused, lastMs: 1 } })).toMatchObject({ is: "awake", recheckAtMs: 300_001 });
-    const podStart = { createdMs: 1, readyMs: 5 };
+    const podStart = startAt(1, 5);
     expect(ask({ podStart })).toMatchObject({ is: "awake", why: "it was used", recheckAtMs: 300_005 });
     expect(ask({ use: { ...unused, lastMs: 4 }, podStart })).toMatchObject({ recheckAtMs: 300_005 });
   });
 });
 
 describe("a sandbox whose use no activator knows any more", () => {
-  const used = (lastActivityTime: string): Stored<Sandbox> => ({
-    ...aSandbox({ autoSuspension }),
-    status: { lastActivityTime },
-  });
-
-  it("counts from the last activity in its status", () => {
-    const sandbox = used(new Date(Date.parse(noon) - 60_000).toISOString());
-    expect(ask({ sandbox })).toMatchObject({ is: "awake", why: "it was used", lastMs: 240_000, recheckAtMs: 540_000 });
-    expect(ask({ sandbox, use: { ...unused, lastMs: 1 } })).toMatchObject({ lastMs: 1 });
-    expect(ask({ sandbox, podStart: { createdMs: 0, readyMs: 250_000 } })).toMatchObject({ lastMs: 250_000 });
-  });
-
-  it("counts from the start of its Pod when its status is of a clock that was ahead", () => {
-    expect(ask({ sandbox: used("2099-01-01T00:00:00Z") })).toMatchObject({ is: "idle", lastMs: 0 });
+  it("counts from the last activity that the former leader wrote", () => {
+    const podStart = startAt(0, 0, 240_000);
+    expect(ask({ podStart })).toMatchObject({ is: "awake", why: "it was used", lastMs: 240_000, recheckAtMs: 540_000 });
+    expect(ask({ podStart, use: { ...unused, lastMs: 1 } })).toMatchObject({ lastMs: 1 });
+    expect(ask({ podStart: startAt(0, 250_000, 240_000) })).toMatchObject({ lastMs: 250_000 });
   });
 });
 
@@ -116,7 +112,7 @@ describe("a sandbox whose Pod has not been Ready", () => {
         autoSuspension: { inactivityTimeoutSeconds },
         ...(timeoutSeconds !== undefined && { autoResume: { timeoutSeconds } }),
       }),
-      podStart: { createdMs: 0, readyMs: undefined },
+      podStart: startAt(0, undefined),
       nowMs,
     });
 

@@ -7,14 +7,14 @@ import { sealOf } from "../../../api/rules/suspension.ts";
 import { readTime } from "../../../api/rules/timestamps.ts";
 import { isExpired } from "../../sandbox/expiry.ts";
 import type { Use } from "./activity-view.ts";
-import { type Instant, ticksOf } from "./instant.ts";
+import type { Instant } from "./instant.ts";
 import type { PodStart } from "./pod-starts.ts";
 
 /** Asked at a moment; all times without a unit of their own are in monotonic milliseconds. */
 export interface IdleQuestion extends Instant {
   readonly sandbox: Stored<Sandbox>;
   readonly use: Use;
-  /** To become Ready is its Pod's first activity. Undefined: it has none, as after a wake. */
+  /** To become Ready is its Pod's first activity. Undefined: it is exempt, or has no Pod, as after a wake. */
   readonly podStart: PodStart | undefined;
   /** Its turn after a disturbance, see `turnAfter`. */
   readonly notBeforeMs: number;
@@ -52,13 +52,20 @@ const exemptions: readonly Exemption[] = [
 /** Interval between checks of a sandbox in use; the end of the use is usually reported before. */
 const busyRecheckMs = 15_000;
 
+/** Why a sandbox is never to be suspended for inactivity, whatever its Pod; undefined if it may be. */
+export function exemptionOf(sandbox: Stored<Sandbox>, now: Date): string | undefined {
+  for (const exemption of exemptions) {
+    const why = exemption(sandbox, now);
+    if (why !== undefined) return why;
+  }
+  return undefined;
+}
+
 /** Whether a sandbox has been idle for `inactivityTimeoutSeconds`. Pure. */
 export function idlenessOf(question: IdleQuestion): Idleness {
   const { sandbox, use, podStart, now, nowMs } = question;
-  for (const exemption of exemptions) {
-    const why = exemption(sandbox, now);
-    if (why !== undefined) return { is: "exempt", why };
-  }
+  const exemption = exemptionOf(sandbox, now);
+  if (exemption !== undefined) return { is: "exempt", why: exemption };
   if (podStart === undefined) return { is: "exempt", why: "it has no Pod yet" };
   const known = asFarAsIsKnown(question, podStart);
   if (use.busy === undefined) return known;
@@ -76,8 +83,10 @@ function asFarAsIsKnown(
 ): Exclude<Idleness, { readonly is: "exempt" }> {
   const { inactivityTimeoutSeconds = 0, keepAwakeUntil } = effectiveAutoSuspension(sandbox.spec);
   const timeoutMs = inactivityTimeoutSeconds * 1000;
-  const startedMs = podStart.readyMs ?? podStart.createdMs;
-  const lastMs = Math.max(use.lastMs ?? recordedMs(sandbox, { now, nowMs }) ?? startedMs, startedMs);
+  const { seenMs, recordedMs } = podStart;
+  const startedMs = podStart.readyMs ?? seenMs;
+  // Controller and activators that restart together know only what the former leader has written.
+  const lastMs = Math.max(use.lastMs ?? recordedMs ?? startedMs, startedMs);
   const keptUntilMs = nowMs + (readTime(keepAwakeUntil) ?? now).getTime() - now.getTime();
   const reasons = [
     { why: "it was used", untilMs: lastMs + timeoutMs },
@@ -92,20 +101,11 @@ function asFarAsIsKnown(
 }
 
 /**
- * The last activity in the status. It counts while no activator reports one: controller and activators that restart
- * together know only this. A time in the future is of a clock that was ahead, and does not count.
- */
-function recordedMs({ status }: Sandbox, instant: Instant): number | undefined {
-  const time = readTime(status?.lastActivityTime);
-  return time && time <= instant.now ? ticksOf(time.toISOString(), instant) : undefined;
-}
-
-/**
  * A sandbox that takes longer to start than it may be idle would be suspended before its first use. One that does not become
  * Ready is given as long as a connection would wait for it.
  */
-function startingUntilMs({ spec }: Sandbox, { createdMs, readyMs }: PodStart, nowMs: number): number {
+function startingUntilMs({ spec }: Sandbox, { seenMs, readyMs }: PodStart, nowMs: number): number {
   if (readyMs !== undefined) return nowMs;
   const { inactivityTimeoutSeconds = 0 } = effectiveAutoSuspension(spec);
-  return createdMs + Math.max(inactivityTimeoutSeconds, effectiveAutoResume(spec).timeoutSeconds) * 1_000;
+  return seenMs + Math.max(inactivityTimeoutSeconds, effectiveAutoResume(spec).timeoutSeconds) * 1_000;
 }

@@ -1,12 +1,13 @@
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
-import { keyFor, type Stored } from "../../../api/kinds/meta.ts";
+import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { ActivityAnswer } from "../../../api/protocols/drain-protocol.ts";
+import { warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
 import { ApiUnreachable } from "../../../kube/client/errors.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
-import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
+import { aPodOf, aSandbox, noon } from "../../../test/support/builders/builders.ts";
 import { feedInformer } from "../../../test/support/fakes/fed-informer.ts";
 import { interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
 import { refusingClient } from "../../../test/support/fakes/refusing-client.ts";
@@ -32,9 +33,15 @@ const aPodReadySince = (sandbox: Stored<Sandbox>, lastTransitionTime: string | u
   return aPodOf(sandbox, { creationTimestamp }, { phase: "Running", conditions: [ready] });
 };
 
-/** Sandboxes that were created within the last minute and not used since, and one activator that reports this. */
-function aCrowd({ size = crowd, podOf = readyPodOf, keepAwakeUntil = undefined as string | undefined } = {}) {
-  const clock = new FakeClock(new Date(startMs));
+/** Sandboxes that were created within the last minute, watched by a former leader and not used since, and one activator that reports this. */
+function aCrowd({
+  size = crowd,
+  podOf = readyPodOf,
+  keepAwakeUntil = undefined as string | undefined,
+  change = (sandbox: Stored<Sandbox>) => sandbox,
+  aheadMs = 0,
+} = {}) {
+  const clock = new FakeClock(new Date(startMs + aheadMs));
   const sandboxes = new Map<string, Stored<Sandbox>>();
   const asleepAtMs: number[] = [];
   const state = { apiIsAway: false };
@@ -42,8 +49,9 @@ function aCrowd({ size = crowd, podOf = readyPodOf, keepAwakeUntil = undefined a
     const creationTimestamp = new Date(startMs - (index * timeoutSeconds * 1_000) / crowd).toISOString();
     const metadata = { name: `nova-${index}`, uid: `uid-${index}`, creationTimestamp };
     const autoSuspension = { inactivityTimeoutSeconds: timeoutSeconds, ...(keepAwakeUntil && { keepAwakeUntil }) };
-    const sandbox = aSandbox({ autoSuspension }, metadata);
-    sandboxes.set(keyFor("lab", metadata.name), sandbox);
+    const nextSuspensionTime = new Date(Date.parse(creationTimestamp) + timeoutSeconds * 1_000).toISOString();
+    const sandbox = aSandbox({ autoSuspension }, metadata, { lastActivityTime: creationTimestamp, nextSuspensionTime });
+    sandboxes.set(keyFor("lab", metadata.name), change(sandbox));
   }
   const client = interceptCalls(refusingClient, async ({ name }) => {
     if (state.apiIsAway) throw new ApiUnreachable("refused");
@@ -76,7 +84,11 @@ function aCrowd({ size = crowd, podOf = readyPodOf, keepAwakeUntil = undefined a
     metrics: new SuspensionMetrics(new Registry()),
   });
   for (const key of sandboxes.keys()) watch.checkAt(key);
-  return { clock, watch, asleepAtMs, state };
+  const becomes = (sandbox: Stored<Sandbox>) => {
+    sandboxes.set(keyOf(sandbox), sandbox);
+    watch.checkAt(keyOf(sandbox));
+  };
+  return { clock, watch, asleepAtMs, state, becomes };
 }
 
 const pass = async (clock: FakeClock, seconds: number) => {
@@ -157,5 +169,66 @@ describe("a sandbox without requests", () => {
     expect(asleepAtMs).toEqual([]);
     await pass(clock, 20);
     expect(asleepAtMs).toHaveLength(1);
+  });
+});
+
+describe("a sandbox that may sleep again", () => {
+  const sandbox = aSandbox(
+    { autoSuspension: { inactivityTimeoutSeconds: timeoutSeconds } },
+    { name: "nova-0", uid: "uid-0", creationTimestamp: new Date(startMs).toISOString() },
+  );
+  const ended = { type: "Finished", status: "True", reason: "", message: "", lastTransitionTime: noon } as const;
+
+  it.each<{ readonly what: string; readonly before: Partial<Stored<Sandbox>> }>([
+    {
+      what: "was claimed",
+      before: { metadata: { ...sandbox.metadata, labels: { [warmPoolSandboxLabel]: "pool" } } },
+    },
+    { what: "got an idle time", before: { spec: { ...sandbox.spec, autoSuspension: {} } } },
+    { what: "was resumed by a person", before: { spec: { ...sandbox.spec, operatingMode: "Suspended" } } },
+    { what: "had expired", before: { spec: { ...sandbox.spec, shutdownTime: noon } } },
+    { what: "had ended", before: { status: { conditions: [ended] } } },
+  ])("is idle from that moment on, though its Pod was Ready long before: it $what", async ({ before }) => {
+    const { clock, watch, asleepAtMs, becomes } = aCrowd({ size: 1, change: () => ({ ...sandbox, ...before }) });
+    await using _watch = watch;
+    await pass(clock, 10 * timeoutSeconds);
+    becomes(sandbox);
+    await pass(clock, timeoutSeconds - 1);
+    expect(asleepAtMs).toEqual([]);
+    await pass(clock, 5);
+    expect(asleepAtMs).toHaveLength(1);
+  });
+
+  it("is idle from that moment on too if the controller ended before it wrote any time", async () => {
+    const hourMs = 3_600_000;
+    const { clock, watch, asleepAtMs } = aCrowd({ size: 1, change: () => sandbox, aheadMs: hourMs });
+    await using _watch = watch;
+    await pass(clock, timeoutSeconds - 1);
+    expect(asleepAtMs).toEqual([]);
+    await pass(clock, timeoutSeconds + 5);
+    expect(asleepAtMs).toHaveLength(1);
+  });
+});
+
+describe("under a controller whose clock is an hour ahead", () => {
+  const aheadMs = 3_600_000;
+
+  it("a Pod that starts is given its whole time", async () => {
+    const { clock, watch, asleepAtMs } = aCrowd({ size: 1, podOf: slowPodOf(2 * aheadMs), aheadMs });
+    await using _watch = watch;
+    await pass(clock, 119);
+    expect(asleepAtMs).toEqual([]);
+    await pass(clock, 2 * timeoutSeconds);
+    expect(asleepAtMs).toHaveLength(1);
+  });
+
+  it("no sandbox of the former leader is suspended in the first minute", async () => {
+    const { clock, watch, asleepAtMs } = aCrowd({ aheadMs });
+    await using _watch = watch;
+    await pass(clock, 59);
+    expect(asleepAtMs).toEqual([]);
+    await pass(clock, timeoutSeconds + 10);
+    expect(asleepAtMs).toHaveLength(crowd);
+    expect(atOnce(asleepAtMs)).toBeLessThan(crowd / 2);
   });
 });

@@ -21,9 +21,10 @@ import { ActivityReader } from "./activity-reader.ts";
 import type { ActivityTimes } from "./activity-times.ts";
 import type { ActivityView } from "./activity-view.ts";
 import { clockAnomalyBetween, turnAfter } from "./clock-anomaly.ts";
-import { idlenessOf } from "./decide-idle.ts";
+import { exemptionOf, idlenessOf } from "./decide-idle.ts";
 import { IdleSchedule } from "./idle-schedule.ts";
-import { PodStarts } from "./pod-starts.ts";
+import type { Instant } from "./instant.ts";
+import { type PodStart, PodStarts, trustedFromMs } from "./pod-starts.ts";
 import type { SuspendIdle } from "./suspend-idle.ts";
 import { type ActivityTimesKeeper, type KnownUse, UseTimes } from "./use-times.ts";
 import { WakeReports } from "./wake-reports.ts";
@@ -97,6 +98,9 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   /** Its suspension was cancelled. */
   cancelled(key: string): void {
     this.#calmUntilMs.set(key, this.#options.clock.ticksMs() + calmMs);
+    const seen = this.#options.read(key);
+    if (seen) this.#podStarts.cancelled(seen.sandbox.metadata.uid);
+    this.checkAt(key);
   }
 
   /** The sandbox is gone. */
@@ -208,6 +212,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
 
   async #suspend(key: string, signal: AbortSignal): Promise<void> {
     const { clock, log, read, fallAsleep } = this.#options;
+    const seen = read(key);
+    if (seen) this.#podStarts.attempted(seen.sandbox.metadata.uid);
     try {
       const againMs = await fallAsleep.tryTo(
         key,
@@ -266,19 +272,30 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const { sandbox } = seen;
     const nowMs = clock.ticksMs();
     const at = { now: clock.now(), nowMs };
-    const found = findPod(seen);
+    const podStart = this.#podStartOf(seen, at);
     const timeoutMs = (sandbox.spec.autoSuspension?.inactivityTimeoutSeconds ?? 0) * 1000;
-    const turnMs = turnAfter(this.#disturbedMs, sandbox.metadata.uid, timeoutMs);
+    const fromMs = podStart ? trustedFromMs(podStart, timeoutMs) : this.#disturbedMs;
+    const turnMs = turnAfter(Math.max(this.#disturbedMs, fromMs), sandbox.metadata.uid, timeoutMs);
     const use = this.#options.view.useOf(sandbox.metadata.uid, nowMs);
     const idleness = idlenessOf({
       sandbox,
       use,
-      podStart: found.found === "owned" ? this.#podStarts.startOf(sandbox.metadata.uid, found.pod, at) : undefined,
+      podStart,
       notBeforeMs: Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs),
       ...at,
     });
     this.#changed.add(key);
     if (isNewsOf(sandbox, blockedSuspensionOf(idleness))) this.#heldUp.add(key);
     return { idleness, use };
+  }
+
+  #podStartOf(seen: Pick<Observed, "sandbox" | "pods">, at: Instant): PodStart | undefined {
+    const { sandbox } = seen;
+    const found = findPod(seen);
+    if (found.found === "owned" && exemptionOf(sandbox, at.now) === undefined) {
+      return this.#podStarts.startOf(sandbox, found.pod, at);
+    }
+    this.#podStarts.exempt(sandbox.metadata.uid);
+    return undefined;
   }
 }

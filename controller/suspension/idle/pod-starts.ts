@@ -1,35 +1,80 @@
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { findCondition } from "../../../api/rules/conditions.ts";
+import { readTime } from "../../../api/rules/timestamps.ts";
 import { type Instant, ticksOf } from "./instant.ts";
 
-/** How a Pod came up, in monotonic milliseconds. */
+/** From when on a sandbox may count as unused, in monotonic milliseconds. */
 export interface PodStart {
-  readonly createdMs: number;
-  /** When it was Ready for the first time; undefined: it has not been yet. */
+  /** When this process first saw it with this Pod and without an exemption. */
+  readonly seenMs: number;
+  /** When its Pod was Ready for the first time since then; undefined: it has not been yet. */
   readonly readyMs: number | undefined;
+  /** Whether a former leader has watched it before, whose written times count. */
+  readonly isInherited: boolean;
+  /** The last activity that this leader has written. */
+  readonly recordedMs: number | undefined;
 }
 
 interface Known extends PodStart {
   readonly podUid: string;
-  /** When it was last seen not to have been Ready yet. */
-  readonly unreadyMs: number;
 }
 
+interface Entry {
+  /** Undefined while the sandbox is exempt. */
+  readonly current: Known | undefined;
+  /** Of before the last attempt to suspend it. */
+  readonly attempted?: Known | undefined;
+}
+
+/** How long the written times of a sandbox do not count yet: the clock of this process may be ahead of their writers'. */
+const untrustedMs = 60_000;
+
+/** From when on the written times of an inherited sandbox count, unless its idle time is shorter. */
+export const trustedFromMs = ({ seenMs, isInherited }: PodStart, inactivityTimeoutMs: number): number =>
+  isInherited ? seenMs + Math.min(inactivityTimeoutMs, untrustedMs) : Number.NEGATIVE_INFINITY;
+
 /**
- * Since when Pods exist, and are Ready. Each time in a Pod is used once, when this process first sees it: a
- * clock that is set back would otherwise make every Pod new, and keep all sandboxes awake until it has caught up.
+ * The start of the idle time of sandboxes. It is the moment at which this process sees a Pod come up, or an exemption end, by
+ * its own monotonic clock: other clocks may be ahead or behind. The times in a Sandbox and its Pod count only where a former
+ * leader has watched the sandbox already, which `nextSuspensionTime` shows, and each is read once (decision 0039).
  */
 export class PodStarts {
-  readonly #bySandbox = new Map<string, Known>();
+  readonly #bySandbox = new Map<string, Entry>();
 
-  startOf(sandboxUid: string, pod: Stored<Pod>, at: Instant): PodStart {
-    const known = this.#bySandbox.get(sandboxUid);
-    const before = known?.podUid === pod.metadata.uid ? known : firstSight(pod, at);
-    if (before.readyMs !== undefined) return before;
-    const start = { ...before, unreadyMs: at.nowMs, readyMs: readyMs(pod, before.unreadyMs, at) };
-    this.#bySandbox.set(sandboxUid, start);
-    return start;
+  startOf(sandbox: Stored<Sandbox>, pod: Stored<Pod>, at: Instant): PodStart {
+    const { uid } = sandbox.metadata;
+    const entry = this.#bySandbox.get(uid);
+    const isInherited = entry === undefined && readTime(sandbox.status?.nextSuspensionTime) !== undefined;
+    const before = entry?.current?.podUid === pod.metadata.uid ? entry.current : undefined;
+    if (before && before.readyMs !== undefined) return before;
+    const current = {
+      podUid: pod.metadata.uid,
+      seenMs: before?.seenMs ?? at.nowMs,
+      readyMs: readyMs(pod, at, isInherited),
+      isInherited: isInherited || before?.isInherited === true,
+      recordedMs: isInherited ? recordedMs(sandbox, at) : before?.recordedMs,
+    };
+    this.#bySandbox.set(uid, { ...entry, current });
+    return current;
+  }
+
+  /** The sandbox is exempt, or has no Pod: its idle time starts anew after that. */
+  exempt(sandboxUid: string): void {
+    this.#bySandbox.set(sandboxUid, { ...this.#bySandbox.get(sandboxUid), current: undefined });
+  }
+
+  /** It is about to be suspended for inactivity. */
+  attempted(sandboxUid: string): void {
+    const current = this.#bySandbox.get(sandboxUid)?.current;
+    this.#bySandbox.set(sandboxUid, { current, attempted: current });
+  }
+
+  /** That attempt was cancelled: its idle time goes on. */
+  cancelled(sandboxUid: string): void {
+    const attempted = this.#bySandbox.get(sandboxUid)?.attempted;
+    if (attempted) this.#bySandbox.set(sandboxUid, { current: attempted });
   }
 
   /** The sandbox is no more. */
@@ -38,14 +83,14 @@ export class PodStarts {
   }
 }
 
-function firstSight({ metadata }: Stored<Pod>, at: Instant): Known {
-  const createdMs = ticksOf(metadata.creationTimestamp, at);
-  return { podUid: metadata.uid, createdMs, readyMs: undefined, unreadyMs: createdMs };
-}
-
-/** Never before the Pod was seen not to be Ready, whatever the clock of its node says. */
-function readyMs({ status }: Pod, unreadyMs: number, at: Instant): number | undefined {
+function readyMs({ status }: Pod, at: Instant, isInherited: boolean): number | undefined {
   const ready = findCondition(status?.conditions, "Ready");
   if (ready?.status !== "True") return undefined;
-  return ready.lastTransitionTime ? Math.max(ticksOf(ready.lastTransitionTime, at), unreadyMs) : at.nowMs;
+  return isInherited && ready.lastTransitionTime ? ticksOf(ready.lastTransitionTime, at) : at.nowMs;
+}
+
+/** A time in the future is of a clock that was ahead, and does not count. */
+function recordedMs({ status }: Sandbox, at: Instant): number | undefined {
+  const time = readTime(status?.lastActivityTime);
+  return time && time <= at.now ? ticksOf(time.toISOString(), at) : undefined;
 }

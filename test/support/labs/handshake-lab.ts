@@ -194,7 +194,8 @@ class LabController {
     this.#activity.received("a", answer, nowMs);
     const use = this.#activity.useOf(sandbox.metadata.uid, nowMs);
     const sinceMs = this.#api.podSinceMs;
-    const podStart = sinceMs === undefined ? undefined : { createdMs: sinceMs, readyMs: sinceMs };
+    const start = { seenMs: sinceMs ?? 0, readyMs: sinceMs, isInherited: false, recordedMs: undefined };
+    const podStart = sinceMs === undefined ? undefined : start;
     const question = { sandbox, use, podStart, notBeforeMs: 0, now: clock.now(), nowMs };
     return idlenessOf(question).is === "idle";
   }
