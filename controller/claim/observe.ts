@@ -21,11 +21,11 @@ export interface ClaimViews {
   readonly networkPolicies: Pick<View<NetworkPolicy>, "get">;
 }
 
-/** Sandboxes by the UID of their controller, as an index of their informer. */
+/** Sandboxes by the UID of their controller, which is in their namespace, as an index of their informer. */
 export const controllerIndexes = {
   controllerUid: (sandbox: Stored<Sandbox>): readonly string[] => {
     const owner = controllerOf(sandbox);
-    return owner ? [owner.uid] : [];
+    return owner ? [keyFor(sandbox.metadata.namespace, owner.uid)] : [];
   },
 };
 
@@ -48,7 +48,7 @@ export function observe(claim: Stored<SandboxClaim>, views: ClaimViews, confirme
     template: pool && templateNamed(pool.spec.sandboxTemplateRef.name),
     templateNamed,
     sandboxes: new Map(seen.map((sandbox) => [sandbox.metadata.name, sandbox])),
-    own: views.controlledSandboxes.by("controllerUid", claim.metadata.uid),
+    own: views.controlledSandboxes.by("controllerUid", keyFor(namespace, claim.metadata.uid)),
     confirmed: new Set(confirmed.keys()),
   };
 }

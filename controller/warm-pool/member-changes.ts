@@ -2,7 +2,7 @@ import { keyFor, type Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { Change, Informer } from "../../kube/informer/informer.ts";
 import type { Source } from "../start-kind.ts";
-import { controllingPool } from "./members.ts";
+import { controllingPool, expectationsKey } from "./members.ts";
 import type { Expectations } from "./resize/expectations.ts";
 
 /** Pools whose members change. Expectations are updated first, so that the reconcile of the pool sees them. */
@@ -25,7 +25,8 @@ function noteObserved({ previous, current }: Change<Sandbox>, expectations: Expe
   const member = current ?? previous;
   const pool = member && controllingPool(member);
   if (!pool) return;
-  if (!previous) expectations.lowerCreations(pool.uid);
+  const owner = expectationsKey(member.metadata.namespace, pool.uid);
+  if (!previous) expectations.lowerCreations(owner);
   // From now on the store itself shows that it goes.
-  if (!current || current.metadata.deletionTimestamp) expectations.deletionObserved(pool.uid, member.metadata.uid);
+  if (!current || current.metadata.deletionTimestamp) expectations.deletionObserved(owner, member.metadata.uid);
 }

@@ -18,6 +18,9 @@ export const memberIndexes = {
 export const memberIndexValue = ({ metadata }: SandboxWarmPool): string =>
   keyFor(metadata.namespace, nameHash(metadata.name ?? ""));
 
+/** The key of a pool's expectations. A UID alone would let sandboxes of other namespaces claim to be its members. */
+export const expectationsKey = (namespace: string | undefined, poolUid: string): string => keyFor(namespace, poolUid);
+
 /** The pool that a sandbox belongs to, whatever version its reference names. */
 export const controllingPool = (sandbox: Sandbox): OwnerReference | undefined =>
   controllerOfKind(sandbox, sandboxWarmPoolType);

@@ -7,6 +7,7 @@ import { isConflict, isNotFound } from "../../kube/client/errors.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { controllerReference, ownershipOf, takenOverBy } from "../ownership.ts";
 import { classifyMember, type MemberVerdict } from "./classify-member.ts";
+import { expectationsKey } from "./members.ts";
 import type { Observed } from "./observed.ts";
 import type { Expectations } from "./resize/expectations.ts";
 import { slowStart } from "./resize/slow-start.ts";
@@ -15,7 +16,7 @@ export interface WarmPoolWriters {
   readonly client: KubeClient;
   readonly pools: OwnWrites<SandboxWarmPool>;
   readonly sandboxes: OwnWrites<Sandbox>;
-  /** By the UID of the pool. */
+  /** See `expectationsKey`. */
   readonly expectations: Expectations;
 }
 
@@ -189,13 +190,14 @@ export async function removeMember(
 ): Promise<boolean> {
   const { namespace, name, uid, resourceVersion } = sandbox.metadata;
   const owned = ownershipOf(sandbox, pool) === "owned";
-  if (owned) expectations.expectDeletion(pool.metadata.uid, uid);
+  const owner = expectationsKey(pool.metadata.namespace, pool.metadata.uid);
+  if (owned) expectations.expectDeletion(owner, uid);
   try {
     await client.delete(sandboxType, { namespace, name }, { preconditions: { uid, resourceVersion } }, signal);
     return true;
   } catch (error) {
     // What is gone, or never went, is not to be waited for.
-    expectations.deletionObserved(pool.metadata.uid, uid);
+    expectations.deletionObserved(owner, uid);
     if (isNotFound(error)) return true;
     if (isConflict(error)) return false;
     throw error;

@@ -1,4 +1,4 @@
-import { keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { keyOf, parseKey, type Stored } from "../../api/kinds/meta.ts";
 import {
   type SandboxWarmPool,
   type SandboxWarmPoolStatus,
@@ -11,6 +11,7 @@ import type { Outcome } from "../../lib/queues/workers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
+import { expectationsKey } from "./members.ts";
 import { observe, readOverduePods, type StoresSeen, type WarmPoolViews } from "./observe.ts";
 import type { Observed } from "./observed.ts";
 import { PoolMemory } from "./pool-memory.ts";
@@ -80,12 +81,12 @@ export class WarmPoolReconciler {
 
   async #withPods(seen: StoresSeen, { patience, ages }: PoolMemory, signal: AbortSignal) {
     const { writers, clock, turns } = this.#options;
-    const { uid } = seen.pool.metadata;
-    const pending = seen.labelled.filter((one) => writers.expectations.isPendingDeletion(uid, one.metadata.uid));
+    const owner = expectationsKey(seen.pool.metadata.namespace, seen.pool.metadata.uid);
+    const pending = seen.labelled.filter((one) => writers.expectations.isPendingDeletion(owner, one.metadata.uid));
     const observed: Observed = {
       ...seen,
       now: clock.now(),
-      snapshot: writers.expectations.snapshot(uid),
+      snapshot: writers.expectations.snapshot(owner),
       pendingDeletions: new Set(pending.map(({ metadata }) => metadata.uid)),
       pods: new Map(),
       agesMs: ages.of(seen.labelled),
@@ -144,7 +145,7 @@ export class WarmPoolReconciler {
 
   #forget(key: string): Outcome {
     const memory = this.#memories.get(key);
-    if (memory) this.#options.writers.expectations.forget(memory.uid);
+    if (memory) this.#options.writers.expectations.forget(expectationsKey(parseKey(key).namespace, memory.uid));
     this.#memories.delete(key);
     return {};
   }
