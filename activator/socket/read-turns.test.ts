@@ -28,7 +28,7 @@ async function readsPerTurn(by: Adoption): Promise<number[]> {
       thisTurn += 1;
       left -= length;
     },
-    ...{ ended() {}, drained() {}, closed() {} },
+    ...{ ended() {}, drained() {}, writeFailed: () => false, closed() {} },
   };
   const accepted = Promise.withResolvers<WireSocket>();
   const server = createServer(plainAcceptedSocket, (socket) => {
