@@ -30,7 +30,7 @@ function request(count: number): ClientRequest {
 }
 
 const clock = new FakeClock();
-const domains = { domain: "sandbox.example", clusterDomain: "cluster.local" };
+const domains = { domain: "sandbox.example", clusterDomain: "cluster.local", serviceNames: [] };
 const question = {
   ...{ clock, max: 1_000, isGood: () => false, ownerOf: () => undefined, ttlMs: 60_000, failureTtlMs: 60_000 },
   ...{ limitMs: 60_000, vainRate: { perSecond: 1_000, burst: 1_000 }, onFailure: () => {}, waitingMax: 1_000 },

@@ -9,6 +9,7 @@ import { ActivatorError, toActivatorError } from "./failures/error-codes.ts";
 import { toResponse } from "./failures/error-response.ts";
 import type { NewSandboxes } from "./find/await-new-sandbox.ts";
 import { type FindOptions, find, hostNamesSandbox, type Lookup, type Routed } from "./find/find.ts";
+import type { Domains } from "./find/host-name.ts";
 import type { FirstView } from "./hold/await-first-view.ts";
 import type { Observer } from "./observe/observer.ts";
 import type { RequestRecord } from "./observe/request-record.ts";
@@ -45,7 +46,7 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
   const { head } = incoming;
   const record = deps.observer.begin(incoming);
   try {
-    if (isHealthCheck(head, deps)) return incoming.answer(healthy);
+    if (isHealthCheck(head, deps.find)) return incoming.answer(healthy);
     refuseMethod(head); // 405
     refuseLength(head, deps.maxRequestBodyBytes); // 413
     const authenticated = deps.authorizer.authenticate(head); // 401, 503
@@ -160,12 +161,9 @@ function proxyOptions<I extends Incoming>(
 
 // On a host that names a sandbox every path is the sandbox's, even `/healthz`. Probes of the activator come by address or by
 // its Service name.
-function isHealthCheck(
-  head: RequestHead,
-  { find: domains, lookup }: Pick<ServeDeps<never>, "find" | "lookup">,
-): boolean {
+function isHealthCheck(head: RequestHead, domains: Domains): boolean {
   if (pathOf(head.target) !== "/healthz" || (head.method !== "GET" && head.method !== "HEAD")) return false;
-  return !hostNamesSandbox(head, domains, lookup);
+  return !hostNamesSandbox(head, domains);
 }
 
 /** CONNECT would make the activator an open proxy; TRACE would show a page headers that it may not read. */

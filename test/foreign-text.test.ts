@@ -69,7 +69,12 @@ function tooSlow(read: (text: string) => unknown, texts: Iterable<string>): stri
 }
 
 const headers = (name: string, value: string): readonly HeaderPair[] => [[name, value]];
-const domains = { domain: "sandbox.example", clusterDomain: "cluster.local", headerHosts: ["localhost"] };
+const domains = {
+  domain: "sandbox.example",
+  clusterDomain: "cluster.local",
+  serviceNames: [],
+  headerHosts: ["localhost"],
+};
 const withHeaders = (pairs: readonly HeaderPair[]) => ({
   ...{ method: "GET", target: "/", host: "any", peer: "", upgrade: false },
   headers: pairs,

@@ -39,6 +39,8 @@ export interface ActivatorConfig {
   readonly tcpFront: TcpFrontConfig | undefined;
   readonly domain: string;
   readonly clusterDomain: string;
+  /** The names of the activator's own Services, in lower case. */
+  readonly serviceNames: readonly string[];
   /** Outside of the domains, the hosts on which headers may name the sandbox, in lower case; undefined: any host. */
   readonly headerHosts: readonly string[] | undefined;
   readonly authorization: Authorization;
@@ -162,6 +164,7 @@ function plainSettings(values: Values) {
     kubeconfig: values.kubeconfig || undefined,
     accessLog: values["access-log"],
     domain: values.domain.toLowerCase().replace(/^\.|\.$/g, ""),
+    serviceNames: hostsOf(values["service-names"]) ?? [],
     headerHosts: hostsOf(values["header-hosts"]),
     allowLoopbackPodIp: values["allow-loopback-pod-ip"],
     maxRequestBodyBytes: values["max-request-body-bytes"],

@@ -117,7 +117,11 @@ export const activatorFlags = {
 
   "header-hosts": flag.string(
     "",
-    "hosts, besides those of --domain and of Services of sandboxes, that the activator serves, separated by commas; on these hosts X-Sandbox headers name the sandbox; requests to any other host are rejected; empty: all hosts",
+    "hosts, besides those of --domain and NAME.NAMESPACE.svc of sandboxes, that the activator serves, separated by commas; on these hosts X-Sandbox headers name the sandbox; requests to any other host are rejected; empty: all hosts",
+  ),
+  "service-names": flag.string(
+    "sandbox-router-svc",
+    "names of the Services that lead to the activators, separated by commas; at NAME.NAMESPACE.svc of such a name X-Sandbox headers name the sandbox, and /healthz is the activator's; any other such host names the sandbox NAME",
   ),
   domain: flag.string(
     "sandbox.localhost",

@@ -4,7 +4,12 @@ import { ActivatorError } from "../failures/error-codes.ts";
 import type { HeaderPair, RequestHead } from "../request.ts";
 import { find, hostNamesSandbox, type Lookup } from "./find.ts";
 
-const options = { domain: "sandbox.localhost", clusterDomain: "cluster.local", allowLoopbackPodIp: false };
+const options = {
+  domain: "sandbox.localhost",
+  clusterDomain: "cluster.local",
+  serviceNames: ["sandbox-router-svc"],
+  allowLoopbackPodIp: false,
+};
 const container = {
   name: "main",
   image: "program",
@@ -64,12 +69,17 @@ describe("with a list of hosts on which headers may name a sandbox", () => {
     expect(answer(host)).toBe("nova");
   });
 
-  it.each(["evil.example:8080", "localhost.evil.example", "127.0.0.2", "[::2]", "", "web.lab.svc", "8.8.8.8"])(
-    "%s is refused",
-    (host) => {
-      expect(answer(host)).toBe("ForeignHost");
-    },
-  );
+  it.each([
+    "evil.example:8080",
+    "localhost.evil.example",
+    "127.0.0.2",
+    "[::2]",
+    "",
+    "sandbox-router-svc.lab.svc",
+    "8.8.8.8",
+  ])("%s is refused", (host) => {
+    expect(answer(host)).toBe("ForeignHost");
+  });
 });
 
 describe("a host", () => {
@@ -100,7 +110,7 @@ describe("a host", () => {
     expect(found(host)).toBe(meaning);
   });
 
-  it("of another Service in the cluster defers to the headers", () => {
+  it("of the activator's Service defers to the headers", () => {
     const host = "sandbox-router-svc.agent-sandbox-system.svc.cluster.local:8080";
     expect(found(host, { "X-Sandbox-ID": "nova", "X-Sandbox-Namespace": "lab" })).toBe("lab/nova:8888");
   });
@@ -123,14 +133,14 @@ describe("a host", () => {
   });
 
   it("of a claim has no in-cluster form, where names are those of Services", () => {
-    expect(found("task.lab.svc")).toBe("400 MissingSandboxId");
-    expect(found("task.lab.svc", { "X-Sandbox-ID": "nova", "X-Sandbox-Namespace": "lab" })).toBe("lab/nova:8888");
+    expect(found("task.lab.svc")).toBe("lab/task: by host");
+    expect(found("task.lab.svc", { "X-Sandbox-ID": "nova" })).toBe("400 ConflictingHeaders");
   });
 
   it("that names a sandbox keeps /healthz for it", () => {
-    const names = (host: string) => hostNamesSandbox(head(host), options, known);
-    expect(["nova.lab.sandbox.localhost", "nova.lab.svc"].map(names)).toEqual([true, true]);
-    expect(["10.0.0.7:8080", "router.lab.svc", ""].map(names)).toEqual([false, false, false]);
+    const names = (host: string) => hostNamesSandbox(head(host), options);
+    expect(["nova.lab.sandbox.localhost", "nova.lab.svc", "nothing.lab.svc"].map(names)).toEqual([true, true, true]);
+    expect(["10.0.0.7:8080", "sandbox-router-svc.lab.svc", ""].map(names)).toEqual([false, false, false]);
   });
 });
 

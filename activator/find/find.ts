@@ -44,7 +44,7 @@ export function find(head: RequestHead, options: FindOptions, lookup: Lookup): R
   const meaning = namedSandbox(head, options, lookup);
   const headers = readRoutingHeaders(head.headers, options.allowLoopbackPodIp);
   const timeoutMs = readTimeoutMs(head.headers);
-  if (meaning === undefined || (meaning.otherService === "byHeaders" && headers.id !== undefined)) {
+  if (meaning === undefined) {
     if (headers.id === undefined) throw new ActivatorError("MissingSandboxId");
     const { id: name, namespace = defaultNamespace, port = fallbackPort, podIp } = headers;
     return { name, namespace, port, byHost: false, podIp, timeoutMs, refusal: undefined };
@@ -54,17 +54,17 @@ export function find(head: RequestHead, options: FindOptions, lookup: Lookup): R
 }
 
 function refusalOf(meaning: NamedByHost, headers: RoutingHeaders): ActivatorError | undefined {
-  if (meaning.otherService === "byHeaders") return new ActivatorError("MissingSandboxId");
-  if (meaning.otherService === "foreign") return new ActivatorError("ForeignHost");
   // A page of one sandbox may set any header on requests to its own origin; that must not lead to another sandbox.
   return agrees(headers, meaning) ? undefined : new ActivatorError("ConflictingHeaders");
 }
 
-/** Whether the host of a request names a sandbox: then every path, even `/healthz`, belongs to the sandbox. */
-export function hostNamesSandbox(head: RequestHead, options: Domains, lookup: Lookup): boolean {
-  const meaning = readHost(head.host, options);
-  if (meaning.is === "service") return lookup.sandbox(meaning.namespace, meaning.name) !== undefined;
-  return meaning.is === "sandbox" || meaning.is === "unknown";
+/**
+ * Whether the host of a request has the form of a sandbox's name: then every path, even `/healthz`, belongs to the sandbox.
+ * Which sandboxes exist must not matter: nobody is authorized yet.
+ */
+export function hostNamesSandbox(head: RequestHead, domains: Domains): boolean {
+  const { is } = readHost(head.host, domains);
+  return is === "sandbox" || is === "service" || is === "unknown";
 }
 
 interface NamedByHost {
@@ -73,8 +73,6 @@ interface NamedByHost {
   readonly name: string;
   readonly namespace: string;
   readonly port: number | undefined;
-  /** The error for a Service that belongs to no sandbox; undefined for a sandbox's Service. */
-  readonly otherService?: "byHeaders" | "foreign" | undefined;
 }
 
 function namedSandbox(head: RequestHead, options: FindOptions, lookup: Lookup): NamedByHost | undefined {
@@ -93,12 +91,8 @@ function namedSandbox(head: RequestHead, options: FindOptions, lookup: Lookup): 
       const { namespace, name } = meaning;
       return named(meaning, lookup.sandbox(namespace, name) ?? lookup.claimed(namespace, name));
     }
-    case "service": {
-      // Clients in the cluster reach the activator by its Service name, and name the sandbox in headers.
-      const sandbox = lookup.sandbox(meaning.namespace, meaning.name);
-      const service = named({ ...meaning, port: undefined }, sandbox);
-      return sandbox ? service : { ...service, otherService: options.headerHosts ? "foreign" : "byHeaders" };
-    }
+    case "service":
+      return named({ ...meaning, port: undefined }, lookup.sandbox(meaning.namespace, meaning.name));
   }
 }
 

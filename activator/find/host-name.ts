@@ -5,11 +5,11 @@ import { ownText } from "../../lib/data/own-text.ts";
 export type HostMeaning =
   /** A name under the domain: it names this sandbox. */
   | { readonly is: "sandbox"; readonly name: string; readonly namespace: string; readonly port: number | undefined }
-  /** An in-cluster Service name: of a sandbox, or of another Service, such as the activator's. */
+  /** An in-cluster Service name: it names the sandbox of this name, whether or not there is one. */
   | { readonly is: "service"; readonly name: string; readonly namespace: string }
   /** A name under the domain in neither of the two forms. */
   | { readonly is: "unknown" }
-  /** Any other host; headers may name the sandbox. */
+  /** Any other host, such as the activator's Service name; headers may name the sandbox. */
   | { readonly is: "other" }
   /** A host on which headers may name no sandbox. */
   | { readonly is: "foreign" }
@@ -20,6 +20,8 @@ export interface Domains {
   readonly domain: string;
   /** The domain of the cluster's DNS, such as `cluster.local`. */
   readonly clusterDomain: string;
+  /** The names of the activator's own Services, in lower case: in every namespace, these name no sandbox. */
+  readonly serviceNames: readonly string[];
   /** The only other hosts on which headers may name a sandbox, in lower case without a port; absent: all. */
   readonly headerHosts?: readonly string[] | undefined;
 }
@@ -61,7 +63,7 @@ function interpret(host: string, domains: Domains): HostMeaning {
   return headerHosts.includes(name) ? meaning : { is: "foreign" };
 }
 
-function interpretName(host: string, { domain, clusterDomain }: Domains): HostMeaning {
+function interpretName(host: string, { domain, clusterDomain, serviceNames }: Domains): HostMeaning {
   if (host === "" || /^\[[0-9a-f:.]+\](:\d*)?$/i.test(host)) return { is: "other" };
   const match = /^([a-z0-9._-]+)(:\d*)?$/i.exec(host);
   if (!match) return { is: "malformed" };
@@ -69,7 +71,7 @@ function interpretName(host: string, { domain, clusterDomain }: Domains): HostMe
   const underDomain = withoutSuffix(name, domain);
   if (underDomain !== undefined) return readDomainName(underDomain.split("."));
   const service = withoutSuffix(name, `svc.${clusterDomain}`) ?? withoutSuffix(name, "svc");
-  return service === undefined ? { is: "other" } : readServiceName(service.split("."));
+  return service === undefined ? { is: "other" } : readServiceName(service.split("."), serviceNames);
 }
 
 function withoutSuffix(name: string, suffix: string): string | undefined {
@@ -95,9 +97,8 @@ function readSingleLabel(label: string): HostMeaning {
   return { is: "sandbox", name, namespace, port };
 }
 
-function readServiceName(labels: readonly string[]): HostMeaning {
+function readServiceName(labels: readonly string[], serviceNames: readonly string[]): HostMeaning {
   const [name = "", namespace = "", ...more] = labels;
-  return more.length === 0 && isLabel(name) && isLabel(namespace)
-    ? { is: "service", name, namespace }
-    : { is: "other" };
+  if (more.length > 0 || !isLabel(name) || !isLabel(namespace)) return { is: "other" };
+  return serviceNames.includes(name) ? { is: "other" } : { is: "service", name, namespace };
 }

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { request } from "node:http";
+import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -38,6 +38,7 @@ const reviewing = ({ client }: MemoryApi) =>
 interface Mode {
   readonly mode: string;
   readonly flags: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
   readonly clientOf?: typeof reviewing;
 }
 
@@ -46,10 +47,13 @@ const modes: readonly Mode[] = [
   { mode: "tokenreview", flags: ["--authz-mode=tokenreview", "--authz-access-review"], clientOf: reviewing },
 ];
 
+/** Here a stranger has no token at all: the only one opens every sandbox. */
+const staticToken: Mode = { mode: "static-token", flags: [], env: { ROUTER_AUTH_TOKEN: "of the operator" } };
+
 /** A world with the sandbox `secret`, and the claim `task` that has it. Time stands still for its activator. */
-async function openLab({ flags, clientOf = ({ client }) => client }: Mode) {
+async function openLab({ flags, env = {}, clientOf = ({ client }) => client }: Mode) {
   const clock = new FakeClock();
-  const world = await openActivatorWorld(flags, {}, { clientOf, clock });
+  const world = await openActivatorWorld(flags, env, { clientOf, clock });
   const { client } = world.api;
   await world.awake(
     "secret",
@@ -64,17 +68,25 @@ async function openLab({ flags, clientOf = ({ client }) => client }: Mode) {
   return { world, clock };
 }
 
-/** What the bearer of a token for the sandbox `mine` is answered. */
-function ask({ activator }: ActivatorWorld, headers: Record<string, string>): Promise<string> {
-  const all = { authorization: `Bearer ${scopedToken("mine")}`, ...headers };
+type Headers = Readonly<Record<string, string>>;
+
+const bearer: Headers = { authorization: `Bearer ${scopedToken("mine")}` };
+
+function answerTo({ activator }: ActivatorWorld, headers: Headers, path = "/"): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    request({ host: "127.0.0.1", port: activator.proxyPort, headers: all, agent: false }, (response) => {
+    request({ host: "127.0.0.1", port: activator.proxyPort, path, headers, agent: false }, (response) => {
       response.resume();
-      resolve(`${response.statusCode} ${response.headers["x-rouse-reason"]}`);
+      resolve(response);
     })
       .on("error", reject)
       .end();
   });
+}
+
+/** What the bearer of a token for the sandbox `mine` is answered. */
+async function ask(world: ActivatorWorld, headers: Headers): Promise<string> {
+  const response = await answerTo(world, { ...bearer, ...headers });
+  return `${response.statusCode} ${response.headers["x-rouse-reason"]}`;
 }
 
 const byDomain = (name: string) => `${name}.${namespace}.sandbox.localhost`;
@@ -113,7 +125,72 @@ describe.each(modes)("with $mode, a client without access does not learn whether
   });
 });
 
-it("a client with access to the name of a Service learns that it is no sandbox's", async () => {
+const hosts: readonly ((name: string) => string)[] = [
+  byDomain,
+  (name) => `8888--${name}--${namespace}.sandbox.localhost`,
+  byService,
+  (name) => `${byService(name)}.:8080`,
+  (name) => `${name}.${namespace}.svc`,
+  (name) => `${name}.${namespace}`,
+  (name) => name,
+  () => "127.0.0.1",
+  () => byService("sandbox-router-svc"),
+];
+const sent: readonly ((name: string) => Headers)[] = [
+  () => ({}),
+  (name) => ({ "x-sandbox-id": name }),
+  () => ({ "x-sandbox-id": "mine" }),
+  () => ({ "x-sandbox-port": "9" }),
+  () => ({ "x-sandbox-namespace": "-" }),
+];
+
+/** Status and headers of the answers to every form of host, headers and path. */
+async function answersAbout(world: ActivatorWorld, name: string, credentials: Headers): Promise<readonly string[]> {
+  const answers: string[] = [];
+  for (const host of hosts)
+    for (const headers of sent)
+      for (const path of ["/", "/healthz"]) {
+        const all = { ...credentials, ...headers(name), host: host(name) };
+        const { statusCode, headers: answered } = await answerTo(world, all, path);
+        const { date: _, ...shown } = answered;
+        const asked = `${host("NAME")} ${JSON.stringify(headers("NAME"))} ${path}`;
+        answers.push(`${asked}: ${statusCode} ${JSON.stringify(shown)}`);
+      }
+  return answers;
+}
+
+describe.each([
+  { client: "without a token", credentials: {}, among: [staticToken, ...modes] },
+  { client: "with a token for another sandbox", credentials: bearer, among: modes },
+])("a client $client", ({ credentials, among }) => {
+  it.each(among)("gets the same answers whether or not a sandbox exists ($mode)", async (mode) => {
+    const { world } = await openLab(mode);
+    await using _closing = world;
+    await world.awake(
+      "mine",
+      httpProgram((_, response) => response.end("mine")),
+    );
+    const aboutNothing = await answersAbout(world, "nothing", credentials);
+    expect(await answersAbout(world, "secret", credentials)).toEqual(aboutNothing);
+    expect(await answersAbout(world, "task", credentials)).toEqual(aboutNothing);
+  });
+});
+
+describe("the activator's own health page", () => {
+  it.each([
+    ["127.0.0.1:8080", 200],
+    [byService("sandbox-router-svc"), 200],
+    [byService("gate"), 200],
+    [byService("router"), 401],
+    [byDomain("gate"), 401],
+  ])("at %s is answered with %d", async (host, status) => {
+    const flags = ["--service-names=sandbox-router-svc,gate"];
+    await using world = await openActivatorWorld(flags, staticToken.env);
+    expect((await answerTo(world, { host }, "/healthz")).statusCode).toBe(status);
+  });
+});
+
+it("a client with access to the name of a Service learns that there is no such sandbox", async () => {
   await using world = await openActivatorWorld();
-  expect(await ask(world, { host: byService("router") })).toBe("400 MissingSandboxId");
+  expect(await ask(world, { host: byService("router") })).toBe("404 UnknownHost");
 });

@@ -33,8 +33,8 @@ function storedName(host: string, domains: Domains): StoredName | undefined {
 }
 
 /**
- * Holds requests whose host cannot be resolved before the first lists: a Service name may be a sandbox's, and a name under the
- * domain may be a claim's. A guess would reject requests that could be proxied a moment later.
+ * Holds requests whose host cannot be resolved before the first lists: the port of a Service name is its sandbox's, and a name
+ * under the domain may be a claim's. A guess would reject requests that could be proxied a moment later.
  */
 export class FirstView {
   readonly #deps: FirstViewDeps;
