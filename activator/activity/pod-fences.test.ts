@@ -124,3 +124,26 @@ describe("a sandbox that was seen deleted", () => {
     expect(fenced(fences)).toEqual(["p1"]);
   });
 });
+
+describe("the report of fenced Pods", () => {
+  const sandbox = { namespace: "lab", name: "nova", uid };
+
+  it("has a Pod in view until it is gone, also when its seal is removed, and none that is not in view", () => {
+    const { fences } = givenFences(["p1"]);
+    expect(fences.pods).toEqual([]);
+    fences.sandboxSeen(sealed);
+    fences.sandboxSeen(sealing("another"));
+    fences.sandboxSeen(running);
+    expect(fences.pods).toEqual([{ sandbox, podUid: "p1" }]);
+    fences.podGone(uid, "p1");
+    expect(fences.pods).toEqual([]);
+  });
+
+  it("has a Pod that the controller asked to fence, once its sandbox is seen", () => {
+    const { fences } = givenFences(["p1"]);
+    fences.fence(uid, "p1");
+    expect(fences.pods).toEqual([]);
+    fences.sandboxSeen(running);
+    expect(fences.pods).toEqual([{ sandbox, podUid: "p1" }]);
+  });
+});

@@ -1,5 +1,6 @@
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { FencedPod, SandboxIdentity } from "../../api/protocols/drain-protocol.ts";
 import { type Fences, sealOf } from "../../api/rules/suspension.ts";
 
 /** Of the Pods of a sandbox that are not in view: the number of seals kept, and the number of promises to the controller kept. */
@@ -8,6 +9,8 @@ const unseenPodsMax = 8;
 const deletedSandboxesMax = 4_096;
 
 interface Entry {
+  /** Undefined until the sandbox is seen. */
+  sandbox: SandboxIdentity | undefined;
   reportedGeneration: number;
   /** In order of arrival. */
   readonly fenced: Set<string>;
@@ -70,6 +73,7 @@ export class PodFences {
     if (seal) this.#sealSeen(uid, seal.podUid);
     const entry = this.#entries.get(uid);
     if (!entry) return;
+    entry.sandbox ??= { namespace: sandbox.metadata.namespace ?? "", name: sandbox.metadata.name, uid };
     if (generation >= entry.reportedGeneration) entry.reportedGeneration = 0;
   }
 
@@ -86,6 +90,14 @@ export class PodFences {
     this.#deleted.add(sandboxUid);
     const [oldest] = this.#deleted;
     if (this.#deleted.size > deletedSandboxesMax && oldest !== undefined) this.#deleted.delete(oldest);
+  }
+
+  /** The fenced Pods in view. */
+  get pods(): readonly FencedPod[] {
+    return [...this.#entries].flatMap(([uid, { sandbox, fenced }]) => {
+      if (!sandbox || fenced.size === 0) return [];
+      return [...fenced].filter((podUid) => this.#parts.hasPod(uid, podUid)).map((podUid) => ({ sandbox, podUid }));
+    });
   }
 
   /** The number of sandboxes with an entry. */
@@ -116,7 +128,10 @@ export class PodFences {
   #entryOf(sandboxUid: string): Entry {
     const known = this.#entries.get(sandboxUid);
     if (known) return known;
-    const entry: Entry = { reportedGeneration: 0, fenced: new Set(), promised: new Set(), gonePodUid: undefined };
+    const entry: Entry = {
+      ...{ sandbox: undefined, reportedGeneration: 0, gonePodUid: undefined },
+      ...{ fenced: new Set<string>(), promised: new Set<string>() },
+    };
     this.#entries.set(sandboxUid, entry);
     return entry;
   }

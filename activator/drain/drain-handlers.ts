@@ -57,7 +57,9 @@ export class DrainHandlers {
   }
 
   activity(request: ActivityRequest): ActivityAnswer {
-    return this.#parts.activity.answer(request);
+    const { activity, fences } = this.#parts;
+    const fenced = fences.pods;
+    return { ...activity.answer(request), ...(fenced.length > 0 && { fenced }) };
   }
 
   listening(request: ListeningRequest): Promise<ListeningAnswer> {

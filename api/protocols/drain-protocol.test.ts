@@ -30,6 +30,7 @@ describe("a message of the drain protocol", () => {
     { parse: parseActivityRequest, message: { epoch: "e", cursor: 4 } },
     { parse: parseActivityRequest, message: {} },
     { parse: parseActivityAnswer, message: answer },
+    { parse: parseActivityAnswer, message: { ...answer, fenced: [{ sandbox: activity.sandbox, podUid: "p" }] } },
   ])("is read as it was written, by $parse.name", ({ parse, message }) => {
     expect(parse(JSON.parse(JSON.stringify(message)))).toEqual(message);
   });

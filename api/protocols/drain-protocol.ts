@@ -83,6 +83,13 @@ export interface ActivityAnswer {
   /** Whether `activities` is the complete state, not only the changes. */
   readonly full: boolean;
   readonly activities: readonly SandboxActivity[];
+  /** All Pods in view that the activator has fenced; absent: none. The seal of such a Pod may have been lost. */
+  readonly fenced?: readonly FencedPod[];
+}
+
+export interface FencedPod {
+  readonly sandbox: SandboxIdentity;
+  readonly podUid: string;
 }
 
 /**
@@ -206,11 +213,13 @@ export function parseActivityRequest(value: unknown): ActivityRequest | undefine
 }
 
 export function parseActivityAnswer(value: unknown): ActivityAnswer | undefined {
-  const { epoch, cursor, full, activities: listed } = fieldsOf(value) ?? {};
+  const { epoch, cursor, full, activities: listed, fenced: reported = [] } = fieldsOf(value) ?? {};
   if (!isText(epoch) || !isCount(cursor) || typeof full !== "boolean" || !Array.isArray(listed)) return undefined;
+  const fenced = Array.isArray(reported) ? reported.map(parsePromiseRequest).filter((pod) => pod !== undefined) : [];
   const activities = listed.map(parseActivity).filter((activity) => activity !== undefined);
   // An unparsable entry may be the busy one, so the whole answer is rejected.
-  return activities.length === listed.length ? { epoch, cursor, full, activities } : undefined;
+  if (activities.length !== listed.length) return undefined;
+  return { epoch, cursor, full, activities, ...(fenced.length > 0 && { fenced }) };
 }
 
 export function parseListeningAnswer(value: unknown): ListeningAnswer | undefined {

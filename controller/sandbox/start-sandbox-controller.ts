@@ -95,6 +95,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
     retryCeilingMs: (key) => retryCeilingMs(observe(key, views)),
     sources: [
       ...sourcesOf(informers, writers, idleWatch),
+      (enqueue) => suspending.fencedPods.onLostSeal(enqueue),
       (enqueue) => options.portShortages.onChange(enqueue),
       (enqueue) => options.policyGate?.onChange(enqueue) ?? new DisposableStack(),
     ],

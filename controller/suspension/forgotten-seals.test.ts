@@ -27,7 +27,12 @@ async function openSealed() {
   const suspender = stack.use(
     new Suspender({
       ...{ client, sandboxes, pods, clock, askers: undefined, events: undefined },
-      ...{ silenceLimitMs: 1_000, metrics: new SuspensionMetrics(new Registry()), onCancelled: () => {} },
+      ...{
+        silenceLimitMs: 1_000,
+        isFenced: () => false,
+        metrics: new SuspensionMetrics(new Registry()),
+        onCancelled: () => {},
+      },
     }),
   );
   const pod = aPodOf(sealed, { uid: "uid-of-pod", deletionTimestamp: noon });

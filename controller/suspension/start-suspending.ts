@@ -12,6 +12,7 @@ import { ActivatorRounds } from "./activators/ask-activators.ts";
 import { AskThroughActivators } from "./activators/ask-through-activators.ts";
 import type { DrainCall } from "./activators/drain-client.ts";
 import { usualSilenceLimitMs } from "./activators/silence.ts";
+import { FencedPods } from "./handshake/fenced-pods.ts";
 import { Suspender } from "./handshake/suspender.ts";
 import { ActivityView } from "./idle/activity-view.ts";
 import { type AskWorkload, workloadAsker } from "./idle/ask-workload.ts";
@@ -45,6 +46,7 @@ export interface SuspendingOptions {
 export interface Suspending extends Running {
   readonly suspender: Suspender;
   readonly idleWatch: IdleWatch | undefined;
+  readonly fencedPods: FencedPods;
 }
 
 function askerOf(
@@ -61,6 +63,7 @@ function askerOf(
 export function startSuspending(options: SuspendingOptions): Suspending {
   const { activators, clock, log, events, metrics } = options;
   const rounds = activators && new ActivatorRounds({ ...activators, clock, log, events, metrics });
+  const fencedPods = new FencedPods(options.read);
   const idleWatch =
     activators &&
     rounds &&
@@ -69,17 +72,20 @@ export function startSuspending(options: SuspendingOptions): Suspending {
       finder: activators.finder,
       view: new ActivityView(activators.vanishGraceMs, activators.silenceLimitMs),
       rounds,
+      fencedPods,
       fallAsleep: new SuspendIdle({ ...options, askWorkload: askerOf(activators, rounds, options) }),
     });
   const suspender = new Suspender({
     ...options,
     askers: rounds,
+    isFenced: (podUid) => fencedPods.has(podUid),
     silenceLimitMs: activators?.silenceLimitMs ?? usualSilenceLimitMs,
     onCancelled: (key) => idleWatch?.cancelled(key),
   });
   return {
     suspender,
     idleWatch,
+    fencedPods,
     failed: idleWatch?.failed ?? new Promise<never>(() => {}),
     async [Symbol.asyncDispose]() {
       await idleWatch?.[Symbol.asyncDispose]();

@@ -10,6 +10,7 @@ const one: Limits = {
   pauses: 0,
   resumes: 0,
   edits: 0,
+  replacements: 0,
   kills: 0,
   silences: 0,
   unneededPods: 0,
@@ -79,6 +80,14 @@ export const small: readonly Configuration[] = [
     about: "it sleeps, and two controllers lead, and one of them creates an unneeded Pod",
     limits: { ...one, controllers: 2, unneededPods: 1 },
   },
+  {
+    about: "it is suspended manually, replaced as a whole, and a request comes",
+    limits: { ...one, sleeps: 0, pauses: 1, replacements: 1, drainEnds: true },
+  },
+  {
+    about: "it sleeps, is replaced as a whole, and a request comes",
+    limits: { ...one, replacements: 1 },
+  },
 ];
 
 export const large: readonly Configuration[] = [
@@ -114,6 +123,10 @@ export const large: readonly Configuration[] = [
     about: "it sleeps while a second activator starts, and two controllers lead",
     limits: { ...one, controllers: 2, activators: twoActivators },
   },
+  {
+    about: "it sleeps, is replaced as a whole, and two controllers lead",
+    limits: { ...one, replacements: 1, controllers: 2 },
+  },
 ];
 
 /** The configurations in which each rule is needed. */
@@ -121,4 +134,5 @@ export const whereMutationsShow: Limits = { ...one, activators: twoActivators };
 export const whereTunnelsShow: Limits = { ...one, requests: 0, tunnels: 1, bytes: 1 };
 export const wherePausedTunnelsShow: Limits = { ...whereTunnelsShow, sleeps: 0, pauses: 1 };
 export const whereSilenceShows: Limits = { ...one, silences: 1 };
+export const whereReplacementShows: Limits = { ...one, sleeps: 0, pauses: 1, replacements: 1 };
 export const whereTrustShows: Limits = { ...one, pauses: 1, controllers: 2 };

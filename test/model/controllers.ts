@@ -41,7 +41,7 @@ export function controllerSteps(world: World, index: number, around: ConnectDeps
   const controller = world.controllers[index];
   if (!controller) return [];
   const { round } = controller;
-  const steps = lookSteps(world, index, controller);
+  const steps = [...lookSteps(world, index, controller), ...reportSteps(world, index, controller, around)];
   if (round?.replies.includes(undefined)) return [...steps, ...callSteps(world, index, round, around)];
   return [...steps, ...intentSteps(world, index, controller), ...reconcileSteps(world, index, controller, around)];
 }
@@ -57,6 +57,18 @@ function lookSteps(world: World, index: number, { sees, seesPods, round }: Contr
     to(`sees ${podIn(world.pods) ? `Pod ${podIn(world.pods)}` : "no Pod"}`, { seesPods: world.pods });
   if (round) to("drops its round of questions", { round: undefined });
   return steps;
+}
+
+/** It reads of an activator which Pod that one has fenced. */
+function reportSteps(world: World, index: number, { heardFenced }: Controller, around: ConnectDeps): Step<World>[] {
+  if (!around.replaces || around.mutation === "a fence that is not reported") return [];
+  return world.activators.flatMap((activator, number) => {
+    const pod = podIn(activator.seesPods);
+    const bit = pod === 0 ? 0 : 1 << pod;
+    if (!listens(activator) || activator.silent || (activator.fenced & bit & ~heardFenced) === 0) return [];
+    const next = withController(world, index, { heardFenced: heardFenced | bit });
+    return [{ what: `controller ${index} hears that activator ${number} has fenced Pod ${pod}`, next }];
+  });
 }
 
 /** One activator handles the call, or rejects it. The answer may be old when the controller acts on it. */
@@ -109,7 +121,8 @@ function intentSteps(world: World, index: number, { sees, seesPods }: Controller
 function reconcileSteps(world: World, index: number, controller: Controller, around: ConnectDeps): Step<World>[] {
   const view = versionAt(world.versions, controller.sees);
   return agesOf(world, view, around).flatMap((sealedForMs) => {
-    const step = decide({ view, round: controller.round, sealedForMs, around }, podIn(controller.seesPods), false);
+    const { round, heardFenced } = controller;
+    const step = decide({ view, round, sealedForMs, heardFenced, around }, podIn(controller.seesPods), false);
     return perform(world, index, controller, step, around, sealedForMs);
   });
 }
@@ -230,7 +243,8 @@ function readPod(
   const view = versionAt(world.versions, controller.sees);
   const trusts = around.mutation === "a store that is trusted";
   const pod = podIn(trusts ? controller.seesPods : world.pods);
-  const step = decide({ view, round: controller.round, sealedForMs, around }, pod, true);
+  const { round, heardFenced } = controller;
+  const step = decide({ view, round, sealedForMs, heardFenced, around }, pod, true);
   return perform(world, index, controller, step, around, sealedForMs);
 }
 

@@ -15,6 +15,7 @@ export interface ConnectDeps {
   readonly lossy: boolean;
   readonly drainEnds: boolean;
   readonly silences: boolean;
+  readonly replaces: boolean;
 }
 
 const drainOverMs = 60_000;
@@ -35,6 +36,7 @@ interface Question {
   readonly view: Version;
   readonly round: ModelRound | undefined;
   readonly sealedForMs: number;
+  readonly heardFenced: number;
   readonly around: ConnectDeps;
 }
 
@@ -42,19 +44,21 @@ const decided = new Map<string, SuspensionStep>();
 
 /** The product's decision, computed once for each situation. */
 export function decide(
-  { view, round, sealedForMs, around }: Question,
+  { view, round, sealedForMs, heardFenced, around }: Question,
   pod: number,
   podIsFresh: boolean,
 ): SuspensionStep {
   const isHasty = around.mutation === "a silent activator that counts for five minutes";
   const silenceLimitMs = isHasty ? longestSilenceMs : usualSilenceLimitMs;
-  const key = `${view.content}/${pod}/${podIsFresh}/${sealedForMs}/${silenceLimitMs}/${round ? JSON.stringify(round) : ""}`;
+  const podIsFenced = pod !== 0 && (heardFenced & (1 << pod)) !== 0;
+  const key = `${view.content}/${pod}/${podIsFresh}/${podIsFenced}/${sealedForMs}/${silenceLimitMs}/${round ? JSON.stringify(round) : ""}`;
   const known = decided.get(key);
   if (known) return known;
   const step = decideSuspension({
     sandbox: view.sandbox,
     pod: pod ? { name: "nova", uid: podUid(pod), terminating: false } : undefined,
     podIsFresh,
+    podIsFenced,
     round: round && productRound(round),
     sealedForMs,
     silenceLimitMs,

@@ -3,6 +3,7 @@ import {
   small,
   whereMutationsShow,
   wherePausedTunnelsShow,
+  whereReplacementShows,
   whereSilenceShows,
   whereTrustShows,
   whereTunnelsShow,
@@ -61,6 +62,11 @@ describe("each rule of the handshake is needed", () => {
   ] as const)("$mutation: $why", limit, ({ mutation, why }) => {
     const { counterexample } = explore(handshake(whereSilenceShows, mutation), statesMax);
     expect(counterexample?.why).toBe(why);
+  });
+
+  it("a fence that is not reported: a request waits without end", limit, () => {
+    const { counterexample } = explore(handshake(whereReplacementShows, "a fence that is not reported"), statesMax);
+    expect(counterexample?.why).toBe("no further step ends all waits");
   });
 
   it("a store that is trusted about a deleted Pod: a manual suspension is undone before it is complete", limit, () => {

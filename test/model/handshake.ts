@@ -10,6 +10,7 @@ import {
   type Limits,
   latest,
   type Mutation,
+  manifestWritten,
   patched,
   podIn,
   type World,
@@ -29,18 +30,18 @@ const quietTunnel = { at: "tunnel", activator: 0, pod: 1, asked: 0, byte: "none"
 const repeat = <T>(count: number, value: T): readonly T[] => Array.from({ length: count }, () => value);
 
 function start(limits: Limits): World {
-  const { sleeps, pauses, resumes, edits, kills, silences, unneededPods, bytes } = limits;
+  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes } = limits;
   const { early, late } = limits.activators;
   return {
     versions: [firstVersion()],
     pods: 1,
-    controllers: repeat(limits.controllers, { sees: 0, seesPods: 1, round: undefined }),
+    controllers: repeat(limits.controllers, { sees: 0, seesPods: 1, round: undefined, heardFenced: 0 }),
     activators: [
       ...repeat(early, { ...absent, life: "serving", saidReady: true, seesPods: 1 } as const),
       ...repeat(late, absent),
     ],
     requests: [...repeat(limits.requests, { at: "client" } as const), ...repeat(limits.tunnels, quietTunnel)],
-    left: { sleeps, pauses, resumes, edits, kills, silences, unneededPods, bytes },
+    left: { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes },
     paused: 0,
   };
 }
@@ -69,8 +70,23 @@ function editSteps(world: World): Step<World>[] {
     : [];
 }
 
+/** `kubectl replace` with a manifest: a seal is lost with the other annotations. */
+function replacementSteps(world: World): Step<World>[] {
+  const { left } = world;
+  const next = left.replacements === 0 ? undefined : manifestWritten(world);
+  if (!next) return [];
+  const replacements = left.replacements - 1;
+  return [{ what: "a user replaces the sandbox", next: { ...next, left: { ...left, replacements } } }];
+}
+
 export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
-  const around = { mutation, lossy: limits.lossy, drainEnds: limits.drainEnds, silences: limits.silences > 0 };
+  const around = {
+    mutation,
+    lossy: limits.lossy,
+    drainEnds: limits.drainEnds,
+    silences: limits.silences > 0,
+    replaces: limits.replacements > 0,
+  };
   return {
     initial: start(limits),
     encode,
@@ -79,6 +95,7 @@ export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
       ...world.activators.flatMap((_, index) => activatorSteps(world, index, mutation)),
       ...personSteps(world),
       ...editSteps(world),
+      ...replacementSteps(world),
     ],
     isSettled: (world) =>
       world.requests.every(({ at }) => at === "end" || at === "tunnel") &&

@@ -19,6 +19,7 @@ export type Mutation =
   | "a byte that is not reported"
   | "unanswered data that observed does not count"
   | "unanswered data that a promise does not count"
+  | "a fence that is not reported"
   | "a silent activator that counts for five minutes"
   | "a sealed Pod that waits for a silent activator without end";
 
@@ -36,6 +37,8 @@ export interface Limits {
   readonly resumes: number;
   /** How often another field of the sandbox may be edited. */
   readonly edits: number;
+  /** How often a user may replace the whole sandbox by a running one without annotations. */
+  readonly replacements: number;
   /** How often an activator may be killed; it may restart. */
   readonly kills: number;
   /** How many activators may stop answering the controller while they are Ready and keep forwarding. */
@@ -78,6 +81,8 @@ export interface Controller {
   readonly sees: number;
   readonly seesPods: PodEra;
   readonly round: ModelRound | undefined;
+  /** One bit for each Pod that an activator has reported as fenced. */
+  readonly heardFenced: number;
 }
 
 export interface ModelRound {
@@ -134,7 +139,7 @@ export interface World {
   readonly requests: readonly Request[];
   readonly left: Pick<
     Limits,
-    "sleeps" | "pauses" | "resumes" | "edits" | "kills" | "silences" | "unneededPods" | "bytes"
+    "sleeps" | "pauses" | "resumes" | "edits" | "replacements" | "kills" | "silences" | "unneededPods" | "bytes"
   >;
   /** The manually suspended Pod that is neither sealed nor gone since; 0: none. */
   readonly paused: number;
@@ -199,6 +204,14 @@ export function edited(world: World): World | undefined {
   return stored(world, { ...sandbox, metadata: { ...sandbox.metadata, generation: generation + 1 } });
 }
 
+/** The API server accepts a manifest that replaces the whole sandbox, except its status. */
+export function manifestWritten(world: World): World | undefined {
+  const { sandbox } = latest(world);
+  const generation = (sandbox.metadata.generation ?? 0) + (sandbox.spec.operatingMode === "Running" ? 0 : 1);
+  const metadata = { ...sandbox.metadata, annotations: {}, generation };
+  return stored(world, { ...sandbox, metadata, spec: { ...sandbox.spec, operatingMode: "Running" } });
+}
+
 /** The API server accepts a status, without a condition. */
 export function withStatus(world: World, status: Sandbox["status"] & object): World | undefined {
   return stored(world, { ...latest(world).sandbox, status });
@@ -250,9 +263,9 @@ const codeOfRound = (round: ModelRound | undefined): string =>
 export function encode(world: World): string {
   const newest = world.versions.length - 1;
   let oldest = newest;
-  const controllers = world.controllers.map(({ sees, seesPods, round }) => {
+  const controllers = world.controllers.map(({ sees, seesPods, round, heardFenced }) => {
     if (sees < oldest) oldest = sees;
-    return `|${newest - sees},${seesPods},${codeOfRound(round)}`;
+    return `|${newest - sees},${seesPods},${codeOfRound(round)},${heardFenced}`;
   });
   let actors = controllers.sort().join("");
   for (const { life, silent, saidReady, sees, seesPods, reportedGeneration, observed, fenced } of world.activators) {
@@ -262,7 +275,7 @@ export function encode(world: World): string {
   }
   let history = "";
   for (let index = oldest; index <= newest; index += 1) history += `${world.versions[index]?.content}.`;
-  const { sleeps, pauses, resumes, edits, kills, silences, unneededPods, bytes } = world.left;
+  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes } = world.left;
   const requests = world.requests.map(codeOfRequest).sort().join("");
-  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${edits}${kills}${silences}${unneededPods}${bytes}|${world.paused}`;
+  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${edits}${replacements}${kills}${silences}${unneededPods}${bytes}|${world.paused}`;
 }

@@ -40,6 +40,7 @@ const decide = (sandbox: Written, situation: Partial<Situation> = {}) =>
     sandbox: written(sandbox),
     pod,
     podIsFresh: false,
+    podIsFenced: false,
     round: undefined,
     sealedForMs: 0,
     silenceLimitMs: usualSilenceLimitMs,
@@ -253,5 +254,21 @@ describe("a sealed Pod", () => {
     expect(decide(byPerson, { pod: undefined, podIsFresh: true })).toEqual({ do: "unseal", podUid: "pod-1" });
     const next = { ...pod, uid: "pod-2" };
     expect(decide(byPerson, { pod: next, podIsFresh: true })).toEqual({ do: "unseal", podUid: "pod-1" });
+  });
+});
+
+describe("a running sandbox whose Pod is fenced and has no seal", () => {
+  const running = { mode: "Running" } as const;
+
+  it("has its Pod sealed again, once the Pod was read, with a drain that ends", () => {
+    expect(decide(running, { podIsFenced: true })).toEqual({ do: "readPod", podName: "nova" });
+    const fresh = { podIsFenced: true, podIsFresh: true };
+    expect(decide(running, fresh)).toEqual({ do: "seal", pod, cause: "Person" });
+  });
+
+  it("is left alone while that Pod ends", () => {
+    const ending = { ...pod, terminating: true };
+    expect(decide(running, { podIsFenced: true, podIsFresh: true, pod: ending })).toEqual({ do: "nothing" });
+    expect(decide(running, { podIsFenced: false, podIsFresh: true })).toEqual({ do: "nothing" });
   });
 });

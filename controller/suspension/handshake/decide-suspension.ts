@@ -37,6 +37,8 @@ export interface Situation {
   readonly pod: OwnPod | undefined;
   /** Whether `pod` is from a consistent read in this pass, and not from a store, which may be stale. */
   readonly podIsFresh: boolean;
+  /** Whether an activator sends nothing more to `pod`, which is certain to be of no more use. */
+  readonly podIsFenced: boolean;
   /** The result of the last round of questions in this pass. */
   readonly round: Round | undefined;
   /** Milliseconds since the seal; 0 without a seal. */
@@ -92,7 +94,7 @@ export function decideSuspension(situation: Situation): SuspensionStep {
   if (isSuspended && causeOf(sandbox) === "Inactivity" && !namesItsGeneration(sandbox)) return { do: "renewCause" };
   const sealed = sealOf(sandbox);
   if (sealed) return continueSealed(situation, sealed);
-  if (!isSuspended) return { do: "nothing" };
+  if (!isSuspended) return sealAgain(situation);
   if (!pod) {
     // A client that reads the status may wake the sandbox: reported too early, that would undo a suspension before it is
     // complete.
@@ -108,6 +110,15 @@ export function decideSuspension(situation: Situation): SuspensionStep {
 /** A store that is behind would have a Pod sealed that is gone, and two controllers seal and unseal it in turns. */
 const seal = ({ podIsFresh }: Situation, pod: OwnPod, cause: SuspensionCause): SuspensionStep =>
   podIsFresh ? { do: "seal", pod, cause } : { do: "readPod", podName: pod.name };
+
+/**
+ * A running sandbox whose Pod is fenced has lost its seal, as by a client that replaces the whole object. Its cause is unknown,
+ * and a person decided that it runs: so its drain has an end.
+ */
+function sealAgain(situation: Situation): SuspensionStep {
+  const { pod, podIsFenced } = situation;
+  return pod && podIsFenced && !pod.terminating ? seal(situation, pod, "Person") : { do: "nothing" };
+}
 
 const recordedName = (sandbox: Stored<Sandbox>): string => recordedPodName(sandbox) || sandbox.metadata.name;
 

@@ -39,6 +39,8 @@ export interface SuspenderOptions {
   readonly pods: OwnWrites<Pod, "sandboxHash">;
   /** Undefined without activators: then only a suspension with a seal proceeds. */
   readonly askers: Askers | undefined;
+  /** Whether an activator has reported that it sends nothing more to that Pod. */
+  readonly isFenced: (podUid: string) => boolean;
   /** See `Situation`. */
   readonly silenceLimitMs: number;
   readonly events: EventRecorder | undefined;
@@ -130,13 +132,15 @@ export class Suspender implements Disposable {
   }
 
   #decide(seen: Seen, fresh: { readonly pod: OwnPod | undefined } | undefined, round: Round | undefined) {
-    const { clock, silenceLimitMs } = this.#options;
+    const { clock, silenceLimitMs, isFenced } = this.#options;
     const now = clock.now();
+    const pod = fresh ? fresh.pod : ownPodOf(seen);
     const sealedForMs = this.#sealedForMs(seen.sandbox);
     return decideSuspension({
       sandbox: seen.sandbox,
-      pod: fresh ? fresh.pod : ownPodOf(seen),
+      pod,
       podIsFresh: fresh !== undefined,
+      podIsFenced: pod !== undefined && isFenced(pod.uid),
       round,
       sealedForMs,
       silenceLimitMs,

@@ -4,6 +4,7 @@ import { FakeClock } from "../../../lib/time/clock.ts";
 import { type ActivatorFinder, KnownActivators } from "../activators/activators.ts";
 import type { ActivityReply } from "../activators/ask-activators.ts";
 import { longestSilenceMs } from "../activators/silence.ts";
+import { FencedPods } from "../handshake/fenced-pods.ts";
 import { ActivityReader } from "./activity-reader.ts";
 import { ActivityView } from "./activity-view.ts";
 
@@ -37,7 +38,9 @@ function given() {
       return call.promise;
     },
   };
-  const reader = new ActivityReader({ finder, rounds, view, clock, onActivity: (heard) => news.push(...heard) });
+  const fencedPods = new FencedPods(() => undefined);
+  const onActivity = (heard: readonly SandboxActivity[]) => news.push(...heard);
+  const reader = new ActivityReader({ finder, rounds, view, clock, fencedPods, onActivity });
   return { clock, calls, news, view, reader, activators };
 }
 

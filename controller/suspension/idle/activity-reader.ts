@@ -3,6 +3,7 @@ import { abortable } from "../../../lib/process/lifecycle.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { Activator, ActivatorFinder } from "../activators/activators.ts";
 import type { ActivatorRounds } from "../activators/ask-activators.ts";
+import type { FencedPods } from "../handshake/fenced-pods.ts";
 import type { ActivityView } from "./activity-view.ts";
 
 export interface ActivityReaderOptions {
@@ -12,6 +13,7 @@ export interface ActivityReaderOptions {
   readonly clock: Clock;
   /** Receives the changes of each answer. */
   readonly onActivity: (activities: readonly SandboxActivity[]) => void;
+  readonly fencedPods: FencedPods;
 }
 
 /** An activator answers at once; a slower answer is a fault. */
@@ -32,8 +34,9 @@ export class ActivityReader {
    * arrives, and until then it is not asked again.
    */
   async read(signal: AbortSignal): Promise<void> {
-    const { finder, rounds, view, clock } = this.#options;
+    const { finder, rounds, view, clock, fencedPods } = this.#options;
     const activators = finder.known();
+    fencedPods.keep(new Set(activators.map(({ id }) => id)));
     view.listed(activators, clock.ticksMs());
     rounds.keep(activators);
     const asked = activators.filter(({ id }) => !this.#calls.has(id)).map((each) => this.#call(each, signal));
@@ -64,12 +67,13 @@ export class ActivityReader {
   }
 
   async #ask(activator: Activator, signal: AbortSignal): Promise<void> {
-    const { rounds, view, clock, onActivity } = this.#options;
+    const { rounds, view, clock, onActivity, fencedPods } = this.#options;
     const { id } = activator;
     const reply = await rounds.activity(activator, view.requestFor(id), signal);
     if ("epoch" in reply) {
       view.received(id, reply, clock.ticksMs());
       onActivity(reply.activities);
+      fencedPods.heard(id, reply.fenced ?? []);
     } else if (reply.is === "absent") view.absent(id, clock.ticksMs());
   }
 }

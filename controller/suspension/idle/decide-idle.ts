@@ -6,9 +6,11 @@ import { warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import { readTime } from "../../../api/rules/timestamps.ts";
 import { isExpired } from "../../sandbox/expiry.ts";
+import { findPod } from "../../sandbox/find-pod.ts";
+import type { Observed } from "../../sandbox/observed.ts";
 import type { Use } from "./activity-view.ts";
 import type { Instant } from "./instant.ts";
-import type { PodStart } from "./pod-starts.ts";
+import type { PodStart, PodStarts } from "./pod-starts.ts";
 
 /** Asked at a moment; all times without a unit of their own are in monotonic milliseconds. */
 export interface IdleQuestion extends Instant {
@@ -53,11 +55,26 @@ const exemptions: readonly Exemption[] = [
 const busyRecheckMs = 15_000;
 
 /** Why a sandbox is never to be suspended for inactivity, whatever its Pod; undefined if it may be. */
-export function exemptionOf(sandbox: Stored<Sandbox>, now: Date): string | undefined {
+function exemptionOf(sandbox: Stored<Sandbox>, now: Date): string | undefined {
   for (const exemption of exemptions) {
     const why = exemption(sandbox, now);
     if (why !== undefined) return why;
   }
+  return undefined;
+}
+
+/** The start of its idle time; undefined while it is exempt or has no Pod, after which its idle time starts anew. */
+export function podStartOf(
+  seen: Pick<Observed, "sandbox" | "pods">,
+  at: Instant,
+  starts: PodStarts,
+): PodStart | undefined {
+  const { sandbox } = seen;
+  const found = findPod(seen);
+  if (found.found === "owned" && exemptionOf(sandbox, at.now) === undefined) {
+    return starts.startOf(sandbox, found.pod, at);
+  }
+  starts.exempt(sandbox.metadata.uid);
   return undefined;
 }
 

@@ -13,6 +13,7 @@ import { interceptCalls } from "../../../test/support/fakes/intercepted-client.t
 import { refusingClient } from "../../../test/support/fakes/refusing-client.ts";
 import { OwnWrites } from "../../own-writes.ts";
 import { KnownActivators } from "../activators/activators.ts";
+import { FencedPods } from "../handshake/fenced-pods.ts";
 import { SuspensionMetrics } from "../suspension-metrics.ts";
 import { ActivityView } from "./activity-view.ts";
 import { IdleWatch } from "./idle-watch.ts";
@@ -76,6 +77,7 @@ function aCrowd({
     finder,
     rounds: { activity: async () => answer, keep: () => {} },
     view: new ActivityView(),
+    fencedPods: new FencedPods(() => undefined),
     fallAsleep: new SuspendIdle({
       ...common,
       sandboxes: new OwnWrites(informer, clock),

@@ -11,20 +11,19 @@ import { TokenBuckets } from "../../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { readClocks } from "../../../lib/time/clock-jumps.ts";
 import { DeadlineHeap } from "../../../lib/time/deadline-heap.ts";
-import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
 import type { ActivatorFinder } from "../activators/activators.ts";
 import type { ActivatorRounds } from "../activators/ask-activators.ts";
 import { type BlockedSuspension, blockedSuspensionOf, isNewsOf } from "../handshake/blocked-suspension.ts";
+import type { FencedPods } from "../handshake/fenced-pods.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
 import { ActivityReader } from "./activity-reader.ts";
 import type { ActivityTimes } from "./activity-times.ts";
 import type { ActivityView } from "./activity-view.ts";
 import { clockAnomalyBetween, turnAfter } from "./clock-anomaly.ts";
-import { exemptionOf, idlenessOf } from "./decide-idle.ts";
+import { idlenessOf, podStartOf } from "./decide-idle.ts";
 import { IdleSchedule } from "./idle-schedule.ts";
-import type { Instant } from "./instant.ts";
-import { type PodStart, PodStarts, trustedFromMs } from "./pod-starts.ts";
+import { PodStarts, trustedFromMs } from "./pod-starts.ts";
 import type { SuspendIdle } from "./suspend-idle.ts";
 import { type ActivityTimesKeeper, type KnownUse, UseTimes } from "./use-times.ts";
 import { WakeReports } from "./wake-reports.ts";
@@ -35,6 +34,7 @@ export interface IdleWatchOptions {
   readonly finder: ActivatorFinder;
   readonly view: ActivityView;
   readonly rounds: Pick<ActivatorRounds, "activity" | "keep">;
+  readonly fencedPods: FencedPods;
   readonly fallAsleep: SuspendIdle;
   readonly events: EventRecorder | undefined;
   readonly metrics: SuspensionMetrics;
@@ -272,7 +272,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const { sandbox } = seen;
     const nowMs = clock.ticksMs();
     const at = { now: clock.now(), nowMs };
-    const podStart = this.#podStartOf(seen, at);
+    const podStart = podStartOf(seen, at, this.#podStarts);
     const timeoutMs = (sandbox.spec.autoSuspension?.inactivityTimeoutSeconds ?? 0) * 1000;
     const fromMs = podStart ? trustedFromMs(podStart, timeoutMs) : this.#disturbedMs;
     const turnMs = turnAfter(Math.max(this.#disturbedMs, fromMs), sandbox.metadata.uid, timeoutMs);
@@ -287,15 +287,5 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#changed.add(key);
     if (isNewsOf(sandbox, blockedSuspensionOf(idleness))) this.#heldUp.add(key);
     return { idleness, use };
-  }
-
-  #podStartOf(seen: Pick<Observed, "sandbox" | "pods">, at: Instant): PodStart | undefined {
-    const { sandbox } = seen;
-    const found = findPod(seen);
-    if (found.found === "owned" && exemptionOf(sandbox, at.now) === undefined) {
-      return this.#podStarts.startOf(sandbox, found.pod, at);
-    }
-    this.#podStarts.exempt(sandbox.metadata.uid);
-    return undefined;
   }
 }

@@ -12,6 +12,7 @@ import { feedInformer } from "../../../test/support/fakes/fed-informer.ts";
 import { interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
 import { OwnWrites } from "../../own-writes.ts";
 import { KnownActivators } from "../activators/activators.ts";
+import { FencedPods } from "../handshake/fenced-pods.ts";
 import { SuspensionMetrics } from "../suspension-metrics.ts";
 import { ActivityView } from "./activity-view.ts";
 import { IdleWatch } from "./idle-watch.ts";
@@ -166,6 +167,7 @@ class World implements AsyncDisposable {
       finder,
       rounds: { activity: async () => this.#answer(), keep: () => {} },
       view: new ActivityView(),
+      fencedPods: new FencedPods(() => undefined),
       fallAsleep: new SuspendIdle({ ...common, sandboxes, askWorkload: async () => undefined }),
       metrics: new SuspensionMetrics(new Registry()),
     });

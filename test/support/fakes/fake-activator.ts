@@ -2,6 +2,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import {
   drainPaths,
+  type FencedPod,
   type ObservedAnswer,
   type ObservedRequest,
   type PromiseRequest,
@@ -30,6 +31,7 @@ export interface FakeActivator extends AsyncDisposable {
   answers: boolean;
   /** Its answer to each call for its activity. */
   activities: readonly SandboxActivity[];
+  fenced: readonly FencedPod[];
 }
 
 export async function startFakeActivator(): Promise<FakeActivator> {
@@ -46,7 +48,7 @@ export async function startFakeActivator(): Promise<FakeActivator> {
 
   async function answerTo(path: string | undefined, body: unknown): Promise<object | undefined> {
     if (path === drainPaths.activity) {
-      return { epoch: "first", cursor: 0, full: true, activities: activator.activities };
+      return { epoch: "first", cursor: 0, full: true, activities: activator.activities, fenced: activator.fenced };
     }
     const observed = path === drainPaths.observed ? parseObservedRequest(body) : undefined;
     if (observed) {
@@ -67,6 +69,7 @@ export async function startFakeActivator(): Promise<FakeActivator> {
     onPromise: () => 0,
     answers: true,
     activities: [],
+    fenced: [],
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

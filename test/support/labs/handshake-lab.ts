@@ -206,7 +206,8 @@ class LabController {
       const { sandbox, podUid } = this.#api;
       const now = this.#api.clock.now();
       const pod = podUid === undefined ? undefined : { name: "nova", uid: podUid, terminating: false };
-      const step = decideSuspension({ sandbox, pod, podIsFresh: true, round, sealedForMs: 0, silenceLimitMs, now });
+      const known = { podIsFresh: true, podIsFenced: false, sealedForMs: 0, silenceLimitMs, now };
+      const step = decideSuspension({ sandbox, pod, round, ...known });
       round = undefined;
       if (step.do === "seal") await this.#api.patch(sealPatch(sandbox, step.pod, step.cause, now));
       else if (step.do === "writeRunning") await this.#api.patch(runningPatch(sandbox));
