@@ -6,7 +6,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { ActivatorConfig } from "./config/config.ts";
 import type { ReplicaState } from "./drain/replica-state.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
-import { HeadBudget, unfinishedHeadBytesMax } from "./http1/front/head-budget.ts";
+import type { HeadBudget } from "./http1/front/head-budget.ts";
 import { type HttpFronts, startHttpFronts } from "./http1/start-http-fronts.ts";
 import type { AccessLog } from "./observe/access-log.ts";
 import { createConnectionMetrics } from "./observe/connection-metrics.ts";
@@ -27,6 +27,7 @@ export interface FrontsParts {
   readonly registry: Registry;
   readonly sweep: Sweep;
   readonly loans: BufferLoans;
+  readonly heads: HeadBudget;
   readonly requests: RequestMetrics;
   readonly wakes: WakeMetrics;
   readonly accessLog: AccessLog | undefined;
@@ -59,7 +60,6 @@ export async function startFronts(
   const http = stack.use(
     await startHttpFronts(config, {
       ...{ ...parts, events, hasRoom: () => hasRoom(tcp?.listening ?? 0) },
-      heads: new HeadBudget(unfinishedHeadBytesMax, events.headShed),
       serve: (exchange) => serve(exchange, deps),
     }),
   );

@@ -22,8 +22,10 @@ import { HoldDeadlines } from "./hold/hold-deadlines.ts";
 import { HoldLimits } from "./hold/hold-limits.ts";
 import { SandboxHolds } from "./hold/sandbox-holds.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
+import { HeadBudget, unfinishedHeadBytesMax } from "./http1/front/head-budget.ts";
 import { createHttp1Proxy } from "./http1/proxy/create-http1-proxy.ts";
 import { AccessLog } from "./observe/access-log.ts";
+import { createHeadMetrics } from "./observe/head-metrics.ts";
 import { NamespaceLabels } from "./observe/namespace-labels.ts";
 import { Observer } from "./observe/observer.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
@@ -98,6 +100,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     pool: started.use(new Pool(idleLimits(config.maxIdleUpstream, socketsMax()), clock)),
     sweep: started.use(new Sweep(clock)),
     loans: new BufferLoans(ownBuffersMax),
+    heads: new HeadBudget(unfinishedHeadBytesMax, createHeadMetrics(registry)),
   };
   const labels = new NamespaceLabels({ clock, hasSandboxes: (namespace) => cluster.hasSandboxes(namespace) });
   const requests = new RequestMetrics(registry, version, labels);
@@ -163,6 +166,7 @@ interface DepsParts extends ActivatorParts {
   readonly pool: Pool;
   readonly sweep: Sweep;
   readonly loans: BufferLoans;
+  readonly heads: HeadBudget;
   readonly cluster: Cluster;
   readonly claims: Claims;
   readonly authorizer: Authorizer;
@@ -178,7 +182,7 @@ const openAccessLog = ({ log, clock }: ActivatorParts) =>
   log.isLevelEnabled("info") ? new AccessLog(log.child({ logger: "sandbox-router.access" }), clock) : undefined;
 
 function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchange> {
-  const { clock, log, replicaState, onWake, pool, sweep, loans, cluster, claims, authorizer } = parts;
+  const { clock, log, replicaState, onWake, pool, sweep, loans, heads, cluster, claims, authorizer } = parts;
   const budget = new ProbeBudget(clock);
   const prober = new Prober(clock, budget, (podUid) => cluster.podSeenMs(podUid) !== undefined);
   createUpstreamMetrics(parts.registry, { budget, pool });
@@ -231,6 +235,6 @@ function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchang
     slots,
     holds,
     waits: new SandboxHolds(),
-    proxy: createHttp1Proxy({ ...config, pool, clock, sweep, loans }),
+    proxy: createHttp1Proxy({ ...config, pool, clock, sweep, loans, heads }),
   };
 }

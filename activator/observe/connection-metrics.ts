@@ -4,13 +4,8 @@ import { handshakeFailures } from "../http1/front/handshakes.ts";
 import type { FrontEvents } from "../http1/front/http1-front.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
-export interface ConnectionMetrics extends FrontEvents {
-  /** A connection was closed because unfinished heads took too much memory. */
-  headShed(): void;
-}
-
 /** Counts client connections, and those that sent no valid request. */
-export function createConnectionMetrics(registry: Registry, requests: RequestMetrics): ConnectionMetrics {
+export function createConnectionMetrics(registry: Registry, requests: RequestMetrics): FrontEvents {
   const registers = [registry];
   let open = 0;
   new Gauge({
@@ -24,11 +19,6 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
   const dropped = new Counter({
     name: "rouse_activator_connections_dropped_total",
     help: "HTTP and HTTPS connections of clients that were closed on accept: at --max-connections, or because file descriptors were about to run out.",
-    registers,
-  });
-  const headsShed = new Counter({
-    name: "rouse_activator_unfinished_heads_shed_total",
-    help: "HTTP and HTTPS connections of clients that were closed because unfinished request heads took too much memory.",
     registers,
   });
   const handshakes = new Counter({
@@ -46,7 +36,6 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
       open -= 1;
     },
     dropped: () => dropped.inc(),
-    headShed: () => headsShed.inc(),
     refused: (error: ActivatorError) => requests.refused(error.code),
     handshakeFailed: (reason) => handshakes.inc({ reason }),
   };

@@ -74,7 +74,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   const heads = new CountingBudget(options.unfinishedHeadBytesMax, unfinishedHeads);
   const connector = new Connector(5_000, (to, head) => pool.take(to, head), clock);
   const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: backendPort, probes: [], young: false };
-  const wires: Http1ProxyOptions = { ...options, pool, clock, sweep, loans };
+  const wires: Http1ProxyOptions = { ...options, pool, clock, sweep, loans, heads };
   const proxy = createHttp1Proxy(wires);
   const ends: Ended[] = [];
   const refusals: string[] = [];

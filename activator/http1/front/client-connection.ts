@@ -9,7 +9,7 @@ import type { RequestHead } from "../parse/request-head.ts";
 import { ClientRequest } from "./client-request.ts";
 import type { ConnectionHost } from "./connection-host.ts";
 import { Exchange, type ExchangeConnection, type HandedOver } from "./exchange.ts";
-import type { UnfinishedHead } from "./head-budget.ts";
+import { type UnfinishedHead, unknownOwner } from "./head-budget.ts";
 import { HeadReader } from "./head-reader.ts";
 import { ReadAhead, readAheadBytesMax } from "./read-ahead.ts";
 import { errorOfRefusal, refusalText } from "./refusal-error.ts";
@@ -31,6 +31,7 @@ type Phase = "reading" | "exchanging" | "handedOver" | "closing";
 
 export class ClientConnection implements SocketReader, Watched, ExchangeConnection, UnfinishedHead {
   sweepIndex = -1;
+  readonly owner = unknownOwner;
   readonly socket: WireSocket;
   readonly #host: ConnectionHost;
   readonly #peer: string;

@@ -1,8 +1,13 @@
 /** A connection with an unfinished head. */
 export interface UnfinishedHead {
-  /** Closes the connection: its unfinished head is the oldest, and memory is short. */
+  /** The namespace of the sandbox that sends it; `unknownOwner` for a client. */
+  readonly owner: string;
+  /** Closes the connection: its owner has most, its unfinished head is the owner's oldest, and memory is short. */
   shed(): void;
 }
+
+/** The owner of all heads of requests: who a client is shows in the finished head. */
+export const unknownOwner = "";
 
 /** The maximum memory for unfinished heads of all connections, in bytes: 1,000 of the largest by default. */
 export const unfinishedHeadBytesMax = 67_108_864;
@@ -10,18 +15,24 @@ export const unfinishedHeadBytesMax = 67_108_864;
 /** The approximate memory of a parser beside the bytes that it keeps, in bytes. */
 const parserBytes = 4_096;
 
+/** The unfinished heads of one owner. */
+interface Owned {
+  /** The memory of each head, oldest first. */
+  readonly heads: Map<UnfinishedHead, number>;
+  bytes: number;
+}
+
 /**
- * Limits the memory of unfinished heads over all connections. Clients are unknown before the head is finished, so there are no
- * shares: beyond the limit the oldest head is shed. A head finishes within milliseconds unless its client delays it.
+ * Limits the memory of unfinished heads of requests and of responses. Beyond the limit the owner that has most loses the oldest
+ * head. A head finishes within milliseconds unless its sender delays it.
  */
 export class HeadBudget {
   readonly #bytesMax: number;
-  readonly #onShed: () => void;
-  /** The memory of each head, oldest first. */
-  readonly #heads = new Map<UnfinishedHead, number>();
+  readonly #onShed: (head: UnfinishedHead) => void;
+  readonly #owners = new Map<string, Owned>();
   #bytes = 0;
 
-  constructor(bytesMax: number = unfinishedHeadBytesMax, onShed: () => void = () => {}) {
+  constructor(bytesMax: number = unfinishedHeadBytesMax, onShed: (head: UnfinishedHead) => void = () => {}) {
     this.#bytesMax = bytesMax;
     this.#onShed = onShed;
   }
@@ -31,22 +42,44 @@ export class HeadBudget {
     return this.#bytes;
   }
 
-  /** Sets the memory of an unfinished head. The oldest heads, perhaps this one, are shed until the rest fits. */
+  /** Sets the memory of an unfinished head. Others, perhaps this one too, are shed until the rest fits. */
   keep(head: UnfinishedHead, keptBytes: number): void {
-    const bytes = keptBytes + parserBytes;
-    this.#bytes += bytes - (this.#heads.get(head) ?? 0);
-    this.#heads.set(head, bytes);
+    const owned = this.#owned(head.owner);
+    const more = keptBytes + parserBytes - (owned.heads.get(head) ?? 0);
+    owned.heads.set(head, keptBytes + parserBytes);
+    owned.bytes += more;
+    this.#bytes += more;
     while (this.#bytes > this.#bytesMax) {
-      const [oldest] = this.#heads.keys();
+      const oldest = this.#oldestOfMost();
       if (!oldest) return;
       this.release(oldest);
-      this.#onShed();
+      this.#onShed(oldest);
       oldest.shed();
     }
   }
 
   release(head: UnfinishedHead): void {
-    this.#bytes -= this.#heads.get(head) ?? 0;
-    this.#heads.delete(head);
+    const owned = this.#owners.get(head.owner);
+    const bytes = owned?.heads.get(head);
+    if (owned === undefined || bytes === undefined) return;
+    owned.heads.delete(head);
+    owned.bytes -= bytes;
+    this.#bytes -= bytes;
+    if (owned.heads.size === 0) this.#owners.delete(head.owner);
+  }
+
+  #owned(owner: string): Owned {
+    const known = this.#owners.get(owner);
+    if (known) return known;
+    const owned = { heads: new Map<UnfinishedHead, number>(), bytes: 0 };
+    this.#owners.set(owner, owned);
+    return owned;
+  }
+
+  #oldestOfMost(): UnfinishedHead | undefined {
+    let most: Owned | undefined;
+    for (const owned of this.#owners.values()) if (!most || owned.bytes > most.bytes) most = owned;
+    const [oldest] = most?.heads.keys() ?? [];
+    return oldest;
   }
 }

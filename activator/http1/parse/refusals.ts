@@ -40,6 +40,8 @@ export const refusals = {
   TransferEncodingInHttp10: 400,
   BodyForbidden: 400,
   UpgradeNotAsked: 400,
+  InterimsTooMany: 400, // of a response
+  HeadShed: 400, // of a response: unfinished heads took too much memory
 
   // The body.
   ChunkSizeInvalid: 400,

@@ -4,6 +4,7 @@ import type { ProxyRequest } from "../../proxy-request.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import type { Sweep } from "../../sweep.ts";
 import type { Exchange } from "../front/exchange.ts";
+import type { HeadBudget } from "../front/head-budget.ts";
 import { ExchangeProxy } from "./exchange-proxy.ts";
 
 export interface Http1ProxyOptions {
@@ -11,6 +12,8 @@ export interface Http1ProxyOptions {
   readonly clock: Clock;
   readonly sweep: Sweep;
   readonly loans: BufferLoans;
+  /** Shared with all fronts. */
+  readonly heads: HeadBudget;
   readonly maxHeaderBytes: number;
   /** 0: unlimited. */
   readonly maxRequestBodyBytes: number;

@@ -51,7 +51,7 @@ describe("the limit until a sandbox begins its response", () => {
   it("is not extended by interim responses", async () => {
     await using backend = await openBackend((socket) => {
       const dribble = () =>
-        socket.writable && socket.write("HTTP/1.1 102 Processing\r\n\r\n", () => setImmediate(dribble));
+        socket.writable && socket.write("HTTP/1.1 102 Processing\r\n\r\n", () => setTimeout(dribble, 10));
       socket.once("data", dribble);
     });
     await using proxyPath = await openProxyPath(backend.port, { responseStartMs: 300 });

@@ -52,7 +52,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     this.#upstream = upstream;
     this.#how = how;
     this.#options = options;
-    this.#pod = PodConnection.of(upstream.socket, options.maxHeaderBytes, options.loans);
+    this.#pod = PodConnection.of(upstream.socket, upstream.target.namespace, options);
     this.#up = new Outgoing(upstream.socket);
   }
 

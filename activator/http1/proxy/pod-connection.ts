@@ -1,5 +1,7 @@
+import { runGuarded } from "../../../lib/guard/guard.ts";
 import { type BufferLoans, ReadPlace } from "../../socket/read-place.ts";
 import { type SocketReader, smallBuffer, type WireSocket } from "../../socket/wire-socket.ts";
+import type { HeadBudget, UnfinishedHead } from "../front/head-budget.ts";
 import { BodyFramer } from "../parse/body-framer.ts";
 import type { Refusal } from "../parse/refusals.ts";
 import type { ResponseHead } from "../parse/response-head.ts";
@@ -24,36 +26,55 @@ export interface ResponseTaker {
   readonly wantsResponse: boolean;
 }
 
+export interface PodConnectionOptions {
+  readonly maxHeaderBytes: number;
+  readonly loans: BufferLoans;
+  readonly heads: HeadBudget;
+}
+
 /** A connection to a Pod and its response reader, for consecutive requests. */
-export class PodConnection implements SocketReader {
+export class PodConnection implements SocketReader, UnfinishedHead {
   readonly socket: WireSocket;
+  /** The namespace of the sandbox. */
+  readonly owner: string;
   readonly framer = new BodyFramer();
   readonly place: ReadPlace;
   readonly #parser: ResponseHeadParser;
+  readonly #maxHeaderBytes: number;
   #taker: ResponseTaker | undefined;
   #inBody = false;
+  readonly #heads: HeadBudget;
+  #isUnfinished = false;
+  #interims = 0;
+  #interimBytes = 0;
 
-  constructor(socket: WireSocket, maxHeaderBytes: number, loans: BufferLoans) {
+  constructor(socket: WireSocket, owner: string, { maxHeaderBytes, loans, heads }: PodConnectionOptions) {
     this.socket = socket;
+    this.owner = owner;
+    this.#heads = heads;
     this.place = new ReadPlace(loans, socket);
     this.#parser = new ResponseHeadParser({ sectionBytesMax: maxHeaderBytes, fieldsMax });
+    this.#maxHeaderBytes = maxHeaderBytes;
     socket.reader = this;
   }
 
   /** The connection of a socket. A socket that served a request before has one. */
-  static of(socket: WireSocket, maxHeaderBytes: number, loans: BufferLoans): PodConnection {
-    return socket.reader instanceof PodConnection ? socket.reader : new PodConnection(socket, maxHeaderBytes, loans);
+  static of(socket: WireSocket, owner: string, options: PodConnectionOptions): PodConnection {
+    return socket.reader instanceof PodConnection ? socket.reader : new PodConnection(socket, owner, options);
   }
 
   /** The next response answers this request. */
   expect(request: AnsweredRequest, taker: ResponseTaker): void {
     this.#parser.expect(request);
     this.#inBody = false;
+    this.#interims = 0;
+    this.#interimBytes = 0;
     this.#taker = taker;
   }
 
   /** No response is expected: any input from now on closes the connection. */
   rest(): void {
+    this.#release();
     this.#taker = undefined;
     this.place.moveOn();
   }
@@ -83,7 +104,7 @@ export class PodConnection implements SocketReader {
       this.socket.destroy(); // no request was sent
     else if (this.#inBody) this.#taker.body(bytes, 0, length);
     else this.#readHead(this.#taker, bytes, length);
-    this.place.took(length);
+    this.place.took(length, this.#inBody); // heads need no large reads
   }
 
   ended(): void {
@@ -100,6 +121,7 @@ export class PodConnection implements SocketReader {
   }
 
   closed(): void {
+    this.#release();
     this.place.close();
     this.#taker?.podClosed();
     this.#taker = undefined;
@@ -109,17 +131,46 @@ export class PodConnection implements SocketReader {
     const parser = this.#parser;
     for (let at = 0; ; ) {
       const step = parser.push(bytes, at, end);
-      if (step === "more") return;
+      if (step === "more") return this.#keepUnfinished();
+      this.#release();
       if (step === "refused") return taker.refused(parser.refusal ?? "StartLineInvalid");
       at = parser.consumedTo;
       if (!parser.head.isInterim) {
         this.#inBody = true;
         return taker.responded(parser.head, bytes, at, end);
       }
+      if (!this.#mayPass(parser.head)) return taker.refused("InterimsTooMany");
       taker.interim(parser.head);
     }
+  }
+
+  #keepUnfinished(): void {
+    if (this.#parser.isIdle) return;
+    this.#isUnfinished = true;
+    this.#heads.keep(this, this.#parser.keptBytes);
+  }
+
+  #release(): void {
+    if (!this.#isUnfinished) return;
+    this.#isUnfinished = false;
+    this.#heads.release(this);
+  }
+
+  /** The request fails, and the connection is closed. */
+  shed(): void {
+    runGuarded("pod-connection", () => this.#taker?.refused("HeadShed"));
+  }
+
+  /** Clients do not slow down interim responses, because these are dropped: a sandbox could keep this process busy with them. */
+  #mayPass({ start, end }: ResponseHead): boolean {
+    this.#interims += 1;
+    this.#interimBytes += end - start;
+    return this.#interims <= interimMax && this.#interimBytes <= this.#maxHeaderBytes;
   }
 }
 
 /** Applications may set many cookies at once. */
 const fieldsMax = 256;
+
+/** The maximum interim responses to a request: one a second for the default of `--proxy-timeout`. */
+const interimMax = 900;

@@ -143,9 +143,10 @@ class Schedule {
   }
 
   #hostOf(): ConnectionHost {
+    const heads = new HeadBudget();
     const proxy = createHttp1Proxy({
       ...limits,
-      ...{ pool: this.#pool, clock: this.#clock, sweep: this.#sweep, loans: this.#loans },
+      ...{ pool: this.#pool, clock: this.#clock, sweep: this.#sweep, loans: this.#loans, heads },
     });
     const serve = async (exchange: Exchange) => {
       try {
@@ -162,7 +163,7 @@ class Schedule {
       ...{
         parser: new RequestHeadParser(),
         loans: this.#loans,
-        heads: new HeadBudget(),
+        heads,
         draining: false,
         accepting: true,
       },
