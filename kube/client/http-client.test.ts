@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
 import { leaseType, podType } from "../../api/kinds/core.ts";
+import { subjectAccessReviewType, tokenReviewType } from "../../api/kinds/reviews.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { aFailure, answerJson, openScriptedApi } from "../../test/support/fakes/scripted-api.ts";
@@ -9,10 +10,11 @@ import { waiting } from "../../test/support/waiting.ts";
 import type { Patch } from "./client.ts";
 import { connectionFor } from "./connection.ts";
 import { ApiUnreachable, isConflict } from "./errors.ts";
-import { createKubeClient } from "./http-client.ts";
+import { createKubeClient, reviewConnections } from "./http-client.ts";
 
 const nova = { namespace: "team", name: "nova" };
 const aPod = { metadata: nova };
+const resourceAttributes = { group: "", resource: "pods", subresource: "", verb: "get", ...nova };
 
 describe("a call", () => {
   it("has a user agent, an Accept header and credentials", async () => {
@@ -221,6 +223,26 @@ it("requests are counted by code, method and host, those without an answer too",
   const host = /host="(127\.0\.0\.1:\d+)"/.exec(lines)?.[1];
   expect(lines).toContain(`rest_client_requests_total{method="GET",code="404",host="${host}"} 1`);
   expect(lines).toContain(`rest_client_requests_total{method="POST",code="<error>",host="${host}"} 1`);
+});
+
+it("the most reviews that an activator has in flight delay no other call", async () => {
+  const held: ServerResponse[] = [];
+  await using api = await openScriptedApi(({ path }, response) => {
+    if (path.endsWith("reviews")) held.push(response);
+    else answerJson(response, 200, aPod);
+  });
+  const over = new AbortController();
+  const reviews = Array.from({ length: reviewConnections }, (_, index) =>
+    index % 2 === 0
+      ? api.client.create(tokenReviewType, { metadata: {}, spec: { token: `t${index}` } }, {}, over.signal)
+      : api.client.create(subjectAccessReviewType, { metadata: {}, spec: { resourceAttributes } }, {}, over.signal),
+  );
+  const ended = Promise.allSettled(reviews);
+  expect(await api.client.patch(podType, nova, { type: "merge", body: {} })).toEqual(aPod);
+  await vi.waitFor(() => expect(held).toHaveLength(reviews.length), waiting);
+  expect(await api.client.get(podType, nova)).toEqual(aPod);
+  over.abort();
+  await ended;
 });
 
 it("calls keep to the configured rate; a leader's Lease calls have their own client and are not delayed", async () => {

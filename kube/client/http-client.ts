@@ -1,6 +1,7 @@
 import type { Registry } from "prom-client";
 import type { KubeList, KubeObject, Stored } from "../../api/kinds/meta.ts";
 import { apiVersionOf, type ResourceType, resourcePath } from "../../api/kinds/resource-type.ts";
+import { subjectAccessReviewType, tokenReviewType } from "../../api/kinds/reviews.ts";
 import type { Rate } from "../../lib/queues/token-buckets.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
@@ -13,7 +14,7 @@ import { parseWatch } from "./watch-lines.ts";
 export interface KubeClientOptions {
   readonly userAgent: string;
   readonly clock?: Clock;
-  /** Connections for plain calls; each watch has one of its own. */
+  /** Connections for plain calls; each watch has one of its own, and reviews have `reviewConnections`. */
   readonly connections?: number;
   /** The rate limit of plain calls; absent: none. Calls that must never wait have a client of their own. */
   readonly rate?: Rate | undefined;
@@ -28,6 +29,13 @@ export interface KubeClientOptions {
 // Enough for a hundred workers, most of which wait for something else, without many handshakes at start.
 export const callConnections = 32;
 
+/**
+ * A review lasts as long as the cluster's authenticator or authorizer takes, and a stranger's token causes one: no other call
+ * waits behind it. As many as an activator has in flight: two kinds, new ones and renewals, 64 each.
+ */
+export const reviewConnections = 256;
+const reviewGroups: ReadonlySet<string> = new Set([tokenReviewType.group, subjectAccessReviewType.group]);
+
 const patchContentTypes: Readonly<Record<Patch["type"], string>> = {
   merge: "application/merge-patch+json",
   json: "application/json-patch+json",
@@ -40,6 +48,7 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
     userAgent: options.userAgent,
     clock: options.clock ?? systemClock,
     connections: options.connections ?? callConnections,
+    reviewConnections,
     rate: options.rate,
     turns: options.turns,
     answerBytesMax: options.answerBytesMax,
@@ -66,10 +75,9 @@ export function createKubeClient(connection: KubeConnection, options: KubeClient
 
     create(type, object, write, signal) {
       const { namespace } = object.metadata;
-      return ask(
-        { method: "POST", path: writePath(type, { namespace }, write), namespace, body: withType(type, object) },
-        signal,
-      );
+      const path = writePath(type, { namespace }, write);
+      const isReview = reviewGroups.has(type.group);
+      return ask({ method: "POST", path, namespace, body: withType(type, object), isReview }, signal);
     },
 
     replace(type, object, write, signal) {

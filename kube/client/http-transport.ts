@@ -18,6 +18,8 @@ export interface Call {
   readonly body?: unknown;
   /** Default: `application/json`. */
   readonly contentType?: string;
+  /** A review of a token or of access. It waits for none but other reviews, and nothing else waits for it. */
+  readonly isReview?: boolean;
 }
 
 /** Requests and responses as JSON. Only this interface classifies failures. */
@@ -32,6 +34,8 @@ export interface TransportOptions {
   readonly userAgent: string;
   readonly clock: Clock;
   readonly connections: number;
+  /** For reviews, besides `connections`. */
+  readonly reviewConnections: number;
   readonly metrics?: RequestMetrics | undefined;
   /** For calls; streams are few. */
   readonly rate?: Rate | undefined;
@@ -57,6 +61,7 @@ export class HttpTransport implements Transport {
   readonly #options: TransportOptions;
   readonly #prefix: string;
   readonly #calls: Pool;
+  readonly #reviews: Pool;
   readonly #streams: Pool;
   readonly #permits: TokenBuckets | undefined;
 
@@ -71,12 +76,9 @@ export class HttpTransport implements Transport {
     this.#connection = connection;
     this.#options = options;
     this.#prefix = pathname.replace(/\/$/, "");
-    this.#calls = new Pool(origin, {
-      ...shared,
-      connections: options.connections,
-      bodyTimeout: callLimitMs,
-      maxResponseSize: options.answerBytesMax ?? answerBytesMax,
-    });
+    const limits = { bodyTimeout: callLimitMs, maxResponseSize: options.answerBytesMax ?? answerBytesMax };
+    this.#calls = new Pool(origin, { ...shared, ...limits, connections: options.connections });
+    this.#reviews = new Pool(origin, { ...shared, ...limits, connections: options.reviewConnections });
     // A silent watch is not an error; its user limits the silence. Each watch has its own connection.
     this.#streams = new Pool(origin, { ...shared, bodyTimeout: 0 });
     this.#permits = options.rate && new TokenBuckets(options.rate, options.clock);
@@ -109,7 +111,7 @@ export class HttpTransport implements Transport {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#calls.destroy(), this.#streams.destroy()]);
+    await Promise.all([this.#calls.destroy(), this.#reviews.destroy(), this.#streams.destroy()]);
   }
 
   async #waitForPermit(signal: AbortSignal): Promise<void> {
@@ -119,7 +121,7 @@ export class HttpTransport implements Transport {
 
   async #sendUntilNotBusy(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     for (let retries = 0; ; retries += 1) {
-      const response = await this.#send(this.#calls, call, signal);
+      const response = await this.#send(call.isReview ? this.#reviews : this.#calls, call, signal);
       const waitMs = retries < busyRetriesMax ? busyWaitMs(call, response) : undefined;
       if (waitMs === undefined) return response;
       await response.body.dump();
