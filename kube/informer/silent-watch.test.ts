@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { type Clock, FakeClock } from "../../lib/time/clock.ts";
+import { jumpNoticedWithinMs } from "../../lib/time/clock-jumps.ts";
 import { asTimePasses } from "../../test/support/as-time-passes.ts";
 import { follow } from "../../test/support/fakes/followed-informer.ts";
 import { aStored, openScriptedCollection } from "../../test/support/fakes/scripted-collection.ts";
@@ -69,18 +70,54 @@ describe("an informer that receives nothing", () => {
     expect(pods.lists).toHaveLength(1);
   });
 
-  it("is not misled by a wall clock that jumps", async () => {
+  it("counts a pause of the machine, whose monotonic clock stood still, until a new list", async () => {
     const clock = new FakeClock();
     const { pods, followed } = await open(clock);
     await using _pods = pods;
     await using _followed = followed;
     const watch = await pods.watch(0);
-    clock.jumpWall(86_400_000);
-    await clock.advance(1_000);
-    expect(followed.informer.silentMs()).toBe(1_000);
-    clock.jumpWall(-2 * 86_400_000);
-    await clock.advance(1_000);
-    expect(followed.informer.silentMs()).toBe(2_000);
-    expect(watch.closed).toBe(false);
+    await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0), waiting);
+    clock.jumpWall(3_600_000);
+    expect(followed.informer.silentMs()).toBe(3_600_000);
+    pods.items = [];
+    await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0), waiting);
+    expect(followed.reported).toEqual(["+a@1", "-a@1"]);
+    expect(watch.closed).toBe(true);
+    expect(pods.lists).toHaveLength(2);
+  });
+
+  it("takes what it receives after a pause, but not as a sign that the server is there", async () => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    const watch = await pods.watch(0);
+    clock.jumpWall(silenceLimitMs);
+    watch.send("DELETED", aStored("a", "7"));
+    await vi.waitFor(() => expect(followed.reported).toEqual(["+a@1", "-a@1"]), waiting);
+    expect(pods.watchAttempts).toHaveLength(1);
+    expect(followed.informer.silentMs()).toBe(silenceLimitMs);
+    const next = await pods.watch(1);
+    expect(next.query["resourceVersion"]).toBe("7");
+  });
+
+  it.each([
+    { byMs: 86_400_000, lists: 2 },
+    { byMs: 60_000, lists: 1 },
+    { byMs: -86_400_000, lists: 1 },
+  ])("begins one new watch for a clock corrected by $byMs ms", async ({ byMs, lists }) => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    await pods.watch(0);
+    clock.jumpWall(byMs);
+    await clock.advance(jumpNoticedWithinMs);
+    const next = await pods.watch(1);
+    await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0), waiting);
+    await clock.advance(2 * jumpNoticedWithinMs);
+    expect(next.closed).toBe(false);
+    expect(pods.watchAttempts).toHaveLength(2);
+    expect(pods.lists).toHaveLength(lists);
   });
 });

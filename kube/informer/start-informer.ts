@@ -3,6 +3,7 @@ import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { startTask } from "../../lib/process/lifecycle.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
+import { type ClockReading, hasJumped, jumpNoticedWithinMs, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { KubeClient, Selection, WatchEvent } from "../client/client.ts";
 import { AnswerTooLarge, ApiError, ApiUnreachable } from "../client/errors.ts";
 import { listEverything, PageSize } from "../client/list-everything.ts";
@@ -69,7 +70,9 @@ class Reflection<T extends KubeObject, I extends string> {
   #version: string | undefined;
   /** Kept also when a list fails: the next list starts with pages that fit. */
   readonly #pageSize = new PageSize();
-  #receivedMs: number;
+  #received: ClockReading;
+  /** Ends a watch that began before a jump of the clock. */
+  #endIfJumped = () => {};
   #trouble: { readonly is: Trouble["is"]; readonly sinceMs: number } | undefined;
 
   constructor(options: InformerOptions<T, I>, feed: ChangeFeed<T, I>, onListed: () => void) {
@@ -78,11 +81,16 @@ class Reflection<T extends KubeObject, I extends string> {
     this.#selection = { namespace, labelSelector, fieldSelector };
     this.#feed = feed;
     this.#onListed = onListed;
-    this.#receivedMs = options.clock.ticksMs();
+    this.#received = readClocks(options.clock);
   }
 
+  /** Monotonic time stands still while a machine is paused, so a jump counts as silence until a new list or watch. */
   silentMs(): number {
-    return this.#options.clock.ticksMs() - this.#receivedMs;
+    const now = readClocks(this.#options.clock);
+    const forMs = now.ticksMs - this.#received.ticksMs;
+    if (!hasJumped(this.#received, now)) return forMs;
+    this.#endIfJumped(); // a corrected clock looks the same, and costs no more than this
+    return Math.max(forMs, now.wallMs - this.#received.wallMs);
   }
 
   trouble(): Trouble | undefined {
@@ -132,6 +140,7 @@ class Reflection<T extends KubeObject, I extends string> {
       if (fruitful()) return { fruitful: true };
       return { fruitful: false, failure: new ApiUnreachable("a watch ended at once without an event") };
     } catch (failure) {
+      if (failure instanceof OutdatedWatch) this.#version = undefined;
       if (failure instanceof SilentWatch) return { fruitful: true };
       const result = { failure, fruitful: fruitful() };
       if (needsList(failure)) this.#version = undefined;
@@ -141,9 +150,10 @@ class Reflection<T extends KubeObject, I extends string> {
 
   async #list(signal: AbortSignal): Promise<void> {
     const { client, type } = this.#options;
+    const asked = readClocks(this.#options.clock);
     const selection = { ...this.#selection, pageSize: this.#pageSize };
     const { items, resourceVersion } = await listEverything(client, type, selection, signal);
-    this.#markReceived();
+    this.#markReceived(asked);
     this.#feed.replaceAll(items.map((item) => this.#toStored(item)));
     this.#version = resourceVersion;
     this.#onListed();
@@ -151,18 +161,25 @@ class Reflection<T extends KubeObject, I extends string> {
 
   async #watch(resourceVersion: string, signal: AbortSignal): Promise<void> {
     const { client, type } = this.#options;
-    using silence = this.#limitSilence();
+    const asked = readClocks(this.#options.clock);
+    using silence = this.#limitSilence(asked);
     const timeoutSeconds = Math.round(watchSeconds.min + Math.random() * (watchSeconds.max - watchSeconds.min));
     const events = client.watch(
       type,
-      { ...this.#selection, resourceVersion, timeoutSeconds, allowBookmarks: true, onOpen: () => this.#markReceived() },
+      {
+        ...this.#selection,
+        resourceVersion,
+        timeoutSeconds,
+        allowBookmarks: true,
+        onOpen: () => this.#markReceived(asked),
+      },
       AbortSignal.any([signal, silence.signal]),
     );
     for await (const event of events) {
-      this.#markReceived();
+      this.#markReceived(asked);
       this.#take(event);
     }
-    this.#markReceived(); // only a running server ends a watch regularly
+    this.#markReceived(asked); // only a running server ends a watch regularly
   }
 
   #take(event: WatchEvent<T>): void {
@@ -176,8 +193,10 @@ class Reflection<T extends KubeObject, I extends string> {
     return this.#options.transform?.(object) ?? object;
   }
 
-  #markReceived(): void {
-    this.#receivedMs = this.#options.clock.ticksMs();
+  /** `asked`: when the list or watch began. Across a jump of the clock, what is received may have waited for hours. */
+  #markReceived(asked: ClockReading): void {
+    const now = readClocks(this.#options.clock);
+    if (!hasJumped(asked, now)) this.#received = now;
     this.#trouble = undefined;
   }
 
@@ -186,17 +205,24 @@ class Reflection<T extends KubeObject, I extends string> {
     if (this.#trouble?.is !== is) this.#trouble = { is, sinceMs: this.#options.clock.ticksMs() };
   }
 
-  /** A signal that is aborted after too long a silence, counted from now. */
-  #limitSilence(): { readonly signal: AbortSignal } & Disposable {
+  /** A signal that is aborted after too long a silence, counted from when the watch began, or after a jump of the clock. */
+  #limitSilence(began: ClockReading): { readonly signal: AbortSignal } & Disposable {
     const { clock, type } = this.#options;
     const silent = new AbortController();
-    const beganMs = clock.ticksMs();
+    this.#endIfJumped = () => {
+      const now = readClocks(clock);
+      if (!hasJumped(began, now)) return;
+      const Reason = now.wallMs - this.#received.wallMs > silenceLimitMs ? OutdatedWatch : SilentWatch;
+      silent.abort(new Reason(`the watch of ${type.plural} began before a jump of the clock`));
+    };
     let timer: Timer;
+    const limitS = silenceLimitMs / 1_000;
     // One timer that re-checks is cheaper than a new timer for every event.
     const check = () => {
-      const leftMs = Math.max(this.#receivedMs, beganMs) + silenceLimitMs - clock.ticksMs();
-      if (leftMs > 0) timer = clock.after(leftMs, check);
-      else silent.abort(new SilentWatch(`the watch of ${type.plural} was silent for ${silenceLimitMs / 1000} s`));
+      this.#endIfJumped();
+      const leftMs = Math.max(this.#received.ticksMs, began.ticksMs) + silenceLimitMs - clock.ticksMs();
+      if (leftMs <= 0) silent.abort(new SilentWatch(`the watch of ${type.plural} was silent for ${limitS} s`));
+      else if (!silent.signal.aborted) timer = clock.after(Math.min(leftMs, jumpNoticedWithinMs), check);
     };
     check();
     return { signal: silent.signal, [Symbol.dispose]: () => timer.cancel() };
@@ -204,6 +230,9 @@ class Reflection<T extends KubeObject, I extends string> {
 }
 
 class SilentWatch extends ApiUnreachable {}
+
+/** After a long pause the server may have forgotten the version, and says so only after it has opened the watch. */
+class OutdatedWatch extends SilentWatch {}
 
 /** Whether the current version is no longer usable. It stays usable after a broken connection. */
 function needsList(error: unknown): boolean {
