@@ -31,7 +31,7 @@ import { Observer } from "./observe/observer.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
 import { createUpstreamMetrics } from "./observe/upstream-metrics.ts";
 import { createWakeMetrics, type WakeMetrics } from "./observe/wake-metrics.ts";
-import { opsPages } from "./ops-pages.ts";
+import { opsPages } from "./observe/ops-pages.ts";
 import { idleLimits } from "./pod-connections/idle-limits.ts";
 import { Pool } from "./pod-connections/pool.ts";
 import { ProbeBudget } from "./readiness/probe-budget.ts";

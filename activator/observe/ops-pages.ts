@@ -1,6 +1,6 @@
 import type { Registry } from "prom-client";
-import { metricsPage } from "../lib/net/metrics-page.ts";
-import type { Pages } from "../lib/net/page-server.ts";
+import { metricsPage } from "../../lib/net/metrics-page.ts";
+import type { Pages } from "../../lib/net/page-server.ts";
 
 /** `/healthz`, `/readyz` and `/metrics`, on a port apart from that of clients. `isReady`: whether new connections are accepted. */
 export const opsPages = (registry: Registry, isReady: () => boolean): Pages => ({

@@ -1,7 +1,7 @@
 import { Gauge, Registry } from "prom-client";
 import { expect, it } from "vitest";
-import { silentLogger } from "../lib/log/log.ts";
-import { startPageServer } from "../lib/net/page-server.ts";
+import { silentLogger } from "../../lib/log/log.ts";
+import { startPageServer } from "../../lib/net/page-server.ts";
 import { opsPages } from "./ops-pages.ts";
 
 it("the metrics of an activator are collected once for concurrent scrapes", async () => {
