@@ -40,6 +40,11 @@ export interface WireSocket extends Omit<Socket, "pause" | "resume" | "resetAndD
   readOn(): void;
   /** Cuts the connection, so that the other side sees a failure: an end would mark it as complete. */
   reset(): void;
+  /**
+   * Puts bytes back, for code of Node that takes the socket's handle and reads it itself. The reader gets only the other events
+   * from then on. Not within a read.
+   */
+  unread(bytes: Buffer): Socket;
 }
 
 /** The queue of a socket, in bytes, from which its writer should stop and wait for `drained`. */
@@ -187,6 +192,11 @@ class OnReadSocket extends Socket implements WireSocket {
     resetSocket(this);
   }
 
+  unread(bytes: Buffer): this {
+    this.pause().unshift(bytes);
+    return this;
+  }
+
   /** Node destroys a socket whose write failed; bytes that the other side sent before its close would be lost. */
   override destroy(error?: Error): this {
     if (isWriteError(error) && !this.#inputEnded && wantsRest(this)) return this;
@@ -222,6 +232,10 @@ function feedFromEvents(accepted: Socket): WireSocket {
     resume: () => (wantsMore(socket) ? resume.call(socket) : socket),
     readOn: () => void socket.resume(),
     reset: () => resetSocket(accepted),
+    unread(bytes: Buffer) {
+      accepted.pause().unshift(bytes);
+      return accepted;
+    },
   });
   report(socket);
   return socket.on("data", (bytes: Buffer) => {
