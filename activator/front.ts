@@ -1,4 +1,6 @@
 import type { AddressInfo } from "node:net";
+import type { TLSSocket } from "node:tls";
+import type { WireSocket } from "./socket/wire-socket.ts";
 
 /**
  * What every front does, in any protocol. A front listens for clients and counts their connections. It turns what they send
@@ -25,4 +27,19 @@ export interface RequestFront extends Front {
   endWebSockets(): void;
   /** Resolves once no request is in progress, and no accepted connection still has its first request to send. */
   idle(): Promise<void>;
+}
+
+/** A connection that was accepted and whose client speaks another protocol than the listener's own. */
+export interface YieldedConnection {
+  /** A `WireSocket` is yielded within the read that recognized the protocol. */
+  readonly socket: WireSocket | TLSSocket;
+  /** What was read from it. */
+  readonly early: Buffer | undefined;
+  /** When its first request must have arrived, in monotonic milliseconds. */
+  readonly dueMs: number;
+}
+
+/** A front without a listener: other fronts yield connections to it. */
+export interface ProtocolFront extends Omit<RequestFront, "address"> {
+  adopt(connection: YieldedConnection): void;
 }

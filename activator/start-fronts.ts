@@ -8,10 +8,12 @@ import type { ReplicaState } from "./drain/replica-state.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
 import type { HeadBudget } from "./http1/front/head-budget.ts";
 import { type HttpFronts, startHttpFronts } from "./http1/start-http-fronts.ts";
+import { openHttp2Front } from "./http2/open-http2-front.ts";
 import type { AccessLog } from "./observe/access-log.ts";
 import { createConnectionMetrics } from "./observe/connection-metrics.ts";
 import type { RequestMetrics } from "./observe/request-metrics.ts";
 import type { WakeMetrics } from "./observe/wake-metrics.ts";
+import type { Pool } from "./pod-connections/pool.ts";
 import { type ServeDeps, serve } from "./serve.ts";
 import { socketsMax } from "./socket/descriptors.ts";
 import type { BufferLoans } from "./socket/read-place.ts";
@@ -28,6 +30,7 @@ export interface FrontsParts {
   readonly sweep: Sweep;
   readonly loans: BufferLoans;
   readonly heads: HeadBudget;
+  readonly pool: Pool;
   readonly requests: RequestMetrics;
   readonly wakes: WakeMetrics;
   readonly accessLog: AccessLog | undefined;
@@ -60,6 +63,7 @@ export async function startFronts(
   const http = stack.use(
     await startHttpFronts(config, {
       ...{ ...parts, events, hasRoom: () => hasRoom(tcp?.listening ?? 0) },
+      http2: openHttp2Front(config, deps, { ...parts, events }),
       serve: (exchange) => serve(exchange, deps),
     }),
   );

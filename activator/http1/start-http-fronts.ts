@@ -4,12 +4,14 @@ import type { Logger } from "../../lib/log/log.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
 import type { ActivatorConfig } from "../config/config.ts";
 import type { HttpsConfig } from "../config/https-config.ts";
-import type { RequestFront } from "../front.ts";
+import type { ProtocolFront, RequestFront } from "../front.ts";
 import { type FrontParts, type FrontTls, startHttp1Front } from "./front/http1-front.ts";
 
 export interface HttpFrontsParts extends FrontParts {
   readonly registry: Registry;
   readonly log: Logger;
+  /** Disposed of with the listeners. */
+  readonly http2: ProtocolFront;
 }
 
 /** All HTTP fronts as one. Its address is that of plain HTTP, if enabled. */
@@ -27,10 +29,12 @@ export async function startHttpFronts(config: ActivatorConfig, parts: HttpFronts
   await using stack = new AsyncDisposableStack();
   const plain = config.http && stack.use(await startHttp1Front({ ...config, ...config.http }, parts));
   const tls = config.https && stack.use(await startTlsFront(config, config.https, parts));
-  const fronts = [plain, tls?.front].filter((front) => front !== undefined);
-  const [first] = fronts;
+  const listening = [plain, tls?.front].filter((front) => front !== undefined);
+  const [first] = listening;
   if (!first) throw new Error("there is no address to listen on");
+  stack.use(parts.http2); // first of all: a listener closes once its connections have
   const started = stack.move();
+  const fronts = [...listening, parts.http2];
   return {
     address: first.address,
     tlsPort: tls?.front.address.port,
@@ -41,7 +45,10 @@ export async function startHttpFronts(config: ActivatorConfig, parts: HttpFronts
     beginDrain: () => fronts.forEach((front) => void front.beginDrain()),
     stopAccepting: () => fronts.forEach((front) => void front.stopAccepting()),
     endWebSockets: () => fronts.forEach((front) => void front.endWebSockets()),
-    idle: async () => void (await Promise.all(fronts.map((front) => front.idle()))),
+    async idle() {
+      // A connection that was idle here may have been yielded to the last one meanwhile.
+      for (const front of fronts) await front.idle();
+    },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }

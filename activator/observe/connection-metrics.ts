@@ -2,10 +2,14 @@ import { Counter, Gauge, type Registry } from "prom-client";
 import type { ActivatorError } from "../failures/error-codes.ts";
 import { handshakeFailures } from "../http1/front/handshakes.ts";
 import type { FrontEvents } from "../http1/front/http1-front.ts";
+import type { Http2Events } from "../http2/front/http2-front.ts";
+import { offences } from "../http2/front/session-host.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
+export interface ConnectionMetrics extends FrontEvents, Http2Events {}
+
 /** Counts client connections, and those that sent no valid request. */
-export function createConnectionMetrics(registry: Registry, requests: RequestMetrics): FrontEvents {
+export function createConnectionMetrics(registry: Registry, requests: RequestMetrics): ConnectionMetrics {
   const registers = [registry];
   let open = 0;
   new Gauge({
@@ -28,6 +32,18 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
     registers,
   });
   for (const reason of handshakeFailures) handshakes.inc({ reason }, 0);
+  const streamsRefused = new Counter({
+    name: "rouse_activator_http2_streams_refused_total",
+    help: "Streams of HTTP/2 that were refused because of --max-connections requests in progress.",
+    registers,
+  });
+  const offenders = new Counter({
+    name: "rouse_activator_http2_connections_cut_total",
+    help: "Connections of HTTP/2 that were closed because of their client, by reason: flood (frames that cost more than they bring) or protocol (frames that HTTP/2 forbids).",
+    labelNames: ["reason"] as const,
+    registers,
+  });
+  for (const reason of offences) offenders.inc({ reason }, 0);
   return {
     connected() {
       open += 1;
@@ -38,5 +54,7 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
     dropped: () => dropped.inc(),
     refused: (error: ActivatorError) => requests.refused(error.code),
     handshakeFailed: (reason) => handshakes.inc({ reason }),
+    streamRefused: () => streamsRefused.inc(),
+    broke: (reason) => offenders.inc({ reason }),
   };
 }

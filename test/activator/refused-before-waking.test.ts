@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
@@ -8,6 +9,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { SubjectAccessReview, TokenReview } from "../../api/kinds/reviews.ts";
 import { makeAuthority, makeServerCertificate } from "../../lib/certificates/certificates.ts";
 import { interceptCalls } from "../support/fakes/intercepted-client.ts";
+import { answerOf, openHttp2Client } from "../support/http2-client.ts";
 import { type ActivatorWorld, httpProgram, openActivatorWorld } from "../support/labs/activator-world.ts";
 import type { MemoryApi } from "../support/memory-api.ts";
 
@@ -99,13 +101,37 @@ const modes: readonly Mode[] = [
   },
 ];
 
-const ways = ["HTTP", "HTTPS", "an offer to upgrade"] as const;
+const ways = [
+  ...(["HTTP", "HTTPS", "an offer to upgrade"] as const),
+  ...(["HTTP/2", "HTTP/2 over TLS", "a WebSocket over HTTP/2"] as const),
+];
 type Way = (typeof ways)[number];
 
+/** The program answers a WebSocket with 200: to a client of HTTP/2, that would mean that it speaks it. */
+const grantedOf = (way: Way) => (way === "a WebSocket over HTTP/2" ? 502 : 200);
+
+const host = "nova.default.sandbox.localhost";
+
+async function askHttp2({ activator }: ActivatorWorld, way: Way, token: string | undefined): Promise<number> {
+  const origin = way === "HTTP/2 over TLS" ? `https://127.0.0.1:${activator.tlsPort}` : activator.proxyPort;
+  using client = openHttp2Client(origin, { ca: authority.certificate });
+  await once(client.session, "remoteSettings");
+  const tunnel = { ":method": "CONNECT", ":protocol": "websocket", ":scheme": "http" };
+  const stream = client.open({
+    ":authority": host,
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(way === "a WebSocket over HTTP/2" && tunnel),
+  });
+  if (way !== "a WebSocket over HTTP/2") stream.end();
+  return (await answerOf(stream)).status;
+}
+
 /** The response to a request for the sandbox `nova`. */
-function ask({ activator }: ActivatorWorld, way: Way, token: string | undefined): Promise<number | undefined> {
+function ask(world: ActivatorWorld, way: Way, token: string | undefined): Promise<number | undefined> {
+  if (way.includes("HTTP/2")) return askHttp2(world, way, token);
+  const { activator } = world;
   const headers = {
-    host: "nova.default.sandbox.localhost",
+    host,
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...(way === "an offer to upgrade" && { connection: "Upgrade", upgrade: "websocket" }),
   };
@@ -142,7 +168,7 @@ describe.each(modes)("with $mode, a request without access", (mode) => {
     for (const [token, status] of mode.refused) expect([token, await ask(world, way, token)]).toEqual([token, status]);
     expect((await world.sandbox("nova")).spec.operatingMode).toBe("Suspended");
     expect(world.kubelet.made("nova")).toBe(0);
-    expect(await ask(world, way, mode.good)).toBe(200);
+    expect(await ask(world, way, mode.good)).toBe(grantedOf(way));
     expect(world.kubelet.made("nova")).toBe(1);
   });
 
@@ -152,7 +178,7 @@ describe.each(modes)("with $mode, a request without access", (mode) => {
     await world.awake("nova", program);
     for (const [token, status] of mode.refused) expect([token, await ask(world, way, token)]).toEqual([token, status]);
     expect(dialled.count).toBe(0);
-    expect(await ask(world, way, mode.good)).toBe(200);
+    expect(await ask(world, way, mode.good)).toBe(grantedOf(way));
     expect(dialled.count).toBeGreaterThan(0);
   });
 });
@@ -163,5 +189,5 @@ it("with allow-all, a request needs no token", async () => {
     "nova",
     httpProgram((_, response) => response.end("here")),
   );
-  for (const way of ways) expect(await ask(world, way, undefined)).toBe(200);
+  for (const way of ways) expect(await ask(world, way, undefined)).toBe(grantedOf(way));
 });

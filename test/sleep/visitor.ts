@@ -1,4 +1,5 @@
 import { request as httpRequest } from "node:http";
+import { openHttp2Client } from "../support/http2-client.ts";
 import type { ActivatorReplica } from "./activator-replica.ts";
 
 export interface Visit {
@@ -10,6 +11,8 @@ export interface Visit {
   readonly drips?: number;
   readonly dripEveryMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** By HTTP/2 in clear text; absent: by HTTP/1.1. */
+  readonly isHttp2?: boolean;
 }
 
 /** What a client saw: a response, or a broken connection. */
@@ -26,6 +29,8 @@ export function visit({ host, port }: Pick<ActivatorReplica, "host" | "port">, a
     ...(body !== undefined && { "content-length": `${Buffer.byteLength(body)}` }),
   };
   const method = body === undefined ? "GET" : "POST";
+  if (asked.isHttp2)
+    return visitHttp2(`http://${host}:${port}`, { ...headers, ":method": method, ":path": `/work?${query}` }, body);
   return new Promise((resolve) => {
     const broke = (error: Error) => resolve({ status: "broken", body: error.message });
     const outgoing = httpRequest({ host, port, method, path: `/work?${query}`, headers, agent: false }, (response) => {
@@ -40,4 +45,10 @@ export function visit({ host, port }: Pick<ActivatorReplica, "host" | "port">, a
     outgoing.on("error", broke);
     outgoing.end(body);
   });
+}
+
+async function visitHttp2(origin: string, headers: Record<string, string>, content?: string): Promise<Outcome> {
+  using client = openHttp2Client(origin);
+  const { status, body, code } = await client.ask(headers, content);
+  return code === 0 && status !== 0 ? { status, body } : { status: "broken", body: `reset with ${code}` };
 }

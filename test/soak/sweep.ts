@@ -26,6 +26,7 @@ interface Case {
   readonly name: string;
   readonly offsetMs: number;
   readonly body?: string;
+  readonly isHttp2?: boolean;
   /** It is sent on an open raw connection, and takes longer than the idle time, without data in between. */
   readonly isQuestion?: boolean;
 }
@@ -52,6 +53,8 @@ export async function sweep({ say, stepMs }: SweepOptions): Promise<readonly str
   const cases: Case[] = [];
   for (let offsetMs = -beforeMs; offsetMs <= afterMs; offsetMs += stepMs) {
     cases.push({ name: `get-${offsetMs + beforeMs}`, offsetMs });
+    cases.push({ name: `get2-${offsetMs + beforeMs}`, offsetMs, isHttp2: true });
+    cases.push({ name: `post2-${offsetMs + beforeMs}`, offsetMs, isHttp2: true, body: "x".repeat(10_000) });
     cases.push({ name: `post-${offsetMs + beforeMs}`, offsetMs, body: "x".repeat(10_000) });
     cases.push({ name: `ask-${offsetMs + beforeMs}`, offsetMs: 4 * offsetMs, isQuestion: true });
   }
@@ -89,7 +92,12 @@ async function tryOne(each: Case, around: Around): Promise<void> {
   const formerPod = bed.node.ledger.of(before.id)[0]?.podUid;
   if (warm.status !== 200) findings.complain(`${name}: the request before was answered ${warm.status} ${warm.body}`);
   await delay(lastUsedMs + timeoutMs + offsetMs - performance.now());
-  const asked: Visit = { id: name, sandbox: name, ...(each.body !== undefined && { body: each.body }) };
+  const asked: Visit = {
+    id: name,
+    sandbox: name,
+    ...(each.body !== undefined && { body: each.body }),
+    ...(each.isHttp2 && { isHttp2: true }),
+  };
   const outcome = await visit(second, asked);
   const executions = bed.node.ledger.of(name);
   const [execution] = executions;

@@ -8,8 +8,13 @@ import type { Exchange } from "../../activator/http1/front/exchange.ts";
 import { HeadBudget, type UnfinishedHead, unfinishedHeadBytesMax } from "../../activator/http1/front/head-budget.ts";
 import { type FrontOptions, startHttp1Front } from "../../activator/http1/front/http1-front.ts";
 import { createHttp1Proxy, type Http1ProxyOptions } from "../../activator/http1/proxy/create-http1-proxy.ts";
+import { Http2Front } from "../../activator/http2/front/http2-front.ts";
+import type { Offence } from "../../activator/http2/front/session-host.ts";
+import type { StreamExchange } from "../../activator/http2/front/stream-exchange.ts";
+import { createHttp2Proxy } from "../../activator/http2/proxy/create-http2-proxy.ts";
 import { idleLimits } from "../../activator/pod-connections/idle-limits.ts";
 import { Pool } from "../../activator/pod-connections/pool.ts";
+import type { ProxyRequest, ProxyRequestOptions } from "../../activator/proxy-request.ts";
 import { ClientGone, type Ended } from "../../activator/request.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { Sweep } from "../../activator/sweep.ts";
@@ -21,6 +26,10 @@ import { eventually } from "./eventually.ts";
 export interface ProxyPath extends AsyncDisposable {
   readonly port: number;
   readonly front: RequestFront;
+  /** Serves the connections whose clients speak HTTP/2. */
+  readonly http2: Http2Front;
+  /** Why connections of HTTP/2 were cut. */
+  readonly offences: readonly Offence[];
   readonly pool: Pool;
   /** The records of finished requests. */
   readonly ends: readonly Ended[];
@@ -58,7 +67,13 @@ class CountingBudget extends HeadBudget {
   }
 }
 
-export type ProxyPathOptions = Partial<typeof defaults> & Pick<FrontOptions, "tls"> & { readonly clock?: Clock };
+export type ProxyPathOptions = Partial<typeof defaults> &
+  Pick<FrontOptions, "tls"> & {
+    readonly clock?: Clock;
+    /** Requests for `/held` wait for it before they are connected. */
+    readonly released?: Promise<void>;
+    readonly onOpen?: ProxyRequestOptions["onOpen"];
+  };
 
 export async function openProxyPath(backendPort: number, changed: ProxyPathOptions = {}): Promise<ProxyPath> {
   await using opened = new AsyncDisposableStack();
@@ -75,20 +90,35 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   const connector = new Connector(5_000, (to, head) => pool.take(to, head), clock);
   const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: backendPort, probes: [], young: false };
   const wires: Http1ProxyOptions = { ...options, pool, clock, sweep, loans, heads };
-  const proxy = createHttp1Proxy(wires);
+  const proxies = { http1: createHttp1Proxy(wires), http2: createHttp2Proxy(wires) };
   const ends: Ended[] = [];
   const refusals: string[] = [];
+  const offences: Offence[] = [];
   const connections = { open: 0, dropped: 0 };
   const use = { dispatched: () => {} };
-  const how = { subject: "nova", consumesAuthorization: false, trace: undefined, use, onFirstByte: () => {} };
+  const how = {
+    subject: "nova",
+    consumesAuthorization: false,
+    trace: undefined,
+    use,
+    onFirstByte: () => {},
+    ...(changed.onOpen && { onOpen: changed.onOpen }),
+  };
   let begun = 0;
-  const serve = async (exchange: Exchange) => {
+  const serve = async <I extends Exchange | StreamExchange>(exchange: I, proxy: ProxyRequest<I>) => {
     begun += 1;
     exchange.onEnded((ended) => ends.push(ended));
     try {
       if (exchange.head.method === "CONNECT") throw new ActivatorError("MethodNotAllowed");
       const gone = new AbortController();
-      exchange.onLeave(() => gone.abort(new ClientGone("the client left")));
+      const left = new Promise<never>((_, reject) => {
+        exchange.onLeave(() => {
+          gone.abort(new ClientGone("the client left"));
+          reject(new ClientGone("the client left"));
+        });
+      });
+      if (exchange.head.target.startsWith("/held")) await Promise.race([changed.released, left]);
+      left.catch(() => {});
       const upstream = await connector.connect(target, exchange.head, { signal: gone.signal });
       const byHost = exchange.head.host !== "";
       await proxy(exchange, upstream, { ...how, byHost, responseStartMs: options.responseStartMs });
@@ -112,15 +142,24 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     },
     refused: (error: ActivatorError) => void refusals.push(error.code),
     handshakeFailed: () => {},
+    streamRefused: () => void refusals.push("REFUSED_STREAM"),
+    broke: (offence: Offence) => void offences.push(offence),
   };
-  const front = opened.use(await startHttp1Front(options, { clock, sweep, loans, heads, serve, events }));
+  const http2 = new Http2Front(options, { clock, sweep, events, serve: (exchange) => serve(exchange, proxies.http2) });
+  const serveHttp1 = (exchange: Exchange) => serve(exchange, proxies.http1);
+  const front = opened.use(
+    await startHttp1Front(options, { clock, sweep, loans, heads, serve: serveHttp1, events, http2 }),
+  );
+  opened.use(http2);
   const closing = opened.move();
   return {
     port: front.address.port,
     front,
+    http2,
     pool,
     ends,
     refusals,
+    offences,
     connections,
     unfinishedHeads,
     get lent() {
@@ -129,7 +168,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     podGone: () => sweep.podGone(target.podUid),
     empty: () =>
       eventually(() => {
-        const isOver = front.active === 0 && connections.open === 0 && ends.length === begun;
+        const isOver = front.active + http2.active === 0 && connections.open === 0 && ends.length === begun;
         return isOver && heads.bytes === 0 && sweep.size === 0 && loans.lent <= pool.size;
       }),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),

@@ -11,6 +11,7 @@ import type { ConnectionHost } from "./connection-host.ts";
 import { Exchange, type ExchangeConnection, type HandedOver } from "./exchange.ts";
 import { type UnfinishedHead, unknownOwner } from "./head-budget.ts";
 import { HeadReader } from "./head-reader.ts";
+import { wholePreface } from "./http2-preface.ts";
 import { ReadAhead, readAheadBytesMax } from "./read-ahead.ts";
 import { errorOfRefusal, refusalText } from "./refusal-error.ts";
 import { RequestBody } from "./request-body.ts";
@@ -204,8 +205,10 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     const parser = this.#heads.push(bytes, start, end);
     if (parser && parser.refusal === undefined) return this.#begin(parser.head, bytes, parser.consumedTo, end);
     this.#ahead.clear(); // the parser has gathered it
-    if (parser?.refusal !== undefined) this.#refuse(errorOfRefusal(parser.refusal, parser.head.method));
-    else if (wasIdle) this.#dueMs = this.#host.nowMs() + this.#host.headersTimeoutMs;
+    if (parser?.refusal !== undefined) {
+      const preface = this.#asked ? undefined : wholePreface(parser, this.socket, bytes.subarray(start, end));
+      this.#refuse(errorOfRefusal(parser.refusal, parser.head.method), preface);
+    } else if (wasIdle) this.#dueMs = this.#host.nowMs() + this.#host.headersTimeoutMs;
   }
 
   #begin(head: RequestHead, bytes: Buffer, start: number, end: number): void {
@@ -267,8 +270,9 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     else this.readOn();
   }
 
-  /** Answers a connection without a readable request, and closes it. */
-  #refuse(error: ActivatorError): void {
+  /** Answers a connection without a readable request, and closes it. After a preface of HTTP/2, another front may take it. */
+  #refuse(error: ActivatorError, preface?: Buffer): void {
+    if (preface && this.#host.yielded(this, preface)) return this.#place.close();
     this.#host.refused(error);
     this.#exchange = undefined;
     if (this.socket.writable) this.socket.write(refusalText(error), "latin1");

@@ -13,7 +13,7 @@ function hostOf(peers: string[]): ConnectionHost {
     ...{ parser, loans: new BufferLoans(0), heads: new HeadBudget(), draining: false, accepting: true },
     ...{ headersTimeoutMs: 0, keepAliveTimeoutMs: 0, streamIdleMs: 0, nowMs: () => 0, giveParser: () => parser },
     began: ({ head }) => void peers.push(head.peer),
-    ...{ ended() {}, refused() {}, closed() {} },
+    ...{ ended() {}, refused() {}, yielded: () => false, closed() {} },
   };
 }
 

@@ -26,4 +26,6 @@ export interface ConnectionHost {
   /** A request was rejected before it was parsed. */
   refused(error: ActivatorError): void;
   closed(connection: ClientConnection): void;
+  /** The client speaks HTTP/2. Returns whether another front took over the socket, with the bytes of the current read. */
+  yielded(connection: ClientConnection, early: Buffer): boolean;
 }

@@ -4,7 +4,7 @@ import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/cer
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ClientCertificates } from "../../config/https-config.ts";
 import type { ActivatorError } from "../../failures/error-codes.ts";
-import type { RequestFront } from "../../front.ts";
+import type { ProtocolFront, RequestFront } from "../../front.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
 import {
   type Acceptor,
@@ -58,6 +58,8 @@ export interface FrontParts {
   /** Serves a request; never rejects. */
   readonly serve: (exchange: Exchange) => Promise<void>;
   readonly events: FrontEvents;
+  /** Takes the connections of clients that speak HTTP/2; absent: they are refused. */
+  readonly http2?: Pick<ProtocolFront, "adopt">;
   /** Whether the process may open one more socket; absent: always. */
   readonly hasRoom?: () => boolean;
 }
@@ -138,7 +140,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     const tls = {
       ...settings,
       ...secretsOf(certificates),
-      ALPNProtocols: ["http/1.1"],
+      ALPNProtocols: this.#parts.http2 ? ["h2", "http/1.1"] : ["http/1.1"],
       // `Handshakes` enforces the limit. Node's own timer has a coarser clock and must not end the connection before.
       handshakeTimeout: this.#options.headersTimeoutMs + 1_000,
     };
@@ -146,7 +148,8 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     const server = createTlsServer({ ...acceptedSocket, ...tls }, (accepted) => {
       if (clients === "optional" && !accepted.authorized && hasCertificate(accepted)) return void accepted.destroy();
       this.#handshakes.succeeded(accepted);
-      this.#accept(accepted, "events");
+      if (accepted.alpnProtocol === "h2") this.#adoptHttp2(accepted);
+      else this.#accept(accepted, "events");
     });
     // Node reports the error and leaves the connection open; its close is counted.
     server.on("tlsClientError", (_, secured) => secured.destroy());
@@ -258,6 +261,18 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   #accept(accepted: Socket, by?: Adoption): void {
     if (this.hasRoom()) adoptAccepted(accepted, (socket) => this.readerOf(socket), by);
     else accepted.destroy();
+  }
+
+  #adoptHttp2(socket: TLSSocket): void {
+    if (!this.hasRoom()) return void socket.destroy();
+    this.#parts.http2?.adopt({ socket, early: undefined, dueMs: this.nowMs() + this.headersTimeoutMs });
+  }
+
+  yielded(connection: ClientConnection, early: Buffer): boolean {
+    if (!this.#parts.http2) return false;
+    this.closed(connection);
+    this.#parts.http2.adopt({ socket: connection.socket, early, dueMs: this.nowMs() + this.headersTimeoutMs });
+    return true;
   }
 
   hasRoom(): boolean {

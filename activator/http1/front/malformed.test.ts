@@ -29,7 +29,7 @@ const malformed: readonly (readonly [what: string, status: number, request: stri
   ["a control character", 400, `${get}X-A: \u0001\r\n\r\n`],
   ["no version", 400, "GET /\r\n\r\n"],
   ["another version", 400, `GET / HTTP/1.2\r\n${host}\r\n`],
-  ["HTTP/2 without being asked", 400, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+  ["HTTP/2 for a path", 400, "PRI / HTTP/2.0\r\n\r\nSM\r\n\r\n"],
   ["TLS", 400, "\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001\u00fc\u0003\u0003"],
   ["a header bomb", 431, `${get}X-A: ${"a".repeat(70_000)}\r\n\r\n`],
   ["many small headers", 431, `${get}${"a: b\r\n".repeat(20_000)}\r\n`],

@@ -182,6 +182,7 @@ class Schedule {
         this.#underWay -= 1;
       },
       refused: (error) => void this.#faults.push(`refused: ${error.message}`),
+      yielded: () => false,
       closed: (connection) => {
         this.#open -= 1;
         this.#sweep.remove(connection);

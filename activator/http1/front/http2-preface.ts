@@ -1,0 +1,20 @@
+import type { WireSocket } from "../../socket/wire-socket.ts";
+import type { RequestHeadParser } from "../parse/request-head-parser.ts";
+
+/** What every client of HTTP/2 sends first (RFC 9113, 3.4). Servers of HTTP/1.1 refuse it. */
+const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
+
+/**
+ * All that a client has sent, if a refused first head is the beginning of the preface in clear text. `bytes`: the current read. Only
+ * refused heads are looked at, so that other requests do not pay for it. The rest of the preface is for the parser of HTTP/2.
+ */
+export function wholePreface(
+  { head, refusal }: RequestHeadParser,
+  socket: WireSocket,
+  bytes: Buffer,
+): Buffer | undefined {
+  const before = socket.bytesRead - bytes.length;
+  const isPreface = refusal === "TargetInvalid" && head.method === "PRI" && before <= preface.length;
+  if (!isPreface || "encrypted" in socket) return undefined;
+  return Buffer.concat([preface.subarray(0, before), bytes]);
+}

@@ -1,0 +1,149 @@
+import { describe, expect, it } from "vitest";
+import { eventually } from "../../../test/support/eventually.ts";
+import { openHttp2Client } from "../../../test/support/http2-client.ts";
+import {
+  codeOf,
+  type FrameClient,
+  flag,
+  frame,
+  frameOf,
+  getFields,
+  headersOf,
+  numberOf,
+  openFrameClient,
+  settingsOf,
+  uint32,
+} from "../../../test/support/http2-frames.ts";
+import { openBackend, openProxyPath, openStrictBackend, type ProxyPath } from "../../../test/support/proxy-path.ts";
+
+const ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const megabyte = 1_048_576;
+
+/** Another client is served at once while the attack goes on, and after it. */
+async function othersAreServed(proxyPath: ProxyPath): Promise<void> {
+  using other = openHttp2Client(proxyPath.port);
+  expect(await other.ask()).toMatchObject({ status: 200, body: "hello" });
+}
+
+async function attack(run: (client: FrameClient, proxyPath: ProxyPath) => Promise<void> | void): Promise<ProxyPath> {
+  await using backend = await openStrictBackend(ok);
+  await using proxyPath = await openProxyPath(backend.port);
+  {
+    using client = await openFrameClient(proxyPath.port);
+    await run(client, proxyPath);
+    await othersAreServed(proxyPath);
+  }
+  await proxyPath.empty();
+  return proxyPath;
+}
+
+const isGoaway = ({ type }: { readonly type: number }) => type === frame.goaway;
+
+describe("a client of HTTP/2", () => {
+  it("that opens streams and resets them at once is cut off, and counted", async () => {
+    const { offences } = await attack(async (client) => {
+      for (let at = 0; at < 40; at += 1) {
+        const frames = Array.from({ length: 100 }, (_, index) => {
+          const stream = 2 * (at * 100 + index) + 1;
+          return [headersOf(stream, getFields()), frameOf({ type: frame.reset, stream }, uint32(8))];
+        });
+        client.send(...frames.flat());
+      }
+      await client.closed;
+    });
+    expect(offences).toHaveLength(1);
+  }, 60_000);
+
+  it.each([
+    { name: "PING", frames: () => Array.from({ length: 100 }, () => frameOf({ type: frame.ping }, Buffer.alloc(8))) },
+    { name: "SETTINGS", frames: () => Array.from({ length: 100 }, () => settingsOf([3, 100])) },
+  ])("that floods with $name is cut off, and counted", async ({ frames }) => {
+    const { offences } = await attack(async (client) => {
+      for (let at = 0; at < 50; at += 1) client.send(...frames());
+      await client.closed;
+    });
+    expect(offences).toEqual(["flood"]);
+  });
+
+  it("that floods with empty DATA frames is cut off, and counted", async () => {
+    const { offences } = await attack(async (client) => {
+      client.send(headersOf(1, [...getFields(), ["x-a", "1"]], flag.endHeaders));
+      for (let at = 0; at < 50; at += 1) {
+        client.send(...Array.from({ length: 100 }, () => frameOf({ type: frame.data, stream: 1 })));
+      }
+      await client.closed;
+    });
+    expect(offences).toHaveLength(1);
+  });
+
+  it("that never ends its fields in CONTINUATION frames is cut off, and counted", async () => {
+    const { offences } = await attack(async (client) => {
+      client.send(headersOf(1, getFields(), 0));
+      for (let at = 0; at < 5_000 && !client.socket.destroyed; at += 1) {
+        client.send(frameOf({ type: frame.continuation, stream: 1 }, Buffer.alloc(0)));
+      }
+      await client.closed;
+    });
+    expect(offences).toHaveLength(1);
+  });
+
+  it("that sends many frames which the protocol forbids is cut off, and counted", async () => {
+    const { offences } = await attack(async (client) => {
+      for (let stream = 1; stream < 2_000; stream += 2) {
+        client.send(headersOf(stream, [...getFields(), ["connection", "close"]]));
+      }
+      await client.closed;
+    });
+    expect(offences).toHaveLength(1);
+  });
+
+  it("gets no more memory for fields that it names a thousand times in a few bytes", async () => {
+    const before = process.memoryUsage().rss;
+    await attack(async (client) => {
+      // One field of 4,000 bytes enters the table; each byte behind it names that field again.
+      const large = Buffer.concat([
+        Buffer.from([0x40]),
+        numberOf(1, 7),
+        Buffer.from("x"),
+        numberOf(4_000, 7),
+        Buffer.alloc(4_000, 97),
+      ]);
+      const [fields, again] = [headersOf(1, getFields()).subarray(9), Buffer.alloc(10_000, 0xbe)];
+      for (let stream = 1; stream < 200 && !client.socket.destroyed; stream += 2) {
+        const block = Buffer.concat([fields, stream === 1 ? large : Buffer.alloc(0), again]);
+        client.send(frameOf({ type: frame.headers, flags: flag.endHeaders | flag.endStream, stream }, block));
+      }
+      await client.until((seen) => seen.type === frame.reset || isGoaway(seen));
+    });
+    expect(process.memoryUsage().rss - before).toBeLessThan(100 * megabyte);
+  });
+
+  it("may not open more streams at a time than it was told", async () => {
+    await using backend = await openBackend(() => {});
+    await using proxyPath = await openProxyPath(backend.port);
+    {
+      using client = await openFrameClient(proxyPath.port);
+      const refused = () => client.frames.filter((seen) => seen.type === frame.reset && codeOf(seen) === 7).length;
+      for (let at = 0; at < 1_050; at += 1) client.send(headersOf(2 * at + 1, getFields()));
+      await eventually(() => refused() === 50);
+      expect(proxyPath.http2.active).toBe(1_000);
+    }
+    await proxyPath.empty();
+  });
+
+  it("is refused streams when all connections have too many, and is told that they were not served", async () => {
+    await using backend = await openBackend(() => {});
+    await using proxyPath = await openProxyPath(backend.port, { maxConnections: 3 });
+    {
+      using one = await openFrameClient(proxyPath.port);
+      using two = await openFrameClient(proxyPath.port);
+      one.send(headersOf(1, getFields()), headersOf(3, getFields()));
+      await eventually(() => proxyPath.http2.active === 2);
+      two.send(headersOf(1, getFields()), headersOf(3, getFields()));
+      expect(codeOf(await two.until((seen) => seen.type === frame.reset))).toBe(7);
+      expect(proxyPath.http2.active).toBe(3);
+    }
+    await proxyPath.empty();
+    expect(proxyPath.refusals).toEqual(["REFUSED_STREAM"]);
+  });
+});

@@ -1,0 +1,27 @@
+import { ActivatorError } from "../../failures/error-codes.ts";
+import { textBytes, tokenBytes } from "../../http1/parse/byte-classes.ts";
+
+/** The fields of one HEADERS frame, names and values in turn, one character per byte. */
+export type RawFields = readonly string[];
+
+/** Calls back for each field, after both its parts were checked for bytes that HTTP/1.1 would read as the end of the field. */
+export function eachField(fields: RawFields, take: (name: string, value: string) => void): void {
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const name = fields[at] ?? "";
+    const value = fields[at + 1] ?? "";
+    const bare = name.startsWith(":") ? name.slice(1) : name;
+    if (bare === "" || !consistsOf(bare, tokenBytes)) throw malformed("field name invalid");
+    if (!consistsOf(value, textBytes)) throw malformed("field value invalid");
+    take(name, value);
+  }
+}
+
+/** Whether each character is a byte of the class. */
+export function consistsOf(text: string, bytes: Uint8Array): boolean {
+  for (let at = 0; at < text.length; at += 1) if (bytes[text.charCodeAt(at)] !== 1) return false;
+  return true;
+}
+
+export const lineOf = (name: string, value: string): string => `${name}: ${value}\r\n`;
+
+export const malformed = (because: string): ActivatorError => new ActivatorError("MalformedRequest", { because });

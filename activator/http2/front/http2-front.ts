@@ -1,0 +1,163 @@
+import type { ServerOptions } from "node:http2";
+import type { Clock } from "../../../lib/time/clock.ts";
+import type { ActivatorError } from "../../failures/error-codes.ts";
+import type { ProtocolFront, YieldedConnection } from "../../front.ts";
+import { requestHeadLimits } from "../../http1/parse/request-head-parser.ts";
+import type { Sweep } from "../../sweep.ts";
+import { ClientSession } from "./client-session.ts";
+import { RequestReader } from "./request-reader.ts";
+import type { Offence, SessionHost } from "./session-host.ts";
+import { sessionOptions } from "./session-options.ts";
+import type { StreamExchange } from "./stream-exchange.ts";
+
+export interface Http2FrontOptions {
+  readonly keepAliveTimeoutMs: number;
+  /** The maximum pause of a client within a response, in milliseconds; 0: unlimited. */
+  readonly streamIdleMs: number;
+  readonly maxHeaderBytes: number;
+  /** Streams of all connections beyond this are refused: as many requests as HTTP/1.1 has connections. */
+  readonly maxConnections: number;
+}
+
+/** Events of the front, for metrics. */
+export interface Http2Events {
+  connected(): void;
+  disconnected(): void;
+  /** A stream had no valid request. */
+  refused(error: ActivatorError): void;
+  /** A stream was refused because of too many streams of all connections. */
+  streamRefused(): void;
+  /** A connection was closed because its client broke the protocol or a limit. */
+  broke(offence: Offence): void;
+}
+
+export interface Http2FrontParts {
+  readonly clock: Clock;
+  readonly sweep: Sweep;
+  /** Serves a request; never rejects. */
+  readonly serve: (exchange: StreamExchange) => Promise<void>;
+  readonly events: Http2Events;
+}
+
+/** Serves the connections whose clients speak HTTP/2. The front for HTTP/1.1 accepts them, and yields them to this one. */
+export class Http2Front implements ProtocolFront, SessionHost {
+  readonly requests: RequestReader;
+  readonly sessionOptions: ServerOptions;
+  readonly keepAliveTimeoutMs: number;
+  readonly streamIdleMs: number;
+  draining = false;
+  leaving = false;
+  active = 0;
+  readonly #options: Http2FrontOptions;
+  readonly #parts: Http2FrontParts;
+  /** The number of connections that expect their first request. */
+  #awaited = 0;
+  readonly #sessions = new Set<ClientSession>();
+  /** How to end the protocol of each tunnel. */
+  readonly #tunnels = new Set<() => boolean>();
+  #isDisposed = false;
+  readonly #idleWaiters: (() => void)[] = [];
+
+  constructor(options: Http2FrontOptions, parts: Http2FrontParts) {
+    this.requests = new RequestReader({ ...requestHeadLimits, sectionBytesMax: options.maxHeaderBytes });
+    this.sessionOptions = sessionOptions(options.maxHeaderBytes);
+    this.keepAliveTimeoutMs = options.keepAliveTimeoutMs;
+    this.streamIdleMs = options.streamIdleMs;
+    this.#options = options;
+    this.#parts = parts;
+  }
+
+  get sweep(): Sweep {
+    return this.#parts.sweep;
+  }
+
+  nowMs(): number {
+    return this.#parts.clock.ticksMs();
+  }
+
+  adopt(connection: YieldedConnection): void {
+    this.#parts.events.connected();
+    this.#awaited += 1;
+    const session = new ClientSession(connection, this);
+    this.#sessions.add(session);
+    this.sweep.add(session);
+    if (this.#isDisposed) session.cut();
+  }
+
+  beginDrain(): void {
+    this.draining = true;
+    for (const session of this.#sessions) session.announceEnd();
+  }
+
+  stopAccepting(): void {
+    this.leaving = true;
+    for (const session of this.#sessions) session.leave();
+  }
+
+  endWebSockets(): void {
+    for (const endGracefully of this.#tunnels) endGracefully();
+  }
+
+  idle(): Promise<void> {
+    if (this.#isIdle) return Promise.resolve();
+    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
+    for (const session of this.#sessions) session.cut();
+  }
+
+  hasStreamRoom(): boolean {
+    const has = this.active < this.#options.maxConnections;
+    if (!has) this.#parts.events.streamRefused();
+    return has;
+  }
+
+  began(exchange: StreamExchange): void {
+    this.active += 1;
+    void this.#parts.serve(exchange);
+  }
+
+  ended(): void {
+    this.active -= 1;
+    this.#notifyIfIdle();
+  }
+
+  refused(error: ActivatorError): void {
+    this.#parts.events.refused(error);
+  }
+
+  opened(endGracefully: () => boolean): void {
+    this.#tunnels.add(endGracefully);
+  }
+
+  tunnelClosed(endGracefully: () => boolean): void {
+    this.#tunnels.delete(endGracefully);
+  }
+
+  settled(): void {
+    this.#awaited -= 1;
+    this.#notifyIfIdle();
+  }
+
+  broke(offence: Offence): void {
+    this.#parts.events.broke(offence);
+  }
+
+  closed(session: ClientSession): void {
+    if (!this.#sessions.delete(session)) return;
+    this.sweep.remove(session);
+    this.#parts.events.disconnected();
+    this.#notifyIfIdle();
+  }
+
+  get #isIdle(): boolean {
+    return this.active === 0 && this.#awaited === 0;
+  }
+
+  #notifyIfIdle(): void {
+    if (this.#idleWaiters.length === 0 || !this.#isIdle) return;
+    for (const resolve of this.#idleWaiters.splice(0)) resolve();
+  }
+}

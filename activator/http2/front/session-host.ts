@@ -1,0 +1,24 @@
+import type { ServerOptions } from "node:http2";
+import type { ClientSession } from "./client-session.ts";
+import type { RequestReader } from "./request-reader.ts";
+import type { StreamHost } from "./stream-host.ts";
+
+/** Why a connection was closed: too many frames that cost more than they bring, or frames that the protocol forbids. */
+export const offences = ["flood", "protocol"] as const;
+export type Offence = (typeof offences)[number];
+
+/** The shared state of the connections of one front. */
+export interface SessionHost extends StreamHost {
+  readonly requests: RequestReader;
+  readonly sessionOptions: ServerOptions;
+  /** Whether each connection is to end once its streams have. */
+  readonly draining: boolean;
+  /** Whether no further stream is accepted. */
+  readonly leaving: boolean;
+  /** Whether one more stream may be served; if not, it is counted. */
+  hasStreamRoom(): boolean;
+  /** A connection expects its first request no more: it has arrived, or never will. */
+  settled(): void;
+  broke(offence: Offence): void;
+  closed(session: ClientSession): void;
+}

@@ -1,0 +1,53 @@
+import { constants, type ServerOptions } from "node:http2";
+import { requestHeadLimits } from "../../http1/parse/request-head-parser.ts";
+
+/** The maximum number of concurrent streams of one connection. */
+const streamsPerConnection = 1_000;
+
+/**
+ * The initial window of a stream, in bytes: how much of its body a client may send before the sandbox takes it, and the maximum of
+ * a body that is kept for a held request.
+ */
+export const streamWindowBytes = 65_535;
+
+/** The maximum number of fields of a request. Clients may send each cookie as a field of its own; they are joined later. */
+const fieldsMax = 512;
+/** What HTTP/2 adds to each field in the size of a list of fields, in bytes (RFC 9113, 6.5.2). */
+const fieldOverheadBytes = 32;
+
+/** The maximum memory of one connection in nghttp2, in megabytes. Streams beyond it are refused. */
+const sessionMegabytesMax = 32;
+
+/** How many streams a client may reset at once, and for each second. Browsers reset all streams of a page that is left. */
+const resetsAtOnce = 1_000;
+const resetsPerSecond = 33;
+
+/** How many frames of a connection may be invalid, and how many streams may be opened beyond the limits, until it is closed. */
+const invalidFramesMax = 100;
+const rejectedStreamsMax = 100;
+
+/** The limits of one connection that nghttp2 and Node enforce. */
+export function sessionOptions(maxHeaderBytes: number): ServerOptions {
+  const maxHeaderListSize = maxHeaderBytes + fieldOverheadBytes * requestHeadLimits.fieldsMax;
+  const undeclared = {
+    maxSessionInvalidFrames: invalidFramesMax,
+    maxSessionRejectedStreams: rejectedStreamsMax,
+    // A sandbox's fields are judged before they come here.
+    strictSingleValueFields: false,
+  };
+  return {
+    ...undeclared,
+    settings: {
+      enableConnectProtocol: true,
+      maxConcurrentStreams: streamsPerConnection,
+      initialWindowSize: streamWindowBytes,
+      maxHeaderListSize,
+    },
+    maxSessionMemory: sessionMegabytesMax,
+    maxHeaderListPairs: fieldsMax,
+    streamResetBurst: resetsAtOnce,
+    streamResetRate: resetsPerSecond,
+    // Data goes out unpadded.
+    paddingStrategy: constants.PADDING_STRATEGY_NONE,
+  };
+}

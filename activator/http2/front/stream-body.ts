@@ -1,0 +1,163 @@
+import type { ServerHttp2Stream } from "node:http2";
+import { runGuarded } from "../../../lib/guard/guard.ts";
+import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
+import type { FieldSection } from "../../http1/parse/field-section.ts";
+import { TrailerReader } from "../../http1/parse/trailer-reader.ts";
+import { cutStream } from "./cut-stream.ts";
+import { eachField, lineOf, malformed, type RawFields } from "./field-lines.ts";
+import { GatheredBytes } from "./gathered-bytes.ts";
+
+/** Takes the body of a stream as it arrives. */
+export interface StreamBodySink {
+  /** Nothing else changes these bytes. */
+  bodyBytes(bytes: Buffer): void;
+  bodyEnded(trailers: FieldSection | undefined): void;
+  /** Whether it can take more now. */
+  readonly wantsBody: boolean;
+}
+
+export interface StreamBodyOptions {
+  /** The length that the client announced; -1 without one. */
+  readonly contentLength: number;
+  /** Called for an error in the body, or one of ours while it is read. */
+  readonly onSpoilt: (error: unknown) => void;
+}
+
+/**
+ * The body of one stream, kept until there is a sink.
+ *
+ * Node reads a stream ahead by more than its window, and keeps each frame as an object that holds a whole read of the connection.
+ * So the body takes the place of the stream's reader: `push` gets each frame, and only `readOn` lets the client send more than the
+ * window. Until then all that arrives fits into the initial window and is gathered in one buffer.
+ */
+export class StreamBody {
+  readonly #stream: ServerHttp2Stream;
+  readonly #options: StreamBodyOptions;
+  readonly #readMore: () => void;
+  readonly #gathered = new GatheredBytes();
+  #sink: StreamBodySink | undefined;
+  #trailers: FieldSection | undefined;
+  #complete: boolean;
+  #isEndTold = false;
+  /** The end that is to be reported is that of the body, not of a stream that was reset. */
+  #isWhole = true;
+  #length = 0;
+
+  constructor(stream: ServerHttp2Stream, isEnded: boolean, options: StreamBodyOptions) {
+    this.#stream = stream;
+    this.#options = options;
+    this.#complete = isEnded;
+    const { _read: read, push } = stream;
+    this.#readMore = () => read.call(stream, 0);
+    stream._read = () => {};
+    stream.push = (bytes: Buffer | null) => (bytes === null ? this.#pushEnd(push) : this.#push(bytes));
+    if (isEnded)
+      stream.resume(); // lets Node see the end
+    else this.#listen(stream);
+  }
+
+  #listen(stream: ServerHttp2Stream): void {
+    stream.on("trailers", (_: unknown, _flags: number, fields: RawFields) => {
+      this.#guard(() => this.#takeTrailers(fields));
+    });
+    stream.on("end", () => this.#guard(() => this.#ended()));
+    for (let early: unknown = stream.read(); early instanceof Buffer; early = stream.read()) this.#push(early);
+  }
+
+  /** Whether it arrived completely. */
+  get complete(): boolean {
+    return this.#complete;
+  }
+
+  /** Body bytes so far. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Sends the kept bytes to the sink, and all later ones. */
+  pourInto(sink: StreamBodySink): void {
+    this.#sink = sink;
+    const kept = this.#gathered.take();
+    if (kept) sink.bodyBytes(kept);
+    this.#tellEnd();
+    this.readOn();
+  }
+
+  /** Reads on if the sink takes more. */
+  readOn(): void {
+    const sink = this.#sink;
+    if (!sink?.wantsBody) return;
+    const kept = this.#gathered.take();
+    if (kept) sink.bodyBytes(kept);
+    this.#tellEnd();
+    if (!this.#complete && sink.wantsBody) this.#readMore();
+  }
+
+  /** The exchange has ended: kept bytes and the rest of the body are dropped. */
+  discard(): void {
+    this.#sink = noSink;
+    this.#gathered.take();
+  }
+
+  /** Returns whether the client may send more at once. */
+  #push(bytes: Buffer): boolean {
+    this.#guard(() => this.#take(bytes));
+    return this.#sink?.wantsBody ?? false;
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#sink === noSink) return;
+    this.#length += bytes.length;
+    const { contentLength } = this.#options;
+    if (contentLength >= 0 && this.#length > contentLength) throw malformed("its body is too long");
+    if (this.#sink?.wantsBody && this.#gathered.length === 0) this.#sink.bodyBytes(bytes);
+    else this.#gathered.add(bytes);
+  }
+
+  /** Node calls it for the end of the body, and for a stream that was reset without an error. */
+  #pushEnd(push: ServerHttp2Stream["push"]): boolean {
+    this.#isWhole = !this.#stream.closed;
+    push.call(this.#stream, null);
+    this.#stream.read(0); // makes Node report the end
+    return false;
+  }
+
+  #ended(): void {
+    if (!this.#isWhole || this.#stream.aborted || this.#complete) return;
+    const { contentLength } = this.#options;
+    if (contentLength >= 0 && this.#length !== contentLength) throw malformed("its body is too short");
+    this.#complete = true;
+    this.#tellEnd();
+  }
+
+  #tellEnd(): void {
+    if (!this.#complete || !this.#sink || this.#gathered.length > 0 || this.#isEndTold) return;
+    this.#isEndTold = true;
+    this.#sink.bodyEnded(this.#trailers);
+  }
+
+  #takeTrailers(fields: RawFields): void {
+    let text = "";
+    eachField(fields, (name, value) => {
+      text += lineOf(name, value);
+    });
+    const bytes = Buffer.from(`${text}\r\n`, "latin1");
+    const reader = new TrailerReader();
+    if (reader.push(bytes, 0, bytes.length) !== "complete") throw errorOfRefusal(reader.refusal ?? "TrailerForbidden");
+    this.#trailers = reader.section;
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      runGuarded(
+        "http-front",
+        () => this.#options.onSpoilt(error),
+        () => cutStream(this.#stream),
+      );
+    }
+  }
+}
+
+const noSink: StreamBodySink = { wantsBody: true, bodyBytes() {}, bodyEnded() {} };

@@ -1,0 +1,186 @@
+import { constants, type ServerHttp2Stream } from "node:http2";
+import { guarded, reportUnexpected } from "../../../lib/guard/guard.ts";
+import { ActivatorError } from "../../failures/error-codes.ts";
+import { toResponse } from "../../failures/error-response.ts";
+import type { ClientRequest } from "../../http1/front/client-request.ts";
+import type { Ended, Incoming, Synthetic } from "../../request.ts";
+import { AnswerTail } from "./answer-tail.ts";
+import { cutStream } from "./cut-stream.ts";
+import type { StreamRequest } from "./request-reader.ts";
+import { respondAsIs } from "./respond-as-is.ts";
+import { StreamBody } from "./stream-body.ts";
+import type { StreamHost } from "./stream-host.ts";
+
+/** The proxy of an exchange, for events of the client's side. */
+export interface StreamListener {
+  clientLeft(): void;
+  clientDrained(): void;
+}
+
+/** One stream of HTTP/2: a request and its response, as the rest of the activator and the proxy see it. */
+export class StreamExchange implements Incoming {
+  readonly head: ClientRequest;
+  readonly webSocketKey: string | undefined;
+  readonly body: StreamBody;
+  readonly stream: ServerHttp2Stream;
+  readonly seenMs: number;
+  /** Body bytes sent to the client so far. */
+  bytesOut = 0;
+  readonly #host: StreamHost;
+  #proxy: StreamListener | undefined;
+  #status = 0;
+  #responded = false;
+  /** Whether it was handed to `began`. */
+  #isServed = false;
+  #left = false;
+  #onLeave: (() => void) | undefined;
+  #endGracefully: (() => boolean) | undefined;
+  #ended: Ended | undefined;
+  readonly #onEnded: ((ended: Ended) => void)[] = [];
+
+  constructor(stream: ServerHttp2Stream, { head, webSocketKey }: StreamRequest, isEnded: boolean, host: StreamHost) {
+    this.stream = stream;
+    this.head = head;
+    this.webSocketKey = webSocketKey;
+    this.#host = host;
+    this.seenMs = host.nowMs();
+    const reset = () => cutStream(stream);
+    stream.on(
+      "aborted",
+      guarded("http-front", () => this.#leave(), reset),
+    );
+    stream.on(
+      "close",
+      guarded("http-front", () => this.#closed()),
+    );
+    stream.on(
+      "drain",
+      guarded("http-front", () => this.#proxy?.clientDrained(), reset),
+    );
+    const { contentLength } = head.wire.facts;
+    this.body = new StreamBody(stream, isEnded, { contentLength, onSpoilt: (error) => this.#spoil(error) });
+  }
+
+  get left(): boolean {
+    return this.#left;
+  }
+
+  serve(): void {
+    this.#isServed = true;
+    this.#host.began(this);
+  }
+
+  onLeave(listener: (() => void) | undefined): void {
+    this.#onLeave = listener;
+  }
+
+  get answerable(): boolean {
+    return this.#status === 0 && !this.stream.closed && !this.stream.destroyed;
+  }
+
+  /** Whether the response was answered by the proxy of a sandbox. */
+  get isProxied(): boolean {
+    return this.#proxy !== undefined;
+  }
+
+  /** The request has a connection to the sandbox; `proxy` is called for events of the client from now on. */
+  proxiedBy(proxy: StreamListener): void {
+    this.#proxy = proxy;
+  }
+
+  answer({ status, headers, body }: Synthetic): void {
+    const bytes = Buffer.from(body);
+    const fields = headers.flatMap(([name, value]) => [name.toLowerCase(), value]);
+    this.begin(status);
+    if (bytes.length > 0) fields.push("content-length", String(bytes.length));
+    const hasBody = this.head.method !== "HEAD" && bytes.length > 0;
+    this.respond(fields, !hasBody);
+    if (hasBody) {
+      this.bytesOut += bytes.length;
+      this.stream.end(bytes);
+    }
+    this.finish();
+  }
+
+  /** A response begins with this status. */
+  begin(status: number): void {
+    this.#status = status;
+  }
+
+  /** Sends the head of the response that has begun. */
+  respond(fields: readonly string[], endStream: boolean, waitForTrailers = false): void {
+    respondAsIs(this.stream, [":status", String(this.#status), ...fields], { endStream, waitForTrailers });
+  }
+
+  /** The response is written. What the client still sends of the request is not read. */
+  finish(): void {
+    this.#responded = true;
+    const { stream, body } = this;
+    body.discard();
+    if (!body.complete) onFinished(stream, () => stream.close(constants.NGHTTP2_NO_ERROR));
+    const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
+    // The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter.
+    new AnswerTail(stream, this.#proxy ? streamIdleMs : keepAliveTimeoutMs, this.#host).watch();
+  }
+
+  onEnded(listener: (ended: Ended) => void): void {
+    if (this.#ended) listener(this.#ended);
+    else this.#onEnded.push(listener);
+  }
+
+  abort(): void {
+    this.endEarly();
+  }
+
+  /** As `abort`. Returns whether a close frame was sent: then the tunnel ends the stream. */
+  endEarly(): boolean {
+    if (this.#responded) return false;
+    if (this.#endGracefully?.() === true) return true;
+    cutStream(this.stream);
+    return false;
+  }
+
+  /** The stream is a tunnel from now on. `endGracefully` ends its protocol, and returns whether it sent a close frame. */
+  handOver(endGracefully: () => boolean): void {
+    this.#endGracefully = endGracefully;
+    this.#host.opened(endGracefully);
+    this.stream.once("close", () => this.#host.tunnelClosed(endGracefully));
+  }
+
+  /** The client sent a malformed body. It gets an error if no byte of a response was sent, and the request ends. */
+  #spoil(error: unknown): void {
+    if (!(error instanceof ActivatorError)) reportUnexpected("http-front", error);
+    else this.#host.refused(error);
+    if (error instanceof ActivatorError && this.answerable) this.answer(toResponse(error));
+    else cutStream(this.stream);
+    this.#leave();
+  }
+
+  /** The client has left: waiting and proxying stop. */
+  #leave(): void {
+    if (this.#left) return;
+    this.#left = true;
+    this.#onLeave?.();
+    this.#proxy?.clientLeft();
+  }
+
+  #closed(): void {
+    this.body.discard();
+    if (!this.#responded) this.#leave();
+    // The exchange learns first that the client left, and ends with that cause.
+    setImmediate(guarded("http-front", () => this.#over()));
+  }
+
+  #over(): void {
+    if (this.#ended) return;
+    this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut };
+    for (const listener of this.#onEnded) listener(this.#ended);
+    this.#onEnded.length = 0;
+    if (this.#isServed) this.#host.ended(this);
+  }
+}
+
+function onFinished(stream: ServerHttp2Stream, listener: () => void): void {
+  if (stream.writableFinished) listener();
+  else stream.once("finish", guarded("http-front", listener));
+}

@@ -1,0 +1,19 @@
+import type { ActivatorError } from "../../failures/error-codes.ts";
+import type { Sweep } from "../../sweep.ts";
+import type { StreamExchange } from "./stream-exchange.ts";
+
+/** The shared state of the streams of one front. */
+export interface StreamHost {
+  readonly sweep: Sweep;
+  readonly keepAliveTimeoutMs: number;
+  /** The maximum pause of a client within a response, in milliseconds; 0: unlimited. */
+  readonly streamIdleMs: number;
+  nowMs(): number;
+  began(exchange: StreamExchange): void;
+  ended(exchange: StreamExchange): void;
+  /** A request was rejected before it was served. */
+  refused(error: ActivatorError): void;
+  /** A stream has become a tunnel. The listener ends its protocol. */
+  opened(endGracefully: () => boolean): void;
+  tunnelClosed(endGracefully: () => boolean): void;
+}

@@ -1,0 +1,37 @@
+import type { Clock } from "../../lib/time/clock.ts";
+import type { ActivatorConfig } from "../config/config.ts";
+import type { ProtocolFront } from "../front.ts";
+import type { Pool } from "../pod-connections/pool.ts";
+import type { Incoming } from "../request.ts";
+import { type ServeDeps, serve } from "../serve.ts";
+import type { BufferLoans } from "../socket/read-place.ts";
+import type { Sweep } from "../sweep.ts";
+import { type Http2Events, Http2Front } from "./front/http2-front.ts";
+import type { StreamExchange } from "./front/stream-exchange.ts";
+import { isGrpc, unsupportedGrpc } from "./grpc-refusal.ts";
+import { createHttp2Proxy } from "./proxy/create-http2-proxy.ts";
+
+export interface Http2Parts {
+  readonly clock: Clock;
+  readonly sweep: Sweep;
+  readonly loans: BufferLoans;
+  readonly pool: Pool;
+  readonly events: Http2Events;
+}
+
+/** Opens the front for HTTP/2. Its streams take the same steps as requests of HTTP/1.1, up to the proxy. */
+export function openHttp2Front<I extends Incoming>(
+  config: ActivatorConfig,
+  deps: ServeDeps<I>,
+  parts: Http2Parts,
+): ProtocolFront {
+  const own: ServeDeps<StreamExchange> = { ...deps, proxy: createHttp2Proxy({ ...config, ...parts }) };
+  return new Http2Front(config, {
+    ...parts,
+    async serve(exchange) {
+      if (!isGrpc(exchange.head)) return serve(exchange, own);
+      own.observer.begin(exchange);
+      exchange.answer(unsupportedGrpc);
+    },
+  });
+}

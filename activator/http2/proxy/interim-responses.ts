@@ -1,0 +1,46 @@
+import type { ServerHttp2Stream } from "node:http2";
+import type { ResponseHead } from "../../http1/parse/response-head.ts";
+import { responseFields } from "./response-fields.ts";
+
+/** The maximum number of interim responses of one request that are relayed. Each waits in memory until the client reads it. */
+const interimMax = 8;
+
+/**
+ * The interim responses of one request. 100 is sent once, and 103 is relayed: clients of HTTP/2 know that it is not the final
+ * response. All others are dropped.
+ */
+export class InterimResponses {
+  readonly #stream: ServerHttp2Stream;
+  #sent = 0;
+  #continued = false;
+
+  constructor(stream: ServerHttp2Stream) {
+    this.#stream = stream;
+  }
+
+  relay(head: ResponseHead): void {
+    if (head.status === 100) return this.continue();
+    if (head.status !== 103 || this.#sent >= interimMax || !this.#isOpen) return;
+    this.#sent += 1;
+    const fields = responseFields(head, { keepsTrailer: false, drops: contentFields });
+    const headers: Record<string, string | string[]> = Object.create(null);
+    for (let at = 0; at + 1 < fields.length; at += 2) {
+      const name = fields[at] ?? "";
+      headers[name] = [...(headers[name] ?? []), fields[at + 1] ?? ""];
+    }
+    this.#stream.additionalHeaders({ ...headers, ":status": 103 });
+  }
+
+  /** The client may send its body. */
+  continue(): void {
+    if (this.#continued || !this.#isOpen) return;
+    this.#continued = true;
+    this.#stream.additionalHeaders({ ":status": 100 });
+  }
+
+  get #isOpen(): boolean {
+    return !this.#stream.headersSent && !this.#stream.closed && !this.#stream.destroyed;
+  }
+}
+
+const contentFields: ReadonlySet<string> = new Set(["content-length"]);

@@ -1,0 +1,49 @@
+import { keepsResponseHeader, strippedByConnection } from "../../headers/forward-headers.ts";
+import type { FieldSection } from "../../http1/parse/field-section.ts";
+import { connectionOption } from "../../http1/parse/message-facts.ts";
+import type { ResponseHead } from "../../http1/parse/response-head.ts";
+
+/** Fields that have one value. Clients of HTTP/2 read a repeated one in different ways, or reset the stream. */
+const singleNames: ReadonlySet<string> = new Set(
+  `access-control-allow-credentials access-control-max-age age content-disposition content-encoding content-language
+  content-length content-location content-md5 content-range content-type date etag expires last-modified location
+  max-forwards retry-after tk x-content-type-options`.split(/\s+/),
+);
+
+/** What a head loses besides the fields of the connection to the sandbox. */
+export interface FieldRules {
+  readonly keepsTrailer: boolean;
+  /** Names in lower case. */
+  readonly drops?: ReadonlySet<string>;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/** The fields of a sandbox's response for a client of HTTP/2: names in lower case and values, in turn. */
+export function responseFields(head: ResponseHead, { keepsTrailer, drops = none }: FieldRules): string[] {
+  const stripped = head.facts.has(connectionOption.other)
+    ? strippedByConnection(head.valueOf("connection") ?? "")
+    : none;
+  const fields: string[] = [];
+  const seen = new Set<string>();
+  for (let index = 0; index < head.fieldCount; index += 1) {
+    const name = head.name(index).toLowerCase();
+    if (!keepsResponseHeader(name, keepsTrailer) || stripped.has(name) || drops.has(name)) continue;
+    if (singleNames.has(name)) {
+      if (seen.has(name)) continue;
+      seen.add(name);
+    }
+    fields.push(name, head.value(index));
+  }
+  return fields;
+}
+
+/** The trailers of a response, as Node takes them. */
+export function trailersOf(section: FieldSection): Record<string, string[]> {
+  const trailers: Record<string, string[]> = Object.create(null);
+  for (let index = 0; index < section.fieldCount; index += 1) {
+    const name = section.name(index).toLowerCase();
+    trailers[name] = [...(trailers[name] ?? []), section.value(index)];
+  }
+  return trailers;
+}

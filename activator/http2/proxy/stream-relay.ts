@@ -1,0 +1,104 @@
+import { guarded } from "../../../lib/guard/guard.ts";
+import type { ResponseHead } from "../../http1/parse/response-head.ts";
+import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
+import { type BodyParts, type BodyProgress, relayBody } from "../../http1/proxy/relay-body.ts";
+import type { StreamExchange } from "../front/stream-exchange.ts";
+import { responseFields, trailersOf } from "./response-fields.ts";
+
+/** A status whose response has no content in HTTP/2 either, whatever the sandbox sends (RFC 9110, 15.3.6). */
+const resetContent = 205;
+
+const contentFields: ReadonlySet<string> = new Set(["content-length", "content-type", "content-encoding"]);
+
+/** Forwards one response of a sandbox to the stream, head, body and trailers. */
+export class StreamRelay implements BodyParts {
+  readonly #exchange: StreamExchange;
+  readonly #pod: PodConnection;
+  readonly #dropsBody: boolean;
+  /** The data of the current read, copied because the read buffer is shared. */
+  #data: Buffer = noBytes;
+  #dataLength = 0;
+  #trailers: Record<string, string[]> = {};
+  /** Whether the connection to the Pod may serve another request. */
+  readonly keepsAlive: boolean;
+  /** The value of Keep-Alive. */
+  readonly keepAlive: string | undefined;
+
+  constructor(head: ResponseHead, exchange: StreamExchange, pod: PodConnection) {
+    this.#exchange = exchange;
+    this.#pod = pod;
+    this.#dropsBody = head.status === resetContent && head.framing !== "none";
+    this.keepsAlive = head.keepsAlive;
+    this.keepAlive = head.facts.hasKeepAlive ? head.valueOf("keep-alive") : undefined;
+    const mayHaveTrailers = head.framing === "chunked" && !this.#dropsBody;
+    const drops = this.#dropsBody ? { drops: contentFields } : {};
+    exchange.begin(head.status);
+    if (mayHaveTrailers) {
+      exchange.stream.once(
+        "wantTrailers",
+        guarded(
+          "http-front",
+          () => exchange.stream.sendTrailers(this.#trailers),
+          () => exchange.abort(),
+        ),
+      );
+    }
+    const hasNoBody = head.framing === "none" || this.#dropsBody;
+    exchange.respond(responseFields(head, { keepsTrailer: mayHaveTrailers, ...drops }), hasNoBody, mayHaveTrailers);
+    pod.framer.begin(head.framing, head.contentLength);
+  }
+
+  /** Forwards the bytes. */
+  pass(bytes: Buffer, start: number, end: number): BodyProgress {
+    this.#data = Buffer.allocUnsafeSlow(end - start);
+    this.#dataLength = 0;
+    const progress = relayBody(this.#pod.framer, bytes, start, end, false, this);
+    if (progress === "complete") this.#end();
+    else this.#send();
+    return progress;
+  }
+
+  /** The sandbox ended its side. Returns whether that completes the response. */
+  finish(): boolean {
+    if (!this.#pod.framer.finish()) return false;
+    this.#end();
+    return true;
+  }
+
+  /** Whether the client takes more now. */
+  get takesMore(): boolean {
+    return !this.#exchange.stream.writableNeedDrain;
+  }
+
+  part(bytes: Buffer, from: number, to: number): void {
+    bytes.copy(this.#data, this.#dataLength, from, to);
+    this.#dataLength += to - from;
+  }
+
+  #send(): void {
+    const data = this.#takeData();
+    if (data) this.#exchange.stream.write(data);
+  }
+
+  #end(): void {
+    const { trailers } = this.#pod.framer;
+    if (trailers) this.#trailers = trailersOf(trailers);
+    const data = this.#takeData();
+    const { stream } = this.#exchange;
+    if (stream.writableEnded) return;
+    if (data) stream.end(data);
+    else stream.end();
+  }
+
+  /** The data of the current read, if it is forwarded. */
+  #takeData(): Buffer | undefined {
+    const data = this.#data.subarray(0, this.#dataLength);
+    this.#data = noBytes;
+    this.#dataLength = 0;
+    if (data.length === 0 || this.#dropsBody) return undefined;
+    this.#exchange.bytesOut += data.length;
+    return data;
+  }
+}
+
+const noBytes = Buffer.alloc(0);

@@ -1,0 +1,180 @@
+import { constants } from "node:http2";
+import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
+import type { ResponseHead } from "../../http1/parse/response-head.ts";
+import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
+import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
+import type { ReadPlace } from "../../socket/read-place.ts";
+import { isBehind, type SocketReader, smallBuffer, type WireSocket } from "../../socket/wire-socket.ts";
+import { cutStream } from "../front/cut-stream.ts";
+import type { StreamBodySink } from "../front/stream-body.ts";
+import type { StreamExchange } from "../front/stream-exchange.ts";
+import { responseFields } from "./response-fields.ts";
+
+export interface StreamTunnelOptions {
+  readonly clock: Clock;
+  readonly onOpen: ProxyRequestOptions["onOpen"] | undefined;
+}
+
+/** How long both sides may take to end after our end, in milliseconds. */
+const closeGraceMs = 1_000;
+
+/** A close frame that says 1001, "going away" (RFC 6455, 5.5.1 and 7.4.1). */
+const goingAway = Buffer.from([0x88, 0x02, 0x03, 0xe9]);
+
+const proof: ReadonlySet<string> = new Set(["sec-websocket-accept", "content-length"]);
+
+/**
+ * A WebSocket over a stream (RFC 8441), relayed to a sandbox that speaks it over HTTP/1.1. The end of one side is forwarded alone,
+ * and a reset as a reset.
+ */
+export class StreamTunnel implements SocketReader, StreamBodySink {
+  readonly #exchange: StreamExchange;
+  readonly #sandbox: WireSocket;
+  readonly #pod: PodConnection;
+  readonly #options: StreamTunnelOptions;
+  readonly #up = new WebSocketFrames();
+  readonly #down = new WebSocketFrames();
+  #place: ReadPlace | undefined;
+  #listener: OpenListener | undefined;
+  /** The replica exits, or the connection is at its limit. */
+  #leaving = false;
+  /** The Pod is being suspended: nothing more of the client is forwarded. */
+  #closing = false;
+  #clientEnded = false;
+  #sandboxEnded = false;
+
+  constructor(exchange: StreamExchange, pod: PodConnection, options: StreamTunnelOptions) {
+    this.#exchange = exchange;
+    this.#pod = pod;
+    this.#sandbox = pod.socket;
+    this.#options = options;
+  }
+
+  start(head: ResponseHead, early: Buffer): void {
+    const exchange = this.#exchange;
+    exchange.begin(200);
+    exchange.handOver(() => this.#endGracefully());
+    this.#listener = this.#options.onOpen?.({ close: () => this.#close() });
+    this.#place = this.#pod.handOver();
+    this.#sandbox.reader = this;
+    exchange.respond(responseFields(head, { keepsTrailer: false, drops: proof }), false);
+    if (early.length > 0) this.#sandboxSent(early, early.length);
+    exchange.body.pourInto(this);
+    this.#pod.readOn();
+  }
+
+  // What the client sends.
+
+  get wantsBody(): boolean {
+    return this.#closing || !this.#sandbox.writable || !isBehind(this.#sandbox);
+  }
+
+  bodyBytes(bytes: Buffer): void {
+    if (this.#closing || !this.#sandbox.writable) return;
+    if (this.#up.sawData(bytes, bytes.length)) this.#listener?.clientSpoke();
+    this.#sandbox.write(bytes);
+  }
+
+  bodyEnded(): void {
+    this.#clientEnded = true;
+    this.#sandbox.end();
+  }
+
+  /** The stream is closed. */
+  clientLeft(): void {
+    if (!this.#clientEnded || !this.#sandboxEnded) this.#sandbox.reset();
+  }
+
+  // What the sandbox sends.
+
+  nextBuffer(): Buffer {
+    return this.#place?.next(smallBuffer) ?? smallBuffer;
+  }
+
+  get wantsMore(): boolean {
+    return !this.#exchange.stream.writableNeedDrain && (this.#place?.isFree ?? true);
+  }
+
+  take(bytes: Buffer, length: number): void {
+    this.#place?.landed(bytes);
+    if (this.#exchange.stream.writable) this.#sandboxSent(bytes, length);
+    this.#place?.took(length, false);
+  }
+
+  ended(): void {
+    this.#sandboxEnded = true;
+    const { stream } = this.#exchange;
+    if (!stream.writableEnded) stream.end();
+  }
+
+  /** The client's bytes were sent to the sandbox. */
+  drained(): void {
+    this.#exchange.body.readOn();
+  }
+
+  /** Without an end before it, the sandbox was lost in the middle (RFC 9113, 8.5). */
+  closed(hadError: boolean): void {
+    this.#place?.close();
+    const { stream } = this.#exchange;
+    if (hadError || !this.#sandboxEnded) cutStream(stream);
+    else if (!this.#clientEnded) this.#afterFlush(() => stream.close(constants.NGHTTP2_NO_ERROR));
+  }
+
+  #sandboxSent(bytes: Buffer, length: number): void {
+    const { stream } = this.#exchange;
+    const before = this.#down.dataFrames;
+    const sawData = this.#down.sawData(bytes, length);
+    this.#exchange.bytesOut += length;
+    stream.write(Buffer.from(bytes.subarray(0, length)));
+    if (this.#leaving) queueMicrotask(() => runGuarded("pod-connection", () => this.#endGracefully()));
+    if (!sawData || this.#closing) return;
+    // The rest of a frame that began before answers nothing.
+    if (this.#down.dataFrames === before) this.#listener?.moved();
+    else this.#listener?.sandboxSpoke();
+  }
+
+  #close(): void {
+    this.#closing = true;
+    if (!this.#endGracefully()) this.#resetUnlessEnded();
+  }
+
+  /** Between two frames of the sandbox, the close frame is sent. Returns whether it was. */
+  #endGracefully(): boolean {
+    this.#leaving = true;
+    const { stream } = this.#exchange;
+    // Within a frame it would be read as a part of that frame.
+    if (this.#down.isInFrame || !stream.writable || stream.closed) return false;
+    if (this.#down.mayInsert) stream.write(goingAway);
+    else if (!this.#closing) return false; // the sandbox has said its last, and ends it
+    stream.end();
+    this.#sandbox.end();
+    this.#options.clock.after(closeGraceMs, () => this.#cutOff());
+    return true;
+  }
+
+  /** A cut stream must not pass for complete. */
+  #cutOff(): void {
+    const { stream } = this.#exchange;
+    if (this.#sandbox.writableLength > 0 || !this.#sandbox.readableEnded) this.#sandbox.reset();
+    else this.#sandbox.destroy();
+    if (stream.writableFinished) stream.close(constants.NGHTTP2_NO_ERROR);
+    else cutStream(stream);
+  }
+
+  #resetUnlessEnded(): void {
+    const { stream } = this.#exchange;
+    this.#options.clock.after(closeGraceMs, () => {
+      if (stream.writableEnded && this.#sandbox.writableEnded) return;
+      this.#sandbox.reset();
+      cutStream(stream);
+    });
+  }
+
+  #afterFlush(listener: () => void): void {
+    const { stream } = this.#exchange;
+    if (stream.writableFinished) listener();
+    else stream.once("finish", guarded("http-front", listener));
+  }
+}
