@@ -9,6 +9,7 @@ export const localFlags = {
     "",
     "host names on which the activator accepts X-Sandbox headers, besides localhost, 127.0.0.1 and [::1]; separated by commas",
   ),
+  http2: flag.boolean(false, "accept HTTP/2 from clients (experimental), as --http2 of the activator"),
   "data-dir": flag.string(".rouse", "directory of objects, volumes, logs and the kubeconfig"),
   ephemeral: flag.boolean(false, "instead of --data-dir, use a temporary directory that is removed at exit"),
   example: flag.boolean(true, "create the two example sandboxes and wake one of them"),
@@ -26,6 +27,7 @@ export interface LocalConfig {
   readonly apiPort: number;
   /** Beside the loopback names. */
   readonly allowedHosts: string;
+  readonly http2: boolean;
   /** Undefined: a temporary folder, removed at exit. */
   readonly dataDir: string | undefined;
   readonly examples: boolean;
@@ -44,6 +46,7 @@ function toConfig(values: FlagValues<typeof localFlags>): LocalConfig {
     port: values.port,
     apiPort: values["api-port"],
     allowedHosts: values["allowed-hosts"],
+    http2: values.http2,
     dataDir: values.ephemeral ? undefined : values["data-dir"],
     examples: values.example && !values["no-example"],
     readyFile: values["ready-file"] === "" ? undefined : values["ready-file"],

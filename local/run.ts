@@ -144,7 +144,7 @@ function startApi(
 }
 
 /** The activator's configuration for one machine: no token on loopback, and no autoscaler that could add a node. */
-function activatorConfig({ port, allowedHosts }: LocalConfig, front: string) {
+function activatorConfig({ port, allowedHosts, http2 }: LocalConfig, front: string) {
   const flags = [
     `--http-bind-address=${host}:${port}`,
     "--metrics-bind-address=",
@@ -153,6 +153,7 @@ function activatorConfig({ port, allowedHosts }: LocalConfig, front: string) {
     // A web page whose name resolves to this machine sends its own name as the host, and is rejected.
     `--header-hosts=localhost,${host},[::1],${allowedHosts}`,
     "--authz-mode=allow-all",
+    `--http2=${http2}`,
     "--allow-loopback-pod-ip=true",
     "--unschedulable-grace=2s",
     "--drain-settle=0s",

@@ -25,6 +25,8 @@ export interface ActivatorConfig {
   readonly version: boolean;
   readonly kubeconfig: string | undefined;
   readonly logLevel: LogLevel;
+  /** Whether clients may speak HTTP/2. */
+  readonly http2: boolean;
   readonly accessLog: boolean;
   /** Absent: plain HTTP is disabled. */
   readonly http: BindAddress | undefined;
@@ -162,6 +164,7 @@ function plainSettings(values: Values) {
   return {
     version: values.version,
     kubeconfig: values.kubeconfig || undefined,
+    http2: values.http2,
     accessLog: values["access-log"],
     domain: values.domain.toLowerCase().replace(/^\.|\.$/g, ""),
     serviceNames: hostsOf(values["service-names"]) ?? [],

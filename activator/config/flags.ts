@@ -110,6 +110,10 @@ export const activatorFlags = {
     "",
     "path of a kubeconfig; empty: KUBECONFIG, else ~/.kube/config, else the service account of the Pod",
   ),
+  http2: flag.boolean(
+    false,
+    "accept HTTP/2 on the HTTP and HTTPS listeners (experimental); if false, clients are answered with HTTP/1.1 only",
+  ),
   "access-log": flag.boolean(true, "write a line to the log for each request and each TCP connection to a sandbox"),
   "cache-enabled": flag.boolean(false, withoutMeaning),
   "cache-namespace": flag.string("", withoutMeaning),

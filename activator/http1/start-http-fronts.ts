@@ -10,8 +10,8 @@ import { type FrontParts, type FrontTls, startHttp1Front } from "./front/http1-f
 export interface HttpFrontsParts extends FrontParts {
   readonly registry: Registry;
   readonly log: Logger;
-  /** Disposed of with the listeners. */
-  readonly http2: ProtocolFront;
+  /** Disposed of with the listeners. Undefined: HTTP/2 is disabled. */
+  readonly http2: ProtocolFront | undefined;
 }
 
 /** All HTTP fronts as one. Its address is that of plain HTTP, if enabled. */
@@ -32,9 +32,9 @@ export async function startHttpFronts(config: ActivatorConfig, parts: HttpFronts
   const listening = [plain, tls?.front].filter((front) => front !== undefined);
   const [first] = listening;
   if (!first) throw new Error("there is no address to listen on");
-  stack.use(parts.http2); // first of all: a listener closes once its connections have
+  if (parts.http2) stack.use(parts.http2); // first of all: a listener closes once its connections have
   const started = stack.move();
-  const fronts = [...listening, parts.http2];
+  const fronts = parts.http2 ? [...listening, parts.http2] : listening;
   return {
     address: first.address,
     tlsPort: tls?.front.address.port,

@@ -41,6 +41,7 @@ const activatorArgs = [
   "--authz-mode=tokenreview",
   "--authz-access-review",
   "--tcp-front=on",
+  "--http2",
 ];
 
 /** The metrics that the two programs register when they start with all features on. */

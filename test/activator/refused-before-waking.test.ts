@@ -31,6 +31,7 @@ async function file(name: string, text: string): Promise<string> {
   return path;
 }
 const tlsFlags = [
+  "--http2",
   "--https-bind-address=127.0.0.1:0",
   `--tls-cert-file=${await file("tls.crt", shown.certificate)}`,
   `--tls-key-file=${await file("tls.key", shown.key)}`,

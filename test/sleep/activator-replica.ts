@@ -81,6 +81,7 @@ export class ActivatorReplica {
       "--authz-mode=allow-all",
       "--allow-loopback-pod-ip",
       "--access-log=false",
+      "--http2",
       "--drain-settle=0s",
       "--log-level=warn",
       ...flags(this.host),

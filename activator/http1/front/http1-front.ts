@@ -59,7 +59,7 @@ export interface FrontParts {
   readonly serve: (exchange: Exchange) => Promise<void>;
   readonly events: FrontEvents;
   /** Takes the connections of clients that speak HTTP/2; absent: they are refused. */
-  readonly http2?: Pick<ProtocolFront, "adopt">;
+  readonly http2?: Pick<ProtocolFront, "adopt"> | undefined;
   /** Whether the process may open one more socket; absent: always. */
   readonly hasRoom?: () => boolean;
 }

@@ -243,5 +243,9 @@ class HandedToNode implements SocketReader {
 
   drained(): void {}
 
+  writeFailed(): boolean {
+    return false;
+  }
+
   closed(): void {}
 }

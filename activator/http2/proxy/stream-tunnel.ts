@@ -114,11 +114,18 @@ export class StreamTunnel implements SocketReader, StreamBodySink {
     this.#exchange.body.readOn();
   }
 
+  /** The sandbox may have sent its last words before it hung up. What the client sends from now on is dropped. */
+  writeFailed(): boolean {
+    this.#sandbox.readOn();
+    this.#exchange.body.readOn();
+    return true;
+  }
+
   /** Without an end before it, the sandbox was lost in the middle (RFC 9113, 8.5). */
-  closed(hadError: boolean): void {
+  closed(): void {
     this.#place?.close();
     const { stream } = this.#exchange;
-    if (hadError || !this.#sandboxEnded) cutStream(stream);
+    if (!this.#sandboxEnded) cutStream(stream);
     else if (!this.#clientEnded) this.#afterFlush(() => stream.close(constants.NGHTTP2_NO_ERROR));
   }
 
