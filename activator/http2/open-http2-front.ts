@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ActivatorConfig } from "../config/config.ts";
 import type { ProtocolFront } from "../front.ts";
+import type { HeadBudget } from "../http1/front/head-budget.ts";
 import type { Pool } from "../pod-connections/pool.ts";
 import type { Incoming } from "../request.ts";
 import { type ServeDeps, serve } from "../serve.ts";
@@ -15,6 +16,7 @@ export interface Http2Parts {
   readonly clock: Clock;
   readonly sweep: Sweep;
   readonly loans: BufferLoans;
+  readonly heads: HeadBudget;
   readonly pool: Pool;
   readonly events: Http2Events;
 }

@@ -1,6 +1,7 @@
 import { type Server, Socket } from "node:net";
 import { bufferOf, notifyClosed, notifyDrain, notifyEnd, takeRead, wantsMore, wantsRest } from "./doors.ts";
 import { hasInners, hasServerInners, isConnection } from "./node-inners.ts";
+import { countSocket } from "./open-sockets.ts";
 import { resetSocket } from "./reset-socket.ts";
 
 /**
@@ -65,24 +66,6 @@ export const commonBuffer: Buffer = Buffer.allocUnsafeSlow(131_072);
 
 /** A small part of it, for sockets whose reader may have to keep what it reads. */
 export const smallBuffer: Buffer = commonBuffer.subarray(0, writeAheadBytes);
-
-/** File descriptors belong to the process, so the count is global. */
-let open = 0;
-
-/** The number of open sockets of this kind in this process, accepted and dialled. */
-export const openSockets = (): number => open;
-
-/** Counts a socket without a reader until disposed of, once. */
-export function holdDescriptor(): Disposable {
-  let held = 1;
-  open += held;
-  return {
-    [Symbol.dispose]() {
-      open -= held;
-      held = 0;
-    },
-  };
-}
 
 /** How an accepted socket gets its reader: by its handle, or by the events of every socket. */
 export type Adoption = "handle" | "events";
@@ -256,7 +239,7 @@ function feedFromEvents(accepted: Socket): WireSocket {
  * socket as `this`: closures per socket would be a large part of the memory of a held request.
  */
 function report(socket: WireSocket): void {
-  open += 1;
+  countSocket(1);
   socket.on("end", notifyEnd).on("drain", notifyDrain).on("error", ignoreError).on("close", notifyClose);
 }
 
@@ -264,7 +247,7 @@ function report(socket: WireSocket): void {
 function ignoreError(): void {}
 
 function notifyClose(this: WireSocket, hadError: boolean): void {
-  open -= 1;
+  countSocket(-1);
   notifyClosed(this, hadError);
 }
 

@@ -3,7 +3,7 @@ import { connect, Socket } from "node:net";
 import { queryObjects } from "node:v8";
 import { expect, it } from "vitest";
 import { openTcpWorld, tcpProgram } from "../../test/support/labs/tcp-front-lab.ts";
-import { openSockets } from "../socket/wire-socket.ts";
+import { openSockets } from "../socket/open-sockets.ts";
 
 /** Sockets that anything still refers to, open or closed. */
 const kept = () => queryObjects(Socket, { format: "count" });

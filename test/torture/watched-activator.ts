@@ -7,9 +7,9 @@ import { ClientConnection } from "../../activator/http1/front/client-connection.
 import { Exchange } from "../../activator/http1/front/exchange.ts";
 import { ExchangeProxy } from "../../activator/http1/proxy/exchange-proxy.ts";
 import { PodConnection } from "../../activator/http1/proxy/pod-connection.ts";
+import { openSockets } from "../../activator/socket/open-sockets.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { RelaySide } from "../../activator/socket/relay.ts";
-import { openSockets } from "../../activator/socket/wire-socket.ts";
 import { TcpClient } from "../../activator/tcp-front/tcp-client.ts";
 import type { ProcessCounts } from "./resource-counts.ts";
 

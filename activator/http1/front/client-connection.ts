@@ -244,7 +244,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#tail = undefined;
     const exchange = this.#exchange;
     if (!exchange) return;
-    if (last) this.#close(this.#saidItsLast(exchange));
+    if (last) this.#close(exchange.isSaidToBeLast && this.#ahead.isEmpty);
     exchange.over();
   }
 
@@ -277,11 +277,6 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#exchange = undefined;
     if (this.socket.writable) this.socket.write(refusalText(error), "latin1");
     this.#close();
-  }
-
-  /** Whether the client said that it sends no more: then both sides may close at once. TLS has an end of its own to send. */
-  #saidItsLast({ head, body }: Exchange): boolean {
-    return head.scheme === "http" && !head.wire.keepsAlive && body.complete && this.#ahead.isEmpty;
   }
 
   /** Ends our side first, then waits for the client's: a close while the client sends makes its kernel drop our last bytes. */

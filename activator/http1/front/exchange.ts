@@ -95,6 +95,11 @@ export class Exchange implements Incoming {
     return this.#responded;
   }
 
+  /** Whether the client said that it sends no more: then both sides may close at once. TLS has an end of its own to send. */
+  get isSaidToBeLast(): boolean {
+    return this.head.scheme === "http" && !this.head.wire.keepsAlive && this.body.complete;
+  }
+
   /** Whether the end of the connection alone marks the end of the response. */
   get endsByClose(): boolean {
     return this.#endsByClose;

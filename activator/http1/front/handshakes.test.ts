@@ -6,8 +6,8 @@ import { CurrentCertificate } from "../../../lib/certificates/certificate-source
 import { makeAuthority, makeServerCertificate } from "../../../lib/certificates/certificates.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { openSockets } from "../../socket/open-sockets.ts";
 import { BufferLoans } from "../../socket/read-place.ts";
-import { openSockets } from "../../socket/wire-socket.ts";
 import { Sweep } from "../../sweep.ts";
 import type { Exchange } from "./exchange.ts";
 import { HeadBudget } from "./head-budget.ts";

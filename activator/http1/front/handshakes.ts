@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../../lib/time/clock.ts";
-import { holdDescriptor } from "../../socket/wire-socket.ts";
+import { holdDescriptor } from "../../socket/open-sockets.ts";
 import type { Sweep, Watched } from "../../sweep.ts";
 
 export const handshakeFailures = ["timedOut", "failed"] as const;

@@ -55,7 +55,7 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
     this.#upstream = upstream;
     this.#how = how;
     this.#options = options;
-    this.#pod = PodConnection.of(upstream.socket, options.maxHeaderBytes, options.loans);
+    this.#pod = PodConnection.of(upstream.socket, upstream.target.namespace, options);
     this.#sender = new RequestSender(upstream.socket, exchange.head.wire.facts.isChunked);
     this.#interim = new InterimResponses(exchange.stream);
   }
