@@ -5,7 +5,9 @@ import { parse } from "yaml";
 import { customResourceDefinitions } from "./definitions.ts";
 import { manifestFileName, manifestText } from "./manifest.ts";
 
-const folder = join(import.meta.dirname, "..", "..", "crds");
+const root = join(import.meta.dirname, "..", "..");
+const folder = join(root, "crds");
+const chartFolder = join(root, "charts", "rouse", "files", "crds");
 const definitions = customResourceDefinitions();
 
 it("crds/ holds one file for each kind, and nothing else", () => {
@@ -13,11 +15,12 @@ it("crds/ holds one file for each kind, and nothing else", () => {
 });
 
 it.each(definitions.map((definition) => ({ file: manifestFileName(definition), definition })))(
-  "crds/$file is what npm run generate writes",
+  "crds/$file and the chart's copy are what npm run generate writes",
   ({ file, definition }) => {
     const text = readFileSync(join(folder, file), "utf8");
     expect(text).toBe(manifestText(definition));
     expect(parse(text)).toEqual(definition);
+    expect(readFileSync(join(chartFolder, file), "utf8")).toBe(text);
   },
 );
 
