@@ -189,10 +189,9 @@ function reviewTeller({ registry, clock, log }: ReviewParts) {
       const outcome = error === undefined ? "crowded" : "failed";
       reviews.inc({ review, outcome });
       if (!lines.asks(`${review} ${outcome}`)) return;
-      log.warn(
-        { err: error, review },
-        "no answer to a TokenReview or SubjectAccessReview; rejecting the requests that need it",
-      );
+      if (outcome === "failed")
+        log.warn({ err: error, review }, "a review failed; rejecting the requests that need it");
+      else log.warn({ review }, "too many reviews wait, or a client had too many in vain; rejecting its requests");
     },
   };
 }

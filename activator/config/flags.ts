@@ -180,12 +180,12 @@ export const activatorFlags = {
   ),
   "held-max-per-namespace": flag.integer(
     5_000,
-    "maximum number of held requests and TCP connections for one namespace. If this is below --held-max-total, a namespace gets one of the last tenth of all places only while it holds fewer than are free",
+    "maximum number of held requests and TCP connections for one namespace in this replica; large heads count as for --held-max-total. If this is below --held-max-total, a namespace gets one of the last tenth of all places only while it holds fewer than are free",
     positive,
   ),
   "held-max-per-sandbox": flag.integer(
     2_000,
-    "maximum number of held requests and TCP connections for one sandbox",
+    "maximum number of held requests and TCP connections for one sandbox in this replica; large heads count as for --held-max-total",
     positive,
   ),
   "wakes-per-second": flag.float(20, "maximum number of wakes per second in one namespace, by this replica", positive),

@@ -39,7 +39,7 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
   });
   const offenders = new Counter({
     name: "rouse_activator_http2_connections_cut_total",
-    help: "Connections of HTTP/2 that were closed because of their client, by reason: flood (frames that cost more than they bring) or protocol (frames that HTTP/2 forbids).",
+    help: "HTTP/2 connections that were closed because of what the client sent, by reason: flood (too many PING, SETTINGS, reset or other cheap frames) or protocol (frames that HTTP/2 forbids).",
     labelNames: ["reason"] as const,
     registers,
   });

@@ -41,7 +41,7 @@ const autoSuspension = object({
     busyProbe,
   ),
   drainTimeoutSeconds: described(
-    `Maximum time that a manual suspension (operatingMode) waits for work in flight, in seconds. A suspension for inactivity waits so long for requests that match ignoreRequests, and for all other work without a limit. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
+    `Maximum time that a manual suspension (a write of operatingMode: Suspended) waits for work in flight, in seconds. A suspension for inactivity waits so long for requests that match ignoreRequests, and for all other work without a limit. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
     { ...int32, minimum: 0 },
   ),
   ignoreRequests: described(

@@ -117,7 +117,10 @@ export class StoreHealth implements Fitness {
     while (!signal.aborted && !reached()) {
       const unseen = all.filter((store) => !this.#sees(store));
       if (unseen.some((store) => store.trouble()) && this.#mayLog.asks("unseen")) {
-        log.warn({ kinds: unseen.map(inShort) }, "waiting: the API server does not deliver the objects of these kinds");
+        log.warn(
+          { kinds: unseen.map(inShort) },
+          "the API server does not deliver the objects of these kinds; this replica waits for them before it reconciles the kinds that need them, or stands for election",
+        );
       }
       const pause = clock.sleep(checkMs, signal).catch(() => {});
       await (filled ? Promise.race([filled, pause]) : pause);

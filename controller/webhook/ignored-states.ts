@@ -18,7 +18,7 @@ export class IgnoredStates {
       registry &&
       new Counter({
         name: "rouse_conversion_ignored_states_total",
-        help: "Annotations with the state of the other API version that a conversion left out: they could not be parsed, or exceeded the API server's limit of 262144 bytes.",
+        help: "Times that a conversion left out the annotation with the state of the other API version: it could not be read or used, or all annotations of the object together would have exceeded the API server's limit of 262144 bytes. Each conversion of an object counts.",
         registers: [registry],
       });
   }

@@ -17,7 +17,7 @@ export interface MigrateConfig {
 export const migrateFlags = {
   phase: flag.string(
     "",
-    "bootstrap, before an upgrade: create the pools that claims without a pool will need; migrate, after an upgrade: rewrite every object in the stored version; revert, before a rollback: make v1alpha1 the stored version and rewrite every object in it; revert again, after a rollback: rewrite owner references that were written in v1beta1 meanwhile",
+    "bootstrap, before an upgrade: create the pools that claims without a pool will need. migrate, after an upgrade: rewrite every object in the stored version. revert, before a rollback: make v1alpha1 the stored version, and rewrite every object and owner reference in it. Run revert again after the rollback: it rewrites the owner references that were written in v1beta1 meanwhile",
   ),
   "dry-run": flag.boolean(false, "print the intended writes, and write nothing"),
   namespace: flag.string(

@@ -155,7 +155,7 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
     "The template does not permit the volumeClaimTemplates that it sets, or one has no name or the name of another.",
   ClaimExpired: "Its lifetime is over.",
   SandboxExpired: "Its sandbox has expired.",
-  SandboxMissing: "Its sandbox does not exist.",
+  SandboxMissing: "Not reported at present: a claim whose sandbox is gone gets another one.",
   SandboxNotReady: "Its sandbox has no condition Ready yet, or its Pod has ended and it gets another.",
   SandboxResuming:
     "Its sandbox was suspended for inactivity and gets its Pod again. Until autoResume.timeoutSeconds have passed, Ready stays True.",

@@ -28,7 +28,7 @@ export const releaseFlags = {
   "dry-run": flag.boolean(false, "make the release in --out, and publish nothing"),
   check: flag.boolean(
     false,
-    "make the release of the checked-out commit twice, compare all bytes, and publish nothing",
+    "make the release of the tag twice (of the checked-out commit if the tag does not exist yet), compare all bytes, and publish only to a temporary registry on this machine",
   ),
   tag: flag.string("", "tag to release; empty: v and the version of package.json"),
   registry: flag.string(
