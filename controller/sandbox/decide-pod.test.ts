@@ -181,6 +181,12 @@ describe("the Pod of a suspended Sandbox", () => {
     expect(verbs(act({ sandbox: asleep(recorded("adopted")), pods: [pod] }))).toEqual(["deletePod"]);
   });
 
+  it("is deleted, and the name of another Pod is no longer recorded", () => {
+    const actions = act({ sandbox: asleep(recorded("former")), pods: [aPodOf(sandbox, {})] });
+    expect(verbs(actions)).toEqual(["deletePod", "recordPodName"]);
+    expect(recordedName(actions)).toEqual([undefined]);
+  });
+
   it("alone is deleted: volumes and Service exist even for a sandbox that was created suspended", () => {
     const spec: Partial<SandboxSpec> = {
       operatingMode: "Suspended",
