@@ -63,7 +63,8 @@ export function unreadableTimesText(fields: Readonly<Record<string, unknown>>): 
   return reported.length > 0 ? `not a time by RFC 3339, and taken for absent: ${reported.join(", ")}` : undefined;
 }
 
+// A list may be nested so deep that nothing can print it.
 const shown = (value: unknown): string =>
-  typeof value === "string"
-    ? JSON.stringify(value.slice(0, reportedTextMax))
-    : (JSON.stringify(value) ?? "").slice(0, reportedTextMax);
+  typeof value === "string" ? JSON.stringify(value.slice(0, reportedTextMax)) : `a ${listOr(value)}`;
+
+const listOr = (value: unknown): string => (Array.isArray(value) ? "list" : typeof value);

@@ -46,6 +46,14 @@ describe("an unused sandbox", () => {
   });
 });
 
+describe("a sandbox with a list for keepAwakeUntil, which API servers accept", () => {
+  it("is idle as without it, however deep the list is nested", () => {
+    const keepAwakeUntil = JSON.parse(`${"[".repeat(9_900)}${"]".repeat(9_900)}`);
+    expect(ask({ auto: { ...autoSuspension, keepAwakeUntil } })).toEqual(ask());
+    expect(ask({ auto: { ...autoSuspension, keepAwakeUntil }, nowMs: 1_000 })).toEqual(ask({ nowMs: 1_000 }));
+  });
+});
+
 describe("a sandbox whose use no activator knows any more", () => {
   it("counts from the last activity that the former leader wrote", () => {
     const podStart = startAt(0, 0, 240_000);

@@ -104,11 +104,12 @@ function asFarAsIsKnown(
   const startedMs = podStart.readyMs ?? seenMs;
   // Controller and activators that restart together know only what the former leader has written.
   const lastMs = Math.max(use.lastMs ?? recordedMs ?? startedMs, startedMs);
-  const keptUntilMs = nowMs + (readTime(keepAwakeUntil) ?? now).getTime() - now.getTime();
+  const keptUntil = readTime(keepAwakeUntil);
+  const keptUntilMs = nowMs + (keptUntil ?? now).getTime() - now.getTime();
   const reasons = [
     { why: "it was used", untilMs: lastMs + timeoutMs },
     { why: "its Pod is starting", untilMs: startingUntilMs(sandbox, podStart, nowMs) },
-    { why: `it is kept awake until ${keepAwakeUntil}`, untilMs: keptUntilMs },
+    { why: `it is kept awake until ${keptUntil && keepAwakeUntil}`, untilMs: keptUntilMs },
     { why: "an activator has vanished", untilMs: use.unsettledUntilMs },
     { why: "it is not its turn", untilMs: notBeforeMs },
   ];

@@ -7,6 +7,7 @@ import { Subscribers } from "../../../lib/data/subscribers.ts";
 import { onAbort } from "../../../lib/guard/on-abort.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { type Running, startTask } from "../../../lib/process/lifecycle.ts";
+import { eachByItself } from "../../../lib/queues/each-by-itself.ts";
 import { TokenBuckets } from "../../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { readClocks } from "../../../lib/time/clock-jumps.ts";
@@ -73,11 +74,13 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   #ring: () => void = () => {};
   #hasRead = false;
   #disturbedMs: number;
+  readonly #useOf: (key: string) => KnownUse | undefined;
   readonly #task: Running;
 
   constructor(options: IdleWatchOptions) {
     this.#options = options;
     this.#disturbedMs = options.clock.ticksMs();
+    this.#useOf = eachByItself((key) => this.#readUse(key), "could not read the use of a sandbox", options);
     this.#heldUpTurns = new TokenBuckets(heldUpRate, options.clock);
     this.#reader = new ActivityReader({ ...options, onActivity: (activities) => this.#take(activities) });
     this.#times = new UseTimes(options.clock);
@@ -265,7 +268,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     return idleness && idleness.is !== "exempt" ? idleness.lastMs : undefined;
   }
 
-  #useOf(key: string): KnownUse | undefined {
+  #readUse(key: string): KnownUse | undefined {
     const { read, clock } = this.#options;
     const seen = read(key);
     if (!seen) return undefined;

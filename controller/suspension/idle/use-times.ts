@@ -78,7 +78,7 @@ export class UseTimes {
 
   /** The status tells when it was written: a write may fail or be deferred. */
   #writtenOf({ metadata: { uid }, status = {} }: Stored<Sandbox>): Written {
-    const times = `${status.lastActivityTime} ${status.nextSuspensionTime}`;
+    const times = [status.lastActivityTime, status.nextSuspensionTime].map((time) => readTime(time)?.getTime()).join();
     const known = this.#written.get(uid);
     if (known?.times === times) return known;
     const written = { times, sinceMs: known ? this.#clock.ticksMs() : this.#sinceMs };
