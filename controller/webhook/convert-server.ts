@@ -52,6 +52,7 @@ const converterLimits = {
   processesForLarge: 1,
   processesOfPeer: 1,
   forgivenPerSecond: 10,
+  usedMsMax: 10_000,
   waitingMax: connectionsMax.max,
   waitingOfPeerMax: connectionsMax.perPeerMax,
   waitMs: 20_000,

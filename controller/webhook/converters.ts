@@ -12,8 +12,10 @@ export interface ConverterLimits {
   readonly processesForLarge: number;
   /** Of the reviews of one remote address, of each size. */
   readonly processesOfPeer: number;
-  /** Milliseconds of the processes' time that an address is forgiven each second. The one that has used least comes first. */
+  /** Milliseconds of the processes' time that an address is forgiven each second. For large reviews the one that has used least comes first. */
   readonly forgivenPerSecond: number;
+  /** The most that counts, in milliseconds: addresses that have used more take turns. */
+  readonly usedMsMax: number;
   /** Reviews that wait for a process. */
   readonly waitingMax: number;
   readonly waitingOfPeerMax: number;
@@ -35,8 +37,8 @@ export interface Review {
 
 /**
  * Processes that convert reviews. A process that takes too long or too much memory for a review is ended, and another one is started
- * for the next review. Small reviews have processes of their own, so large ones do not delay them. In each
- * line the remote address that has used least of the processes' time comes first.
+ * for the next review. Small reviews have processes of their own, so large ones do not delay them; remote
+ * addresses take turns. Of the large ones those of the address that has used least of the processes' time come first.
  */
 export class Converters implements AsyncDisposable {
   readonly #limits: ConverterLimits;
@@ -57,10 +59,10 @@ export class Converters implements AsyncDisposable {
     this.#options = options;
     this.#clock = clock;
     this.#used = new TokenBuckets({ burst: 0, perSecond: limits.forgivenPerSecond }, clock);
-    const usedBy = (peer: string) => this.#used.overdraft(peer);
-    const line = (max: number) => new FairTasks({ max, maxOfGroup: limits.processesOfPeer, usedBy });
-    this.#small = line(limits.processesForSmall);
-    this.#large = line(limits.processesForLarge);
+    const usedBy = (peer: string) => Math.min(this.#used.overdraft(peer), limits.usedMsMax);
+    const { processesOfPeer: maxOfGroup } = limits;
+    this.#small = new FairTasks({ max: limits.processesForSmall, maxOfGroup });
+    this.#large = new FairTasks({ max: limits.processesForLarge, maxOfGroup, usedBy });
     // The first review need not wait for a process to start.
     this.#idle.push(this.#start());
   }

@@ -117,7 +117,14 @@ describe("a review that takes seconds to parse", () => {
   });
 
   const limits = {
-    ...{ smallBytesMax: 0, processesForSmall: 1, processesForLarge: 1, processesOfPeer: 1, forgivenPerSecond: 10 },
+    ...{
+      smallBytesMax: 0,
+      processesForSmall: 1,
+      processesForLarge: 1,
+      processesOfPeer: 1,
+      forgivenPerSecond: 10,
+      usedMsMax: 10_000,
+    },
     ...{ waitingMax: 2, waitingOfPeerMax: 1, waitMs: 20_000, convertMs: 1_000 },
   };
   const review = (body: Buffer, peer = "a") => ({ body, peer, signal: new AbortController().signal, taken: () => {} });
@@ -136,6 +143,21 @@ describe("a review that takes seconds to parse", () => {
     expect(await converters.convert(review(small))).toMatchObject({ about: { outcome: "answered" } });
     for (let at = 0; at < bombs.length; at += 1) await clock.advance(20_000);
     await Promise.all(bombs);
+  });
+
+  it("takes turns with those of other addresses if it is small, however much its address has used", async () => {
+    const clock = new FakeClock();
+    const both = { ...limits, smallBytesMax: 65_536, waitingMax: 9 };
+    await using converters = new Converters(both, { extensions: true, heapMegabytes: 512 }, clock);
+    const order: string[] = [];
+    const small = Buffer.from(JSON.stringify(goodReview));
+    const convert = (peer: string) =>
+      converters.convert({ ...review(small, peer), taken: () => void order.push(peer) });
+    const first = convert("api-server");
+    await clock.advance(600);
+    await first;
+    await Promise.all(["b", "api-server", "c"].map(convert));
+    expect(order).toEqual(["api-server", "b", "api-server", "c"]);
   });
 
   it("of an address that has used more time comes after those of others", async () => {
