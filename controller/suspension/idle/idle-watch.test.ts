@@ -5,6 +5,7 @@ import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { ActivityAnswer } from "../../../api/protocols/drain-protocol.ts";
 import { warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
 import { ApiUnreachable } from "../../../kube/client/errors.ts";
+import { onUnexpectedError } from "../../../lib/guard/guard.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { aPodOf, aSandbox, noon } from "../../../test/support/builders/builders.ts";
@@ -132,6 +133,31 @@ describe("a hundred sandboxes that are idle", () => {
     expect(asleepAtMs).toHaveLength(crowd);
     expect(atOnce(asleepAtMs)).toBeLessThan(crowd / 2);
   });
+});
+
+it("a sandbox that cannot be read is reported by its name, and all others go to sleep", async () => {
+  const reported: unknown[] = [];
+  using _reports = onUnexpectedError((_, error) => void reported.push(error));
+  const odd = (sandbox: Stored<Sandbox>): Stored<Sandbox> => ({
+    ...sandbox,
+    spec: {
+      ...sandbox.spec,
+      get autoSuspension(): never {
+        throw new RangeError("Maximum call stack size exceeded");
+      },
+    },
+  });
+  const change = (sandbox: Stored<Sandbox>) => (sandbox.metadata.name === "nova-0" ? odd(sandbox) : sandbox);
+  const { clock, watch, asleepAtMs } = aCrowd({ size: 3, change });
+  await using _watch = watch;
+  let failure: unknown;
+  watch.failed.catch((error: unknown) => {
+    failure = error;
+  });
+  await pass(clock, 2 * timeoutSeconds);
+  expect(failure).toBeUndefined();
+  expect(asleepAtMs).toHaveLength(2);
+  expect(String(reported[0])).toContain("lab/nova-0");
 });
 
 describe("a sandbox that is kept awake until a moment of the wall clock", () => {

@@ -4,10 +4,10 @@ import type { SandboxActivity } from "../../../api/protocols/drain-protocol.ts";
 import { ApiUnreachable } from "../../../kube/client/errors.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import { Subscribers } from "../../../lib/data/subscribers.ts";
+import { reportUnexpected } from "../../../lib/guard/guard.ts";
 import { onAbort } from "../../../lib/guard/on-abort.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { type Running, startTask } from "../../../lib/process/lifecycle.ts";
-import { eachByItself } from "../../../lib/queues/each-by-itself.ts";
 import { TokenBuckets } from "../../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { readClocks } from "../../../lib/time/clock-jumps.ts";
@@ -74,13 +74,11 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   #ring: () => void = () => {};
   #hasRead = false;
   #disturbedMs: number;
-  readonly #useOf: (key: string) => KnownUse | undefined;
   readonly #task: Running;
 
   constructor(options: IdleWatchOptions) {
     this.#options = options;
     this.#disturbedMs = options.clock.ticksMs();
-    this.#useOf = eachByItself((key) => this.#readUse(key), "could not read the use of a sandbox", options);
     this.#heldUpTurns = new TokenBuckets(heldUpRate, options.clock);
     this.#reader = new ActivityReader({ ...options, onActivity: (activities) => this.#take(activities) });
     this.#times = new UseTimes(options.clock);
@@ -268,6 +266,16 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     return idleness && idleness.is !== "exempt" ? idleness.lastMs : undefined;
   }
 
+  /** Undefined also if it fails: an object that one tenant wrote must not end the watch over the sandboxes of all. */
+  #useOf(key: string): KnownUse | undefined {
+    try {
+      return this.#readUse(key);
+    } catch (cause) {
+      reportUnexpected("watch", new Error(`could not read the use of sandbox ${key}`, { cause }));
+      return undefined;
+    }
+  }
+
   #readUse(key: string): KnownUse | undefined {
     const { read, clock } = this.#options;
     const seen = read(key);
@@ -280,13 +288,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const fromMs = podStart ? trustedFromMs(podStart, timeoutMs) : this.#disturbedMs;
     const turnMs = turnAfter(Math.max(this.#disturbedMs, fromMs), sandbox.metadata.uid, timeoutMs);
     const use = this.#options.view.useOf(sandbox.metadata.uid, nowMs);
-    const idleness = idlenessOf({
-      sandbox,
-      use,
-      podStart,
-      notBeforeMs: Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs),
-      ...at,
-    });
+    const notBeforeMs = Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs);
+    const idleness = idlenessOf({ sandbox, use, podStart, notBeforeMs, ...at });
     this.#changed.add(key);
     if (isNewsOf(sandbox, blockedSuspensionOf(idleness))) this.#heldUp.add(key);
     return { idleness, use };
