@@ -13,6 +13,7 @@ import type { Change, Informer } from "../../kube/informer/informer.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
 import { runGuarded } from "../../lib/guard/guard.ts";
 import type { Logger } from "../../lib/log/log.ts";
+import { IdleWaiters } from "../../lib/process/idle-waiters.ts";
 import { abortable, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Front } from "../front.ts";
@@ -58,7 +59,7 @@ export class TcpFront implements Front, Running {
   readonly #slices: Informer<EndpointSlice, "port" | "address">;
   /** Every open connection; the socket's close removes it. */
   readonly #open = new Set<WireSocket>();
-  readonly #idleWaiters: (() => void)[] = [];
+  readonly #idleWaiters = new IdleWaiters(() => this.#active === 0);
   readonly #stop = new AbortController();
   #active = 0;
 
@@ -106,8 +107,7 @@ export class TcpFront implements Front, Running {
 
   /** Resolves once no connection is held or proxied. */
   idle(): Promise<void> {
-    if (this.#active === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+    return this.#idleWaiters.untilIdle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -172,7 +172,7 @@ export class TcpFront implements Front, Running {
       await this.#parts.serve(client, binding);
     } finally {
       this.#active -= 1;
-      if (this.#active === 0) for (const resolve of this.#idleWaiters.splice(0)) resolve();
+      this.#idleWaiters.ended();
     }
   }
 }

@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/certificates/certificate-source.ts";
+import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ClientCertificates } from "../../config/https-config.ts";
 import type { ActivatorError } from "../../failures/error-codes.ts";
@@ -105,7 +106,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   #awaited: ClientConnection | undefined;
   #unsearched: SetIterator<ClientConnection> | undefined;
   readonly #handshakes: Handshakes;
-  readonly #idleWaiters: (() => void)[] = [];
+  readonly #idleWaiters = new IdleWaiters(() => this.#isIdle);
 
   constructor(options: FrontOptions, parts: FrontParts) {
     this.#limits = { ...requestHeadLimits, sectionBytesMax: options.maxHeaderBytes };
@@ -120,7 +121,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     this.#handshakes = new Handshakes({
       ...{ clock: parts.clock, sweep: parts.sweep, limitMs: options.headersTimeoutMs },
       onFailed: (failure) => parts.events.handshakeFailed(failure),
-      onEnded: () => this.#notifyIfIdle(),
+      onEnded: () => this.#idleWaiters.ended(),
     });
     this.#server = options.tls ? this.#createTlsServer(options.tls) : this.#createPlainServer();
     this.#server.maxConnections = options.maxConnections;
@@ -196,8 +197,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   }
 
   idle(): Promise<void> {
-    if (this.#isIdle) return Promise.resolve();
-    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+    return this.#idleWaiters.untilIdle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -224,7 +224,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
 
   ended(): void {
     this.active -= 1;
-    this.#notifyIfIdle();
+    this.#idleWaiters.ended();
   }
 
   refused(error: ActivatorError): void {
@@ -235,7 +235,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     if (!this.#connections.delete(connection)) return;
     this.#parts.sweep.remove(connection);
     this.#parts.events.disconnected();
-    this.#notifyIfIdle();
+    this.#idleWaiters.ended();
   }
 
   get #isIdle(): boolean {
@@ -250,11 +250,6 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     this.#unsearched = this.#connections.values();
     this.#awaited = this.#unsearched.find(isAwaited);
     return this.#awaited !== undefined;
-  }
-
-  #notifyIfIdle(): void {
-    if (this.#idleWaiters.length === 0 || !this.#isIdle) return;
-    for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 
   /** A TLS socket has a handle too, but not one whose input can be read directly. */

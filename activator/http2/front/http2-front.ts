@@ -1,4 +1,5 @@
 import type { ServerOptions } from "node:http2";
+import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ActivatorError } from "../../failures/error-codes.ts";
 import type { ProtocolFront, YieldedConnection } from "../../front.ts";
@@ -56,7 +57,7 @@ export class Http2Front implements ProtocolFront, SessionHost {
   /** How to end the protocol of each tunnel. */
   readonly #tunnels = new Set<() => boolean>();
   #isDisposed = false;
-  readonly #idleWaiters: (() => void)[] = [];
+  readonly #idleWaiters = new IdleWaiters(() => this.#isIdle);
 
   constructor(options: Http2FrontOptions, parts: Http2FrontParts) {
     this.requests = new RequestReader({ ...requestHeadLimits, sectionBytesMax: options.maxHeaderBytes });
@@ -99,8 +100,7 @@ export class Http2Front implements ProtocolFront, SessionHost {
   }
 
   idle(): Promise<void> {
-    if (this.#isIdle) return Promise.resolve();
-    return new Promise((resolve) => this.#idleWaiters.push(resolve));
+    return this.#idleWaiters.untilIdle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -121,7 +121,7 @@ export class Http2Front implements ProtocolFront, SessionHost {
 
   ended(): void {
     this.active -= 1;
-    this.#notifyIfIdle();
+    this.#idleWaiters.ended();
   }
 
   refused(error: ActivatorError): void {
@@ -138,7 +138,7 @@ export class Http2Front implements ProtocolFront, SessionHost {
 
   settled(): void {
     this.#awaited -= 1;
-    this.#notifyIfIdle();
+    this.#idleWaiters.ended();
   }
 
   broke(offence: Offence): void {
@@ -149,15 +149,10 @@ export class Http2Front implements ProtocolFront, SessionHost {
     if (!this.#sessions.delete(session)) return;
     this.sweep.remove(session);
     this.#parts.events.disconnected();
-    this.#notifyIfIdle();
+    this.#idleWaiters.ended();
   }
 
   get #isIdle(): boolean {
     return this.active === 0 && this.#awaited === 0;
-  }
-
-  #notifyIfIdle(): void {
-    if (this.#idleWaiters.length === 0 || !this.#isIdle) return;
-    for (const resolve of this.#idleWaiters.splice(0)) resolve();
   }
 }
