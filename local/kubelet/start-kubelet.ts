@@ -18,7 +18,7 @@ import { defaultPodNetwork, PodAddresses, parsePodNetwork } from "./pod/pod-addr
 import { createPodLogs } from "./pod/pod-logs.ts";
 import { EveryAddressWatch } from "./process/every-address-watch.ts";
 import { ProcessRecords } from "./process/process-records.ts";
-import { Directories } from "./volumes/directories.ts";
+import { Directories, isUid } from "./volumes/directories.ts";
 import { startClaimBinder } from "./volumes/volume-claim-binder.ts";
 import { Volumes } from "./volumes/volumes.ts";
 
@@ -150,13 +150,11 @@ async function runNode(
   await Promise.race([aborted(signal), ...running.map(({ failed }) => failed)]);
 }
 
-const uidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 /** Removes directories of Pods that were deleted while the runtime was down. Only directories of Pods are named by a UID. */
 async function removeLeftovers(directories: Directories, podUids: ReadonlySet<string>): Promise<void> {
   for (const directory of [directories.pods, directories.logs]) {
     for (const uid of await readdir(directory)) {
-      if (uidForm.test(uid) && !podUids.has(uid)) await rm(join(directory, uid), { recursive: true, force: true });
+      if (isUid(uid) && !podUids.has(uid)) await rm(join(directory, uid), { recursive: true, force: true });
     }
   }
 }

@@ -3,6 +3,7 @@ import { readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
+import { isUid } from "../volumes/directories.ts";
 import { Containment, type ContainmentRecord } from "./containment.ts";
 import { hasProc, listProcesses, type ProcessFacts, parseStat, readBootId, startedAt } from "./proc.ts";
 import { killGroup, killProcess } from "./process.ts";
@@ -57,7 +58,7 @@ export class ProcessRecords {
     let killed = 0;
     const processes = await listProcesses();
     for (const name of await readdir(this.#directory)) {
-      if (!recordForm.test(name)) continue;
+      if (!isRecord(name)) continue;
       const file = join(this.#directory, name);
       const record = parseRecord(await readFile(file, "utf8").catch(() => ""));
       const pids = record ? this.#strays(record, processes) : [];
@@ -95,8 +96,11 @@ export class ProcessRecords {
 
 const settleMs = 50;
 
-/** The names of records, as `#file` makes them from a Pod's UID and a container's name. */
-const recordForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}_[a-z0-9-]+\.json$/;
+/** Whether `#file` makes such names, from a Pod's UID and a container's name. */
+const isRecord = (name: string): boolean => {
+  const [uid = "", ...container] = name.split("_");
+  return isUid(uid) && /^[a-z0-9-]+\.json$/.test(container.join("_"));
+};
 
 /**
  * The process group of a record, if its head is the recorded process: a head with another start time is a foreign process.

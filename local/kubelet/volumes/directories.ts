@@ -54,6 +54,9 @@ export class Directories {
   }
 }
 
+/** Whether a name has the form of a UID: what the runtime creates is named so, and nothing else may be removed. */
+export const isUid = (name: string): boolean => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name);
+
 // The API server accepts only such names and UIDs. This is a second check before the file system.
 function segment(name: string): string {
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(name)) throw new RangeError(`not a valid directory name: ${name}`);

@@ -6,13 +6,15 @@ import type { KubeClient } from "../../../kube/client/client.ts";
 import type { Store } from "../../../kube/informer/informer.ts";
 import { readReferredObjects } from "../environment/referred-objects.ts";
 import { StartRefused } from "../start-refusal.ts";
-import type { Directories } from "./directories.ts";
+import { type Directories, isUid } from "./directories.ts";
 import { configMapBytes, type FileSelection, secretBytes, selectFiles } from "./volume-files.ts";
 
 // The files may contain secrets: only the owner of the data directory may read them.
 const privateMode = 0o700;
 const deletedSuffix = ".deleted";
-const removalForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.deleted$/;
+
+const isRemoval = (name: string): boolean =>
+  name.endsWith(deletedSuffix) && isUid(name.slice(0, -deletedSuffix.length));
 
 export interface VolumesOptions {
   readonly client: KubeClient;
@@ -67,7 +69,7 @@ export class Volumes {
   async finishRemovals(): Promise<void> {
     const { directories } = this.#options;
     const names = await readdir(directories.volumes).catch(() => []);
-    for (const name of names.filter((name) => removalForm.test(name))) {
+    for (const name of names.filter(isRemoval)) {
       await rm(join(directories.volumes, name), { recursive: true, force: true });
     }
   }
