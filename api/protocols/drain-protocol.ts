@@ -45,6 +45,9 @@ export interface PromiseRequest {
   readonly podUid: string;
 }
 
+/** A Pod that was promised never to be used again. */
+export type FencedPod = PromiseRequest;
+
 export interface PromiseAnswer {
   /** Requests and counted connections to that Pod, without held ones: they wait for the next Pod. */
   readonly inFlight: number;
@@ -85,11 +88,6 @@ export interface ActivityAnswer {
   readonly activities: readonly SandboxActivity[];
   /** All Pods in view that the activator has fenced; absent: none. The seal of such a Pod may have been lost. */
   readonly fenced?: readonly FencedPod[];
-}
-
-export interface FencedPod {
-  readonly sandbox: SandboxIdentity;
-  readonly podUid: string;
 }
 
 /**

@@ -65,6 +65,6 @@ export function unreadableTimesText(fields: Readonly<Record<string, unknown>>): 
 
 // A list may be nested so deep that nothing can print it.
 const shown = (value: unknown): string =>
-  typeof value === "string" ? JSON.stringify(value.slice(0, reportedTextMax)) : `a ${listOr(value)}`;
-
-const listOr = (value: unknown): string => (Array.isArray(value) ? "list" : typeof value);
+  typeof value === "string"
+    ? JSON.stringify(value.slice(0, reportedTextMax))
+    : `a ${Array.isArray(value) ? "list" : typeof value}`;

@@ -10,7 +10,7 @@ interface SeenSeal {
 /**
  * For how long this process has seen Pods sealed, in monotonic time. The time in a seal is of the clock of the leader that wrote
  * it: by a clock that is ahead, a drain would end at once and cut what is in flight. So a new leader prolongs a drain, by its
- * own time limit at most (decision 0039). One seal of each sandbox is remembered, until `forget`.
+ * own time limit at most (decision 0040). One seal of each sandbox is remembered, until `forget`.
  */
 export class SealAges {
   /** By the sandbox's UID. */

@@ -38,7 +38,7 @@ export const trustedFromMs = ({ seenMs, isInherited }: PodStart, inactivityTimeo
 /**
  * The start of the idle time of sandboxes. It is the moment at which this process sees a Pod come up, or an exemption end, by
  * its own monotonic clock: other clocks may be ahead or behind. The times in a Sandbox and its Pod count only where a former
- * leader has watched the sandbox already, which `nextSuspensionTime` shows, and each is read once (decision 0039).
+ * leader has watched the sandbox already, which `nextSuspensionTime` shows, and each is read once (decision 0040).
  */
 export class PodStarts {
   readonly #bySandbox = new Map<string, Entry>();
