@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { Cgroup } from "./cgroups.ts";
-import { hasProc } from "./proc.ts";
+import { hasProc, readProcess } from "./proc.ts";
 import { killProcess } from "./process.ts";
 
 /** In the environment of every container, and so of its descendants. */
@@ -63,7 +63,7 @@ export class Containment {
     let left: readonly number[] = [];
     for (let round = 0; round < roundsMax; round += 1) {
       left = [...new Set([...(this.#cgroup?.members() ?? []), ...(await markedProcesses(this.mark))])];
-      if (left.length === 0) break;
+      if (left.length === 0 && !(await isAnyAlive(killed))) break;
       this.#cgroup?.kill();
       for (const pid of left) {
         killProcess(pid);
@@ -74,6 +74,12 @@ export class Containment {
     this.#cgroup?.remove();
     return { killed: killed.size, left };
   }
+}
+
+/** A killed process loses its environment, and with it the mark, before it closes its ports and ends. */
+async function isAnyAlive(pids: Iterable<number>): Promise<boolean> {
+  const facts = await Promise.all([...pids].map(readProcess));
+  return facts.some((each) => each !== undefined && !each.zombie);
 }
 
 const nameOf = (mark: string): string => `rouse-${mark}`;
