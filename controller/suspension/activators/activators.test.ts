@@ -4,7 +4,7 @@ import { aPodOf, aSandbox, readyStatus } from "../../../test/support/builders/bu
 import { activatorOf, KnownActivators } from "./activators.ts";
 
 const endpointOf = (status: Pod["status"] = readyStatus, metadata: Pod["metadata"] = {}) =>
-  activatorOf(aPodOf(aSandbox(), { name: "activator", ...metadata }, status), 8446).endpoint;
+  activatorOf(aPodOf(aSandbox(), { name: "activator", ...metadata }, status), 8446)?.endpoint;
 
 const withContainer = (state: ContainerState, restartCount = 0): Pod["status"] => ({
   ...readyStatus,
@@ -25,7 +25,6 @@ describe("where clients reach an activator", () => {
   it.each<readonly [string, Pod["status"], Pod["metadata"]]>([
     ["it is leaving", readyStatus, { deletionTimestamp: "2026-01-01T12:00:00Z" }],
     ["it has no address", { phase: "Pending" }, {}],
-    ["it has ended", { ...readyStatus, phase: "Failed" }, {}],
     ["its process does not run", withContainer({ terminated: { exitCode: 137 } }), {}],
   ])("is nowhere once %s", (_why, status, metadata) => {
     expect(endpointOf(status, metadata)).toBeUndefined();
@@ -36,6 +35,19 @@ describe("where clients reach an activator", () => {
       endpointOf(withContainer({ running: {} }, 1))?.run,
     );
   });
+});
+
+it.each(["Failed", "Succeeded"] as const)(
+  "a Pod that is %s is no activator, whatever else its status says",
+  (phase) => {
+    const status = { ...withContainer({ running: {} }), phase };
+    expect(activatorOf(aPodOf(aSandbox(), {}, status), 8446)).toBeUndefined();
+  },
+);
+
+it("an activator whose kubelet has reported no condition is not known to serve", () => {
+  expect(activatorOf(aPodOf(aSandbox(), {}, { phase: "Pending" }), 8446)?.mayServe).toBe(false);
+  expect(activatorOf(aPodOf(aSandbox(), {}, readyStatus), 8446)?.mayServe).toBe(true);
 });
 
 it("activators that are known in advance notify of changes", () => {

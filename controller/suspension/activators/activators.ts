@@ -1,8 +1,8 @@
 import type { KubeObject, Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
-import { findCondition, isConditionTrue } from "../../../api/rules/conditions.ts";
 import { Subscribers } from "../../../lib/data/subscribers.ts";
 import type { Running } from "../../../lib/process/lifecycle.ts";
+import { isPodReady, podEnding } from "../../sandbox/pod-state.ts";
 import { type Reply, replyToRefusal } from "./activator-replies.ts";
 import type { Silence } from "./silence.ts";
 
@@ -12,7 +12,7 @@ export interface Activator {
   readonly id: string;
   /** Its name in messages. */
   readonly name: string;
-  /** False once its Pod is reported as not Ready, by its kubelet or after an outage of its node. */
+  /** Whether its Pod is Ready. It is not before its kubelet has reported so, nor after an outage of its node. */
   readonly mayServe: boolean;
   /** URL of its drain port; undefined without an address, which counts as a refused call. */
   readonly address: { readonly host: string; readonly port: number } | undefined;
@@ -53,30 +53,34 @@ export interface RunningActivatorFinder extends ActivatorFinder, Running {
 /** The container of an activator's Pod that proxies. */
 const container = "router";
 
-/** An activator as its Pod describes it. The address of a Pod that has ended may be another's by now. */
-export function activatorOf(pod: Stored<Pod>, port: number): Activator {
-  const { phase, podIP: host } = pod.status ?? {};
-  const ended = phase === "Succeeded" || phase === "Failed";
+/**
+ * An activator as its Pod describes it; undefined for a Pod that has ended. Such a Pod has no running container and never
+ * runs again (decision 0047), and its address may be another's by now.
+ */
+export function activatorOf(pod: Stored<Pod>, port: number): Activator | undefined {
+  if (podEnding(pod)) return undefined;
+  const { podIP: host } = pod.status ?? {};
   return {
     id: pod.metadata.uid,
     name: pod.metadata.name,
-    mayServe: (findCondition(pod.status?.conditions, "Ready")?.status ?? "True") === "True",
+    mayServe: isPodReady(pod),
     // Items of a list have no kind.
     pod: { ...pod, apiVersion: "v1", kind: "Pod" },
-    address: host && !ended ? { host, port } : undefined,
-    endpoint: host && !ended ? endpointOf(pod, host) : undefined,
+    address: host ? { host, port } : undefined,
+    endpoint: host ? endpointOf(pod, host) : undefined,
     whenRefused: (silence) => replyToRefusal(pod, container, silence),
   };
 }
 
-function endpointOf({ metadata, status }: Stored<Pod>, address: string): ActivatorEndpoint | undefined {
+function endpointOf(pod: Stored<Pod>, address: string): ActivatorEndpoint | undefined {
+  const { metadata, status } = pod;
   const { namespace = "", name, uid, deletionTimestamp } = metadata;
   const carrier = status?.containerStatuses?.find((one) => one.name === container);
   if (deletionTimestamp || (carrier && !carrier.state?.running)) return undefined;
   return {
     address,
     run: `${uid} ${carrier?.containerID ?? ""} ${carrier?.restartCount ?? 0}`,
-    ready: isConditionTrue(status?.conditions, "Ready"),
+    ready: isPodReady(pod),
     pod: { namespace, name, uid },
   };
 }

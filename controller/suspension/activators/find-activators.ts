@@ -1,4 +1,5 @@
 import { podType } from "../../../api/kinds/core.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { startInformer } from "../../../kube/informer/start-informer.ts";
@@ -28,22 +29,21 @@ export interface FindActivatorsOptions {
 
 /**
  * Finds the activators of a cluster: the Pods of one namespace with their labels and their service account. A Pod with the
- * labels alone, such as a copy for debugging, would never answer, and so keep every sandbox awake.
+ * labels alone, such as a copy for debugging, would never answer, and so keep every sandbox awake. Nor would a Pod that has ended,
+ * which may stay in the API for as long as a finalizer or the history of its owner keeps it.
  */
 export function startActivatorFinder({ client, clock, log, config }: FindActivatorsOptions): RunningActivatorFinder {
   const { namespace, labelSelector, serviceAccount, drainPort } = config;
   const selection = { namespace, labelSelector };
   const pods = startInformer<Pod>({ client, clock, log, type: podType, indexes: {}, ...selection });
+  const activatorsAmong = (found: readonly Stored<Pod>[]) =>
+    found.filter(isOurs).flatMap((pod) => activatorOf(pod, drainPort) ?? []);
   const isOurs = ({ spec }: Pod) => serviceAccount === "" || (spec?.serviceAccountName ?? "default") === serviceAccount;
   return {
     synced: pods.synced,
     failed: pods.failed,
     onChange: (listener) => pods.onChange(listener),
-    known: () =>
-      pods.store
-        .list()
-        .filter(isOurs)
-        .map((pod) => activatorOf(pod, drainPort)),
+    known: () => activatorsAmong(pods.store.list()),
     otherPods: () =>
       pods.store
         .list()
@@ -51,7 +51,7 @@ export function startActivatorFinder({ client, clock, log, config }: FindActivat
         .map((pod) => ({ ...pod, apiVersion: "v1", kind: "Pod" })),
     async list(signal) {
       const { items } = await client.list(podType, selection, signal);
-      return items.filter(isOurs).map((pod) => activatorOf(pod, drainPort));
+      return activatorsAmong(items);
     },
     [Symbol.asyncDispose]: () => pods[Symbol.asyncDispose](),
   };
