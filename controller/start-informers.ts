@@ -20,6 +20,7 @@ import type { Clock } from "../lib/time/clock.ts";
 import { controllerIndexes } from "./claim/observe.ts";
 import { podIndexes } from "./sandbox/observe.ts";
 import type { SandboxInformers } from "./sandbox/start-sandbox-controller.ts";
+import { volumeClaimIndexes } from "./sandbox/volumes/claim-changes.ts";
 import type { WatchedStore } from "./stores/store-health.ts";
 import { templateHashIndexes } from "./template/policy-users.ts";
 import { memberIndexes } from "./warm-pool/members.ts";
@@ -35,7 +36,7 @@ export interface InformersOptions {
 }
 
 export interface Informers extends SandboxInformers, Running {
-  readonly sandboxes: Informer<Sandbox, "pool" | "controllerUid" | "uid" | "templateHash">;
+  readonly sandboxes: Informer<Sandbox, "pool" | "controllerUid" | "uid" | "templateHash" | "volumeClaim">;
   readonly pods: Informer<Pod, "sandboxHash" | "templateHash">;
   readonly slices: Informer<EndpointSlice> | undefined;
   /** Resolves once each of them has listed its objects. */
@@ -48,7 +49,10 @@ export function startInformers({ client, clock, log, trackedOnly, tcpFronts }: I
   const base = { client, clock, log, indexes: {}, transform: withoutManagedFields };
   const tracked = trackedOnly ? { labelSelector: sandboxNameHashLabel } : {};
   const stack = new AsyncDisposableStack();
-  const indexes = { ...memberIndexes, ...controllerIndexes, ...identityIndexes, ...templateHashIndexes };
+  const indexes = {
+    ...{ ...memberIndexes, ...controllerIndexes, ...identityIndexes, ...templateHashIndexes },
+    ...volumeClaimIndexes,
+  };
   const sandboxes = stack.use(startInformer<Sandbox, keyof typeof indexes>({ ...base, type: sandboxType, indexes }));
   const pods = stack.use(
     startInformer({

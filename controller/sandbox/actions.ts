@@ -48,6 +48,9 @@ const parts: Readonly<Record<Exclude<Attempt["do"], "refuse">, Part>> = {
 
 export const partOf = (action: Attempt): Part => (action.do === "refuse" ? action.part : parts[action.do]);
 
+/** Whether an action makes a Pod the Pod of the sandbox, with the volumes of its claims. */
+export const startsPod = ({ do: what }: Attempt): boolean => what === "createPod" || what === "adoptPod";
+
 export interface Failure {
   readonly action: Attempt;
   readonly message: string;

@@ -13,7 +13,7 @@ import { podNameAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { isAlreadyExists, isConflict, isInvalid, isNotFound } from "../../kube/client/errors.ts";
 import type { OwnWrites } from "../own-writes.ts";
-import { type Action, type Failure, failedIn, partOf } from "./actions.ts";
+import { type Action, type Failure, failedIn, partOf, startsPod } from "./actions.ts";
 import type { PassTrace } from "./pass-trace.ts";
 
 export interface SandboxWriters {
@@ -37,9 +37,11 @@ export interface Applied {
 const fieldManager = "sandbox-controller";
 
 /**
- * Performs the actions, first those of the Sandbox itself, then claims, then the Pod, and returns the failures: one broken
- * child does not stop the others. Nothing is done to the children if the Sandbox has changed, or cannot be read or deleted. Only the claims stop at their first failure, and the name of a Pod that could not be made
- * or adopted is not recorded.
+ * Performs the actions, first those of the Sandbox itself, then claims, then the Pod, and returns the failures. Nothing is
+ * done to the children if the Sandbox has changed, or cannot be read or deleted. One broken child does not stop the others,
+ * with three exceptions. The claims stop at their first failure. No Pod is made or adopted unless every action on the claims
+ * is done: it would mount the volume of another owner, or one that goes away. The name of a Pod that is not made or adopted
+ * is not recorded.
  */
 export async function apply(
   actions: readonly Action[],
@@ -48,28 +50,34 @@ export async function apply(
   signal: AbortSignal,
 ): Promise<Applied> {
   const failures: Failure[] = [];
-  const clashes: Action[] = [];
+  const undone: Action[] = [];
+  let clashed = false;
   let podCreated = false;
   const performAll = async (some: readonly Action[] = []) => {
     for (const action of some) {
-      if (isPointless(action, failures, clashes)) continue;
+      if (isPointless(action, failures, undone)) {
+        undone.push(action);
+        continue;
+      }
       try {
-        const outcome = await perform(action, sandbox, writers, signal);
-        if (outcome === "clashed") clashes.push(action);
-        else podCreated ||= action.do === "createPod";
+        const isDone = (await perform(action, sandbox, writers, signal)) === "done";
+        if (!isDone) undone.push(action);
+        clashed ||= !isDone;
+        podCreated ||= isDone && action.do === "createPod";
       } catch (cause) {
         signal.throwIfAborted();
+        undone.push(action);
         failures.push(toFailure(action, cause));
       }
     }
   };
   const { self, claims, pod, others } = Object.groupBy(withConfirmation(actions), toStep);
   await performAll(self);
-  if (clashes.length > 0 || failures.length > 0) return { failures, podCreated, clashed: clashes.length > 0 };
+  if (undone.length > 0) return { failures, podCreated, clashed };
   await trace.claims(() => performAll(claims));
   await trace.pod(() => performAll(pod));
   await performAll(others);
-  return { failures, podCreated, clashed: clashes.length > 0 };
+  return { failures, podCreated, clashed };
 }
 
 /**
@@ -89,17 +97,25 @@ function toStep(action: Action): "self" | "claims" | "pod" | "others" {
   return part === "claims" || part === "pod" ? part : "others";
 }
 
-function isPointless(action: Action, failures: readonly Failure[], clashes: readonly Action[]): boolean {
+function isPointless(action: Action, failures: readonly Failure[], undone: readonly Action[]): boolean {
   if (partOf(action) === "claims") return failedIn(failures, "claims");
-  const unmade = [...failures.map((failure) => failure.action), ...clashes];
-  return action.do === "recordPodName" && unmade.some((other) => other.do === "createPod" || other.do === "adoptPod");
+  if (startsPod(action)) return undone.some((other) => partOf(other) === "claims");
+  return action.do === "recordPodName" && undone.some(startsPod);
 }
 
 class Refused extends Error {}
 
 function toFailure(action: Action, cause: unknown): Failure {
   const untilChanged = action.do === "refuse" ? action.untilChanged : isInvalid(cause);
-  return { action, message: cause instanceof Error ? cause.message : String(cause), untilChanged, cause };
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return { action, message: withNameOfClaim(action, message), untilChanged, cause };
+}
+
+/** A sandbox may have many claims, and an error of the network does not say which one it concerns. */
+function withNameOfClaim(action: Action, message: string): string {
+  if (action.do !== "createClaim" && action.do !== "adoptClaim") return message;
+  const { name = "" } = action.claim.metadata;
+  return message.includes(name) ? message : `PersistentVolumeClaim ${name}: ${message}`;
 }
 
 async function perform(

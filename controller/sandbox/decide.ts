@@ -1,5 +1,5 @@
 import { ownershipOf } from "../ownership.ts";
-import type { Action } from "./actions.ts";
+import { type Action, startsPod } from "./actions.ts";
 import { decidePod } from "./decide-pod.ts";
 import { isDeletedOnExpiry, isExpired, isMarkedExpired } from "./expiry.ts";
 import { findPod, ownedPods } from "./find-pod.ts";
@@ -33,8 +33,8 @@ export function decide(observed: Observed): Decision {
 }
 
 function decideChildren(observed: Observed): Decision {
-  const claims = decideVolumeClaims(observed);
   const pod = decidePod(observed);
+  const claims = decideVolumeClaims(observed, pod.actions.some(startsPod));
   // It is unknown which of several Pods the Service should select, so the Service stays unchanged.
   const service = findPod(observed).found === "several" ? [] : decideService(observed);
   return {

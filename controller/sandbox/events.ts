@@ -4,7 +4,7 @@ import { findCondition, isConditionTrue } from "../../api/rules/conditions.ts";
 import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { unreadableTimesText } from "../../api/rules/timestamps.ts";
 import type { NewEvent } from "../../kube/events/event-recorder.ts";
-import type { Attempt, Failure } from "./actions.ts";
+import { type Failure, partOf } from "./actions.ts";
 import { isDeletedOnExpiry } from "./expiry.ts";
 
 /** The status before and after one pass. */
@@ -31,6 +31,7 @@ type EventContent = Omit<NewEvent, "regarding">;
 
 const eventSources: readonly ((transition: StatusTransition) => EventContent | undefined)[] = [
   podCreated,
+  volumeClaimFailed,
   podCreateFailed,
   suspensionFailed,
   multiplePods,
@@ -57,24 +58,34 @@ function podCreated({ podCreated, sandbox }: StatusTransition): EventContent | u
   return { type: "Normal", reason: "SandboxPodCreated", action: "PodCreation", note };
 }
 
+function volumeClaimFailed(transition: StatusTransition): EventContent | undefined {
+  const failure = newFailureOf(transition, ({ action }) => partOf(action) === "claims");
+  if (!failure) return undefined;
+  const note = `Failed to get a volume claim: ${failure.message}`;
+  return { type: "Warning", reason: "SandboxVolumeClaimFailed", action: "VolumeClaimProvisioning", note };
+}
+
 function podCreateFailed(transition: StatusTransition): EventContent | undefined {
-  const failure = newFailureOf(transition, "createPod");
+  const failure = newFailureOf(transition, ({ action }) => action.do === "createPod");
   if (!failure) return undefined;
   const note = `Failed to create Pod: ${failure.message}`;
   return { type: "Warning", reason: "SandboxPodCreateFailed", action: "PodCreation", note };
 }
 
 function suspensionFailed(transition: StatusTransition): EventContent | undefined {
-  const failure = newFailureOf(transition, "suspend");
+  const failure = newFailureOf(transition, ({ action }) => action.do === "suspend");
   if (!failure) return undefined;
   const note = `Failed to suspend: ${failure.message}`;
   return { type: "Warning", reason: "SandboxSuspensionFailed", action: "Suspending", note };
 }
 
 /** Undefined if Ready has reported it before. */
-function newFailureOf({ failures, before, after }: StatusTransition, action: Attempt["do"]): Failure | undefined {
+function newFailureOf(
+  { failures, before, after }: StatusTransition,
+  concerns: (failure: Failure) => boolean,
+): Failure | undefined {
   const known = findCondition(before, "Ready")?.message === findCondition(after, "Ready")?.message;
-  return known ? undefined : failures.find((failure) => failure.action.do === action);
+  return known ? undefined : failures.find(concerns);
 }
 
 function multiplePods(transition: StatusTransition): EventContent | undefined {

@@ -165,16 +165,6 @@ describe("an object that the API server rejects", () => {
     expect(await lab.metrics()).toContain('controller_runtime_reconcile_errors_total{controller="sandbox"} 0');
     expect(await lab.eventReasons()).toEqual(["SandboxPodCreateFailed"]);
   });
-
-  it("of a volume does not keep Pod and Service from being made", async () => {
-    await using lab = await openSandboxLab();
-    lab.client.failWith = ({ verb, kind }) =>
-      verb === "create" && kind === "PersistentVolumeClaim" ? new ApiUnreachable("no answer") : undefined;
-    await lab.create({ service: true, volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }] });
-    await lab.untilCondition("Ready", { reason: "ReconcilerError", message: "Error seen: no answer" });
-    expect(await lab.find(podType)).toBeDefined();
-    expect(await lab.find(serviceType)).toBeDefined();
-  });
 });
 
 describe("a call that fails", () => {

@@ -25,10 +25,11 @@ import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe } from "./observe.ts";
 import { SandboxReconciler } from "./reconciler.ts";
 import { retryCeilingMs } from "./retry-ceiling.ts";
+import { claimChanges } from "./volumes/claim-changes.ts";
 import { isUnclaimedMember } from "./write-priority.ts";
 
 export interface SandboxInformers {
-  readonly sandboxes: Informer<Sandbox>;
+  readonly sandboxes: Informer<Sandbox, "volumeClaim">;
   readonly pods: Informer<Pod, "sandboxHash">;
   readonly services: Informer<Service>;
   readonly claims: Informer<PersistentVolumeClaim>;
@@ -138,6 +139,7 @@ function sourcesOf(
     keysFrom(informers.sandboxes, (sandbox) => [keyOf(sandbox)]),
     keysFrom(informers.pods, trackedOwner),
     keysFrom(informers.services, trackedOwner),
+    claimChanges(informers.claims, informers.sandboxes),
     ...(idleWatch ? [(enqueue: (key: string) => void) => idleWatch.onTimes(enqueue)] : []),
     (enqueue) => sandboxes.onForgotten((sandbox) => enqueue(keyOf(sandbox))),
     ...[pods, services, claims].map(

@@ -63,6 +63,11 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
     on: "Sandbox",
     means: "A step of its suspension failed, and is retried; the text names the cause.",
   },
+  SandboxVolumeClaimFailed: {
+    on: "Sandbox",
+    means:
+      "One of its volume claims could not be created or adopted, belongs to another owner, or is being deleted. Its Pod does not start before the sandbox has all of them; a Pod that exists stays. The text names the claim and the cause.",
+  },
   SandboxWoken: {
     on: "Sandbox",
     means: "A request, or a TCP connection or data on an open connection, woke it; the text names the port.",

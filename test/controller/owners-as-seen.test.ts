@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { persistentVolumeClaimType, podType, serviceType } from "../../api/kinds/core.ts";
-import { controllerOf, type KubeObject, type OwnerReference } from "../../api/kinds/meta.ts";
+import { controllerOf, type KubeObject, type ObjectMeta, type OwnerReference } from "../../api/kinds/meta.ts";
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
@@ -17,10 +17,15 @@ const containers = [{ name: "main", image: "busybox" }];
 const storage = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } as const;
 const other = { apiVersion: "apps/v1", kind: "StatefulSet", name: "other", uid: "uid-of-other", controller: true };
 
-/** A volume claim, a Pod and a Service that exist before the sandbox `nova`. */
-async function childrenOfNova({ client }: ClaimLab): Promise<void> {
+/** A volume claim that exists before the sandbox `nova`. */
+const claimOfNova = ({ client }: ClaimLab, metadata: ObjectMeta) =>
+  client.create(persistentVolumeClaimType, { metadata: { name: "data-nova", namespace, ...metadata }, spec: storage });
+
+/** A Pod and a Service that exist before the sandbox `nova`, and a volume claim if it is not said otherwise. */
+async function childrenOfNova(lab: ClaimLab, { withClaim = true } = {}): Promise<void> {
+  const { client } = lab;
   const labels = { [adoptableLabel]: "true" };
-  await client.create(persistentVolumeClaimType, { metadata: { name: "data-nova", namespace, labels }, spec: storage });
+  if (withClaim) await claimOfNova(lab, { labels });
   await client.create(podType, { metadata: { name: "nova", namespace, labels }, spec: { containers } });
   const spec = { clusterIP: "None", ports: [] };
   await client.create(serviceType, { metadata: { name: "nova", namespace, labels }, spec });
@@ -42,11 +47,20 @@ const children: readonly (readonly [ResourceType<KubeObject>, string])[] = [
   [serviceType, "nova"],
 ];
 
+async function readyMessage({ client }: ClaimLab): Promise<string | undefined> {
+  const { status } = await client.get(sandboxType, { namespace, name: "nova" });
+  return status?.conditions?.find(({ type }) => type === "Ready")?.message;
+}
+
 const ownersIn = ({ verb, body }: InterceptedCall): readonly OwnerReference[] | undefined =>
   verb === "patch" || verb === "replace" ? (body as Partial<KubeObject>).metadata?.ownerReferences : undefined;
 
 describe("a child that another controller takes during its adoption by a sandbox", () => {
-  it("stays with that controller, and the sandbox reports this", async () => {
+  it.each([
+    { of: "Pod and Service", withClaim: false, reported: ["Pod nova", "Service nova"] },
+    // A Pod is not adopted while the sandbox lacks a volume claim.
+    { of: "volume claim and Service", withClaim: true, reported: ["PersistentVolumeClaim data-nova", "Service nova"] },
+  ])("stays with that controller, and the sandbox reports this: $of", async ({ withClaim, reported }) => {
     await using lab = await openClaimLab();
     const taken = new Set<string>();
     const intercept: Intercept = async (call, proceed) => {
@@ -57,17 +71,19 @@ describe("a child that another controller takes during its adoption by a sandbox
       }
       return proceed();
     };
-    await childrenOfNova(lab);
+    await childrenOfNova(lab, { withClaim });
     await using _controller = await lab.startController({ intercept });
     await nova(lab);
     await vi.waitFor(async () => {
-      const { status } = await lab.client.get(sandboxType, { namespace, name: "nova" });
-      const ready = status?.conditions?.find(({ type }) => type === "Ready");
-      for (const kind of ["PersistentVolumeClaim data-nova", "Pod nova", "Service nova"])
-        expect(ready?.message).toContain(`${kind} is controlled by StatefulSet other (uid uid-of-other)`);
+      const message = await readyMessage(lab);
+      for (const child of reported)
+        expect(message).toContain(`${child} is controlled by StatefulSet other (uid uid-of-other)`);
     }, waiting);
-    for (const [type, name] of children) expect((await lab.get(type, name))?.metadata.ownerReferences).toEqual([other]);
-    expect([...taken].sort()).toEqual(["PersistentVolumeClaim", "Pod", "Service"]);
+    for (const [type, name] of children) {
+      const controller = controllerOf((await lab.get(type, name)) as KubeObject)?.uid;
+      expect(controller === other.uid).toBe(reported.includes(`${type.kind} ${name}`));
+    }
+    expect([...taken]).toHaveLength(2);
   });
 
   it("is adopted if another client has changed something else", async () => {
@@ -94,6 +110,22 @@ describe("a child that another controller takes during its adoption by a sandbox
       }
     }, waiting);
   });
+});
+
+it("no Pod starts with a volume claim that another client creates first", async () => {
+  await using lab = await openClaimLab();
+  const intercept: Intercept = async (call, proceed) => {
+    const isFirst = call.verb === "create" && call.kind === "PersistentVolumeClaim";
+    if (isFirst && !(await lab.get(persistentVolumeClaimType, call.name))) {
+      await claimOfNova(lab, { ownerReferences: [other] });
+    }
+    return proceed();
+  };
+  await using controller = await lab.startController({ intercept });
+  await nova(lab);
+  const why = "PersistentVolumeClaim data-nova is controlled by StatefulSet other (uid uid-of-other)";
+  await vi.waitFor(async () => expect(await readyMessage(lab)).toContain(why), waiting);
+  expect(controller.calls.filter(({ verb, kind }) => verb === "create" && kind === "Pod")).toEqual([]);
 });
 
 it("a child that changes during every attempt is adopted once it no longer changes", async () => {

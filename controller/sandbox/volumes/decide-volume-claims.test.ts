@@ -3,13 +3,17 @@ import type { ObjectMeta } from "../../../api/kinds/meta.ts";
 import { adoptableLabel } from "../../../api/rules/keys.ts";
 import {
   aClaimOf,
+  aPodOf,
   aSandbox,
   controlledBy,
+  noon,
   someoneElse,
   trackingLabelsOf,
 } from "../../../test/support/builders/builders.ts";
 import { anObservation } from "../../../test/support/builders/observed.ts";
+import { partOf } from "../actions.ts";
 import { decide } from "../decide.ts";
+import type { Observed } from "../observed.ts";
 import { decideVolumeClaims } from "./decide-volume-claims.ts";
 
 const spec = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
@@ -17,7 +21,7 @@ const template = { metadata: { name: "data", labels: { tier: "gold" }, annotatio
 const sandbox = aSandbox({ volumeClaimTemplates: [template] });
 const act = (metadata?: Partial<ObjectMeta>) => {
   const claims = metadata ? new Map([["data-nova", aClaimOf(sandbox, metadata)]]) : new Map();
-  return decideVolumeClaims(anObservation({ sandbox, claims }));
+  return decideVolumeClaims(anObservation({ sandbox, claims }), true);
 };
 
 describe("the PersistentVolumeClaim of a Sandbox", () => {
@@ -45,11 +49,29 @@ describe("the PersistentVolumeClaim of a Sandbox", () => {
     expect(act({ labels: {} })).toEqual([]);
   });
 
-  it("is an error when it is another owner's, and Pod and Service are reconciled all the same", () => {
+  it("is an error when it is another owner's, and decided before the Pod and the Service", () => {
     const claims = new Map([["data-nova", aClaimOf(sandbox, { ownerReferences: [someoneElse] })]]);
     const { actions } = decide(anObservation({ sandbox, claims }));
     expect(actions.map((action) => action.do)).toEqual(["refuse", "createPod", "recordPodName"]);
   });
+
+  it.each([
+    { owner: "ours", ownerReferences: undefined },
+    { owner: "for us", ownerReferences: [] },
+  ] as const)(
+    "is an error while it is $owner and being deleted, but only if a Pod is to start",
+    ({ ownerReferences }) => {
+      const metadata = { deletionTimestamp: noon, ...(ownerReferences && { ownerReferences }) };
+      const claims = new Map([["data-nova", aClaimOf(sandbox, metadata)]]);
+      const about = (seen: Partial<Observed>) =>
+        decide(anObservation({ sandbox, claims, ...seen })).actions.filter((action) => partOf(action) === "claims");
+      const why = "PersistentVolumeClaim data-nova is being deleted";
+      expect(about({})).toEqual([{ do: "refuse", part: "claims", why, untilChanged: false }]);
+      expect(about({ pods: [aPodOf(sandbox)] })).toEqual([]);
+      const suspended = { ...sandbox, spec: { ...sandbox.spec, operatingMode: "Suspended" as const } };
+      expect(about({ sandbox: suspended })).toEqual([]);
+    },
+  );
 
   it.each([
     { why: "allows it", labels: { [adoptableLabel]: "true" } },

@@ -5,18 +5,32 @@ import { adoptedBy, isAdoptable, refusalToAdopt } from "../adoption.ts";
 import type { Observed } from "../observed.ts";
 import { claimName, makeVolumeClaim } from "./make-volume-claim.ts";
 
-/** One PersistentVolumeClaim for each template, in their order. What a claim says once it is ours is never changed. */
-export function decideVolumeClaims(observed: Observed): readonly Action[] {
-  return (observed.sandbox.spec.volumeClaimTemplates ?? []).flatMap((template) => decideClaim(template, observed));
+/**
+ * One PersistentVolumeClaim for each template, in their order. What a claim says once it is ours is never changed.
+ *
+ * Each claim that a Pod must not mount gets an action, and a Pod starts only when all of these are done. So a claim that
+ * is being deleted is refused if a Pod is to start. A Pod that runs keeps such a claim, and its sandbox is not in error.
+ */
+export function decideVolumeClaims(observed: Observed, startsPod: boolean): readonly Action[] {
+  const templates = observed.sandbox.spec.volumeClaimTemplates ?? [];
+  return templates.flatMap((template) => decideClaim(template, observed, startsPod));
 }
 
-function decideClaim(template: VolumeClaimTemplate, { sandbox, claims }: Observed): readonly Action[] {
-  const claim = claims.get(claimName(template, sandbox));
+function decideClaim(
+  template: VolumeClaimTemplate,
+  { sandbox, claims }: Observed,
+  startsPod: boolean,
+): readonly Action[] {
+  const name = claimName(template, sandbox);
+  const claim = claims.get(name);
   if (!claim) return [{ do: "createClaim", claim: makeVolumeClaim(template, sandbox) }];
   const ownership = ownershipOf(claim, sandbox);
-  if (ownership === "owned") return [];
-  if (ownership === "unowned" && isAdoptable(claim, sandbox)) {
-    return [{ do: "adoptClaim", claim, patch: { metadata: adoptedBy(sandbox, claim) } }];
+  const isOurs = ownership === "owned" || (ownership === "unowned" && isAdoptable(claim, sandbox));
+  if (!isOurs) return [refuse(refusalToAdopt("PersistentVolumeClaim", claim))];
+  if (claim.metadata.deletionTimestamp) {
+    return startsPod ? [refuse(`PersistentVolumeClaim ${name} is being deleted`)] : [];
   }
-  return [{ do: "refuse", part: "claims", why: refusalToAdopt("PersistentVolumeClaim", claim), untilChanged: false }];
+  return ownership === "owned" ? [] : [{ do: "adoptClaim", claim, patch: { metadata: adoptedBy(sandbox, claim) } }];
 }
+
+const refuse = (why: string): Action => ({ do: "refuse", part: "claims", why, untilChanged: false });

@@ -9,7 +9,7 @@ import { parseControllerConfig } from "../../../controller/config/config.ts";
 import { type RunningController, startController } from "../../../controller/start.ts";
 import { isNotFound } from "../../../kube/client/errors.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
-import { systemClock } from "../../../lib/time/clock.ts";
+import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { noTracer, type Tracer } from "../../../lib/tracing/tracer.ts";
 import { startFakeKubelet } from "../fakes/fake-kubelet.ts";
 import { type RecordingClient, recordCalls } from "../fakes/recording-client.ts";
@@ -44,14 +44,20 @@ export interface SandboxLab extends AsyncDisposable {
 }
 
 export async function openSandboxLab(
-  options: { readonly flags?: readonly string[]; readonly kubelet?: boolean; readonly tracer?: Tracer } = {},
+  options: {
+    readonly flags?: readonly string[];
+    readonly kubelet?: boolean;
+    readonly tracer?: Tracer;
+    /** The clock of the controller. Default: the system's. */
+    readonly clock?: Clock;
+  } = {},
 ): Promise<SandboxLab> {
   await using stack = new AsyncDisposableStack();
   const api = stack.use(await openMemoryApi());
   const client = recordCalls(api.client);
   const config = parseControllerConfig([...ofTests, ...(options.flags ?? [])]);
-  const { tracer = noTracer } = options;
-  const parts = { client, clock: systemClock, log: silentLogger, registry: new Registry(), identity: "lab", tracer };
+  const { tracer = noTracer, clock = systemClock } = options;
+  const parts = { client, clock, log: silentLogger, registry: new Registry(), identity: "lab", tracer };
   const controller = stack.use(await startController(config, parts));
   if (options.kubelet ?? true) stack.use(startFakeKubelet(api.client));
   await controller.synced;

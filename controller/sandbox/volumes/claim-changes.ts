@@ -1,0 +1,47 @@
+import type { PersistentVolumeClaim } from "../../../api/kinds/core.ts";
+import { controllerOf, keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
+import { adoptableLabel, sandboxNameHashLabel } from "../../../api/rules/keys.ts";
+import type { Informer } from "../../../kube/informer/informer.ts";
+import type { Source } from "../../start-kind.ts";
+import { claimName } from "./make-volume-claim.ts";
+
+/**
+ * Sandboxes by namespace and name of their volume claims, as an index of their informer. By name, for a claim that
+ * keeps a Pod from its start may have another owner, or none.
+ */
+export const volumeClaimIndexes = {
+  volumeClaim: (sandbox: Stored<Sandbox>): readonly string[] => {
+    const { metadata, spec } = sandbox;
+    return (spec.volumeClaimTemplates ?? []).map((template) =>
+      keyFor(metadata.namespace, claimName(template, sandbox)),
+    );
+  },
+};
+
+/**
+ * Enqueues each running Sandbox with one of whose volume claims something happens that may let its Pod start. The claim of a
+ * suspended one that is deleted is created at its next pass, but not at once: a person may be about to put a restored
+ * volume in its place.
+ */
+export function claimChanges(
+  claims: Informer<PersistentVolumeClaim>,
+  sandboxes: Informer<Sandbox, "volumeClaim">,
+): Source {
+  return (enqueue) =>
+    claims.onChange(({ key, previous, current }) => {
+      if (standingOf(previous) === standingOf(current)) return;
+      for (const sandbox of sandboxes.store.by("volumeClaim", key)) {
+        if (effectiveOperatingMode(sandbox.spec) === "Running") enqueue(keyOf(sandbox));
+      }
+    });
+}
+
+/** All that decides whether a Sandbox may use a claim; how the claim gets its volume does not. */
+function standingOf(claim: Stored<PersistentVolumeClaim> | undefined): string {
+  if (!claim) return "";
+  const { uid, labels, deletionTimestamp } = claim.metadata;
+  const facts = [controllerOf(claim)?.uid, deletionTimestamp, labels?.[adoptableLabel], labels?.[sandboxNameHashLabel]];
+  return JSON.stringify([uid, ...facts]);
+}
