@@ -32,6 +32,7 @@ import { usualSilenceLimitMs } from "./suspension/activators/silence.ts";
 import type { Activators } from "./suspension/start-suspending.ts";
 import { SuspensionMetrics } from "./suspension/suspension-metrics.ts";
 import { PortShortages } from "./tcp-front/port-shortages.ts";
+import { startFrontRemoval } from "./tcp-front/remove-fronts.ts";
 import { startTcpFrontController } from "./tcp-front/start-tcp-front-controller.ts";
 import { TcpFrontMetrics } from "./tcp-front/tcp-front-metrics.ts";
 import { PolicyGate } from "./template/policy-gate.ts";
@@ -202,20 +203,20 @@ function startKinds(config: ControllerConfig, tools: ReturnType<typeof makeTools
     extended &&
     policyGate &&
     stack.use(startExtensionKinds(config.extensions, tools, world, { extended, policyGate }));
-  const fronts =
-    activators &&
-    informers.slices &&
-    stack.use(
-      startTcpFrontController({
-        ...tools,
-        informers: { ...informers, slices: informers.slices },
-        activators,
-        settings: config.tcpFronts,
-        events,
-        metrics: tools.tcpFrontMetrics,
-        shortages: tools.portShortages,
-      }),
-    );
+  const settings = config.tcpFronts;
+  const fronts = stack.use(
+    activators && informers.slices
+      ? startTcpFrontController({
+          ...tools,
+          informers: { ...informers, slices: informers.slices },
+          activators,
+          settings,
+          events,
+          metrics: tools.tcpFrontMetrics,
+          shortages: tools.portShortages,
+        })
+      : startFrontRemoval({ ...tools, client: tools.slowClient, settings }),
+  );
   return {
     failed: firstFailure(sandboxes, extensionKinds, fronts),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),

@@ -125,9 +125,18 @@ describe("the chart", () => {
 
   it("configures no activators in the controller and no drain port without inactivity suspension", async () => {
     const rendered = await helm("template", release.name, chart, "--set=autoSuspension.enabled=false");
-    for (const part of ["activator-namespace", "/etc/rouse/drain", "endpointslices", "31999", "POD_IP"]) {
+    for (const part of ["activator-namespace", "/etc/rouse/drain", "31999", "POD_IP"]) {
       expect(rendered).not.toContain(part);
     }
+  });
+
+  it("lets the controller remove EndpointSlices of before without inactivity suspension, and no more", async () => {
+    const rendered = await objectsOf("--set=autoSuspension.enabled=false");
+    const rules = rendered.flatMap(({ metadata, rules = [] }) =>
+      rules.map((rule) => ({ role: metadata.name, ...rule })),
+    );
+    const rights = rules.filter(({ resources }) => resources.includes("endpointslices"));
+    expect(rights).toMatchObject([{ role: "agent-sandbox-controller", verbs: ["delete", "list", "update"] }]);
   });
 
   it("uses the namespace of the values for all objects, and creates and keeps it if requested", async () => {

@@ -21,7 +21,7 @@ import type { KubeClient } from "../../../kube/client/client.ts";
 import { isNotFound } from "../../../kube/client/errors.ts";
 import { Subscribers } from "../../../lib/data/subscribers.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
-import { systemClock } from "../../../lib/time/clock.ts";
+import { type Clock, systemClock } from "../../../lib/time/clock.ts";
 import { startFakeKubelet } from "../fakes/fake-kubelet.ts";
 import { openMemoryApi } from "../memory-api.ts";
 import { waiting } from "../waiting.ts";
@@ -87,6 +87,9 @@ export interface FrontLab extends AsyncDisposable {
     readonly client?: KubeClient;
     readonly flags?: readonly string[];
     readonly registry?: Registry;
+    /** No activators are configured. */
+    readonly isSwitchedOff?: boolean;
+    readonly clock?: Clock;
   }): Promise<RunningController>;
   create(spec?: Partial<SandboxSpec>, name?: string): Promise<Stored<Sandbox>>;
   change(spec: Partial<{ readonly [F in keyof SandboxSpec]: SandboxSpec[F] | null }>, name?: string): Promise<void>;
@@ -127,12 +130,12 @@ export async function openFrontLab(): Promise<FrontLab> {
     slice,
     slices: async () => (await client.list(endpointSliceType)).items,
     service: (name = "nova") => find(serviceType, name),
-    startController: async ({ flags = [], registry = new Registry(), ...own } = {}) => {
+    startController: async ({ flags = [], registry = new Registry(), isSwitchedOff = false, ...own } = {}) => {
       const config = parseControllerConfig([...ofTests, ...flags]);
       const parts = { client, clock: systemClock, log: silentLogger, registry, identity: "lab", ...own };
       const controller = await startController(config, {
         ...parts,
-        activators: { finder: activators, call: activators.call },
+        ...(!isSwitchedOff && { activators: { finder: activators, call: activators.call } }),
       });
       await controller.synced;
       return controller;

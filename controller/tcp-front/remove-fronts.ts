@@ -1,0 +1,105 @@
+import type { Stored } from "../../api/kinds/meta.ts";
+import { type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../../api/protocols/tcp-front.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { ApiError, isNotFound } from "../../kube/client/errors.ts";
+import { listEverything } from "../../kube/client/list-everything.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
+import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { decide } from "./decide.ts";
+import type { ObservedFront } from "./observed-front.ts";
+import type { TcpFrontSettings } from "./start-tcp-front-controller.ts";
+
+export interface FrontRemovalOptions {
+  readonly client: KubeClient;
+  readonly settings: Pick<TcpFrontSettings, "quarantineMs" | "writesPerSecond">;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+const pauses: Backoff = { baseMs: 1_000, maxMs: 60_000, jitter: 0.2 };
+/** The pause after a refusal: only a changed role helps. */
+const refusedAgainMs = 600_000;
+/** So many slices are written at a time. */
+const batchSize = 8;
+
+/**
+ * Removes the slices of earlier leaders where no activators are configured any more. Such a slice would lead clients to addresses that
+ * nobody has now, or somebody else. It first leads nowhere, and is deleted after the quarantine of its ports, because activators may be
+ * configured again. Nobody adds slices meanwhile: once a list shows none, no more calls are made.
+ */
+export function startFrontRemoval(options: FrontRemovalOptions): Running {
+  const { clock, log } = options;
+  return startTask("the removal of TCP fronts", async (signal) => {
+    let failures = 0;
+    let againMs: number | undefined = 0;
+    while (againMs !== undefined && !signal.aborted) {
+      if (againMs > 0) await clock.sleep(againMs, signal).catch(() => {});
+      if (signal.aborted) return;
+      const failed = await removeFronts(options, signal).catch((error: unknown) => ({ error }));
+      if (signal.aborted) return;
+      failures = "error" in failed ? failures + 1 : 0;
+      againMs = "error" in failed ? pauseAfter(failed.error, failures) : failed.againMs;
+      if ("error" in failed) log.warn({ err: failed.error, failures }, "could not remove EndpointSlices; retrying");
+    }
+    await aborted(signal);
+  });
+}
+
+/** What came of one list and the writes to what it shows. `againMs`: when to look again; undefined: nothing is left. */
+interface Round {
+  readonly againMs: number | undefined;
+}
+
+/** @throws the error of the list, or of the first slice that could not be written; then all others were tried too. */
+async function removeFronts(options: FrontRemovalOptions, signal: AbortSignal): Promise<Round> {
+  const { client, clock, settings } = options;
+  const { items } = await listEverything(client, endpointSliceType, { labelSelector: tcpFrontSelector }, signal);
+  let againMs: number | undefined;
+  const failures: unknown[] = [];
+  for (let start = 0; start < items.length; start += batchSize) {
+    if (start > 0) await clock.sleep((batchSize * 1_000) / settings.writesPerSecond, signal);
+    const batch = items.slice(start, start + batchSize);
+    for (const result of await Promise.allSettled(batch.map((slice) => removeFront(slice, options, signal)))) {
+      if (result.status === "rejected") failures.push(result.reason);
+      // The last one of all: a list for each would be as many lists as slices.
+      else if (result.value !== undefined) againMs = Math.max(againMs ?? 0, result.value);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return { againMs };
+}
+
+/** Takes the next step, and returns the milliseconds until the one after it; undefined: there is none. */
+async function removeFront(
+  slice: Stored<EndpointSlice>,
+  { client, clock, settings: { quarantineMs } }: FrontRemovalOptions,
+  signal: AbortSignal,
+): Promise<number | undefined> {
+  const { action, recheckAfterMs } = decide(unused(slice, clock.now(), quarantineMs));
+  if (!action) return recheckAfterMs;
+  const { namespace, name, uid, resourceVersion } = action.slice.metadata;
+  try {
+    if (action.do === "delete") {
+      const preconditions = { uid: uid ?? "", resourceVersion: resourceVersion ?? "" };
+      await client.delete(endpointSliceType, { namespace, name: name ?? "" }, { preconditions }, signal);
+    } else {
+      await client.replace(endpointSliceType, action.slice, {}, signal);
+    }
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+  return recheckAfterMs;
+}
+
+/** The slice of a sandbox whose Service does not lead to activators. */
+const unused = (slice: Stored<EndpointSlice>, now: Date, quarantineMs: number): ObservedFront => ({
+  ...{ now, quarantineMs, slice, sandbox: undefined, hasService: false },
+  ...{ reserved: [], contested: new Set(), freePorts: [], activators: [] },
+});
+
+function pauseAfter(error: unknown, failures: number): number {
+  const isRefused = error instanceof ApiError && (error.code === 401 || error.code === 403);
+  return isRefused ? refusedAgainMs : backoffDelayMs(failures, pauses);
+}
