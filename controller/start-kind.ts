@@ -64,7 +64,8 @@ export function startKind(options: KindOptions): Running {
   const log = options.log.child({ controller: name });
   const { mayWait, retryCeilingMs: ceilingMs } = options;
   const patience = mayWait && { mayWait, heldMax: Math.ceil(workers / 2) };
-  const queue = new KeyedQueue(clock, retryBackoff, patience, ceilingMs && { ...retriesMax, ceilingMs });
+  const retries = ceilingMs && { ...retriesMax, ceilingMs };
+  const queue = new KeyedQueue(clock, retryBackoff, { patience, retries, workers });
   const meter = metrics.ofController({ name, workers, queue });
   const enqueue = (key: string) => {
     meter.added(key);

@@ -17,6 +17,12 @@ import { validateMetadata } from "./create/validate-metadata.ts";
 import type { Observed } from "./observed.ts";
 import { isExpired, isMarkedExpired } from "./status/expiry.ts";
 
+/**
+ * The number of Sandboxes that one pass deletes: a tenant can make a claim the controller of a thousand. Each deletion that
+ * the watch shows causes another pass.
+ */
+const deletionsMax = 10;
+
 /** The next step for a claim. After `confirm` and `unassign` the claim is observed again, and another step follows. */
 export type Step =
   /** The claim has expired; the status reports that before anything is deleted. */
@@ -64,7 +70,7 @@ function expire({ claim, sandboxes, own }: Observed): Step {
   const sandbox = sandboxes.get(claim.status?.sandbox?.name ?? claimedSandboxName(claim.metadata));
   if (!sandbox || ownershipOf(sandbox, claim) === "owned") {
     const all = new Map([...own, ...(sandbox ? [sandbox] : [])].map((each) => [each.metadata.uid, each]));
-    return { do: "tearDown", sandbox, toDelete: [...all.values()].filter(staysUndeleted) };
+    return { do: "tearDown", sandbox, toDelete: someUndeleted([...all.values()]) };
   }
   const message = `Claim expired. Sandbox ${sandbox.metadata.name} is not controlled by this claim; its deletion was skipped.`;
   throw new ClaimProblem("ClaimExpired", message);
@@ -135,7 +141,7 @@ function use(seen: Observed, sandbox: Stored<Sandbox>, { launchType, byAssignmen
   const only = { do: "use", byAssignment, sandbox, patch, surplus: [] } as const;
   // Only a Sandbox that the status names and that is not being deleted is kept for certain. Until then none is surplus.
   const certain = claim.status?.sandbox?.name === name && staysUndeleted(sandbox);
-  const surplus = own.filter(({ metadata }) => metadata.uid !== uid).filter(staysUndeleted);
+  const surplus = someUndeleted(own.filter(({ metadata }) => metadata.uid !== uid));
   const assignment = assignmentOf(claim);
   const assignedInVain = assignment !== undefined && !assignment.legacy && assignment.name !== name;
   if (!certain || (surplus.length === 0 && !assignedInVain)) return only;
@@ -145,6 +151,9 @@ function use(seen: Observed, sandbox: Stored<Sandbox>, { launchType, byAssignmen
 }
 
 const staysUndeleted = ({ metadata }: Sandbox): boolean => !metadata.deletionTimestamp;
+
+const someUndeleted = (sandboxes: readonly Stored<Sandbox>[]): readonly Stored<Sandbox>[] =>
+  sandboxes.filter(staysUndeleted).slice(0, deletionsMax);
 
 /** A bound claim does not need its template, unless it asks for metadata that must agree with the template's. */
 function templateOfBound(seen: Observed, sandbox: Sandbox): Stored<SandboxTemplate> | undefined {

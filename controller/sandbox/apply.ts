@@ -32,7 +32,17 @@ export interface Applied {
    * meanwhile. Now the stores show it: observe and decide once more.
    */
   readonly clashed: boolean;
+  /** Some actions are left for the next pass, which is due at once. */
+  readonly unfinished: boolean;
 }
+
+/**
+ * The number of writes in one pass to children of which a sandbox may have any number: volume claims, and Pods that it
+ * loses. A tenant can ask for a thousand, and a pass occupies a worker. More are written in the next pass, after those of
+ * other sandboxes.
+ */
+const writesToManyMax = 10;
+const toMany: ReadonlySet<Action["do"]> = new Set(["createClaim", "adoptClaim", "deletePod"]);
 
 const fieldManager = "sandbox-controller";
 
@@ -53,12 +63,17 @@ export async function apply(
   const undone: Action[] = [];
   let clashed = false;
   let podCreated = false;
+  let left = writesToManyMax;
+  let unfinished = false;
   const performAll = async (some: readonly Action[] = []) => {
     for (const action of some) {
-      if (isPointless(action, failures, undone)) {
+      const isPutOff = left === 0 && toMany.has(action.do);
+      unfinished ||= isPutOff;
+      if (isPutOff || isPointless(action, failures, undone)) {
         undone.push(action);
         continue;
       }
+      if (toMany.has(action.do)) left -= 1;
       try {
         const isDone = (await perform(action, sandbox, writers, signal)) === "done";
         if (!isDone) undone.push(action);
@@ -73,11 +88,11 @@ export async function apply(
   };
   const { self, claims, pod, others } = Object.groupBy(withConfirmation(actions), toStep);
   await performAll(self);
-  if (undone.length > 0) return { failures, podCreated, clashed };
+  if (undone.length > 0) return { failures, podCreated, clashed, unfinished };
   await trace.claims(() => performAll(claims));
   await trace.pod(() => performAll(pod));
   await performAll(others);
-  return { failures, podCreated, clashed };
+  return { failures, podCreated, clashed, unfinished };
 }
 
 /**

@@ -95,6 +95,7 @@ export class SandboxReconciler {
       activityTimes: activity ? activity.timesToWrite(sandbox) : timesWithoutSuspension(sandbox.status ?? {}),
       heldUp: activity?.heldUp(sandbox),
       portShortage: portShortages.factOf(sandbox),
+      unfinished: applied.unfinished,
     });
     const statusPutOffMs = this.#putOff(sandbox, status);
     const { client } = this.#writersFor(after);
@@ -109,6 +110,7 @@ export class SandboxReconciler {
       statusPutOffMs,
       standing.is === "underWay" ? standing.recheckAfterMs : undefined,
       applied.clashed ? clashRecheckMs : undefined,
+      applied.unfinished ? 0 : undefined,
     );
   }
 
@@ -150,7 +152,8 @@ export class SandboxReconciler {
       const trace = tracePass(span, sandbox, writers.pods);
       const applied = await apply(decision.actions, { sandbox, trace }, writers, signal);
       podCreated ||= applied.podCreated;
-      const again = applied.clashed && round < roundsMax ? this.#observe(keyOf(sandbox), standing) : undefined;
+      const isWorthARound = applied.clashed && !applied.unfinished && round < roundsMax;
+      const again = isWorthARound ? this.#observe(keyOf(sandbox), standing) : undefined;
       if (!again) return { actedOn: sandbox, decision, applied: { ...applied, podCreated } };
       seen = again;
     }

@@ -63,7 +63,7 @@ describe("a queue of keys of several namespaces", () => {
 
   it("gives out high-priority keys first, and lets namespaces take turns in low-priority ones", async () => {
     const mayWait = (key: string) => key.endsWith("spare") || key.startsWith("crowd");
-    const queue = new KeyedQueue(new FakeClock(), retryBackoff, { mayWait, heldMax: 9 });
+    const queue = new KeyedQueue(new FakeClock(), retryBackoff, { patience: { mayWait, heldMax: 9 } });
     for (const key of [...crowd, "other/spare", "other/wake", "third/wake"]) queue.add(key);
     const taken = [await queue.take(), await queue.take(), await queue.take(), await queue.take()];
     expect(taken).toEqual(["other/wake", "third/wake", "crowd/0", "other/spare"]);

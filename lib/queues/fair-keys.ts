@@ -35,11 +35,12 @@ export class FairKeys {
   }
 
   /**
-   * Removes and returns the next key; undefined if none waits. The next key of its group comes after one of each other
-   * group.
+   * Removes and returns the next key of the groups that may have one; undefined if none of them waits. The next key of its
+   * group comes after one of each other group. A group that may have none keeps its turn.
    */
-  take(): string | undefined {
+  take(mayTake: (group: string) => boolean = () => true): string | undefined {
     for (const [group, keys] of this.#groups) {
+      if (!mayTake(group)) continue;
       for (const key of keys) {
         this.delete(key);
         // To the end of the queue of groups, if it has more.

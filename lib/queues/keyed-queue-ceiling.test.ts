@@ -6,12 +6,18 @@ import { KeyedQueue, retryBackoff } from "./keyed-queue.ts";
 function aQueue() {
   const clock = new FakeClock();
   const groupOf = (key: string) => key.split("/")[0] ?? "";
-  const queue = new KeyedQueue(clock, { ...retryBackoff, jitter: 0 }, undefined, {
-    ceilingMs: (key) => (groupOf(key) === "slow" ? undefined : 30_000),
-    groupOf,
-    perSecondAndGroup: 10,
-    perSecond: 200,
-  });
+  const queue = new KeyedQueue(
+    clock,
+    { ...retryBackoff, jitter: 0 },
+    {
+      retries: {
+        ceilingMs: (key) => (groupOf(key) === "slow" ? undefined : 30_000),
+        groupOf,
+        perSecondAndGroup: 10,
+        perSecond: 200,
+      },
+    },
+  );
   /** The delay of the next attempt after this number of failures of the key. */
   const delayAfter = async (key: string, failures: number) => {
     for (let failure = 1; failure < failures; failure += 1) queue.addRateLimited(key);
@@ -39,8 +45,14 @@ async function longestDelayBeside(groups: number, keysOfEach: number): Promise<n
   const queue = new KeyedQueue(
     { now: () => clock.now(), ticksMs: () => clock.ticksMs(), after, sleep: () => Promise.resolve() },
     retryBackoff,
-    undefined,
-    { ceilingMs: () => 30_000, groupOf: (key) => key.split("/")[0] ?? "", perSecondAndGroup: 10, perSecond: 200 },
+    {
+      retries: {
+        ceilingMs: () => 30_000,
+        groupOf: (key) => key.split("/")[0] ?? "",
+        perSecondAndGroup: 10,
+        perSecond: 200,
+      },
+    },
   );
   for (let group = 0; group < groups; group += 1) {
     for (let index = 0; index < keysOfEach; index += 1) queue.addRateLimited(`group-${group}/${index}`);

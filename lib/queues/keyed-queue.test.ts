@@ -217,7 +217,7 @@ describe("a closed queue", () => {
 
 describe("a key that may wait", () => {
   const patientQueue = (heldMax: number) =>
-    new KeyedQueue(new FakeClock(), backoff, { mayWait: (key) => key.startsWith("spare"), heldMax });
+    new KeyedQueue(new FakeClock(), backoff, { patience: { mayWait: (key) => key.startsWith("spare"), heldMax } });
   const takeAll = async (queue: KeyedQueue) => {
     const taken: (string | undefined)[] = [];
     while (queue.depth > 0) taken.push(await queue.take());
@@ -254,7 +254,9 @@ describe("a key that may wait", () => {
 
   it("gets high priority when it is added with it", async () => {
     let spare = true;
-    const queue = new KeyedQueue(new FakeClock(), backoff, { mayWait: (key) => key === "x" && spare, heldMax: 9 });
+    const queue = new KeyedQueue(new FakeClock(), backoff, {
+      patience: { mayWait: (key) => key === "x" && spare, heldMax: 9 },
+    });
     queue.add("x");
     spare = false;
     queue.add("x");

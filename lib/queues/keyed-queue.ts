@@ -2,6 +2,7 @@ import type { Clock, Timer } from "../time/clock.ts";
 import { type Backoff, backoffDelayMs } from "./backoff.ts";
 import { FailureCounts } from "./failure-counts.ts";
 import { FairKeys } from "./fair-keys.ts";
+import { WorkerShares } from "./worker-shares.ts";
 
 /** Per-key retry after an error: 5 ms doubling to 1000 s, as in the ecosystem's own controllers. */
 export const retryBackoff: Backoff = { baseMs: 5, maxMs: 1_000_000, jitter: 0.1 };
@@ -21,6 +22,15 @@ export interface RetryCeiling {
   /** The maximum rate of retries: the delay grows with the number of failing keys of the group. */
   readonly perSecondAndGroup: number;
   readonly perSecond: number;
+}
+
+export interface QueueOptions {
+  /** Absent: no key has low priority. */
+  readonly patience?: Patience | undefined;
+  /** Absent: all keys are retried alike. */
+  readonly retries?: RetryCeiling | undefined;
+  /** The number of workers, which namespaces share; absent: one namespace may have all of them. */
+  readonly workers?: number | undefined;
 }
 
 /** Keys that have failed together for long do not return together. */
@@ -56,15 +66,20 @@ export class KeyedQueue {
   readonly #retries: RetryCeiling | undefined;
   readonly #failures: FailureCounts;
   readonly #idleWorkers: ((key: string | undefined) => void)[] = [];
+  readonly #shares: WorkerShares;
   #overtaken = 0;
   #closed = false;
 
-  /** Without `patience` and `retries` all keys are equal. */
-  constructor(clock: Clock, backoff: Backoff = retryBackoff, patience?: Patience, retries?: RetryCeiling) {
+  constructor(
+    clock: Clock,
+    backoff: Backoff = retryBackoff,
+    { patience, retries, workers = Number.POSITIVE_INFINITY }: QueueOptions = {},
+  ) {
     this.#clock = clock;
     this.#backoff = backoff;
     this.#patience = patience;
     this.#retries = retries;
+    this.#shares = new WorkerShares(workers);
     this.#failures = new FailureCounts(retries?.groupOf ?? (() => ""));
   }
 
@@ -161,7 +176,7 @@ export class KeyedQueue {
   }
 
   done(key: string): void {
-    this.#held.delete(key);
+    if (this.#held.delete(key)) this.#shares.release(key);
     this.#heldPatient.delete(key);
     this.#keepFromBefore(key);
     if (this.#again.delete(key)) this.add(key);
@@ -196,6 +211,7 @@ export class KeyedQueue {
       const key = this.#next();
       if (key === undefined) return;
       this.#held.add(key);
+      this.#shares.hold(key);
       const before = this.#delayed.get(key);
       if (before) this.#fromBefore.set(key, before);
       this.#delayed.delete(key);
@@ -203,17 +219,28 @@ export class KeyedQueue {
     }
   }
 
-  /** Removes and returns the next key, low-priority keys last. */
+  /** Removes and returns the next key whose namespace may have another worker, low-priority keys last. */
   #next(): string | undefined {
-    const mayTakePatient = this.#patient.size > 0 && this.#heldPatient.size < (this.#patience?.heldMax ?? 0);
-    if (this.#ready.size > 0 && (!mayTakePatient || this.#overtaken < overtakenMax)) {
-      if (mayTakePatient) this.#overtaken += 1;
-      return this.#ready.take();
-    }
-    const patient = mayTakePatient ? this.#patient.take() : undefined;
-    if (patient === undefined) return undefined;
-    this.#heldPatient.add(patient);
+    const isPatientsTurn = this.#mayTakePatient() && this.#overtaken >= overtakenMax;
+    return isPatientsTurn ? (this.#nextPatient() ?? this.#nextReady()) : (this.#nextReady() ?? this.#nextPatient());
+  }
+
+  #mayTakePatient(): boolean {
+    return this.#patient.size > 0 && this.#heldPatient.size < (this.#patience?.heldMax ?? 0);
+  }
+
+  #nextReady(): string | undefined {
+    const key = this.#ready.take((group) => this.#shares.mayHold(group));
+    if (key !== undefined && this.#mayTakePatient()) this.#overtaken += 1;
+    return key;
+  }
+
+  #nextPatient(): string | undefined {
+    if (!this.#mayTakePatient()) return undefined;
+    const key = this.#patient.take((group) => this.#shares.mayHold(group));
+    if (key === undefined) return undefined;
+    this.#heldPatient.add(key);
     this.#overtaken = 0;
-    return patient;
+    return key;
   }
 }

@@ -36,6 +36,8 @@ export interface Ended {
   readonly heldUp?: BlockedSuspension | undefined;
   /** Absent: each of its ports has an activator port, or needs none. */
   readonly portShortage?: PortShortageFact | undefined;
+  /** Whether actions are left for the next pass; absent: none. */
+  readonly unfinished?: boolean;
 }
 
 export interface Conclusion {
@@ -68,9 +70,9 @@ function expired(conditions: readonly Condition[], { sandbox, now }: Observed): 
 }
 
 /** An expired sandbox keeps only its conditions, once its children are being deleted. */
-function tornDown({ observed, failures }: Ended): SandboxStatus {
+function tornDown({ observed, failures, unfinished = false }: Ended): SandboxStatus {
   const { status = {} } = observed.sandbox;
-  return failures.length > 0 ? status : { conditions: expired(status.conditions ?? [], observed) };
+  return failures.length > 0 || unfinished ? status : { conditions: expired(status.conditions ?? [], observed) };
 }
 
 function describeChildren(ended: Ended): SandboxStatus {
