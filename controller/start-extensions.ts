@@ -35,7 +35,7 @@ interface Base {
 
 export interface ExtensionInformers
   extends Omit<TemplateInformers, "sandboxes" | "pods">,
-    Omit<WarmPoolInformers, "sandboxes">,
+    Omit<WarmPoolInformers, "sandboxes" | "pods">,
     Running {
   readonly sandboxClaims: Informer<SandboxClaim, "pool">;
   /** Resolves once each of them has listed its objects. */

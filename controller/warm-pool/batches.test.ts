@@ -64,6 +64,19 @@ describe("a batch of one reconcile", () => {
     expect(deletionsOf(bench)).toBe(10);
   });
 
+  it("reads no Pod that waits for a node, however many the pool has", async () => {
+    await using bench = await openPoolBench({ pool: { replicas: 70 } });
+    await bench.settle();
+    const conditions = [{ type: "PodScheduled", status: "False", reason: "Unschedulable" } as const];
+    for (const member of await bench.members()) await bench.makePod(member, { phase: "Pending", conditions });
+    await bench.refresh();
+    await bench.clock.advance(6 * minute);
+    bench.client.calls.length = 0;
+    await bench.reconcile();
+    expect(bench.client.calls).toEqual([]);
+    expect(await bench.members()).toHaveLength(70);
+  });
+
   it("bounds the patches of members that lack a label", async () => {
     await using bench = await openFullPoolBench(5, { settings: { maxBatch: 2 } });
     const body = { metadata: { labels: { [launchTypeLabel]: "cold" } } };

@@ -25,6 +25,7 @@ export interface WarmPoolViews {
   readonly networkPolicies: Pick<View<NetworkPolicy>, "get">;
   readonly sandboxes: View<Sandbox>;
   readonly labelledSandboxes: Pick<Store<Sandbox, "pool">, "by">;
+  readonly pods: Pick<Store<Pod>, "get">;
 }
 
 export type StoresSeen = Pick<Observed, "pool" | "template" | "policyGap" | "labelled">;
@@ -51,23 +52,31 @@ export interface PodsSeen {
 
 export interface PodReads {
   readonly client: KubeClient;
+  readonly store: WarmPoolViews["pods"];
   readonly turns?: Turns | undefined;
   /** After so many stuck members no more Pods are read: no more members are replaced in one pass. */
   readonly stuckMax: number;
 }
 
-/** Asks the API server for the Pods of overdue members. There is no watch of Pods for pools, and few are ever read. */
+/**
+ * The Pods of overdue members. A member whose Pod waits for a node by the store stays, and costs no call: a whole pool may wait
+ * like this for hours. Any other is about to be replaced, so its Pod is read from the API server: the store may lag behind.
+ */
 export async function readOverduePods(
   observed: Observed,
-  { client, turns, stuckMax }: PodReads,
+  { client, store, turns, stuckMax }: PodReads,
   signal: AbortSignal,
 ): Promise<PodsSeen> {
+  const waiting: (readonly [string, Stored<Pod>])[] = [];
   const overdue: Stored<Sandbox>[] = [];
   for (const member of observed.labelled) {
     // To compare a large member with its template for the first time takes a tenth of a second; each later comparison is
     // fast.
     await turns?.rest(member.metadata.namespace);
-    if (classifyMember(member, observed).is === "overdue") overdue.push(member);
+    if (classifyMember(member, observed).is !== "overdue") continue;
+    const known = store.get(keyFor(member.metadata.namespace, podNameOf(member)));
+    if (known && waitsForNode(known)) waiting.push([member.metadata.uid, known]);
+    else overdue.push(member);
   }
   let stuck = 0;
   const read = await inBatches(overdue, async (member) => {
@@ -82,17 +91,22 @@ export async function readOverduePods(
     }
   });
   const found = read.flatMap((one) => ("uid" in one ? [[one.uid, one.pod] as const] : []));
-  return { pods: new Map(found), failures: read.flatMap((one) => ("failure" in one ? [one.failure] : [])) };
+  return {
+    pods: new Map([...waiting, ...found]),
+    failures: read.flatMap((one) => ("failure" in one ? [one.failure] : [])),
+  };
 }
+
+const podNameOf = (member: Stored<Sandbox>): string => recordedPodName(member) || member.metadata.name;
 
 async function podOf(
   member: Stored<Sandbox>,
   client: KubeClient,
   signal: AbortSignal,
 ): Promise<Stored<Pod> | undefined> {
-  const { namespace, name } = member.metadata;
+  const { namespace } = member.metadata;
   try {
-    return await client.get(podType, { namespace, name: recordedPodName(member) || name }, signal);
+    return await client.get(podType, { namespace, name: podNameOf(member) }, signal);
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;

@@ -20,7 +20,7 @@ export interface Observed {
   readonly snapshot: ExpectationsSnapshot;
   /** UIDs of those that were deleted without the store showing it yet. */
   readonly pendingDeletions: ReadonlySet<string>;
-  /** The Pods that were read from the API server, by the UID of their sandbox; undefined: there is none. */
+  /** The Pods of overdue members that were looked at, by the UID of their sandbox; undefined: there is none. */
   readonly pods: ReadonlyMap<string, Stored<Pod> | undefined>;
   /** By UID, for how long each was seen by this process, in monotonic milliseconds. */
   readonly agesMs: ReadonlyMap<string, number>;

@@ -80,7 +80,7 @@ export class WarmPoolReconciler {
   }
 
   async #withPods(seen: StoresSeen, { patience, ages }: PoolMemory, signal: AbortSignal) {
-    const { writers, clock, turns } = this.#options;
+    const { views, writers, clock, turns, settings } = this.#options;
     const owner = expectationsKey(seen.pool.metadata.namespace, seen.pool.metadata.uid);
     const pending = seen.labelled.filter((one) => writers.expectations.isPendingDeletion(owner, one.metadata.uid));
     const observed: Observed = {
@@ -94,7 +94,7 @@ export class WarmPoolReconciler {
     };
     const { pods, failures } = await readOverduePods(
       observed,
-      { client: writers.client, turns, stuckMax: this.#options.settings.maxBatch },
+      { client: writers.client, store: views.pods, turns, stuckMax: settings.maxBatch },
       signal,
     );
     return { observed: { ...observed, pods }, failures };

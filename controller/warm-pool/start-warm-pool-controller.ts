@@ -1,6 +1,7 @@
 import type { Registry } from "prom-client";
 import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
 import type { NetworkPolicy } from "../../api/kinds/network-policy.ts";
+import type { Pod } from "../../api/kinds/pod.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
 import type { SandboxWarmPool } from "../../api/kinds/sandbox-warm-pool.ts";
@@ -26,6 +27,7 @@ export interface WarmPoolInformers {
   readonly templates: Informer<SandboxTemplate>;
   readonly networkPolicies: Informer<NetworkPolicy>;
   readonly sandboxes: Informer<Sandbox, "pool">;
+  readonly pods: Informer<Pod>;
 }
 
 export interface WarmPoolControllerOptions {
@@ -64,6 +66,7 @@ export function startWarmPoolController(options: WarmPoolControllerOptions): Run
     templates: informers.templates.store,
     networkPolicies: informers.networkPolicies.store,
     labelledSandboxes: informers.sandboxes.store,
+    pods: informers.pods.store,
   };
   const reconciler = new WarmPoolReconciler({ views, writers, events, clock, settings, turns: options.turns });
   registerPoolProgress(options.registry, () => reconciler.notProgressing);

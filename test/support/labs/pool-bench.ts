@@ -1,7 +1,7 @@
 import { podType } from "../../../api/kinds/core.ts";
 import type { KubeObject, Stored } from "../../../api/kinds/meta.ts";
 import { type NetworkPolicy, networkPolicyType } from "../../../api/kinds/network-policy.ts";
-import type { PodStatus } from "../../../api/kinds/pod.ts";
+import type { Pod, PodStatus } from "../../../api/kinds/pod.ts";
 import type { ResourceType } from "../../../api/kinds/resource-type.ts";
 import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { sandboxClaimType } from "../../../api/kinds/sandbox-claim.ts";
@@ -97,10 +97,12 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
   const templates = handWatched<SandboxTemplate>(sandboxTemplateType, {});
   const policies = handWatched<NetworkPolicy>(networkPolicyType, {});
   const sandboxes = handWatched<Sandbox, "pool">(sandboxType, memberIndexes);
+  const pods = handWatched<Pod>(podType, {});
 
   const happenings: NewEvent[] = [];
   const events = { record: (happening: NewEvent) => happenings.push(happening), async [Symbol.asyncDispose]() {} };
-  const start = () => startReconciler({ pools, templates, policies, sandboxes }, { client, events, clock, settings });
+  const start = () =>
+    startReconciler({ pools, templates, policies, sandboxes, pods }, { client, events, clock, settings });
   let running = start();
 
   const sandboxTemplateRef = { name: templateName.name };
@@ -112,7 +114,7 @@ export async function openPoolBench(options: PoolBenchOptions = {}): Promise<Poo
   await api.client.create(sandboxWarmPoolType, { metadata: poolName, spec: { sandboxTemplateRef, ...options.pool } });
 
   const refresh = async () => {
-    for (const watched of [pools, templates, policies, sandboxes]) await watched.catchUp(api.client);
+    for (const watched of [pools, templates, policies, sandboxes, pods]) await watched.catchUp(api.client);
   };
   const reconcile = () => running.reconciler.reconcile("default/warm", new AbortController().signal);
   await refresh();
@@ -210,10 +212,11 @@ interface Watched {
   readonly templates: HandWatched<SandboxTemplate>;
   readonly policies: HandWatched<NetworkPolicy>;
   readonly sandboxes: HandWatched<Sandbox, "pool">;
+  readonly pods: HandWatched<Pod>;
 }
 
 function startReconciler(
-  { pools, templates, policies, sandboxes }: Watched,
+  { pools, templates, policies, sandboxes, pods }: Watched,
   { client, clock, ...options }: Omit<WarmPoolReconcilerOptions, "views" | "writers"> & Pick<WarmPoolWriters, "client">,
 ) {
   const stack = new DisposableStack();
@@ -230,6 +233,7 @@ function startReconciler(
     templates: templates.informer.store,
     networkPolicies: policies.informer.store,
     labelledSandboxes: sandboxes.informer.store,
+    pods: pods.informer.store,
   };
   const reconciler = new WarmPoolReconciler({ ...options, clock, views, writers });
   return { reconciler, [Symbol.dispose]: () => stack.dispose() };
