@@ -94,8 +94,21 @@ describe("a candidate of a pool that replaces stale members", () => {
   const pool = aPool({ updateStrategy: { type: "Recreate" } });
   const changed = aTemplate({ podTemplate: { spec: { ...templatePodSpec, hostname: "new" } } });
 
-  it("is left to the pool when it is stale", () => {
-    expect(choose([ready("a")], { pool, template: changed })).toEqual({ chosen: undefined, left: [], pending: 0 });
+  it("is left to the pool when it is stale, and no claim waits for it", () => {
+    const spares = [ready("a"), withoutAddress("b")];
+    expect(choose(spares, { pool, template: changed })).toEqual({
+      chosen: undefined,
+      left: ["lab/a", "lab/b"],
+      pending: 0,
+    });
+  });
+
+  it("is offered again once the template has its former content again", () => {
+    const queues = new AdoptionQueues();
+    queues.add(poolKey, { key: "lab/a", nodeName: "" });
+    const stock = { poolKey, queues, pool, sandboxOf: () => ready("a") };
+    expect(chooseCandidate({ ...stock, template: changed }).chosen).toBeUndefined();
+    expect(chooseCandidate({ ...stock, template: aTemplate() }).chosen?.sandbox.metadata.name).toBe("a");
   });
 
   it("is taken when its hash is the template's", () => {

@@ -30,11 +30,12 @@ export interface Stock {
   readonly template: Stored<SandboxTemplate> | undefined;
 }
 
-type MemberVerdict = "take" | "fallBackOn" | "keep" | "forget";
+type MemberVerdict = "take" | "fallBackOn" | "keep" | "passOver" | "forget";
 
 /**
  * Takes the best candidate of a pool: the first that is ready, else the first that has an address. Candidates that the
- * next claim may get stay in the queue; candidates that no claim may get are removed.
+ * next claim may get stay in the queue. Those that are no members any more are removed; a change of the Sandbox alone brings
+ * them back.
  */
 export function chooseCandidate(stock: Stock): Choice {
   const { queues, poolKey, sandboxOf } = stock;
@@ -49,7 +50,7 @@ export function chooseCandidate(stock: Stock): Choice {
     const sandbox = sandboxOf(candidate.key);
     const verdict = sandbox ? classifyMember(sandbox) : "forget";
     if (!sandbox || verdict === "forget") continue;
-    if (!hasAddress(sandbox)) pending += 1;
+    if (verdict !== "passOver" && !hasAddress(sandbox)) pending += 1;
     if (verdict === "take") chosen = { candidate, sandbox };
     else if (verdict === "fallBackOn" && !fallback) fallback = { candidate, sandbox };
     else kept.push({ ...candidate, nodeName: sandbox.status?.nodeName ?? "" });
@@ -69,7 +70,7 @@ function judgeOf({ poolKey, pool, template }: Stock): (sandbox: Sandbox) => Memb
   return (sandbox) => {
     if (adoptableFrom(sandbox) !== poolKey) return "forget";
     if (!judgeable) return "keep";
-    if (current && isStale(sandbox, current)) return "forget"; // the pool is about to delete it
+    if (current && isStale(sandbox, current)) return "passOver"; // until the pool deletes it, or the template is as before
     if (!hasAddress(sandbox)) return "keep";
     return isConditionTrue(sandbox.status?.conditions, "Ready") ? "take" : "fallBackOn";
   };
