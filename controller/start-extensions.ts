@@ -83,6 +83,8 @@ export interface ExtensionControllersOptions extends Base {
   readonly claimMetrics: ClaimMetrics;
   /** In which domains a claim may give its Pod labels. */
   readonly labelDomains: readonly string[];
+  /** Whether the API server serves `v1alpha1` of the kinds too. */
+  readonly servesV1alpha1: boolean;
   /** Who writes the events: at most 128 characters. */
   readonly reportingInstance: string;
   readonly onEventDropped: NonNullable<EventRecorderOptions["onDropped"]>;

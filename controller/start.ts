@@ -56,6 +56,8 @@ export interface ControllerParts {
   readonly identity: string;
   /** Which domains a claim's labels may be in; absent: where a ConfigMap is mounted. */
   readonly labelDomainsFile?: string;
+  /** Whether the API server serves `v1alpha1` of our kinds too; absent: if our webhook converts them. */
+  readonly servesV1alpha1?: boolean;
   /** The activators, if they are known in advance; absent: the configuration names them. */
   readonly activators?: Activators;
   /** Absent: no traces. */
@@ -111,9 +113,9 @@ export async function startController(config: ControllerConfig, parts: Controlle
   const leadership = standForElection(stack, config, parts, stores);
   const synced = Promise.all([informers.synced, extensions?.synced, activators?.synced]).then(() => {});
   const labelDomains = config.extensions ? await readLabelDomains(parts.labelDomainsFile ?? labelDomainsFile) : [];
-  const work = stack.use(
-    startWork(config, parts, { informers, extensions, activators, labelDomains, stores }, leadership.elected),
-  );
+  const servesV1alpha1 = parts.servesV1alpha1 ?? webhook !== undefined;
+  const world = { informers, extensions, activators, labelDomains, servesV1alpha1, stores };
+  const work = stack.use(startWork(config, parts, world, leadership.elected));
 
   const started = stack.move();
   const failed = firstFailure(informers, { failed: leadership.lost }, work, extensions, webhook, metrics, activators);
@@ -133,6 +135,7 @@ interface World {
   readonly extensions: ExtensionInformers | undefined;
   readonly activators: Activators | undefined;
   readonly labelDomains: readonly string[];
+  readonly servesV1alpha1: boolean;
   readonly stores: StoreHealth;
 }
 
@@ -234,7 +237,7 @@ interface ExtensionParts {
 function startExtensionKinds(
   config: ExtensionControllers["config"],
   tools: ReturnType<typeof makeTools>,
-  { stores, labelDomains }: World,
+  { stores, labelDomains, servesV1alpha1 }: World,
   { extended, policyGate }: ExtensionParts,
 ): Running {
   const claimMetrics = new ClaimMetrics(tools.registry, tools.lifecycleMetrics, tools.clock);
@@ -249,6 +252,7 @@ function startExtensionKinds(
       informers: extended,
       claimMetrics,
       labelDomains,
+      servesV1alpha1,
     });
     await Promise.race([aborted(signal), kinds.failed]);
   });

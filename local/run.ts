@@ -79,6 +79,7 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
     log,
     registry,
     identity: "local",
+    servesV1alpha1: true,
     activators: { finder: activators, call: drainCalls(() => undefined, clock) },
   });
   const wakes: WakeTimeline[] = [];

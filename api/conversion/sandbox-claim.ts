@@ -40,6 +40,20 @@ export function claimToV1alpha1(source: SpokenClaim, ignored: string[]): Sandbox
   return withoutState({ ...object, spec: { ...shared, ...fields } }, stateKey);
 }
 
+/**
+ * The template that a claim names by itself: it was last written in `v1alpha1`, without a pool, and its pool is still the one that
+ * this resulted in. Undefined for every other claim, which names only a pool. Whoever may write the claim may also write its state.
+ */
+export function templateNamedBy(claim: SpokenClaim): string | undefined {
+  const pool = claim.spec?.warmPoolRef?.name ?? "";
+  // Most claims name a real pool, and a state may be long.
+  if (!pool.startsWith(migrationPoolPrefix)) return undefined;
+  const written = readState(claim, stateKey, poolFieldsIn, []);
+  const name = written?.sandboxTemplateRef?.name;
+  if (!name || specificPool(written.warmpool) !== undefined) return undefined;
+  return pool === migrationPoolName(name) ? name : undefined;
+}
+
 /** The pool that a claim names. */
 function specificPool(warmpool: string | undefined): string | undefined {
   return warmpool === undefined || warmpool === "" || warmpool === "none" || warmpool === "default"

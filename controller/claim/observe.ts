@@ -19,6 +19,8 @@ export interface ClaimViews {
   readonly pools: View<SandboxWarmPool>;
   readonly templates: View<SandboxTemplate>;
   readonly networkPolicies: Pick<View<NetworkPolicy>, "get">;
+  /** Whether clients may write claims in `v1alpha1`, where a claim names a template. In `v1beta1` it names only a pool. */
+  readonly servesV1alpha1: boolean;
 }
 
 /** Sandboxes by the UID of their controller, which is in their namespace, as an index of their informer. */
@@ -35,7 +37,7 @@ export type Confirmed = ReadonlyMap<string, Stored<Sandbox> | undefined>;
 /** A snapshot of the stores, corrected by `confirmed`. */
 export function observe(claim: Stored<SandboxClaim>, views: ClaimViews, confirmed: Confirmed, now: Date): Observed {
   const { namespace } = claim.metadata;
-  const pool = views.pools.get(poolKeyOf(claim)) ?? impliedPool(claim);
+  const pool = views.pools.get(poolKeyOf(claim)) ?? (views.servesV1alpha1 ? impliedPool(claim) : undefined);
   const templateNamed = (name: string) => views.templates.get(keyFor(namespace, name));
   const read = (name: string) =>
     confirmed.has(name) ? confirmed.get(name) : views.sandboxes.get(keyFor(namespace, name));

@@ -54,6 +54,8 @@ export interface ClaimControllerOptions {
   readonly labelDomains: readonly string[];
   /** Whether the time at which a claim was first seen is written as an annotation. */
   readonly writesNotes: boolean;
+  /** See `ClaimViews`. */
+  readonly servesV1alpha1: boolean;
 }
 
 /** Starts the SandboxClaim controller. The informers must have synced. */
@@ -74,6 +76,7 @@ export function startClaimController(options: ClaimControllerOptions): Running {
       pools: informers.pools.store,
       templates: informers.templates.store,
       networkPolicies: informers.networkPolicies.store,
+      servesV1alpha1: options.servesV1alpha1,
     },
     writes,
     adopter: new Adopter(writes, clock),

@@ -1,9 +1,9 @@
+import { templateNamedBy } from "../../../api/conversion/sandbox-claim.ts";
 import { controllerOf, keyFor } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { SandboxClaim } from "../../../api/kinds/sandbox-claim.ts";
 import type { SandboxWarmPool } from "../../../api/kinds/sandbox-warm-pool.ts";
-import { templateRefHashLabel, v1alpha1StateAnnotations, warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
-import { migrationPoolPrefix } from "../../../api/rules/names.ts";
+import { templateRefHashLabel, warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
 import { ownedBy } from "../../sandbox/metrics/metric-labels.ts";
 import { controllingPool } from "../../warm-pool/members.ts";
 
@@ -15,11 +15,9 @@ export const poolKeyOf = ({ metadata, spec }: SandboxClaim): string =>
  * The substitute for the pool of a claim that was written in `v1alpha1` and names only a template, when the pool that
  * the conversion refers to does not exist: an empty pool of that template.
  */
-export function impliedPool({ metadata, spec }: SandboxClaim): Pick<SandboxWarmPool, "spec"> | undefined {
-  const { name } = spec.warmPoolRef;
-  const isOld = metadata.annotations?.[v1alpha1StateAnnotations.SandboxClaim] !== undefined;
-  if (!isOld || !name.startsWith(migrationPoolPrefix)) return undefined;
-  return { spec: { replicas: 0, sandboxTemplateRef: { name: name.slice(migrationPoolPrefix.length) } } };
+export function impliedPool(claim: SandboxClaim): Pick<SandboxWarmPool, "spec"> | undefined {
+  const name = templateNamedBy(claim);
+  return name === undefined ? undefined : { spec: { replicas: 0, sandboxTemplateRef: { name } } };
 }
 
 /**

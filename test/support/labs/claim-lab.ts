@@ -81,6 +81,8 @@ export interface ClaimLab extends AsyncDisposable {
     labelDomainsFile?: string;
     tracer?: Tracer;
     clock?: Clock;
+    /** Default: true. */
+    servesV1alpha1?: boolean;
   }): Promise<LabController>;
   /** Starts a controller of claims only. `startController` starts one of all kinds. */
   startClaims(options?: LabClaimsOptions): Promise<LabClaims>;
@@ -234,6 +236,7 @@ async function startLabClaims(
       traces: new Traces(noTracer, silentLogger, clock),
       workers,
       labelDomains: defaultLabelDomains,
+      servesV1alpha1: true,
       writesNotes: true,
     }),
   );
@@ -262,13 +265,8 @@ async function startLabController(
     labelDomainsFile = "/nonexistent",
     tracer = noTracer,
     clock = systemClock,
-  }: {
-    flags?: readonly string[];
-    intercept?: Intercept;
-    labelDomainsFile?: string;
-    tracer?: Tracer;
-    clock?: Clock;
-  },
+    servesV1alpha1 = true,
+  }: Parameters<ClaimLab["startController"]>[0] & {},
 ): Promise<LabController> {
   const calls: InterceptedCall[] = [];
   const recorded = interceptCalls(client, (call, proceed) => {
@@ -283,6 +281,7 @@ async function startLabController(
     identity: "lab",
     labelDomainsFile,
     tracer,
+    servesV1alpha1,
   });
   await controller.synced;
   return {
