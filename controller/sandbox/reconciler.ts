@@ -77,6 +77,8 @@ export class SandboxReconciler {
 
   async #pass(key: string, span: Span, signal: AbortSignal): Promise<Outcome> {
     const { standing, unable } = await this.#suspend(key, signal);
+    // No worker waits for activators. Nothing is done or reported until they have answered.
+    if (standing.is === "asking") return { isInterrupted: true };
     const seen = this.#observe(key, standing);
     if (!seen) return this.#forget(key);
     const { actedOn, decision, applied: done } = await this.#bringInLine(seen, standing, span, signal);

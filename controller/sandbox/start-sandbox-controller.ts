@@ -97,6 +97,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
     sources: [
       ...sourcesOf(informers, writers, idleWatch),
       (enqueue) => suspending.fencedPods.onLostSeal(enqueue),
+      (enqueue) => suspender.onAnswered(enqueue),
       (enqueue) => options.portShortages.onChange(enqueue),
       (enqueue) => options.policyGate?.onChange(enqueue) ?? new DisposableStack(),
     ],

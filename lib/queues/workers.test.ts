@@ -61,6 +61,23 @@ describe("the workers of a queue", () => {
     await running[Symbol.asyncDispose]();
   });
 
+  it("count an interrupted pass as no success, so the next failure waits longer", async () => {
+    let pass = 0;
+    const { clock, queue, running } = start(async () => {
+      pass += 1;
+      if (pass % 2 === 0) throw new Error("not yet");
+      return { isInterrupted: true };
+    });
+    for (let failure = 1; failure <= 5; failure += 1) {
+      queue.add("a");
+      await clock.advance(0);
+      queue.add("a");
+      await clock.advance(0);
+      expect(queue.failures("a")).toBe(failure);
+    }
+    await running[Symbol.asyncDispose]();
+  });
+
   it("leave no timer of an object that is gone", async () => {
     let isThere = true;
     const { clock, queue, running } = start(async () => (isThere ? { requeueAfterMs: 86_400_000 } : {}));

@@ -8,6 +8,11 @@ import type { KeyedQueue } from "./keyed-queue.ts";
 export interface Outcome {
   /** Reconcile again after this number of milliseconds, without counting a failure. */
   readonly requeueAfterMs?: number | undefined;
+  /**
+   * The pass has stopped half-way, and another one goes on when it is added. So it is no success: the failures of the key
+   * and the delays from before stay.
+   */
+  readonly isInterrupted?: boolean;
 }
 
 export interface WorkOptions {
@@ -31,10 +36,10 @@ export function startWorkers({ name, queue, workers, reconcile, onFailure, turns
     for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
       try {
         await turns?.rest(groupOf(key), "begins");
-        const { requeueAfterMs } = await reconcile(key, signal);
+        const { requeueAfterMs, isInterrupted = false } = await reconcile(key, signal);
         // A delay that the queue rejects is a failure of the pass, so the key waits longer each time.
         if (requeueAfterMs !== undefined) queue.addAfter(key, requeueAfterMs);
-        queue.forget(key);
+        if (!isInterrupted) queue.forget(key);
       } catch (error) {
         if (signal.aborted) return;
         runGuarded("queue", () => onFailure(key, error));

@@ -2,7 +2,6 @@ import { podType } from "../../../api/kinds/core.ts";
 import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
 import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
-import type { SandboxIdentity } from "../../../api/protocols/drain-protocol.ts";
 import { effectiveAutoSuspension, effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
@@ -14,24 +13,13 @@ import { ownershipOf } from "../../ownership.ts";
 import { isExpired } from "../../sandbox/expiry.ts";
 import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
-import type { Reply } from "../activators/activator-replies.ts";
 import { cancelled, unaskedCut, workCut } from "../events.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
+import { type Askers, askAll, type QuestionStep } from "./ask-all.ts";
 import { decideSuspension, type OwnPod, type Round, type SuspensionStep } from "./decide-suspension.ts";
 import { renewCausePatch, runningPatch, type SandboxPatch, sealPatch, unsealPatch } from "./patches.ts";
+import { Questions } from "./questions.ts";
 import { SealAges } from "./seal-ages.ts";
-
-/** Asks every activator the questions of the handshake; rejects when they cannot be listed. */
-export interface Askers {
-  observed(
-    about: { readonly sandbox: SandboxIdentity; readonly podUid: string; readonly generation: number },
-    signal: AbortSignal,
-  ): Promise<readonly Reply[]>;
-  promises(
-    about: { readonly sandbox: SandboxIdentity; readonly podUid: string },
-    signal: AbortSignal,
-  ): Promise<readonly Reply[]>;
-}
 
 export interface SuspenderOptions {
   readonly client: KubeClient;
@@ -55,6 +43,8 @@ export type SuspensionProgress =
   /** No handshake: the sandbox runs, or no activators are configured. */
   | { readonly is: "none" }
   | { readonly is: "underWay"; readonly recheckAfterMs: number | undefined }
+  /** Activators are asked. The pass ends, and another one is due when they have answered, see `onAnswered`. */
+  | { readonly is: "asking" }
   /** The status may report `Suspended`, for this generation only. */
   | { readonly is: "complete"; readonly generation: number | undefined };
 
@@ -68,11 +58,15 @@ const goOnAfterMs = 100;
 export class Suspender implements Disposable {
   readonly #options: SuspenderOptions;
   readonly #sealAges = new SealAges();
+  readonly #questions = new Questions();
   readonly #subscription: Disposable;
 
   constructor(options: SuspenderOptions) {
     this.#options = options;
-    this.#subscription = options.sandboxes.onGone(({ metadata }) => this.#sealAges.forget(metadata.uid));
+    this.#subscription = options.sandboxes.onGone(({ metadata }) => {
+      this.#sealAges.forget(metadata.uid);
+      this.#questions.drop(metadata.uid);
+    });
   }
 
   /** Of how many sandboxes it remembers since when their Pod is sealed. */
@@ -80,8 +74,14 @@ export class Suspender implements Disposable {
     return this.#sealAges.size;
   }
 
+  /** Calls back with the key of each sandbox whose activators have answered, or could not be asked. */
+  onAnswered(listener: (key: string) => void): Disposable {
+    return this.#questions.onAnswered(listener);
+  }
+
   [Symbol.dispose](): void {
     this.#subscription[Symbol.dispose]();
+    this.#questions[Symbol.dispose]();
   }
 
   /**
@@ -91,6 +91,14 @@ export class Suspender implements Disposable {
    * @throws the errors of `KubeClient`; the next pass continues from there.
    */
   async suspend(read: () => Seen | undefined, signal: AbortSignal): Promise<SuspensionProgress> {
+    const uid = read()?.sandbox.metadata.uid;
+    const progress = await this.#takeSteps(read, signal);
+    // What was asked for a state that is over is of no use for another.
+    if (uid !== undefined && progress.is !== "asking") this.#questions.drop(uid);
+    return progress;
+  }
+
+  async #takeSteps(read: () => Seen | undefined, signal: AbortSignal): Promise<SuspensionProgress> {
     let round: Round | undefined;
     let fresh: { readonly pod: OwnPod | undefined } | undefined;
     for (let count = 0; count < stepsMax; count += 1) {
@@ -105,9 +113,13 @@ export class Suspender implements Disposable {
       if (step.do === "reportSuspended") return { is: "complete", generation: seen.sandbox.metadata.generation };
       if (step.do === "wait") return { is: "underWay", recheckAfterMs: step.recheckAfterMs };
       if (step.do === "readPod") fresh = { pod: await this.#readPod(seen.sandbox, step.podName, signal) };
-      else if (step.do === "askObserved" || step.do === "askPromises") round = await this.#ask(seen, step, signal);
-      else {
+      else if (step.do === "askObserved" || step.do === "askPromises") {
+        round = this.#ask(seen, step);
+        if (!round) return { is: "asking" };
+      } else {
         round = undefined;
+        // A question that is about the Sandbox as it was before a write is asked once more.
+        this.#questions.drop(seen.sandbox.metadata.uid);
         await this.#write(seen, step, signal);
       }
     }
@@ -171,22 +183,14 @@ export class Suspender implements Disposable {
     }
   }
 
-  async #ask(
-    { sandbox }: Seen,
-    step: Extract<SuspensionStep, { do: "askObserved" | "askPromises" }>,
-    signal: AbortSignal,
-  ): Promise<Round> {
+  /** The answers of the activators; undefined until they are there. */
+  #ask({ sandbox }: Seen, step: QuestionStep): Round | undefined {
     const { askers } = this.#options;
     const { namespace = "", name, uid } = sandbox.metadata;
-    const identity = { namespace, name, uid };
-    const { podUid } = step;
-    if (step.do === "askPromises") {
-      const replies = (await askers?.promises({ sandbox: identity, podUid }, signal)) ?? [];
-      return { asked: "promise", podUid, replies };
-    }
-    const { generation } = step;
-    const replies = (await askers?.observed({ sandbox: identity, podUid, generation }, signal)) ?? [];
-    return { asked: "observed", podUid, generation, replies };
+    // Activators that start between two seals of a Pod are not among those that were asked about the first one.
+    const text = JSON.stringify([step, sealOf(sandbox)]);
+    const question = { key: keyOf(sandbox), namespace, sandboxUid: uid, text };
+    return this.#questions.answersTo(question, (signal) => askAll(askers, { namespace, name, uid }, step, signal));
   }
 
   async #write(
