@@ -8,11 +8,31 @@ export async function heapBytesOf(make: () => unknown): Promise<number> {
   return (await heapBytes()) - before;
 }
 
-async function heapBytes(): Promise<number> {
+/** As `heapBytesOf`, with the content of buffers, which is not in the heap. */
+export async function memoryBytesOf(make: () => unknown): Promise<number> {
+  const before = await memoryBytes();
+  await make();
+  return (await memoryBytes()) - before;
+}
+
+const heapBytes = async (): Promise<number> => (await collected()).heapUsed;
+
+/** V8 frees the content of buffers beside other work, some time after they were collected. */
+async function memoryBytes(): Promise<number> {
+  for (let least = Number.POSITIVE_INFINITY; ; ) {
+    const { heapUsed, arrayBuffers } = await collected();
+    if (heapUsed + arrayBuffers > least - noticedBytes) return Math.min(least, heapUsed + arrayBuffers);
+    least = heapUsed + arrayBuffers;
+  }
+}
+
+const noticedBytes = 16_384;
+
+async function collected(): Promise<NodeJS.MemoryUsage> {
   setFlagsFromString("--expose-gc");
   const collect: () => void = runInNewContext("gc");
   collect();
   await new Promise(setImmediate); // finalizers, and callbacks that still refer to what has ended
   collect();
-  return process.memoryUsage().heapUsed;
+  return process.memoryUsage();
 }

@@ -60,8 +60,8 @@ export class ClientRequest implements RequestHead {
   }
 
   /**
-   * The head was sent to the sandbox: a large one is dropped, because a WebSocket may last for hours. The access log and a
-   * later error response get what they read of it.
+   * The head was sent to the sandbox, or rejected: a large one is dropped, because a WebSocket may last for hours, and a client
+   * may not read its rejection. The access log and a later error response get what they read of it.
    */
   sent(): void {
     if (!this.isLarge) return;
@@ -76,7 +76,7 @@ export class ClientRequest implements RequestHead {
     this.target = ownText(pathOf(this.target).slice(0, loggedCharactersMax));
     this.host = ownText(this.host);
     this.upgradeOffer = ownText(this.upgradeOffer);
-    wire.dropText();
+    wire.drop();
   }
 
   /** The client waits for `100 Continue` before it sends the body. HTTP/1.0 has none (RFC 9110, 10.1.1). */

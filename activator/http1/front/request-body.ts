@@ -69,8 +69,10 @@ export class RequestBody implements BodyParts {
     const progress = relayBody(framer, bytes, start, end, true, this);
     if (progress === "refused") this.refusal = framer.refusal ?? "ChunkSizeInvalid";
     if (progress === "complete") {
-      this.#last = framer.trailers ? trailerSection(framer.trailers) : "";
-      this.#sink?.bodyEnded(this.#last);
+      const last = framer.trailers ? trailerSection(framer.trailers) : "";
+      framer.dropTrailers();
+      if (this.#sink) this.#sink.bodyEnded(last);
+      else this.#last = last;
     }
     return framer.at;
   }
@@ -87,6 +89,7 @@ export class RequestBody implements BodyParts {
   discard(): void {
     this.#sink = noSink;
     this.#keptBytes = 0;
+    this.#last = "";
     for (const kept of this.#takeKept()) this.#place?.unkeep(kept);
   }
 
@@ -99,6 +102,7 @@ export class RequestBody implements BodyParts {
     }
     this.#keptBytes = 0;
     if (this.complete) sink.bodyEnded(this.#last);
+    this.#last = "";
   }
 
   #takeKept(): readonly Kept[] {

@@ -62,6 +62,11 @@ export class BodyFramer {
     return this.#framing === "chunked" && this.#stage === ended ? this.#trailers.section : undefined;
   }
 
+  /** The trailers were used: nothing is kept of them. */
+  dropTrailers(): void {
+    if (this.#framing === "chunked") this.#trailers.section.drop();
+  }
+
   /** The other side will send no more: true when that ends the body, false when it cuts it. */
   finish(): boolean {
     const endsHere = this.#framing === "close" || this.#framing === "tunnel";

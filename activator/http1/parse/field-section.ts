@@ -83,11 +83,12 @@ export class FieldSection {
     this.#whole = undefined;
   }
 
-  /** Drops the text and all fields. */
-  dropText(): void {
+  /** Drops the text, the bytes and all fields. */
+  drop(): void {
     this.#whole = "";
+    this.bytes = noBytes;
     this.fieldCount = 0;
-    this.marks = [];
+    if (this.marks.length > keptMarksMax) this.marks = [];
   }
 
   /** Makes this a copy of another section that is whole, as text alone. */
@@ -103,3 +104,6 @@ export class FieldSection {
 }
 
 const noBytes = Buffer.alloc(0);
+
+/** A list of places up to this length is kept for the next section: nearly all have fewer fields. */
+const keptMarksMax = 32 * marksPerField;

@@ -1,6 +1,6 @@
 import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
-import { type CountedPort, keepAliveMs } from "../../pod-connections/pool.ts";
+import type { CountedPort } from "../../pod-connections/pool.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone } from "../../request.ts";
@@ -219,7 +219,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     this.#pod.rest();
     if (relay && port && nothingFollows && this.#mayServeAnother(relay)) {
       this.#port = undefined;
-      this.#options.pool.put(port, socket, keepAliveMs(relay.keepAlive));
+      this.#options.pool.put(port, socket, relay.keepAliveMs);
     } else socket.destroy();
     this.#exchange.body.discard();
     this.#leave();

@@ -7,7 +7,7 @@ import type { Refusal } from "../parse/refusals.ts";
 import type { ResponseHead } from "../parse/response-head.ts";
 import { type AnsweredRequest, ResponseHeadParser } from "../parse/response-head-parser.ts";
 
-/** Receives the response to one request on a connection to a Pod. */
+/** Receives the response to one request on a connection to a Pod. A head is dropped when the call returns. */
 export interface ResponseTaker {
   /** An interim head. */
   interim(head: ResponseHead): void;
@@ -75,6 +75,7 @@ export class PodConnection implements SocketReader, UnfinishedHead {
   /** No response is expected: any input from now on closes the connection. */
   rest(): void {
     this.#release();
+    this.framer.dropTrailers();
     this.#taker = undefined;
     this.place.moveOn();
   }
@@ -100,11 +101,12 @@ export class PodConnection implements SocketReader, UnfinishedHead {
 
   take(bytes: Buffer, length: number): void {
     this.place.landed(bytes);
+    let headBytes = 0;
     if (!this.#taker)
       this.socket.destroy(); // no request was sent
     else if (this.#inBody) this.#taker.body(bytes, 0, length);
-    else this.#readHead(this.#taker, bytes, length);
-    this.place.took(length, this.#inBody); // heads need no large reads
+    else headBytes = this.#readHead(this.#taker, bytes, length);
+    this.place.took(length, 2 * headBytes < length); // heads need no large reads
   }
 
   ended(): void {
@@ -127,20 +129,28 @@ export class PodConnection implements SocketReader, UnfinishedHead {
     this.#taker = undefined;
   }
 
-  #readHead(taker: ResponseTaker, bytes: Buffer, end: number): void {
+  /** Returns how many of the bytes belong to heads. */
+  #readHead(taker: ResponseTaker, bytes: Buffer, end: number): number {
     const parser = this.#parser;
     for (let at = 0; ; ) {
       const step = parser.push(bytes, at, end);
-      if (step === "more") return this.#keepUnfinished();
-      this.#release();
-      if (step === "refused") return taker.refused(parser.refusal ?? "StartLineInvalid");
-      at = parser.consumedTo;
-      if (!parser.head.isInterim) {
-        this.#inBody = true;
-        return taker.responded(parser.head, bytes, at, end);
+      if (step === "more") {
+        this.#keepUnfinished();
+        return end;
       }
-      if (!this.#mayPass(parser.head)) return taker.refused("InterimsTooMany");
-      taker.interim(parser.head);
+      this.#release();
+      const refusal = step === "refused" ? (parser.refusal ?? "StartLineInvalid") : this.#refusalOf(parser.head);
+      if (refusal) {
+        taker.refused(refusal);
+        return end;
+      }
+      at = parser.consumedTo;
+      const isFinal = !parser.head.isInterim;
+      this.#inBody = isFinal;
+      if (isFinal) taker.responded(parser.head, bytes, at, end);
+      else taker.interim(parser.head);
+      parser.head.drop();
+      if (isFinal) return at;
     }
   }
 
@@ -162,10 +172,11 @@ export class PodConnection implements SocketReader, UnfinishedHead {
   }
 
   /** Clients do not slow down interim responses, because these are dropped: a sandbox could keep this process busy with them. */
-  #mayPass({ start, end }: ResponseHead): boolean {
+  #refusalOf({ isInterim, start, end }: ResponseHead): Refusal | undefined {
+    if (!isInterim) return undefined;
     this.#interims += 1;
     this.#interimBytes += end - start;
-    return this.#interims <= interimMax && this.#interimBytes <= this.#maxHeaderBytes;
+    return this.#interims <= interimMax && this.#interimBytes <= this.#maxHeaderBytes ? undefined : "InterimsTooMany";
   }
 }
 

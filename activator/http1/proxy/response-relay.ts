@@ -1,3 +1,4 @@
+import { keepAliveMs } from "../../pod-connections/pool.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { isBehind } from "../../socket/wire-socket.ts";
 import type { Exchange } from "../front/exchange.ts";
@@ -19,8 +20,8 @@ export class ResponseRelay implements BodyParts {
   readonly last: boolean;
   /** Whether the connection to the Pod may serve another request. */
   readonly keepsAlive: boolean;
-  /** The value of Keep-Alive. */
-  readonly keepAlive: string | undefined;
+  /** The timeout that the sandbox stated for idle connections, in milliseconds. */
+  readonly keepAliveMs: number | undefined;
 
   constructor(head: ResponseHead, exchange: Exchange, pod: PodConnection) {
     this.#exchange = exchange;
@@ -30,7 +31,7 @@ export class ResponseRelay implements BodyParts {
     this.#encoder = this.#framing === "chunked" ? new ChunkEncoder() : undefined;
     this.#bytesBefore = exchange.bytesOut;
     this.keepsAlive = head.keepsAlive;
-    this.keepAlive = head.facts.hasKeepAlive ? head.valueOf("keep-alive") : undefined;
+    this.keepAliveMs = head.facts.hasKeepAlive ? keepAliveMs(head.valueOf("keep-alive")) : undefined;
     this.last = exchange.begin(head.status, this.#framing === "data");
     this.#out.text(responseText(head, this.#framing, exchange.connectionLine(this.last)));
     pod.framer.begin(head.framing, head.contentLength);
