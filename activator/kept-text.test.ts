@@ -5,14 +5,20 @@ import { OncePerMinute } from "../lib/time/once-per-minute.ts";
 import { recordingTracer } from "../test/support/fakes/recording-tracer.ts";
 import { heapBytesOf } from "../test/support/heap-bytes.ts";
 import { RecentAnswers } from "./authorize/recent-answers.ts";
+import { ActivatorError } from "./failures/error-codes.ts";
+import { toResponse } from "./failures/error-response.ts";
 import { readHost } from "./find/host-name.ts";
 import { readRoutingHeaders } from "./find/routing-headers.ts";
 import { ClientRequest } from "./http1/front/client-request.ts";
+import { Exchange, type ExchangeConnection } from "./http1/front/exchange.ts";
+import { RequestBody } from "./http1/front/request-body.ts";
 import { RequestHeadParser } from "./http1/parse/request-head-parser.ts";
 import { AccessLog } from "./observe/access-log.ts";
 import { NamespaceLabels } from "./observe/namespace-labels.ts";
 import { spanOf } from "./observe/traced-request-record.ts";
 import { headerValue } from "./request.ts";
+import { BufferLoans, ReadPlace } from "./socket/read-place.ts";
+import { newSocket } from "./socket/wire-socket.ts";
 
 const filler = Array.from({ length: 7 }, (_, at) => `X-F${at}: ${"a".repeat(8_500)}\r\n`).join("");
 const parser = new RequestHeadParser({ sectionBytesMax: 65_536, fieldsMax: 128, targetBytesMax: 16_384 });
@@ -29,6 +35,19 @@ function request(count: number): ClientRequest {
   return new ClientRequest(parser.head.keep(), "192.0.2.1", "http");
 }
 
+/** The exchange of a request that was rejected, while its client does not read the response. */
+function refused(head: ClientRequest): Exchange {
+  const socket = Object.assign(newSocket(), { write: () => false });
+  const connection: ExchangeConnection = {
+    ...{ socket, closing: false, responded() {}, proxied() {}, over() {}, readOn() {}, endGracefully: () => false },
+    ...{ cut() {}, closed() {}, handOver: () => ({ ahead: undefined, ended: false, place }) },
+  };
+  const exchange = new Exchange(connection, head, new RequestBody(head.wire), 0);
+  exchange.answer(toResponse(new ActivatorError("WrongToken")));
+  return exchange;
+}
+
+const place = new ReadPlace(new BufferLoans(0), { readOn() {} });
 const clock = new FakeClock();
 const domains = { domain: "sandbox.example", clusterDomain: "cluster.local", serviceNames: [] };
 const question = {
@@ -61,6 +80,7 @@ describe("of a request with a large head", () => {
           trace: undefined,
         }),
     ],
+    ["its exchange, once it is rejected,", refused],
   ])("%s keeps nothing but its own text", async (_, keep) => {
     const kept: unknown[] = [];
     const bytes = await heapBytesOf(async () => {

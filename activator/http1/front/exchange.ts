@@ -121,6 +121,9 @@ export class Exchange implements Incoming {
       text += bytes.toString("latin1");
       this.bytesOut += bytes.length;
     }
+    // The client may not read this for minutes, and nothing else reads its request any more.
+    this.head.sent();
+    this.body.discard();
     this.connection.socket.write(text, "latin1");
     this.finish(last);
   }

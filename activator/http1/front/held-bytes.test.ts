@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled } from "../../../test/support/proxy-path.ts";
+import { ActivatorError } from "../../failures/error-codes.ts";
+import { toResponse } from "../../failures/error-response.ts";
 import { BufferLoans, ReadPlace } from "../../socket/read-place.ts";
 import { Sweep } from "../../sweep.ts";
 import type { Exchange } from "./exchange.ts";
@@ -80,6 +82,15 @@ describe("the kept bytes of a held request", () => {
     });
     expect(poured.map(({ length, buffer }) => [length, buffer.byteLength])).toEqual([[kept, kept]]);
     expect(poured[0]?.every((byte, at) => byte === (at & 255))).toBe(true);
+  });
+
+  it("are dropped when the request is rejected, before its client has read that", async () => {
+    await using front = await openHolding(new BufferLoans(0));
+    await front.say(`POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: 9000\r\n\r\n${"x".repeat(8_000)}`);
+    await eventually(() => front.held[0]?.body.keptBytes === 8_000);
+    front.held[0]?.connection.socket.cork();
+    front.held[0]?.answer(toResponse(new ActivatorError("WrongToken")));
+    expect(front.held[0]?.body.keptBytes).toBe(0);
   });
 
   it("are at most 16 KiB of pipelined requests", async () => {
