@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { keyOf } from "../../../api/kinds/meta.ts";
 import type { ActivityAnswer, SandboxActivity } from "../../../api/protocols/drain-protocol.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
+import { aSandbox } from "../../../test/support/builders/builders.ts";
 import { type ActivatorFinder, KnownActivators } from "../activators/activators.ts";
 import type { ActivityReply } from "../activators/ask-activators.ts";
 import { longestSilenceMs } from "../activators/silence.ts";
@@ -10,6 +12,7 @@ import { ActivityView } from "./activity-view.ts";
 
 const signal = new AbortController().signal;
 const sandbox = { namespace: "lab", name: "nova", uid: "nova" };
+const nova = aSandbox({}, sandbox);
 const answer: ActivityAnswer = {
   epoch: "first",
   cursor: 1,
@@ -29,10 +32,11 @@ function given() {
   const activators = { mayServe: true };
   const all = () => known.known().map((activator) => ({ ...activator, ...activators }));
   const finder: ActivatorFinder = { known: all, list: async () => all(), onChange: () => new DisposableStack() };
+  const replies = { quick: answer };
   const rounds = {
     keep: () => {},
     activity: async ({ id }: { readonly id: string }) => {
-      if (id === "quick") return answer;
+      if (id === "quick") return replies.quick;
       const call = Promise.withResolvers<ActivityReply>();
       calls.push(call);
       return call.promise;
@@ -40,8 +44,13 @@ function given() {
   };
   const fencedPods = new FencedPods(() => undefined);
   const onActivity = (heard: readonly SandboxActivity[]) => news.push(...heard);
-  const reader = new ActivityReader({ finder, rounds, view, clock, fencedPods, onActivity });
-  return { clock, calls, news, view, reader, activators };
+  const existing = new Map([[keyOf(nova), nova]]);
+  const read = (key: string) => {
+    const found = existing.get(key);
+    return found && { sandbox: found };
+  };
+  const reader = new ActivityReader({ read, finder, rounds, view, clock, fencedPods, onActivity });
+  return { clock, calls, news, view, reader, activators, existing, replies };
 }
 
 describe("an activator that hangs", () => {
@@ -100,5 +109,48 @@ describe("an activator that hangs", () => {
     await last;
     expect(reader.isCurrent).toBe(false);
     expect(view.useOf("nova", clock.ticksMs()).busy).toBe("activator not responding");
+  });
+});
+
+describe("the activity of a sandbox that the stores do not show", () => {
+  /** Reads every five seconds, for so long. */
+  const readFor = async ({ clock, reader }: ReturnType<typeof given>, forMs: number) => {
+    for (let passedMs = 0; passedMs < forMs; passedMs += 5_000) {
+      const read = reader.read(signal);
+      await clock.advance(5_000);
+      await read;
+    }
+  };
+  const late = { ...answer, activities: [{ sandbox, inFlight: 1, idleForMs: 0 }] };
+
+  it("is forgotten again after five minutes when a late answer brings it back", async () => {
+    const world = given();
+    world.replies.quick = { ...answer, activities: [] };
+    const { clock, calls, view, reader, existing } = world;
+    const first = reader.read(signal);
+    await clock.advance(500);
+    await first;
+    existing.clear();
+    view.forget("nova");
+    calls[0]?.resolve(late);
+    await clock.advance(1);
+    expect(view.useOf("nova", clock.ticksMs()).lastMs).toBeDefined();
+    await readFor(world, 310_000);
+    expect(view.useOf("nova", clock.ticksMs()).lastMs).toBeUndefined();
+  });
+
+  it("is kept when the sandbox appears in that time", async () => {
+    const world = given();
+    world.replies.quick = { ...answer, activities: [] };
+    const { clock, calls, view, reader, existing } = world;
+    existing.clear();
+    const first = reader.read(signal);
+    await clock.advance(500);
+    await first;
+    calls[0]?.resolve(late);
+    await clock.advance(1);
+    existing.set(keyOf(nova), nova);
+    await readFor(world, 310_000);
+    expect(view.useOf("nova", clock.ticksMs()).lastMs).toBeDefined();
   });
 });

@@ -1,3 +1,5 @@
+import type { Stored } from "../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { SandboxActivity } from "../../../api/protocols/drain-protocol.ts";
 import { abortable } from "../../../lib/process/lifecycle.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
@@ -5,8 +7,11 @@ import type { Activator, ActivatorFinder } from "../activators/activators.ts";
 import type { ActivatorRounds } from "../activators/ask-activators.ts";
 import type { FencedPods } from "../handshake/fenced-pods.ts";
 import type { ActivityView } from "./activity-view.ts";
+import { UnseenSandboxes } from "./unseen-sandboxes.ts";
 
 export interface ActivityReaderOptions {
+  /** The stores' state of a sandbox; undefined once it is gone. */
+  readonly read: (key: string) => { readonly sandbox: Stored<Sandbox> } | undefined;
   readonly finder: ActivatorFinder;
   readonly rounds: Pick<ActivatorRounds, "activity" | "keep">;
   readonly view: ActivityView;
@@ -22,11 +27,15 @@ const patienceMs = 500;
 /** Updates the view of activity, with one call at a time to each activator. */
 export class ActivityReader {
   readonly #options: ActivityReaderOptions;
+  readonly #unseen: UnseenSandboxes;
   /** Calls without an answer so far, by the activator's UID. */
   readonly #calls = new Map<string, Promise<void>>();
 
   constructor(options: ActivityReaderOptions) {
+    const { read, view } = options;
     this.#options = options;
+    const exists = (key: string, uid: string) => read(key)?.sandbox.metadata.uid === uid;
+    this.#unseen = new UnseenSandboxes(exists, (uid) => view.forget(uid));
   }
 
   /**
@@ -38,6 +47,7 @@ export class ActivityReader {
     const activators = finder.known();
     fencedPods.keep(new Set(activators.map(({ id }) => id)));
     view.listed(activators, clock.ticksMs());
+    this.#unseen.sweep(clock.ticksMs());
     rounds.keep(activators);
     const asked = activators.filter(({ id }) => !this.#calls.has(id)).map((each) => this.#call(each, signal));
     if (asked.length === 0) return;
@@ -72,6 +82,7 @@ export class ActivityReader {
     const reply = await rounds.activity(activator, view.requestFor(id), signal);
     if ("epoch" in reply) {
       view.received(id, reply, clock.ticksMs());
+      this.#unseen.reported(reply.activities, clock.ticksMs());
       onActivity(reply.activities);
       fencedPods.heard(id, reply.fenced ?? []);
     } else if (reply.is === "absent") view.absent(id, clock.ticksMs());

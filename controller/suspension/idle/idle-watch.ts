@@ -98,9 +98,10 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
 
   /** Its suspension was cancelled. */
   cancelled(key: string): void {
-    this.#calmUntilMs.set(key, this.#options.clock.ticksMs() + calmMs);
     const seen = this.#options.read(key);
-    if (seen) this.#podStarts.cancelled(seen.sandbox.metadata.uid);
+    if (!seen) return; // it was forgotten already
+    this.#calmUntilMs.set(key, this.#options.clock.ticksMs() + calmMs);
+    this.#podStarts.cancelled(seen.sandbox.metadata.uid);
     this.checkAt(key);
   }
 

@@ -18,24 +18,24 @@ function given() {
   const sandbox = aSandbox({
     autoSuspension: { inactivityTimeoutSeconds: 60, busyProbe: { httpGet: { port: 8080 }, limitSeconds } },
   });
-  const state = { podUid: "pod-1", lastUseMs: clock.ticksMs() };
+  const state = { podUid: "pod-1", lastUseMs: clock.ticksMs(), answer: Promise.resolve(503), isGone: false };
   const suspendIdle = new SuspendIdle({
     client: refusingClient,
     sandboxes: new OwnWrites(feedInformer<Sandbox>({}).informer, clock),
-    askWorkload: async () => 503,
+    askWorkload: () => state.answer,
     events: undefined,
     clock,
     log: silentLogger,
   });
   const candidate = {
     key: keyOf(sandbox),
-    read: () => ({ sandbox, pods: [aPodOf(sandbox, { uid: state.podUid })] }),
+    read: () => (state.isGone ? undefined : { sandbox, pods: [aPodOf(sandbox, { uid: state.podUid })] }),
     lastUseMs: () => state.lastUseMs,
   };
   /** Probes the workload: after how many milliseconds the sandbox is checked again. */
   const probe = () =>
     new Promise<number>((resolve) => suspendIdle.mayTry(candidate, resolve, new AbortController().signal));
-  return { clock, state, probe };
+  return { clock, state, probe, suspendIdle, candidate };
 }
 
 /** Probes at the usual pace, as long as the answer counts. Returns for how many milliseconds that was. */
@@ -44,6 +44,19 @@ async function busyForMs({ clock, probe }: ReturnType<typeof given>): Promise<nu
   while ((await probe()) > 0) await clock.advance(probeAgainMs);
   return clock.ticksMs() - beganMs;
 }
+
+it("a sandbox that is deleted while its workload is asked leaves nothing in memory", async () => {
+  const { clock, state, suspendIdle, candidate } = given();
+  const answer = Promise.withResolvers<number>();
+  state.answer = answer.promise;
+  const asked = new Promise<number>((resolve) => suspendIdle.mayTry(candidate, resolve, new AbortController().signal));
+  await clock.advance(1);
+  state.isGone = true;
+  suspendIdle.forget(candidate.key);
+  answer.resolve(503);
+  expect(await asked).toBe(0);
+  expect(suspendIdle.size).toBe(0);
+});
 
 describe("a workload that says it is busy", () => {
   it("keeps an idle sandbox awake for the limit", async () => {

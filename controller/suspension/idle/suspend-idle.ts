@@ -110,6 +110,11 @@ export class SuspendIdle {
     return (await this.#ask(seen.sandbox, idleness.forMs, signal)) ? undefined : changedAgainMs;
   }
 
+  /** Number of sandboxes of which an answer is in memory. */
+  get size(): number {
+    return this.#busy.size + this.#allowed.size;
+  }
+
   forget(key: string): void {
     this.#busy.delete(key);
     this.#allowed.delete(key);
@@ -118,8 +123,10 @@ export class SuspendIdle {
 
   async #isBusy(candidate: IdleCandidate, { busyProbe, sandbox, pod }: Probe, signal: AbortSignal): Promise<boolean> {
     const { clock, log, events, askWorkload } = this.#options;
-    const { key } = candidate;
+    const { key, read } = candidate;
     const answer = await askWorkload({ sandbox, pod }, signal);
+    // It was forgotten meanwhile, and is forgotten only once.
+    if (read()?.sandbox.metadata.uid !== sandbox.metadata.uid) return false;
     const podUid = pod.metadata.uid;
     const sinceMs = this.#busySinceMs(candidate, podUid);
     if (answer === undefined && sinceMs === undefined) events?.record(unanswered(sandbox, busyProbe.limitSeconds));
