@@ -3,9 +3,14 @@ import { type Clock, FakeClock } from "../../lib/time/clock.ts";
 import { jumpNoticedWithinMs } from "../../lib/time/clock-jumps.ts";
 import { asTimePasses } from "../../test/support/as-time-passes.ts";
 import { follow } from "../../test/support/fakes/followed-informer.ts";
-import { aStored, openScriptedCollection } from "../../test/support/fakes/scripted-collection.ts";
+import { aFailure } from "../../test/support/fakes/scripted-api.ts";
+import {
+  aStored,
+  openScriptedCollection,
+  type ScriptedCollection,
+} from "../../test/support/fakes/scripted-collection.ts";
 import { waiting } from "../../test/support/waiting.ts";
-import { silenceLimitMs } from "./start-informer.ts";
+import { acceptedAfterMs, silenceLimitMs } from "./start-informer.ts";
 
 describe("an informer that receives nothing", () => {
   const open = async (clock: Clock) => {
@@ -37,7 +42,7 @@ describe("an informer that receives nothing", () => {
     expect(halfOpen.closed).toBe(false);
     await asTimePasses(clock, () => expect(pods.watchAttempts).toHaveLength(2));
     await vi.waitFor(() => expect(halfOpen.closed).toBe(true), waiting);
-    await vi.waitFor(() => expect(followed.informer.silentMs()).toBeLessThan(silenceLimitMs), waiting);
+    await asTimePasses(clock, () => expect(followed.informer.silentMs()).toBeLessThan(5_000));
     const next = await pods.watch(1);
     expect(next.query["resourceVersion"]).toBe(halfOpen.query["resourceVersion"]);
     next.send("DELETED", aStored("a", "7"));
@@ -114,10 +119,64 @@ describe("an informer that receives nothing", () => {
     clock.jumpWall(byMs);
     await clock.advance(jumpNoticedWithinMs);
     const next = await pods.watch(1);
-    await vi.waitFor(() => expect(followed.informer.silentMs()).toBe(0), waiting);
+    await asTimePasses(clock, () => expect(followed.informer.silentMs()).toBeLessThan(5_000));
     await clock.advance(2 * jumpNoticedWithinMs);
     expect(next.closed).toBe(false);
     expect(pods.watchAttempts).toHaveLength(2);
     expect(pods.lists).toHaveLength(lists);
+  });
+
+  /** The watch after the first one, which has broken after 50 s of silence. */
+  const reopened = async (clock: FakeClock, pods: ScriptedCollection) => {
+    const first = await pods.watch(0);
+    await clock.advance(50_000);
+    first.drop();
+    await asTimePasses(clock, () => expect(pods.watchAttempts).toHaveLength(2));
+    return pods.watch(1);
+  };
+
+  it.each([
+    { when: "at once", openForMs: 0 },
+    { when: "later", openForMs: 30_000 },
+  ])("goes on counting when the server opens a new watch and refuses the version $when", async ({ openForMs }) => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    const next = await reopened(clock, pods);
+    await clock.advance(openForMs);
+    pods.listFailure = aFailure(503, "ServiceUnavailable");
+    next.send("ERROR", aFailure(410, "Expired"));
+    await vi.waitFor(() => expect(pods.lists).toHaveLength(2), waiting);
+    expect(followed.informer.silentMs()).toBeGreaterThanOrEqual(50_000 + openForMs);
+    pods.listFailure = undefined;
+    await asTimePasses(clock, () => expect(followed.informer.silentMs()).toBeLessThan(5_000));
+  });
+
+  it("takes a new watch for a sign of the server only once it has stayed open for two seconds", async () => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    await reopened(clock, pods);
+    const beforeMs = followed.informer.silentMs();
+    await vi.waitFor(() => expect(clock.pending).toBe(2), waiting); // the silence and the acceptance: it is open
+    await clock.advance(acceptedAfterMs - 1);
+    expect(followed.informer.silentMs()).toBe(beforeMs + acceptedAfterMs - 1);
+    await clock.advance(1);
+    expect(followed.informer.silentMs()).toBe(acceptedAfterMs);
+  });
+
+  it("hears nothing from watches that open and end without a message", async () => {
+    const clock = new FakeClock();
+    const { pods, followed } = await open(clock);
+    await using _pods = pods;
+    await using _followed = followed;
+    const beganMs = clock.ticksMs();
+    for (let index = 0; index < 5; index += 1) {
+      (await pods.watch(index)).end();
+      await asTimePasses(clock, () => expect(pods.watchAttempts).toHaveLength(index + 2));
+    }
+    expect(followed.informer.silentMs()).toBe(clock.ticksMs() - beganMs);
   });
 });

@@ -39,6 +39,11 @@ export const silenceLimitMs = 100_000;
 const watchSeconds = { min: 300, max: 600 };
 // A watch that ended earlier than this without an event is a failure.
 const shortWatchMs = 5_000;
+/**
+ * A server opens a watch and only then says that the version is too old. So an open watch is no sign of life by itself; one that has
+ * stayed open for so long is. A kind without bookmarks gives no other sign.
+ */
+export const acceptedAfterMs = 2_000;
 
 /** Starts to follow an API server. `synced` stays pending until a list succeeds, and for ever once disposed. */
 export function startInformer<T extends KubeObject, I extends string = never>(
@@ -153,37 +158,43 @@ class Reflection<T extends KubeObject, I extends string> {
     const asked = readClocks(this.#options.clock);
     const selection = { ...this.#selection, pageSize: this.#pageSize };
     const { items, resourceVersion } = await listEverything(client, type, selection, signal);
-    this.#markReceived(asked);
+    this.#markReceived(asked, asked); // the pages may have taken minutes, and show the state of the first
     this.#feed.replaceAll(items.map((item) => this.#toStored(item)));
     this.#version = resourceVersion;
     this.#onListed();
   }
 
   async #watch(resourceVersion: string, signal: AbortSignal): Promise<void> {
-    const { client, type } = this.#options;
-    const asked = readClocks(this.#options.clock);
+    const { client, clock, type } = this.#options;
+    const asked = readClocks(clock);
     using silence = this.#limitSilence(asked);
+    using accepted = new DisposableStack();
+    const onOpen = () => {
+      const opened = readClocks(clock);
+      accepted.use(clock.after(acceptedAfterMs, () => this.#markReceived(asked, opened)));
+    };
     const timeoutSeconds = Math.round(watchSeconds.min + Math.random() * (watchSeconds.max - watchSeconds.min));
     const events = client.watch(
       type,
-      {
-        ...this.#selection,
-        resourceVersion,
-        timeoutSeconds,
-        allowBookmarks: true,
-        onOpen: () => this.#markReceived(asked),
-      },
+      { ...this.#selection, resourceVersion, timeoutSeconds, allowBookmarks: true, onOpen },
       AbortSignal.any([signal, silence.signal]),
     );
-    for await (const event of events) {
-      this.#markReceived(asked);
-      this.#take(event);
+    let received = this.#received;
+    try {
+      for await (const event of events) {
+        if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object);
+        this.#markReceived(asked);
+        received = this.#received;
+        this.#take(event);
+      }
+    } catch (error) {
+      // The server did not accept the version after all.
+      if (needsList(error)) this.#received = received;
+      throw error;
     }
-    this.#markReceived(asked); // only a running server ends a watch regularly
   }
 
-  #take(event: WatchEvent<T>): void {
-    if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object);
+  #take(event: Exclude<WatchEvent<T>, { readonly type: "ERROR" }>): void {
     if (event.type === "DELETED") this.#feed.unset(event.object);
     else if (event.type !== "BOOKMARK") this.#feed.set(this.#toStored(event.object));
     this.#version = event.object.metadata.resourceVersion ?? this.#version;
@@ -193,10 +204,13 @@ class Reflection<T extends KubeObject, I extends string> {
     return this.#options.transform?.(object) ?? object;
   }
 
-  /** `asked`: when the list or watch began. Across a jump of the clock, what is received may have waited for hours. */
-  #markReceived(asked: ClockReading): void {
-    const now = readClocks(this.#options.clock);
-    if (!hasJumped(asked, now)) this.#received = now;
+  /**
+   * `asked`: when the list or watch began. Across a jump of the clock, what is received may have waited for hours. `of`: the moment
+   * whose state was received.
+   */
+  #markReceived(asked: ClockReading, of = readClocks(this.#options.clock)): void {
+    const isLater = of.ticksMs >= this.#received.ticksMs; // a message may come before the watch counts as accepted
+    if (isLater && !hasJumped(asked, readClocks(this.#options.clock))) this.#received = of;
     this.#trouble = undefined;
   }
 
