@@ -15,8 +15,8 @@ import { usualSilenceLimitMs } from "./activators/silence.ts";
 import { FencedPods } from "./handshake/fenced-pods.ts";
 import { Suspender } from "./handshake/suspender.ts";
 import { ActivityView } from "./idle/activity-view.ts";
-import { type AskWorkload, workloadAsker } from "./idle/ask-workload.ts";
 import { IdleWatch } from "./idle/idle-watch.ts";
+import { type AskWorkload, workloadAsker } from "./idle/probe/ask-workload.ts";
 import { SuspendIdle } from "./idle/suspend-idle.ts";
 import type { SuspensionMetrics } from "./suspension-metrics.ts";
 

@@ -7,7 +7,7 @@ import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
 import { feedInformer } from "../../../test/support/fakes/fed-informer.ts";
 import { refusingClient } from "../../../test/support/fakes/refusing-client.ts";
 import { OwnWrites } from "../../own-writes.ts";
-import { probeAgainMs } from "./busy-probe.ts";
+import { probeAgainMs } from "./probe/busy-probe.ts";
 import { SuspendIdle } from "./suspend-idle.ts";
 
 const limitSeconds = 600;

@@ -13,9 +13,9 @@ import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
 import { idled, unanswered } from "../events.ts";
 import { intentPatch } from "../handshake/patches.ts";
-import type { AskWorkload } from "./ask-workload.ts";
-import { judgeProbe, probeAgainMs } from "./busy-probe.ts";
 import type { Idleness } from "./decide-idle.ts";
+import type { AskWorkload } from "./probe/ask-workload.ts";
+import { judgeProbe, probeAgainMs } from "./probe/busy-probe.ts";
 
 export interface SuspendIdleOptions {
   readonly client: KubeClient;

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it } from "vitest";
-import type { HttpGetAction } from "../../../api/kinds/core.ts";
-import type { SandboxSpec } from "../../../api/kinds/sandbox.ts";
-import { systemClock } from "../../../lib/time/clock.ts";
-import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
+import type { HttpGetAction } from "../../../../api/kinds/core.ts";
+import type { SandboxSpec } from "../../../../api/kinds/sandbox.ts";
+import { systemClock } from "../../../../lib/time/clock.ts";
+import { aPodOf, aSandbox } from "../../../../test/support/builders/builders.ts";
 import { workloadAsker } from "./ask-workload.ts";
 
 const signal = new AbortController().signal;

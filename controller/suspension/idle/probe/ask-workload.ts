@@ -1,12 +1,12 @@
-import type { Stored } from "../../../api/kinds/meta.ts";
-import type { Pod } from "../../../api/kinds/pod.ts";
-import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import { busyProbeMs } from "../../../api/protocols/drain-protocol.ts";
-import { busyTargetOf } from "../../../api/rules/busy-target.ts";
-import { type Fences, mayForward } from "../../../api/rules/suspension.ts";
-import { askStatus } from "../../../lib/net/ask-status.ts";
-import type { Clock } from "../../../lib/time/clock.ts";
-import type { AskThroughActivators } from "../activators/ask-through-activators.ts";
+import type { Stored } from "../../../../api/kinds/meta.ts";
+import type { Pod } from "../../../../api/kinds/pod.ts";
+import type { Sandbox } from "../../../../api/kinds/sandbox.ts";
+import { busyProbeMs } from "../../../../api/protocols/drain-protocol.ts";
+import { busyTargetOf } from "../../../../api/rules/busy-target.ts";
+import { type Fences, mayForward } from "../../../../api/rules/suspension.ts";
+import { askStatus } from "../../../../lib/net/ask-status.ts";
+import type { Clock } from "../../../../lib/time/clock.ts";
+import type { AskThroughActivators } from "../../activators/ask-through-activators.ts";
 import type { ProbeAnswer } from "./busy-probe.ts";
 
 /** Puts the busy probe of a sandbox to the workload in its Pod. Rejects only once the signal is aborted. */
