@@ -10,6 +10,9 @@ import { onClockJump } from "../lib/time/clock-jumps.ts";
 import type { Turns } from "../lib/time/turns.ts";
 import type { RuntimeMetrics } from "./metrics/runtime-metrics.ts";
 
+/** 30 s: as long as a person or a connection waits. The longest retry delay of an object that somebody waits for. */
+export const awaitedRetryMs = 30_000;
+
 /** Enqueues the keys to reconcile until it is disposed of. */
 export type Source = (enqueue: (key: string) => void) => Disposable;
 

@@ -5,6 +5,7 @@ import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { SandboxClaim } from "../../api/kinds/sandbox-claim.ts";
 import type { SandboxTemplate } from "../../api/kinds/sandbox-template.ts";
 import type { SandboxWarmPool } from "../../api/kinds/sandbox-warm-pool.ts";
+import { isConditionTrue } from "../../api/rules/conditions.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Informer } from "../../kube/informer/informer.ts";
@@ -14,7 +15,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
-import { keysFrom, type Source, startKind } from "../start-kind.ts";
+import { awaitedRetryMs, keysFrom, type Source, startKind } from "../start-kind.ts";
 import type { Traces } from "../traces.ts";
 import { Adopter } from "./adoption/adopter.ts";
 import { AdoptionQueues } from "./adoption/adoption-queue.ts";
@@ -93,6 +94,8 @@ export function startClaimController(options: ClaimControllerOptions): Running {
   return startKind({
     name: "sandboxclaim",
     workers: options.workers,
+    retryCeilingMs: (key) =>
+      isConditionTrue(claims.get(key)?.status?.conditions, "Ready") ? undefined : awaitedRetryMs,
     mayWait: (key) => sights.isServed(key),
     sources: [
       () => followStock(informers.sandboxes, queues),
