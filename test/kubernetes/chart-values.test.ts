@@ -56,6 +56,31 @@ describe("controllers without leader election", () => {
   });
 });
 
+describe("scoped tokens", () => {
+  const secret = "auth.scopedToken.existingSecret=signing";
+
+  it("are checked with the key in the Secret of the values, at the path that the flag names", async () => {
+    const objects = await rendered("auth.mode=scopedtoken", secret, "auth.scopedToken.secretKey=signing.key");
+    const pod = JSON.stringify(objects.get("Deployment sandbox-router"));
+    expect(pod).toContain('"--authz-mode=scoped-token","--authz-scoped-token-secret-file=/etc/rouse/scoped-token/key"');
+    expect(pod).toContain('{"name":"scoped-token","mountPath":"/etc/rouse/scoped-token","readOnly":true}');
+    const items = [{ key: "signing.key", path: "key" }];
+    expect(pod).toContain(JSON.stringify({ name: "scoped-token", secret: { secretName: "signing", items } }));
+    expect(pod).not.toContain("ROUTER_AUTH_TOKEN");
+    expect([...objects.keys()]).not.toContain("Secret sandbox-router-token");
+  });
+
+  it("are mounted without inactivity suspension and TLS too, and by no other mode", async () => {
+    const alone = await rendered("auth.mode=scopedtoken", secret, "autoSuspension.enabled=false");
+    expect(JSON.stringify(alone.get("Deployment sandbox-router"))).toContain('"volumeMounts":[{"name":"scoped-token"');
+    expect(JSON.stringify((await rendered(secret)).get("Deployment sandbox-router"))).not.toContain("scoped-token");
+  });
+
+  it("need a Secret: the chart makes no key that nobody else has", async () => {
+    await expect(rendered("auth.mode=scopedtoken")).rejects.toThrow("set auth.scopedToken.existingSecret");
+  });
+});
+
 describe("the shutdown time of an activator", () => {
   it("follows from the values, in its flags and in the grace period of its Pod", async () => {
     const objects = await rendered("activator.drainSettleSeconds=45", "activator.shutdownTimeoutSeconds=100");
