@@ -46,7 +46,7 @@ export const activatorFlags = {
   ),
   "proxy-timeout": flag.duration(
     900_000,
-    "maximum time to hold a request; also the maximum time from the last byte of a request to the response head. The header X-Sandbox-Timeout can shorten both",
+    "maximum time to hold a request; also the maximum time from the last byte of a request to the response head. The header X-Sandbox-Timeout can shorten both. Also the maximum pause of a client within its request",
     positive,
   ),
   "response-header-timeout": flag.duration(

@@ -41,7 +41,7 @@ export const activatorErrors = {
   Unexpected: { status: 500, detail: () => "An internal error occurred in the proxy." },
 
   MalformedRequest: { status: 400, detail: (_, because) => withCause("Malformed request", because) },
-  RequestTimedOut: { status: 408, detail: () => "The request head did not arrive in time." },
+  RequestTimedOut: { status: 408, detail: () => "The request did not arrive in time." },
   TargetTooLong: { status: 414, detail: () => "The request target is too long." },
   HeadersTooLarge: { status: 431, detail: () => "Request header fields too large." },
   ExpectationFailed: { status: 417, detail: () => "Only Expect: 100-continue can be met." },

@@ -42,3 +42,10 @@ export class StallWatch {
     return this.#limitMs > 0 && nowMs - this.#movedMs >= this.#limitMs;
   }
 }
+
+/** A watch that begins now. */
+export function watchOf(limitMs: number, nowMs: number): StallWatch {
+  const watch = new StallWatch();
+  watch.limit(limitMs, nowMs);
+  return watch;
+}

@@ -77,7 +77,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Fix the program in the sandbox.",
   },
   SandboxSlow: {
-    why: "The sandbox did not begin its response, and took no more of the request, within --proxy-timeout, --response-header-timeout or X-Sandbox-Timeout. Or its response had not begun after --total-timeout.",
+    why: "The sandbox had the whole request, or took no more of it, and did not begin its response within --proxy-timeout, --response-header-timeout or X-Sandbox-Timeout. Or its response had not begun after --total-timeout.",
     what: "Check the program of the sandbox, or raise the timeout.",
   },
   Unexpected: {
@@ -89,7 +89,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: fixRequest,
   },
   RequestTimedOut: {
-    why: "The request head did not arrive within --headers-timeout, or it was the oldest when unfinished heads took too much memory.",
+    why: "The request head did not arrive within --headers-timeout, or it was the oldest when unfinished heads took too much memory. Or the client paused within its request body for --proxy-timeout, while the sandbox waited for the rest.",
     what: "Check the network of the client. If it lasts, check rouse_activator_unfinished_heads_shed_total.",
   },
   TargetTooLong: { why: "The request target is longer than 16,384 bytes.", what: fixRequest },

@@ -50,7 +50,7 @@ export interface ProxyPath extends AsyncDisposable {
 const defaults = {
   ...{ headersTimeoutMs: 10_000, keepAliveTimeoutMs: 60_000, maxHeaderBytes: 65_536, maxConnections: 50_000 },
   ...{ maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0, tunnelIdleMs: 0, tunnelLifetimeMs: 0 },
-  ...{ responseStartMs: 60_000, maxIdleUpstream: 5_000, unfinishedHeadBytesMax },
+  ...{ responseStartMs: 60_000, proxyTimeoutMs: 900_000, maxIdleUpstream: 5_000, unfinishedHeadBytesMax },
 };
 
 class CountingBudget extends HeadBudget {

@@ -17,6 +17,8 @@ export interface Http1ProxyOptions {
   readonly maxHeaderBytes: number;
   /** 0: unlimited. */
   readonly maxRequestBodyBytes: number;
+  /** The maximum pause of a client within its request, in milliseconds. */
+  readonly proxyTimeoutMs: number;
   /** The maximum time without a byte of a response, in milliseconds; 0: unlimited. */
   readonly streamIdleMs: number;
   /** The maximum duration of an exchange from its first byte to the sandbox, in milliseconds; 0: unlimited. */

@@ -1,7 +1,7 @@
 import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
 import type { CountedPort } from "../../pod-connections/pool.ts";
-import { StallWatch } from "../../pod-connections/stall-watch.ts";
+import { StallWatch, watchOf } from "../../pod-connections/stall-watch.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone } from "../../request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
@@ -45,6 +45,8 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   #port: CountedPort | undefined;
   #continued = false;
   #events: EventStream | undefined;
+  /** Of the client within its request; set while the sandbox waits for it. */
+  #pause: StallWatch | undefined;
   #endMs = Number.POSITIVE_INFINITY;
 
   constructor(exchange: Exchange, upstream: Upstream, how: ProxyRequestOptions, options: Http1ProxyOptions) {
@@ -184,8 +186,21 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   }
 
   check(nowMs: number): void {
-    if (nowMs < this.#endMs && !this.#stall.isStalled(this.#progress, nowMs)) return;
-    this.#fail(this.#error(this.#stall.isPodGone ? "ResponseLost" : "SandboxSlow"));
+    const owed = this.#waitsForClient;
+    if (!owed) this.#pause = undefined;
+    else {
+      this.#pause ??= watchOf(this.#options.proxyTimeoutMs, nowMs);
+      this.#stall.limit(this.#how.responseStartMs, nowMs); // the sandbox's time begins again with the next byte
+    }
+    if (nowMs < this.#endMs && !(this.#pause ?? this.#stall).isStalled(this.#progress, nowMs)) return;
+    this.#fail(this.#error(this.#stall.isPodGone ? "ResponseLost" : owed ? "RequestTimedOut" : "SandboxSlow"));
+  }
+
+  /** Whether the sandbox owes nothing: it has taken everything that its client has sent, and that is not the whole request. */
+  get #waitsForClient(): boolean {
+    const { socket } = this.#upstream;
+    const isPart = this.#phase === "sending" && !this.#exchange.body.complete;
+    return isPart && socket.writableLength === 0 && !this.#stall.isPodGone;
   }
 
   /**

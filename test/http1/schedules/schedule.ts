@@ -20,7 +20,7 @@ import { plainScript, type Script, type Theme, themes, upgradeScript } from "./s
 
 const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: 80, probes: [], young: false };
 const limits = {
-  ...{ maxHeaderBytes: 65_536, maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0 },
+  ...{ maxHeaderBytes: 65_536, proxyTimeoutMs: 900_000, maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0 },
   ...{ tunnelIdleMs: 0, tunnelLifetimeMs: 0 },
 };
 const how = {
