@@ -37,8 +37,8 @@ export interface ProxyPath extends AsyncDisposable {
   readonly refusals: readonly string[];
   /** Read buffers that sockets use. */
   readonly lent: number;
-  /** Open connections of clients, and connections that were closed unread. */
-  readonly connections: { readonly open: number; readonly dropped: number };
+  /** Connections of clients: all, those that are open, and those that were closed unread. */
+  readonly connections: { readonly opened: number; readonly open: number; readonly dropped: number };
   /** Heads that arrived in parts, and heads that were shed for lack of memory. */
   readonly unfinishedHeads: { readonly begun: number; readonly shed: number };
   /** Reports the Pod of the back-end as gone. */
@@ -94,7 +94,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   const ends: Ended[] = [];
   const refusals: string[] = [];
   const offences: Offence[] = [];
-  const connections = { open: 0, dropped: 0 };
+  const connections = { opened: 0, open: 0, dropped: 0 };
   const use = { dispatched: () => {} };
   const how = {
     subject: "nova",
@@ -132,6 +132,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   };
   const events = {
     connected() {
+      connections.opened += 1;
       connections.open += 1;
     },
     disconnected() {

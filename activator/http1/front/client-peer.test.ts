@@ -1,5 +1,8 @@
+import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
+import { eventually } from "../../../test/support/eventually.ts";
 import { asSocket, FakeWire } from "../../../test/http1/schedules/fake-wire.ts";
+import { openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
 import { BufferLoans } from "../../socket/read-place.ts";
 import { RequestHeadParser } from "../parse/request-head-parser.ts";
 import { ClientConnection } from "./client-connection.ts";
@@ -30,4 +33,21 @@ it.each([
   wire.send(Buffer.from("GET / HTTP/1.1\r\nHost: nova\r\n\r\n"));
   wire.deliver(1_000);
   expect(peers).toEqual([peer]);
+});
+
+/** A program that sends a request and resets the connection. */
+const hastyClient = `
+  const socket = require("node:net").connect(+process.argv[1], "127.0.0.1");
+  socket.on("connect", () => socket.write("GET / HTTP/1.1\\r\\nHost: nova\\r\\n\\r\\n", () => socket.resetAndDestroy()));
+`;
+
+it("a client that was gone before its connection was accepted has no address, and its request is not forwarded", async () => {
+  let requests = 0;
+  await using backend = await openStrictBackend("HTTP/1.1 204 Gone\r\n\r\n", () => (requests += 1));
+  await using proxyPath = await openProxyPath(backend.port);
+  execFileSync(process.execPath, ["-e", hastyClient, String(proxyPath.port)]); // meanwhile this process accepts nothing
+  await eventually(() => proxyPath.connections.opened === 1 && proxyPath.connections.open === 0);
+  await proxyPath.empty();
+  expect(proxyPath.ends).toEqual([]);
+  expect(requests).toBe(0);
 });

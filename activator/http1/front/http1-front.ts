@@ -259,7 +259,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   }
 
   #adoptHttp2(socket: TLSSocket): void {
-    if (!this.hasRoom()) return void socket.destroy();
+    if (isGone(socket) || !this.hasRoom()) return void socket.destroy();
     this.#parts.http2?.adopt({ socket, early: undefined, dueMs: this.nowMs() + this.headersTimeoutMs });
   }
 
@@ -281,9 +281,13 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     const connection = new ClientConnection(socket, this);
     this.#connections.add(connection);
     this.#parts.sweep.add(connection);
+    if (isGone(socket)) socket.destroy();
     return connection;
   }
 }
+
+/** A client that has reset its connection has no address, and what it sent before could still be read. */
+const isGone = ({ remoteAddress }: Pick<Socket, "remoteAddress">): boolean => remoteAddress === undefined;
 
 const isAwaited = ({ awaited }: ClientConnection): boolean => awaited;
 
