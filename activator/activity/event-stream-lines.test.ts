@@ -14,6 +14,8 @@ describe("an event stream", () => {
     ["an empty comment", ":\n\n", false],
     ["an empty line", "\r\n", false],
     ["the last chunk", "0\r\n\r\n", false],
+    ["an event behind a comment that a bare CR ends", ": keep-alive\rdata: hello\r\r", true],
+    ["comments that a bare CR ends", ": keep-alive\r: again\r\r", false],
     ["a comment before an event", `${chunk(":\n\n")}${chunk("id: 7\n\n")}`, true],
   ])("is used by what is no comment: %s", (_, text, used) => {
     const bytes = Buffer.from(`..${text}..`);
@@ -30,7 +32,7 @@ describe("an event stream", () => {
   });
 
   it("ends in the same state for any number of lines in one read", () => {
-    const pieces = [":c\n", "data: x\n", "\r\n", "1f\r\n", "a", ":", "z", `${"long ".repeat(30)}`, "\n"];
+    const pieces = [":c\n", "data: x\n", "\r\n", ":c\r", "data: x\r", "1f\r\n", "a", ":", "z", `${"long ".repeat(30)}`, "\n"];
     let seed = 1;
     const random = (below: number) => {
       seed = (seed * 48_271) % 2_147_483_647;
@@ -49,7 +51,7 @@ describe("an event stream", () => {
   });
 
   it("of 128 KiB of empty lines, comments or short events is read in a few milliseconds", () => {
-    for (const line of ["\n", ":\n", "x\n", `:${"c".repeat(200)}\n`]) {
+    for (const line of ["\n", ":\n", "x\n", "x\r", ":\r", `:${"c".repeat(200)}\n`]) {
       const bytes = Buffer.alloc(131_072, line);
       const times = Array.from({ length: 20 }, () => {
         const beganMs = performance.now();

@@ -5,8 +5,8 @@ const colon = 0x3a;
 const worthJumping = 64;
 
 /**
- * Tells events of an event stream from comments that only keep it open (HTML, 9.2.6: a comment line begins with a colon). It
- * reads the body as sent, so a line of hexadecimal digits alone may be a chunk size and is ignored; no field of an event has
+ * Tells events of an event stream from comments that only keep it open (HTML, 9.2.6: a comment line begins with a colon, and a
+ * line ends with CRLF, LF or CR). It reads the body as sent, so a line of hexadecimal digits alone may be a chunk size and is ignored; no field of an event has
  * like that. A line that is cut in the middle may count as an event: the sandbox then stays awake.
  */
 export class EventStreamLines {
@@ -17,15 +17,13 @@ export class EventStreamLines {
     let found = false;
     for (let at = start; at < end; at += 1) {
       const byte = bytes[at] ?? newline;
-      if (byte === newline) this.#line = "empty";
-      else if (byte !== carriageReturn && (this.#line === "empty" || this.#line === "maybeSize")) {
-        this.#line = this.#kindWith(byte);
-      }
+      if (byte === newline || byte === carriageReturn) this.#line = "empty";
+      else if (this.#line === "empty" || this.#line === "maybeSize") this.#line = this.#kindWith(byte);
       if (this.#line !== "field") continue;
       found = true;
       if (end - at < worthJumping) continue;
       // The bytes behind the last line end decide how the next read begins, so the lines between are skipped.
-      const last = bytes.lastIndexOf(newline, end - 1);
+      const last = Math.max(bytes.lastIndexOf(newline, end - 1), bytes.lastIndexOf(carriageReturn, end - 1));
       if (last <= at) return true;
       at = last;
       this.#line = "empty";
