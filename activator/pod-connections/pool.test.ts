@@ -1,6 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
+import { asSocket, FakeWire } from "../../test/http1/schedules/fake-wire.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { dial } from "../connect/dial.ts";
 import type { RequestHead } from "../request.ts";
@@ -144,6 +145,56 @@ describe("the connections of a crowd", () => {
     expect(pool.pods).toBe(1);
     for (const shelf of shelves) pool.end(shelf);
     expect(pool.pods).toBe(0);
+  });
+});
+
+class CountedWire extends FakeWire {
+  static looks = 0;
+
+  override get writable(): boolean {
+    CountedWire.looks += 1;
+    return super.writable;
+  }
+}
+
+/** The monotonic time of a process that was slow: its timers are late. */
+class LateTimers extends FakeClock {
+  lateMs = 0;
+
+  override ticksMs(): number {
+    return super.ticksMs() + this.lateMs;
+  }
+}
+
+/** As many idle connections as given, to one port. */
+function idleWires(pool: Pool, saidMs: readonly (number | undefined)[]): FakeWire[] {
+  const begun = saidMs.map((said) => ({ said, shelf: pool.begin(target, 0), wire: new CountedWire() }));
+  for (const { said, shelf, wire } of begun) pool.put(shelf, asSocket(wire), said);
+  return begun.map(({ wire }) => wire);
+}
+
+describe("the search for an idle connection", () => {
+  it("looks at one, for a POST too, however many others have no stated timeout", () => {
+    using pool = new Pool(idleLimits(5_000), new FakeClock());
+    const [stated] = idleWires(pool, [9_000, ...Array.from({ length: 999 }, () => undefined)]);
+    expect(pool.size).toBe(1_000);
+    CountedWire.looks = 0;
+    expect(pool.take(target, ask("POST"))).toBe(stated);
+    expect(pool.take(target, ask("POST"))).toBeUndefined();
+    expect(CountedWire.looks).toBe(1);
+  });
+
+  it("closes those whose time has passed, so that none is looked at twice", () => {
+    const clock = new LateTimers();
+    using pool = new Pool(idleLimits(5_000), clock);
+    const wires = idleWires(
+      pool,
+      Array.from({ length: 10 }, () => 9_000),
+    );
+    clock.lateMs = 10_000;
+    expect(pool.take(target, ask("POST"))).toBeUndefined();
+    expect(wires.every(({ destroyed }) => destroyed)).toBe(true);
+    expect([pool.size, pool.pods]).toEqual([0, 0]);
   });
 });
 

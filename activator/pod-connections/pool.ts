@@ -48,11 +48,14 @@ export class Pool {
     const shelf = this.#pods.get(podUid)?.ports.get(port);
     if (!shelf) return undefined;
     const nowMs = this.#clock.ticksMs();
-    for (let link = shelf.idle.newest; link; link = link.older) {
-      const candidate = link.value;
-      if (!candidate.isSafe(head.method, nowMs)) continue;
-      candidate.use();
-      return candidate.socket;
+    const safe = safeMethods.has(head.method) ? shelf.idle : shelf.said;
+    for (let newest = safe.newest; newest; newest = safe.newest) {
+      const { value } = newest;
+      if (!value.isGood(nowMs)) this.leave(value);
+      else {
+        value.use();
+        return value.socket;
+      }
     }
     return undefined;
   }
@@ -138,6 +141,7 @@ export class Pool {
     const ofNamespace = this.#listOf(place.namespace);
     entry.shelf = ofPort;
     ofPort.idle.join(entry.inPort);
+    if (entry.isSaid) ofPort.said.join(entry.inSaid);
     ofPod.idle.join(entry.inPod);
     ofNamespace.join(entry.inNamespace);
     this.#all.join(entry.inAll);
@@ -210,14 +214,16 @@ class Idle implements Watched {
   readonly socket: WireSocket;
   readonly place: Place;
   readonly inPort = new Link<Idle>(this);
+  readonly inSaid = new Link<Idle>(this);
   readonly inPod = new Link<Idle>(this);
   readonly inNamespace = new Link<Idle>(this);
   readonly inAll = new Link<Idle>(this);
   /** Set while idle. */
   shelf: PortShelf<Idle> | undefined;
+  /** Whether the server stated its timeout. Otherwise only safe methods are sent. */
+  isSaid = false;
   readonly #pool: Pick<Pool, "leave" | "giveBack">;
   #untilMs = 0;
-  #said = false;
 
   constructor(socket: WireSocket, place: Place, pool: Pick<Pool, "leave" | "giveBack">) {
     this.socket = socket;
@@ -228,25 +234,25 @@ class Idle implements Watched {
   rest(untilMs: number, said: boolean): void {
     this.isIdle = true;
     this.#untilMs = untilMs;
-    this.#said = said;
+    this.isSaid = said;
   }
 
   /** It is no longer idle, and counts in no limit. */
   use(): void {
     this.isIdle = false;
     this.inPort.leave();
+    this.inSaid.leave();
     this.inPod.leave();
     this.inNamespace.leave();
     this.inAll.leave();
   }
 
-  // Without a stated timeout, only safe methods are sent.
-  isSafe(method: string, nowMs: number): boolean {
-    return isUsable(this.socket) && (this.#said || safeMethods.has(method)) && nowMs < this.#untilMs;
+  isGood(nowMs: number): boolean {
+    return isUsable(this.socket) && nowMs < this.#untilMs;
   }
 
   check(nowMs: number): void {
-    if (!this.isIdle || !isUsable(this.socket) || nowMs >= this.#untilMs) this.#pool.leave(this);
+    if (!this.isIdle || !this.isGood(nowMs)) this.#pool.leave(this);
     else if (this.shelf) this.#pool.giveBack(this.shelf, this.shelf.idleMax(nowMs));
   }
 }

@@ -35,6 +35,8 @@ export class PodShelf<T> extends Shelf<T> {
 export class PortShelf<T> extends Shelf<T> {
   readonly place: Place;
   readonly pod: PodShelf<T>;
+  /** Those of `idle` whose server stated its timeout. The others serve only safe methods. */
+  readonly said = new IdleList<T>();
 
   constructor({ namespace, podUid, port }: Place, pod: PodShelf<T>) {
     super(restingMax);
