@@ -41,7 +41,7 @@ const hastyClient = `
   socket.on("connect", () => socket.write("GET / HTTP/1.1\\r\\nHost: nova\\r\\n\\r\\n", () => socket.resetAndDestroy()));
 `;
 
-it("a client that was gone before its connection was accepted has no address, and its request is not forwarded", async () => {
+it("a client that was gone before its connection was accepted is closed, and its request is dropped", async () => {
   let requests = 0;
   await using backend = await openStrictBackend("HTTP/1.1 204 Gone\r\n\r\n", () => (requests += 1));
   await using proxyPath = await openProxyPath(backend.port);
