@@ -14,7 +14,7 @@ import { type Adopter, CandidateLost } from "./adoption/adopter.ts";
 import { adoptionPatch } from "./adoption/adoption-patch.ts";
 import type { AdoptionQueues } from "./adoption/adoption-queue.ts";
 import { type Notes, notesPatch, unassignPatch } from "./adoption/assignment.ts";
-import { type Chosen, chooseCandidate } from "./adoption/choose-candidate.ts";
+import { type Chosen, chooseCandidate, putBack } from "./adoption/choose-candidate.ts";
 import { adoptableFrom, poolKeyOf } from "./adoption/pool-membership.ts";
 import { ClaimProblem, problemOf } from "./claim-problem.ts";
 import type { ClaimWrites } from "./claim-writes.ts";
@@ -196,14 +196,15 @@ export class Pass {
   }
 
   async #adoptChosen({ candidate, sandbox }: Chosen, seen: Observed): Promise<PassEnd> {
-    const { adopter, queues } = this.#around;
+    const { adopter, queues, views } = this.#around;
     try {
       // If the Sandbox is of an older template than the pool's, a contradiction is reported before it is assigned.
       adoptionPatch(sandbox, this.#claim, templateOf(sandbox, seen));
       this.#claim = await adopter.assign(this.#claim, sandbox.metadata.name, this.#notes(), this.#signal);
       return await this.#adopt(sandbox, seen);
     } catch (error) {
-      if (!(error instanceof CandidateLost)) queues.putBack(poolKeyOf(this.#claim), candidate);
+      const sandboxOf = (key: string) => views.sandboxes.get(key);
+      if (!(error instanceof CandidateLost)) putBack(candidate, { poolKey: poolKeyOf(this.#claim), queues, sandboxOf });
       throw error;
     }
   }

@@ -43,6 +43,14 @@ export class AdoptionQueues {
     return taken;
   }
 
+  /**
+   * All candidates in the order in which a claim prefers them, node by node as `take` begins. The queue must not change meanwhile.
+   * To take each and put it back would cost a search over all nodes for each.
+   */
+  inOrder(pool: string): Iterable<Taken> {
+    return this.#pools.get(pool)?.inOrder() ?? [];
+  }
+
   /** Returns a candidate to its former place. */
   putBack(pool: string, candidate: Taken): void {
     this.#of(pool).putBack(candidate);
@@ -91,11 +99,23 @@ class PoolQueue {
   }
 
   next(): Taken | undefined {
+    return this.#fullest()[0] ?? this.#byNode.get(unscheduled)?.[0];
+  }
+
+  *inOrder(): Iterable<Taken> {
+    const best = this.#fullest();
+    yield* best; // mostly its first is taken, and the others need no order
+    const others = [...this.#byNode].filter(([nodeName, each]) => nodeName !== unscheduled && each !== best);
+    for (const [, neighbours] of others.sort(([, a], [, b]) => (goesBefore(a, b) ? -1 : 1))) yield* neighbours;
+    yield* this.#byNode.get(unscheduled) ?? [];
+  }
+
+  #fullest(): readonly Taken[] {
     let best: readonly Taken[] = [];
     for (const [nodeName, neighbours] of this.#byNode) {
       if (nodeName !== unscheduled && goesBefore(neighbours, best)) best = neighbours;
     }
-    return best[0] ?? this.#byNode.get(unscheduled)?.[0];
+    return best;
   }
 
   #insert(entry: Taken): void {

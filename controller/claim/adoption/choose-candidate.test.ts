@@ -5,8 +5,9 @@ import { templateHashLabel, templateRefHashLabel, warmPoolSandboxLabel } from ".
 import { controlledBy, noon, someoneElse } from "../../../test/support/builders/builders.ts";
 import { aClaimed, aSandboxClaim, aSpare } from "../../../test/support/builders/claim-builders.ts";
 import { aPool, aTemplate, relabelled, templatePodSpec } from "../../../test/support/builders/extension-builders.ts";
+import { cpuMs } from "../../../test/support/cpu-time.ts";
 import { AdoptionQueues } from "./adoption-queue.ts";
-import { chooseCandidate, type Stock } from "./choose-candidate.ts";
+import { chooseCandidate, putBack, type Stock } from "./choose-candidate.ts";
 
 const poolKey = "lab/warm";
 const ready = (name: string, status = {}) => aSpare({ metadata: { name } }, status);
@@ -153,4 +154,34 @@ describe("a candidate of any other pool", () => {
       pending: 1,
     });
   });
+});
+
+describe("a candidate that was not used", () => {
+  const claimed = aClaimed(aSandboxClaim(), { name: "a" });
+  it.each([
+    { what: "goes back while it is a member", sandbox: ready("a"), size: 1 },
+    { what: "does not go back once it is deleted", sandbox: undefined, size: 0 },
+    { what: "does not go back once a claim has it", sandbox: claimed, size: 0 },
+  ])("$what", ({ sandbox, size }) => {
+    const queues = new AdoptionQueues();
+    putBack({ key: "lab/a", nodeName: "", turn: 1 }, { poolKey, queues, sandboxOf: () => sandbox });
+    expect(queues.size(poolKey)).toBe(size);
+  });
+});
+
+it("a choice among members that are not ready takes time in proportion to their number", () => {
+  const spare = withoutAddress("a");
+  /** Milliseconds of choices among 100,000 members in all, so many at a time, on half as many nodes. */
+  const choicesMs = (count: number) => {
+    const queues = new AdoptionQueues();
+    for (let at = 0; at < count; at += 1) queues.add(poolKey, { key: `lab/${at}`, nodeName: `n${at % (count / 2)}` });
+    const stock = { poolKey, queues, sandboxOf: () => spare, pool: aPool(), template: aTemplate() };
+    const choices = () => {
+      for (let left = 100_000; left > 0; left -= count) chooseCandidate(stock);
+    };
+    return Math.min(...Array.from({ length: 3 }, () => cpuMs(choices)));
+  };
+  // In proportion both take as long. With a search over all nodes for each member the first takes over 8 times as long.
+  const [large, small] = [choicesMs(20_000), choicesMs(1_000)];
+  expect(large).toBeLessThan(4 * small);
 });

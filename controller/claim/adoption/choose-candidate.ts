@@ -40,24 +40,38 @@ type MemberVerdict = "take" | "fallBackOn" | "keep" | "passOver" | "forget";
 export function chooseCandidate(stock: Stock): Choice {
   const { queues, poolKey, sandboxOf } = stock;
   const classifyMember = judgeOf(stock);
-  const kept: Taken[] = [];
-  let chosen: Chosen | undefined;
+  const lost: Taken[] = [];
+  let ready: Chosen | undefined;
   let fallback: Chosen | undefined;
   let pending = 0;
-  while (!chosen) {
-    const candidate = queues.take(poolKey);
-    if (!candidate) break;
+  for (const candidate of queues.inOrder(poolKey)) {
     const sandbox = sandboxOf(candidate.key);
     const verdict = sandbox ? classifyMember(sandbox) : "forget";
-    if (!sandbox || verdict === "forget") continue;
+    if (!sandbox || verdict === "forget") {
+      lost.push(candidate);
+      continue;
+    }
     if (verdict !== "passOver" && !hasAddress(sandbox)) pending += 1;
-    if (verdict === "take") chosen = { candidate, sandbox };
-    else if (verdict === "fallBackOn" && !fallback) fallback = { candidate, sandbox };
-    else kept.push({ ...candidate, nodeName: sandbox.status?.nodeName ?? "" });
+    if (verdict === "fallBackOn") fallback ??= { candidate, sandbox };
+    if (verdict !== "take") continue;
+    ready = { candidate, sandbox };
+    break;
   }
-  if (chosen && fallback) kept.push(fallback.candidate);
-  for (const candidate of kept) queues.putBack(poolKey, candidate);
-  return { chosen: chosen ?? fallback, pending };
+  const chosen = ready ?? fallback;
+  for (const { key } of chosen ? [...lost, chosen.candidate] : lost) queues.remove(poolKey, key);
+  return { chosen, pending };
+}
+
+/**
+ * Returns a candidate that was not used. One that has left the pool since it was taken could not be removed from the queue, and would
+ * stay there for ever.
+ */
+export function putBack(
+  candidate: Taken,
+  { poolKey, queues, sandboxOf }: Pick<Stock, "poolKey" | "queues" | "sandboxOf">,
+): void {
+  const sandbox = sandboxOf(candidate.key);
+  if (sandbox && adoptableFrom(sandbox) === poolKey) queues.putBack(poolKey, candidate);
 }
 
 const hasAddress = ({ status }: Sandbox): boolean => (status?.podIPs ?? []).length > 0;
