@@ -1,7 +1,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
+import { IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
+import { Readable } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { Activity } from "../activator/activity/activity.ts";
@@ -58,6 +59,22 @@ function countRequests(port: number) {
   };
 }
 
+/** Counts the pieces of bodies that Node keeps for a request, or passes on. */
+function countPieces() {
+  const { push } = Readable.prototype;
+  let count = 0;
+  Readable.prototype.push = function counted(...given) {
+    if (this instanceof IncomingMessage) count += 1;
+    return push.apply(this, given);
+  };
+  return {
+    count: () => count,
+    [Symbol.dispose]: () => {
+      Readable.prototype.push = push;
+    },
+  };
+}
+
 async function reach(port: number, isSecure: boolean): Promise<Socket> {
   const where = { host: "127.0.0.1", port };
   const socket = isSecure ? connectTls({ ...where, rejectUnauthorized: false }) : connect(where);
@@ -65,6 +82,9 @@ async function reach(port: number, isSecure: boolean): Promise<Socket> {
   await once(socket, isSecure ? "secureConnect" : "connect");
   return socket;
 }
+
+/** A reset is an end too. */
+const closed = (socket: Socket) => new Promise<void>((resolve) => socket.once("close", () => resolve()));
 
 const servers = [
   { what: "pages", isSecure: false, start: () => startPages() },
@@ -86,6 +106,31 @@ describe.each(servers)("$what", ({ start, isSecure }) => {
     client.resume().write(head.repeat(1_000));
     await once(client, "close");
     expect(requests.count()).toBe(1);
+  });
+
+  it.each(["POST /drain/v1/observed", "POST /convert", "POST /api/v1/namespaces", "GET /healthz"])(
+    "disconnects a client that sends the body of a %s in chunks of a byte",
+    async (line) => {
+      await using server = await start();
+      using pieces = countPieces();
+      const client = await reach(server.port, isSecure);
+      const head = `${line} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+      client.resume().write(head + "1\r\nx\r\n".repeat(200_000));
+      await closed(client);
+      expect(pieces.count()).toBeLessThan(1_100);
+    },
+  );
+
+  it("reads and drops a large body that nothing reads, to a limit", async () => {
+    await using server = await start();
+    using pieces = countPieces();
+    const client = await reach(server.port, isSecure);
+    client.resume().write("PUT /none HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000000\r\n\r\n");
+    const piece = Buffer.alloc(1_000_000);
+    const sendOn = () => void (client.writable && client.write(piece, sendOn));
+    sendOn();
+    await closed(client);
+    expect(pieces.count()).toBeLessThan(2_000);
   });
 
   it("answers requests that come one after the other on one connection", async () => {

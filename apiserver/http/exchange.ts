@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { dropRest } from "../../lib/net/one-request.ts";
 import type { StatusError } from "../status-errors.ts";
 
 /** One request, parsed up to its path, and its response. */
@@ -46,7 +47,7 @@ export function refusalAnswer({ code, status, retryAfterSeconds }: StatusError):
 export function send({ request, response }: Pick<Exchange, "request" | "response">, answer: Answer): void {
   const bytes = Buffer.isBuffer(answer.body) ? answer.body : Buffer.from(answer.body);
   // The rest of a body must not be parsed as the next request.
-  request.resume();
+  dropRest(request);
   response.writeHead(answer.code, {
     "content-type": answer.contentType ?? "application/json",
     "content-length": bytes.length,

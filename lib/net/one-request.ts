@@ -6,8 +6,22 @@ const pendingResponses = new WeakMap<Socket, ServerResponse>();
 
 const pipelined = new WeakSet<IncomingMessage>();
 
-/** A request that notices whether its connection still waits for the response to the one before. */
+/** A piece of a body below this number of bytes is small: programs write larger ones, unless it is the last. */
+const smallPieceBytes = 512;
+/** The maximum small pieces of a body. A chunk is a piece, and so is what one read brings of a body with a length. */
+const smallPiecesMax = 1_024;
+/** The maximum bytes of a body that are read and dropped, so that its client reads the response. */
+const droppedBytesMax = 8_388_608;
+
+/**
+ * A request that notices whether its connection still waits for the response to the one before, and that closes its connection
+ * for a body in too many pieces, or for one that goes on after the response.
+ */
 class NoticedRequest extends IncomingMessage {
+  #smallPieces = 0;
+  #droppedBytes = 0;
+  #isDropped = false;
+
   constructor(socket: Socket) {
     super(socket);
     if (!pendingResponses.has(socket)) return;
@@ -15,6 +29,32 @@ class NoticedRequest extends IncomingMessage {
     // Node's parser leaves the rest of a chunk alone after an upgrade, and after nothing else.
     Object.defineProperty(this, "upgrade", { get: () => true, set: () => {} });
   }
+
+  /** Node calls it for each piece of the body: for thousands in one turn of the event loop, if these are small. */
+  override push(piece: unknown, encoding?: BufferEncoding): boolean {
+    if (!(piece instanceof Uint8Array)) return super.push(piece, encoding);
+    if (this.socket.destroyed) return false;
+    if (piece.length < smallPieceBytes) this.#smallPieces += 1;
+    if (this.#isDropped) this.#droppedBytes += piece.length;
+    if (this.#smallPieces > smallPiecesMax || this.#droppedBytes > droppedBytesMax) {
+      this.socket.destroy();
+      return false;
+    }
+    return this.#isDropped || super.push(piece, encoding);
+  }
+
+  /** Node calls it after the response to a request whose body nothing has read. Its own version stops calling `push`. */
+  _dump(): void {
+    this.#isDropped = true;
+    this.removeAllListeners("data");
+    this.resume();
+  }
+}
+
+/** Reads the rest of a body and drops it, to a limit: a client that is cut off at once may lose its response. */
+export function dropRest(request: IncomingMessage): void {
+  if (request instanceof NoticedRequest) request._dump();
+  else request.resume();
 }
 
 /** A response that shows whether its request is still in progress. */
