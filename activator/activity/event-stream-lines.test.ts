@@ -32,7 +32,19 @@ describe("an event stream", () => {
   });
 
   it("ends in the same state for any number of lines in one read", () => {
-    const pieces = [":c\n", "data: x\n", "\r\n", ":c\r", "data: x\r", "1f\r\n", "a", ":", "z", `${"long ".repeat(30)}`, "\n"];
+    const pieces = [
+      ":c\n",
+      "data: x\n",
+      "\r\n",
+      ":c\r",
+      "data: x\r",
+      "1f\r\n",
+      "a",
+      ":",
+      "z",
+      `${"long ".repeat(30)}`,
+      "\n",
+    ];
     let seed = 1;
     const random = (below: number) => {
       seed = (seed * 48_271) % 2_147_483_647;

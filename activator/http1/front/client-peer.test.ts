@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect, it } from "vitest";
-import { eventually } from "../../../test/support/eventually.ts";
 import { asSocket, FakeWire } from "../../../test/http1/schedules/fake-wire.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
 import { BufferLoans } from "../../socket/read-place.ts";
 import { RequestHeadParser } from "../parse/request-head-parser.ts";
