@@ -26,6 +26,7 @@ import { idlenessOf, podStartOf } from "./decide-idle.ts";
 import { IdleSchedule } from "./idle-schedule.ts";
 import { PodStarts, trustedFromMs } from "./pod-starts.ts";
 import type { SuspendIdle } from "./suspend-idle.ts";
+import { SuspensionWrites } from "./suspension-writes.ts";
 import { type ActivityTimesKeeper, type KnownUse, UseTimes } from "./use-times.ts";
 import { WakeReports } from "./wake-reports.ts";
 
@@ -50,7 +51,7 @@ const calmMs = 10_000;
 const hungAgainMs = 1_000;
 /** Rate limit of changes to AutoSuspensionBlocked: each is a write. */
 const heldUpRate = { perSecond: 50, burst: 250 };
-/** Maximum number of concurrent suspensions. */
+/** Maximum number of suspensions that begin after one reading. */
 const idleMax = 20;
 
 /** Finds idle sandboxes and has them suspended. Only a leader does that. */
@@ -70,6 +71,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   /** Sandboxes whose AutoSuspensionBlocked condition may have to be written. */
   readonly #heldUp = new Set<string>();
   readonly #heldUpTurns: TokenBuckets;
+  readonly #writes = new SuspensionWrites((key, signal) => this.#suspend(key, signal));
   readonly #listeners = new Subscribers<string>();
   #ring: () => void = () => {};
   #hasRead = false;
@@ -83,7 +85,9 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#reader = new ActivityReader({ ...options, onActivity: (activities) => this.#take(activities) });
     this.#times = new UseTimes(options.clock);
     this.#wakes = new WakeReports(options);
-    this.#task = startTask("the watch over idle sandboxes", (signal) => this.#run(signal));
+    this.#task = startTask("the watch over idle sandboxes", (signal) =>
+      this.#run(signal).finally(() => this.#writes.settled()),
+    );
   }
 
   get failed(): Promise<never> {
@@ -116,6 +120,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#changed.delete(key);
     this.#timesDue.delete(key);
     this.#heldUp.delete(key);
+    this.#writes.drop(key);
     this.#options.fallAsleep.forget(key);
   }
 
@@ -208,7 +213,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     if (idle.length === 0) return;
     // A sandbox used since the last reading is still in use.
     await this.#read(signal);
-    if (this.#reader.isCurrent) await Promise.all(idle.map((key) => this.#suspend(key, signal)));
+    if (this.#reader.isCurrent) for (const key of idle) this.#writes.add(key, signal);
     else for (const key of idle) this.#schedule.checkAt(key, clock.ticksMs() + hungAgainMs);
   }
 
@@ -217,12 +222,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const seen = read(key);
     if (seen) this.#podStarts.attempted(seen.sandbox.metadata.uid);
     try {
-      const againMs = await fallAsleep.tryTo(
-        key,
-        () => read(key),
-        () => this.#useOf(key)?.idleness,
-        signal,
-      );
+      const idlenessNow = () => this.#useOf(key)?.idleness;
+      const againMs = await fallAsleep.tryTo(key, () => read(key), idlenessNow, signal);
       if (againMs !== undefined) this.#schedule.checkAt(key, clock.ticksMs() + againMs);
     } catch (err) {
       signal.throwIfAborted();
@@ -231,6 +232,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
       log.warn({ err, key }, "could not suspend an idle sandbox; retrying");
       this.#schedule.checkAt(key, clock.ticksMs() + calmMs);
     }
+    this.#ring();
   }
 
   #reportTimes(): void {
