@@ -16,6 +16,12 @@ export function eachField(fields: RawFields, take: (name: string, value: string)
   }
 }
 
+/** The first value of that name. A value of another field may read like the name. */
+export function fieldValue(fields: RawFields, name: string): string | undefined {
+  for (let at = 0; at + 1 < fields.length; at += 2) if (fields[at] === name) return fields[at + 1];
+  return undefined;
+}
+
 /** Whether each character is a byte of the class. */
 export function consistsOf(text: string, bytes: Uint8Array): boolean {
   for (let at = 0; at < text.length; at += 1) if (bytes[text.charCodeAt(at)] !== 1) return false;

@@ -3,7 +3,7 @@ import { ActivatorError } from "../../failures/error-codes.ts";
 import { ClientRequest } from "../../http1/front/client-request.ts";
 import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
 import { type RequestHeadLimits, RequestHeadParser } from "../../http1/parse/request-head-parser.ts";
-import { malformed, type RawFields } from "./field-lines.ts";
+import { fieldValue, malformed, type RawFields } from "./field-lines.ts";
 import { requestLines } from "./request-lines.ts";
 
 /** A request of HTTP/2, in the words of HTTP/1.1. */
@@ -52,5 +52,5 @@ export class RequestReader {
 
 /** RFC 6455, 4.1: 16 random bytes. */
 function randomKeyFor(fields: RawFields): string | undefined {
-  return fields.includes(":protocol") ? randomBytes(16).toString("base64") : undefined;
+  return fieldValue(fields, ":protocol") !== undefined ? randomBytes(16).toString("base64") : undefined;
 }

@@ -10,8 +10,10 @@ const streamsPerConnection = 1_000;
  */
 export const streamWindowBytes = 65_535;
 
-/** The maximum number of fields of a request. Clients may send each cookie as a field of its own; they are joined later. */
-const fieldsMax = 512;
+/** The maximum number of fields that nghttp2 reads of a request. With more than HTTP/1.1 allows it is answered with 431. */
+const fieldsMax = 4_096;
+/** How much larger than HTTP/1.1 allows a head may be to be read and answered with 431. A larger one is reset unread. */
+const headsFactor = 2;
 /** What HTTP/2 adds to each field in the size of a list of fields, in bytes (RFC 9113, 6.5.2). */
 const fieldOverheadBytes = 32;
 
@@ -28,7 +30,7 @@ const rejectedStreamsMax = 100;
 
 /** The limits of one connection that nghttp2 and Node enforce. */
 export function sessionOptions(maxHeaderBytes: number): ServerOptions {
-  const maxHeaderListSize = maxHeaderBytes + fieldOverheadBytes * requestHeadLimits.fieldsMax;
+  const maxHeaderListSize = headsFactor * maxHeaderBytes + fieldOverheadBytes * requestHeadLimits.fieldsMax;
   const undeclared = {
     maxSessionInvalidFrames: invalidFramesMax,
     maxSessionRejectedStreams: rejectedStreamsMax,
@@ -45,6 +47,8 @@ export function sessionOptions(maxHeaderBytes: number): ServerOptions {
     },
     maxSessionMemory: sessionMegabytesMax,
     maxHeaderListPairs: fieldsMax,
+    // nghttp2 counts what a head might need at most. The head of a sandbox was measured before.
+    maxSendHeaderBlockLength: headsFactor * maxHeaderListSize,
     streamResetBurst: resetsAtOnce,
     streamResetRate: resetsPerSecond,
     // Data goes out unpadded.
