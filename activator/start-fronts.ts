@@ -63,7 +63,12 @@ export async function startFronts(
   const http = stack.use(
     await startHttpFronts(config, {
       ...{ ...parts, events, hasRoom: () => hasRoom(tcp?.listening ?? 0) },
-      http2: config.http2 ? openHttp2Front(config, deps, { ...parts, events }) : undefined,
+      http2: config.http2
+        ? openHttp2Front(config, deps, {
+            ...{ ...parts, events },
+            hasRoom: (besides) => hasRoom((tcp?.listening ?? 0) + besides),
+          })
+        : undefined,
       serve: (exchange) => serve(exchange, deps),
     }),
   );

@@ -7,7 +7,7 @@ import type { Incoming } from "../request.ts";
 import { type ServeDeps, serve } from "../serve.ts";
 import type { BufferLoans } from "../socket/read-place.ts";
 import type { Sweep } from "../sweep.ts";
-import { type Http2Events, Http2Front } from "./front/http2-front.ts";
+import { type Http2Events, Http2Front, type Http2FrontParts } from "./front/http2-front.ts";
 import type { StreamExchange } from "./front/stream-exchange.ts";
 import { isGrpc, unsupportedGrpc } from "./grpc-refusal.ts";
 import { createHttp2Proxy } from "./proxy/create-http2-proxy.ts";
@@ -19,6 +19,7 @@ export interface Http2Parts {
   readonly heads: HeadBudget;
   readonly pool: Pool;
   readonly events: Http2Events;
+  readonly hasRoom: Http2FrontParts["hasRoom"];
 }
 
 /** Opens the front for HTTP/2. Its streams take the same steps as requests of HTTP/1.1, up to the proxy. */

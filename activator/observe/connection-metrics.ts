@@ -34,7 +34,7 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
   for (const reason of handshakeFailures) handshakes.inc({ reason }, 0);
   const streamsRefused = new Counter({
     name: "rouse_activator_http2_streams_refused_total",
-    help: "Streams of HTTP/2 that were refused because of --max-connections requests in progress.",
+    help: "Streams of HTTP/2 that were refused: at --max-connections requests in progress, or because file descriptors were about to run out.",
     registers,
   });
   const offenders = new Counter({

@@ -8,7 +8,7 @@ import type { Exchange } from "../../activator/http1/front/exchange.ts";
 import { HeadBudget, type UnfinishedHead, unfinishedHeadBytesMax } from "../../activator/http1/front/head-budget.ts";
 import { type FrontOptions, startHttp1Front } from "../../activator/http1/front/http1-front.ts";
 import { createHttp1Proxy, type Http1ProxyOptions } from "../../activator/http1/proxy/create-http1-proxy.ts";
-import { Http2Front } from "../../activator/http2/front/http2-front.ts";
+import { Http2Front, type Http2FrontParts } from "../../activator/http2/front/http2-front.ts";
 import type { Offence } from "../../activator/http2/front/session-host.ts";
 import type { StreamExchange } from "../../activator/http2/front/stream-exchange.ts";
 import { createHttp2Proxy } from "../../activator/http2/proxy/create-http2-proxy.ts";
@@ -73,6 +73,8 @@ export type ProxyPathOptions = Partial<typeof defaults> &
     /** Requests for `/held` wait for it before they are connected. */
     readonly released?: Promise<void>;
     readonly onOpen?: ProxyRequestOptions["onOpen"];
+    /** Whether streams of HTTP/2 may begin. */
+    readonly hasRoom?: Http2FrontParts["hasRoom"];
   };
 
 export async function openProxyPath(backendPort: number, changed: ProxyPathOptions = {}): Promise<ProxyPath> {
@@ -146,7 +148,10 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     streamRefused: () => void refusals.push("REFUSED_STREAM"),
     broke: (offence: Offence) => void offences.push(offence),
   };
-  const http2 = new Http2Front(options, { clock, sweep, events, serve: (exchange) => serve(exchange, proxies.http2) });
+  const http2 = new Http2Front(options, {
+    ...{ clock, sweep, events, hasRoom: changed.hasRoom },
+    serve: (exchange) => serve(exchange, proxies.http2),
+  });
   const serveHttp1 = (exchange: Exchange) => serve(exchange, proxies.http1);
   const front = opened.use(
     await startHttp1Front(options, { clock, sweep, loans, heads, serve: serveHttp1, events, http2 }),

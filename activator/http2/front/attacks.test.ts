@@ -125,8 +125,7 @@ describe("a client of HTTP/2", () => {
       using client = await openFrameClient(proxyPath.port);
       const refused = () => client.frames.filter((seen) => seen.type === frame.reset && codeOf(seen) === 7).length;
       for (let at = 0; at < 1_050; at += 1) client.send(headersOf(2 * at + 1, getFields()));
-      await eventually(() => refused() === 50);
-      expect(proxyPath.http2.active).toBe(1_000);
+      await eventually(() => refused() === 50 && proxyPath.http2.active === 1_000);
     }
     await proxyPath.empty();
   });
@@ -142,6 +141,22 @@ describe("a client of HTTP/2", () => {
       two.send(headersOf(1, getFields()), headersOf(3, getFields()));
       expect(codeOf(await two.until((seen) => seen.type === frame.reset))).toBe(7);
       expect(proxyPath.http2.active).toBe(3);
+    }
+    await proxyPath.empty();
+    expect(proxyPath.refusals).toEqual(["REFUSED_STREAM"]);
+  });
+
+  it("is refused streams while the process has no room for their connections to sandboxes", async () => {
+    await using backend = await openStrictBackend(ok);
+    const room = { sockets: 0 };
+    await using proxyPath = await openProxyPath(backend.port, { hasRoom: (besides) => besides < room.sockets });
+    {
+      using client = await openFrameClient(proxyPath.port);
+      client.send(headersOf(1, getFields()));
+      expect(codeOf(await client.until((seen) => seen.type === frame.reset))).toBe(7);
+      room.sockets = 1;
+      client.send(headersOf(3, getFields()));
+      await client.until((seen) => seen.type === frame.data && seen.stream === 3);
     }
     await proxyPath.empty();
     expect(proxyPath.refusals).toEqual(["REFUSED_STREAM"]);

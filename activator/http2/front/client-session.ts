@@ -12,10 +12,13 @@ import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/w
 import type { Watched } from "../../sweep.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
-import type { RawFields } from "./field-lines.ts";
+import { fieldValue, type RawFields } from "./field-lines.ts";
+import { freeLast, nativeHandle } from "./native-handles.ts";
 import { respondAsIs } from "./respond-as-is.ts";
 import type { Offence, SessionHost } from "./session-host.ts";
+import { StreamBody } from "./stream-body.ts";
 import { StreamExchange } from "./stream-exchange.ts";
+import { StreamTurns } from "./stream-turns.ts";
 
 /** How long the client may take to end its side after our end, in milliseconds. */
 const lingerMs = 2_000;
@@ -27,6 +30,14 @@ const controlFramesPerStep = 10;
 /** The last stream of a GOAWAY that only announces the end (RFC 9113, 6.8). */
 const anyStream = 2 ** 31 - 1;
 
+/** A stream that waits for its turn. */
+interface ArrivedStream {
+  readonly stream: ServerHttp2Stream;
+  readonly fields: RawFields;
+  readonly isEnded: boolean;
+  readonly body: StreamBody;
+}
+
 /** One connection of a client that speaks HTTP/2. */
 export class ClientSession implements Watched {
   sweepIndex = -1;
@@ -36,12 +47,16 @@ export class ClientSession implements Watched {
   readonly #scheme: "http" | "https";
   readonly #descriptor: Disposable | undefined;
   #session: ServerHttp2Session | undefined;
-  #open = 0;
+  /** The native part of the session. */
+  #native: object | undefined;
+  readonly #turns = new StreamTurns<ArrivedStream>((arrived) => this.#open(arrived));
+  readonly #streams = new Set<ServerHttp2Stream>();
   /** Whether the first request has arrived, or none is expected any more. */
   #settled = false;
   #announced = false;
   #closing = false;
   #controlFrames = 0;
+  #hasOffended = false;
   /** Monotonic milliseconds at which the connection is closed while no stream is open. */
   #dueMs: number;
 
@@ -79,6 +94,7 @@ export class ClientSession implements Watched {
   #begin(socket: Socket): void {
     const session = performServerHandshake(socket, this.#host.sessionOptions);
     this.#session = session;
+    this.#native = nativeHandle(session);
     session.on("error", (error) => this.#failed(error));
     const cut = () => this.cut();
     session.on(
@@ -92,33 +108,46 @@ export class ClientSession implements Watched {
     const counted = guarded("http-front", () => this.#countControlFrame(), cut);
     session.on("ping", counted);
     session.on("remoteSettings", counted);
-    if (this.#host.leaving) this.leave();
+    // Node takes what was read before in the next tick, and needs the session until then.
+    if (this.#host.leaving) setImmediate(() => runGuarded("http-front", () => this.leave()));
   }
 
   #take(stream: ServerHttp2Stream, flags: number, fields: RawFields): void {
     stream.on("error", () => {}); // "close" follows
     if (stream.closed || stream.destroyed) return; // reset before its head was reported
-    if (!this.#host.hasStreamRoom()) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
-    this.#settle();
-    this.#open += 1;
+    this.#streams.add(stream);
     stream.once(
       "close",
-      guarded("http-front", () => this.#streamClosed()),
+      guarded("http-front", () => this.#streamClosed(stream)),
     );
-    if (this.#host.draining) this.announceEnd();
     const isEnded = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const exchange = this.#exchangeOf(stream, fields, isEnded);
-    if (exchange?.answerable) exchange.serve();
+    if (!isEnded) freeLast(this.#native, stream); // only fields behind the first ones are at risk
+    this.#host.expected();
+    this.#turns.add({ stream, fields, isEnded, body: new StreamBody(stream, isEnded) });
   }
 
-  #exchangeOf(stream: ServerHttp2Stream, fields: RawFields, isEnded: boolean): StreamExchange | undefined {
+  #open({ stream, fields, isEnded, body }: ArrivedStream): void {
+    const begin = () => {
+      if (stream.closed || stream.destroyed) return;
+      if (!this.#host.hasStreamRoom()) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      if (this.#host.draining) this.announceEnd();
+      const exchange = this.#exchangeOf({ stream, fields, isEnded, body });
+      if (exchange?.answerable) exchange.serve();
+    };
+    runGuarded("http-front", begin, () => cutStream(stream));
+    this.#settle();
+    this.#host.settled();
+  }
+
+  #exchangeOf({ stream, fields, isEnded, body }: ArrivedStream): StreamExchange | undefined {
     try {
       const from = { peer: this.#peer, scheme: this.#scheme, isEnded };
-      return new StreamExchange(stream, this.#host.requests.read(fields, from), isEnded, this.#host);
+      return new StreamExchange(stream, this.#host.requests.read(fields, from), body, this.#host);
     } catch (error) {
       if (!(error instanceof ActivatorError)) throw error;
       this.#host.refused(error);
-      this.#refuse(stream, error, fields[fields.indexOf(":method") + 1] === "HEAD");
+      body.discard();
+      this.#refuse(stream, error, fieldValue(fields, ":method") === "HEAD");
       return undefined;
     }
   }
@@ -135,16 +164,16 @@ export class ClientSession implements Watched {
     new AnswerTail(stream, this.#host.keepAliveTimeoutMs, this.#host).watch();
   }
 
-  #streamClosed(): void {
-    this.#open -= 1;
-    if (this.#open > 0) return;
+  #streamClosed(stream: ServerHttp2Stream): void {
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
     this.#dueMs = this.#host.nowMs() + (this.#closing ? lingerMs : this.#host.keepAliveTimeoutMs);
     if (this.#announced) this.leave();
   }
 
   check(nowMs: number): void {
     this.#controlFrames = Math.max(0, this.#controlFrames - controlFramesPerStep);
-    if (this.#open > 0 || nowMs < this.#dueMs) return;
+    if (this.#streams.size > 0 || nowMs < this.#dueMs) return;
     if (this.#closing || !this.#settled) this.cut();
     else this.leave();
   }
@@ -155,8 +184,8 @@ export class ClientSession implements Watched {
    */
   announceEnd(): void {
     if (this.#announced || this.#closing || !this.#session || this.#session.destroyed) return;
-    if (this.#open === 0 && this.#settled) return this.leave();
-    if (this.#open === 0) return; // its first request is still served
+    if (this.#streams.size === 0 && this.#settled) return this.leave();
+    if (this.#streams.size === 0) return; // its first request is still served
     this.#announced = true;
     this.#session.goaway(constants.NGHTTP2_NO_ERROR, anyStream);
   }
@@ -166,12 +195,18 @@ export class ClientSession implements Watched {
     if (this.#closing || !this.#session) return;
     this.#closing = true;
     this.#settle();
-    if (this.#open === 0) this.#dueMs = this.#host.nowMs() + lingerMs;
+    if (this.#streams.size === 0) this.#dueMs = this.#host.nowMs() + lingerMs;
     if (!this.#session.destroyed) this.#session.close();
   }
 
-  /** Closes the connection at once. */
+  /** Closes the connection at once. Open streams are reset before, because a response without a length would look complete. */
   cut(): void {
+    if (this.#streams.size === 0) return this.#drop();
+    for (const stream of this.#streams) cutStream(stream);
+    setImmediate(() => runGuarded("http-front", () => this.#drop())); // Node sends the resets before
+  }
+
+  #drop(): void {
     this.#session?.destroy();
     if ("reset" in this.#socket) this.#socket.reset();
     else resetSocket(this.#socket);
@@ -186,7 +221,7 @@ export class ClientSession implements Watched {
   #countControlFrame(): void {
     this.#controlFrames += 1;
     if (this.#controlFrames <= controlFramesAtOnce || this.#closing) return;
-    this.#host.broke("flood");
+    this.#offended("flood");
     this.#end(constants.NGHTTP2_ENHANCE_YOUR_CALM);
   }
 
@@ -194,7 +229,8 @@ export class ClientSession implements Watched {
   #end(code: number): void {
     this.#closing = true;
     this.#dueMs = this.#host.nowMs() + lingerMs;
-    this.#session?.destroy(undefined, code);
+    // Not within the call of nghttp2 that reports a frame.
+    setImmediate(() => runGuarded("http-front", () => this.#session?.destroy(undefined, code)));
   }
 
   /** Node ends the connection of a client that breaks the protocol or a limit. */
@@ -202,7 +238,14 @@ export class ClientSession implements Watched {
     this.#closing = true;
     this.#dueMs = this.#host.nowMs() + lingerMs;
     const offence = offenceOf(error);
-    if (offence) this.#host.broke(offence);
+    if (offence) this.#offended(offence);
+  }
+
+  /** Counted once: until the session has ended, nghttp2 may report more of the same. */
+  #offended(offence: Offence): void {
+    if (this.#hasOffended) return;
+    this.#hasOffended = true;
+    this.#host.broke(offence);
   }
 
   #settle(): void {
@@ -214,6 +257,7 @@ export class ClientSession implements Watched {
   #closed(): void {
     this.#descriptor?.[Symbol.dispose]();
     this.#closing = true;
+    this.#native = undefined; // Node keeps this object until it frees the native part, if a SETTINGS frame was not acknowledged
     this.#settle();
     this.#host.closed(this);
   }

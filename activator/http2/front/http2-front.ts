@@ -9,7 +9,7 @@ import { ClientSession } from "./client-session.ts";
 import { RequestReader } from "./request-reader.ts";
 import type { Offence, SessionHost } from "./session-host.ts";
 import { sessionOptions } from "./session-options.ts";
-import type { StreamExchange } from "./stream-exchange.ts";
+import type { StreamExchange, Tunnel } from "./stream-exchange.ts";
 
 export interface Http2FrontOptions {
   readonly keepAliveTimeoutMs: number;
@@ -26,7 +26,7 @@ export interface Http2Events {
   disconnected(): void;
   /** A stream had no valid request. */
   refused(error: ActivatorError): void;
-  /** A stream was refused because of too many streams of all connections. */
+  /** A stream was refused because of too many streams of all connections, or too many sockets of the process. */
   streamRefused(): void;
   /** A connection was closed because its client broke the protocol or a limit. */
   broke(offence: Offence): void;
@@ -38,6 +38,8 @@ export interface Http2FrontParts {
   /** Serves a request; never rejects. */
   readonly serve: (exchange: StreamExchange) => Promise<void>;
   readonly events: Http2Events;
+  /** Whether the process may open one more socket, besides that many that requests in progress may open; absent: always. */
+  readonly hasRoom?: ((besides: number) => boolean) | undefined;
 }
 
 /** Serves the connections whose clients speak HTTP/2. The front for HTTP/1.1 accepts them, and yields them to this one. */
@@ -51,11 +53,10 @@ export class Http2Front implements ProtocolFront, SessionHost {
   active = 0;
   readonly #options: Http2FrontOptions;
   readonly #parts: Http2FrontParts;
-  /** The number of connections that expect their first request. */
+  /** The number of connections that expect their first request, and of streams that wait for their turn. */
   #awaited = 0;
   readonly #sessions = new Set<ClientSession>();
-  /** How to end the protocol of each tunnel. */
-  readonly #tunnels = new Set<() => boolean>();
+  readonly #tunnels = new Set<Tunnel>();
   #isDisposed = false;
   readonly #idleWaiters = new IdleWaiters(() => this.#isIdle);
 
@@ -77,12 +78,12 @@ export class Http2Front implements ProtocolFront, SessionHost {
   }
 
   adopt(connection: YieldedConnection): void {
+    if (this.#isDisposed) return void connection.socket.destroy();
     this.#parts.events.connected();
     this.#awaited += 1;
     const session = new ClientSession(connection, this);
     this.#sessions.add(session);
     this.sweep.add(session);
-    if (this.#isDisposed) session.cut();
   }
 
   beginDrain(): void {
@@ -96,7 +97,7 @@ export class Http2Front implements ProtocolFront, SessionHost {
   }
 
   endWebSockets(): void {
-    for (const endGracefully of this.#tunnels) endGracefully();
+    for (const tunnel of this.#tunnels) tunnel.endGracefully();
   }
 
   idle(): Promise<void> {
@@ -109,7 +110,8 @@ export class Http2Front implements ProtocolFront, SessionHost {
   }
 
   hasStreamRoom(): boolean {
-    const has = this.active < this.#options.maxConnections;
+    const hasRoom = this.#parts.hasRoom?.(this.active) ?? true;
+    const has = hasRoom && this.active < this.#options.maxConnections;
     if (!has) this.#parts.events.streamRefused();
     return has;
   }
@@ -128,12 +130,16 @@ export class Http2Front implements ProtocolFront, SessionHost {
     this.#parts.events.refused(error);
   }
 
-  opened(endGracefully: () => boolean): void {
-    this.#tunnels.add(endGracefully);
+  opened(tunnel: Tunnel): void {
+    this.#tunnels.add(tunnel);
   }
 
-  tunnelClosed(endGracefully: () => boolean): void {
-    this.#tunnels.delete(endGracefully);
+  tunnelClosed(tunnel: Tunnel): void {
+    this.#tunnels.delete(tunnel);
+  }
+
+  expected(): void {
+    this.#awaited += 1;
   }
 
   settled(): void {

@@ -17,7 +17,9 @@ export interface SessionHost extends StreamHost {
   readonly leaving: boolean;
   /** Whether one more stream may be served; if not, it is counted. */
   hasStreamRoom(): boolean;
-  /** A connection expects its first request no more: it has arrived, or never will. */
+  /** A stream has arrived. `settled` follows when it begins. */
+  expected(): void;
+  /** An expected request has begun, or never will: a stream, or the first one of a connection. */
   settled(): void;
   broke(offence: Offence): void;
   closed(session: ClientSession): void;

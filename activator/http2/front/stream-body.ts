@@ -32,20 +32,22 @@ export interface StreamBodyOptions {
  */
 export class StreamBody {
   readonly #stream: ServerHttp2Stream;
-  readonly #options: StreamBodyOptions;
+  /** Unset until the request's head was read: what arrives before is judged then. */
+  #options: StreamBodyOptions | undefined;
   readonly #readMore: () => void;
   readonly #gathered = new GatheredBytes();
   #sink: StreamBodySink | undefined;
   #trailers: FieldSection | undefined;
   #complete: boolean;
+  #rawTrailers: RawFields | undefined;
+  #hasEnd = false;
   #isEndTold = false;
   /** The end that is to be reported is that of the body, not of a stream that was reset. */
   #isWhole = true;
   #length = 0;
 
-  constructor(stream: ServerHttp2Stream, isEnded: boolean, options: StreamBodyOptions) {
+  constructor(stream: ServerHttp2Stream, isEnded: boolean) {
     this.#stream = stream;
-    this.#options = options;
     this.#complete = isEnded;
     const { _read: read, push } = stream;
     this.#readMore = () => read.call(stream, 0);
@@ -58,10 +60,22 @@ export class StreamBody {
 
   #listen(stream: ServerHttp2Stream): void {
     stream.on("trailers", (_: unknown, _flags: number, fields: RawFields) => {
-      this.#guard(() => this.#takeTrailers(fields));
+      this.#rawTrailers = fields;
     });
-    stream.on("end", () => this.#guard(() => this.#ended()));
+    stream.on("end", () => {
+      this.#hasEnd = true;
+      this.#guard(() => this.#ended());
+    });
     for (let early: unknown = stream.read(); early instanceof Buffer; early = stream.read()) this.#push(early);
+  }
+
+  /** The head of the request was read. */
+  begin(options: StreamBodyOptions): void {
+    this.#options = options;
+    this.#guard(() => {
+      this.#judgeLength();
+      if (this.#hasEnd) this.#ended();
+    });
   }
 
   /** Whether it arrived completely. */
@@ -108,10 +122,14 @@ export class StreamBody {
   #take(bytes: Buffer): void {
     if (this.#sink === noSink) return;
     this.#length += bytes.length;
-    const { contentLength } = this.#options;
-    if (contentLength >= 0 && this.#length > contentLength) throw malformed("its body is too long");
+    this.#judgeLength();
     if (this.#sink?.wantsBody && this.#gathered.length === 0) this.#sink.bodyBytes(bytes);
     else this.#gathered.add(bytes);
+  }
+
+  #judgeLength(): void {
+    const { contentLength = -1 } = this.#options ?? {};
+    if (contentLength >= 0 && this.#length > contentLength) throw malformed("its body is too long");
   }
 
   /** Node calls it for the end of the body, and for a stream that was reset without an error. */
@@ -123,9 +141,11 @@ export class StreamBody {
   }
 
   #ended(): void {
-    if (!this.#isWhole || this.#stream.aborted || this.#complete) return;
+    if (!this.#options || !this.#isWhole || this.#stream.aborted || this.#complete) return;
     const { contentLength } = this.#options;
     if (contentLength >= 0 && this.#length !== contentLength) throw malformed("its body is too short");
+    if (this.#rawTrailers) this.#takeTrailers(this.#rawTrailers);
+    this.#rawTrailers = undefined;
     this.#complete = true;
     this.#tellEnd();
   }
@@ -153,7 +173,7 @@ export class StreamBody {
     } catch (error) {
       runGuarded(
         "http-front",
-        () => this.#options.onSpoilt(error),
+        () => this.#options?.onSpoilt(error),
         () => cutStream(this.#stream),
       );
     }

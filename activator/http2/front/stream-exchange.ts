@@ -1,5 +1,5 @@
-import { constants, type ServerHttp2Stream } from "node:http2";
-import { guarded, reportUnexpected } from "../../../lib/guard/guard.ts";
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { guarded, reportUnexpected, runGuarded } from "../../../lib/guard/guard.ts";
 import { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
@@ -8,13 +8,21 @@ import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
 import type { StreamRequest } from "./request-reader.ts";
 import { respondAsIs } from "./respond-as-is.ts";
-import { StreamBody } from "./stream-body.ts";
+import type { StreamBody } from "./stream-body.ts";
 import type { StreamHost } from "./stream-host.ts";
 
 /** The proxy of an exchange, for events of the client's side. */
 export interface StreamListener {
   clientLeft(): void;
   clientDrained(): void;
+}
+
+/** What a stream has become that is no request any more. */
+export interface Tunnel {
+  /** Ends its protocol. Returns whether a close frame was sent: then the tunnel ends the stream. */
+  endGracefully(): boolean;
+  /** Both sides have ended, and the sandbox has yet to take what the client sent: it calls `delivered` then. */
+  readonly isDelivering: boolean;
 }
 
 /** One stream of HTTP/2: a request and its response, as the rest of the activator and the proxy see it. */
@@ -34,11 +42,15 @@ export class StreamExchange implements Incoming {
   #isServed = false;
   #left = false;
   #onLeave: (() => void) | undefined;
-  #endGracefully: (() => boolean) | undefined;
+  #tunnel: Tunnel | undefined;
+  /** The stream is closed, but not yet what it has become. */
+  #isDelivering = false;
+  /** The response is written, but its trailers, perhaps none, have yet to end the stream. */
+  #awaitsTrailers = false;
   #ended: Ended | undefined;
   readonly #onEnded: ((ended: Ended) => void)[] = [];
 
-  constructor(stream: ServerHttp2Stream, { head, webSocketKey }: StreamRequest, isEnded: boolean, host: StreamHost) {
+  constructor(stream: ServerHttp2Stream, { head, webSocketKey }: StreamRequest, body: StreamBody, host: StreamHost) {
     this.stream = stream;
     this.head = head;
     this.webSocketKey = webSocketKey;
@@ -58,7 +70,8 @@ export class StreamExchange implements Incoming {
       guarded("http-front", () => this.#proxy?.clientDrained(), reset),
     );
     const { contentLength } = head.wire.facts;
-    this.body = new StreamBody(stream, isEnded, { contentLength, onSpoilt: (error) => this.#spoil(error) });
+    this.body = body;
+    body.begin({ contentLength, onSpoilt: (error) => this.#spoil(error) });
   }
 
   get left(): boolean {
@@ -109,7 +122,16 @@ export class StreamExchange implements Incoming {
 
   /** Sends the head of the response that has begun. */
   respond(fields: readonly string[], endStream: boolean, waitForTrailers = false): void {
+    this.#awaitsTrailers = waitForTrailers;
     respondAsIs(this.stream, [":status", String(this.#status), ...fields], { endStream, waitForTrailers });
+  }
+
+  /** Ends the stream of a response that waited for its trailers. */
+  sendTrailers(trailers: OutgoingHttpHeaders): void {
+    const { stream } = this;
+    this.#awaitsTrailers = false;
+    stream.sendTrailers(trailers);
+    if (this.#responded && !this.body.complete) setImmediate(() => stopUpload(stream)); // Node is sending now
   }
 
   /** The response is written. What the client still sends of the request is not read. */
@@ -117,7 +139,7 @@ export class StreamExchange implements Incoming {
     this.#responded = true;
     const { stream, body } = this;
     body.discard();
-    if (!body.complete) onFinished(stream, () => stream.close(constants.NGHTTP2_NO_ERROR));
+    if (!body.complete && !this.#awaitsTrailers) onFinished(stream, () => stopUpload(stream));
     const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
     // The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter.
     new AnswerTail(stream, this.#proxy ? streamIdleMs : keepAliveTimeoutMs, this.#host).watch();
@@ -135,16 +157,20 @@ export class StreamExchange implements Incoming {
   /** As `abort`. Returns whether a close frame was sent: then the tunnel ends the stream. */
   endEarly(): boolean {
     if (this.#responded) return false;
-    if (this.#endGracefully?.() === true) return true;
+    if (this.#tunnel?.endGracefully() === true) return true;
     cutStream(this.stream);
     return false;
   }
 
-  /** The stream is a tunnel from now on. `endGracefully` ends its protocol, and returns whether it sent a close frame. */
-  handOver(endGracefully: () => boolean): void {
-    this.#endGracefully = endGracefully;
-    this.#host.opened(endGracefully);
-    this.stream.once("close", () => this.#host.tunnelClosed(endGracefully));
+  /** The stream is a tunnel from now on. */
+  handOver(tunnel: Tunnel): void {
+    this.#tunnel = tunnel;
+    this.#host.opened(tunnel);
+  }
+
+  /** The sandbox's connection of the tunnel is closed. */
+  delivered(): void {
+    if (this.#isDelivering) this.#conclude();
   }
 
   /** The client sent a malformed body. It gets an error if no byte of a response was sent, and the request ends. */
@@ -165,6 +191,13 @@ export class StreamExchange implements Incoming {
   }
 
   #closed(): void {
+    this.#isDelivering = this.#tunnel?.isDelivering ?? false;
+    if (!this.#isDelivering) this.#conclude();
+  }
+
+  #conclude(): void {
+    this.#isDelivering = false;
+    if (this.#tunnel) this.#host.tunnelClosed(this.#tunnel);
     this.body.discard();
     if (!this.#responded) this.#leave();
     // The exchange learns first that the client left, and ends with that cause.
@@ -178,6 +211,11 @@ export class StreamExchange implements Incoming {
     this.#onEnded.length = 0;
     if (this.#isServed) this.#host.ended(this);
   }
+}
+
+/** Tells the client of a complete response to send no more of the request (RFC 9113, 8.1). */
+function stopUpload(stream: ServerHttp2Stream): void {
+  runGuarded("http-front", () => stream.close(constants.NGHTTP2_NO_ERROR));
 }
 
 function onFinished(stream: ServerHttp2Stream, listener: () => void): void {

@@ -1,6 +1,6 @@
 import type { ActivatorError } from "../../failures/error-codes.ts";
 import type { Sweep } from "../../sweep.ts";
-import type { StreamExchange } from "./stream-exchange.ts";
+import type { StreamExchange, Tunnel } from "./stream-exchange.ts";
 
 /** The shared state of the streams of one front. */
 export interface StreamHost {
@@ -13,7 +13,6 @@ export interface StreamHost {
   ended(exchange: StreamExchange): void;
   /** A request was rejected before it was served. */
   refused(error: ActivatorError): void;
-  /** A stream has become a tunnel. The listener ends its protocol. */
-  opened(endGracefully: () => boolean): void;
-  tunnelClosed(endGracefully: () => boolean): void;
+  opened(tunnel: Tunnel): void;
+  tunnelClosed(tunnel: Tunnel): void;
 }

@@ -4,6 +4,7 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { openHttp2Client } from "../../../test/support/http2-client.ts";
 import {
   codeOf,
+  endsStream,
   frame,
   frameOf,
   getFields,
@@ -166,6 +167,20 @@ describe("a replica that exits", () => {
     await proxyPath[Symbol.asyncDispose]();
     expect((await asked).status).toBe(0);
     await silent.closed;
+  });
+
+  it("resets a response that it cuts, so that the client does not take it for complete", async () => {
+    await using backend = await openBackend((socket) => {
+      socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\n\r\na part"));
+    });
+    const proxyPath = await openProxyPath(backend.port);
+    using client = await openFrameClient(proxyPath.port);
+    client.send(headersOf(1, getFields()));
+    await client.until(({ type, stream }) => type === frame.data && stream === 1);
+    await proxyPath[Symbol.asyncDispose]();
+    await client.closed;
+    const ends = client.frames.filter(endsStream(1));
+    expect(ends.map((seen) => [seen.type, codeOf(seen)])).toEqual([[frame.reset, 2]]);
   });
 
   it("closes connections without streams when it accepts no more", async () => {

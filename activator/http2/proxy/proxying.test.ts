@@ -5,6 +5,16 @@ import { WireReader } from "../../../test/http1/wire-reader.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { answerOf, openHttp2Client, valuesOf } from "../../../test/support/http2-client.ts";
 import {
+  codeOf,
+  endsStream,
+  flag,
+  frame,
+  frameOf,
+  getFields,
+  headersOf,
+  openFrameClient,
+} from "../../../test/support/http2-frames.ts";
+import {
   type Backend,
   openBackend,
   openProxyPath,
@@ -81,6 +91,15 @@ describe("a request of HTTP/2", () => {
     expect(body).toBe("4\r\ndata\r\n0");
   });
 
+  it("is no WebSocket because a value reads like the field of one", async () => {
+    const seen: string[] = [];
+    await using backend = await openSayer(ok, seen);
+    await withClient(backend, async (client) => {
+      expect(await client.ask({ "x-named": ":protocol", "x-other": ":method" })).toMatchObject({ status: 200 });
+    });
+    expect(seen[0]).toMatch(/\r\nx-named: :protocol\r\n/);
+  });
+
   it("sends trailers to the sandbox behind its body", async () => {
     const reader = new WireReader("request");
     await using backend = await openBackend((socket) => {
@@ -141,6 +160,7 @@ describe("a request of HTTP/2", () => {
       backend,
       async (client) => {
         expect(await client.ask({ "x-large": "x".repeat(9_000) })).toMatchObject({ status: 431 });
+        expect(await client.ask({ "x-large": "x".repeat(12_000) })).toMatchObject({ status: 431 });
         expect(await client.ask({ ":method": "HEAD", "x-large": "x".repeat(9_000) })).toMatchObject({ status: 431 });
         expect(await client.ask()).toMatchObject({ status: 200 });
       },
@@ -148,6 +168,8 @@ describe("a request of HTTP/2", () => {
     );
     await withClient(backend, async (client) => {
       expect(await client.ask({ ":path": `/${"x".repeat(17_000)}` })).toMatchObject({ status: 414 });
+      const many = Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`x-${at}`, "1"]));
+      expect(await client.ask(many)).toMatchObject({ status: 431 });
     });
   });
 });
@@ -199,6 +221,24 @@ describe("a response to HTTP/2", () => {
       const { status, code } = await client.ask();
       expect([status, code]).toEqual([200, 2]);
     });
+  });
+
+  it("has the fields of the sandbox, as large as HTTP/1.1 allows", async () => {
+    const large = Array.from({ length: 20 }, (_, at) => [`x-${at}`, "~".repeat(3_260)] as const);
+    const lines = large.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+    await using backend = await openSayer(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\n${lines}\r\nok`);
+    await using proxyPath = await openProxyPath(backend.port);
+    {
+      using client = openHttp2Client(proxyPath.port, { settings: { maxHeaderListSize: 200_000 } });
+      await once(client.session, "localSettings");
+      const { status, body, fields } = await client.ask();
+      expect({ status, body, x: valuesOf(fields, "x-19") }).toEqual({
+        status: 200,
+        body: "ok",
+        x: ["~".repeat(3_260)],
+      });
+    }
+    await proxyPath.empty();
   });
 
   it("has the trailers of the sandbox", async () => {
@@ -270,4 +310,29 @@ describe("a response to HTTP/2", () => {
       expect(await answerOf(stream)).toMatchObject({ status: 403, body: "no", code: 0 });
     });
   });
+
+  it.each([
+    { name: "of known length", answer: "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno" },
+    { name: "in chunks", answer: "HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n" },
+    {
+      name: "with trailers",
+      answer: "HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\nx-sum: 7\r\n\r\n",
+    },
+  ])(
+    "$name that comes before the whole request is ended first, and then reset without an error",
+    async ({ answer }) => {
+      await using backend = await openSayer(answer);
+      await using proxyPath = await openProxyPath(backend.port);
+      {
+        using client = await openFrameClient(proxyPath.port);
+        const post = getFields().map(([name, value]) => [name, name === ":method" ? "POST" : value] as const);
+        client.send(headersOf(1, post, flag.endHeaders), frameOf({ type: frame.data, stream: 1 }, Buffer.from("part")));
+        const reset = await client.until(({ type, stream }) => type === frame.reset && stream === 1);
+        expect(codeOf(reset)).toBe(0);
+        const [first] = client.frames.filter(endsStream(1));
+        expect(first).not.toBe(reset);
+      }
+      await proxyPath.empty();
+    },
+  );
 });

@@ -38,7 +38,7 @@ export class StreamRelay implements BodyParts {
         "wantTrailers",
         guarded(
           "http-front",
-          () => exchange.stream.sendTrailers(this.#trailers),
+          () => exchange.sendTrailers(this.#trailers),
           () => exchange.abort(),
         ),
       );

@@ -9,7 +9,7 @@ import type { ReadPlace } from "../../socket/read-place.ts";
 import { isBehind, type SocketReader, smallBuffer, type WireSocket } from "../../socket/wire-socket.ts";
 import { cutStream } from "../front/cut-stream.ts";
 import type { StreamBodySink } from "../front/stream-body.ts";
-import type { StreamExchange } from "../front/stream-exchange.ts";
+import type { StreamExchange, Tunnel } from "../front/stream-exchange.ts";
 import { responseFields } from "./response-fields.ts";
 
 export interface StreamTunnelOptions {
@@ -29,7 +29,7 @@ const proof: ReadonlySet<string> = new Set(["sec-websocket-accept", "content-len
  * A WebSocket over a stream (RFC 8441), relayed to a sandbox that speaks it over HTTP/1.1. The end of one side is forwarded alone,
  * and a reset as a reset.
  */
-export class StreamTunnel implements SocketReader, StreamBodySink {
+export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
   readonly #exchange: StreamExchange;
   readonly #sandbox: WireSocket;
   readonly #pod: PodConnection;
@@ -55,7 +55,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink {
   start(head: ResponseHead, early: Buffer): void {
     const exchange = this.#exchange;
     exchange.begin(200);
-    exchange.handOver(() => this.#endGracefully());
+    exchange.handOver(this);
     this.#listener = this.#options.onOpen?.({ close: () => this.#close() });
     this.#place = this.#pod.handOver();
     this.#sandbox.reader = this;
@@ -63,6 +63,28 @@ export class StreamTunnel implements SocketReader, StreamBodySink {
     if (early.length > 0) this.#sandboxSent(early, early.length);
     exchange.body.pourInto(this);
     this.#pod.readOn();
+  }
+
+  /** Both sides have ended. A sandbox that reads slowly still gets what the client sent before. */
+  get isDelivering(): boolean {
+    const { stream, body } = this.#exchange;
+    return (
+      body.complete && this.#sandboxEnded && !this.#sandbox.destroyed && stream.rstCode === constants.NGHTTP2_NO_ERROR
+    );
+  }
+
+  /** Between two frames of the sandbox, the close frame is sent. Returns whether it was. */
+  endGracefully(): boolean {
+    this.#leaving = true;
+    const { stream } = this.#exchange;
+    // Within a frame it would be read as a part of that frame.
+    if (this.#down.isInFrame || !stream.writable || stream.closed) return false;
+    if (this.#down.mayInsert) stream.write(goingAway);
+    else if (!this.#closing) return false; // the sandbox has said its last, and ends it
+    stream.end();
+    this.#sandbox.end();
+    this.#options.clock.after(closeGraceMs, () => this.#cutOff());
+    return true;
   }
 
   // What the client sends.
@@ -127,6 +149,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink {
     const { stream } = this.#exchange;
     if (!this.#sandboxEnded) cutStream(stream);
     else if (!this.#clientEnded) this.#afterFlush(() => stream.close(constants.NGHTTP2_NO_ERROR));
+    this.#exchange.delivered();
   }
 
   #sandboxSent(bytes: Buffer, length: number): void {
@@ -135,7 +158,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink {
     const sawData = this.#down.sawData(bytes, length);
     this.#exchange.bytesOut += length;
     stream.write(Buffer.from(bytes.subarray(0, length)));
-    if (this.#leaving) queueMicrotask(() => runGuarded("pod-connection", () => this.#endGracefully()));
+    if (this.#leaving) queueMicrotask(() => runGuarded("pod-connection", () => this.endGracefully()));
     if (!sawData || this.#closing) return;
     // The rest of a frame that began before answers nothing.
     if (this.#down.dataFrames === before) this.#listener?.moved();
@@ -144,21 +167,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink {
 
   #close(): void {
     this.#closing = true;
-    if (!this.#endGracefully()) this.#resetUnlessEnded();
-  }
-
-  /** Between two frames of the sandbox, the close frame is sent. Returns whether it was. */
-  #endGracefully(): boolean {
-    this.#leaving = true;
-    const { stream } = this.#exchange;
-    // Within a frame it would be read as a part of that frame.
-    if (this.#down.isInFrame || !stream.writable || stream.closed) return false;
-    if (this.#down.mayInsert) stream.write(goingAway);
-    else if (!this.#closing) return false; // the sandbox has said its last, and ends it
-    stream.end();
-    this.#sandbox.end();
-    this.#options.clock.after(closeGraceMs, () => this.#cutOff());
-    return true;
+    if (!this.endGracefully()) this.#resetUnlessEnded();
   }
 
   /** A cut stream must not pass for complete. */

@@ -6,6 +6,15 @@ import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
 import { answerOf, type Http2Client, openHttp2Client } from "../../../test/support/http2-client.ts";
 import {
+  endsStream,
+  type FrameClient,
+  flag,
+  frame,
+  frameOf,
+  headersOf,
+  openFrameClient,
+} from "../../../test/support/http2-frames.ts";
+import {
   type Backend,
   openBackend,
   openProxyPath,
@@ -86,6 +95,34 @@ async function opened(options: ProxyPathOptions = {}): Promise<Open> {
   };
 }
 
+let pings = 0;
+
+/** Resolves once the activator has read everything that was sent before. */
+async function answersPing(client: FrameClient): Promise<void> {
+  const data = Buffer.alloc(8);
+  data.writeUInt32BE(++pings);
+  client.send(frameOf({ type: frame.ping }, data));
+  await client.until(({ type, payload }) => type === frame.ping && payload.equals(data));
+}
+
+/** Fills the buffers on the way to a sandbox that reads nothing, and the window of stream 1. Returns the number of bytes. */
+async function sendUntilBehind(client: FrameClient): Promise<number> {
+  let sent = 0;
+  const window = () => {
+    const updates = client.frames.filter(({ type, stream }) => type === frame.windowUpdate && stream === 1);
+    return updates.reduce((sum, { payload }) => sum + payload.readUInt32BE(0), 65_535);
+  };
+  for (let idle = 0; idle < 3; idle += 1) {
+    for (; sent < window(); idle = 0) {
+      const piece = Buffer.alloc(Math.min(16_384, window() - sent), "x");
+      client.send(frameOf({ type: frame.data, stream: 1 }, piece));
+      sent += piece.length;
+    }
+    await answersPing(client);
+  }
+  return sent;
+}
+
 const masked = "\x81\x82\0\0\0\0yo";
 
 describe("a WebSocket over HTTP/2", () => {
@@ -122,6 +159,32 @@ describe("a WebSocket over HTTP/2", () => {
     open.sandbox.write(data);
     open.stream.resume();
     await eventually(() => open.heard().length === data.length);
+  });
+
+  it("that both sides have ended still gives the sandbox every byte, however slowly it reads", async () => {
+    const accepted: Socket[] = [];
+    await using backend = await openSandbox(accepted, []);
+    await using proxyPath = await openProxyPath(backend.port);
+    using client = await openFrameClient(proxyPath.port);
+    const fields = Object.entries({ ...asks, "sec-websocket-version": "13" });
+    client.send(headersOf(1, fields, flag.endHeaders));
+    await client.until(({ type, stream }) => type === frame.data && stream === 1);
+    const [sandbox] = accepted;
+    if (!sandbox) throw new Error("no connection to the sandbox");
+    sandbox.pause().end();
+    await client.until(endsStream(1));
+    const sent = await sendUntilBehind(client);
+    client.send(frameOf({ type: frame.data, stream: 1, flags: flag.endStream }));
+    await answersPing(client);
+    expect(proxyPath.http2.active).toBe(1);
+    let got = 0;
+    sandbox.on("data", (bytes: Buffer) => (got += bytes.length));
+    const ended = once(sandbox, "end");
+    sandbox.resume();
+    await ended;
+    expect(got).toBe(sent);
+    client[Symbol.dispose]();
+    await proxyPath.empty();
   });
 
   it.each([

@@ -1,0 +1,19 @@
+/** The native part of a session or stream of Node, under a symbol that Node does not publish. Undefined: another Node, or destroyed. */
+export function nativeHandle(owner: object): object | undefined {
+  const symbol = Object.getOwnPropertySymbols(owner).find(({ description }) => description === "kHandle");
+  const handle: unknown = symbol && Reflect.get(owner, symbol);
+  return typeof handle === "object" && handle !== null ? handle : undefined;
+}
+
+/** Keeps the native part of each session until those of its streams are freed. The callback has nothing to do. */
+const sessionsOfStreams = new FinalizationRegistry<object>(() => {});
+
+/**
+ * Lets Node free a session only after this stream. Node (24.21 and 26.10) aborts the process if it frees the session first and the
+ * stream has fields of a block that never ended: trailers that a client broke off, while a write of that stream had not
+ * finished. Then the stream is left to the garbage collector, which frees both in any order.
+ */
+export function freeLast(session: object | undefined, stream: object): void {
+  const handle = nativeHandle(stream);
+  if (session && handle) sessionsOfStreams.register(handle, session);
+}
