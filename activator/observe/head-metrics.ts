@@ -11,7 +11,7 @@ export function createHeadMetrics(registry: Registry): (head: Pick<UnfinishedHea
   });
   const responses = new Counter({
     name: "rouse_activator_unfinished_response_heads_shed_total",
-    help: "Requests that failed because unfinished heads took too much memory, and that of the response was one of them.",
+    help: "Requests that failed because the activator dropped the unfinished head of their response: unfinished heads took too much memory.",
     registers,
   });
   return ({ owner }) => (owner === unknownOwner ? requests : responses).inc();

@@ -15,7 +15,7 @@ export function createWakeMetrics(registry: Registry, heldMax: number) {
   const registers = [registry];
   const wakes = new Counter({
     name: "rouse_activator_wakes_total",
-    help: "Wakes by this replica, by trigger: request, connection (TCP) or movement (data on an open connection), and by the outcome for the client: answered, refused or clientLeft.",
+    help: "Wakes by this replica, by trigger: request, connection (TCP) or movement (data on an open connection), and by the outcome for the client: answered, refused or clientLeft. A wake by movement has no waiting client and counts as answered.",
     labelNames: ["trigger", "outcome"] as const,
     registers,
   });

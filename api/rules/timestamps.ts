@@ -60,7 +60,7 @@ export function unreadableTimesText(fields: Readonly<Record<string, unknown>>): 
   const reported = Object.entries(fields).flatMap(([field, value]) =>
     isUnreadableTime(value) ? [`${field} ${shown(value)}`] : [],
   );
-  return reported.length > 0 ? `not a time by RFC 3339, and taken for absent: ${reported.join(", ")}` : undefined;
+  return reported.length > 0 ? `ignored, because the value is no time by RFC 3339: ${reported.join(", ")}` : undefined;
 }
 
 // A list may be nested so deep that nothing can print it.

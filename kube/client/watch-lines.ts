@@ -31,7 +31,7 @@ export async function* parseWatch<T extends KubeObject>(
     begunBytes += chunk.length - from;
     if (begunBytes > bytesMax) throw new ApiUnreachable(`a watch sent a line of more than ${bytesMax} bytes`);
   }
-  if (begunBytes > 0) throw new ApiUnreachable("a watch ended within a line");
+  if (begunBytes > 0) throw new ApiUnreachable("a watch ended in the middle of a line");
 }
 
 const eventTypes: ReadonlySet<unknown> = new Set(["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]);
