@@ -1,11 +1,14 @@
+import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { podType } from "../../api/kinds/core.ts";
 import { makeAuthority, makeServerCertificate } from "../../lib/certificates/certificates.ts";
+import { bareEnvironment, packagesIn, tellLoaded } from "../../test/support/program.ts";
 import { connectionFor, loadConnection, NoConnection } from "./connection.ts";
 import { ApiUnreachable } from "./errors.ts";
 import { createKubeClient } from "./http-client.ts";
@@ -88,6 +91,36 @@ describe("a connection", () => {
     const connection = await load({ kubeconfig });
     expect(connection.server).toBe("http://127.0.0.1:8001");
     expect(await connection.authHeaders()).toEqual({});
+  });
+
+  it.each(["the flag", "KUBECONFIG"])(
+    "to a plain HTTP server in one context from %s loads no library",
+    async (from) => {
+      const kubeconfig = await writeKubeconfig({ token: "s3cret" }, { server: "http://127.0.0.1:8001/" });
+      const script = `
+      import { loadConnection } from ${JSON.stringify(new URL("connection.ts", import.meta.url).href)};
+      const { KUBECONFIG } = process.env;
+      const connection = await loadConnection(KUBECONFIG ? { environment: process.env }
+        : { kubeconfig: ${JSON.stringify(kubeconfig)}, environment: process.env });
+      process.stdout.write("server " + connection.server + "\\n");`;
+      const env = bareEnvironment({ HOME: folder, ...(from === "KUBECONFIG" && { KUBECONFIG: kubeconfig }) });
+      const args = ["--import", tellLoaded, "--input-type=module", "--eval", script];
+      const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+      expect(stdout).toContain("server http://127.0.0.1:8001\n");
+      expect([...packagesIn(stdout)]).not.toContain("@kubernetes/client-node");
+    },
+  );
+
+  it("of several contexts is that of the current one, also to a plain HTTP server", async () => {
+    const path = join(folder, "several");
+    const context = (name: string, server: string) => ({
+      context: { name, context: { cluster: name, user: "u" } },
+      cluster: { name, cluster: { server } },
+    });
+    const all = [context("there", "http://127.0.0.1:8001"), context("here", "http://127.0.0.1:8002")];
+    const [contexts, clusters] = [all.map((each) => each.context), all.map((each) => each.cluster)];
+    await writeFile(path, JSON.stringify({ contexts, clusters, users: [], "current-context": "here" }));
+    expect((await load({ kubeconfig: path })).server).toBe("http://127.0.0.1:8002");
   });
 
   it("fails with the remedy if nothing is configured", async () => {

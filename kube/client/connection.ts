@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
 import type { RequestOptions } from "node:https";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { connectionOfPod, type Environment } from "./in-pod.ts";
+import { assumedServer, plainServerOf } from "./plain-kubeconfig.ts";
 
 /** The TLS settings for the server and our identity. */
 export interface TlsMaterial {
@@ -58,6 +59,9 @@ export async function loadConnection(options: ConnectionOptions): Promise<KubeCo
   const hasKubeconfig = options.kubeconfig || KUBECONFIG || existsSync(join(home, ".kube", "config"));
   const ofPod = hasKubeconfig ? undefined : connectionOfPod(options.environment);
   if (ofPod) return ofPod;
+  const path = options.kubeconfig || KUBECONFIG;
+  const plainServer = path && !path.includes(delimiter) ? await plainServerOf(path) : undefined;
+  if (plainServer !== undefined) return connectionFor({ server: plainServer });
   // Its generated classes take most of a second to load, and local mode does not need them.
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
@@ -71,7 +75,7 @@ export async function loadConnection(options: ConnectionOptions): Promise<KubeCo
   const cluster = config.getCurrentCluster();
   if (!cluster?.server) throw new NoConnection("the kubeconfig has no current context with a cluster");
   // The library's default, which no configuration requested.
-  if (cluster.name === "cluster" && cluster.server === "http://localhost:8080") {
+  if (cluster.name === "cluster" && cluster.server === assumedServer) {
     throw new NoConnection("no API server is configured: give --kubeconfig, set KUBECONFIG, or run inside a cluster");
   }
   if (cluster.proxyUrl) throw new NoConnection(`cluster ${cluster.name}: proxy-url is not supported`);
