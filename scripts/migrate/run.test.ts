@@ -16,6 +16,7 @@ import { fill, run } from "../../test/support/builders/migration.ts";
 import { anAlphaClaim, anAlphaSandbox } from "../../test/support/builders/versions.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
+import { bareEnvironment } from "../../test/support/program.ts";
 
 const at = "2026-01-01T00:00:00.000Z";
 
@@ -214,7 +215,10 @@ describe("the phase after the upgrade", () => {
 describe("the program", () => {
   const main = fileURLToPath(new URL("main.ts", import.meta.url));
   const statusOf = (...args: readonly string[]) =>
-    promisify(execFile)(process.execPath, [main, ...args], { env: { KUBECONFIG: "/none" }, timeout: 10_000 }).then(
+    promisify(execFile)(process.execPath, [main, ...args], {
+      env: bareEnvironment({ KUBECONFIG: "/none" }),
+      timeout: 10_000,
+    }).then(
       () => 0,
       (error: { readonly code: number }) => error.code,
     );

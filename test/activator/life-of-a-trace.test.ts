@@ -7,7 +7,7 @@ import { recordingTracer } from "../support/fakes/recording-tracer.ts";
 import { openTraceCollector } from "../support/fakes/trace-collector.ts";
 import { httpProgram, openActivatorWorld } from "../support/labs/activator-world.ts";
 import { openMemoryApi } from "../support/memory-api.ts";
-import { kubeconfigFor, packagesIn, tellLoaded } from "../support/program.ts";
+import { bareEnvironment, kubeconfigFor, packagesIn, tellLoaded } from "../support/program.ts";
 
 const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
 const clientSpanId = "00f067aa0ba902b7";
@@ -83,7 +83,7 @@ describe("the activator as a program", { timeout: 60_000 }, () => {
       ...quiet,
       ...flags,
     ];
-    const env = { KUBECONFIG: folder.kubeconfig, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url.href };
+    const env = bareEnvironment({ KUBECONFIG: folder.kubeconfig, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url.href });
     const program = spawn(process.execPath, args, { env });
     let said = "";
     for (const stream of [program.stdout, program.stderr]) {

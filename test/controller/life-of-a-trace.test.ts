@@ -7,7 +7,7 @@ import { podNameAnnotation, traceContextAnnotation } from "../../api/rules/keys.
 import { aSandbox } from "../support/builders/builders.ts";
 import { openTraceCollector } from "../support/fakes/trace-collector.ts";
 import { type MemoryApi, openMemoryApi } from "../support/memory-api.ts";
-import { kubeconfigFor, packagesIn, tellLoaded } from "../support/program.ts";
+import { bareEnvironment, kubeconfigFor, packagesIn, tellLoaded } from "../support/program.ts";
 import { waiting } from "../support/waiting.ts";
 
 const main = fileURLToPath(new URL("../../controller/main.ts", import.meta.url));
@@ -18,7 +18,9 @@ async function packagesLoaded(api: MemoryApi, flags: readonly string[], environm
   await using folder = await kubeconfigFor(api);
   const quiet = ["--enable-webhook=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"];
   const args = ["--import", tellLoaded, main, ...quiet, "--leader-elect=false", ...flags];
-  const program = spawn(process.execPath, args, { env: { KUBECONFIG: folder.kubeconfig, ...environment } });
+  const program = spawn(process.execPath, args, {
+    env: bareEnvironment({ KUBECONFIG: folder.kubeconfig, ...environment }),
+  });
   let said = "";
   program.stdout.on("data", (chunk) => {
     said += chunk;

@@ -17,6 +17,7 @@ import { interceptCalls } from "../support/fakes/intercepted-client.ts";
 import { openExtensionsLab } from "../support/labs/extensions-lab.ts";
 import { openSandboxLab } from "../support/labs/sandbox-lab.ts";
 import { openMemoryApi } from "../support/memory-api.ts";
+import { bareEnvironment } from "../support/program.ts";
 import { waiting } from "../support/waiting.ts";
 
 const pages = [
@@ -164,7 +165,10 @@ describe("the controller as a program", () => {
   // It takes a second on an idle machine, and a program that is killed prints nothing.
   const limitMs = 60_000;
   const run = (...args: readonly string[]) =>
-    promisify(execFile)(process.execPath, [main, ...args], { env: { KUBECONFIG: "/none" }, timeout: limitMs }).then(
+    promisify(execFile)(process.execPath, [main, ...args], {
+      env: bareEnvironment({ KUBECONFIG: "/none" }),
+      timeout: limitMs,
+    }).then(
       ({ stdout }) => ({ status: 0, said: stdout }),
       ({ code, stderr }: { code: number; stderr: string }) => ({ status: code, said: stderr }),
     );

@@ -12,6 +12,11 @@ export const longest: readonly string[] = [
   "test/foreign-text.test.ts",
   "test/sleep/",
   "controller/webhook/hostile-reviews.test.ts",
+  "test/malformed/malformed.test.ts",
+  "test/controller/start.test.ts",
+  "test/controller/life-of-a-sleep.test.ts",
+  "controller/suspension/handshake/resume.test.ts",
+  "activator/tcp-front/open-connections.test.ts",
   "controller/claim/exactly-once.test.ts",
   "controller/tcp-front/roll-out.test.ts",
 ];

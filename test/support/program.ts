@@ -15,6 +15,12 @@ export const tellLoaded = `data:text/javascript,${encodeURIComponent(`
     },
   });`)}`;
 
+/** An environment with only these variables, and the cache that halves the start of a program. */
+export const bareEnvironment = (variables: Readonly<Record<string, string>>): Readonly<Record<string, string>> => {
+  const { NODE_COMPILE_CACHE: cache } = process.env;
+  return { ...(cache !== undefined && { NODE_COMPILE_CACHE: cache }), ...variables };
+};
+
 /** The packages that a program has loaded, by its log. */
 export const packagesIn = (said: string): ReadonlySet<string | undefined> =>
   new Set([...said.matchAll(/^loaded .*\/node_modules\/((?:@[^/]+\/)?[^/]+)/gm)].map(([, name]) => name));

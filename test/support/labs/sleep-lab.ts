@@ -50,7 +50,7 @@ export interface SleepLab extends AsyncDisposable {
   eventNotes(reason: string): Promise<readonly string[]>;
 }
 
-export const waiting = { timeout: 20_000, interval: 10 };
+export const waiting = { timeout: 20_000, interval: 20 };
 
 /** `conditions` are those of each Pod from its start on; absent: it is Ready. */
 export async function openSleepLab({ conditions = readyStatus.conditions }: PodStatus = {}): Promise<SleepLab> {
