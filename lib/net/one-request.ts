@@ -33,11 +33,13 @@ class NoticedRequest extends IncomingMessage {
   /** Node calls it for each piece of the body: for thousands in one turn of the event loop, if these are small. */
   override push(piece: unknown, encoding?: BufferEncoding): boolean {
     if (!(piece instanceof Uint8Array)) return super.push(piece, encoding);
-    if (this.socket.destroyed) return false;
+    // Node's parser has lost its connection by then, if the rest of a read comes after its end.
+    const socket: Socket | null = this.socket;
+    if (!socket || socket.destroyed) return false;
     if (piece.length < smallPieceBytes) this.#smallPieces += 1;
     if (this.#isDropped) this.#droppedBytes += piece.length;
     if (this.#smallPieces > smallPiecesMax || this.#droppedBytes > droppedBytesMax) {
-      this.socket.destroy();
+      socket.destroy();
       return false;
     }
     return this.#isDropped || super.push(piece, encoding);

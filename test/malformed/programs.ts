@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -25,6 +25,8 @@ const validity = { notBefore: new Date("2026-01-01"), notAfter: new Date("2099-0
 export async function startPrograms() {
   await using stack = new AsyncDisposableStack();
   const api = stack.use(await openWebhookApi());
+  // Its own, because a controller without activators removes the EndpointSlice that opens the port of the sandbox.
+  const controllerApi = stack.use(await openWebhookApi());
   const directory = mkdtempSync(join(tmpdir(), "rouse-malformed-"));
   stack.defer(() => rmSync(directory, { recursive: true, force: true }));
   const workload = stack.use(createServer((_, response) => response.end("alive")));
@@ -36,17 +38,20 @@ export async function startPrograms() {
   const { data = {} } = await api.client.get(secretType, { namespace, name: drainSecretName });
   const drainSecret = (key: string) => Buffer.from(data[key] ?? "", "base64").toString();
 
-  const kubeconfig = `--kubeconfig=${writeKubeconfig(directory, api.url)}`;
+  const controllerDirectory = join(directory, "controller");
+  mkdirSync(controllerDirectory);
   const host = nextLoopbackAddress();
   const activatorFlags = [
-    ...[kubeconfig, ...drainFiles, ...(await certificateFlags(directory)), "--authz-mode=allow-all"],
+    ...[`--kubeconfig=${writeKubeconfig(directory, api.url)}`, ...drainFiles],
+    ...[...(await certificateFlags(directory)), "--authz-mode=allow-all"],
     ...[`--http-bind-address=${host}:8080`, `--https-bind-address=${host}:8443`, `--metrics-bind-address=${host}:9090`],
     ...[`--health-probe-bind-address=${host}:8081`, `--drain-bind-address=${host}:8446`],
     ...[`--tcp-front-bind-address=${host}`, "--allow-loopback-pod-ip", "--access-log=false"],
   ];
   const webhookPort = await freePort();
   const controllerFlags = [
-    ...[kubeconfig, "--extensions", `--leader-election-namespace=${namespace}`, `--webhook-port=${webhookPort}`],
+    ...[`--kubeconfig=${writeKubeconfig(controllerDirectory, controllerApi.url)}`, "--extensions"],
+    ...[`--leader-election-namespace=${namespace}`, `--webhook-port=${webhookPort}`],
     ...[`--metrics-bind-address=${host}:9443`, "--metrics-secure-serving", "--enable-pprof"],
     ...[`--health-probe-bind-address=${host}:8082`],
   ];
