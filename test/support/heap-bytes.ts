@@ -17,16 +17,22 @@ export async function memoryBytesOf(make: () => unknown): Promise<number> {
 
 const heapBytes = async (): Promise<number> => (await collected()).heapUsed;
 
-/** V8 frees the content of buffers beside other work, some time after they were collected. */
+/** V8 frees the content of buffers on another thread, some time after they were collected: on a busy machine, later. */
 async function memoryBytes(): Promise<number> {
-  for (let least = Number.POSITIVE_INFINITY; ; ) {
+  let least = Number.POSITIVE_INFINITY;
+  for (let unchanged = 0; unchanged < unchangedRounds; ) {
     const { heapUsed, arrayBuffers } = await collected();
-    if (heapUsed + arrayBuffers > least - noticedBytes) return Math.min(least, heapUsed + arrayBuffers);
-    least = heapUsed + arrayBuffers;
+    const bytes = heapUsed + arrayBuffers;
+    unchanged = bytes > least - noticedBytes ? unchanged + 1 : 0;
+    least = Math.min(least, bytes);
+    await new Promise((resolve) => setTimeout(resolve, roundMs));
   }
+  return least;
 }
 
 const noticedBytes = 16_384;
+const unchangedRounds = 5;
+const roundMs = 20;
 
 async function collected(): Promise<NodeJS.MemoryUsage> {
   setFlagsFromString("--expose-gc");
