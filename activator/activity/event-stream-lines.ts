@@ -6,8 +6,9 @@ const worthJumping = 64;
 
 /**
  * Tells events of an event stream from comments that only keep it open (HTML, 9.2.6: a comment line begins with a colon, and a
- * line ends with CRLF, LF or CR). It reads the body as sent, so a line of hexadecimal digits alone may be a chunk size and is ignored; no field of an event has
- * like that. A line that is cut in the middle may count as an event: the sandbox then stays awake.
+ * line ends with CRLF, LF or CR). It reads the body as sent, so a line of hexadecimal digits alone may be a chunk size and is
+ * ignored; no field of an event looks like that. A line that is cut in the middle may count as an event: the sandbox then stays
+ * awake.
  */
 export class EventStreamLines {
   #line: "empty" | "maybeSize" | "comment" | "field" = "empty";

@@ -186,14 +186,13 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   }
 
   check(nowMs: number): void {
-    const owed = this.#waitsForClient;
-    if (!owed) this.#pause = undefined;
-    else {
+    if (this.#waitsForClient) {
       this.#pause ??= watchOf(this.#options.proxyTimeoutMs, nowMs);
       this.#stall.limit(this.#how.responseStartMs, nowMs); // the sandbox's time begins again with the next byte
-    }
+    } else this.#pause = undefined;
     if (nowMs < this.#endMs && !(this.#pause ?? this.#stall).isStalled(this.#progress, nowMs)) return;
-    this.#fail(this.#error(this.#stall.isPodGone ? "ResponseLost" : owed ? "RequestTimedOut" : "SandboxSlow"));
+    const late = this.#pause ? "RequestTimedOut" : "SandboxSlow";
+    this.#fail(this.#error(this.#stall.isPodGone ? "ResponseLost" : late));
   }
 
   /** Whether the sandbox owes nothing: it has taken everything that its client has sent, and that is not the whole request. */
