@@ -22,6 +22,8 @@ const trailersOf = (fields: string) => `${fields && `${fields.slice(0, 8_000)}\r
 interface Scene {
   /** With `fields` among those that are kept too long. */
   readonly request: (fields: string) => string;
+  /** The sandbox has the whole request once it has read this. */
+  readonly requestEnd?: string;
   /** What the sandbox sends; the parts of a head are read one by one. */
   readonly response: (fields: string) => readonly string[];
   /** The client has the response once it has read this. */
@@ -67,6 +69,7 @@ const scenes: readonly (readonly [string, Scene])[] = [
     "the trailers of a request that is answered by an event stream",
     {
       request: (fields) => `POST / HTTP/1.1\r\nHost: nova\r\n${chunked}\r\n1\r\nx\r\n0\r\n${trailersOf(fields)}\r\n`,
+      requestEnd: "X-Last: 1\r\n\r\n",
       response: () => [`${events}\r\n${firstEvent}`],
       until: "data: 1",
     },
@@ -76,7 +79,7 @@ const scenes: readonly (readonly [string, Scene])[] = [
     {
       request: () => get,
       response: (fields) => ["HTTP/1.1 100 Continue\r\n", `${fields}\r\n`],
-      until: "100 Continue",
+      until: "100 Continue\r\n\r\n",
     },
   ],
   [
@@ -111,15 +114,16 @@ class CrowdBackend {
   /** Resolves once the first part of each head was read: the rest comes in another read. */
   begun: (count: number) => Promise<void> = async () => {};
   readonly #answer: readonly string[];
+  readonly #requestEnd: string;
   #waiting: Socket[] = [];
 
-  constructor(answer: readonly string[]) {
+  constructor(answer: readonly string[], requestEnd: string) {
     this.#answer = answer;
+    this.#requestEnd = requestEnd;
   }
 
   connected(socket: Socket): void {
-    socket.on("data", (bytes: Buffer) => {
-      if (bytes.subarray(-4).toString("latin1") !== "\r\n\r\n") return;
+    whenRead(socket, this.#requestEnd, () => {
       this.#waiting.push(socket);
       if (this.#waiting.length === this.wanted) void this.#sendAll(this.#waiting.splice(0));
     });
@@ -135,27 +139,31 @@ class CrowdBackend {
   }
 }
 
+/** Calls `act` each time that `text` was read, in whatever pieces it comes. */
+function whenRead(socket: Socket, text: string, act: () => void): void {
+  let last = Buffer.alloc(0);
+  socket.on("data", (bytes: Buffer) => {
+    const read = Buffer.concat([last, bytes]);
+    const isWhole = read.includes(text);
+    last = Buffer.from(read.subarray(isWhole ? read.length : Math.max(0, read.length - text.length + 1)));
+    if (isWhole) act();
+  });
+}
+
 /** Sends a request; resolves when the client has read `until`. */
 async function visit(port: number, sent: Buffer, until: string): Promise<Socket> {
   const client = await dialled(port);
-  let last = "";
-  const read = new Promise<void>((resolve) => {
-    client.on("data", (bytes: Buffer) => {
-      last = `${last}${bytes.toString("latin1")}`.slice(-100);
-      if (!last.includes(until)) return;
-      last = "";
-      resolve();
-    });
-  });
+  const read = new Promise<void>((resolve) => whenRead(client, until, resolve));
   client.write(sent);
   await read;
   return client;
 }
 
 /** The memory of all connections while nothing moves on them. */
-async function memoryOf({ request, response, until }: Scene, fields: string): Promise<number> {
+async function memoryOf(scene: Scene, fields: string): Promise<number> {
+  const { request, requestEnd = "\r\n\r\n", response, until } = scene;
   const sent = Buffer.from(request(fields));
-  const crowd = new CrowdBackend(response(fields));
+  const crowd = new CrowdBackend(response(fields), requestEnd);
   await using backend = await openBackend((socket) => crowd.connected(socket));
   await using proxyPath = await openProxyPath(backend.port);
   const clients: Socket[] = [];
@@ -172,10 +180,21 @@ async function memoryOf({ request, response, until }: Scene, fields: string): Pr
   return bytes;
 }
 
-describe("of a message that was forwarded nothing is kept", () => {
-  it.each(scenes)("%s", async (_, scene) => {
+/** The bytes that a stream keeps of the fields. What is kept shows in every measurement; V8's own memory only in some. */
+async function keptBytesOf(scene: Scene): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < roundsMax && least >= allowedBytes; round++) {
     const without = await memoryOf(scene, "");
     const whole = await memoryOf(scene, scene.fields ?? large);
-    expect((whole - without) / streams).toBeLessThan(allowedBytes);
+    least = Math.min(least, (whole - without) / streams);
+  }
+  return least;
+}
+
+const roundsMax = 4;
+
+describe("of a message that was forwarded nothing is kept", () => {
+  it.each(scenes)("%s", async (_, scene) => {
+    expect(await keptBytesOf(scene)).toBeLessThan(allowedBytes);
   });
 });
