@@ -31,7 +31,7 @@ async function memoryBytes(): Promise<number> {
 }
 
 const noticedBytes = 16_384;
-const unchangedRounds = 5;
+const unchangedRounds = 2;
 const roundMs = 20;
 
 async function collected(): Promise<NodeJS.MemoryUsage> {
