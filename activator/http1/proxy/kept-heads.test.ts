@@ -194,7 +194,7 @@ async function keptBytesOf(scene: Scene): Promise<number> {
 const roundsMax = 4;
 
 describe("of a message that was forwarded nothing is kept", () => {
-  it.each(scenes)("%s", async (_, scene) => {
+  it.each(scenes)("%s", { timeout: 60_000 }, async (_, scene) => {
     expect(await keptBytesOf(scene)).toBeLessThan(allowedBytes);
   });
 });

@@ -45,15 +45,15 @@ export class ContainerRun {
     this.#containment = containment;
     this.containerId = containerIdOf(podUid, container.name, restartCount);
     this.startedAt = services.clock.now();
-    this.target = { container, podIp, launchOf: (command) => withCommand(launch, command) };
+    this.target = { container, podIp, launchOf: (command) => containment.enclose(withCommand(launch, command)) };
     this.ended = this.#follow(options);
   }
 
   /** @throws SpawnFailed */
   static async start(services: NodeServices, options: RunOptions): Promise<ContainerRun> {
     const containment = Containment.make();
-    const launch = contained(options.launch, containment);
-    const process = await startProcess(launch).catch(async (error: unknown) => {
+    const { launch } = options;
+    const process = await startProcess(containment.enclose(launch)).catch(async (error: unknown) => {
       await containment.end(services.clock);
       throw error;
     });
@@ -65,7 +65,7 @@ export class ContainerRun {
       await containment.end(services.clock);
       throw new SpawnFailed(`cannot record ${launch.program}`, { cause });
     }
-    return new ContainerRun(services, { ...options, launch }, process, containment);
+    return new ContainerRun(services, options, process, containment);
   }
 
   /** Aborted once the run has ended or is killed: later answers of it have no meaning. */
@@ -139,14 +139,6 @@ export function containerIdOf(podUid: string, container: string, restartCount: n
 
 function recordKey({ podUid, container }: RunOptions): string {
   return `${podUid}/${container.name}`;
-}
-
-function contained(launch: Launch, containment: Containment): Launch {
-  return {
-    ...launch,
-    environment: { ...launch.environment, ...containment.environment },
-    onStarted: (pid) => containment.join(pid),
-  };
 }
 
 function withCommand(launch: Launch, command: readonly string[]): Launch {

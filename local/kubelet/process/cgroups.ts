@@ -1,5 +1,5 @@
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
 
 /** A hierarchy of cgroups v1 that tracks processes and sets no limits itself, in order of preference. */
 const trackingControllers = ["pids", "freezer", "name=systemd"] as const;
@@ -49,6 +49,19 @@ function below({ root, at }: Mount, path: string): string {
   return join(at, isInside ? path.slice(root.length) : path === root ? "/" : path);
 }
 
+/** Lists the processes of a cgroup. A process whose pid is written to it joins the cgroup. */
+const membersFile = "cgroup.procs";
+
+/** Moves this process to another cgroup. False if this is not allowed. */
+function moveTo(file: string): boolean {
+  try {
+    writeFileSync(file, String(process.pid), { flag: "r+" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The cgroup of one run of a container. Its processes stay in it: only root can leave a cgroup. */
 export class Cgroup {
   readonly path: string;
@@ -62,6 +75,7 @@ export class Cgroup {
     try {
       const parent = ownCgroup(readFileSync("/proc/self/mountinfo", "utf8"), readFileSync("/proc/self/cgroup", "utf8"));
       if (parent === undefined) return undefined;
+      accessSync(join(parent, membersFile), constants.W_OK); // so that `within` can return
       const path = join(parent, name);
       mkdirSync(path);
       return new Cgroup(path);
@@ -72,25 +86,37 @@ export class Cgroup {
 
   /** Opens a cgroup that an earlier process created; undefined if it is gone or has another name. */
   static find(path: string, name: string): Cgroup | undefined {
-    return basename(path) === name && existsSync(join(path, "cgroup.procs")) ? new Cgroup(path) : undefined;
+    return basename(path) === name && existsSync(join(path, membersFile)) ? new Cgroup(path) : undefined;
   }
 
-  /** Adds a process, and so all its later descendants. False if this is not allowed, or the process has ended. */
-  join(pid: number): boolean {
-    return this.#write("cgroup.procs", String(pid));
+  /**
+   * Calls `start` while this process is in the cgroup: what it starts is in it from its first instruction, with all
+   * descendants. A process that joins after its start could have left a daemon outside before.
+   */
+  within<T>(start: () => T): T {
+    const joined = join(this.path, membersFile);
+    const left = join(dirname(this.path), membersFile);
+    if (!moveTo(joined)) return start();
+    try {
+      return start();
+    } finally {
+      moveTo(left);
+    }
   }
 
   members(): readonly number[] {
-    try {
-      return readFileSync(join(this.path, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
-    } catch {
-      return [];
-    }
+    return this.#pids().filter((pid) => pid !== process.pid);
   }
 
   /** Kills all processes at once, if the system supports it (Linux 5.14, cgroups v2). */
   kill(): void {
-    this.#write("cgroup.kill", "1");
+    if (this.#pids().includes(process.pid)) return; // it could not return from `within`
+    try {
+      // `r+` does not create the file: in v1 there is no cgroup.kill.
+      writeFileSync(join(this.path, "cgroup.kill"), "1", { flag: "r+" });
+    } catch {
+      // The caller kills each member.
+    }
   }
 
   /** Fails silently while processes are left in it. */
@@ -102,13 +128,11 @@ export class Cgroup {
     }
   }
 
-  #write(file: string, text: string): boolean {
+  #pids(): readonly number[] {
     try {
-      // `r+` does not create the file: in v1 there is no cgroup.kill.
-      writeFileSync(join(this.path, file), text, { flag: "r+" });
-      return true;
+      return readFileSync(join(this.path, membersFile), "utf8").split("\n").filter(Boolean).map(Number);
     } catch {
-      return false;
+      return [];
     }
   }
 }

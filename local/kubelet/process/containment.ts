@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { Cgroup } from "./cgroups.ts";
 import { hasProc, readProcess } from "./proc.ts";
-import { killProcess } from "./process.ts";
+import { killProcess, type Launch } from "./process.ts";
 
 /** In the environment of every container, and so of its descendants. */
 const markName = "ROUSE_CONTAINER_RUN";
@@ -21,7 +21,7 @@ export interface ContainmentRecord {
 /**
  * Finds every process that one run of a container has started, also those with a session of their own (`setsid`,
  * daemons): by a cgroup if this user may create one, and by a mark in the environment. The cgroup finds a program that
- * clears its environment (`su -`). The mark finds one that was started before the container was in its cgroup. Without
+ * clears its environment (`su -`). The mark finds the processes where this user may not create cgroups. Without
  * cgroups, a process that clears the environment and leaves the session is lost. Without `/proc`, both find nothing.
  */
 export class Containment {
@@ -47,14 +47,11 @@ export class Containment {
     return this.#cgroup ? { mark, cgroup: this.#cgroup.path } : { mark };
   }
 
-  /** The variables that its programs must have in their environment. */
-  get environment(): Readonly<Record<string, string>> {
-    return { [markName]: this.mark };
-  }
-
-  /** Call it in the same turn of the event loop in which the process was started. */
-  join(pid: number): void {
-    this.#cgroup?.join(pid);
+  /** The same launch, with the mark, and in the cgroup. */
+  enclose(launch: Launch): Launch {
+    const cgroup = this.#cgroup;
+    const marked = { ...launch, environment: { ...launch.environment, [markName]: this.mark } };
+    return cgroup ? { ...marked, spawnWithin: (spawn) => cgroup.within(spawn) } : marked;
   }
 
   /** Kills processes until none is left. Resolves with those that could not be killed within two seconds. */

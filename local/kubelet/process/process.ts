@@ -9,8 +9,8 @@ export interface Launch {
   readonly argv: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly workingDirectory: string;
-  /** Called in the same turn of the event loop in which the process was started. */
-  readonly onStarted?: (pid: number) => void;
+  /** Calls the function that starts the process, and returns what it returns. */
+  readonly spawnWithin?: <T>(spawn: () => T) => T;
 }
 
 /** A program that is the head of its own process group. */
@@ -35,13 +35,12 @@ export class SpawnFailed extends Error {
 
 /** @throws SpawnFailed */
 export async function startProcess(launch: Launch): Promise<ProcessGroup> {
-  const { program, argv, environment, workingDirectory } = launch;
-  const child = spawnGroup(program, argv, environment, workingDirectory);
+  const { program, spawnWithin = (spawn) => spawn() } = launch;
+  const child = spawnWithin(() => spawnGroup(launch));
   const { pid, stdout, stderr } = child;
   if (pid === undefined || !stdout || !stderr)
     throw new SpawnFailed(`cannot start ${program}: ${await errorOf(child)}`);
   child.on("error", () => {}); // a signal could not be delivered: the process has ended
-  launch.onStarted?.(pid);
   let ended = false;
   const exited = new Promise<Exit>((resolve) => {
     child.once("exit", (code, signal) => {
@@ -72,7 +71,7 @@ export function killProcess(pid: number): void {
   }
 }
 
-function spawnGroup(program: string, argv: readonly string[], env: Launch["environment"], cwd: string): ChildProcess {
+function spawnGroup({ program, argv, environment: env, workingDirectory: cwd }: Launch): ChildProcess {
   const [argv0 = program, ...args] = argv;
   try {
     return spawn(program, args, { argv0, cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
