@@ -95,6 +95,8 @@ export function resolveNow(
     fences: fences.of(sandbox?.metadata.uid ?? ""),
     ignored: isIgnored(head, sandbox?.spec.autoSuspension),
     now: clock.now(),
+    nowMs: clock.ticksMs(),
+    sightings: cluster,
   });
 }
 

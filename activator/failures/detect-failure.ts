@@ -1,6 +1,7 @@
 import type { ContainerStatus, Pod } from "../../api/kinds/core.ts";
-import type { Condition } from "../../api/kinds/meta.ts";
+import type { Condition, Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { PodSightings } from "../sandbox/pod-sights.ts";
 import { ActivatorError } from "./error-codes.ts";
 
 /** Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. */
@@ -13,7 +14,9 @@ const hopeless = new Set([
 ]);
 
 export interface FailureOptions {
-  readonly now: Date;
+  /** Monotonic milliseconds. */
+  readonly nowMs: number;
+  readonly sightings: PodSightings;
   /** How long a Pod may be unschedulable before held requests fail; undefined: until their hold timeout. */
   readonly unschedulableGraceMs: number | undefined;
 }
@@ -37,7 +40,7 @@ export function currentCondition({ metadata, status }: Sandbox, type: string): C
 }
 
 /** The permanent failure of a Pod, if any. */
-export function failureOfPod(pod: Pod, subject: string, options: FailureOptions): ActivatorError | undefined {
+export function failureOfPod(pod: Stored<Pod>, subject: string, options: FailureOptions): ActivatorError | undefined {
   const { status } = pod;
   if (status?.phase === "Failed" || status?.phase === "Succeeded") {
     const because = [status.reason, status.message, ...(status.containerStatuses ?? []).map(endOf)];
@@ -52,19 +55,26 @@ export function failureOfPod(pod: Pod, subject: string, options: FailureOptions)
   return troubleOfPlace(pod, subject, options);
 }
 
-function troubleOfPlace(pod: Pod, subject: string, { now, unschedulableGraceMs }: FailureOptions) {
-  const since = unschedulableSince(pod);
-  if (since === undefined || unschedulableGraceMs === undefined) return undefined;
-  if (now.getTime() - since.getTime() < unschedulableGraceMs) return undefined;
+function troubleOfPlace(pod: Stored<Pod>, subject: string, options: FailureOptions) {
+  if ((unschedulableLeftMs(pod, options) ?? 1) > 0) return undefined;
   const because = pod.status?.conditions?.find(({ type }) => type === "PodScheduled")?.message ?? "";
   return new ActivatorError("Unschedulable", { subject, because });
 }
 
-/** Since when the scheduler finds no node for the Pod; undefined if it does not say so. */
-export function unschedulableSince(pod: Pod): Date | undefined {
-  const condition = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
-  if (condition?.status !== "False" || condition.reason !== "Unschedulable") return undefined;
-  return new Date(condition.lastTransitionTime ?? pod.metadata.creationTimestamp ?? 0);
+/** Whether the scheduler says that it finds no node for the Pod. */
+export function isUnschedulable({ status }: Pod): boolean {
+  const condition = status?.conditions?.find(({ type }) => type === "PodScheduled");
+  return condition?.status === "False" && condition.reason === "Unschedulable";
+}
+
+/** How long the Pod may still be unschedulable, in milliseconds; undefined: it is not, or there is no limit. */
+export function unschedulableLeftMs(
+  pod: Stored<Pod>,
+  { nowMs, sightings, unschedulableGraceMs }: FailureOptions,
+): number | undefined {
+  if (unschedulableGraceMs === undefined || !isUnschedulable(pod)) return undefined;
+  const sinceMs = sightings.sightsOf(pod.metadata.uid)?.unschedulableMs ?? nowMs;
+  return sinceMs + unschedulableGraceMs - nowMs;
 }
 
 function failureOf(container: ContainerStatus, restartPolicy: string | undefined): string | undefined {

@@ -11,10 +11,11 @@ import type { Logger } from "../../lib/log/log.ts";
 import { abortable, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { ChangeSignal } from "./change-signal.ts";
+import { type PodSightings, type PodSights, sightsAfter } from "./pod-sights.ts";
 import { slimPod } from "./slim-objects.ts";
 
 /** The activator's view of the cluster, from watches alone. */
-export interface Cluster {
+export interface Cluster extends PodSightings {
   sandbox(namespace: string, name: string): Stored<Sandbox> | undefined;
   hasSandboxes(namespace: string): boolean;
   /**
@@ -85,7 +86,7 @@ const none: readonly never[] = [];
 
 /** A Pod that a sandbox controls, or that claims this. */
 interface SeenPod {
-  readonly atMs: number;
+  readonly sights: PodSights;
   readonly namespace: string;
   readonly sandboxName: string;
   readonly sandboxUid: string;
@@ -203,7 +204,11 @@ class WatchedCluster implements Cluster, Running {
   }
 
   podSeenMs(podUid: string): number | undefined {
-    return this.#seen.get(podUid)?.atMs;
+    return this.#seen.get(podUid)?.sights.seenMs;
+  }
+
+  sightsOf(podUid: string): PodSights | undefined {
+    return this.#seen.get(podUid)?.sights;
   }
 
   silentMs(): number {
@@ -245,9 +250,10 @@ class WatchedCluster implements Cluster, Running {
     if (ringing) this.#notify(keyFor((current ?? previous)?.metadata.namespace, ringing.name));
   }
 
-  #podSeen({ metadata: { uid, namespace = "" } }: Stored<Pod>, { name, uid: sandboxUid }: OwnerReference): void {
-    const atMs = this.#seen.get(uid)?.atMs ?? this.#options.clock.ticksMs();
-    this.#seen.set(uid, { atMs, namespace, sandboxName: name, sandboxUid });
+  #podSeen(pod: Stored<Pod>, { name, uid: sandboxUid }: OwnerReference): void {
+    const { uid, namespace = "" } = pod.metadata;
+    const sights = sightsAfter(this.#seen.get(uid)?.sights, pod, this.#options.clock.ticksMs());
+    this.#seen.set(uid, { sights, namespace, sandboxName: name, sandboxUid });
   }
 
   #podGone(podUid: string): void {

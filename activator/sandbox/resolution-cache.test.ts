@@ -21,6 +21,7 @@ function asker(sandbox = sandboxOf(), pod = podAt("10.0.0.5", "fd00::5")) {
   const first: Question = {
     ...{ routed: { namespace: "lab", name: "nova", port: 80, podIp: undefined, byHost: true }, sandbox, pod },
     ...{ firstUid: undefined, now: new Date("2026-01-01T12:00:00Z"), unschedulableGraceMs: undefined },
+    ...{ nowMs: 60_000, sightings: { sightsOf: () => ({ seenMs: 0, addressedMs: 0 }) } },
     ...{ allowLoopbackPodIp: false, fences: { reportedGeneration: 0, fenced: new Set() }, ignored: false },
   };
   const ask = (changed: Partial<Question> = {}) => inWords(resolveSandbox({ ...first, ...changed }));
@@ -65,9 +66,10 @@ describe("a sandbox with a cached resolution", () => {
   });
 
   it("ages and expires in the same version", () => {
-    const old = new Date("2026-01-01T12:30:00Z");
-    expect(asker().ask({ now: old })).toBe("10.0.0.5 80");
-    expect(asker(sandboxOf({ shutdownTime: "2026-01-01T12:20:00Z" })).ask({ now: old })).toBe("SandboxExpired");
+    expect(asker().ask({ nowMs: 120_000 })).toBe("10.0.0.5 80");
+    const now = new Date("2026-01-01T12:30:00Z");
+    expect(asker().ask({ now })).toBe("10.0.0.5 80 young");
+    expect(asker(sandboxOf({ shutdownTime: "2026-01-01T12:20:00Z" })).ask({ now })).toBe("SandboxExpired");
   });
 
   it("is read once for each version, also with a shutdown time", () => {

@@ -1,7 +1,7 @@
 import type { Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import { unschedulableSince } from "../failures/detect-failure.ts";
+import { isUnschedulable } from "../failures/detect-failure.ts";
 import type { OwnProbe } from "../readiness/readiness.ts";
 import type { Question, Resolution } from "./resolve.ts";
 
@@ -12,7 +12,7 @@ interface Known {
   readonly ip: string;
   readonly firstPort: number;
   readonly probes: readonly OwnProbe[];
-  /** Wall time in milliseconds. */
+  /** Monotonic milliseconds. */
   readonly youngUntilMs: number;
   /** The sandbox's `shutdownTime` as wall time in milliseconds; infinity without one. */
   readonly endsMs: number;
@@ -28,14 +28,14 @@ const known = new WeakMap<Stored<Sandbox>, Known>();
  * both is most of the cost. Undefined: resolve again.
  */
 export function cachedResolution(question: Question): Resolution | undefined {
-  const { sandbox, pod, routed, firstUid, fences, allowLoopbackPodIp, now } = question;
+  const { sandbox, pod, routed, firstUid, fences, allowLoopbackPodIp, now, nowMs } = question;
   const found = sandbox && known.get(sandbox);
   if (!found || found.pod !== pod || found.allowLoopbackPodIp !== allowLoopbackPodIp) return undefined;
   if (fences.reportedGeneration !== 0 || fences.fenced.size > 0 || routed.podIp !== undefined) return undefined;
   if (firstUid !== undefined && firstUid !== sandbox.metadata.uid) return undefined;
   const { ip, firstPort, probes, youngUntilMs } = found;
   if (now.getTime() >= found.endsMs) return undefined;
-  const young = now.getTime() < youngUntilMs;
+  const young = nowMs < youngUntilMs;
   const { namespace, port = firstPort } = routed;
   const target = { namespace, podUid: pod.metadata.uid, ip, port, probes, young };
   return { is: "addressed", target, failure: undefined };
@@ -44,6 +44,6 @@ export function cachedResolution(question: Question): Resolution | undefined {
 /** Caches a resolution, unless time, the port or the requested address affects it. */
 export function cacheResolution({ sandbox, pod, routed, allowLoopbackPodIp }: Question, found: Found): void {
   if (!sandbox || !pod || routed.podIp !== undefined) return;
-  if (pod.spec?.hostNetwork || unschedulableSince(pod) !== undefined) return;
+  if (pod.spec?.hostNetwork || isUnschedulable(pod)) return;
   known.set(sandbox, { ...found, pod, allowLoopbackPodIp });
 }

@@ -41,6 +41,7 @@ function seen({ spec = {}, meta = {}, conditions = {}, pod, question = {} }: Giv
   const found = resolveSandbox({
     routed: { namespace: "lab", name: "nova", port: 8888, podIp: undefined, byHost: false },
     ...{ sandbox, pod: itsPod, firstUid: undefined, now, unschedulableGraceMs: undefined, allowLoopbackPodIp: false },
+    ...{ nowMs: 0, sightings: { sightsOf: () => undefined } },
     ...{ ignored: false, fences: { reportedGeneration: 0, fenced: new Set<string>() } },
     ...question,
   });

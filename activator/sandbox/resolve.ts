@@ -11,16 +11,20 @@ import {
   type FailureOptions,
   failureOfPod,
   failureOfSandbox,
-  unschedulableSince,
+  isUnschedulable,
+  unschedulableLeftMs,
 } from "../failures/detect-failure.ts";
 import { ActivatorError, type ErrorCode } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
 import { type OwnProbe, readinessOf } from "../readiness/readiness.ts";
+import { hasAddress } from "./pod-sights.ts";
 import { cachedResolution, cacheResolution } from "./resolution-cache.ts";
 
 /** The input of a resolution. */
 export interface Question extends FailureOptions {
+  /** Wall time. */
+  readonly now: Date;
   readonly routed: Pick<Routed, "namespace" | "name" | "port"> & Partial<Pick<Routed, "podIp" | "byHost">>;
   readonly sandbox: Stored<Sandbox> | undefined;
   /** The Pod that the sandbox controls, by UID. */
@@ -118,7 +122,7 @@ function resolveSuspended(sandbox: Stored<Sandbox>, { routed, ignored }: Questio
 }
 
 function resolveRunning(question: Question): Resolution {
-  const { sandbox, pod, routed, now } = question;
+  const { sandbox, pod, routed } = question;
   const subject = routed.name;
   const stuck = sandbox && failureOfSandbox(sandbox, subject);
   if (!pod) {
@@ -131,22 +135,19 @@ function resolveRunning(question: Question): Resolution {
   }
   const failure = failureOfPod(pod, subject, question);
   if (failure?.code === "PodEnded") return refused(failure);
-  if (!pod.status?.podIP && (pod.status?.podIPs ?? []).length === 0) {
-    return failure ? refused(failure) : withoutAddress(pod, question.unschedulableGraceMs, now);
-  }
+  if (!hasAddress(pod)) return failure ? refused(failure) : withoutAddress(pod, question);
   return resolveAddress(question, pod, failure);
 }
 
-function withoutAddress(pod: Pod, graceMs: number | undefined, now: Date): Resolution {
-  const since = unschedulableSince(pod);
-  if (since === undefined) return { is: "pending", on: "its Pod to start" };
+function withoutAddress(pod: Stored<Pod>, question: Question): Resolution {
+  if (!isUnschedulable(pod)) return { is: "pending", on: "its Pod to start" };
   const on = "a node that can run it";
-  if (graceMs === undefined) return { is: "pending", on };
-  return { is: "pending", on, recheckAfterMs: Math.max(since.getTime() + graceMs - now.getTime(), 1) };
+  const leftMs = unschedulableLeftMs(pod, question);
+  return leftMs === undefined ? { is: "pending", on } : { is: "pending", on, recheckAfterMs: Math.max(leftMs, 1) };
 }
 
 function resolveAddress(question: Question, pod: Stored<Pod>, failure: ActivatorError | undefined): Resolution {
-  const { sandbox, routed, now } = question;
+  const { sandbox, routed, nowMs } = question;
   const subject = routed.name;
   const autoResume = effectiveAutoResume(sandbox?.spec ?? {});
   const readiness = readinessOf(pod, autoResume.readiness);
@@ -159,10 +160,11 @@ function resolveAddress(question: Question, pod: Stored<Pod>, failure: Activator
     return refused(new ActivatorError("BadAddress", { subject }));
   }
   const { probes } = readiness;
-  const youngUntilMs = startedMs(pod) + autoResume.timeoutSeconds * 1000;
+  const addressedMs = question.sightings.sightsOf(pod.metadata.uid)?.addressedMs ?? nowMs;
+  const youngUntilMs = addressedMs + autoResume.timeoutSeconds * 1000;
   const ends = sandbox ? endsMs(sandbox) : Number.POSITIVE_INFINITY;
   if (!failure) cacheResolution(question, { ip, firstPort, probes, youngUntilMs, endsMs: ends });
-  const young = now.getTime() < youngUntilMs;
+  const young = nowMs < youngUntilMs;
   const target = { namespace: routed.namespace, podUid: pod.metadata.uid, ip, port, probes, young };
   return { is: "addressed", target, failure };
 }
@@ -177,8 +179,6 @@ function addressOf(pod: Pod, asked: string | undefined): string | undefined {
   const first = podIP || podIPs.find(({ ip }) => ip)?.ip;
   return first === undefined ? undefined : canonicalIp(first);
 }
-
-const startedMs = (pod: Stored<Pod>) => Date.parse(pod.status?.startTime ?? pod.metadata.creationTimestamp);
 
 const declares = (pod: Pod, port: number) =>
   (pod.spec?.containers ?? []).some(({ ports }) => ports?.some(({ containerPort }) => containerPort === port));

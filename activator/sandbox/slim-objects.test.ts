@@ -62,7 +62,7 @@ describe("a Pod of a sandbox in the activator", () => {
     { what: "the address of its node", pod: podWith({ hostNetwork: true }) },
   ])("means the same as the whole Pod, with $what", ({ pod }) => {
     const slim = slimPod(pod);
-    const options = { now: new Date(0), unschedulableGraceMs: 0 };
+    const options = { nowMs: 0, sightings: { sightsOf: () => undefined }, unschedulableGraceMs: 0 };
     for (const mode of ["Auto", "PodReady", "PortOpen"] as const) {
       expect(readinessOf(slim, mode)).toEqual(readinessOf(pod, mode));
     }
