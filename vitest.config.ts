@@ -1,14 +1,24 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { LongestFirst } from "./test/support/longest-first.ts";
+import { measuringFiles } from "./test/support/measuring-files.ts";
+
+const everything = ["**/*.test.ts"];
+const otherSuites = ["node_modules/**", "test/kubernetes/**", "test/kubectl/**", "test/soak/*.test.ts"];
+const measuring = measuringFiles(everything, otherSuites);
 
 export default defineConfig({
   test: {
-    include: ["**/*.test.ts"],
-    exclude: ["node_modules/**", "test/kubernetes/**", "test/kubectl/**", "test/soak/*.test.ts"],
+    projects: [
+      // A process for each of hundreds of files costs half as much again as the tests: files share one, and clean up.
+      {
+        extends: true,
+        test: { name: "shared", include: everything, exclude: [...otherSuites, ...measuring], isolate: false },
+      },
+      // These collect all garbage many times. In a process that has run other files, each time takes four times as long.
+      { extends: true, test: { name: "alone", include: measuring, isolate: true } },
+    ],
     pool: "forks",
-    // A process for each of hundreds of files costs half as much again as the tests: files share one, and clean up.
-    isolate: false,
     // Node itself loads the sources, as it does for our programs. Vite's transformed modules take a fifth more processor time.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     // Tests allocate much and keep little: with room for the young objects of some tests, a tenth less processor time.

@@ -1,6 +1,9 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
+setFlagsFromString("--expose-gc");
+const collect: () => void = runInNewContext("gc");
+
 /** The heap bytes that `make` leaves in use, beside garbage. The caller keeps what it makes. */
 export async function heapBytesOf(make: () => unknown): Promise<number> {
   const before = await heapBytes();
@@ -15,13 +18,19 @@ export async function memoryBytesOf(make: () => unknown): Promise<number> {
   return (await memoryBytes()) - before;
 }
 
-const heapBytes = async (): Promise<number> => (await collected()).heapUsed;
+async function heapBytes(): Promise<number> {
+  collect();
+  await new Promise(setImmediate); // finalizers, and callbacks that still refer to what has ended
+  collect();
+  return process.memoryUsage().heapUsed;
+}
 
 /** V8 frees the content of buffers on another thread, some time after they were collected: on a busy machine, later. */
 async function memoryBytes(): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let unchanged = 0; unchanged < unchangedRounds; ) {
-    const { heapUsed, arrayBuffers } = await collected();
+    collect();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
     const bytes = heapUsed + arrayBuffers;
     unchanged = bytes > least - noticedBytes ? unchanged + 1 : 0;
     least = Math.min(least, bytes);
@@ -33,12 +42,3 @@ async function memoryBytes(): Promise<number> {
 const noticedBytes = 16_384;
 const unchangedRounds = 2;
 const roundMs = 20;
-
-async function collected(): Promise<NodeJS.MemoryUsage> {
-  setFlagsFromString("--expose-gc");
-  const collect: () => void = runInNewContext("gc");
-  collect();
-  await new Promise(setImmediate); // finalizers, and callbacks that still refer to what has ended
-  collect();
-  return process.memoryUsage();
-}

@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 export const longest: readonly string[] = [
   "test/local/",
   "test/model/handshake.test.ts",
+  "activator/http1/proxy/kept-heads.test.ts",
   "test/together/busy-probe.test.ts",
   "test/http1/schedules/",
   "test/foreign-text.test.ts",
