@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import type { PeerWaits } from "./peer-waits.ts";
 import { mayChange, type PeerRefusal, refusalOfPeer } from "./peers.ts";
-import type { PortBinding } from "./port-bindings.ts";
+import type { PortBinding } from "./ports/port-bindings.ts";
 import type { TcpClient } from "./tcp-client.ts";
 
 /** The client of a connection. */

@@ -8,7 +8,7 @@ import { eventually } from "../../test/support/eventually.ts";
 import { freeFrontPort, talkTo } from "../../test/support/labs/tcp-front-lab.ts";
 import { confirm } from "./confirm.ts";
 import { Listeners } from "./listeners.ts";
-import type { PortBinding } from "./port-bindings.ts";
+import type { PortBinding } from "./ports/port-bindings.ts";
 
 const binding = (activatorPort: number, sandboxUid = "u1"): PortBinding => ({
   ...{ activatorPort, sandboxUid, containerPort: 5432 },

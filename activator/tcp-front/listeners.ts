@@ -7,7 +7,7 @@ import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { resetSocket } from "../socket/reset-socket.ts";
 import { plainAcceptedSocket } from "../socket/wire-socket.ts";
-import { isSamePortBinding, type PortBinding } from "./port-bindings.ts";
+import { isSamePortBinding, type PortBinding } from "./ports/port-bindings.ts";
 
 export interface ListenersOptions {
   /** A literal address; absent: all addresses. */

@@ -3,7 +3,7 @@ import { abortable } from "../../lib/process/lifecycle.ts";
 import { KeyCounts } from "../../lib/queues/key-counts.ts";
 import { forEachYielding } from "../hold/yielding.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
-import type { PortBinding } from "./port-bindings.ts";
+import type { PortBinding } from "./ports/port-bindings.ts";
 
 type Watched = Pick<Cluster, "listen" | "listenAt">;
 

@@ -7,7 +7,7 @@ import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
 import { ClientGone } from "../request.ts";
 import { refusalOf } from "./admit-peer.ts";
 import type { PeerWaits } from "./peer-waits.ts";
-import type { PortBinding } from "./port-bindings.ts";
+import type { PortBinding } from "./ports/port-bindings.ts";
 import type { TcpClient } from "./tcp-client.ts";
 import { TcpRecord, type TcpRecordOptions } from "./tcp-record.ts";
 import { relayTcp, type TunnelEnding, type TunnelOptions } from "./tcp-tunnel.ts";

@@ -5,6 +5,8 @@ import {
   addressesListedBy,
   type EndpointSlice,
   endpointSliceType,
+  portsNamedBy,
+  tcpFrontPortsPerNamespaceMax,
   tcpFrontSelector,
   usualQuarantineMs,
 } from "../../api/protocols/tcp-front.ts";
@@ -22,8 +24,9 @@ import { resetSocket } from "../socket/reset-socket.ts";
 import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
 import { confirm } from "./confirm.ts";
 import { Listeners } from "./listeners.ts";
-import { ourPortsNamedBy, type PortBinding, portBindingOf } from "./port-bindings.ts";
-import { QuarantinedPorts } from "./quarantined-ports.ts";
+import { type PortBinding, portBindingOf } from "./ports/port-bindings.ts";
+import { PortKeepers } from "./ports/port-keepers.ts";
+import { QuarantinedPorts } from "./ports/quarantined-ports.ts";
 import { earlyPlace, TcpClient } from "./tcp-client.ts";
 import type { TcpFrontConfig } from "./tcp-front-config.ts";
 import type { TcpMetrics } from "./tcp-metrics.ts";
@@ -56,12 +59,14 @@ export class TcpFront implements Front, Running {
   readonly #parts: TcpFrontParts;
   readonly #listeners: Listeners;
   readonly #vanished: QuarantinedPorts;
+  readonly #keepers = new PortKeepers();
   readonly #slices: Informer<EndpointSlice, "port" | "address">;
   /** Every open connection; the socket's close removes it. */
   readonly #open = new Set<WireSocket>();
   readonly #idleWaiters = new IdleWaiters(() => this.#active === 0);
   readonly #stop = new AbortController();
   #active = 0;
+  #isFollowing = false;
 
   constructor(options: TcpFrontOptions, parts: TcpFrontParts) {
     this.#options = options;
@@ -75,7 +80,7 @@ export class TcpFront implements Front, Running {
     this.#slices = startInformer({
       ...{ client, clock, log, type: endpointSliceType },
       labelSelector: tcpFrontSelector,
-      indexes: { port: (slice) => ourPortsNamedBy(slice).map(String), address: addressesListedBy },
+      indexes: { port: (slice) => [...portsNamedBy(slice)].map(String), address: addressesListedBy },
     });
     this.failed = this.#slices.failed;
     this.#follow().catch(() => {}); // it rejects by disposal alone
@@ -86,6 +91,8 @@ export class TcpFront implements Front, Running {
   }
 
   confirm(request: ListeningRequest): Promise<ListeningAnswer> {
+    // The namespace of a port may have room for it by now.
+    if (this.#isFollowing) this.#settle(request.ports.map(({ activatorPort }) => activatorPort));
     return confirm(request, this.#listeners, (port) => this.#vanished.rests(port), this.#parts.clock);
   }
 
@@ -120,22 +127,28 @@ export class TcpFront implements Front, Running {
   async #follow(): Promise<void> {
     const { signal } = this.#stop;
     await abortable(Promise.all([this.#parts.cluster.firstSeen, this.#slices.synced]), signal);
+    this.#isFollowing = true;
     this.#slices.onChange((change) => this.#sliceChanged(change));
-    for (const slice of this.#slices.store.list()) this.#settle(ourPortsNamedBy(slice));
+    for (const slice of this.#slices.store.list()) this.#settle(portsNamedBy(slice));
   }
 
   #sliceChanged({ previous, current }: Change<EndpointSlice>): void {
     if (previous) {
-      const resting = this.#vanished.note(previous, (port) => this.#naming(port));
+      const { uid } = previous.metadata;
+      const namesNoMore = (port: number) => !this.#naming(port).some(({ metadata }) => metadata.uid === uid);
+      const hasLost = (port: number) => this.#keepers.has(port, previous) && namesNoMore(port);
+      const resting = this.#vanished.note(previous, hasLost);
       if (resting.length > 0) this.#parts.clock.after(usualQuarantineMs, () => this.#settle(resting));
-      this.#settle(ourPortsNamedBy(previous));
+      this.#settle(portsNamedBy(previous));
     }
-    if (current) this.#settle(ourPortsNamedBy(current));
+    if (current) this.#settle(portsNamedBy(current));
   }
 
-  #settle(ports: readonly number[]): void {
+  #settle(ports: Iterable<number>): void {
+    const hasRoom = (namespace: string) =>
+      this.#keepers.of(namespace) + this.#vanished.of(namespace) < tcpFrontPortsPerNamespaceMax;
     for (const port of ports) {
-      const binding = portBindingOf(port, this.#naming(port));
+      const binding = portBindingOf(port, this.#keepers.choose(port, this.#naming(port), hasRoom));
       this.#listeners.want(port, binding && this.#vanished.rests(binding) ? undefined : binding);
     }
   }

@@ -5,7 +5,7 @@ import type { AccessLog } from "../observe/access-log.ts";
 import { WakeRecord, type WakeRecordOptions } from "../observe/wake-record.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import type { PeerRefusal } from "./peers.ts";
-import type { PortBinding } from "./port-bindings.ts";
+import type { PortBinding } from "./ports/port-bindings.ts";
 import type { TcpClient } from "./tcp-client.ts";
 import type { TcpMetrics, TcpOutcome } from "./tcp-metrics.ts";
 import type { TunnelEnding } from "./tcp-tunnel.ts";

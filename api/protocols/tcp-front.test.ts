@@ -1,14 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { aSandbox } from "../../test/support/builders/builders.ts";
 import { tcpFrontAnnotation } from "../rules/keys.ts";
-import { formatTcpFront, standsFor, type TcpFront, tcpFrontOf, usesTcpFront } from "./tcp-front.ts";
+import { formatTcpFront, standsFor, type TcpFront, tcpFrontOf, tcpFrontSliceName, usesTcpFront } from "./tcp-front.ts";
 
 const front: TcpFront = {
   sandboxName: "nova",
   sandboxUid: "uid-1",
   ports: [{ name: "psql", containerPort: 5432, activatorPort: 10_000 }],
 };
-const sliceSaying = (written: string) => ({ metadata: { name: "s", annotations: { [tcpFrontAnnotation]: written } } });
+const sliceSaying = (written: string, name = tcpFrontSliceName("uid-1")) => ({
+  metadata: { name, annotations: { [tcpFrontAnnotation]: written } },
+});
 
 describe("which activator ports stand for a sandbox", () => {
   it("is read from a slice as it was written", () => {
@@ -33,6 +35,10 @@ describe("which activator ports stand for a sandbox", () => {
     { what: "was freed at no time", written: JSON.stringify({ ...front, freedAt: "soon" }) },
   ])("is undefined if the annotation $what", ({ written }) => {
     expect(tcpFrontOf(sliceSaying(written))).toBeUndefined();
+  });
+
+  it.each(["s", tcpFrontSliceName("uid-2")])("is undefined if the slice is not that of its sandbox: %s", (name) => {
+    expect(tcpFrontOf(sliceSaying(formatTcpFront(front), name))).toBeUndefined();
   });
 
   it("is absent on a slice without the annotation", () => {

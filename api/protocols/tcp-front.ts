@@ -52,6 +52,12 @@ export const tcpFrontSelector = `${managedByLabel}=${tcpFrontManager}`;
 /** Activator ports, both ends included; below the range of outgoing ports. */
 export const tcpFrontPorts = { first: 10_000, last: 31_999 } as const;
 
+/**
+ * The maximum number of activator ports that slices of one namespace can have, whoever wrote them: half of the range. A
+ * user who may write slices must not take all ports from the other namespaces.
+ */
+export const tcpFrontPortsPerNamespaceMax = 11_000;
+
 /** The default quarantine of a released port, in milliseconds. */
 export const usualQuarantineMs = 600_000;
 
@@ -100,8 +106,8 @@ export const formatTcpFront = (front: TcpFront): string => JSON.stringify(front)
 const known = new WeakMap<Pick<EndpointSlice, "metadata">, TcpFront | false>();
 
 /**
- * The content of one of our slices; undefined if it cannot be parsed, then it maps no port. Parsed once for each
- * object.
+ * The content of one of our slices; undefined if it cannot be parsed, or if the slice has not the name of its sandbox's slice.
+ * Then it maps no port. Parsed once for each object.
  */
 export function tcpFrontOf(slice: Pick<EndpointSlice, "metadata">): TcpFront | undefined {
   const front = known.get(slice) ?? readFront(slice) ?? false;
@@ -121,6 +127,7 @@ function readFront({ metadata }: Pick<EndpointSlice, "metadata">): TcpFront | un
   const { sandboxName, sandboxUid, ports, freedAt, freedPorts = [] } = value ?? {};
   if (!isText(sandboxName) || !isText(sandboxUid) || !Array.isArray(ports) || !ports.every(isTcpFrontPort))
     return undefined;
+  if (metadata.name !== tcpFrontSliceName(sandboxUid)) return undefined;
   if (freedAt !== undefined && !isTime(freedAt)) return undefined;
   if (!Array.isArray(freedPorts) || !freedPorts.every(isFreedPort)) return undefined;
   return {
@@ -138,13 +145,21 @@ export const standsFor = (front: TcpFront, { metadata: { name, uid } }: Sandbox)
 
 /**
  * The activator ports that a slice mentions: in use, released, or, if its annotation cannot be parsed, listed, because
- * clients may still connect to them.
+ * clients may still connect to them. Ports outside the range do not count, because a user who may write slices could name a
+ * port of the node. A slice with a name that no controller gives names none.
  */
 export function portsNamedBy(slice: EndpointSlice): ReadonlySet<number> {
   const front = tcpFrontOf(slice);
-  if (!front) return new Set((slice.ports ?? []).flatMap(({ port }) => port ?? []));
-  return new Set([...front.ports, ...(front.freedPorts ?? [])].map(({ activatorPort }) => activatorPort));
+  const isNamedLikeOurs = slice.metadata.name?.startsWith(slicePrefix);
+  const listed = isNamedLikeOurs ? (slice.ports ?? []).flatMap(({ port }) => port ?? []) : [];
+  return new Set((front ? portsIn(front) : listed).filter(isActivatorPort));
 }
+
+/** All ports in a front, in use and released. */
+export const portsIn = ({ ports, freedPorts = [] }: TcpFront): readonly number[] =>
+  [...ports, ...freedPorts].map(({ activatorPort }) => activatorPort);
+
+const isActivatorPort = (port: number): boolean => port >= tcpFrontPorts.first && port <= tcpFrontPorts.last;
 
 /**
  * Sorts slices by age, the oldest first: of several slices with the same port the oldest counts. Slices of the same

@@ -1,5 +1,5 @@
 import { drainPortDefault } from "../../api/protocols/drain-credentials.ts";
-import { usualQuarantineMs } from "../../api/protocols/tcp-front.ts";
+import { tcpFrontPortsPerNamespaceMax, usualQuarantineMs } from "../../api/protocols/tcp-front.ts";
 import { usualLeaseTimes } from "../../kube/leader/leader-election.ts";
 import { flag } from "../../lib/flags/flags.ts";
 import { zapFlags } from "../../lib/flags/zap-flags.ts";
@@ -86,7 +86,8 @@ export const controllerFlags = {
   ),
   "tcp-front-ports-per-namespace": flag.integer(
     5_500,
-    "maximum number of activator ports for one namespace, quarantined ones included; all namespaces together have 22000",
+    `maximum number of activator ports for one namespace, quarantined ones included: at most ${tcpFrontPortsPerNamespaceMax}; all namespaces together have 22000`,
+    (ports) => (ports <= tcpFrontPortsPerNamespaceMax ? undefined : `must be at most ${tcpFrontPortsPerNamespaceMax}`),
   ),
   "tcp-front-writes-per-second": flag.float(200, "maximum number of EndpointSlice writes per second"),
 

@@ -4,6 +4,7 @@ import {
   addressesListedBy,
   type EndpointSlice,
   type FreedPort,
+  portsIn,
   type TcpFront,
   type TcpFrontPort,
   tcpFrontOf,
@@ -86,11 +87,15 @@ function lead(
   return listed.endpoints.length > 0 ? { service, ...listed } : nowhere;
 }
 
-/** The slice is not in use: it leads nowhere, keeps its ports for a while, and is then deleted. */
+/** The slice is not in use: it leads nowhere, keeps its own ports for a while, and is then deleted. */
 function free(observed: ObservedFront): FrontDecision {
-  const { slice, now, quarantineMs } = observed;
-  const before = slice && tcpFrontOf(slice);
-  if (!slice || !before) return nothing;
+  const { slice, now, quarantineMs, contested } = observed;
+  const said = slice && tcpFrontOf(slice);
+  if (!slice || !said) return nothing;
+  const before = without(contested, said);
+  if (portsIn(before).length === 0) {
+    return { action: { do: "delete", slice, keep: undefined, urgency: "removal" }, unallocated: 0 };
+  }
   // Of a clock that was set back: the port was freed by now, and rests from now on.
   const isPast = before.freedAt !== undefined && Date.parse(before.freedAt) <= now.getTime();
   const freedAt = isPast && before.freedAt ? before.freedAt : now.toISOString();
@@ -106,6 +111,13 @@ function free(observed: ObservedFront): FrontDecision {
   }
   if (restsForMs <= 0) return { action: { do: "delete", slice, keep: undefined, urgency: "refresh" }, unallocated: 0 };
   return { recheckAfterMs: restsForMs, unallocated: 0 };
+}
+
+function without(contested: ReadonlySet<number>, front: TcpFront): TcpFront {
+  const { freedPorts = [], ...others } = front;
+  const isOwn = ({ activatorPort }: { readonly activatorPort: number }) => !contested.has(activatorPort);
+  const freed = freedPorts.filter(isOwn);
+  return { ...others, ports: front.ports.filter(isOwn), ...(freed.length > 0 && { freedPorts: freed }) };
 }
 
 type Had = Pick<ObservedFront, "slice" | "reserved" | "contested">;
@@ -143,7 +155,7 @@ function allocate(
     .map(({ activatorPort }): FreedPort => ({ activatorPort, freedAt: now.toISOString() }));
   const resting = ((slice && tcpFrontOf(slice)?.freedPorts) ?? [])
     .map((freed) => (Date.parse(freed.freedAt) <= now.getTime() ? freed : { ...freed, freedAt: now.toISOString() }))
-    .filter((freed) => leftMs(freed, observed) > 0);
+    .filter((freed) => leftMs(freed, observed) > 0 && !observed.contested.has(freed.activatorPort));
   const freedPorts = [...resting, ...freedNow];
   const { name: sandboxName, uid: sandboxUid } = sandbox.metadata;
   return {

@@ -1,6 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../../api/kinds/meta.ts";
-import { type EndpointSlice, formatTcpFront, type TcpFront, tcpFrontPorts } from "../../api/protocols/tcp-front.ts";
+import {
+  type EndpointSlice,
+  formatTcpFront,
+  type TcpFront,
+  tcpFrontPorts,
+  tcpFrontPortsPerNamespaceMax,
+  tcpFrontSliceName,
+} from "../../api/protocols/tcp-front.ts";
 import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { noon } from "../../test/support/builders/builders.ts";
@@ -18,10 +25,18 @@ function aLedger(random = 0) {
 
 const port = (activatorPort: number) => ({ name: "p", containerPort: 80, activatorPort });
 
-function aSlice(name: string, said: Partial<TcpFront>, creationTimestamp = noon): Stored<EndpointSlice> {
-  const front = { sandboxName: "nova", sandboxUid: "u", ports: [], ...said };
+/** The key of the slice of a sandbox. */
+const keyOf = (sandboxUid: string) => `lab/${tcpFrontSliceName(sandboxUid)}`;
+
+function aSlice(
+  sandboxUid: string,
+  said: Partial<TcpFront>,
+  { creationTimestamp = noon, namespace = "lab" } = {},
+): Stored<EndpointSlice> {
+  const front = { sandboxName: "nova", sandboxUid, ports: [], ...said };
   const annotations = { [tcpFrontAnnotation]: formatTcpFront(front) };
-  const metadata = { namespace: "lab", name, uid: name, resourceVersion: "1", creationTimestamp, annotations };
+  const name = tcpFrontSliceName(sandboxUid);
+  const metadata = { namespace, name, uid: sandboxUid, resourceVersion: "1", creationTimestamp, annotations };
   return { metadata, addressType: "IPv4" };
 }
 
@@ -36,9 +51,9 @@ describe("the ports of activators", () => {
   it("are not free while a slice names them, a write is in progress, or they are quarantined", () => {
     const { ledger } = aLedger();
     ledger.note(aSlice("a", { ports: [port(first)], freedPorts: [{ activatorPort: first + 2, freedAt: noon }] }));
-    ledger.reserve("lab/b", [port(first + 1)]);
+    ledger.reserve(keyOf("b"), [port(first + 1)]);
     expect(free(ledger, 1)).toEqual([first + 3]);
-    ledger.release("lab/b");
+    ledger.release(keyOf("b"));
     expect(free(ledger, 1)).toEqual([first + 1]);
     expect(ledger.count()).toEqual({ allocated: 1, quarantined: 1 });
   });
@@ -47,8 +62,8 @@ describe("the ports of activators", () => {
     const { clock, ledger } = aLedger();
     ledger.note(aSlice("a", { ports: [port(first)] }));
     ledger.note(aSlice("b", { ports: [port(first + 1)], freedAt: "2026-01-01T11:50:00Z" }));
-    ledger.gone("lab/a");
-    ledger.gone("lab/b");
+    ledger.gone(keyOf("a"));
+    ledger.gone(keyOf("b"));
     expect(free(ledger, 1)).toEqual([first + 1]);
     expect(ledger.count()).toEqual({ allocated: 0, quarantined: 1 });
     await clock.advance(quarantineMs);
@@ -56,58 +71,88 @@ describe("the ports of activators", () => {
     expect(free(ledger, 1)).toEqual([first]);
   });
 
-  it("are the older slice's where two say the same", () => {
+  it("are the older slice's where former leaders gave two the same", () => {
     const { ledger } = aLedger();
-    const young = aSlice("a", { ports: [port(first), port(first + 1)] }, "2026-01-01T12:00:01Z");
-    expect(ledger.note(young)).toEqual([]);
-    expect(ledger.note(aSlice("b", { ports: [port(first)] }))).toEqual(["lab/a"]);
-    expect(ledger.contested("lab/a")).toEqual(new Set([first]));
-    expect(ledger.contested("lab/b")).toEqual(new Set());
-    ledger.note(aSlice("c", { ports: [port(first)] }));
-    expect(ledger.contested("lab/c")).toEqual(new Set([first]));
-    ledger.gone("lab/b");
-    expect(ledger.contested("lab/c")).toEqual(new Set());
+    const young = aSlice("a", { ports: [port(first), port(first + 1)] }, { creationTimestamp: "2026-01-01T12:00:01Z" });
+    ledger.takeOver([young, aSlice("b", { ports: [port(first)] })]);
+    expect(ledger.contested(keyOf("a"))).toEqual(new Set([first]));
+    expect(ledger.contested(keyOf("b"))).toEqual(new Set());
+    expect(ledger.count()).toEqual({ allocated: 2, quarantined: 0 });
+  });
+
+  it("stay a slice's when an older slice names them later, and rest when it goes", async () => {
+    const { clock, ledger } = aLedger();
+    const older = aSlice("old", { ports: [port(first + 5)] });
+    ledger.takeOver([older, aSlice("young", { ports: [port(first)] }, { creationTimestamp: "2026-01-01T12:00:01Z" })]);
+    const freedPorts = [{ activatorPort: first + 1, freedAt: noon }];
+    ledger.reserve(keyOf("written"), [port(first + 1)]);
+    ledger.note(aSlice("old", { ports: [port(first + 5), port(first)], freedPorts }));
+    expect(ledger.foreign(keyOf("old"))).toEqual([first, first + 1]);
+    expect(ledger.contested(keyOf("young"))).toEqual(new Set());
+    ledger.gone(keyOf("young"));
+    ledger.note(aSlice("old", { ports: [port(first)] }));
+    expect(ledger.foreign(keyOf("old"))).toEqual([first]);
+    expect(ledger.grant(keyOf("new"), { inUse: 0, missing: 1 }).ports).toEqual([first + 2]);
+    await clock.advance(quarantineMs);
+    expect(ledger.grant(keyOf("new"), { inUse: 0, missing: 1 }).ports).toEqual([first]);
+  });
+
+  it("are kept from others by a slice only as far as a sandbox and a namespace may have them", () => {
+    const { ledger } = aLedger();
+    const many = (from: number, count: number) => Array.from({ length: count }, (_, at) => port(first + from + at));
+    ledger.note(aSlice("a", { ports: many(0, 100) }));
+    expect(ledger.foreign(keyOf("a"))).toHaveLength(100 - 2 * limits.perSandbox);
+    for (let at = 1; at < 200; at += 1) ledger.note(aSlice(`a${at}`, { ports: many(100 * at, 64) }));
+    expect(ledger.count()).toEqual({ allocated: limits.perNamespace, quarantined: 0 });
+    ledger.note(aSlice("of-another", { ports: [port(9_999), port(first + 20_000)] }, { namespace: "other" }));
+    expect(ledger.foreign(`other/${tcpFrontSliceName("of-another")}`)).toEqual([9_999]);
+    for (let at = 0; at < 200; at += 1) ledger.gone(keyOf(`a${at === 0 ? "" : at}`));
+    ledger.note(aSlice("b", { ports: [port(last)] }));
+    expect(ledger.foreign(keyOf("b"))).toEqual([last]);
+    expect(ledger.count()).toEqual({ allocated: 1, quarantined: limits.perNamespace });
   });
 
   it("are given up, and rest, when an activator refuses them", async () => {
     const { clock, ledger } = aLedger();
     ledger.note(aSlice("a", { ports: [port(first), port(first + 1)] }));
     ledger.refused([first]);
-    expect(ledger.contested("lab/a")).toEqual(new Set([first]));
+    expect(ledger.contested(keyOf("a"))).toEqual(new Set([first]));
     ledger.note(aSlice("a", { ports: [port(first + 1)] }));
     expect(free(ledger, 1)).toEqual([first + 2]);
     await clock.advance(quarantineMs);
     expect(free(ledger, 1)).toEqual([first]);
     ledger.note(aSlice("b", { ports: [port(first)] }));
-    expect(ledger.contested("lab/b")).toEqual(new Set());
+    expect(ledger.contested(keyOf("b"))).toEqual(new Set());
   });
 
   it("are at most so many for a sandbox, and twice as many with those that rest", () => {
     const { ledger } = aLedger();
-    expect(ledger.grant("lab/a", { inUse: 0, missing: 40 })).toMatchObject({ limitedBy: "sandbox" });
-    expect(ledger.grant("lab/a", { inUse: 0, missing: 40 }).ports).toHaveLength(32);
-    expect(ledger.grant("lab/a", { inUse: 30, missing: 2 })).toMatchObject({ limitedBy: undefined });
+    expect(ledger.grant(keyOf("a"), { inUse: 0, missing: 40 })).toMatchObject({ limitedBy: "sandbox" });
+    expect(ledger.grant(keyOf("a"), { inUse: 0, missing: 40 }).ports).toHaveLength(32);
+    expect(ledger.grant(keyOf("a"), { inUse: 30, missing: 2 })).toMatchObject({ limitedBy: undefined });
     const many = (count: number) => Array.from({ length: count }, (_, at) => first + at);
     const freedPorts = many(60).map((activatorPort) => ({ activatorPort, freedAt: noon }));
     ledger.note(aSlice("a", { freedPorts }));
-    expect(ledger.grant("lab/a", { inUse: 0, missing: 32 }).ports).toHaveLength(4);
+    expect(ledger.grant(keyOf("a"), { inUse: 0, missing: 32 }).ports).toHaveLength(4);
   });
 
   it("are at most so many for a namespace, in use, at rest or on their way, and stay free for others", async () => {
     const { clock, ledger } = aLedger();
     const share = (from: number, count: number) => Array.from({ length: count }, (_, at) => port(first + from + at));
-    ledger.note(aSlice("used", { ports: share(0, 2_000) }));
-    ledger.note(aSlice("freed", { ports: share(2_000, 2_000), freedAt: noon }));
-    ledger.reserve("lab/written", share(4_000, 499));
-    ledger.note(aSlice("gone", { ports: share(4_500, 1_000) }));
-    ledger.gone("lab/gone");
+    ledger.takeOver([
+      aSlice("used", { ports: share(0, 2_000) }),
+      aSlice("freed", { ports: share(2_000, 2_000), freedAt: noon }),
+      aSlice("gone", { ports: share(4_500, 1_000) }),
+    ]);
+    ledger.reserve(keyOf("written"), share(4_000, 499));
+    ledger.gone(keyOf("gone"));
     expect(ledger.grant("lab/new", { inUse: 0, missing: 2 })).toMatchObject({ limitedBy: "namespace" });
     expect(ledger.grant("lab/new", { inUse: 0, missing: 2 }).ports).toHaveLength(1);
     expect(ledger.grant("other/new", { inUse: 0, missing: 32 })).toMatchObject({ limitedBy: undefined });
     // What is written and reserved is one port, not two.
     ledger.note(aSlice("written", { ports: share(4_000, 499) }));
     expect(ledger.grant("lab/new", { inUse: 0, missing: 2 }).ports).toHaveLength(1);
-    ledger.release("lab/written");
+    ledger.release(keyOf("written"));
     expect(ledger.grant("lab/new", { inUse: 0, missing: 2 }).ports).toHaveLength(1);
     await clock.advance(quarantineMs);
     expect(ledger.grant("lab/new", { inUse: 0, missing: 32 })).toMatchObject({ limitedBy: undefined });
@@ -117,21 +162,22 @@ describe("the ports of activators", () => {
     const { clock, ledger } = aLedger();
     const full = { ports: Array.from({ length: limits.perNamespace }, (_, at) => port(first + at)) };
     for (let round = 0; round < 3; round += 1) {
-      ledger.reserve("lab/a", full.ports);
+      ledger.reserve(keyOf("a"), full.ports);
       ledger.note(aSlice("a", full));
-      ledger.release("lab/a");
-      expect(ledger.grant("lab/b", { inUse: 0, missing: 1 })).toEqual({ ports: [], limitedBy: "namespace" });
-      ledger.gone("lab/a");
-      expect(ledger.grant("lab/b", { inUse: 0, missing: 1 })).toEqual({ ports: [], limitedBy: "namespace" });
+      ledger.release(keyOf("a"));
+      expect(ledger.grant(keyOf("b"), { inUse: 0, missing: 1 })).toEqual({ ports: [], limitedBy: "namespace" });
+      ledger.gone(keyOf("a"));
+      expect(ledger.grant(keyOf("b"), { inUse: 0, missing: 1 })).toEqual({ ports: [], limitedBy: "namespace" });
       await clock.advance(quarantineMs);
-      expect(ledger.grant("lab/b", { inUse: 0, missing: 1 }).ports).toHaveLength(1);
+      expect(ledger.grant(keyOf("b"), { inUse: 0, missing: 1 }).ports).toHaveLength(1);
     }
   });
 
   it("may be none", () => {
     const { ledger } = aLedger();
-    const all = Array.from({ length: last - first + 1 }, (_, at) => port(first + at));
-    ledger.note(aSlice("a", { ports: all }));
+    const most = tcpFrontPortsPerNamespaceMax;
+    const half = (from: number) => ({ ports: Array.from({ length: most }, (_, at) => port(first + from + at)) });
+    ledger.takeOver([aSlice("a", half(0)), aSlice("b", half(most), { namespace: "other" })]);
     expect(free(ledger, 1)).toEqual([]);
   });
 });

@@ -2,10 +2,12 @@ import { keyOf, parseKey, type Stored } from "../../api/kinds/meta.ts";
 import {
   type EndpointSlice,
   olderFirst,
+  portsIn,
   portsNamedBy,
   type TcpFrontPort,
   tcpFrontOf,
   tcpFrontPorts,
+  tcpFrontPortsPerNamespaceMax,
 } from "../../api/protocols/tcp-front.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { RestingPorts } from "./resting-ports.ts";
@@ -39,7 +41,14 @@ export interface PortLedgerOptions {
 
 interface Entry {
   readonly slice: Stored<EndpointSlice>;
+  /** What it keeps from others. */
   readonly ports: ReadonlySet<number>;
+}
+
+/** How many ports a slice may have, and all slices of its namespace. */
+interface Most {
+  readonly ofSlice: number;
+  readonly ofNamespace: number;
 }
 
 export interface PortCounts {
@@ -55,7 +64,8 @@ export class PortLedger {
   readonly #quarantineMs: number;
   readonly #limits: PortLimits;
   readonly #entries = new Map<string, Entry>();
-  readonly #holders = new Map<number, Set<string>>();
+  /** The slice that has a port. It had it first: a tenant could name another's port in a slice that is older. */
+  readonly #holders = new Map<number, string>();
   /** Given in a write that the slices do not show yet. */
   readonly #reserved = new Map<string, readonly TcpFrontPort[]>();
   readonly #reservedBy = new Map<number, string>();
@@ -80,20 +90,39 @@ export class PortLedger {
     this.#next = Math.floor(random() * range) % range;
   }
 
-  /** Records the current content of a slice. Returns the other slices that name one of the same ports. */
-  note(slice: Stored<EndpointSlice>): readonly string[] {
+  /** Records what former leaders wrote. If several slices name one port, the oldest has it, as for activators that start now. */
+  takeOver(slices: readonly Stored<EndpointSlice>[]): void {
+    // The limits of a former leader may have been higher, and a limit takes no port away.
+    const most = { ofSlice: range, ofNamespace: tcpFrontPortsPerNamespaceMax };
+    for (const slice of slices.toSorted(olderFirst)) this.#note(slice, most);
+  }
+
+  /**
+   * Records the current content of a slice, which any user with the right to write slices can have changed. It keeps what it had and
+   * what is reserved for it, and further ports only if they are free and within its limits.
+   */
+  note(slice: Stored<EndpointSlice>): void {
+    const { perSandbox, perNamespace } = this.#limits;
+    this.#note(slice, { ofSlice: 2 * perSandbox, ofNamespace: perNamespace });
+  }
+
+  #note(slice: Stored<EndpointSlice>, { ofSlice, ofNamespace }: Most): void {
     const key = keyOf(slice);
+    const before = this.portsOf(key);
     this.#remove(key);
-    const ports = portsNamedBy(slice);
-    this.#entries.set(key, { slice, ports });
-    const others = new Set<string>();
-    for (const port of ports) {
-      const holders = this.#holders.get(port) ?? new Set();
-      for (const other of holders) others.add(other);
-      this.#holders.set(port, holders.add(key));
-    }
+    const named = [...portsNamedBy(slice)];
+    const isOwn = (port: number) => before.has(port) || this.#reservedBy.get(port) === key;
+    const own = named.filter(isOwn);
+    this.#hold(key, slice, own);
+    const room = Math.min(ofSlice - (this.#kept.get(key) ?? 0), ofNamespace - this.#countIn(namespaceOf(key)));
+    const others = named.filter((port) => !isOwn(port) && this.#isFree(port)).slice(0, Math.max(room, 0));
+    if (others.length > 0) this.#hold(key, slice, [...own, ...others]);
+  }
+
+  #hold(key: string, slice: Stored<EndpointSlice>, ports: readonly number[]): void {
+    this.#entries.set(key, { slice, ports: new Set(ports) });
+    for (const port of ports) this.#holders.set(port, key);
     this.#recount(key);
-    return [...others];
   }
 
   /** Notes that a slice is gone. Its ports rest for as long as if it had been freed now, unless it was long ago. */
@@ -135,7 +164,7 @@ export class PortLedger {
     return this.#reserved.get(key) ?? [];
   }
 
-  /** What a slice keeps from others, as far as it was noted. */
+  /** What a slice keeps from others. */
   portsOf(key: string): ReadonlySet<number> {
     return this.#entries.get(key)?.ports ?? new Set();
   }
@@ -171,16 +200,17 @@ export class PortLedger {
     this.#next = (port - tcpFrontPorts.first + 1) % range;
   }
 
-  /** Which ports of a slice are not its own: an older one has them too, which counts for the activators as well, or they rest. */
+  /** Which ports of a slice are not its own: the ledger did not record them for it, or an activator refused them. */
   contested(key: string): ReadonlySet<number> {
+    const refused = [...this.portsOf(key)].filter((port) => this.#refused.has(port));
+    return new Set([...this.foreign(key), ...refused]);
+  }
+
+  /** The ports that a slice names without having them. Not this controller wrote them. */
+  foreign(key: string): readonly number[] {
     const entry = this.#entries.get(key);
-    if (!entry) return new Set();
-    const isOlder = (other: string) => {
-      const holder = this.#entries.get(other);
-      return other !== key && holder !== undefined && olderFirst(holder.slice, entry.slice) < 0;
-    };
-    const olderHas = (port: number) => [...(this.#holders.get(port) ?? [])].some(isOlder);
-    return new Set([...entry.ports].filter((port) => olderHas(port) || this.#refused.has(port)));
+    const front = entry && tcpFrontOf(entry.slice);
+    return front ? portsIn(front).filter((port) => !entry.ports.has(port)) : [];
   }
 
   count(): PortCounts {
@@ -188,7 +218,8 @@ export class PortLedger {
     let quarantined = this.#vanished.size;
     for (const { slice, ports } of this.#entries.values()) {
       const front = tcpFrontOf(slice);
-      const inUse = front && front.freedAt === undefined ? front.ports.length : 0;
+      const used = front && front.freedAt === undefined ? front.ports : [];
+      const inUse = used.filter(({ activatorPort }) => ports.has(activatorPort)).length;
       allocated += inUse;
       quarantined += ports.size - inUse;
     }
@@ -216,11 +247,7 @@ export class PortLedger {
     const entry = this.#entries.get(key);
     if (!entry) return [];
     this.#entries.delete(key);
-    for (const port of entry.ports) {
-      const holders = this.#holders.get(port);
-      holders?.delete(key);
-      if (holders?.size === 0) this.#holders.delete(port);
-    }
+    for (const port of entry.ports) this.#holders.delete(port);
     return restingAfter(entry, this.#clock.now().getTime() - this.#quarantineMs);
   }
 }

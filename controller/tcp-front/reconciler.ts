@@ -12,8 +12,10 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from "../../kube/client/errors.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Store } from "../../kube/informer/informer.ts";
+import type { Logger } from "../../lib/log/log.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
 import { isFront } from "../sandbox/service/make-service.ts";
@@ -40,6 +42,7 @@ export interface TcpFrontReconcilerOptions {
   readonly events: EventRecorder | undefined;
   readonly metrics: TcpFrontMetrics;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly quarantineMs: number;
 }
 
@@ -49,9 +52,11 @@ const shortageRecheckMs = 15_000;
 /** Keeps the slice of one sandbox at a time, under its key. */
 export class TcpFrontReconciler {
   readonly #options: TcpFrontReconcilerOptions;
+  readonly #mayLog: OncePerMinute;
 
   constructor(options: TcpFrontReconcilerOptions) {
     this.#options = options;
+    this.#mayLog = new OncePerMinute(options.clock);
   }
 
   /** @throws Error when the slice could not be written, and may be the next time. */
@@ -74,7 +79,10 @@ export class TcpFrontReconciler {
       return outcome;
     }
     if (!turns.take(key, action.urgency)) return outcome;
+    const foreign = ledger.foreign(key).length;
     const written = await this.#perform(key, action, sandbox, signal);
+    const isForeign = observed.slice && (foreign > 0 || !tcpFrontOf(observed.slice));
+    if (written && isForeign) this.#reportForeign(key, foreign);
     return written ? outcome : { requeueAfterMs: retryMs };
   }
 
@@ -91,6 +99,19 @@ export class TcpFrontReconciler {
     if (!sandbox) return shortages.forget(sandboxUidOf(parseKey(key).name));
     if (shortage) events?.record(tooFewPorts(sandbox, shortage));
     shortages.note(sandbox, shortage);
+  }
+
+  /** Another client wrote the slice, or into it. */
+  #reportForeign(key: string, ports: number): void {
+    const { metrics, log } = this.#options;
+    metrics.foreign();
+    const { namespace, name } = parseKey(key);
+    // A tenant can do it in a loop.
+    if (!this.#mayLog.asks(namespace ?? "")) return;
+    log.warn(
+      { namespace, slice: name, ports },
+      "another client wrote into an EndpointSlice of the controller; repaired",
+    );
   }
 
   #observe(key: string, sandbox: Stored<Sandbox> | undefined): Observation {

@@ -84,7 +84,7 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
     waiting: () => turns.waiting,
   });
   const reconciler = new TcpFrontReconciler({
-    ...{ client, slices, finder, confirmer, ledger, turns, metrics, clock, events: options.events },
+    ...{ client, slices, finder, confirmer, ledger, turns, metrics, clock, log, events: options.events },
     ...{ sandboxes: informers.sandboxes.store, services: informers.services.store },
     quarantineMs: settings.quarantineMs,
     shortages: options.shortages,
@@ -164,14 +164,14 @@ function ownerKeys(service: Stored<Service>): readonly string[] {
   return owner ? [keyFor(service.metadata.namespace, tcpFrontSliceName(owner.uid))] : [];
 }
 
-/** Keeps the ledger up to date with the slices, and enqueues slices that contradict each other. */
+/** Keeps the ledger up to date with the slices. */
 function keepLedger(informer: Informer<EndpointSlice>, slices: OwnWrites<EndpointSlice>, ledger: PortLedger): Source {
-  return (enqueue) => {
-    for (const slice of informer.store.list()) ledger.note(slice).forEach(enqueue);
+  return () => {
+    ledger.takeOver(informer.store.list());
     return informer.onChange(({ key, current }) => {
       // Our own last write is newer than the state that the watch reports.
       const slice = slices.get(key);
-      if (current && slice) ledger.note(slice).forEach(enqueue);
+      if (current && slice) ledger.note(slice);
       else if (!slice) ledger.gone(key);
     });
   };

@@ -13,9 +13,40 @@ export interface TcpFrontCounts {
   waiting(): number;
 }
 
+type GaugeOfCounts = readonly [name: string, help: string, read: (counts: TcpFrontCounts) => number];
+
+const gauges: readonly GaugeOfCounts[] = [
+  [
+    "rouse_tcp_front_allocated_ports",
+    "Current number of activator ports that are assigned to a port of a sandbox.",
+    (counts) => counts.ports().allocated,
+  ],
+  [
+    "rouse_tcp_front_quarantined_ports",
+    "Current number of activator ports in quarantine after they were released.",
+    (counts) => counts.ports().quarantined,
+  ],
+  [
+    "rouse_tcp_front_refused_ports",
+    "Current number of sandbox ports without an activator port, because a limit was reached.",
+    (counts) => counts.refused(),
+  ],
+  [
+    "rouse_tcp_front_unconfirmed_ports",
+    "Current number of assigned ports on which an activator has not confirmed a listener.",
+    (counts) => counts.missing(),
+  ],
+  [
+    "rouse_tcp_front_waiting_slices",
+    "Current number of EndpointSlices whose next write waits for the rate limit.",
+    (counts) => counts.waiting(),
+  ],
+];
+
 /** The metrics of in-cluster names; they have no values until this replica leads. */
 export class TcpFrontMetrics {
   readonly #writes: Counter<"verb" | "outcome">;
+  readonly #foreign: Counter;
   #counts: TcpFrontCounts | undefined;
 
   constructor(registry: Registry) {
@@ -26,7 +57,12 @@ export class TcpFrontMetrics {
       labelNames: ["verb", "outcome"],
       registers,
     });
-    const gauge = (name: string, help: string, read: (counts: TcpFrontCounts) => number) => {
+    this.#foreign = new Counter({
+      name: "rouse_tcp_front_foreign_slices_total",
+      help: "EndpointSlices with the label of the controller and ports that it did not give them; it removed those ports, or the EndpointSlice if it was malformed.",
+      registers,
+    });
+    for (const [name, help, read] of gauges) {
       const counts = () => this.#counts;
       new Gauge({
         name,
@@ -37,42 +73,7 @@ export class TcpFrontMetrics {
           if (now) this.set(read(now));
         },
       });
-    };
-    gauge(
-      "rouse_tcp_front_allocated_ports",
-      "Current number of activator ports that are assigned to a port of a sandbox.",
-      (counts) => {
-        return counts.ports().allocated;
-      },
-    );
-    gauge(
-      "rouse_tcp_front_quarantined_ports",
-      "Current number of activator ports in quarantine after they were released.",
-      (counts) => {
-        return counts.ports().quarantined;
-      },
-    );
-    gauge(
-      "rouse_tcp_front_refused_ports",
-      "Current number of sandbox ports without an activator port, because a limit was reached.",
-      (counts) => {
-        return counts.refused();
-      },
-    );
-    gauge(
-      "rouse_tcp_front_unconfirmed_ports",
-      "Current number of assigned ports on which an activator has not confirmed a listener.",
-      (counts) => {
-        return counts.missing();
-      },
-    );
-    gauge(
-      "rouse_tcp_front_waiting_slices",
-      "Current number of EndpointSlices whose next write waits for the rate limit.",
-      (counts) => {
-        return counts.waiting();
-      },
-    );
+    }
   }
 
   counting(counts: TcpFrontCounts): void {
@@ -81,6 +82,10 @@ export class TcpFrontMetrics {
 
   written(verb: FrontAction["do"]): void {
     this.#writes.inc({ verb, outcome: "written" });
+  }
+
+  foreign(): void {
+    this.#foreign.inc();
   }
 
   failed(verb: FrontAction["do"]): void {

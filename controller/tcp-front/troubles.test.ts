@@ -21,15 +21,18 @@ describe("a sandbox for which no port is left", () => {
   it("is reached by the ports that it got, and reports the others in an event", async () => {
     await using lab = await openFrontLab();
     const { first, last } = tcpFrontPorts;
-    // One port is free, and there is no room for all the others in one annotation.
-    for (let from = first + 1; from <= last; from += slicePorts) {
+    const namespaces = ["one", "two", "three"] as const;
+    for (const name of namespaces) await lab.client.create(namespaceType, { metadata: { name } });
+    // One port is free, and there is no room for all the others in one annotation, nor in one namespace.
+    for (let from = first + 1, made = 0; from <= last; from += slicePorts, made += 1) {
       const count = Math.min(slicePorts, last - from + 1);
-      await lab.client.create(endpointSliceType, resting(Array.from({ length: count }, (_, at) => from + at)));
+      const ports = Array.from({ length: count }, (_, at) => from + at);
+      await lab.client.create(endpointSliceType, resting(ports, namespaces[made % 3]));
     }
     const registry = new Registry();
     await using _controller = await lab.startController({
       registry,
-      flags: ["--disable-sandbox-events=false", "--tcp-front-ports-per-namespace=30000"],
+      flags: ["--disable-sandbox-events=false"],
     });
     const sandbox = await lab.create({ podTemplate: podWith(22, 5432) });
     const served = await lab.untilLeadingTo(sandbox, "10.0.0.1");
@@ -47,13 +50,13 @@ describe("a sandbox for which no port is left", () => {
 const slicePorts = 2_500;
 
 /** The slice of a sandbox that is gone. */
-function resting(activatorPorts: readonly number[]): EndpointSlice {
+function resting(activatorPorts: readonly number[], namespace = "default"): EndpointSlice {
   const sandboxUid = `gone-${activatorPorts[0]}`;
   const freedAt = new Date().toISOString();
   const ports = activatorPorts.map((activatorPort) => ({ name: "p", containerPort: 1, activatorPort }));
   return {
     metadata: {
-      namespace: "default",
+      namespace,
       name: tcpFrontSliceName(sandboxUid),
       labels: { [managedByLabel]: tcpFrontManager },
       annotations: { [tcpFrontAnnotation]: formatTcpFront({ sandboxName: "gone", sandboxUid, ports, freedAt }) },

@@ -75,6 +75,11 @@ app.kubernetes.io/component: sandbox-router
 {{ include "rouse.labels" . }}
 {{- end }}
 
+{{/* Whom the API server sees when the controller calls it. */}}
+{{- define "rouse.controller.user" -}}
+system:serviceaccount:{{ include "rouse.namespace" . }}:agent-sandbox-controller
+{{- end }}
+
 {{- define "rouse.activator.user" -}}
 system:serviceaccount:{{ include "rouse.namespace" . }}:sandbox-router
 {{- end }}

@@ -10,7 +10,7 @@ import { clusterLayout } from "../../e2e/support/components.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 
 const roles = ["agent-sandbox-controller", "agent-sandbox-controller-extensions", "sandbox-router"];
-const policy = "sandbox-router-may-only-wake";
+const policies = ["sandbox-router-may-only-wake", "agent-sandbox-controller-alone-writes-its-slices"];
 
 /** Removes any controller from the cluster, with its definitions and thus all sandboxes, from any intermediate state. */
 export async function emptyCluster({ kubectl }: ClusterUnderTest): Promise<void> {
@@ -27,7 +27,7 @@ export async function emptyCluster({ kubectl }: ClusterUnderTest): Promise<void>
   await remove("deployment", `--namespace=${release.namespace}`, "--all", "--cascade=foreground");
   await remove("crd", ...customResourceDefinitions().map(({ metadata }) => metadata.name));
   for (const kind of ["clusterrolebinding", "clusterrole"]) await remove(kind, ...roles);
-  for (const kind of ["validatingadmissionpolicybinding", "validatingadmissionpolicy"]) await remove(kind, policy);
+  for (const kind of ["validatingadmissionpolicybinding", "validatingadmissionpolicy"]) await remove(kind, ...policies);
   await remove("secret", "--namespace=default", "--selector=owner=helm");
   await remove("namespace", release.namespace);
   forgetVersions();

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { Stored } from "../../api/kinds/meta.ts";
-import { type EndpointSlice, type TcpFront, usualQuarantineMs } from "../../api/protocols/tcp-front.ts";
-import { FakeClock } from "../../lib/time/clock.ts";
-import { noon } from "../../test/support/builders/builders.ts";
-import { aFrontSlice } from "../../test/support/labs/tcp-front-lab.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
+import { type EndpointSlice, type TcpFront, usualQuarantineMs } from "../../../api/protocols/tcp-front.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { noon } from "../../../test/support/builders/builders.ts";
+import { aFrontSlice } from "../../../test/support/labs/tcp-front-lab.ts";
 import { QuarantinedPorts } from "./quarantined-ports.ts";
 
 const port = (activatorPort: number) => ({ name: "main", containerPort: 80, activatorPort });
@@ -16,7 +16,7 @@ function saying(said: Partial<TcpFront>, creationTimestamp = noon): Stored<Endpo
   return { ...slice, metadata: { ...metadata, name, uid, resourceVersion: "1", creationTimestamp } };
 }
 
-const noHolders = () => [];
+const all = () => true;
 
 function some() {
   const clock = new FakeClock(noon);
@@ -28,7 +28,7 @@ const asked = (activatorPort: number, sandboxUid = "u2") => ({ activatorPort, sa
 describe("a port whose record was removed", () => {
   it("is quarantined for 10 minutes for other sandboxes, and not for its own", async () => {
     const { clock, vanished } = some();
-    expect(vanished.note(saying({}), noHolders)).toEqual([10_001]);
+    expect(vanished.note(saying({}), all)).toEqual([10_001]);
     expect(vanished.rests(asked(10_001))).toBe(true);
     expect(vanished.rests(asked(10_001, "u1"))).toBe(false);
     expect(vanished.rests(asked(10_002))).toBe(false);
@@ -44,38 +44,41 @@ describe("a port whose record was removed", () => {
       { activatorPort: 10_003, freedAt: "2026-01-01T11:50:00Z" },
       { activatorPort: 10_004, freedAt: "2026-01-01T13:00:00Z" },
     ];
-    expect(vanished.note(saying({ freedAt, freedPorts }), noHolders)).toEqual([10_001, 10_002, 10_004]);
+    expect(vanished.note(saying({ freedAt, freedPorts }), all)).toEqual([10_001, 10_002, 10_004]);
     await clock.advance(usualQuarantineMs / 2);
     expect([10_001, 10_002, 10_004].map((each) => vanished.rests(asked(each)))).toEqual([false, false, true]);
     await clock.advance(usualQuarantineMs / 2);
     expect(vanished.rests(asked(10_004))).toBe(false);
   });
 
-  it("is a port that an edited slice no longer names, and no other", () => {
+  it("is a port that its slice has lost, and no other", () => {
     const { vanished } = some();
     const before = saying({ ports: [port(10_001), port(10_002)] });
-    const after = saying({ ports: [], freedPorts: [{ activatorPort: 10_001, freedAt: noon }] });
-    expect(vanished.note(before, (activatorPort) => (activatorPort === 10_001 ? [after] : []))).toEqual([10_002]);
+    expect(vanished.note(before, (activatorPort) => activatorPort === 10_002)).toEqual([10_002]);
   });
 
-  it("is quarantined unless an older slice names it, too", () => {
-    const [older, younger] = [saying({}), saying({ sandboxUid: "u2" }, "2026-01-01T12:00:01Z")];
-    const { vanished } = some();
-    expect(vanished.note(younger, () => [older])).toEqual([]);
-    expect(vanished.note(older, () => [younger])).toEqual([10_001]);
-    expect(vanished.rests(asked(10_001))).toBe(true);
+  it("counts for the namespace of its slice, once, until its quarantine is over", async () => {
+    const { clock, vanished } = some();
+    vanished.note(saying({ ports: [port(10_001), port(10_002)] }), all);
+    await clock.advance(usualQuarantineMs / 2);
+    vanished.note(saying({}), all);
+    expect([vanished.of("default"), vanished.of("other")]).toEqual([2, 0]);
+    await clock.advance(usualQuarantineMs / 2);
+    expect(vanished.of("default")).toBe(1);
+    await clock.advance(usualQuarantineMs / 2);
+    expect(vanished.of("default")).toBe(0);
   });
 
   it("stays its former sandbox's after other sandboxes were denied it", () => {
     const { vanished } = some();
-    vanished.note(saying({}), noHolders);
-    expect(vanished.note(saying({ sandboxUid: "u2" }, "2026-01-01T12:00:01Z"), noHolders)).toEqual([]);
+    vanished.note(saying({}), all);
+    expect(vanished.note(saying({ sandboxUid: "u2" }, "2026-01-01T12:00:01Z"), all)).toEqual([]);
     expect(vanished.rests(asked(10_001, "u1"))).toBe(false);
   });
 
   it("is not quarantined if the slice was unreadable", () => {
     const { vanished } = some();
     const { metadata, ...slice } = saying({});
-    expect(vanished.note({ ...slice, metadata: { ...metadata, annotations: {} } }, noHolders)).toEqual([]);
+    expect(vanished.note({ ...slice, metadata: { ...metadata, annotations: {} } }, all)).toEqual([]);
   });
 });
