@@ -103,6 +103,33 @@ describe("EndpointSlices that a tenant writes in the name of the controller", ()
     expect(portsOf(await lab.slice(victim))).toEqual([stolen]);
   });
 
+  it.each(["while a controller leads", "before one begins to lead"])(
+    "with the UID of another namespace's sandbox change nothing of that, %s",
+    async (when) => {
+      await using lab = await openRogueLab();
+      const victim = await (async () => {
+        await using _former = await lab.startController();
+        const made = await lab.create();
+        await lab.untilLeadingTo(made, "10.0.0.1");
+        return made;
+      })();
+      const before = await lab.slice(victim);
+      const { uid } = victim.metadata;
+      const write = () => lab.client.create(endpointSliceType, forged(uid, { ports: [port(first), port(first + 1)] }));
+      const isBefore = when.startsWith("before");
+      if (isBefore) await write();
+      await using _controller = await lab.startController();
+      if (!isBefore) await write();
+      const name = tcpFrontSliceName(uid);
+      const read = () => lab.client.get(endpointSliceType, { namespace, name });
+      await vi.waitFor(async () => expect(frontOf(await read()).freedAt).toBeDefined(), waiting);
+      await lab.change({ shutdownPolicy: "Delete" });
+      // Another sandbox is reached later than the victim would have lost its activators.
+      await lab.untilLeadingTo(await lab.create({}, "other"), "10.0.0.1");
+      expect(await lab.slice(victim)).toEqual(before);
+    },
+  );
+
   it("are deleted if their name is not that of their sandbox's slice, and keep no port", async () => {
     await using lab = await openRogueLab();
     const registry = new Registry();

@@ -110,7 +110,7 @@ describe("the name of a sandbox that connections wake", () => {
 
   it("keeps what it can when its ports change, and the released port is assigned to no sandbox", async () => {
     await using lab = await openFrontLab();
-    await using _controller = await lab.startController({ flags: ["--tcp-front-quarantine=400ms"] });
+    await using _controller = await lab.startController({ flags: ["--tcp-front-quarantine=2s"] });
     const sandbox = await lab.create({ podTemplate: podWith(5432, 6379) });
     const [kept, freed] = portsOf(await lab.untilLeadingTo(sandbox, "10.0.0.1"));
     await lab.change({ podTemplate: podWith(5432, 22) });

@@ -95,8 +95,9 @@ export class TcpFrontReconciler {
   }
 
   #reportShortage(key: string, sandbox: Stored<Sandbox> | undefined, shortage: PortShortage | undefined): void {
-    const { shortages, events } = this.#options;
-    if (!sandbox) return shortages.forget(sandboxUidOf(parseKey(key).name));
+    const { shortages, events, sandboxes } = this.#options;
+    if (!sandbox && !isOfAnother(key, sandboxes)) shortages.forget(sandboxUidOf(parseKey(key).name));
+    if (!sandbox) return;
     if (shortage) events?.record(tooFewPorts(sandbox, shortage));
     shortages.note(sandbox, shortage);
   }
@@ -152,6 +153,7 @@ export class TcpFrontReconciler {
 
   /** Has the activators asked about the ports in the slice, because activators follow the slice. */
   #listen(key: string, slice: Stored<EndpointSlice> | undefined): void {
+    if (isOfAnother(key, this.#options.sandboxes)) return;
     const front = slice && !slice.metadata.deletionTimestamp ? tcpFrontOf(slice) : undefined;
     const ports = front && front.freedAt === undefined ? front.ports : [];
     const uid = sandboxUidOf(parseKey(key).name);
@@ -241,6 +243,13 @@ interface Observation {
   readonly observed: ObservedFront;
   /** What keeps the sandbox from ports that it misses. */
   readonly limitedBy: PortLimit | undefined;
+}
+
+/** Whether a slice has the name of a slice in another namespace. A tenant can write it, and changes nothing for that sandbox. */
+export function isOfAnother(key: string, sandboxes: TcpFrontReconcilerOptions["sandboxes"]): boolean {
+  const { namespace, name } = parseKey(key);
+  const [sandbox] = sandboxes.by("uid", sandboxUidOf(name));
+  return sandbox !== undefined && sandbox.metadata.namespace !== namespace;
 }
 
 const retryMs = 50;

@@ -18,7 +18,7 @@ import type { Activators } from "../suspension/start-suspending.ts";
 import { Confirmer } from "./confirmer.ts";
 import { PortLedger, type PortLimits } from "./port-ledger.ts";
 import type { PortShortages } from "./port-shortages.ts";
-import { TcpFrontReconciler } from "./reconciler.ts";
+import { isOfAnother, TcpFrontReconciler } from "./reconciler.ts";
 import type { TcpFrontMetrics } from "./tcp-front-metrics.ts";
 import { WriteTurns } from "./write-turns.ts";
 
@@ -76,7 +76,7 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
     onNews: enqueueSandbox,
     onResting: (ports) => ledger.refused(ports),
   });
-  confirmer.takeOver(informers.slices.store.list());
+  confirmer.takeOver(slicesInTheirNamespaces(informers));
   metrics.counting({
     ports: () => ledger.count(),
     refused: () => options.shortages.ports,
@@ -117,6 +117,9 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
     },
   };
 }
+
+const slicesInTheirNamespaces = ({ slices, sandboxes }: TcpFrontInformers): readonly Stored<EndpointSlice>[] =>
+  slices.store.list().filter((slice) => !isOfAnother(keyOf(slice), sandboxes.store));
 
 function sourcesOf(
   informers: TcpFrontControllerOptions["informers"],
