@@ -21,6 +21,36 @@ describe("keys that are to come later", () => {
     expect([queue.depth, clock.pending]).toEqual([0, 0]);
     expect(queue.failures("b")).toBe(1);
   });
+
+  it.each([
+    { whose: "from before its pass", inThePass: undefined },
+    { whose: "from the pass itself", inThePass: 9_000 },
+  ])("come once more after a pass during which the clock jumped: the delay is $whose", async ({ inThePass }) => {
+    const { clock, queue } = aQueue();
+    queue.addAfter("a", 5_000);
+    queue.add("a");
+    await queue.take();
+    queue.addAllDelayed();
+    if (inThePass !== undefined) queue.addAfter("a", inThePass);
+    queue.forget("a");
+    queue.done("a");
+    expect(queue.depth).toBe(1);
+    await queue.take();
+    queue.forget("a");
+    queue.done("a");
+    expect([queue.depth, clock.pending]).toEqual([0, 0]);
+  });
+
+  it("come once more for a pass only, not for each key that the jump itself has handed out", async () => {
+    const { queue } = aQueue();
+    queue.addAfter("a", 1_000);
+    const taken = queue.take();
+    queue.addAllDelayed();
+    expect(await taken).toBe("a");
+    queue.forget("a");
+    queue.done("a");
+    expect(queue.depth).toBe(0);
+  });
 });
 
 describe("a key", () => {

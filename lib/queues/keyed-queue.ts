@@ -121,13 +121,18 @@ export class KeyedQueue {
     this.#delayed.set(key, delayed);
   }
 
-  /** Adds every delayed key now: the clock on which their delays were based has jumped. */
+  /**
+   * Adds every delayed key now: the clock on which their delays were based has jumped. A pass that runs may have read the
+   * clock before it jumped, so its key is given out once more afterwards.
+   */
   addAllDelayed(): void {
+    const held = [...this.#held];
     for (const [key, { timer }] of [...this.#delayed]) {
       timer.cancel();
       this.#delayed.delete(key);
       this.add(key);
     }
+    for (const key of held) this.add(key);
   }
 
   /** Adds the key after a delay that doubles with each failure since the last `forget`. */
