@@ -70,6 +70,28 @@ describe("series by names that tenants choose", () => {
   });
 });
 
+describe("a series without a label for the namespace", () => {
+  it("stays while one namespace counts in it, and ends with the last", async () => {
+    const registry = new Registry();
+    const clock = new FakeClock();
+    const took = new Histogram({ name: "took_ms", help: "-", labelNames: ["template"], registers: [registry] });
+    const series = new TenantSeries(clock, { perNamespace: 1, all: 9 });
+    const see = (namespace: string, template: string) =>
+      series.observe(took, { namespace, named: { template } }, { value: 1 });
+    const counts = async () => (await registry.metrics()).match(/^took_ms_count\{.*/gm);
+    see("a", "x");
+    see("b", "x");
+    await clock.advance(hourMs / 2);
+    see("b", "x");
+    await clock.advance(hourMs / 2);
+    see("a", "y");
+    expect(await counts()).toEqual(['took_ms_count{template="x"} 3', 'took_ms_count{template="y"} 1']);
+    await clock.advance(hourMs);
+    see("b", "z");
+    expect(await counts()).toEqual(['took_ms_count{template="z"} 1']);
+  });
+});
+
 describe("an annotation in place of a template's name", () => {
   const long = aSandbox({}, { annotations: { [templateRefAnnotation]: "x".repeat(250_000) } });
 

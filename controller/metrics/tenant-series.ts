@@ -44,6 +44,8 @@ export class TenantSeries {
   /** Least recently used first. */
   readonly #sets = new Map<string, NameSet>();
   readonly #setsOf = new Map<string, number>();
+  /** How many sets have a series: without a label for the namespace, those of several namespaces share it. */
+  readonly #users = new Map<TenantMetric, Map<string, number>>();
 
   constructor(clock: Clock, limits: SeriesLimits = seriesLimits) {
     this.#clock = clock;
@@ -71,11 +73,29 @@ export class TenantSeries {
   #labels(metric: TenantMetric, { namespace, named }: TenantLabels, closed: Labels): Labels {
     const set = this.#admit(namespace, named);
     const labels = { ...(set ? named : withoutNames(named)), ...closed };
-    if (set) {
-      const ofMetric = set.series.get(metric) ?? new Map<string, Labels>();
-      set.series.set(metric, ofMetric.set(JSON.stringify(closed), labels));
-    }
+    if (set) this.#use(metric, set, labels, JSON.stringify(closed));
     return labels;
+  }
+
+  #use(metric: TenantMetric, { series }: NameSet, labels: Labels, closed: string): void {
+    const ofMetric = series.get(metric) ?? new Map<string, Labels>();
+    series.set(metric, ofMetric);
+    if (ofMetric.has(closed)) return;
+    ofMetric.set(closed, labels);
+    const users = this.#users.get(metric) ?? new Map<string, number>();
+    this.#users.set(metric, users);
+    users.set(seriesKey(labels), (users.get(seriesKey(labels)) ?? 0) + 1);
+  }
+
+  /** The last user of a series ends it. */
+  #leave(metric: TenantMetric, labels: Labels): void {
+    const users = this.#users.get(metric);
+    const left = (users?.get(seriesKey(labels)) ?? 0) - 1;
+    if (left > 0) users?.set(seriesKey(labels), left);
+    else {
+      users?.delete(seriesKey(labels));
+      metric.remove(labels);
+    }
   }
 
   #admit(namespace: string, named: Labels): NameSet | undefined {
@@ -104,7 +124,7 @@ export class TenantSeries {
   #endIdle(nowMs: number): void {
     for (const [key, { namespace, lastMs, series }] of this.#sets) {
       if (nowMs - lastMs < idleMs) return;
-      for (const [metric, all] of series) for (const labels of all.values()) metric.remove(labels);
+      for (const [metric, all] of series) for (const labels of all.values()) this.#leave(metric, labels);
       this.#sets.delete(key);
       const left = (this.#setsOf.get(namespace) ?? 0) - 1;
       if (left > 0) this.#setsOf.set(namespace, left);
@@ -133,6 +153,8 @@ export class NamesAtAScrape {
     return named;
   }
 }
+
+const seriesKey = (labels: Labels): string => JSON.stringify(Object.entries(labels).toSorted());
 
 const withoutNames = (named: Labels): Labels =>
   Object.fromEntries(Object.keys(named).map((label) => [label, otherName]));
