@@ -98,6 +98,7 @@ describe("a Service that was made beforehand for a sandbox that connections wake
 
   it.each([
     { what: "it is headless", service: aServiceOf(sandbox, unowned) },
+    { what: "it is open to machines outside the cluster", service: aFront(unowned, { type: "NodePort" }) },
     { what: "it leads to Pods of its own choice", service: aFront(unowned, { selector: { app: "other" } }) },
   ])("is refused when $what", ({ service }) => {
     expect(act(service)).toMatchObject([{ do: "refuse", why: expect.stringContaining("cannot be adopted") }]);

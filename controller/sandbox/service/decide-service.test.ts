@@ -44,6 +44,11 @@ describe("a Service that is wanted", () => {
     expect(act(wanted, service)).toEqual([{ do: "patchService", service, patch: { spec: { ports: [servicePort] } } }]);
   });
 
+  it("is made anew when it was changed to lead out of the cluster", () => {
+    const service = aServiceOf(wanted, {}, { type: "ExternalName", externalName: "elsewhere.example" });
+    expect(act(wanted, service)).toMatchObject([{ do: "deleteService", service }, { do: "createService" }]);
+  });
+
   it("is left alone when the server has only added to its ports", () => {
     const served = { ...servicePort, nodePort: 30_000, appProtocol: "http" };
     expect(act(wanted, aServiceOf(wanted, {}, { ports: [served] }))).toEqual([]);
@@ -84,6 +89,12 @@ describe("a Service that is wanted", () => {
   it("cannot be one with an address of its own", () => {
     const [action] = act(wanted, aServiceOf(wanted, adoptable, { clusterIP: "10.0.0.5" }));
     expect(action).toMatchObject({ do: "refuse", why: expect.stringContaining("immutable") });
+  });
+
+  it.each(["ExternalName", "NodePort", "LoadBalancer"])("cannot be one of type %s", (type) => {
+    const service = aServiceOf(wanted, adoptable, { type });
+    const { clusterIP: _, ...spec } = service.spec ?? {};
+    expect(act(wanted, { ...service, spec })).toMatchObject([{ do: "refuse", why: expect.stringContaining(type) }]);
   });
 
   it("is not an object that was not given to the Sandbox", () => {

@@ -30,7 +30,7 @@ function wanted({ sandbox, service, hasActivators }: Observed): readonly Action[
   if (!service) return [create];
   switch (ownershipOf(service, sandbox)) {
     case "owned":
-      return isFront(service) === (form === "front")
+      return hasForm(service, form)
         ? repair(sandbox, service, form, portsPatch(sandbox, service, form))
         : remake(service, create);
     case "foreign":
@@ -39,6 +39,10 @@ function wanted({ sandbox, service, hasActivators }: Observed): readonly Action[
       return takeOver(sandbox, service, form);
   }
 }
+
+/** An ExternalName leads out of the cluster, whatever else the Service says. */
+const hasForm = (service: Stored<Service>, form: ServiceForm): boolean =>
+  isFront(service) === (form === "front") && service.spec?.type !== "ExternalName";
 
 /**
  * The address of a Service cannot be changed. A selector that is taken off leaves its slices behind, with addresses of
@@ -54,12 +58,21 @@ function takeOver(sandbox: Stored<Sandbox>, service: Stored<Service>, form: Serv
   return [refusal ? refuse(refusal) : { do: "replaceService", service: takeOverService(service, sandbox, form) }];
 }
 
-function refusalOfHeadless({ metadata, spec: { clusterIP } = {} }: Stored<Service>): string | undefined {
+/** A Service of another type leads elsewhere, whatever its selector: an ExternalName to a name outside the cluster. */
+const isOfCluster = ({ spec }: Service): boolean => !spec?.type || spec.type === "ClusterIP";
+
+const refusalOfType = ({ metadata: { name }, spec }: Stored<Service>): string =>
+  `Service ${name} cannot be adopted: its type is ${spec?.type}, and ClusterIP is needed`;
+
+function refusalOfHeadless(service: Stored<Service>): string | undefined {
+  const { metadata, spec: { clusterIP } = {} } = service;
+  if (!isOfCluster(service)) return refusalOfType(service);
   if (!clusterIP || clusterIP === "None") return undefined;
   return `Service ${metadata.name} cannot be adopted: its clusterIP ${clusterIP} is immutable and a headless Service is needed`;
 }
 
 function refusalOfFront(service: Stored<Service>): string | undefined {
+  if (!isOfCluster(service)) return refusalOfType(service);
   if (isFront(service)) return undefined;
   const { metadata, spec: { clusterIP = "None" } = {} } = service;
   return `Service ${metadata.name} cannot be adopted: its clusterIP is ${clusterIP}, and one with an address and without a selector is needed`;
