@@ -48,11 +48,21 @@ describe("an object that we wrote", () => {
     expect(pods.get(key)?.metadata.resourceVersion).toBe("3");
   });
 
-  it("is replaced by any change of an object that is new to the watch", async () => {
+  it("is replaced by any change if we created it", async () => {
     const { pods, feed } = open();
-    await pods.write(key, async () => pod("2"));
+    await pods.create(key, async () => pod("2"));
     feed.set(pod("7"));
     expect(pods.get(key)?.metadata.resourceVersion).toBe("7");
+  });
+
+  it("is not replaced by its first version if we changed it before the watch knew it", async () => {
+    const { pods, feed, clock } = open();
+    await pods.create(key, async () => pod("2"));
+    await pods.write(key, async () => pod("3"));
+    feed.set(pod("2"));
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("3");
+    feed.set(pod("3"));
+    expect(clock.pending).toBe(0);
   });
 
   it("is replaced by a newer write", async () => {
@@ -85,6 +95,13 @@ describe("an object that we read from the server itself", () => {
     const { pods } = open();
     await pods.write(key, async () => pod("2"));
     expect(pods.get(key)?.metadata.resourceVersion).toBe("2");
+  });
+
+  it("is not replaced by its first version, which the watch reports later", async () => {
+    const { pods, feed } = open();
+    await pods.write(key, async () => pod("5"));
+    feed.set(pod("2"));
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("5");
   });
 
   it("hides no change that the watch reported meanwhile", async () => {

@@ -44,8 +44,21 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
     return this.#memories.get(key)?.object ?? this.#informer.store.get(key);
   }
 
-  /** Runs a create, patch or replace, or a direct read, and shows its result from then on. */
-  async write(key: string, call: () => Promise<Stored<T>>): Promise<Stored<T>> {
+  /** Runs a create, and shows its result from then on. It is the first version, so whatever the watch reports is newer. */
+  create(key: string, call: () => Promise<Stored<T>>): Promise<Stored<T>> {
+    return this.#show(key, call, { isFirst: true });
+  }
+
+  /** Runs a patch or replace, or a direct read, and shows its result from then on. */
+  write(key: string, call: () => Promise<Stored<T>>): Promise<Stored<T>> {
+    return this.#show(key, call, { isFirst: false });
+  }
+
+  async #show(
+    key: string,
+    call: () => Promise<Stored<T>>,
+    { isFirst }: { readonly isFirst: boolean },
+  ): Promise<Stored<T>> {
     const { result, changes } = await this.#during(key, call);
     const before = changes[0]?.previous ?? this.#informer.store.get(key);
     // A read may return what the watch had before the read began; events since then are newer.
@@ -53,8 +66,7 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
       this.#forget(key);
       return result;
     }
-    const isNew = before?.metadata.uid !== result.metadata.uid;
-    this.#remember(result, changes, (change) => catchesUp(change, result, isNew));
+    this.#remember(result, changes, (change) => catchesUp(change, result, isFirst));
     return result;
   }
 
@@ -122,19 +134,19 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
 
 /**
  * Whether a change shows `written`, or something that came after it. Versions can only be compared for equality, so a
- * change of an object that the watch knew before may be an older change; of an object that is new to it, every change is
- * newer.
+ * change may be older than `written`, unless that is the first version: the watch reports an object that is new to it
+ * from its first version on.
  */
 function catchesUp<T extends KubeObject>(
   { previous, current }: Change<T>,
   written: Stored<T>,
-  isNew: boolean,
+  isFirst: boolean,
 ): boolean {
   const { uid, resourceVersion, generation = 0 } = written.metadata;
   if (!current) return previous?.metadata.uid === uid;
   // A late event of an earlier object with the same name says nothing about the new object.
   if (current.metadata.uid !== uid) return false;
   return (
-    isNew || current.metadata.resourceVersion === resourceVersion || (current.metadata.generation ?? 0) > generation
+    isFirst || current.metadata.resourceVersion === resourceVersion || (current.metadata.generation ?? 0) > generation
   );
 }

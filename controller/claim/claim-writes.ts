@@ -74,7 +74,7 @@ export class ClaimWrites {
   }
 
   createSandbox(sandbox: Sandbox, signal: AbortSignal): Promise<Stored<Sandbox>> {
-    return this.#sandboxes.write(keyOf(sandbox), () => this.#client.create(sandboxType, sandbox, {}, signal));
+    return this.#sandboxes.create(keyOf(sandbox), () => this.#client.create(sandboxType, sandbox, {}, signal));
   }
 
   patchSandbox(sandbox: Stored<Sandbox>, body: object, signal: AbortSignal): Promise<Stored<Sandbox>> {

@@ -177,10 +177,10 @@ async function perform(
 function writerOf<T extends KubeObject>(client: KubeClient, type: ResourceType<T>, signal: AbortSignal) {
   const read = ({ namespace, name = "" }: ObjectMeta) => client.get(type, { namespace, name }, signal);
   return {
-    async create(store: Pick<OwnWrites<T>, "write">, object: T): Promise<"done" | "clashed"> {
+    async create(store: Pick<OwnWrites<T>, "create" | "write">, object: T): Promise<"done" | "clashed"> {
       const key = keyOf(object);
       try {
-        await store.write(key, () => client.create(type, object, { fieldManager }, signal));
+        await store.create(key, () => client.create(type, object, { fieldManager }, signal));
         return "done";
       } catch (error) {
         if (!isAlreadyExists(error)) throw error;

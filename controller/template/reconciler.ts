@@ -176,7 +176,7 @@ async function createPolicy(
 ): Promise<void> {
   const { namespace, name = "" } = policy.metadata;
   try {
-    await policies.write(keyOf(policy), () => client.create(networkPolicyType, policy, {}, signal));
+    await policies.create(keyOf(policy), () => client.create(networkPolicyType, policy, {}, signal));
   } catch (error) {
     // The next pass, which the failure brings about, is to see whose it is.
     if (isAlreadyExists(error)) {
