@@ -12,12 +12,11 @@ import { Exchange, type ExchangeConnection, type HandedOver } from "./exchange.t
 import { type UnfinishedHead, unknownOwner } from "./head-budget.ts";
 import { HeadReader } from "./head-reader.ts";
 import { wholePreface } from "./http2-preface.ts";
+import { Linger } from "./lingering.ts";
 import { ReadAhead, readAheadBytesMax } from "./read-ahead.ts";
 import { errorOfRefusal, refusalText } from "./refusal-error.ts";
 import { RequestBody } from "./request-body.ts";
 
-/** How long further input is read and dropped after our end, in milliseconds. */
-const lingerMs = 2_000;
 /** How long an unserved client may stay after it ended its side: it may have sent everything, or be gone. Milliseconds. */
 const halfClosedGraceMs = 100;
 
@@ -47,6 +46,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   #inputEnded = false;
   /** Watches how fast the client takes the rest of a written response. */
   #tail: StallWatch | undefined;
+  /** Limits what is read after our end. */
+  #linger: Linger | undefined;
   #asked = false;
   #dueMs: number;
 
@@ -96,10 +97,11 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#inputEnded = true;
     switch (this.#phase) {
       case "reading":
-        if (this.#heads.isBetweenHeads) this.#close();
+        if (this.#heads.isBetweenHeads) this.#close(false);
         else this.#refuse(new ActivatorError("MalformedRequest", { because: "it ends in its head" }));
         break;
       case "exchanging":
+        if (this.#exchange?.responded) return; // it gets the rest of its answer
         if (this.#exchange?.body.complete === false) this.cut();
         else if (this.#exchange?.proxy === undefined) this.#dueMs = this.#host.nowMs() + halfClosedGraceMs;
         break;
@@ -122,6 +124,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#exchange = undefined;
     this.#place.close();
     this.#phase = "closing";
+    this.#host.lingering.leave(this);
     this.#host.closed(this);
     if (!exchange) return;
     exchange.leave();
@@ -131,7 +134,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
 
   check(nowMs: number): void {
     if (this.#tail?.isStalled(this.socket.writableLength, nowMs)) return this.socket.reset();
-    if (nowMs < this.#dueMs) return;
+    if (nowMs < (this.#linger?.dueMs ?? this.#dueMs)) return;
     if (this.#phase === "exchanging" && this.#exchange?.responded === false) return this.#exchange.leave();
     if (this.#phase === "reading" && !this.#heads.isBetweenHeads) this.#refuse(new ActivatorError("RequestTimedOut"));
     else this.cut();
@@ -191,13 +194,9 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   #read(bytes: Buffer, start: number, end: number): void {
-    switch (this.#phase) {
-      case "reading":
-        return this.#readHead(bytes, start, end);
-      case "exchanging":
-        return this.#readBody(bytes, start, end);
-      default: // dropped: the response said that the connection closes
-    }
+    if (this.#phase === "reading") this.#readHead(bytes, start, end);
+    else if (this.#phase === "exchanging") this.#readBody(bytes, start, end);
+    else this.#linger?.dropped(end - start, this.#host.nowMs()); // the response said that the connection closes
   }
 
   #readHead(bytes: Buffer, start: number, end: number): void {
@@ -229,7 +228,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
 
   #readBody(bytes: Buffer, start: number, end: number): void {
     const exchange = this.#exchange;
-    if (!exchange || exchange.left) return;
+    // The connection closes after an answer that did not wait for the whole request.
+    if (!exchange || exchange.left || (exchange.responded && !exchange.body.complete)) return;
     const at = exchange.body.take(this.#place, bytes, start, end);
     const { refusal } = exchange.body;
     if (refusal !== undefined) {
@@ -244,7 +244,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#tail = undefined;
     const exchange = this.#exchange;
     if (!exchange) return;
-    if (last) this.#close(exchange.isSaidToBeLast && this.#ahead.isEmpty);
+    const hasRest = !exchange.body.complete || !this.#ahead.isEmpty;
+    if (last) this.#close(hasRest, exchange.isSaidToBeLast && !hasRest);
     exchange.over();
   }
 
@@ -276,23 +277,23 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#host.refused(error);
     this.#exchange = undefined;
     if (this.socket.writable) this.socket.write(refusalText(error), "latin1");
-    this.#close();
+    this.#close(true);
   }
 
   /** Ends our side first, then waits for the client's: a close while the client sends makes its kernel drop our last bytes. */
-  #close(atOnce = false): void {
+  #close(isSending: boolean, atOnce = false): void {
     if (this.#phase === "closing") return;
     this.#phase = "closing";
     this.#heads.clear();
-    this.#dueMs = this.#host.nowMs() + lingerMs;
     this.#ahead.clear();
     if (atOnce || !this.socket.writable) return void this.socket.destroy();
+    this.#linger = new Linger(this, this.#host.lingering, this.#host.nowMs(), isSending);
     this.socket.end();
     this.readOn();
   }
 
   /** Closes a connection that has served a request and has none in progress. */
   closeIdle(): void {
-    if (this.idle && !this.awaited) this.#close();
+    if (this.idle && !this.awaited) this.#close(false);
   }
 }

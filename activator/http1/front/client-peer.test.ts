@@ -8,12 +8,14 @@ import { RequestHeadParser } from "../parse/request-head-parser.ts";
 import { ClientConnection } from "./client-connection.ts";
 import type { ConnectionHost } from "./connection-host.ts";
 import { HeadBudget } from "./head-budget.ts";
+import { LingeringClients } from "./lingering.ts";
 
 /** The peers of all requests, as the rest of the activator sees them. */
 function hostOf(peers: string[]): ConnectionHost {
   const parser = new RequestHeadParser();
   return {
     ...{ parser, loans: new BufferLoans(0), heads: new HeadBudget(), draining: false, accepting: true },
+    lingering: new LingeringClients(),
     ...{ headersTimeoutMs: 0, keepAliveTimeoutMs: 0, streamIdleMs: 0, nowMs: () => 0, giveParser: () => parser },
     began: ({ head }) => void peers.push(head.peer),
     ...{ ended() {}, refused() {}, yielded: () => false, closed() {} },

@@ -4,6 +4,7 @@ import type { RequestHeadParser } from "../parse/request-head-parser.ts";
 import type { ClientConnection } from "./client-connection.ts";
 import type { Exchange } from "./exchange.ts";
 import type { HeadBudget } from "./head-budget.ts";
+import type { LingeringClients } from "./lingering.ts";
 
 /** The shared state of the connections of one front. */
 export interface ConnectionHost {
@@ -11,6 +12,7 @@ export interface ConnectionHost {
   readonly parser: RequestHeadParser;
   readonly loans: BufferLoans;
   readonly heads: HeadBudget;
+  readonly lingering: LingeringClients;
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
   /** The maximum pause of a client within a response, in milliseconds; 0: unlimited. */

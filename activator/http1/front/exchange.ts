@@ -95,9 +95,13 @@ export class Exchange implements Incoming {
     return this.#responded;
   }
 
-  /** Whether the client said that it sends no more: then both sides may close at once. TLS has an end of its own to send. */
+  /**
+   * Whether the client said that it sends no more: then both sides may close at once. TLS has an end of its own to send, and a
+   * client may send into a tunnel before it knows that there is none.
+   */
   get isSaidToBeLast(): boolean {
-    return this.head.scheme === "http" && !this.head.wire.keepsAlive && this.body.complete;
+    const { scheme, wire } = this.head;
+    return scheme === "http" && !wire.keepsAlive && wire.framing !== "tunnel" && this.body.complete;
   }
 
   /** Whether the end of the connection alone marks the end of the response. */

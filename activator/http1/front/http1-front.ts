@@ -23,6 +23,7 @@ import type { ConnectionHost } from "./connection-host.ts";
 import type { Exchange } from "./exchange.ts";
 import { type HandshakeFailure, Handshakes } from "./handshakes.ts";
 import type { HeadBudget } from "./head-budget.ts";
+import { LingeringClients } from "./lingering.ts";
 
 export interface FrontOptions {
   /** Absent: all addresses. */
@@ -88,6 +89,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   parser: RequestHeadParser;
   readonly loans: BufferLoans;
   readonly heads: HeadBudget;
+  readonly lingering: LingeringClients = new LingeringClients();
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
   readonly streamIdleMs: number;
@@ -239,7 +241,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   }
 
   get #isIdle(): boolean {
-    return this.active === 0 && this.#handshakes.size === 0 && !this.#hasAwaited;
+    return this.active === 0 && this.#handshakes.size === 0 && this.lingering.size === 0 && !this.#hasAwaited;
   }
 
   /** A search begins where the last one ended, because it runs at the close of every connection. */

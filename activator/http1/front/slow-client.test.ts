@@ -9,6 +9,8 @@ import { HeadBudget } from "./head-budget.ts";
 import { startHttp1Front } from "./http1-front.ts";
 
 const head = "HTTP/1.1 200 OK\r\nContent-Length: 16000000\r\n\r\n";
+const get = "GET / HTTP/1.1\r\nHost: nova\r\n\r\n";
+const upload = "POST / HTTP/1.1\r\nHost: nova\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n";
 const size = head.length + 16_000_000; // more than the kernel keeps for a connection
 const options = {
   ...{ host: "127.0.0.1", port: 0, headersTimeoutMs: 10_000, maxHeaderBytes: 65_536, maxConnections: 10 },
@@ -22,10 +24,12 @@ interface World extends AsyncDisposable {
   readonly got: { bytes: number; end: string };
   /** Bytes that wait for the client. */
   waiting(): number;
+  /** Whether all that the client has sent was read. */
+  seen(): boolean;
 }
 
 /** A client that reads nothing of a response whose end was written. `by`: a sandbox, or the activator itself. */
-async function openSlowClient(by: "a sandbox" | "us"): Promise<World> {
+async function openSlowClient(by: "a sandbox" | "us", request = get): Promise<World> {
   await using opened = new AsyncDisposableStack();
   const clock = new FakeClock();
   const exchanges: Exchange[] = [];
@@ -52,12 +56,16 @@ async function openSlowClient(by: "a sandbox" | "us"): Promise<World> {
   client.on("data", (bytes: Buffer) => (got.bytes += bytes.length)).pause();
   client.on("error", (error: NodeJS.ErrnoException) => (got.end = error.code ?? ""));
   client.on("close", () => (got.end ||= "closed"));
-  client.write("GET / HTTP/1.1\r\nHost: nova\r\n\r\n");
+  client.write(request);
   await eventually(() => exchanges.length === 1);
   const closing = opened.move();
   return {
     ...{ clock, client, got },
     waiting: () => exchanges[0]?.connection.socket.writableLength ?? 0,
+    seen() {
+      const { bytesRead = 0, readableEnded = false } = exchanges[0]?.connection.socket ?? {};
+      return bytesRead === client.bytesWritten && readableEnded === client.writableFinished;
+    },
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };
 }
@@ -90,4 +98,22 @@ it("a client that does not read an error of the activator is reset at the idle l
   world.client.resume();
   await eventually(() => world.got.end !== "");
   expect(world.got.end).toBe("ECONNRESET");
+});
+
+describe("a client that reads its answer slowly gets all of it", () => {
+  it.each([
+    { what: "it ends its side", by: "us", request: get },
+    { what: "it ends its side within its body", by: "us", request: upload },
+    { what: "it ends its side within its body", by: "a sandbox", request: upload },
+    { what: "it goes on with a malformed body", by: "a sandbox", request: upload, more: "malformed\r\n" },
+  ] as const)("although $what, by $by", async ({ by, request, ...given }) => {
+    await using world = await openSlowClient(by, request);
+    if ("more" in given) world.client.write(given.more);
+    else world.client.end();
+    await eventually(() => world.seen() || world.got.end !== "");
+    await world.clock.advance(1_000);
+    world.client.resume();
+    await eventually(() => world.got.bytes === size || world.got.end !== "");
+    expect(world.got.bytes).toBe(size);
+  });
 });

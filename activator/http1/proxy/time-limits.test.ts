@@ -94,19 +94,3 @@ describe("an exchange that takes too long is closed on both sides", () => {
     expect((await visit({ options, request: get, serve })).tookMs).toBeGreaterThan(590);
   });
 });
-
-it("a client that sends its body after the last response is read for 2 s, then closed", async () => {
-  const answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-  await using backend = await openBackend((socket) => void socket.once("data", () => socket.write(answer)));
-  await using proxyPath = await openProxyPath(backend.port);
-  const client = await dialled(proxyPath.port);
-  const closed = new Promise<void>((resolve) => client.once("close", () => resolve()));
-  const ended = new Promise<void>((resolve) => client.resume().once("end", () => resolve()));
-  client.write("POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: 1000000\r\n\r\n");
-  dribble(client, "x");
-  await ended;
-  const beganMs = systemClock.ticksMs();
-  await closed;
-  expect(systemClock.ticksMs() - beganMs).toBeGreaterThan(1_800);
-  await proxyPath.empty();
-});

@@ -4,6 +4,7 @@ import { ClientConnection } from "../../../activator/http1/front/client-connecti
 import type { ConnectionHost } from "../../../activator/http1/front/connection-host.ts";
 import type { Exchange } from "../../../activator/http1/front/exchange.ts";
 import { HeadBudget } from "../../../activator/http1/front/head-budget.ts";
+import { LingeringClients } from "../../../activator/http1/front/lingering.ts";
 import { RequestHeadParser } from "../../../activator/http1/parse/request-head-parser.ts";
 import { createHttp1Proxy } from "../../../activator/http1/proxy/create-http1-proxy.ts";
 import { idleLimits } from "../../../activator/pod-connections/idle-limits.ts";
@@ -164,6 +165,7 @@ class Schedule {
         parser: new RequestHeadParser(),
         loans: this.#loans,
         heads,
+        lingering: new LingeringClients(),
         draining: false,
         accepting: true,
       },
