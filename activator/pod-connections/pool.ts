@@ -78,12 +78,12 @@ export class Pool {
     const { place } = shelf;
     shelf.end();
     const lifeMs = Math.min(saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare, longestLifeMs);
-    if (!isUsable(socket) || this.#limits.perPort <= 0 || lifeMs <= 0) {
+    const nowMs = this.#clock.ticksMs();
+    if (!isUsable(socket) || this.#limits.perPort <= 0 || lifeMs <= 0 || shelf.makesRoom(nowMs)) {
       socket.destroy();
       return this.#forgetEmpty(place);
     }
     const entry = this.#entryOf(socket, place);
-    const nowMs = this.#clock.ticksMs();
     entry.rest(nowMs + lifeMs, saidMs !== undefined);
     this.#shelve(entry, nowMs);
     this.#sweep.add(entry);
@@ -252,7 +252,7 @@ class Idle implements Watched {
   }
 
   check(nowMs: number): void {
-    if (!this.isIdle || !this.isGood(nowMs)) this.#pool.leave(this);
+    if (!this.isIdle || !this.isGood(nowMs) || this.shelf?.makesRoom(nowMs)) this.#pool.leave(this);
     else if (this.shelf) this.#pool.giveBack(this.shelf, this.shelf.idleMax(nowMs));
   }
 }

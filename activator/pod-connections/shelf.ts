@@ -2,6 +2,12 @@ import type { Target } from "../sandbox/resolve.ts";
 import { IdleList } from "./idle-list.ts";
 import { RecentPeak } from "./recent-peak.ts";
 
+/**
+ * While requests to a port are in progress, one of its connections is closed in this time, in milliseconds. A server that serves
+ * one connection at a time reads an idle one, or one that other requests use again and again, and accepts no other.
+ */
+const makesRoomMs = 1_000;
+
 export type Place = Pick<Target, "namespace" | "podUid" | "port">;
 
 /** As many are kept for a port without need, so that a pause between requests costs no new connections. */
@@ -37,6 +43,8 @@ export class PortShelf<T> extends Shelf<T> {
   readonly pod: PodShelf<T>;
   /** Those of `idle` whose server stated its timeout. The others serve only safe methods. */
   readonly said = new IdleList<T>();
+  /** When the next connection is closed, if a request is in progress until then. Monotonic milliseconds. */
+  #roomDueMs = 0;
 
   constructor({ namespace, podUid, port }: Place, pod: PodShelf<T>) {
     super(restingMax);
@@ -45,6 +53,7 @@ export class PortShelf<T> extends Shelf<T> {
   }
 
   begin(nowMs: number): void {
+    if (this.used.current === 0) this.#roomDueMs = nowMs + makesRoomMs;
     this.used.begin(nowMs);
     this.pod.used.begin(nowMs);
   }
@@ -52,5 +61,12 @@ export class PortShelf<T> extends Shelf<T> {
   end(): void {
     this.used.end();
     this.pod.used.end();
+  }
+
+  /** Whether a connection without a request has to be closed now, for a request that the server may not have accepted. */
+  makesRoom(nowMs: number): boolean {
+    if (this.used.current === 0 || nowMs < this.#roomDueMs) return false;
+    this.#roomDueMs = nowMs + makesRoomMs;
+    return true;
   }
 }

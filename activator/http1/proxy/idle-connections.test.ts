@@ -1,10 +1,13 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../lib/time/clock.ts";
 import { Random } from "../../../test/http1/random.ts";
+import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
 
+const get = "GET / HTTP/1.1\r\nHost: nova\r\nConnection: close\r\n\r\n";
 const post = (id: number) => `POST /${id} HTTP/1.1\r\nHost: nova\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody`;
 
 describe("the connections of a crowd", () => {
@@ -14,7 +17,8 @@ describe("the connections of a crowd", () => {
       dials += 1;
       socket.on("data", () => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone"));
     });
-    await using proxyPath = await openProxyPath(backend.port);
+    // On a slow machine a round may take more than a second, in which one connection is closed.
+    await using proxyPath = await openProxyPath(backend.port, { clock: new FakeClock() });
     const clients = await Promise.all(Array.from({ length: 64 }, () => dialled(proxyPath.port)));
     for (let round = 0; round < 20; round += 1) {
       const answered = clients.map((client) => once(client, "data"));
@@ -25,6 +29,56 @@ describe("the connections of a crowd", () => {
     await proxyPath.empty();
     expect(proxyPath.ends).toHaveLength(20 * 64);
     expect(dials).toBeLessThanOrEqual(64);
+  });
+});
+
+/** A back-end that serves the next connection once the last one is closed, as a program with one thread does. */
+function openSingleBackend(head: string) {
+  const waiting: Socket[] = [];
+  const serve = (socket: Socket) => {
+    socket.on("data", () => socket.write(`HTTP/1.1 200 OK\r\n${head}Content-Length: 4\r\n\r\ndone`));
+    socket.once("end", () => socket.end());
+    socket.once("close", () => {
+      waiting.shift();
+      if (waiting[0]) serve(waiting[0]);
+    });
+  };
+  return openBackend((socket) => {
+    if (waiting.push(socket) === 1) serve(socket);
+  });
+}
+
+describe("a POST behind a GET, to a back-end that serves one connection at a time", () => {
+  it.each([
+    { what: "idle", polls: 0 },
+    { what: "used by other GETs, again and again", polls: 5 },
+  ])("waits for a second if the connection of the GET is $what", async ({ polls }) => {
+    const clock = new FakeClock();
+    await using backend = await openSingleBackend("");
+    await using proxyPath = await openProxyPath(backend.port, { clock });
+    await say(proxyPath.port, get);
+    const client = await dialled(proxyPath.port);
+    let heard = "";
+    client.on("data", (bytes: Buffer) => (heard += bytes));
+    client.write(post(1));
+    await eventually(() => backend.open === 2);
+    for (let poll = 0; poll < polls; poll += 1) {
+      await clock.advance(180);
+      await say(proxyPath.port, get);
+    }
+    await clock.advance(900 - 180 * polls);
+    expect([heard, backend.open]).toEqual(["", 2]);
+    await clock.advance(200);
+    await eventually(() => heard.endsWith("done"));
+    client.destroy();
+  });
+
+  it("waits for nothing if the back-end states its timeout", async () => {
+    await using backend = await openSingleBackend("Keep-Alive: timeout=5\r\n");
+    await using proxyPath = await openProxyPath(backend.port, { clock: new FakeClock() });
+    await say(proxyPath.port, get);
+    expect(await say(proxyPath.port, post(1))).toMatch(/done$/);
+    expect(backend.open).toBe(1);
   });
 });
 
