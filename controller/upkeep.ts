@@ -1,6 +1,7 @@
 import type { Logger } from "../lib/log/log.ts";
 import { type Running, startTask } from "../lib/process/lifecycle.ts";
 import { type Backoff, backoffDelayMs } from "../lib/queues/backoff.ts";
+import { repeatUntilDone } from "../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { onClockJump } from "../lib/time/clock-jumps.ts";
 import { NotifiableWait } from "../lib/time/notifiable-wait.ts";
@@ -22,7 +23,7 @@ export interface Upkeep extends Running {
 
 // The first check after a change is immediate. Two programs that undo each other's writes must not do so without a
 // pause.
-const pauses: Backoff = { baseMs: 1_000, maxMs: 60_000, jitter: 0.2 };
+const backoff: Backoff = { baseMs: 1_000, maxMs: 60_000, jitter: 0.2 };
 const quietMs = 300_000;
 
 /** Runs a check when it is due, after `checkSoon`, and after a jump of the clock. */
@@ -30,26 +31,21 @@ export function startUpkeep({ name, clock, log, check, firstCheckInMs }: UpkeepO
   const pause = new NotifiableWait(clock);
   const jumps = onClockJump(clock, () => pause.notify());
   const task = startTask(`the upkeep of ${name}`, async (signal) => {
-    let failures = 0;
     let hurried = 0;
     let checkedMs = clock.ticksMs() - quietMs;
-    for (let waitMs = firstCheckInMs; !signal.aborted; ) {
-      await pause.wait(waitMs, signal);
+    const wait = async (ms: number): Promise<"over"> => {
+      await pause.wait(ms, signal);
       hurried = clock.ticksMs() - checkedMs < quietMs ? hurried + 1 : 0;
-      const earliestMs = checkedMs + backoffDelayMs(hurried, pauses);
+      const earliestMs = checkedMs + backoffDelayMs(hurried, backoff);
       if (earliestMs > clock.ticksMs()) await clock.sleep(earliestMs - clock.ticksMs(), signal).catch(() => {});
-      if (signal.aborted) return;
       checkedMs = clock.ticksMs();
-      try {
-        waitMs = await check(signal);
-        failures = 0;
-      } catch (err) {
-        if (signal.aborted) return;
-        failures += 1;
-        waitMs = backoffDelayMs(failures, pauses);
-        log.warn({ err, failures }, `sync of ${name} failed; requeued`);
-      }
-    }
+      return "over";
+    };
+    const onFailure = (err: unknown, failures: number) => {
+      log.warn({ err, failures }, `sync of ${name} failed; requeued`);
+      return undefined;
+    };
+    await repeatUntilDone({ clock, signal, backoff, firstInMs: firstCheckInMs, round: check, onFailure, wait });
   });
   return {
     failed: task.failed,

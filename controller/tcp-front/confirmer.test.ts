@@ -83,6 +83,20 @@ describe("asking activators whether they listen", () => {
     expect(confirmer.listens(first, { sandboxUid: "b", activatorPort: 10_001 })).toBe(true);
   });
 
+  it("is done again also while ever more is left unconfirmed", async () => {
+    const { clock, activators, confirmer } = aConfirmer();
+    await using _ = confirmer;
+    activators.accepts = () => false;
+    confirmer.want("a", [10_000]);
+    await clock.advance(60_000);
+    activators.accepts = (_host, { activatorPort }) => activatorPort === 10_000;
+    for (let at = 1; at <= 50; at += 1) {
+      confirmer.want(`uid-${at}`, [10_000 + at]);
+      await clock.advance(25);
+    }
+    expect(confirmer.listens(first, { sandboxUid: "a", activatorPort: 10_000 })).toBe(true);
+  });
+
   it("asks no more at once than an activator answers", async () => {
     const { clock, confirmer, asked } = aConfirmer();
     await using _ = confirmer;

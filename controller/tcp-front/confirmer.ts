@@ -9,6 +9,7 @@ import type { EndpointSlice } from "../../api/protocols/tcp-front.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
 import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
+import { repeatUntilDone } from "../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Activator, ActivatorFinder } from "../suspension/activators/activators.ts";
 import type { DrainCall } from "../suspension/activators/drain-client.ts";
@@ -42,8 +43,7 @@ export class Confirmer implements Running {
   readonly #confirmations = new Confirmations();
   /** The lanes with a call in progress. */
   readonly #busy = new Set<string>();
-  readonly #failures = new Map<string, number>();
-  /** What cuts short the pause before an activator is asked again. */
+  /** By activator: has the pause before it is asked again begin anew. */
   readonly #pauses = new Map<string, AbortController>();
   readonly #asking = new Set<Promise<void>>();
   readonly #task: Running;
@@ -69,7 +69,7 @@ export class Confirmer implements Running {
 
   /** The activators that the finder knows now. */
   activatorsChanged(): void {
-    for (const id of this.#confirmations.activators(this.#options.finder.known())) this.#failures.delete(id);
+    for (const id of this.#confirmations.activators(this.#options.finder.known())) this.#beginAnew(id);
     this.#askAll();
   }
 
@@ -104,7 +104,8 @@ export class Confirmer implements Running {
     const signal = this.#signal;
     if (!signal || signal.aborted || this.#busy.has(busy) || !this.#has(id, lane)) return;
     this.#busy.add(busy);
-    const asking = this.#converse(id, lane, signal)
+    const conversation = lane === "unasked" ? this.#askNew(id, signal) : this.#askAgain(id, signal);
+    const asking = conversation
       .catch(() => {}) // it is stopping
       .finally(() => {
         this.#busy.delete(busy);
@@ -115,30 +116,40 @@ export class Confirmer implements Running {
 
   #has = (id: string, lane: Lane): boolean => this.#confirmations.questions(id, lane, 1).length > 0;
 
-  async #converse(id: string, lane: Lane, signal: AbortSignal): Promise<void> {
-    const { clock, finder } = this.#options;
-    while (this.#has(id, lane)) {
-      if (lane === "unasked") await clock.sleep(gatherMs, signal);
-      else if (!(await this.#pause(id, signal))) continue;
-      const activator = finder.known().find((one) => one.id === id);
+  async #askNew(id: string, signal: AbortSignal): Promise<void> {
+    while (this.#has(id, "unasked")) {
+      await this.#options.clock.sleep(gatherMs, signal);
+      const activator = this.#known(id);
       if (!activator) return;
-      await this.#askOnce(activator, lane, signal);
+      if (!(await this.#askOnce(activator, "unasked", signal))) this.#beginAnew(id);
       this.#ask(activator, "unsaid");
     }
-    if (lane === "unsaid") this.#failures.delete(id);
   }
 
-  /** Resolves with whether the whole pause is over. */
-  async #pause(id: string, signal: AbortSignal): Promise<boolean> {
+  async #askAgain(id: string, signal: AbortSignal): Promise<void> {
+    const round = async (): Promise<number | undefined> => {
+      const activator = this.#known(id);
+      if (!activator || !this.#has(id, "unsaid")) return undefined;
+      if (!(await this.#askOnce(activator, "unsaid", signal))) throw new Error("some are still unconfirmed");
+      return this.#has(id, "unsaid") ? backoff.baseMs : undefined;
+    };
+    const wait = (ms: number) => this.#pause(id, ms, signal);
+    const { clock } = this.#options;
+    const firstInMs = backoffDelayMs(1, backoff);
+    await repeatUntilDone({ clock, signal, backoff, firstInMs, round, wait, onFailure: () => undefined });
+  }
+
+  #known = (id: string): Activator | undefined => this.#options.finder.known().find((one) => one.id === id);
+
+  async #pause(id: string, ms: number, signal: AbortSignal): Promise<"over" | "anew"> {
     const pause = new AbortController();
-    this.#pauses.set(id, pause);
+    // A first pause does not begin anew: with ever new questions it would never be over.
+    if (ms > backoff.baseMs) this.#pauses.set(id, pause);
     try {
-      const delayMs = backoffDelayMs((this.#failures.get(id) ?? 0) + 1, backoff);
-      await this.#options.clock.sleep(delayMs, AbortSignal.any([signal, pause.signal]));
-      return true;
+      await this.#options.clock.sleep(ms, AbortSignal.any([signal, pause.signal]));
+      return "over";
     } catch {
-      signal.throwIfAborted();
-      return false;
+      return "anew";
     } finally {
       this.#pauses.delete(id);
     }
@@ -146,7 +157,7 @@ export class Confirmer implements Running {
 
   /** Something new was left unconfirmed: it may be confirmed soon, however long others have failed. */
   #beginAnew(id: string): void {
-    if (this.#failures.delete(id)) this.#pauses.get(id)?.abort(new Error("new questions"));
+    this.#pauses.get(id)?.abort(new Error("new questions"));
   }
 
   /** They need other ports than those that were given to them. */
@@ -158,10 +169,11 @@ export class Confirmer implements Running {
     for (const { activatorPort, sandboxUid } of asked) if (ports.has(activatorPort)) onNews(sandboxUid);
   }
 
-  async #askOnce(activator: Activator, lane: Lane, signal: AbortSignal): Promise<void> {
+  /** Returns whether it has confirmed all of them. */
+  async #askOnce(activator: Activator, lane: Lane, signal: AbortSignal): Promise<boolean> {
     const { call, log, onNews } = this.#options;
     const ports = this.#confirmations.questions(activator.id, lane, listeningPortsLimit);
-    if (ports.length === 0) return;
+    if (ports.length === 0) return true;
     let confirmed: ListeningAnswer | undefined;
     try {
       const { address } = activator;
@@ -170,11 +182,8 @@ export class Confirmer implements Running {
       signal.throwIfAborted();
       log.debug({ err, activator: activator.id }, "an activator did not confirm its listeners; retrying");
     }
-    const isComplete = confirmed?.ports.length === ports.length;
-    if (lane === "unsaid")
-      this.#failures.set(activator.id, isComplete ? 0 : (this.#failures.get(activator.id) ?? 0) + 1);
-    else if (!isComplete) this.#beginAnew(activator.id);
     this.#heardResting(ports, confirmed?.resting ?? []);
     for (const uid of this.#confirmations.answered(activator, ports, confirmed?.ports)) onNews(uid);
+    return confirmed?.ports.length === ports.length;
   }
 }

@@ -5,7 +5,8 @@ import { ApiError, isNotFound } from "../../kube/client/errors.ts";
 import { listEverything } from "../../kube/client/list-everything.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
-import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
+import type { Backoff } from "../../lib/queues/backoff.ts";
+import { repeatUntilDone } from "../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { decide } from "./decide.ts";
 import type { ObservedFront } from "./observed-front.ts";
@@ -18,7 +19,7 @@ export interface FrontRemovalOptions {
   readonly log: Logger;
 }
 
-const pauses: Backoff = { baseMs: 1_000, maxMs: 60_000, jitter: 0.2 };
+const backoff: Backoff = { baseMs: 1_000, maxMs: 60_000, jitter: 0.2 };
 /** The pause after a refusal: only a changed role helps. */
 const refusedAgainMs = 600_000;
 /** So many slices are written at a time. */
@@ -32,28 +33,21 @@ const batchSize = 8;
 export function startFrontRemoval(options: FrontRemovalOptions): Running {
   const { clock, log } = options;
   return startTask("the removal of TCP fronts", async (signal) => {
-    let failures = 0;
-    let againMs: number | undefined = 0;
-    while (againMs !== undefined && !signal.aborted) {
-      if (againMs > 0) await clock.sleep(againMs, signal).catch(() => {});
-      if (signal.aborted) return;
-      const failed = await removeFronts(options, signal).catch((error: unknown) => ({ error }));
-      if (signal.aborted) return;
-      failures = "error" in failed ? failures + 1 : 0;
-      againMs = "error" in failed ? pauseAfter(failed.error, failures) : failed.againMs;
-      if ("error" in failed) log.warn({ err: failed.error, failures }, "could not remove EndpointSlices; retrying");
-    }
+    const onFailure = (err: unknown, failures: number) => {
+      log.warn({ err, failures }, "could not remove EndpointSlices; retrying");
+      return isRefusal(err) ? refusedAgainMs : undefined;
+    };
+    await repeatUntilDone({ clock, signal, backoff, round: () => removeFronts(options, signal), onFailure });
     await aborted(signal);
   });
 }
 
-/** What came of one list and the writes to what it shows. `againMs`: when to look again; undefined: nothing is left. */
-interface Round {
-  readonly againMs: number | undefined;
-}
-
-/** @throws the error of the list, or of the first slice that could not be written; then all others were tried too. */
-async function removeFronts(options: FrontRemovalOptions, signal: AbortSignal): Promise<Round> {
+/**
+ * Lists the slices, and takes the next step with each. Returns the milliseconds until the step after it; undefined: nothing is left.
+ *
+ * @throws the error of the list, or of the first slice that could not be written; then all others were tried too.
+ */
+async function removeFronts(options: FrontRemovalOptions, signal: AbortSignal): Promise<number | undefined> {
   const { client, clock, settings } = options;
   const { items } = await listEverything(client, endpointSliceType, { labelSelector: tcpFrontSelector }, signal);
   let againMs: number | undefined;
@@ -68,7 +62,7 @@ async function removeFronts(options: FrontRemovalOptions, signal: AbortSignal): 
     }
   }
   if (failures.length > 0) throw failures[0];
-  return { againMs };
+  return againMs;
 }
 
 /** Takes the next step, and returns the milliseconds until the one after it; undefined: there is none. */
@@ -99,7 +93,4 @@ const unused = (slice: Stored<EndpointSlice>, now: Date, quarantineMs: number): 
   ...{ reserved: [], contested: new Set(), freePorts: [], activators: [] },
 });
 
-function pauseAfter(error: unknown, failures: number): number {
-  const isRefused = error instanceof ApiError && (error.code === 401 || error.code === 403);
-  return isRefused ? refusedAgainMs : backoffDelayMs(failures, pauses);
-}
+const isRefusal = (error: unknown): boolean => error instanceof ApiError && (error.code === 401 || error.code === 403);
