@@ -10,6 +10,7 @@ import {
   type ProxyPathOptions,
 } from "../../../test/support/proxy-path.ts";
 import { dialledTls, tls } from "../../../test/support/tls-path.ts";
+import { ActivatorError } from "../../failures/error-codes.ts";
 
 const early = "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno";
 const unframed = `HTTP/1.0 403 No\r\n\r\n${"n".repeat(100_000)}`;
@@ -129,6 +130,26 @@ describe.each([
     expect(body.length).toBe(length === undefined ? 100_000 : Number(length));
     await path.empty();
   });
+});
+
+it.each([
+  { by: "HTTP", isTls: false },
+  { by: "HTTPS", isTls: true },
+])("over $by, a client whose upload is held and then fails gets the whole answer", async ({ isTls }) => {
+  const released = Promise.withResolvers<void>();
+  const given: Case = { what: "", request: "", status: 503, options: { released: released.promise } };
+  await using opened = await openPath(given, isTls);
+  const socket = await (isTls ? dialledTls : dialled)(opened.path.port);
+  const sender = senderOn(socket);
+  socket.write(`${post.replace("/", "/held")}Content-Length: 9999999\r\n\r\n`);
+  const sent = sender.sendMore();
+  await eventually(() => opened.path.front.active === 1);
+  released.reject(new ActivatorError("WakeTimedOut", { subject: "nova" }));
+  await sent;
+  const { text, error } = await sender.hear();
+  expect([text.slice(0, 12), error]).toEqual(["HTTP/1.1 503", ""]);
+  expect(text).toMatch(/nova.*\}$/);
+  await opened.path.empty();
 });
 
 it("a replica that exits waits for a client that sends after its answer", async () => {
