@@ -155,9 +155,9 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
   SandboxCreatePending: "Its sandbox exists, but the watch of the controller has not shown it yet.",
   InvalidMetadata: "Its additional labels or annotations are not permitted.",
   EnvVarsInjectionRejected:
-    "The template does not permit the environment variables that it sets, or gives that container variables by envFrom.",
+    "The template permits no environment variables of claims, or only new ones (Allowed) and gives the container variables by envFrom. A variable that the container has already, or a container that does not exist, is a ReconcilerError.",
   VolumeClaimTemplatesError:
-    "The template does not permit the volumeClaimTemplates that it sets, or one has no name or the name of another.",
+    "The template permits no volumeClaimTemplates of claims, or only new ones (Allowed) and one has the name of a volume of the template; or one of the claim or of the template has no name, or two have the same.",
   ClaimExpired: "Its lifetime is over.",
   SandboxExpired: "Its sandbox has expired.",
   SandboxMissing: "Not reported at present: a claim whose sandbox is gone gets another one.",
