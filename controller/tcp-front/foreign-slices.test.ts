@@ -7,6 +7,7 @@ import {
   endpointSliceType,
   formatTcpFront,
   managedByLabel,
+  serviceNameLabel,
   type TcpFront,
   tcpFrontManager,
   tcpFrontPorts,
@@ -129,6 +130,20 @@ describe("EndpointSlices that a tenant writes in the name of the controller", ()
       expect(await lab.slice(victim)).toEqual(before);
     },
   );
+
+  it("lose the Service of another that they name, and lead nowhere", async () => {
+    await using lab = await openRogueLab();
+    await using _controller = await lab.startController();
+    const slice = forged("u1", { ports: [port(first)] });
+    const labels = { ...slice.metadata.labels, [serviceNameLabel]: "database" };
+    const leading = { endpoints: [{ addresses: ["10.9.9.9"] }], ports: [{ name: "p", port: first, protocol: "TCP" }] };
+    await lab.client.create(endpointSliceType, { ...slice, ...leading, metadata: { ...slice.metadata, labels } });
+    await vi.waitFor(async () => {
+      const [found] = await lab.slices();
+      expect(found?.metadata.labels).not.toHaveProperty([serviceNameLabel]);
+      expect([found?.endpoints ?? [], found?.ports ?? []]).toEqual([[], []]);
+    }, waiting);
+  });
 
   it("are deleted if their name is not that of their sandbox's slice, and keep no port", async () => {
     await using lab = await openRogueLab();
