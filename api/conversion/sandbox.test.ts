@@ -125,7 +125,8 @@ describe("a v1beta1 Sandbox", () => {
     '{"spec":{"replicas":-3}}',
     '{"spec":{"replicas":2147483648}}',
     '{"status":{"replicas":1e300}}',
-  ])("with the state %s follows its v1beta1 fields, and the state is reported", (state) => {
+    `{"spec":{"replicas":1}}${" ".repeat(262_144)}`,
+  ])("with the state %.30s follows its v1beta1 fields, and the state is reported", (state) => {
     const sandbox = aBetaSandbox({ operatingMode: "Suspended" });
     const metadata = { ...sandbox.metadata, annotations: { [stateKey]: state } };
     const ignored: string[] = [];

@@ -1,4 +1,5 @@
 import type { KubeObject } from "../kinds/meta.ts";
+import { annotationBytesMax } from "../rules/annotation-limit.ts";
 import { annotationOf, withAnnotations, withAnnotationThatFits } from "./annotations.ts";
 import { type Fields, isFields } from "./fields.ts";
 
@@ -57,6 +58,8 @@ export class UnreadableState extends Error {
 }
 
 function parseState(text: string): State {
+  // No API server has stored it. Its parse would take tens of times its size of memory.
+  if (text.length > annotationBytesMax) throw new UnreadableState(`it has more than ${annotationBytesMax} bytes`);
   const state = parseJson(text);
   if (!isFields(state)) throw new UnreadableState("it is not the JSON of an object");
   const { metadata = {}, spec = {}, status = {} } = state;

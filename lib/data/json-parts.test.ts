@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { countParts } from "./json-parts.ts";
+
+const count = (text: string) => countParts(Buffer.from(text));
+
+describe("the parts of a JSON text", () => {
+  it.each([
+    ["1", 0],
+    ["[]", 1],
+    ["[1,2,3]", 3],
+    ['{"a":{},"b":[[]]}', 5],
+    ["[{},{},{}]", 6],
+  ])("of %s are %i opening brackets and commas", (text, parts) => {
+    expect(count(text)).toBe(parts);
+  });
+
+  it.each(['"[,{"', '"\\",[{"', '"\\\\"', '"食[,"', '"\\u005b,"'])("are none within the string %s", (text) => {
+    expect(count(text)).toBe(0);
+    expect(count(`[${text},1]`)).toBe(2);
+  });
+
+  it.each(['["a,[', '[1,"\\', '[1,"'])("of a text that breaks off, as %s, end with it", (text) => {
+    expect(count(text)).toBeLessThan(4);
+  });
+
+  it("follow the end of a string whose bytes are no UTF-8, as a decoder does", () => {
+    const broken = Buffer.concat([Buffer.from('["'), Buffer.from([0xe4]), Buffer.from('",1,2]')]);
+    expect(JSON.parse(broken.toString("utf8"))).toHaveLength(3);
+    expect(countParts(broken)).toBe(3);
+  });
+
+  it("are at least as many as the values that a parse of any text makes", () => {
+    for (const text of ['[0,0,{"a":[null,"x"]}]', '{"a":{"b":{"c":[]}}}', "[[[[1],2],3],4]"]) {
+      let values = 0;
+      JSON.parse(text, (_key, value) => {
+        values += 1;
+        return value;
+      });
+      expect(count(text)).toBeGreaterThanOrEqual(values - 1);
+    }
+  });
+});
