@@ -16,13 +16,18 @@ export type Converted =
       /** Why none of the objects were converted, by the name of the one that could not be. */
       readonly failure?: string | undefined;
     }
-  /** It is no review. */
-  | { readonly outcome: "refused"; readonly message: string }
+  /** It is no review, or too large; `code` is the HTTP status. */
+  | { readonly outcome: "refused"; readonly code: 400 | 413; readonly message: string }
   /** A fault of ours. */
   | { readonly outcome: "failed"; readonly message: string };
 
-/** A body that is not UTF-8 becomes three times as long. */
-export const answerBytesMax = 192 * 1024 * 1024;
+/** Of one answer: several times the largest object, and what a body of the largest size has room for. */
+export const answerBytesMax = 16 * 1024 * 1024;
+/**
+ * Opening brackets and commas of a review, which bound the number of its values: the memory for a review follows that number rather
+ * than its bytes. An object that an API server stores has at most 1.5 MiB, and so at most 1,048,576 of them, as in `[{},{},{}]`.
+ */
+export const partsMax = 1_100_000;
 /** Characters of each text about a conversion. */
 export const reportedTextMax = 1_000;
 /** Of a body's frame. */

@@ -4,7 +4,8 @@ import { readSync, writeSync } from "node:fs";
 import { answerReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
 import { allKinds, coreKinds } from "../../api/conversion/convert.ts";
 import { type ExactJson, parseExactJson } from "../../lib/data/exact-json.ts";
-import { answerBytesMax, type Converted, headBytes, headOf, reportedTextMax } from "./convert-frames.ts";
+import { countParts } from "../../lib/data/json-parts.ts";
+import { answerBytesMax, type Converted, headBytes, headOf, partsMax, reportedTextMax } from "./convert-frames.ts";
 
 const kinds = process.argv[2] === "extensions" ? allKinds : coreKinds;
 const input = 0;
@@ -39,6 +40,10 @@ function writeAll(bytes: Uint8Array): void {
 
 function convertBody(body: Buffer): { readonly about: Converted; readonly answer: Uint8Array } {
   try {
+    if (countParts(body) > partsMax) {
+      const message = `the review has more than ${partsMax} opening brackets and commas`;
+      return { about: { outcome: "refused", code: 413, message }, answer: nothing };
+    }
     const { value, restore } = parseJson(body.toString("utf8"));
     const ignored: string[] = [];
     const { text, failure } = answerReview(parseConversionReview(value), kinds, ignored);
@@ -52,8 +57,10 @@ function convertBody(body: Buffer): { readonly about: Converted; readonly answer
     return { about, answer };
   } catch (error) {
     const message = (error instanceof Error ? error.message : String(error)).slice(0, reportedTextMax);
-    const outcome = error instanceof NoConversionReview ? "refused" : "failed";
-    return { about: { outcome, message }, answer: nothing };
+    if (error instanceof NoConversionReview) {
+      return { about: { outcome: "refused", code: 400, message }, answer: nothing };
+    }
+    return { about: { outcome: "failed", message }, answer: nothing };
   }
 }
 

@@ -26,7 +26,7 @@ export interface ConvertServerOptions {
   readonly lingerMs?: number | undefined;
   /** Where it is counted what could not be read or had no room. */
   readonly registry?: Registry | undefined;
-  /** Absent: 64 MiB of one request, 128 MiB in all. */
+  /** Absent: 3 MiB of one request, 16 MiB in all. */
   readonly bodies?: BodyLimits;
 }
 
@@ -40,9 +40,10 @@ export interface ConvertServer extends AsyncDisposable {
 const limits = { ...strangerLimits, requestTimeout: 30_000, keepAliveTimeout: 120_000, maxHeaderSize: 16_384 };
 // The port is open to all. An API server behind one address has room for 256 connections.
 const connectionsMax = { max: 512, perPeerMax: 256, answerTakenWithinMs: 30_000 };
-// The webhook responds to any client. A list of 10 000 objects has tens of megabytes.
-const bodyBytesMax = 64 * 1024 * 1024;
-const bodyBytesTotalMax = 128 * 1024 * 1024;
+// The webhook responds to any client. An API server sends one object in a review, and stores none of more than 1.5 MiB. These limits and
+// the heaps below are part of the memory that docs/operating.md names.
+const bodyBytesMax = 3 * 1024 * 1024;
+const bodyBytesTotalMax = 16 * 1024 * 1024;
 const usualBodies: BodyLimits = { bytesMax: bodyBytesMax, bytesTotalMax: bodyBytesTotalMax };
 // A review waits and is converted within the 30 seconds that an API server gives it. An object has a few KiB, so the API server's
 // reviews wait for no large one.
@@ -50,6 +51,9 @@ const converterLimits = {
   smallBytesMax: 65_536,
   processesForSmall: 1,
   processesForLarge: 1,
+  heapMegabytesForSmall: 32,
+  // The largest object of an API server takes some 60 MB, whatever it has.
+  heapMegabytesForLarge: 96,
   processesOfPeer: 1,
   forgivenPerSecond: 10,
   usedMsMax: 10_000,
@@ -58,8 +62,6 @@ const converterLimits = {
   waitMs: 20_000,
   convertMs: 10_000,
 };
-// Some ten times what a body of the largest size takes with objects as they are.
-const heapMegabytes = 768;
 // The time for clients to finish their requests when the webhook shuts down.
 const shutdownGraceMs = 5_000;
 
@@ -82,7 +84,7 @@ export async function startConvertServer({
   const budget = new BodyBudget(bodies, clock);
   const states = new IgnoredStates({ registry, clock, log });
   const failures = new ConversionFailures({ registry, clock, log });
-  const converters = new Converters(converterLimits, { extensions, heapMegabytes }, clock);
+  const converters = new Converters(converterLimits, { extensions }, clock);
   const parts: ConvertParts = { budget, converters, states, failures };
   const convert = async (request: IncomingMessage, response: ServerResponse) => {
     using hold = budget.open(request.socket.remoteAddress ?? "");
@@ -151,7 +153,7 @@ async function answerTo(request: IncomingMessage, hold: Hold, parts: ConvertPart
   // What a process has is bounded by the number of processes.
   const review = { body, peer, signal: shed.signal, taken: () => hold.release() };
   const { about, answer } = await converters.convert(review);
-  if (about.outcome === "refused") return { code: 400, contentType: "text/plain", body: `${about.message}\n` };
+  if (about.outcome === "refused") return { code: about.code, contentType: "text/plain", body: `${about.message}\n` };
   if (about.outcome === "failed") throw new ReviewNotConverted(500, about.message);
   states.record(about.ignored);
   if (about.failure !== undefined) failures.record(peer, `an object could not be converted: ${about.failure}`);

@@ -30,6 +30,8 @@ export interface ConverterOptions {
 
 // Kilobytes. JSON that Go's decoder takes is nested at most 10 000 deep, and V8 writes it by recursion. A main thread has 8 MiB.
 const stackSize = 4_000;
+// Megabytes. The heap's part for young objects comes on top of its limit, three times this.
+const semiSpaceMegabytes = 2;
 const file = fileURLToPath(new URL("./convert-process.ts", import.meta.url));
 
 /** One process that converts one review at a time. It ends when this process ends, however that happens: its input ends then. */
@@ -92,7 +94,8 @@ export class Converter {
 }
 
 function startProcess({ extensions, heapMegabytes }: ConverterOptions) {
-  const flags = [`--max-old-space-size=${heapMegabytes}`, `--stack-size=${stackSize}`];
+  const heap = [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${semiSpaceMegabytes}`];
+  const flags = [...heap, `--stack-size=${stackSize}`];
   const child = spawn(process.execPath, [...flags, file, extensions ? "extensions" : "core"], {
     env: {},
     stdio: ["pipe", "pipe", "ignore"],

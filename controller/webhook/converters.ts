@@ -10,6 +10,9 @@ export interface ConverterLimits {
   /** The processes for small reviews, and so how many of these are converted at the same time. */
   readonly processesForSmall: number;
   readonly processesForLarge: number;
+  /** The heap of V8 of each process for small reviews. */
+  readonly heapMegabytesForSmall: number;
+  readonly heapMegabytesForLarge: number;
   /** Of the reviews of one remote address, of each size. */
   readonly processesOfPeer: number;
   /** Milliseconds of the processes' time that an address is forgiven each second. For large reviews the one that has used least comes first. */
@@ -35,42 +38,51 @@ export interface Review {
   readonly taken: () => void;
 }
 
+/** The processes for reviews of one size. */
+interface Lane {
+  readonly turns: FairTasks;
+  readonly heapMegabytes: number;
+  readonly idle: Converter[];
+}
+
 /**
  * Processes that convert reviews. A process that takes too long or too much memory for a review is ended, and another one is started
- * for the next review. Small reviews have processes of their own, so large ones do not delay them; remote
- * addresses take turns. Of the large ones those of the address that has used least of the processes' time come first.
+ * for the next review. Small reviews have processes of their own, so large ones do not delay them, and a process for small ones
+ * needs little memory; remote addresses take turns. Of the large ones those of the address that has used least of the processes' time
+ * come first.
  */
 export class Converters implements AsyncDisposable {
   readonly #limits: ConverterLimits;
-  readonly #options: ConverterOptions;
+  readonly #options: Pick<ConverterOptions, "extensions">;
   readonly #clock: Clock;
-  readonly #small: FairTasks;
-  readonly #large: FairTasks;
+  readonly #small: Lane;
+  readonly #large: Lane;
   /** Milliseconds of the processes' time, by remote address. */
   readonly #used: TokenBuckets;
-  readonly #idle: Converter[] = [];
   readonly #all = new Set<Converter>();
   readonly #waitingOf = new Map<string, number>();
   #waiting = 0;
   #reviews = 0;
 
-  constructor(limits: ConverterLimits, options: ConverterOptions, clock: Clock) {
+  constructor(limits: ConverterLimits, options: Pick<ConverterOptions, "extensions">, clock: Clock) {
     this.#limits = limits;
     this.#options = options;
     this.#clock = clock;
     this.#used = new TokenBuckets({ burst: 0, perSecond: limits.forgivenPerSecond }, clock);
     const usedBy = (peer: string) => Math.min(this.#used.overdraft(peer), limits.usedMsMax);
     const { processesOfPeer: maxOfGroup } = limits;
-    this.#small = new FairTasks({ max: limits.processesForSmall, maxOfGroup });
-    this.#large = new FairTasks({ max: limits.processesForLarge, maxOfGroup, usedBy });
-    // The first review need not wait for a process to start.
-    this.#idle.push(this.#start());
+    const small = new FairTasks({ max: limits.processesForSmall, maxOfGroup });
+    const large = new FairTasks({ max: limits.processesForLarge, maxOfGroup, usedBy });
+    this.#small = { turns: small, heapMegabytes: limits.heapMegabytesForSmall, idle: [] };
+    this.#large = { turns: large, heapMegabytes: limits.heapMegabytesForLarge, idle: [] };
+    // The first review need not wait for a process to start; most are small.
+    this.#small.idle.push(this.#start(this.#small));
   }
 
   /** @throws ReviewNotConverted when there was no room, it took too long, or its process ended. */
   async convert(review: Review): Promise<ConvertedReview> {
     const { peer, signal } = review;
-    const turns = review.body.length <= this.#limits.smallBytesMax ? this.#small : this.#large;
+    const lane = review.body.length <= this.#limits.smallBytesMax ? this.#small : this.#large;
     const { waitingMax, waitingOfPeerMax, waitMs } = this.#limits;
     if (this.#waiting >= waitingMax || (this.#waitingOf.get(peer) ?? 0) >= waitingOfPeerMax) {
       throw new ReviewNotConverted(503, "too many reviews wait to be converted; try again");
@@ -85,13 +97,13 @@ export class Converters implements AsyncDisposable {
     this.#count(peer, 1);
     try {
       if (signal.aborted) leave();
-      turns.add(peer, key, () => {
+      lane.turns.add(peer, key, () => {
         resolve();
         return over.promise;
       });
       await promise;
     } catch (error) {
-      turns.drop(peer, key);
+      lane.turns.drop(peer, key);
       over.resolve(); // its turn may have come meanwhile
       throw error;
     } finally {
@@ -99,7 +111,7 @@ export class Converters implements AsyncDisposable {
     }
     const beganMs = this.#clock.ticksMs();
     try {
-      return await this.#convertNow(review);
+      return await this.#convertNow(review, lane);
     } finally {
       this.#used.spend(peer, this.#clock.ticksMs() - beganMs);
       over.resolve();
@@ -110,9 +122,9 @@ export class Converters implements AsyncDisposable {
     await Promise.all([...this.#all].map((converter) => converter.end(new Error("the webhook is shutting down"))));
   }
 
-  async #convertNow({ body, taken }: Review): Promise<ConvertedReview> {
+  async #convertNow({ body, taken }: Review, lane: Lane): Promise<ConvertedReview> {
     const { convertMs } = this.#limits;
-    const converter = this.#idle.pop() ?? this.#start();
+    const converter = lane.idle.pop() ?? this.#start(lane);
     using _limit = this.#clock.after(convertMs, () => {
       void converter.end(new ReviewNotConverted(500, `the conversion took more than ${convertMs} ms`));
     });
@@ -120,15 +132,15 @@ export class Converters implements AsyncDisposable {
     taken();
     const converted = await converting;
     // Its time may have run out while the answer was in the pipe: then it is being ended.
-    if (!converter.isEnding) this.#idle.push(converter);
+    if (!converter.isEnding) lane.idle.push(converter);
     return converted;
   }
 
-  #start(): Converter {
-    const converter = new Converter(this.#options, () => {
+  #start({ heapMegabytes, idle }: Lane): Converter {
+    const converter = new Converter({ ...this.#options, heapMegabytes }, () => {
       this.#all.delete(converter);
-      const at = this.#idle.indexOf(converter);
-      if (at >= 0) this.#idle.splice(at, 1);
+      const at = idle.indexOf(converter);
+      if (at >= 0) idle.splice(at, 1);
     });
     this.#all.add(converter);
     return converter;

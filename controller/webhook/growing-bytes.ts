@@ -1,4 +1,6 @@
 const bytesAtFirst = 16 * 1024;
+// A little more than what is needed: what is reserved and not used counts in no budget.
+const growth = 1.25;
 
 /** Bytes in one buffer of their own. Many small pieces cost no more than one large one. */
 export class GrowingBytes {
@@ -7,7 +9,8 @@ export class GrowingBytes {
 
   add(piece: Uint8Array): void {
     const needed = this.#bytes + piece.length;
-    if (needed > this.#buffer.byteLength) this.#buffer = this.#buffer.transfer(Math.max(needed, this.#bytes * 2));
+    if (needed > this.#buffer.byteLength)
+      this.#buffer = this.#buffer.transfer(Math.max(needed, Math.ceil(this.#bytes * growth)));
     new Uint8Array(this.#buffer).set(piece, this.#bytes);
     this.#bytes = needed;
   }

@@ -20,8 +20,9 @@ import { startWebhook } from "./start-webhook.ts";
 
 const mebibyte = 1024 * 1024;
 const goodReview = reviewOf([anAlphaSandbox({ replicas: 0 })], core.beta);
-/** JSON of very many values, whose parse takes seconds and cannot be interrupted. */
-const bombOf = (megabytes: number) => Buffer.from(`[${"[],".repeat((megabytes * mebibyte) / 3)}0]`);
+/** JSON of so many different keys, some 12 bytes each, whose parse takes long and cannot be interrupted. */
+const bombOf = (keys: number) =>
+  Buffer.from(`{${Array.from({ length: keys }, (_, at) => `"k${at + 100_000}":0`).join()}}`);
 
 async function openHostileWorld(log = silentLogger) {
   const api = await openWebhookApi();
@@ -60,7 +61,7 @@ describe("a review that takes seconds to parse", () => {
     void answered.then(() => {
       isAnswered = true;
     });
-    bomb.end(bombOf(4));
+    bomb.end(bombOf(250_000));
     const codes: number[] = [];
     while (!isAnswered) codes.push((await world.convert()).code);
     expect(await answered).toBe(400);
@@ -71,9 +72,9 @@ describe("a review that takes seconds to parse", () => {
 
   it("is ended after its time, and the next one of the same peer is converted", async () => {
     const clock = new FakeClock();
-    await using converters = new Converters(limits, { extensions: true, heapMegabytes: 512 }, clock);
+    await using converters = new Converters(limits, { extensions: true }, clock);
     const taken = Promise.withResolvers<void>();
-    const bombed = converters.convert({ ...review(bombOf(60)), taken: taken.resolve });
+    const bombed = converters.convert({ ...review(bombOf(1_000_000)), taken: taken.resolve });
     const refused = expect(bombed).rejects.toMatchObject({
       code: 500,
       message: "the conversion took more than 1000 ms",
@@ -87,7 +88,7 @@ describe("a review that takes seconds to parse", () => {
 
   it("that is answered while its process is being ended leaves the next review another process", async () => {
     const clock = new FakeClock();
-    await using converters = new Converters(limits, { extensions: true, heapMegabytes: 512 }, clock);
+    await using converters = new Converters(limits, { extensions: true }, clock);
     const small = Buffer.from(JSON.stringify(goodReview));
     await converters.convert(review(small));
     let answered = false;
@@ -110,8 +111,12 @@ describe("a review that takes seconds to parse", () => {
   });
 
   it("is ended when it takes too much memory, and its sender alone gets an error", async () => {
-    await using converters = new Converters(limits, { extensions: true, heapMegabytes: 32 }, new FakeClock());
-    await expect(converters.convert(review(bombOf(8)))).rejects.toMatchObject({ code: 500 });
+    await using converters = new Converters(
+      { ...limits, smallBytesMax: 65_536, heapMegabytesForLarge: 32 },
+      { extensions: true },
+      new FakeClock(),
+    );
+    await expect(converters.convert(review(bombOf(800_000)))).rejects.toMatchObject({ code: 500 });
     const { about } = await converters.convert(review(Buffer.from(JSON.stringify(goodReview))));
     expect(about.outcome).toBe("answered");
   });
@@ -124,6 +129,8 @@ describe("a review that takes seconds to parse", () => {
       processesOfPeer: 1,
       forgivenPerSecond: 10,
       usedMsMax: 10_000,
+      heapMegabytesForSmall: 512,
+      heapMegabytesForLarge: 512,
     },
     ...{ waitingMax: 2, waitingOfPeerMax: 1, waitMs: 20_000, convertMs: 1_000 },
   };
@@ -132,8 +139,8 @@ describe("a review that takes seconds to parse", () => {
   it("does not delay a small one, however many addresses send such reviews", async () => {
     const clock = new FakeClock();
     const both = { ...limits, smallBytesMax: 65_536, waitingMax: 9 };
-    await using converters = new Converters(both, { extensions: true, heapMegabytes: 512 }, clock);
-    const bomb = bombOf(16);
+    await using converters = new Converters(both, { extensions: true }, clock);
+    const bomb = bombOf(1_000_000);
     const taken = Promise.withResolvers<void>();
     const bombs = ["b", "c", "d"].map((peer) =>
       converters.convert({ ...review(bomb, peer), taken: taken.resolve }).catch(() => undefined),
@@ -148,7 +155,7 @@ describe("a review that takes seconds to parse", () => {
   it("takes turns with those of other addresses if it is small, however much its address has used", async () => {
     const clock = new FakeClock();
     const both = { ...limits, smallBytesMax: 65_536, waitingMax: 9 };
-    await using converters = new Converters(both, { extensions: true, heapMegabytes: 512 }, clock);
+    await using converters = new Converters(both, { extensions: true }, clock);
     const order: string[] = [];
     const small = Buffer.from(JSON.stringify(goodReview));
     const convert = (peer: string) =>
@@ -162,11 +169,7 @@ describe("a review that takes seconds to parse", () => {
 
   it("of an address that has used more time comes after those of others", async () => {
     const clock = new FakeClock();
-    await using converters = new Converters(
-      { ...limits, waitingMax: 9 },
-      { extensions: true, heapMegabytes: 512 },
-      clock,
-    );
+    await using converters = new Converters({ ...limits, waitingMax: 9 }, { extensions: true }, clock);
     const order: string[] = [];
     const convert = (body: Buffer, peer: string) =>
       converters.convert({ ...review(body, peer), taken: () => void order.push(peer) }).catch(() => undefined);
@@ -174,7 +177,7 @@ describe("a review that takes seconds to parse", () => {
     const first = convert(small, "b");
     await clock.advance(600);
     await first;
-    const bombed = convert(bombOf(16), "c");
+    const bombed = convert(bombOf(1_000_000), "c");
     const [later, sooner] = [convert(small, "b"), convert(small, "a")];
     await eventually(() => order.length === 2);
     await clock.advance(1_000);
@@ -184,13 +187,9 @@ describe("a review that takes seconds to parse", () => {
 
   it("lets a bounded number of others wait, for a bounded time", async () => {
     const clock = new FakeClock();
-    await using converters = new Converters(
-      { ...limits, waitMs: 500 },
-      { extensions: true, heapMegabytes: 512 },
-      clock,
-    );
+    await using converters = new Converters({ ...limits, waitMs: 500 }, { extensions: true }, clock);
     const taken = Promise.withResolvers<void>();
-    const bombed = converters.convert({ ...review(bombOf(60)), taken: taken.resolve });
+    const bombed = converters.convert({ ...review(bombOf(1_000_000)), taken: taken.resolve });
     const ended = expect(bombed).rejects.toMatchObject({ code: 500 });
     await taken.promise;
     const small = () => Buffer.from(JSON.stringify(goodReview));

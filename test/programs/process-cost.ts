@@ -28,14 +28,22 @@ export function residentBytes(pid: number): number {
   return Number(line?.[1] ?? 0) * 1024;
 }
 
+/** The most resident memory that a process has had, in bytes, shared pages included. */
+export function peakResidentBytes(pid: number): number {
+  const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return Number(line?.[1] ?? 0) * 1024;
+}
+
 /** The number of open descriptors of a process. */
 export const openDescriptors = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 
-function treeOf(pid: number): readonly number[] {
+/** The processes that a process has started and that have not ended. */
+export function childrenOf(pid: number): readonly number[] {
   const all = readdirSync("/proc").filter((name) => /^\d+$/.test(name));
-  const children = all.map(Number).filter((each) => Number(statOf(each)[1]) === pid);
-  return [pid, ...children.flatMap(treeOf)];
+  return all.map(Number).filter((each) => Number(statOf(each)[1]) === pid);
 }
+
+const treeOf = (pid: number): readonly number[] => [pid, ...childrenOf(pid).flatMap(treeOf)];
 
 /** The fields of /proc/PID/stat after the name: state, parent, ...; empty if the process has exited. */
 function statOf(pid: number): readonly string[] {

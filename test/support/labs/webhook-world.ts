@@ -103,6 +103,7 @@ export function callWebhook(call: WebhookCall): Promise<WebhookReply> {
     const sent = request(options, async (response) => {
       const { serialNumber } = (response.socket as TLSSocket).getPeerCertificate();
       let text = "";
+      response.setEncoding("utf8");
       for await (const chunk of response) text += chunk;
       resolve({ code: response.statusCode ?? 0, text, serialNumber });
     });
