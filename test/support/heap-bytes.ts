@@ -18,12 +18,15 @@ export async function memoryBytesOf(make: () => unknown): Promise<number> {
   return (await memoryBytes()) - before;
 }
 
-async function heapBytes(): Promise<number> {
+/** The memory in use, beside garbage. */
+export async function memoryInUse(): Promise<NodeJS.MemoryUsage> {
   collect();
   await new Promise(setImmediate); // finalizers, and callbacks that still refer to what has ended
   collect();
-  return process.memoryUsage().heapUsed;
+  return process.memoryUsage();
 }
+
+const heapBytes = async (): Promise<number> => (await memoryInUse()).heapUsed;
 
 /** V8 frees the content of buffers on another thread, some time after they were collected: on a busy machine, later. */
 async function memoryBytes(): Promise<number> {

@@ -193,7 +193,7 @@ async function keptBytesOf(scene: Scene): Promise<number> {
 
 const roundsMax = 4;
 
-describe("of a message that was forwarded nothing is kept", () => {
+describe("of a message that was forwarded nothing is kept", { timeout: 60_000 }, () => {
   it.each(scenes)("%s", { timeout: 60_000 }, async (_, scene) => {
     expect(await keptBytesOf(scene)).toBeLessThan(allowedBytes);
   });

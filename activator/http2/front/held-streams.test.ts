@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../../test/support/eventually.ts";
+import { memoryInUse } from "../../../test/support/heap-bytes.ts";
 import { answerOf, openHttp2Client } from "../../../test/support/http2-client.ts";
 import {
   endsStream,
@@ -26,10 +27,10 @@ describe("streams of one connection", () => {
     {
       using client = openHttp2Client(proxyPath.port);
       await client.ask();
-      const before = process.memoryUsage();
+      const before = await memoryInUse();
       const held = Array.from({ length: 999 }, () => client.ask({ ":path": "/held" }));
       await eventually(() => proxyPath.http2.active === 999);
-      const after = process.memoryUsage();
+      const after = await memoryInUse();
       // The client's side is in this process too.
       expect((after.heapUsed + after.external - before.heapUsed - before.external) / 999).toBeLessThan(32_768);
       expect(await client.ask({ ":path": "/other" })).toMatchObject({ status: 200 });
@@ -97,15 +98,14 @@ describe("streams of one connection", () => {
       using client = await openFrameClient(proxyPath.port);
       client.send(headersOf(1, post("/held"), flag.endHeaders));
       await eventually(() => proxyPath.http2.active === 1);
-      globalThis.gc?.();
-      const before = process.memoryUsage();
+      const before = await memoryInUse();
       const piece = frameOf({ type: frame.data, stream: 1 }, Buffer.from("x"));
       const pieces = Buffer.concat(Array.from({ length: 1_000 }, () => piece));
       for (let sent = 0; sent < 65_000; sent += 1_000) client.send(pieces);
       await eventually(() => client.socket.bytesWritten > 650_000 && client.socket.writableLength === 0);
       client.send(frameOf({ type: frame.ping }, Buffer.alloc(8)));
       await client.until((seen) => seen.type === frame.ping);
-      const after = process.memoryUsage();
+      const after = await memoryInUse();
       expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(4_000_000);
       expect(client.frames.filter((seen) => seen.type === frame.windowUpdate && seen.stream === 1)).toEqual([]);
       resolve();
