@@ -163,7 +163,7 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
   SandboxMissing: "Not reported at present: a claim whose sandbox is gone gets another one.",
   SandboxNotReady: "Its sandbox has no condition Ready yet, or its Pod has ended and it gets another.",
   SandboxResuming:
-    "Its sandbox was suspended for inactivity and gets its Pod again. Until autoResume.timeoutSeconds have passed, Ready stays True.",
+    "Its sandbox was suspended for inactivity and gets its Pod again. Ready stays True for at most autoResume.timeoutSeconds; an obstacle, such as a Pod that has failed, ends that at once.",
   InvalidConfiguration:
     "The API server rejects what it asks for. It is not retried until the claim, its pool, its template or its sandbox changes.",
   ReconcilerError: "A reconcile failed; it is retried. The message names the error.",

@@ -78,7 +78,7 @@ function createInstruments(registry: Registry) {
   return {
     startup: latency(
       "agent_sandbox_claim_startup_latency_ms",
-      "Time from the admission of a claim to its first Ready, in ms.",
+      "Time from the admission of a claim, which a webhook of yours notes in agents.x-k8s.io/webhook-first-observed-at, to its first Ready, in ms.",
     ),
     controllerStartup: latency(
       "agent_sandbox_claim_controller_startup_latency_ms",
@@ -86,7 +86,7 @@ function createInstruments(registry: Registry) {
     ),
     clientStartup: latency(
       "agent_sandbox_client_claim_startup_latency_ms",
-      "Time from the client's request for a claim to its first Ready, in ms.",
+      "Time from the request for a claim, which its client notes in agents.x-k8s.io/client-first-requested-at, to its first Ready, in ms.",
     ),
     created: new Counter({
       name: "agent_sandbox_claim_creation_total",
