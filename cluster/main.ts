@@ -6,7 +6,7 @@ import { systemClock } from "../lib/time/clock.ts";
 import { defaultCacheDirectory } from "../scripts/tools/build-tool.ts";
 import { bringUp } from "./bring-up.ts";
 import { clusterFlags, parseClusterConfig } from "./config.ts";
-import { showDemo } from "./demo.ts";
+import { showDemo } from "./demo/show-demo.ts";
 import { endCluster } from "./end-cluster.ts";
 
 const say = (line: string) => void process.stderr.write(`${line}\n`);

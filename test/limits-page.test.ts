@@ -76,7 +76,7 @@ const notListed: Readonly<Record<string, string>> = {
   "lib/time/notifiable-wait.ts": "a wait of a length that its caller gives",
   "cluster/machine/cgroup.ts": "the cluster for tests of this project",
   "cluster/daemon.ts": "the cluster for tests of this project",
-  "cluster/demonstration.ts": "the cluster for tests of this project",
+  "cluster/demo/demonstration.ts": "the cluster for tests of this project",
   "cluster/wait.ts": "the cluster for tests of this project",
 };
 

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { secretType } from "../../../api/kinds/core.ts";
 import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
-import { activatorUrl } from "../../../cluster/demonstration.ts";
+import { activatorUrl } from "../../../cluster/demo/demonstration.ts";
 import { release } from "../../../cluster/install-chart.ts";
 import { readExample } from "../../../local/examples.ts";
 import { spreadTable } from "../../statistics.ts";

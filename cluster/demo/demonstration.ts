@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import { request } from "undici";
-import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
-import { stayAlive } from "../lib/process/stay-alive.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import { release } from "./install-chart.ts";
-import type { Kubectl } from "./kubectl.ts";
-import { waitUntil } from "./wait.ts";
+import type { WakeTimeline } from "../../api/protocols/wake-timeline.ts";
+import { stayAlive } from "../../lib/process/stay-alive.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { release } from "../install-chart.ts";
+import type { Kubectl } from "../kubectl.ts";
+import { waitUntil } from "../wait.ts";
 import { findWake } from "./wake-log.ts";
 
-const examples = join(import.meta.dirname, "..", "examples");
+const examples = join(import.meta.dirname, "..", "..", "examples");
 const inRelease = `--namespace=${release.namespace}`;
 export const helloHost = "hello.default.sandbox.localhost";
 

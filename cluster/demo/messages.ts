@@ -1,5 +1,5 @@
 // The output of `npm run cluster`, as pure functions.
-import { rows } from "../lib/data/rows.ts";
+import { rows } from "../../lib/data/rows.ts";
 
 export interface Addresses {
   readonly api: string;

@@ -1,10 +1,10 @@
-import { describeTimeline } from "../api/protocols/wake-timeline.ts";
-import type { Clock } from "../lib/time/clock.ts";
+import { describeTimeline } from "../../api/protocols/wake-timeline.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { release } from "../install-chart.ts";
+import { apiServerUrl } from "../network.ts";
+import type { Cluster } from "../start-cluster.ts";
 import { activatorUrl, helloHost, putHelloToSleep, wakeHello } from "./demonstration.ts";
-import { release } from "./install-chart.ts";
 import { describeAddresses, describeNextSteps } from "./messages.ts";
-import { apiServerUrl } from "./network.ts";
-import type { Cluster } from "./start-cluster.ts";
 
 /**
  * The demonstration: prints the addresses, wakes a sandbox with one request, and prints the next commands to try.
