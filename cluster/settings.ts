@@ -1,3 +1,4 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Layout } from "./layout.ts";
 import { podsCgroup } from "./machine/cgroup.ts";
 import { bridgeName, clusterDomain, network, nodeName, ports } from "./network.ts";
@@ -16,6 +17,14 @@ export function settingsFiles(layout: Layout): Readonly<Record<string, string>> 
     Corefile: corefile(layout),
     "image-policy.json": json({ default: [{ type: "insecureAcceptAnything" }] }),
   };
+}
+
+/** Writes the files that are missing or differ: kube-proxy exits if its file is written, even with the same content. */
+export function writeSettings(layout: Layout, files: Readonly<Record<string, string>>): void {
+  for (const [name, text] of Object.entries(files)) {
+    const file = layout.settings(name);
+    if (!existsSync(file) || readFileSync(file, "utf8") !== text) writeFileSync(file, text);
+  }
 }
 
 const containerdSettings = (layout: Layout) => `version = 2

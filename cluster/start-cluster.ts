@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { lockDataDir } from "../apiserver/storage/data-dir-lock.ts";
 import { stayAlive } from "../lib/process/stay-alive.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -14,7 +14,7 @@ import { killClusterProcesses, makeCgroups } from "./machine/cgroup.ts";
 import { changeKernelSettings } from "./machine/kernel-settings.ts";
 import { isNamespaceReady, namespaceKeeper } from "./machine/mount-namespace.ts";
 import { nodeName } from "./network.ts";
-import { settingsFiles } from "./settings.ts";
+import { settingsFiles, writeSettings } from "./settings.ts";
 import { type Inside, insideOf, startComponent } from "./start-component.ts";
 import { waitUntil } from "./wait.ts";
 
@@ -45,7 +45,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   using _lock = lockDataDir(directory);
   await makeCredentials(layout, clock);
   const settings = settingsFiles(layout);
-  for (const [name, text] of Object.entries(settings)) writeFileSync(layout.settings(name), text);
+  writeSettings(layout, settings);
   changeKernelSettings(layout.kernelSettings);
   await makeBridge(directory);
 
