@@ -1,18 +1,26 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { mkdtempDisposable } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { moduleDirectory } from "./module-directory.ts";
+import { type Overlay, overlayArguments } from "./overlay.ts";
 
 const run = promisify(execFile);
 
-/** A third-party program that tests and benchmarks run, built from its published Go module. */
+/** A program that tests and benchmarks run, built from Go modules. */
 interface Tool {
-  /** The folder below this one whose go.mod pins it. */
+  /** The folder, relative to this one, whose go.mod pins it. */
   readonly module: string;
   readonly package: string;
+  /** `{build}` stands for the hash of all inputs. */
   readonly linkerFlags: string;
+  /** It is compiled from the Go files of the folder. */
+  readonly isOurs?: true;
+  /** A change of a file of another module. */
+  readonly overlay?: Overlay;
 }
 
 // Without a stamped version, kubectl reports one that neither it nor others can parse.
@@ -47,6 +55,16 @@ const agentSandbox = (version: string, module: string) =>
     linkerFlags: `-s -w -X sigs.k8s.io/agent-sandbox/internal/version.gitVersion=${version}`,
   }) satisfies Tool;
 
+const gvisorVersion = "v0.0.0-20260905035102-160fafc42237";
+
+/** gVisor's shim for containerd with our code at its extension point. */
+const shim = {
+  module: "../../node/shim",
+  package: "rouse.dev/node/shim",
+  linkerFlags: `-s -w -X main.version=${gvisorVersion}+{build}`,
+  isOurs: true,
+} satisfies Tool;
+
 /** The stamped versions equal those that each go.mod pins; a test compares them. */
 export const tools = {
   kubectl: kubernetesProgram("kubectl"),
@@ -78,6 +96,24 @@ export const tools = {
     linkerFlags: "-s -w -X github.com/google/go-containerregistry/cmd/crane/cmd.Version=v0.22.1",
   },
   k6: { module: "k6", package: "go.k6.io/k6", linkerFlags: "-s -w" },
+  // gVisor restores memory only with the version that captured it. Without a stamp all builds have the same version.
+  runsc: {
+    module: shim.module,
+    package: "gvisor.dev/gvisor/runsc",
+    linkerFlags: `-s -w -X gvisor.dev/gvisor/runsc/version.version=${gvisorVersion}+{build}`,
+  },
+  "containerd-shim-rouse-v1": shim,
+  // For machines without CAP_SYS_RESOURCE, where no process can lower its OOM score.
+  "containerd-shim-rouse-v1-any-oom-score": {
+    ...shim,
+    linkerFlags: `${shim.linkerFlags}.any-oom-score`,
+    overlay: {
+      module: "gvisor.dev/gvisor",
+      file: "pkg/shim/v1/manager.go",
+      replaced: `return shim.BootstrapParams{}, fmt.Errorf("failed to set OOM Score on shim: %w", err)`,
+      by: "_ = err",
+    },
+  },
 } as const satisfies Readonly<Record<string, Tool>>;
 
 export type ToolName = keyof typeof tools;
@@ -104,18 +140,32 @@ export async function findOrBuild(name: ToolName, builder: ToolBuilder): Promise
   const tool: Tool = tools[name];
   const directory = join(import.meta.dirname, tool.module);
   const hash = createHash("sha256").update(JSON.stringify(tool));
-  for (const file of ["go.mod", "go.sum"]) hash.update(readFileSync(join(directory, file)));
-  const path = join(cacheDirectory, hash.digest("hex").slice(0, 16), name);
+  for (const file of inputsOf(tool)) hash.update(readFileSync(join(directory, file)));
+  const build = hash.digest("hex").slice(0, 16);
+  const path = join(cacheDirectory, build, name);
   if (existsSync(path)) return path;
   if (!(await hasGo())) return undefined;
 
   say(`building ${name} (only the first time; it takes minutes) ...`);
   mkdirSync(dirname(path), { recursive: true });
   const unfinished = `${path}.${process.pid}`;
-  const args = ["build", "-trimpath", "-ldflags", tool.linkerFlags, "-o", unfinished, tool.package];
+  await using folder = await mkdtempDisposable(join(dirname(path), "overlay-"));
+  const overlay = tool.overlay
+    ? await overlayArguments(tool.overlay, { pinnedBy: directory, folder: folder.path, environment })
+    : [];
+  const linkerFlags = tool.linkerFlags.replaceAll("{build}", build);
+  const args = ["build", "-trimpath", ...overlay, "-ldflags", linkerFlags, "-o", unfinished, tool.package];
   await run("go", args, { cwd: directory, env: { ...environment, CGO_ENABLED: "0" }, maxBuffer: 64 << 20 });
   renameSync(unfinished, path);
   return path;
+}
+
+/** The files that a tool is built from, besides the modules that they pin; relative to its folder. */
+export function inputsOf({ module, isOurs }: Pick<Tool, "module" | "isOurs">): readonly string[] {
+  const pins = ["go.mod", "go.sum"];
+  if (!isOurs) return pins;
+  const files = readdirSync(join(import.meta.dirname, module), { recursive: true, encoding: "utf8" });
+  return [...pins, ...files.filter((file) => file.endsWith(".go") && !file.endsWith("_test.go")).sort()];
 }
 
 /**
@@ -128,10 +178,7 @@ export async function findModule(
   path: string,
   { environment }: Pick<ToolBuilder, "environment">,
 ): Promise<string> {
-  const cwd = join(import.meta.dirname, tools[name].module);
-  const { stdout } = await run("go", ["mod", "download", "-json", path], { cwd, env: { ...environment } });
-  const { Dir }: { readonly Dir: string } = JSON.parse(stdout);
-  return Dir;
+  return moduleDirectory(path, { pinnedBy: join(import.meta.dirname, tools[name].module), environment });
 }
 
 async function hasGo(): Promise<boolean> {
