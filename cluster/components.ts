@@ -1,5 +1,6 @@
 import type { ToolName } from "../scripts/tools/build-tool.ts";
 import type { Command } from "./daemon.ts";
+import { type Gvisor, withShim } from "./gvisor.ts";
 import type { Layout } from "./layout.ts";
 import { network, nodeName, ports } from "./network.ts";
 
@@ -13,7 +14,10 @@ export interface Component {
   readonly health: { readonly url: string } | { readonly command: Command };
 }
 
-export type BuiltPrograms = Readonly<Record<ClusterProgram, string>>;
+export interface BuiltPrograms extends Readonly<Record<ClusterProgram, string>> {
+  /** Absent in a cluster without gVisor. */
+  readonly gvisor?: Gvisor;
+}
 export type ClusterProgram = (typeof clusterPrograms)[number];
 
 export const clusterPrograms = [
@@ -30,7 +34,7 @@ export const clusterPrograms = [
 
 /** The components that the API server needs. */
 export function foundations(layout: Layout, programs: BuiltPrograms): readonly Component[] {
-  return [etcd(layout, programs.etcd), containerd(layout)];
+  return [etcd(layout, programs.etcd), containerd(layout, programs.gvisor)];
 }
 
 /** The clients of the API server. */
@@ -75,12 +79,15 @@ const etcd = (layout: Layout, program: string): Component => ({
   health: { url: `http://127.0.0.1:${ports.etcdHealth}/health` },
 });
 
-const containerd = (layout: Layout): Component => ({
-  name: "containerd",
-  command: { program: "containerd", args: ["--config", layout.settings("containerd.toml")] },
-  reads: ["containerd.toml", "cni/10-rouse.conflist"],
-  health: { command: { program: "ctr", args: ["version"] } },
-});
+function containerd(layout: Layout, gvisor: Gvisor | undefined): Component {
+  const command = { program: "containerd", args: ["--config", layout.settings("containerd.toml")] };
+  return {
+    name: "containerd",
+    command: gvisor ? withShim(layout, command) : command,
+    reads: ["containerd.toml", "cni/10-rouse.conflist"],
+    health: { command: { program: "ctr", args: ["version"] } },
+  };
+}
 
 export const apiServer = (layout: Layout, programs: BuiltPrograms): Component => ({
   name: "kube-apiserver",

@@ -7,7 +7,12 @@ it("starts the cluster by default, in the user's cache folder", () => {
     action: "up",
     directory: "/cache/rouse/cluster",
     installPackages: false,
+    gvisor: false,
   });
+});
+
+it("adds gVisor only if asked", () => {
+  expect(parseClusterConfig(["up", "--gvisor"], {})).toMatchObject({ action: "up", gvisor: true });
 });
 
 it("ends the cluster of a directory that is named after the word", () => {

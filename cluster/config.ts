@@ -4,6 +4,7 @@ import { FlagError, type FlagTable, flag, parseFlags } from "../lib/flags/flags.
 
 export const clusterFlags = {
   dir: flag.string("", "directory of the cluster; empty: rouse/cluster in XDG_CACHE_HOME, else in ~/.cache"),
+  gvisor: flag.boolean(false, "build gVisor, and run the Pods with runtimeClassName: gvisor in it"),
   "install-packages": flag.boolean(false, "install missing Debian packages; needs root"),
 } satisfies FlagTable;
 
@@ -11,6 +12,7 @@ export interface ClusterConfig {
   readonly action: "up" | "down";
   readonly directory: string;
   readonly installPackages: boolean;
+  readonly gvisor: boolean;
 }
 
 /**
@@ -30,6 +32,7 @@ export function parseClusterConfig(
     action: action ?? "up",
     directory: resolve(values.dir || join(cacheFolder(environment), "rouse", "cluster")),
     installPackages: values["install-packages"],
+    gvisor: values.gvisor,
   };
 }
 

@@ -24,6 +24,8 @@ export function layoutOf(directory: string) {
     /** Seen by the components as the folder below, where the controller manager makes volumes of type hostPath. */
     volumes: path("volumes"),
     images: path("images"),
+    /** The shims of runtimes that containerd does not bring. */
+    runtimes: path("runtimes"),
     /** The folder to put on the PATH. */
     programs: path("bin"),
     /** Names the chart and the images of the last installation. */

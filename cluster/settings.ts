@@ -1,15 +1,17 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { containerdRuntime, type Gvisor, runscSettings, runscSettingsFile } from "./gvisor.ts";
 import type { Layout } from "./layout.ts";
 import { podsCgroup } from "./machine/cgroup.ts";
 import { bridgeName, clusterDomain, network, nodeName, ports } from "./network.ts";
 
 export const pauseImage = "rouse.local/pause:1";
 
-/** The files that the components read at their start, by name. All but two are JSON, which is valid YAML. */
-export function settingsFiles(layout: Layout): Readonly<Record<string, string>> {
+/** The files that the components read at their start, by name. Most are JSON, which is valid YAML. */
+export function settingsFiles(layout: Layout, gvisor?: Gvisor): Readonly<Record<string, string>> {
   const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`;
   return {
-    "containerd.toml": containerdSettings(layout),
+    "containerd.toml": containerdSettings(layout) + (gvisor ? containerdRuntime(layout) : ""),
+    ...(gvisor && { [runscSettingsFile]: runscSettings(gvisor) }),
     "cni/10-rouse.conflist": json(cniSettings),
     "kubelet.yaml": json(kubeletSettings(layout)),
     "kube-proxy.yaml": json(proxySettings(layout)),

@@ -8,6 +8,7 @@ import { apiServer, apiServerClients, type BuiltPrograms, type Component, founda
 import { makeCredentials } from "./credentials.ts";
 import { ensureDaemon, lastLogLines } from "./daemon.ts";
 import { firstObjects } from "./first-objects.ts";
+import { linkShim, provideRuntimeClass } from "./gvisor.ts";
 import { createKubectl, type Kubectl } from "./kubectl.ts";
 import { type Layout, layoutOf } from "./layout.ts";
 import { killClusterProcesses, makeCgroups } from "./machine/cgroup.ts";
@@ -44,8 +45,9 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   await claimDirectory(layout);
   using _lock = lockDataDir(directory);
   await makeCredentials(layout, clock);
-  const settings = settingsFiles(layout);
+  const settings = settingsFiles(layout, programs.gvisor);
   writeSettings(layout, settings);
+  if (programs.gvisor) linkShim(layout, programs.gvisor);
   changeKernelSettings(layout.kernelSettings);
   await makeBridge(directory);
 
@@ -55,6 +57,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   await Promise.all([start(apiServer(layout, programs)), options.provideImages(inside)]);
   const kubectl = createKubectl(programs.kubectl, layout.kubeconfig("admin"));
   await kubectl.apply(firstObjects);
+  await provideRuntimeClass(kubectl, layout, programs.gvisor);
   await Promise.all(apiServerClients(layout, programs).map(start));
   await nodeIsReady(kubectl, clock);
   return { layout, kubectl };

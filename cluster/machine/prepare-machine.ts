@@ -1,6 +1,9 @@
-import { findOrBuild, type ToolBuilder } from "../../scripts/tools/build-tool.ts";
+import { readFileSync } from "node:fs";
+import { findOrBuild, type ToolBuilder, type ToolName } from "../../scripts/tools/build-tool.ts";
 import { type BuiltPrograms, type ClusterProgram, clusterPrograms } from "../components.ts";
 import type { ClusterConfig } from "../config.ts";
+import type { Gvisor } from "../gvisor.ts";
+import { mayLowerOomScore } from "./capabilities.ts";
 import { installPackages, missing, observeMachine } from "./requirements.ts";
 
 /** The machine lacks something. The message has a line for each missing thing, with the command that installs it. */
@@ -25,10 +28,22 @@ export async function prepareMachine(config: ClusterConfig, builder: ToolBuilder
 
   const built: Partial<Record<ClusterProgram, string>> = {};
   // One after the other: each build uses all cores.
-  for (const name of clusterPrograms) {
-    const path = await findOrBuild(name, builder);
-    if (path === undefined) throw new Unprepared(`${name} cannot be built`);
-    built[name] = path;
-  }
-  return built as BuiltPrograms; // the loop above has filled in every name
+  for (const name of clusterPrograms) built[name] = await build(name, builder);
+  const programs = built as BuiltPrograms; // the loop above has filled in every name
+  return config.gvisor ? { ...programs, gvisor: await buildGvisor(builder) } : programs;
+}
+
+async function buildGvisor(builder: ToolBuilder): Promise<Gvisor> {
+  const shim = "containerd-shim-rouse-v1";
+  const canLower = mayLowerOomScore(readFileSync("/proc/self/status", "utf8"));
+  return {
+    runsc: await build("runsc", builder),
+    shim: await build(canLower ? shim : `${shim}-any-oom-score`, builder),
+  };
+}
+
+async function build(name: ToolName, builder: ToolBuilder): Promise<string> {
+  const path = await findOrBuild(name, builder);
+  if (path === undefined) throw new Unprepared(`${name} cannot be built`);
+  return path;
 }
