@@ -9,6 +9,8 @@ const everyTest = {
 
 const alone = "test/kubernetes/**/*.alone.test.ts";
 const record = "test/kubernetes/record/*.test.ts";
+/** They need a cluster with gVisor, and have a configuration of their own. */
+const gvisor = "test/kubernetes/gvisor/*.test.ts";
 
 export default defineConfig({
   test: {
@@ -22,7 +24,7 @@ export default defineConfig({
           // Each uses its own namespaces and mostly waits.
           name: "side by side",
           include: ["test/kubernetes/**/*.test.ts"],
-          exclude: [alone, record],
+          exclude: [alone, record, gvisor],
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },

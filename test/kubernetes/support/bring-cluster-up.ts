@@ -28,12 +28,14 @@ declare module "vitest" {
 // Longer than one run takes on a busy machine.
 const turnLimitMs = 2_400_000;
 
+export const setup = (project: TestProject) => bringClusterUp(project, []);
+
 /**
  * Starts the cluster with our chart if it does not run. It keeps running, so that the next run starts at once.
  * A machine has one cluster, and the tests stop and start parts of it, so a second run waits for the first.
  */
-export async function setup(project: TestProject): Promise<() => void> {
-  const config = parseClusterConfig(["up"], process.env);
+export async function bringClusterUp(project: TestProject, flags: readonly string[]): Promise<() => void> {
+  const config = parseClusterConfig(["up", ...flags], process.env);
   const say = (line: string) => void process.stderr.write(`${line}\n`);
   const turn = await takeTurn(say);
   try {
