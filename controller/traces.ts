@@ -61,6 +61,15 @@ export function contextToWrite({ metadata }: KubeObject, { headers }: Span): str
   return JSON.stringify(headers);
 }
 
+/** The longest trace context that is copied, in characters: W3C has 8 KiB of baggage, and less than 1 KiB of the rest. */
+const copiedContextMax = 10_240;
+
+/** The trace context of a claim, for its Sandbox. Any user may write it; a longer one would fill the Sandbox's annotations. */
+export function contextToCopy({ metadata }: KubeObject): string | undefined {
+  const context = metadata.annotations?.[traceContextAnnotation];
+  return context && context.length <= copiedContextMax ? context : undefined;
+}
+
 /** Who made an object, from a label, as a metric label: any user may write any value there. */
 export function creatorAttribute({ metadata }: KubeObject): Attributes {
   const creator = metadata.labels?.[createdByLabel];

@@ -7,7 +7,7 @@ import { claimReadyReasons, eventReasons } from "../scripts/reference/reasons.ts
 const folder = "docs/reference";
 const pages = await referencePages();
 const programs = "{activator,controller,kube,lib}/**/*.ts";
-const sources = globSync("controller/**/*.ts")
+const sources = globSync(["controller/**/*.ts", "kube/notes/*.ts"])
   .filter((path) => !path.endsWith(".test.ts"))
   .map((path) => readFileSync(path, "utf8"));
 

@@ -2,9 +2,21 @@ import { keyFor, keyOf, type Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import type { DeleteOptions, KubeClient } from "../../kube/client/client.ts";
-import { isConflict, isNotFound } from "../../kube/client/errors.ts";
+import { isConflict, isNotFound, isRejected } from "../../kube/client/errors.ts";
+import type { Notes } from "../../kube/notes/notes.ts";
 import type { OwnWrites } from "../own-writes.ts";
 import { ownershipOf } from "../ownership.ts";
+
+/** A merge patch whose annotations only inform. */
+export interface NotedPatch {
+  readonly metadata?: {
+    readonly resourceVersion?: string;
+    readonly labels?: object | undefined;
+    readonly annotations?: object | undefined;
+    readonly ownerReferences?: readonly object[];
+  };
+  readonly spec?: object | undefined;
+}
 
 /** Attempts to delete a Sandbox that keeps changing. */
 const attemptsMax = 5;
@@ -15,6 +27,7 @@ export interface ClaimWritesOptions {
   readonly slowClient: KubeClient;
   readonly claims: OwnWrites<SandboxClaim, "pool">;
   readonly sandboxes: OwnWrites<Sandbox, "controllerUid">;
+  readonly notes: Notes;
 }
 
 /** All writes for claims, and direct reads from the API server; the stores show each result at once. */
@@ -24,11 +37,14 @@ export class ClaimWrites {
   readonly #claims: ClaimWritesOptions["claims"];
   readonly #sandboxes: ClaimWritesOptions["sandboxes"];
 
-  constructor({ client, slowClient, claims, sandboxes }: ClaimWritesOptions) {
+  readonly #notes: Notes;
+
+  constructor({ client, slowClient, claims, sandboxes, notes }: ClaimWritesOptions) {
     this.#client = client;
     this.#slowClient = slowClient;
     this.#claims = claims;
     this.#sandboxes = sandboxes;
+    this.#notes = notes;
   }
 
   patchClaim(
@@ -77,7 +93,24 @@ export class ClaimWrites {
     return this.#sandboxes.create(keyOf(sandbox), () => this.#client.create(sandboxType, sandbox, {}, signal));
   }
 
-  patchSandbox(sandbox: Stored<Sandbox>, body: object, signal: AbortSignal): Promise<Stored<Sandbox>> {
+  /** A patch that the API server rejects for its annotations is written without them: a tenant may have left no room. */
+  async patchSandbox(sandbox: Stored<Sandbox>, body: NotedPatch, signal: AbortSignal): Promise<Stored<Sandbox>> {
+    const { metadata: { annotations, ...metadata } = {}, ...rest } = body;
+    const names = Object.keys(annotations ?? {}).join(", ");
+    const writeRest = () => this.#patchSandbox(sandbox, { ...rest, metadata }, signal);
+    if (names === "") return this.#patchSandbox(sandbox, body, signal);
+    if (this.#notes.waitMs(sandbox, names) > 0) return writeRest();
+    try {
+      return await this.#patchSandbox(sandbox, body, signal);
+    } catch (error) {
+      if (!isRejected(error)) throw error;
+      const patched = await writeRest();
+      this.#notes.rejected(sandbox, names, error);
+      return patched;
+    }
+  }
+
+  #patchSandbox(sandbox: Stored<Sandbox>, body: object, signal: AbortSignal): Promise<Stored<Sandbox>> {
     const { namespace, name } = sandbox.metadata;
     return this.#sandboxes.write(keyOf(sandbox), () =>
       this.#client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, signal),

@@ -1,21 +1,22 @@
-import { keyOf, parseKey, type Stored } from "../../api/kinds/meta.ts";
+import { parseKey, type Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { SandboxClaim } from "../../api/kinds/sandbox-claim.ts";
 import { effectiveClaimShutdownPolicy } from "../../api/rules/defaults.ts";
-import { controllerFirstObservedAtAnnotation, traceContextAnnotation } from "../../api/rules/keys.ts";
-import { isAlreadyExists } from "../../kube/client/errors.ts";
+import { assignedSandboxAnnotation } from "../../api/rules/keys.ts";
+import { isAlreadyExists, isRejected } from "../../kube/client/errors.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Notes as NoteWriter } from "../../kube/notes/notes.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
 import { policyGap } from "../template/policy-in-place.ts";
-import { contextToWrite } from "../traces.ts";
 import { type Adopter, CandidateLost } from "./adoption/adopter.ts";
 import { adoptionPatch } from "./adoption/adoption-patch.ts";
 import type { AdoptionQueues } from "./adoption/adoption-queue.ts";
-import { type Notes, notesPatch, unassignPatch } from "./adoption/assignment.ts";
+import { unassignPatch } from "./adoption/assignment.ts";
 import { type Chosen, chooseCandidate, putBack } from "./adoption/choose-candidate.ts";
 import { adoptableFrom, poolKeyOf } from "./adoption/pool-membership.ts";
+import { ClaimNotes } from "./claim-notes.ts";
 import { ClaimProblem, problemOf } from "./claim-problem.ts";
 import type { ClaimWrites } from "./claim-writes.ts";
 import { makeClaimedSandbox } from "./create/make-claimed-sandbox.ts";
@@ -41,6 +42,7 @@ export interface PassSurroundings {
   readonly labelDomains: readonly string[];
   /** Whether the time at which a claim was first seen is written as an annotation. */
   readonly writesNotes: boolean;
+  readonly notes: NoteWriter;
 }
 
 /** The result of a pass; the status follows from it. */
@@ -55,6 +57,10 @@ export type PassEnd =
       readonly sandbox: Stored<Sandbox> | undefined;
       readonly problem: ClaimProblem | undefined;
       readonly expired: boolean;
+      /** Milliseconds until a rejected annotation is to be tried again. */
+      readonly noteAgainMs: number | undefined;
+      /** Why an annotation could not be written; a retry may succeed. */
+      readonly unnoted: unknown;
     };
 
 // At most: a confirmed name, a second one, a removed assignment, and the last step.
@@ -69,7 +75,7 @@ const requeue: PassEnd = { is: "over", requeueAfterMs: 200 };
 /** One pass over one claim: steps until one of them ends the pass. */
 export class Pass {
   readonly #around: PassSurroundings;
-  readonly #span: Span;
+  readonly #notes: ClaimNotes;
   readonly #signal: AbortSignal;
   readonly #confirmed = new Map<string, Stored<Sandbox> | undefined>();
   #claim: Stored<SandboxClaim>;
@@ -77,20 +83,13 @@ export class Pass {
   constructor(claim: Stored<SandboxClaim>, surroundings: PassSurroundings, span: Span, signal: AbortSignal) {
     this.#claim = claim;
     this.#around = surroundings;
-    this.#span = span;
+    this.#notes = new ClaimNotes(surroundings, span, signal);
     this.#signal = signal;
   }
 
-  /**
-   * Rejects only when it is aborted, or when an annotation could not be written: neither says anything about the claim.
-   * Every other failure becomes the claim's problem.
-   */
-  async run(): Promise<PassEnd> {
-    try {
-      return await this.#takeSteps().catch((error: unknown) => this.#endInVain(error));
-    } catch (error) {
-      throw error instanceof Unnoted ? error.cause : error;
-    }
+  /** Rejects only when it is aborted or the claim is gone. Every other failure becomes the claim's problem. */
+  run(): Promise<PassEnd> {
+    return this.#takeSteps().catch((error: unknown) => this.#endInVain(error));
   }
 
   async #takeSteps(): Promise<PassEnd> {
@@ -104,7 +103,6 @@ export class Pass {
 
   async #endInVain(error: unknown): Promise<PassEnd> {
     this.#signal.throwIfAborted();
-    if (error instanceof Unnoted) throw error;
     // The claim could not be served, but it was seen: its annotations are still written.
     await this.#writeNotes();
     return { ...this.#endedWith(undefined), problem: problemOf(error) };
@@ -136,7 +134,8 @@ export class Pass {
   }
 
   #endedWith(sandbox: Stored<Sandbox> | undefined): Extract<PassEnd, { is: "ended" }> {
-    return { is: "ended", claim: this.#claim, sandbox, problem: undefined, expired: false };
+    const { againMs: noteAgainMs, failure: unnoted } = this.#notes;
+    return { is: "ended", claim: this.#claim, sandbox, problem: undefined, expired: false, noteAgainMs, unnoted };
   }
 
   async #deleteClaim(foreground: boolean): Promise<PassEnd> {
@@ -197,13 +196,21 @@ export class Pass {
 
   async #adoptChosen({ candidate, sandbox }: Chosen, seen: Observed): Promise<PassEnd> {
     const { adopter, queues, views } = this.#around;
+    const sandboxOf = (key: string) => views.sandboxes.get(key);
     try {
       // If the Sandbox is of an older template than the pool's, a contradiction is reported before it is assigned.
       adoptionPatch(sandbox, this.#claim, templateOf(sandbox, seen));
-      this.#claim = await adopter.assign(this.#claim, sandbox.metadata.name, this.#notes(), this.#signal);
+      this.#claim = await adopter.assign(this.#claim, sandbox.metadata.name, this.#notes.of(this.#claim), this.#signal);
+    } catch (error) {
+      putBack(candidate, { poolKey: poolKeyOf(this.#claim), queues, sandboxOf });
+      // No pool member without an assignment, but a new Sandbox needs none.
+      if (!isRejected(error)) throw error;
+      this.#around.notes.rejected(this.#claim, assignedSandboxAnnotation, error);
+      return this.#create(seen);
+    }
+    try {
       return await this.#adopt(sandbox, seen);
     } catch (error) {
-      const sandboxOf = (key: string) => views.sandboxes.get(key);
       if (!(error instanceof CandidateLost)) putBack(candidate, { poolKey: poolKeyOf(this.#claim), queues, sandboxOf });
       throw error;
     }
@@ -211,7 +218,12 @@ export class Pass {
 
   async #adopt(pooled: Stored<Sandbox>, seen: Observed): Promise<PassEnd> {
     const { adopter, events, metrics } = this.#around;
-    const sandbox = await adopter.adopt(this.#traced(), pooled, templateOf(pooled, seen), this.#signal);
+    const sandbox = await adopter.adopt(
+      this.#notes.traced(this.#claim),
+      pooled,
+      templateOf(pooled, seen),
+      this.#signal,
+    );
     events?.record(happenings.adopted(this.#claim, sandbox.metadata.name));
     const poolName = parseKey(adoptableFrom(pooled) ?? "").name;
     metrics.provisioned({ claim: this.#claim, sandbox, launchType: "warm", poolName });
@@ -224,7 +236,7 @@ export class Pass {
     if (gap !== undefined) return this.#awaitPolicy(gap, seen.now);
     await this.#writeNotes();
     const { writes, events, metrics } = this.#around;
-    const made = makeClaimedSandbox(template, this.#traced());
+    const made = makeClaimedSandbox(template, this.#notes.traced(this.#claim));
     const sandbox = await writes.createSandbox(made, this.#signal).catch((error: unknown) => {
       throw isAlreadyExists(error) ? createPending(made, error) : error;
     });
@@ -246,38 +258,7 @@ export class Pass {
 
   /** `andMoved`: turn a legacy label assignment into an annotation. */
   async #writeNotes({ andMoved } = { andMoved: false }): Promise<void> {
-    const patch = notesPatch(this.#claim, this.#notes(), andMoved);
-    if (!patch) return;
-    const { spec } = this.#claim;
-    const { generation = 0 } = this.#claim.metadata;
-    try {
-      const patched = await this.#around.writes.patchClaim(this.#claim, patch, this.#signal);
-      // The status reports the generation that this pass acted on; a newer generation enqueues the claim again.
-      this.#claim = { ...patched, spec, metadata: { ...patched.metadata, generation } };
-    } catch (cause) {
-      if (notesPatch(this.#claim, this.#notes(), false)) throw new Unnoted("nothing could be noted", { cause });
-      this.#signal.throwIfAborted();
-      const claim = keyOf(this.#claim);
-      this.#around.log.warn({ err: cause, claim }, "could not replace the former label of a claim by an annotation");
-    }
-  }
-
-  #notes(): Notes {
-    const { writesNotes, sights } = this.#around;
-    const noted = this.#claim.metadata.annotations?.[controllerFirstObservedAtAnnotation];
-    return {
-      firstObservedAt: writesNotes && !noted ? sights.see(this.#claim).at : undefined,
-      traceContext: writesNotes ? contextToWrite(this.#claim, this.#span) : undefined,
-    };
-  }
-
-  /** The claim with a trace context for its Sandbox, even if the claim itself gets no annotation. */
-  #traced(): Stored<SandboxClaim> {
-    const context = contextToWrite(this.#claim, this.#span);
-    if (context === undefined) return this.#claim;
-    const { metadata } = this.#claim;
-    const annotations = { ...metadata.annotations, [traceContextAnnotation]: context };
-    return { ...this.#claim, metadata: { ...metadata, annotations } };
+    this.#claim = await this.#notes.write(this.#claim, andMoved);
   }
 
   /** The larger of the ages by the server's clock and by ours: a wrong clock must not make a claim wait for ever. */
@@ -285,10 +266,6 @@ export class Pass {
     const sinceCreationMs = now.getTime() - Date.parse(this.#claim.metadata.creationTimestamp);
     return Math.max(sinceCreationMs, this.#around.sights.ageMs(this.#claim));
   }
-}
-
-class Unnoted extends Error {
-  override readonly name = "Unnoted";
 }
 
 const createPending = ({ metadata }: Sandbox, cause: unknown) => {

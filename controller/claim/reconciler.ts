@@ -65,8 +65,10 @@ export class ClaimReconciler {
     const sandbox = end.is === "ended" ? end.sandbox : undefined;
     const newlyExpired = !problem && isMarked(status) && !isMarked(end.claim.status);
     if (newlyExpired) this.#options.events?.record(happenings.expired(end.claim));
-    await this.#noteFirstReady(end.claim, status, sandbox, signal);
-    return throwIfToBeRetried(problem, newlyExpired ? { requeueAfterMs: afterMarkingMs } : this.#next(end, status));
+    const noteAgainMs = await this.#noteFirstReady(end.claim, status, sandbox, signal);
+    const next = newlyExpired ? { requeueAfterMs: afterMarkingMs } : this.#next(end, status, noteAgainMs);
+    if (end.is === "ended" && end.unnoted !== undefined && !problem) throw end.unnoted;
+    return throwIfToBeRetried(problem, next);
   }
 
   #conclude(end: Exclude<PassEnd, { is: "over" }>): SandboxClaimStatus {
@@ -99,34 +101,40 @@ export class ClaimReconciler {
     }
   }
 
+  /** Returns the milliseconds until the annotation is to be tried again, if it was rejected. */
   async #noteFirstReady(
     claim: Stored<SandboxClaim>,
     status: SandboxClaimStatus,
     sandbox: Stored<Sandbox> | undefined,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<number | undefined> {
     const step = firstReadyStep(claim, status);
-    if (!step) return;
-    const { writes, clock, metrics, sights } = this.#options;
+    if (!step) return undefined;
+    const { writes, clock, metrics, sights, notes } = this.#options;
     if (step === "record" && !sights.hasSeenReady(claim)) {
       const now = clock.now();
       metrics.firstReady(claim, sandbox, sights.see(claim).at, now);
       // The annotation is written in a later pass, which the status write above triggers: other claims come first.
       sights.becameReady(claim, now);
-      return;
+      return undefined;
     }
-    const body = { metadata: { annotations: { [claimFirstReadyAtAnnotation]: sights.takeReadyAt(claim) } } };
-    await writes.noteOnClaim(claim, body, signal);
-    sights.forget(keyOf(claim), claim.metadata.uid);
+    const write = async () => {
+      const body = { metadata: { annotations: { [claimFirstReadyAtAnnotation]: sights.takeReadyAt(claim) } } };
+      await writes.noteOnClaim(claim, body, signal);
+      sights.forget(keyOf(claim), claim.metadata.uid);
+    };
+    return notes.write(claim, claimFirstReadyAtAnnotation, write);
   }
 
   /** When time alone, or an object that is not watched for this claim, may change the result. */
-  #next(end: Exclude<PassEnd, { is: "over" }>, status: SandboxClaimStatus): Outcome {
+  #next(end: Exclude<PassEnd, { is: "over" }>, status: SandboxClaimStatus, noteAgainMs: number | undefined): Outcome {
     if (isMarked(status)) return {};
     const expiry = expiryOf({ spec: end.claim.spec, status });
     const now = this.#options.clock.now();
     const leftMs = expiry && expiry.getTime() - now.getTime();
     const delays: number[] = leftMs === undefined ? [] : [Math.max(leftMs, afterMarkingMs)];
+    if (noteAgainMs !== undefined) delays.push(noteAgainMs);
+    if (end.is === "ended" && end.noteAgainMs !== undefined) delays.push(end.noteAgainMs);
     const remedy = end.is === "ended" ? end.problem?.remedy : undefined;
     if (remedy === "recheck") delays.push(recheckMissingMs);
     if (remedy === "converge") delays.push(convergeMs);

@@ -9,6 +9,7 @@ import { isConditionTrue } from "../../api/rules/conditions.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Informer } from "../../kube/informer/informer.ts";
+import { Notes } from "../../kube/notes/notes.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -59,13 +60,25 @@ export interface ClaimControllerOptions {
   readonly servesV1alpha1: boolean;
 }
 
+/** Notes on claims and sandboxes, which are forgotten with them. */
+function openNotes(
+  stores: DisposableStack,
+  [claims, sandboxes]: readonly [OwnWrites<SandboxClaim, "pool">, OwnWrites<Sandbox, "controllerUid">],
+  options: ClaimControllerOptions,
+): Notes {
+  const notes = new Notes(options);
+  for (const objects of [claims, sandboxes]) stores.use(objects.onGone(({ metadata }) => notes.forget(metadata.uid)));
+  return notes;
+}
+
 /** Starts the SandboxClaim controller. The informers must have synced. */
 export function startClaimController(options: ClaimControllerOptions): Running {
   const { client, slowClient, informers, clock, log } = options;
   const stores = new DisposableStack();
   const claims = stores.use(new OwnWrites(informers.sandboxClaims, clock));
   const sandboxes = stores.use(new OwnWrites(informers.sandboxes, clock));
-  const writes = new ClaimWrites({ client, slowClient, claims, sandboxes });
+  const notes = openNotes(stores, [claims, sandboxes], options);
+  const writes = new ClaimWrites({ client, slowClient, claims, sandboxes, notes });
   const queues = new AdoptionQueues();
   const sights = new FirstSights(clock);
   const reconciler = new ClaimReconciler({
@@ -79,10 +92,8 @@ export function startClaimController(options: ClaimControllerOptions): Running {
       networkPolicies: informers.networkPolicies.store,
       servesV1alpha1: options.servesV1alpha1,
     },
-    writes,
+    ...{ writes, notes, queues, sights },
     adopter: new Adopter(writes, clock),
-    queues,
-    sights,
     pods: informers.pods.store,
     networkPolicies: informers.networkPolicies.store,
   });

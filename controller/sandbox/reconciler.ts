@@ -1,9 +1,10 @@
 import { keyOf, type Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, type SandboxStatus, sandboxType } from "../../api/kinds/sandbox.ts";
-import { traceContextAnnotation } from "../../api/rules/keys.ts";
+import { podNameAnnotation, traceContextAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { isNotFound } from "../../kube/client/errors.ts";
+import { isNotFound, isRejected } from "../../kube/client/errors.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
+import type { Notes } from "../../kube/notes/notes.ts";
 import type { Outcome } from "../../lib/queues/workers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Span } from "../../lib/tracing/tracer.ts";
@@ -48,6 +49,7 @@ export interface SandboxReconcilerOptions {
   readonly portShortages: PortShortages;
   /** Absent: no templates are reconciled, and no Pod waits for their policies. */
   readonly policyGate: PolicyGate | undefined;
+  readonly notes: Notes;
 }
 
 /** Reconciles one sandbox at a time. */
@@ -70,8 +72,15 @@ export class SandboxReconciler {
     const sandbox = views.sandboxes.get(key);
     if (!sandbox) return this.#forget(key);
     return traces.during("ReconcileSandbox", sandbox, sandboxAttributes, async (span) => {
-      await this.#writeTraceContext(sandbox, span, signal);
-      return this.#pass(key, span, signal);
+      let unwritten: unknown;
+      const noteAgainMs = await this.#writeTraceContext(sandbox, span, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        unwritten = error;
+        return undefined;
+      });
+      const outcome = await this.#pass(key, span, signal);
+      if (unwritten !== undefined && !isNotFound(unwritten)) throw unwritten;
+      return outcome.isInterrupted ? outcome : earliest(outcome.requeueAfterMs, noteAgainMs);
     });
   }
 
@@ -82,7 +91,8 @@ export class SandboxReconciler {
     const seen = this.#observe(key, standing);
     if (!seen) return this.#forget(key);
     const { actedOn, decision, applied: done } = await this.#bringInLine(seen, standing, span, signal);
-    const applied = { ...done, failures: [...unable, ...done.failures] };
+    const { noteAgainMs, failures } = this.#reportNotes(seen.sandbox, decision, done.failures);
+    const applied = { ...done, failures: [...unable, ...failures] };
     const after = this.#observe(key, standing);
     if (!after || after.sandbox.metadata.uid !== seen.sandbox.metadata.uid) return this.#forget(key);
 
@@ -113,6 +123,7 @@ export class SandboxReconciler {
       standing.is === "underWay" ? standing.recheckAfterMs : undefined,
       applied.clashed ? clashRecheckMs : undefined,
       applied.unfinished ? 0 : undefined,
+      noteAgainMs,
     );
   }
 
@@ -152,7 +163,12 @@ export class SandboxReconciler {
       const decision = decide(seen);
       const { sandbox } = seen;
       const trace = tracePass(span, sandbox, writers.pods);
-      const applied = await apply(decision.actions, { sandbox, trace }, writers, signal);
+      const applied = await apply(
+        this.#withoutOwedNote(sandbox, decision.actions),
+        { sandbox, trace },
+        writers,
+        signal,
+      );
       podCreated ||= applied.podCreated;
       const isWorthARound = applied.clashed && !applied.unfinished && round < roundsMax;
       const again = isWorthARound ? this.#observe(keyOf(sandbox), standing) : undefined;
@@ -161,13 +177,35 @@ export class SandboxReconciler {
     }
   }
 
-  async #writeTraceContext(sandbox: Stored<Sandbox>, span: Span, signal: AbortSignal): Promise<void> {
+  /** Returns the milliseconds until it is to be tried again, if it was rejected. */
+  async #writeTraceContext(sandbox: Stored<Sandbox>, span: Span, signal: AbortSignal): Promise<number | undefined> {
     const context = contextToWrite(sandbox, span);
-    if (context === undefined || sandbox.metadata.deletionTimestamp) return;
+    if (context === undefined || sandbox.metadata.deletionTimestamp) return undefined;
     const { client, sandboxes } = this.#options.writers;
     const { namespace, name } = sandbox.metadata;
     const body = { type: "merge", body: { metadata: { annotations: { [traceContextAnnotation]: context } } } } as const;
-    await sandboxes.write(keyOf(sandbox), () => client.patch(sandboxType, { namespace, name }, body, {}, signal));
+    const call = () => client.patch(sandboxType, { namespace, name }, body, {}, signal);
+    const write = () => sandboxes.write(keyOf(sandbox), call);
+    return this.#options.notes.write(sandbox, traceContextAnnotation, write);
+  }
+
+  /** The recorded name of the Pod only informs. Its rejection is reported as such, and the rest are those of the sandbox. */
+  #reportNotes(sandbox: Stored<Sandbox>, { actions }: Decision, all: readonly Failure[]) {
+    const { notes } = this.#options;
+    const isNote = ({ action, cause }: Failure) => action.do === "recordPodName" && isRejected(cause);
+    const failures = all.filter((failure) => !isNote(failure));
+    const cause = all.find(isNote)?.cause;
+    if (isRejected(cause)) return { noteAgainMs: notes.rejected(sandbox, podNameAnnotation, cause), failures };
+    const isOwed = actions.some((action) => action.do === "recordPodName");
+    const waitMs = isOwed ? notes.waitMs(sandbox, podNameAnnotation) : 0;
+    if (waitMs === 0) notes.written(sandbox, podNameAnnotation);
+    return { noteAgainMs: waitMs || undefined, failures };
+  }
+
+  /** A name that the API server would reject is not written. A wrong one can always be removed. */
+  #withoutOwedNote(sandbox: Stored<Sandbox>, actions: Decision["actions"]): Decision["actions"] {
+    if (this.#options.notes.waitMs(sandbox, podNameAnnotation) === 0) return actions;
+    return actions.filter((action) => action.do !== "recordPodName" || action.name === undefined);
   }
 
   /** Milliseconds for which a status may be deferred; undefined: write it now. */

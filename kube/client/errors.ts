@@ -31,6 +31,10 @@ const hasReason = (reason: string, code: number) => (error: unknown) =>
 export const isNotFound = hasReason("NotFound", 404);
 export const isAlreadyExists = hasReason("AlreadyExists", 409);
 export const isInvalid = hasReason("Invalid", 422);
+const codesOfRejections: readonly number[] = [400, 403, 413, 422];
+/** The API server, or an admission policy, refuses what the request asks for: it would refuse it again. */
+export const isRejected = (error: unknown): error is ApiError =>
+  error instanceof ApiError && codesOfRejections.includes(error.code);
 /** The resource version is too old: list again. */
 export const isExpired = (error: unknown): boolean =>
   error instanceof ApiError && (error.code === 410 || error.reason === "Expired" || error.reason === "Gone");

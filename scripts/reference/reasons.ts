@@ -13,6 +13,11 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
     means:
       "It does not respond to the controller. It blocks suspension for inactivity until it responds, its Pod is gone or has not been Ready for 5 minutes, or --activator-silence-limit has passed.",
   },
+  AnnotationNotWritten: {
+    on: "Sandbox; SandboxClaim",
+    means:
+      "The API server rejected an annotation that only informs, often because all annotations of the object together may have 256 KiB. The text names it. It is tried again after at most 10 minutes, or once the object has fewer bytes of annotations.",
+  },
   BusyProbeUnanswered: {
     on: "Sandbox",
     means:

@@ -2,14 +2,14 @@ import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { SandboxClaim } from "../../../api/kinds/sandbox-claim.ts";
 import type { SandboxTemplate } from "../../../api/kinds/sandbox-template.ts";
-import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { isConflict, isNotFound, isRejected } from "../../../kube/client/errors.ts";
 import { backoffDelayMs } from "../../../lib/queues/backoff.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { ownershipOf } from "../../ownership.ts";
 import { ClaimProblem } from "../claim-problem.ts";
 import type { ClaimWrites } from "../claim-writes.ts";
 import { adoptionPatch } from "./adoption-patch.ts";
-import { assignmentOf, assignPatch, type Notes, unassignPatch } from "./assignment.ts";
+import { assignmentOf, assignPatch, type Notes, noNotes, unassignPatch } from "./assignment.ts";
 import { adoptableFrom, poolKeyOf } from "./pool-membership.ts";
 
 /** Another claim has the Sandbox, or it is deleted: it must not be offered to the next claim. */
@@ -54,10 +54,16 @@ export class Adopter {
     signal: AbortSignal,
   ): Promise<Stored<SandboxClaim>> {
     let claim: Stored<SandboxClaim> | undefined = seen;
+    let kept = notes;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#writes.patchClaim(claim, assignPatch(claim, name, notes), signal);
+        return await this.#writes.patchClaim(claim, assignPatch(claim, name, kept), signal);
       } catch (error) {
+        // The claim may have room for the assignment alone. The next pass tries the notes, and reports them.
+        if (isRejected(error) && kept !== noNotes) {
+          kept = noNotes;
+          continue;
+        }
         if (!isConflict(error)) throw error;
         if (attempt === attemptsMax) throw conflict(name, "could not be assigned to a claim that keeps changing");
       }

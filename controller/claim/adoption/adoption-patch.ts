@@ -12,6 +12,8 @@ import {
 import { autoFieldsPatch } from "../../blueprint/make-sandbox.ts";
 import { mapPatch } from "../../merge-patch.ts";
 import { controllerReference } from "../../ownership.ts";
+import { contextToCopy } from "../../traces.ts";
+import type { NotedPatch } from "../claim-writes.ts";
 import {
   claimedPodMetadata,
   claimLabels,
@@ -30,14 +32,14 @@ export function adoptionPatch(
   sandbox: Stored<Sandbox>,
   claim: Stored<SandboxClaim>,
   template: Stored<SandboxTemplate> | undefined,
-): object {
+): NotedPatch {
   const { name, resourceVersion, labels = {}, annotations = {} } = sandbox.metadata;
   const refHash = labels[templateRefHashLabel] ?? ""; // a sandbox without this label is never given to a claim
   const { podTemplate } = sandbox.spec;
   const podMetadata = template
     ? claimedPodMetadata(template.spec.podTemplate, claim, refHash)
     : inheritedPodMetadata(podTemplate, claim, refHash);
-  const traceContext = claim.metadata.annotations?.[traceContextAnnotation];
+  const traceContext = contextToCopy(claim);
   return {
     metadata: {
       resourceVersion,

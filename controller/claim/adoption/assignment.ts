@@ -30,6 +30,8 @@ export interface Notes {
   readonly traceContext: string | undefined;
 }
 
+export const noNotes: Notes = { firstObservedAt: undefined, traceContext: undefined };
+
 /** The patch that assigns a Sandbox to a claim, with the resourceVersion that was read. */
 export const assignPatch = (claim: Stored<SandboxClaim>, name: string, notes: Notes): object =>
   underVersion(claim, {

@@ -10,6 +10,7 @@ import {
 } from "../../../api/rules/keys.ts";
 import { nameHash } from "../../../api/rules/names.ts";
 import { compactPatch, mapPatch } from "../../merge-patch.ts";
+import type { NotedPatch } from "../claim-writes.ts";
 import { claimedPodMetadata } from "../create/claimed-pod-metadata.ts";
 import { podMetadataPatch } from "./adoption-patch.ts";
 
@@ -26,7 +27,7 @@ export function boundPatch(
   claim: Stored<SandboxClaim>,
   template: Stored<SandboxTemplate> | undefined,
   launchType: LaunchType,
-): object | undefined {
+): NotedPatch | undefined {
   const { labels = {} } = sandbox.metadata;
   const launched = { [launchTypeLabel]: labels[launchTypeLabel] ?? launchType };
   if (!template) return inMetadata(mapPatch(labels, { ...labels, ...launched }));

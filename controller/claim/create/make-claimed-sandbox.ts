@@ -8,6 +8,7 @@ import { nameHash } from "../../../api/rules/names.ts";
 import { currentBlueprint } from "../../blueprint/current-blueprint.ts";
 import { makeSandbox } from "../../blueprint/make-sandbox.ts";
 import { controllerReference } from "../../ownership.ts";
+import { contextToCopy } from "../../traces.ts";
 import { claimedPodMetadata, claimLabels } from "./claimed-pod-metadata.ts";
 import { injectEnv } from "./inject-env.ts";
 import { mergeVolumeClaims } from "./merge-volume-claims.ts";
@@ -23,7 +24,7 @@ export function makeClaimedSandbox(template: Stored<SandboxTemplate>, claim: Sto
   const pod = claimedPodMetadata(template.spec.podTemplate, claim, nameHash(template.metadata.name));
   const current = currentBlueprint(template);
   const podSpec = injectEnv(current.podSpec, template.spec, claim.spec);
-  const traceContext = claim.metadata.annotations?.[traceContextAnnotation];
+  const traceContext = contextToCopy(claim);
   return makeSandbox(
     template,
     { ...current, podSpec, volumeClaimTemplates },
