@@ -12,7 +12,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
-import { awaitedRetryMs, keysFrom, type Source, startKind } from "../start-kind.ts";
+import { keysFrom, type Source, startKind } from "../start-kind.ts";
 import { type ActivatorFinder, inOrderOfIds } from "../suspension/activators/activators.ts";
 import type { Activators } from "../suspension/start-suspending.ts";
 import { Confirmer } from "./confirmer.ts";
@@ -101,8 +101,6 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
       keepLedger(informers.slices, slices, ledger),
       ...sourcesOf(informers, slices, finder, confirmer),
     ],
-    // Clients of a Service wait for its slice.
-    retryCeilingMs: () => awaitedRetryMs,
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,
     log,
