@@ -9,7 +9,7 @@ export const sandboxReasons = {
   PodScheduled: ["PodScheduled", "PodSchedulingUnknown"],
   // Present only while some ports of a sandbox behind the activators have no activator port.
   ServicePortsAllocated: ["SandboxPortLimitExceeded", "NamespacePortLimitExceeded", "PortsExhausted"],
-  AutoSuspensionBlocked: ["ActivatorUnreachable"],
+  AutoSuspensionBlocked: ["ActivatorUnreachable", "AnnotationRejected"],
   Ready: [
     "SandboxExpired",
     "MultiplePods",
@@ -45,6 +45,7 @@ const claimReasons = {
 
 export type SandboxConditionType = keyof typeof sandboxReasons;
 export type ReasonOf<T extends SandboxConditionType> = (typeof sandboxReasons)[T][number];
+export type BlockedReason = ReasonOf<"AutoSuspensionBlocked">;
 export type ClaimReadyReason = (typeof claimReasons)["Ready"][number];
 
 /** A condition without the time of its last transition. */

@@ -1,5 +1,6 @@
 import type { KubeObject } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { suspensionCauseAnnotation } from "../../api/rules/keys.ts";
 import type { NewEvent } from "../../kube/events/event-recorder.ts";
 
 const action = "Suspending";
@@ -28,6 +29,14 @@ export const cancelled = (regarding: Sandbox, why: string): NewEvent => ({
   reason: "SuspensionCancelled",
   action,
   note: `suspension cancelled: ${why}`,
+});
+
+export const causeNotRenewed = (regarding: Sandbox, why: string): NewEvent => ({
+  regarding,
+  type: "Warning",
+  reason: "AnnotationNotWritten",
+  action,
+  note: `could not write the annotation ${suspensionCauseAnnotation} again after an edit: ${why}`,
 });
 
 export const workCut = (regarding: Sandbox, cut: number, drainTimeoutSeconds: number): NewEvent => ({

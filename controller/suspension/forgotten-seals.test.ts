@@ -4,11 +4,13 @@ import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { sealedPodAnnotation } from "../../api/rules/keys.ts";
+import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { aPodOf, aSandbox, noon } from "../../test/support/builders/builders.ts";
 import { feedInformer } from "../../test/support/fakes/fed-informer.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { OwnWrites } from "../own-writes.ts";
+import { RejectedSuspensions } from "./handshake/rejected-suspensions.ts";
 import { Suspender } from "./handshake/suspender.ts";
 import { SuspensionMetrics } from "./suspension-metrics.ts";
 
@@ -31,6 +33,7 @@ async function openSealed() {
         silenceLimitMs: 1_000,
         isFenced: () => false,
         metrics: new SuspensionMetrics(new Registry()),
+        rejections: new RejectedSuspensions({ clock, log: silentLogger }),
         onCancelled: () => {},
       },
     }),

@@ -13,6 +13,7 @@ import { AskThroughActivators } from "./activators/ask-through-activators.ts";
 import type { DrainCall } from "./activators/drain-client.ts";
 import { usualSilenceLimitMs } from "./activators/silence.ts";
 import { FencedPods } from "./handshake/fenced-pods.ts";
+import { RejectedSuspensions } from "./handshake/rejected-suspensions.ts";
 import { Suspender } from "./handshake/suspender.ts";
 import { ActivityView } from "./idle/activity-view.ts";
 import { IdleWatch } from "./idle/idle-watch.ts";
@@ -64,6 +65,7 @@ export function startSuspending(options: SuspendingOptions): Suspending {
   const { activators, clock, log, events, metrics } = options;
   const rounds = activators && new ActivatorRounds({ ...activators, clock, log, events, metrics });
   const fencedPods = new FencedPods(options.read);
+  const rejections = new RejectedSuspensions(options);
   const idleWatch =
     activators &&
     rounds &&
@@ -73,11 +75,13 @@ export function startSuspending(options: SuspendingOptions): Suspending {
       view: new ActivityView(activators.vanishGraceMs, activators.silenceLimitMs),
       rounds,
       fencedPods,
+      rejections,
       fallAsleep: new SuspendIdle({ ...options, askWorkload: askerOf(activators, rounds, options) }),
     });
   const suspender = new Suspender({
     ...options,
     askers: rounds,
+    rejections,
     isFenced: (podUid) => fencedPods.has(podUid),
     silenceLimitMs: activators?.silenceLimitMs ?? usualSilenceLimitMs,
     onCancelled: (key) => idleWatch?.cancelled(key),

@@ -148,6 +148,8 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
   AutoSuspensionBlocked: {
     ActivatorUnreachable:
       "An activator that may proxy connections to it does not respond, so it is not suspended for inactivity.",
+    AnnotationRejected:
+      "The API server rejects an annotation that its suspension for inactivity needs, often because its annotations are full. It is tried again after at most 10 minutes, or once it has fewer bytes of annotations.",
   },
 };
 

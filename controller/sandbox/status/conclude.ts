@@ -122,7 +122,7 @@ function conditionsOf(seen: Seen, { observed, portShortage }: Ended): readonly C
 function withHeldUp(conditions: readonly Condition[], heldUp: BlockedSuspension = { is: "no" }, observed: Observed) {
   if (heldUp.is === "unknown") return conditions;
   if (heldUp.is === "no") return withoutCondition(conditions, "AutoSuspensionBlocked");
-  const fact = blockedFact(heldUp.message);
+  const fact = blockedFact(heldUp);
   return withCondition(conditions, fact, observationOf(observed));
 }
 

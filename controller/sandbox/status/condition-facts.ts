@@ -3,6 +3,7 @@ import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { Fact, SandboxFact } from "../../../api/rules/conditions.ts";
 import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { isSuspensionComplete } from "../../../api/rules/suspension.ts";
+import type { BlockedSuspension } from "../../suspension/handshake/blocked-suspension.ts";
 import { type Failure, failedIn } from "../actions.ts";
 import { severalPods } from "../decide-pod.ts";
 import { isPodReady, podEnding, podIps, podPhase } from "../pod-state.ts";
@@ -78,10 +79,13 @@ export const expiredFact: ReadyFact = {
 };
 
 /** Reported only for sandboxes with `autoSuspension`. */
-export const blockedFact = (message: string): Extract<SandboxFact, { type: "AutoSuspensionBlocked" }> => ({
+export const blockedFact = ({
+  reason,
+  message,
+}: Extract<BlockedSuspension, { is: "yes" }>): Extract<SandboxFact, { type: "AutoSuspensionBlocked" }> => ({
   type: "AutoSuspensionBlocked",
   status: "True",
-  reason: "ActivatorUnreachable",
+  reason,
   message,
 });
 

@@ -41,6 +41,8 @@ export interface Situation {
   readonly podIsFenced: boolean;
   /** The result of the last round of questions in this pass. */
   readonly round: Round | undefined;
+  /** The API server rejects a newer cause, so the suspension continues with the one that is written. Absent: no. */
+  readonly causeIsFinal?: boolean;
   /** Milliseconds since the seal; 0 without a seal. */
   readonly sealedForMs: number;
   /** How long an activator whose Pod is Ready may be silent, before a seal, until it counts for nothing. */
@@ -89,9 +91,10 @@ function recountMs(sandbox: Sandbox, sealedForMs: number): number {
  * read from the objects, so any leader continues where another stopped.
  */
 export function decideSuspension(situation: Situation): SuspensionStep {
-  const { sandbox, pod, podIsFresh } = situation;
+  const { sandbox, pod, podIsFresh, causeIsFinal } = situation;
   const isSuspended = effectiveOperatingMode(sandbox.spec) === "Suspended";
-  if (isSuspended && causeOf(sandbox) === "Inactivity" && !namesItsGeneration(sandbox)) return { do: "renewCause" };
+  const isCurrent = causeIsFinal || namesItsGeneration(sandbox);
+  if (isSuspended && causeOf(sandbox) === "Inactivity" && !isCurrent) return { do: "renewCause" };
   const sealed = sealOf(sandbox);
   if (sealed) return continueSealed(situation, sealed);
   if (!isSuspended) return sealAgain(situation);
@@ -99,7 +102,7 @@ export function decideSuspension(situation: Situation): SuspensionStep {
     // A client that reads the status may wake the sandbox: reported too early, that would undo a suspension before it is
     // complete.
     const known = podIsFresh || isSuspensionComplete(sandbox);
-    if (known && sleepsByInactivity(sandbox) && !namesItsGeneration(sandbox)) return { do: "renewCause" };
+    if (known && sleepsByInactivity(sandbox) && !isCurrent) return { do: "renewCause" };
     return known ? { do: "reportSuspended" } : { do: "readPod", podName: recordedName(sandbox) };
   }
   // A Pod that another client has deleted cannot be kept.

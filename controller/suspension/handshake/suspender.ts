@@ -5,7 +5,7 @@ import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { effectiveAutoSuspension, effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
-import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
+import { isConflict, isNotFound, isRejected } from "../../../kube/client/errors.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { OwnWrites } from "../../own-writes.ts";
@@ -13,12 +13,14 @@ import { ownershipOf } from "../../ownership.ts";
 import { isExpired } from "../../sandbox/expiry.ts";
 import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
-import { cancelled, unaskedCut, workCut } from "../events.ts";
+import { cancelled, causeNotRenewed, unaskedCut, workCut } from "../events.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
 import { type Askers, askAll, type QuestionStep } from "./ask-all.ts";
 import { decideSuspension, type OwnPod, type Round, type SuspensionStep } from "./decide-suspension.ts";
+import { deletePod } from "./delete-pod.ts";
 import { renewCausePatch, runningPatch, type SandboxPatch, sealPatch, unsealPatch } from "./patches.ts";
 import { Questions } from "./questions.ts";
+import type { RejectedSuspensions } from "./rejected-suspensions.ts";
 import { SealAges } from "./seal-ages.ts";
 
 export interface SuspenderOptions {
@@ -33,6 +35,7 @@ export interface SuspenderOptions {
   readonly silenceLimitMs: number;
   readonly events: EventRecorder | undefined;
   readonly metrics: SuspensionMetrics;
+  readonly rejections: RejectedSuspensions;
   readonly clock: Clock;
   /** A suspension was cancelled; the requester should wait before the next attempt. */
   readonly onCancelled: (key: string) => void;
@@ -47,6 +50,13 @@ export type SuspensionProgress =
   | { readonly is: "asking" }
   /** The status may report `Suspended`, for this generation only. */
   | { readonly is: "complete"; readonly generation: number | undefined };
+
+/** What the pass has found out so far. */
+interface Known {
+  readonly fresh: { readonly pod: OwnPod | undefined } | undefined;
+  readonly round: Round | undefined;
+  readonly causeIsFinal: boolean;
+}
 
 type Seen = Pick<Observed, "sandbox" | "pods">;
 
@@ -100,6 +110,7 @@ export class Suspender implements Disposable {
 
   async #takeSteps(read: () => Seen | undefined, signal: AbortSignal): Promise<SuspensionProgress> {
     let round: Round | undefined;
+    let causeIsFinal = false;
     let fresh: { readonly pod: OwnPod | undefined } | undefined;
     for (let count = 0; count < stepsMax; count += 1) {
       const seen = read();
@@ -107,7 +118,7 @@ export class Suspender implements Disposable {
         if (seen) this.#sealAges.forget(seen.sandbox.metadata.uid);
         return { is: "none" };
       }
-      const step = this.#decide(seen, fresh, round);
+      const step = this.#decide(seen, { fresh, round, causeIsFinal });
       fresh = undefined;
       if (step.do === "nothing") return { is: "none" };
       if (step.do === "reportSuspended") return { is: "complete", generation: seen.sandbox.metadata.generation };
@@ -120,7 +131,8 @@ export class Suspender implements Disposable {
         round = undefined;
         // A question that is about the Sandbox as it was before a write is asked once more.
         this.#questions.drop(seen.sandbox.metadata.uid);
-        await this.#write(seen, step, signal);
+        if (step.do === "renewCause") causeIsFinal = !(await this.#renewCause(seen.sandbox, signal));
+        else await this.#write(seen, step, signal);
       }
     }
     return { is: "underWay", recheckAfterMs: goOnAfterMs };
@@ -143,7 +155,7 @@ export class Suspender implements Disposable {
     return this.#options.askers !== undefined || sealOf(sandbox) !== undefined;
   }
 
-  #decide(seen: Seen, fresh: { readonly pod: OwnPod | undefined } | undefined, round: Round | undefined) {
+  #decide(seen: Seen, { fresh, round, causeIsFinal }: Known) {
     const { clock, silenceLimitMs, isFenced } = this.#options;
     const now = clock.now();
     const pod = fresh ? fresh.pod : ownPodOf(seen);
@@ -154,6 +166,7 @@ export class Suspender implements Disposable {
       podIsFresh: fresh !== undefined,
       podIsFenced: pod !== undefined && isFenced(pod.uid),
       round,
+      causeIsFinal,
       sealedForMs,
       silenceLimitMs,
       now,
@@ -195,19 +208,13 @@ export class Suspender implements Disposable {
 
   async #write(
     { sandbox, pods }: Seen,
-    step: Extract<SuspensionStep, { do: "seal" | "unseal" | "renewCause" | "writeRunning" | "deletePod" }>,
+    step: Extract<SuspensionStep, { do: "seal" | "unseal" | "writeRunning" | "deletePod" }>,
     signal: AbortSignal,
   ): Promise<void> {
     const { metrics, events, clock, onCancelled } = this.#options;
     switch (step.do) {
       case "seal":
-        if (await this.#patch(sandbox, sealPatch(sandbox, step.pod, step.cause, clock.now()), signal)) {
-          metrics.sealed(step.cause);
-        } else metrics.overtaken();
-        return;
-      case "renewCause":
-        await this.#patch(sandbox, renewCausePatch(sandbox), signal);
-        return;
+        return this.#seal({ sandbox, pods }, step, signal);
       case "writeRunning":
         if (await this.#patch(sandbox, runningPatch(sandbox), signal)) {
           metrics.cancelled();
@@ -222,12 +229,41 @@ export class Suspender implements Disposable {
         const pod = pods.find(({ metadata }) => metadata.uid === step.podUid);
         const sealedForMs = this.#sealedForMs(sandbox);
         const askedAtMs = clock.ticksMs();
-        if (!pod || !(await this.#deletePod(pod, signal))) return;
+        if (!pod || !(await deletePod(pod, this.#options, signal))) return;
         metrics.completed(sealOf(sandbox)?.cause ?? "Person", sealedForMs + clock.ticksMs() - askedAtMs, step);
         const { drainTimeoutSeconds } = effectiveAutoSuspension(sandbox.spec);
         if (step.cut > 0) events?.record(workCut(sandbox, step.cut, drainTimeoutSeconds));
         if (step.unasked > 0) events?.record(unaskedCut(sandbox, step.unasked));
       }
+    }
+  }
+
+  /** False: the API server rejects it. The suspension continues, and after two more edits it counts as a person's. */
+  async #renewCause(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#patch(sandbox, renewCausePatch(sandbox), signal);
+      return true;
+    } catch (error) {
+      if (!isRejected(error)) throw error;
+      this.#options.events?.record(causeNotRenewed(sandbox, error.message));
+      return false;
+    }
+  }
+
+  /** Without its seal a suspension for inactivity is cancelled. A person's waits, and the status says for what. */
+  async #seal(seen: Seen, step: Extract<SuspensionStep, { do: "seal" }>, signal: AbortSignal): Promise<void> {
+    const { clock, metrics, rejections, sandboxes } = this.#options;
+    const { sandbox } = seen;
+    try {
+      const isSealed = await this.#patch(sandbox, sealPatch(sandbox, step.pod, step.cause, clock.now()), signal);
+      if (!isSealed) return metrics.overtaken();
+      rejections.forget(sandbox.metadata.uid);
+      metrics.sealed(step.cause);
+    } catch (error) {
+      const isCancelled = step.cause === "Inactivity" && effectiveOperatingMode(sandbox.spec) === "Suspended";
+      if (!isCancelled || !isRejected(error)) throw error;
+      if (sandboxes.get(keyOf(sandbox))?.metadata.uid === sandbox.metadata.uid) rejections.add(sandbox, error);
+      await this.#write(seen, { do: "writeRunning", why: "the API server rejects the annotation of its seal" }, signal);
     }
   }
 
@@ -246,23 +282,6 @@ export class Suspender implements Disposable {
       await sandboxes.write(key, () => client.get(sandboxType, { namespace, name }, signal));
       return false;
     }
-  }
-
-  /** Whether this Pod (by UID) was there to be deleted. */
-  async #deletePod(pod: Stored<Pod>, signal: AbortSignal): Promise<boolean> {
-    const { client, pods } = this.#options;
-    const { namespace, name, uid } = pod.metadata;
-    let deleted = true;
-    await pods.delete(pod, async () => {
-      try {
-        await client.delete(podType, { namespace, name }, { preconditions: { uid } }, signal);
-      } catch (error) {
-        // It is gone: it counts as terminating until the watch reports the deletion.
-        if (!isNotFound(error) && !isConflict(error)) throw error;
-        deleted = false;
-      }
-    });
-    return deleted;
   }
 }
 

@@ -79,6 +79,18 @@ describe("a sandbox behind an activator that does not answer", () => {
   });
 });
 
+describe("a sandbox whose suspension was rejected", () => {
+  const rejection = { message: "full", untilMs: 310_000 };
+
+  it("stays awake until the next attempt, and says so while nothing else keeps it awake", () => {
+    const rejected = { is: "awake", rejected: "full", recheckAtMs: 310_000, sleepsAtMs: 310_000 };
+    expect(ask({ rejection, nowMs: 305_000 })).toMatchObject(rejected);
+    expect(ask({ rejection, nowMs: 310_000 })).toMatchObject({ is: "idle", rejected: "full" });
+    expect(ask({ rejection, nowMs: 200_000 })).not.toHaveProperty("rejected");
+    expect(ask({ rejection, use: { ...unused, busy: "1 in flight" } })).not.toHaveProperty("rejected");
+  });
+});
+
 describe("a sandbox stays awake", () => {
   it("while it is in use", () => {
     const use = { ...unused, busy: "1 in flight", lastMs: 299_000 };

@@ -8,6 +8,7 @@ import { readTime } from "../../../api/rules/timestamps.ts";
 import { isExpired } from "../../sandbox/expiry.ts";
 import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
+import type { Rejection } from "../handshake/rejected-suspensions.ts";
 import type { Use } from "./activity-view.ts";
 import type { Instant } from "./instant.ts";
 import type { PodStart, PodStarts } from "./pod-starts.ts";
@@ -20,6 +21,8 @@ export interface IdleQuestion extends Instant {
   readonly podStart: PodStart | undefined;
   /** Its turn after a disturbance, see `turnAfter`. */
   readonly notBeforeMs: number;
+  /** Of the last attempt to suspend it; absent: none. */
+  readonly rejection?: Rejection | undefined;
 }
 
 export type Idleness =
@@ -35,8 +38,10 @@ export type Idleness =
       readonly lastMs: number;
       /** Only this activator, which does not respond, blocks the suspension; absent: there are other reasons. */
       readonly heldUpBy?: NonNullable<Use["unanswered"]>;
+      readonly rejected?: string;
     }
-  | { readonly is: "idle"; readonly forMs: number; readonly lastMs: number };
+  /** `rejected`: why the last attempt to suspend it failed. */
+  | { readonly is: "idle"; readonly forMs: number; readonly lastMs: number; readonly rejected?: string };
 
 type Exemption = (sandbox: Stored<Sandbox>, now: Date) => string | undefined;
 
@@ -85,12 +90,21 @@ export function idlenessOf(question: IdleQuestion): Idleness {
   if (exemption !== undefined) return { is: "exempt", why: exemption };
   if (podStart === undefined) return { is: "exempt", why: "it has no Pod yet" };
   const known = asFarAsIsKnown(question, podStart);
-  if (use.busy === undefined) return known;
+  if (use.busy === undefined) return known.is === "idle" ? afterRejection(known, question) : known;
   const timeoutMs = (sandbox.spec.autoSuspension?.inactivityTimeoutSeconds ?? 0) * 1000;
   const recheckAtMs = nowMs + Math.max(Math.min(timeoutMs, busyRecheckMs), 1);
   const sleepsAtMs = known.is === "awake" ? known.sleepsAtMs : nowMs;
   const awake = { is: "awake", why: use.busy, recheckAtMs, sleepsAtMs, lastMs: known.lastMs } as const;
   return use.unanswered && known.is === "idle" ? { ...awake, heldUpBy: use.unanswered } : awake;
+}
+
+/** A rejected suspension is tried again later. */
+function afterRejection(idle: Extract<Idleness, { is: "idle" }>, { rejection, nowMs }: IdleQuestion): Idleness {
+  if (!rejection) return idle;
+  const { message: rejected, untilMs } = rejection;
+  if (untilMs <= nowMs) return { ...idle, rejected };
+  const why = "its suspension was rejected";
+  return { is: "awake", why, recheckAtMs: untilMs, sleepsAtMs: untilMs, lastMs: idle.lastMs, rejected };
 }
 
 /** Whether it would be idle without requests in flight. */

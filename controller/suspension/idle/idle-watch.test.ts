@@ -15,6 +15,7 @@ import { refusingClient } from "../../../test/support/fakes/refusing-client.ts";
 import { OwnWrites } from "../../own-writes.ts";
 import { KnownActivators } from "../activators/activators.ts";
 import { FencedPods } from "../handshake/fenced-pods.ts";
+import { RejectedSuspensions } from "../handshake/rejected-suspensions.ts";
 import { SuspensionMetrics } from "../suspension-metrics.ts";
 import { ActivityView } from "./activity-view.ts";
 import { IdleWatch } from "./idle-watch.ts";
@@ -78,6 +79,7 @@ function aCrowd({
     finder,
     rounds: { activity: async () => answer, keep: () => {} },
     view: new ActivityView(),
+    rejections: new RejectedSuspensions(common),
     fencedPods: new FencedPods(() => undefined),
     fallAsleep: new SuspendIdle({
       ...common,

@@ -1,22 +1,27 @@
 import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { SandboxActivity } from "../../../api/protocols/drain-protocol.ts";
-import { ApiUnreachable } from "../../../kube/client/errors.ts";
+import { ApiUnreachable, isRejected } from "../../../kube/client/errors.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import { Subscribers } from "../../../lib/data/subscribers.ts";
 import { reportUnexpected } from "../../../lib/guard/guard.ts";
 import { onAbort } from "../../../lib/guard/on-abort.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { type Running, startTask } from "../../../lib/process/lifecycle.ts";
-import { TokenBuckets } from "../../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { readClocks } from "../../../lib/time/clock-jumps.ts";
 import { DeadlineHeap } from "../../../lib/time/deadline-heap.ts";
 import type { Observed } from "../../sandbox/observed.ts";
 import type { ActivatorFinder } from "../activators/activators.ts";
 import type { ActivatorRounds } from "../activators/ask-activators.ts";
-import { type BlockedSuspension, blockedSuspensionOf, isNewsOf } from "../handshake/blocked-suspension.ts";
+import {
+  BlockedReports,
+  type BlockedSuspension,
+  blockedSuspensionOf,
+  isNewsOf,
+} from "../handshake/blocked-suspension.ts";
 import type { FencedPods } from "../handshake/fenced-pods.ts";
+import type { RejectedSuspensions } from "../handshake/rejected-suspensions.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
 import { ActivityReader } from "./activity-reader.ts";
 import type { ActivityTimes } from "./activity-times.ts";
@@ -38,6 +43,7 @@ export interface IdleWatchOptions {
   readonly rounds: Pick<ActivatorRounds, "activity" | "keep">;
   readonly fencedPods: FencedPods;
   readonly fallAsleep: SuspendIdle;
+  readonly rejections: RejectedSuspensions;
   readonly events: EventRecorder | undefined;
   readonly metrics: SuspensionMetrics;
   readonly clock: Clock;
@@ -49,8 +55,6 @@ const readEveryMs = 5_000;
 const calmMs = 10_000;
 /** How soon a sandbox is checked again whose suspension only an unresponsive activator blocks. */
 const hungAgainMs = 1_000;
-/** Rate limit of changes to AutoSuspensionBlocked: each is a write. */
-const heldUpRate = { perSecond: 50, burst: 250 };
 /** Maximum number of suspensions that begin after one reading. */
 const idleMax = 20;
 
@@ -68,9 +72,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   readonly #changed = new Set<string>();
   /** When to check again the activity times whose write may wait. */
   readonly #timesDue = new DeadlineHeap();
-  /** Sandboxes whose AutoSuspensionBlocked condition may have to be written. */
-  readonly #heldUp = new Set<string>();
-  readonly #heldUpTurns: TokenBuckets;
+  readonly #heldUp: BlockedReports;
   readonly #writes = new SuspensionWrites((key, signal) => this.#suspend(key, signal));
   readonly #listeners = new Subscribers<string>();
   #ring: () => void = () => {};
@@ -81,7 +83,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   constructor(options: IdleWatchOptions) {
     this.#options = options;
     this.#disturbedMs = options.clock.ticksMs();
-    this.#heldUpTurns = new TokenBuckets(heldUpRate, options.clock);
+    this.#heldUp = new BlockedReports(options.clock);
     this.#reader = new ActivityReader({ ...options, onActivity: (activities) => this.#take(activities) });
     this.#times = new UseTimes(options.clock);
     this.#wakes = new WakeReports(options);
@@ -104,7 +106,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   cancelled(key: string): void {
     const seen = this.#options.read(key);
     if (!seen) return; // it was forgotten already
-    this.#calmUntilMs.set(key, this.#options.clock.ticksMs() + calmMs);
+    const hasOwnPause = this.#options.rejections.of(seen.sandbox) !== undefined;
+    if (!hasOwnPause) this.#calmUntilMs.set(key, this.#options.clock.ticksMs() + calmMs);
     this.#podStarts.cancelled(seen.sandbox.metadata.uid);
     this.checkAt(key);
   }
@@ -115,11 +118,12 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#times.forget(metadata.uid);
     this.#wakes.forget(metadata.uid);
     this.#podStarts.forget(metadata.uid);
+    this.#options.rejections.forget(metadata.uid);
     const key = keyFor(metadata.namespace, metadata.name);
     this.#calmUntilMs.delete(key);
     this.#changed.delete(key);
     this.#timesDue.delete(key);
-    this.#heldUp.delete(key);
+    this.#heldUp.drop(key);
     this.#writes.drop(key);
     this.#options.fallAsleep.forget(key);
   }
@@ -158,7 +162,10 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
       }
       await this.#suspendIdle(signal);
       this.#reportTimes();
-      this.#reportHeldUp();
+      this.#heldUp.report(
+        (key) => this.#isBlockedNews(key),
+        (key) => this.#listeners.notify(key),
+      );
     }
   }
 
@@ -218,7 +225,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   async #suspend(key: string, signal: AbortSignal): Promise<void> {
-    const { clock, log, read, fallAsleep } = this.#options;
+    const { clock, log, read, fallAsleep, rejections } = this.#options;
     const seen = read(key);
     if (seen) this.#podStarts.attempted(seen.sandbox.metadata.uid);
     try {
@@ -229,8 +236,9 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
       signal.throwIfAborted();
       // When the API server returns, all overdue sandboxes would be suspended at once.
       if (err instanceof ApiUnreachable) this.#disturbedMs = clock.ticksMs();
-      log.warn({ err, key }, "could not suspend an idle sandbox; retrying");
-      this.#schedule.checkAt(key, clock.ticksMs() + calmMs);
+      if (isRejected(err)) rejections.add(read(key)?.sandbox, err);
+      else log.warn({ err, key }, "could not suspend an idle sandbox; retrying");
+      this.#schedule.checkAt(key, clock.ticksMs() + (isRejected(err) ? 0 : calmMs));
     }
     this.#ring();
   }
@@ -251,17 +259,9 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     }
   }
 
-  #reportHeldUp(): void {
-    for (const key of this.#heldUp) {
-      const known = this.#useOf(key);
-      const sandbox = this.#options.read(key)?.sandbox;
-      if (sandbox && known && this.#hasRead && isNewsOf(sandbox, blockedSuspensionOf(known.idleness))) {
-        // The rest follows when the rate limit allows.
-        if (this.#heldUpTurns.take("", 0) === undefined) return;
-        this.#listeners.notify(key);
-      }
-      this.#heldUp.delete(key);
-    }
+  #isBlockedNews(key: string): boolean {
+    const sandbox = this.#options.read(key)?.sandbox;
+    return sandbox !== undefined && isNewsOf(sandbox, this.heldUp(sandbox));
   }
 
   #lastUseMs(key: string): number | undefined {
@@ -280,7 +280,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   #readUse(key: string): KnownUse | undefined {
-    const { read, clock } = this.#options;
+    const { read, clock, rejections } = this.#options;
     const seen = read(key);
     if (!seen) return undefined;
     const { sandbox } = seen;
@@ -292,7 +292,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const turnMs = turnAfter(Math.max(this.#disturbedMs, fromMs), sandbox.metadata.uid, timeoutMs);
     const use = this.#options.view.useOf(sandbox.metadata.uid, nowMs);
     const notBeforeMs = Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs);
-    const idleness = idlenessOf({ sandbox, use, podStart, notBeforeMs, ...at });
+    const idleness = idlenessOf({ sandbox, use, podStart, notBeforeMs, rejection: rejections.of(sandbox), ...at });
     this.#changed.add(key);
     if (isNewsOf(sandbox, blockedSuspensionOf(idleness))) this.#heldUp.add(key);
     return { idleness, use };

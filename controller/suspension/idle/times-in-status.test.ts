@@ -13,6 +13,7 @@ import { interceptCalls } from "../../../test/support/fakes/intercepted-client.t
 import { OwnWrites } from "../../own-writes.ts";
 import { KnownActivators } from "../activators/activators.ts";
 import { FencedPods } from "../handshake/fenced-pods.ts";
+import { RejectedSuspensions } from "../handshake/rejected-suspensions.ts";
 import { SuspensionMetrics } from "../suspension-metrics.ts";
 import { ActivityView } from "./activity-view.ts";
 import { IdleWatch } from "./idle-watch.ts";
@@ -167,6 +168,7 @@ class World implements AsyncDisposable {
       finder,
       rounds: { activity: async () => this.#answer(), keep: () => {} },
       view: new ActivityView(),
+      rejections: new RejectedSuspensions(common),
       fencedPods: new FencedPods(() => undefined),
       fallAsleep: new SuspendIdle({ ...common, sandboxes, askWorkload: async () => undefined }),
       metrics: new SuspensionMetrics(new Registry()),
