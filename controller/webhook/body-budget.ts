@@ -127,6 +127,8 @@ export class BodyBudget {
       hold.stage = "waiting";
       return body.view();
     } catch (error) {
+      // It counts no more: where one body follows the other, many would wait to be collected.
+      body.free();
       throw error instanceof BodyRefused ? error : new BodyRefused(400, "the body broke off");
     }
   }

@@ -15,6 +15,12 @@ export class GrowingBytes {
     this.#bytes = needed;
   }
 
+  /** Gives the memory back now, not at the next collection. No view may be in use. */
+  free(): void {
+    this.#buffer = this.#buffer.transfer(0);
+    this.#bytes = 0;
+  }
+
   /** All that was added; it shares the memory, so nothing may be added while it is in use. */
   view(): Buffer {
     return Buffer.from(this.#buffer, 0, this.#bytes);
