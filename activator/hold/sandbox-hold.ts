@@ -159,7 +159,7 @@ export class SandboxHold implements HoldProgress {
     const { waker, onWoken } = this.#deps;
     const wake = await waker.wake(sandbox, this.#over.signal);
     this.#line.first?.connectRequest.observer.woke(wake);
-    if (wake.mine && wake.answer) onWoken(wake.answer, this.#to.port ?? defaultPort(sandbox.spec.podTemplate.spec));
+    if (wake.answer) onWoken(wake.answer, this.#to.port ?? defaultPort(sandbox.spec.podTemplate.spec));
   }
 
   async #reachTarget(target: Target, failure: ActivatorError | undefined, changes: Changes): Promise<void> {

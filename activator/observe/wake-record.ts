@@ -18,7 +18,8 @@ export interface WakeRecordOptions {
 export abstract class WakeRecord implements ConnectObserver {
   readonly #seenMs: number;
   readonly #options: WakeRecordOptions;
-  #wake: Wake | undefined;
+  /** The answer to the wake that this request caused. */
+  #patchedMs: number | undefined;
   #target: Target | undefined;
   #acceptedMs: number | undefined;
   #firstByteMs: number | undefined;
@@ -36,8 +37,9 @@ export abstract class WakeRecord implements ConnectObserver {
     return new HoldRecord(this.#options);
   }
 
-  woke(wake: Wake): void {
-    if (wake.mine && wake.patchedMs !== undefined) this.#wake = wake;
+  // The sandbox in it is not kept: an open connection may last for days.
+  woke({ mine, patchedMs }: Wake): void {
+    if (mine && patchedMs !== undefined) this.#patchedMs = patchedMs;
   }
 
   reached(target: Target): void {
@@ -63,11 +65,11 @@ export abstract class WakeRecord implements ConnectObserver {
   }
 
   protected timeline(): WakeTimeline | undefined {
-    if (!this.#wake) return undefined;
+    if (this.#patchedMs === undefined) return undefined;
     const since = (ms: number | undefined) => (ms === undefined ? undefined : ms - this.#seenMs);
     return {
       seen: 0,
-      wakePatched: since(this.#wake.patchedMs),
+      wakePatched: since(this.#patchedMs),
       podCreated: since(this.#target && this.#options.podSeenMs(this.#target.podUid)),
       portAccepted: since(this.#acceptedMs),
       firstByte: since(this.#firstByteMs),

@@ -76,10 +76,10 @@ export class WakeOnActivity implements AsyncDisposable {
       const seen = cluster.sandbox(namespace, name);
       if (seen?.metadata.uid !== uid || !this.#isFallingAsleep(seen)) return;
       if (mayAskToRun(seen)) {
-        const { mine, answer } = await waker.wake(seen, signal);
-        if (mine && answer) onWoken(answer, port);
+        const { answer, patchedMs } = await waker.wake(seen, signal);
+        if (answer) onWoken(answer, port);
         // Another client may have changed the sandbox first: to no suspension, or to another one.
-        if (answer) return;
+        if (patchedMs !== undefined) return;
       } else if (effectiveOperatingMode(seen.spec) === "Suspended") return;
       await abortable(changes.next(), signal);
     }

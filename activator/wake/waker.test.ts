@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
-import { ApiUnreachable } from "../../kube/client/errors.ts";
+import { ApiError, ApiUnreachable } from "../../kube/client/errors.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { type Intercept, interceptCalls } from "../../test/support/fakes/intercepted-client.ts";
 import { answerJson, openScriptedApi } from "../../test/support/fakes/scripted-api.ts";
+import { heapBytesOf } from "../../test/support/heap-bytes.ts";
 import { aSandbox } from "../../test/support/labs/activator-world.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { Waker } from "./waker.ts";
@@ -210,3 +211,79 @@ describe("a patch in flight", () => {
     expect(world.clock.pending).toBe(0);
   });
 });
+
+describe("a wake that is over", () => {
+  const large = () => Buffer.alloc(1_000_000, "a").toString("latin1");
+  const version = (count: number): Stored<Sandbox> => {
+    const names = { name: "nova", namespace: "default", uid: "u1", creationTimestamp: "2026-01-01T00:00:00Z" };
+    const metadata = { ...names, resourceVersion: String(count), annotations: { note: large() } };
+    return { ...aSandbox("nova", { operatingMode: "Suspended" }), metadata };
+  };
+
+  it.each([
+    ["has an answer", async (count: number) => version(count + 1)],
+    ["found a newer version", async () => Promise.reject(new ApiError(409, { apiVersion: "v1", kind: "Status" }))],
+  ])("keeps no sandbox of many versions when each %s", async (_, patched) => {
+    await using api = await openMemoryApi();
+    let count = 0;
+    const client = interceptCalls(api.client, () => patched(count));
+    const waker = new Waker(client, { rate: { perSecond: 100, burst: 100 }, clock: new FakeClock() });
+    const bytes = await heapBytesOf(async () => {
+      for (count = 1; count <= 20; count += 1) await waker.wake(version(count), never);
+    });
+    expect(bytes).toBeLessThan(1_000_000);
+    expect(await waker.wake(version(20), never)).toMatchObject({ mine: false, answer: undefined });
+  });
+
+  it("is remembered by one timer for each sandbox, whatever the number of its versions", async () => {
+    await using world = await given();
+    const nova = await world.create("nova");
+    await world.waker.wake(nova, never);
+    for (let count = 0; count < 3; count += 1) {
+      const other = { ...nova, metadata: { ...nova.metadata, resourceVersion: `0${count}` } };
+      const wake = world.waker.wake(other, never);
+      await world.clock.advance(1_000);
+      expect(await wake).toMatchObject({ patchedMs: undefined });
+    }
+    expect(world.clock.pending).toBe(1);
+    await world.clock.advance(60_000);
+    expect(world.clock.pending).toBe(0);
+  });
+
+  it("gives its answer to a later caller, without a patch, and without the sandbox", async () => {
+    await using world = await given();
+    const nova = await world.create("nova");
+    const { patchedMs } = await world.waker.wake(nova, never);
+    expect(await world.waker.wake(nova, never)).toEqual({ mine: false, patchedMs, answer: undefined });
+    expect(world.patched).toEqual(["nova"]);
+  });
+
+  it("is heard or reported once, in whichever step its last caller leaves", async () => {
+    let leave = () => {};
+    await using world = await given(async (_, proceed) => {
+      const answer = await proceed();
+      leave();
+      return answer;
+    });
+    const heard: string[] = [];
+    for (let steps = 0; steps < 20; steps += 1) {
+      const leaving = new AbortController();
+      leave = () => void afterSteps(steps).then(() => leaving.abort(left()));
+      const wake = world.waker.wake(await world.create(`nova-${steps}`), leaving.signal);
+      const ended = wake.then(
+        ({ answer }) => void heard.push(answer?.metadata.name ?? "nothing"),
+        () => {},
+      );
+      await world.clock.advance(1_000);
+      await ended;
+      expect([...heard, ...world.unheard]).toHaveLength(steps + 1);
+    }
+    expect(heard.length).toBeGreaterThan(0);
+    expect(world.unheard.length).toBeGreaterThan(0);
+  });
+});
+
+/** Waits for so many steps of the microtask queue. */
+async function afterSteps(count: number): Promise<void> {
+  for (let step = 0; step < count; step += 1) await undefined;
+}

@@ -14,11 +14,19 @@ export interface Wake {
   readonly mine: boolean;
   /** Monotonic milliseconds of the answer to our patch; undefined if another client changed the sandbox first. */
   readonly patchedMs: number | undefined;
-  /** The sandbox as that answer shows it. */
+  /** The sandbox as that answer shows it; undefined for all callers but the one whose request caused the wake. */
   readonly answer: Stored<Sandbox> | undefined;
 }
 
 type Answer = Pick<Wake, "patchedMs" | "answer">;
+
+/** Names one version of a sandbox. Whole versions are not kept: each has up to 1.5 MiB, and its owner makes many. */
+interface Version {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly resourceVersion: string;
+}
 
 /**
  * The wake of one sandbox.
@@ -33,15 +41,25 @@ type Answer = Pick<Wake, "patchedMs" | "answer">;
 interface Flight {
   phase: "queued" | "asking" | "pausing" | "over";
   /** The version that the last caller saw before the patch was sent. */
-  sandbox: Stored<Sandbox>;
+  version: Version;
   readonly stop: AbortController;
-  answered: Promise<Answer>;
+  /** Resolves once `patchedMs` and `answer` are known. */
+  ended: Promise<void>;
+  patchedMs: number | undefined;
+  /** Dropped once a caller has learned that this wake is its own. */
+  answer: Stored<Sandbox> | undefined;
   waiters: number;
   /** Monotonic milliseconds until which a client that left is expected back. */
   wantedUntilMs: number;
   wantedTimer: Timer | undefined;
   /** Whether a caller learned that this wake is its own. */
   isHeard: boolean;
+}
+
+/** What is remembered of the last wake of a sandbox. */
+interface PastWake extends Pick<Wake, "patchedMs"> {
+  readonly resourceVersion: string;
+  readonly forgetting: Timer;
 }
 
 export interface WakerOptions {
@@ -70,7 +88,10 @@ export class Waker implements Disposable {
   readonly #client: KubeClient;
   readonly #options: WakerOptions;
   readonly #permits: PermitQueues;
+  /** The wakes that are not over, by UID. */
   readonly #flights = new Map<string, Flight>();
+  /** By UID. */
+  readonly #past = new Map<string, PastWake>();
 
   constructor(client: KubeClient, options: WakerOptions) {
     this.#client = client;
@@ -84,71 +105,107 @@ export class Waker implements Disposable {
    *
    * @throws ActivatorError if the patch is rejected or the namespace exceeds its rate limit; the signal's reason when aborted.
    */
-  async wake(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<Wake> {
-    signal.throwIfAborted();
-    const flight = this.#flightFor(sandbox);
-    flight.waiters += 1;
-    try {
-      const answer = await abortable(flight.answered, signal);
-      const mine = !flight.isHeard;
-      flight.isHeard = true;
-      return { mine, ...answer };
-    } finally {
-      flight.waiters -= 1;
-      this.#unlessWanted(flight);
+  wake(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<Wake> {
+    if (signal.aborted) return Promise.reject(signal.reason);
+    const version = versionOf(sandbox);
+    const flight = this.#joinable(version);
+    if (flight) return this.#join(flight, signal);
+    const past = this.#past.get(version.uid);
+    if (past?.resourceVersion === version.resourceVersion) {
+      return Promise.resolve({ mine: false, patchedMs: past.patchedMs, answer: undefined });
     }
+    return this.#join(this.#start(version), signal);
   }
 
   /** A client leaves and will request this sandbox again soon: its wake keeps its place for a while. */
   comesBack(uid: string): void {
     const flight = this.#flights.get(uid);
-    if (!flight || flight.phase === "over") return;
-    flight.wantedUntilMs = this.#options.clock.ticksMs() + comesBackMs;
+    if (flight) flight.wantedUntilMs = this.#options.clock.ticksMs() + comesBackMs;
   }
 
   /** Cancels every wake whose patch is not in flight. */
   [Symbol.dispose](): void {
     for (const flight of this.#flights.values()) if (mayStop(flight)) this.#giveUp(flight);
+    for (const uid of this.#past.keys()) this.#forget(uid);
   }
 
-  #flightFor(sandbox: Stored<Sandbox>): Flight {
-    const running = this.#flights.get(sandbox.metadata.uid);
-    if (running && mayStop(running)) {
-      running.sandbox = sandbox; // it keeps its place in the queue
-      return running;
+  #joinable(version: Version): Flight | undefined {
+    const running = this.#flights.get(version.uid);
+    if (!running) return undefined;
+    if (mayStop(running)) running.version = version; // it keeps its place in the queue
+    return running.version.resourceVersion === version.resourceVersion ? running : undefined;
+  }
+
+  // It holds no sandbox while it waits.
+  async #join(flight: Flight, signal: AbortSignal): Promise<Wake> {
+    flight.waiters += 1;
+    try {
+      await abortable(flight.ended, signal);
+      const { patchedMs, answer, isHeard } = flight;
+      flight.isHeard = true;
+      flight.answer = undefined;
+      return { mine: !isHeard, patchedMs, answer };
+    } finally {
+      flight.waiters -= 1;
+      this.#unlessWanted(flight);
+      this.#unlessHeard(flight);
     }
-    const isSame = running?.sandbox.metadata.resourceVersion === sandbox.metadata.resourceVersion;
-    return running && isSame ? running : this.#start(sandbox);
   }
 
-  #start(sandbox: Stored<Sandbox>): Flight {
-    const { uid } = sandbox.metadata;
+  #start(version: Version): Flight {
+    const { uid } = version;
     const flight: Flight = {
-      ...{ phase: "queued", sandbox, stop: new AbortController(), answered: never, waiters: 0 },
-      ...{ wantedUntilMs: Number.NEGATIVE_INFINITY, wantedTimer: undefined, isHeard: false },
+      ...{ phase: "queued", version, stop: new AbortController(), ended: never, patchedMs: undefined },
+      ...{ answer: undefined, waiters: 0, isHeard: false },
+      ...{ wantedUntilMs: Number.NEGATIVE_INFINITY, wantedTimer: undefined },
     };
+    this.#forget(uid);
     this.#flights.set(uid, flight);
-    flight.answered = this.#ask(flight);
-    const forget = () => {
-      this.#end(flight);
-      if (this.#flights.get(uid) === flight) this.#flights.delete(uid);
-    };
-    const remember = ({ answer }: Answer) => {
-      this.#end(flight);
-      if (flight.waiters === 0 && answer) this.#reportUnheard(flight, answer);
-      this.#options.clock.after(rememberMs, forget);
-    };
-    flight.answered.then(remember, forget);
+    flight.ended = this.#ask(flight).then(
+      (answer) => this.#succeeded(flight, answer),
+      (error: unknown) => {
+        this.#end(flight);
+        throw error;
+      },
+    );
+    flight.ended.catch(() => {}); // its callers get it, and may have left
     return flight;
   }
 
-  #end(flight: Flight): void {
-    flight.phase = "over";
-    flight.wantedTimer?.cancel();
+  #succeeded(flight: Flight, { patchedMs, answer }: Answer): void {
+    const isLast = this.#end(flight);
+    flight.patchedMs = patchedMs;
+    flight.answer = answer;
+    this.#unlessHeard(flight);
+    if (!isLast) return;
+    const { uid, resourceVersion } = flight.version;
+    const forgetting = this.#options.clock.after(rememberMs, () => this.#past.delete(uid));
+    this.#past.set(uid, { resourceVersion, patchedMs, forgetting });
   }
 
-  #reportUnheard(flight: Flight, answer: Stored<Sandbox>): void {
+  /** Returns whether no wake of a newer version has begun. */
+  #end(flight: Flight): boolean {
+    flight.phase = "over";
+    flight.wantedTimer?.cancel();
+    return this.#leave(flight);
+  }
+
+  #leave(flight: Flight): boolean {
+    const { uid } = flight.version;
+    return this.#flights.get(uid) === flight && this.#flights.delete(uid);
+  }
+
+  #forget(uid: string): void {
+    this.#past.get(uid)?.forgetting.cancel();
+    this.#past.delete(uid);
+  }
+
+  /** Reports a wake whose callers have all left. */
+  #unlessHeard(flight: Flight): void {
+    const { answer } = flight;
+    if (!answer || flight.waiters > 0) return;
     flight.isHeard = true;
+    flight.answer = undefined;
     this.#options.onUnheard?.(answer);
   }
 
@@ -163,13 +220,12 @@ export class Waker implements Disposable {
 
   // Removed at once: a new caller must not join a cancelled wake.
   #giveUp(flight: Flight): void {
-    const { uid } = flight.sandbox.metadata;
-    if (this.#flights.get(uid) === flight) this.#flights.delete(uid);
+    this.#leave(flight);
     flight.stop.abort(new Error("no request waits for this wake"));
   }
 
   async #ask(flight: Flight): Promise<Answer> {
-    const { name: subject, namespace = "" } = flight.sandbox.metadata;
+    const { name: subject, namespace } = flight.version;
     const { signal } = flight.stop;
     const permit = this.#permits.take(namespace, longestRateWaitMs, signal);
     if (!permit) throw new ActivatorError("WakeRateLimited", { subject });
@@ -178,7 +234,7 @@ export class Waker implements Disposable {
       signal.throwIfAborted();
       flight.phase = "asking";
       try {
-        const answer = await this.#patch(flight.sandbox);
+        const answer = await this.#patch(flight.version);
         return { patchedMs: this.#options.clock.ticksMs(), answer };
       } catch (error) {
         if (isConflict(error) || isNotFound(error)) return { patchedMs: undefined, answer: undefined };
@@ -191,22 +247,25 @@ export class Waker implements Disposable {
   }
 
   /** Limited by its own timeout alone: its callers may leave. */
-  async #patch({ metadata }: Stored<Sandbox>): Promise<Stored<Sandbox>> {
+  async #patch({ namespace, name, resourceVersion }: Version): Promise<Stored<Sandbox>> {
     const attempt = new AbortController();
     const giveUp = () => attempt.abort(new ApiUnreachable("no answer in time"));
     using _limit = this.#options.clock.after(attemptLimitMs, giveUp);
-    const { namespace, name, resourceVersion } = metadata;
     // With the seen resourceVersion: another client's change since then had a reason unknown to us.
     const body = { metadata: { resourceVersion }, spec: { operatingMode: "Running" } };
     return await this.#client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, attempt.signal);
   }
 }
 
+function versionOf({ metadata: { uid, namespace = "", name, resourceVersion } }: Stored<Sandbox>): Version {
+  return { uid, namespace, name, resourceVersion };
+}
+
 /** Whether no patch is in flight: a patch that was sent is awaited. */
 const mayStop = ({ phase }: Flight): boolean => phase === "queued" || phase === "pausing";
 
-/** Undefined only while a flight is being created. */
-const never: Promise<Answer> = new Promise(() => {});
+/** Of a flight that is being created. */
+const never: Promise<void> = new Promise(() => {});
 
 const mayPass = (error: unknown) =>
   error instanceof ApiUnreachable ||
