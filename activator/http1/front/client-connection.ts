@@ -49,7 +49,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   /** Limits what is read after our end. */
   #linger: Linger | undefined;
   #asked = false;
-  #dueMs: number;
+  /** The limit of the phase; that of an awaited head counts instead. */
+  #dueMs = Number.POSITIVE_INFINITY;
 
   constructor(socket: WireSocket, host: ConnectionHost) {
     this.socket = socket;
@@ -58,7 +59,6 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#place = new ReadPlace(host.loans, socket);
     this.#ahead = new ReadAhead(this.#place);
     this.#heads = new HeadReader(host, this);
-    this.#dueMs = host.nowMs() + host.headersTimeoutMs;
   }
 
   get closing(): boolean {
@@ -134,7 +134,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
 
   check(nowMs: number): void {
     if (this.#tail?.isStalled(this.socket.writableLength, nowMs)) return this.socket.reset();
-    if (nowMs < (this.#linger?.dueMs ?? this.#dueMs)) return;
+    if (nowMs < (this.#linger?.dueMs ?? this.#heads.dueMs ?? this.#dueMs)) return;
     if (this.#phase === "exchanging" && this.#exchange?.responded === false) return this.#exchange.leave();
     if (this.#phase === "reading" && !this.#heads.isBetweenHeads) this.#refuse(new ActivatorError("RequestTimedOut"));
     else this.cut();
@@ -200,14 +200,13 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   #readHead(bytes: Buffer, start: number, end: number): void {
-    const wasIdle = this.#heads.isBetweenHeads;
     const parser = this.#heads.push(bytes, start, end);
     if (parser && parser.refusal === undefined) return this.#begin(parser.head, bytes, parser.consumedTo, end);
     this.#ahead.clear(); // the parser has gathered it
     if (parser?.refusal !== undefined) {
       const preface = this.#asked ? undefined : wholePreface(parser, this.socket, bytes.subarray(start, end));
       this.#refuse(errorOfRefusal(parser.refusal, parser.head.method), preface);
-    } else if (wasIdle) this.#dueMs = this.#host.nowMs() + this.#host.headersTimeoutMs;
+    }
   }
 
   #begin(head: RequestHead, bytes: Buffer, start: number, end: number): void {

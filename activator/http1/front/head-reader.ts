@@ -7,10 +7,13 @@ export class HeadReader {
   readonly #host: ConnectionHost;
   readonly #connection: UnfinishedHead;
   #own: RequestHeadParser | undefined;
+  /** When the awaited head must be complete: the first of a connection, or one that has begun. Else undefined. */
+  dueMs: number | undefined;
 
   constructor(host: ConnectionHost, connection: UnfinishedHead) {
     this.#host = host;
     this.#connection = connection;
+    this.dueMs = this.#limitMs();
   }
 
   get isBetweenHeads(): boolean {
@@ -25,10 +28,12 @@ export class HeadReader {
     const parser = this.#own ?? this.#host.parser;
     const step = parser.push(bytes, start, end);
     if (step === "more") {
+      this.dueMs ??= this.#limitMs(); // once: bytes that arrive one by one must not move it
       this.#own ??= this.#host.giveParser();
       this.#host.heads.keep(this.#connection, parser.keptBytes);
       return undefined;
     }
+    this.dueMs = undefined;
     if (this.#own) this.clear();
     else if (step === "refused") this.#host.giveParser(); // a parser that has refused reads no more
     return parser;
@@ -36,7 +41,12 @@ export class HeadReader {
 
   /** Drops an unfinished head. */
   clear(): void {
+    this.dueMs = undefined;
     if (this.#own) this.#host.heads.release(this.#connection);
     this.#own = undefined;
+  }
+
+  #limitMs(): number {
+    return this.#host.nowMs() + this.#host.headersTimeoutMs;
   }
 }
