@@ -56,6 +56,16 @@ describe("a connection that sends", () => {
     expect(seen).toBe(0);
   });
 
+  it("a bad first byte gets status 400, although another connection has sent CONNECT", async () => {
+    await using world = await openActivatorWorld();
+    using first = await rawConnection(world.activator);
+    first.send(`CONNECT nova:80 HTTP/1.1\r\nHost: nova:80\r\n\r\n`);
+    expect(await first.closed()).toMatch(/^HTTP\/1.1 405 /);
+    using second = await rawConnection(world.activator);
+    second.send("\u0016\u0003\u0001");
+    expect(await second.closed()).toMatch(/^HTTP\/1.1 400 /);
+  });
+
   it("a bad chunk while it is held gets status 400, and no byte reaches its sandbox", async () => {
     await using world = await openActivatorWorld();
     await world.asleep("nova");

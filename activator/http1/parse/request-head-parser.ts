@@ -40,9 +40,7 @@ export class RequestHeadParser extends SectionReader<RequestHead> {
 
   protected override beginSection(): void {
     this.#lineStart = this.at;
-    this.section.facts.clear();
-    this.section.authorityStart = this.at;
-    this.section.authorityEnd = this.at;
+    this.section.clear(this.at);
   }
 
   protected override judgeField(index: number): Refusal | undefined {

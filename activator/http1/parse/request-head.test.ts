@@ -23,6 +23,17 @@ describe("a request head", () => {
     expect(head).toMatchObject({ target, form, path, host: "a" });
   });
 
+  it.each([
+    ["http://a", "*"],
+    ["http://a:80", "*"],
+    ["http://a/", "/"],
+    ["http://a?b", "/?b"],
+    ["*", "*"],
+  ])("of OPTIONS with the target %s asks for %s, as a proxy must send it", (target, path) => {
+    const { head } = parsed(`OPTIONS ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect([head.path, head.keep().path]).toEqual([path, path]);
+  });
+
   it("keeps the order, the case and the repetitions of its fields", () => {
     const { head } = parsed(get("/", "X-B: 1\r\nx-b:  2 \r\nA:\r\n"));
     expect(fieldsOf(head)).toEqual(["Host", "a", "X-B", "1", "x-b", "2", "A", ""]);

@@ -20,6 +20,20 @@ export class RequestHead extends FieldSection {
   keepsAlive = true;
   readonly facts = new MessageFacts();
 
+  /** Forgets the last head: a parser reads the heads of many connections. Until it is read, everything is absent at `at`. */
+  clear(at: number): void {
+    this.method = "";
+    this.minorVersion = 1;
+    this.form = "origin";
+    this.targetStart = at;
+    this.targetEnd = at;
+    this.authorityStart = at;
+    this.authorityEnd = at;
+    this.framing = "none";
+    this.keepsAlive = true;
+    this.facts.clear();
+  }
+
   /** The target as it was sent, one character per byte. */
   get target(): string {
     return this.text(this.targetStart, this.targetEnd);
@@ -28,6 +42,7 @@ export class RequestHead extends FieldSection {
   /** Path and query of an origin or absolute-form target, raw; `*` and authorities as they are. */
   get path(): string {
     if (this.form !== "absolute") return this.target;
+    if (this.method === "OPTIONS" && this.authorityEnd === this.targetEnd) return "*"; // RFC 9112 3.2.4
     const path = this.text(this.authorityEnd, this.targetEnd);
     return path.charCodeAt(0) === byte.slash ? path : `/${path}`;
   }

@@ -42,8 +42,7 @@ export class ResponseHeadParser extends SectionReader<ResponseHead> {
   }
 
   protected override beginSection(): void {
-    this.section.facts.clear();
-    this.section.status = 0;
+    this.section.clear(this.at);
     this.#digits = 0;
   }
 

@@ -12,6 +12,17 @@ export class ResponseHead extends FieldSection {
   keepsAlive = true;
   readonly facts = new MessageFacts();
 
+  /** Forgets the last head. Until the next is read, everything is absent at `at`. */
+  clear(at: number): void {
+    this.minorVersion = 1;
+    this.status = 0;
+    this.reasonStart = at;
+    this.reasonEnd = at;
+    this.framing = "none";
+    this.keepsAlive = true;
+    this.facts.clear();
+  }
+
   /** The reason phrase as it was sent, one character per byte; often `""`. */
   get reason(): string {
     return this.text(this.reasonStart, this.reasonEnd);
