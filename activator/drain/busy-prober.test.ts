@@ -143,12 +143,16 @@ function anAsker(port: number) {
   const podOf = (name: string) =>
     aPodOf(sandboxOf(name), { uid: `pod-${name}` }, { phase: "Running", podIP: "127.0.0.1" });
   const rings: (() => void)[] = [];
+  const ring = () => {
+    for (const each of rings.splice(0)) each();
+  };
   const cluster = {
     sandbox: (_namespace: string, name: string) => (state.isHere ? sandboxOf(name) : undefined),
     podOf: ({ metadata }: { metadata: { name: string } }) => podOf(metadata.name),
     listen: () => ({
       next: () => new Promise<void>((resolve) => rings.push(resolve)),
       reset: () => {},
+      notify: ring,
       [Symbol.dispose]: () => {},
     }),
     silentMs: () => state.silentMs,
@@ -158,9 +162,6 @@ function anAsker(port: number) {
   const ask = (name: string) => {
     const sandbox = { namespace: "lab", name, uid: `uid-${name}` };
     return asker.ask({ sandbox, podUid: `pod-${name}`, generation: 1 });
-  };
-  const ring = () => {
-    for (const each of rings.splice(0)) each();
   };
   return { clock, asker, ask, state, ring };
 }

@@ -108,18 +108,18 @@ export class BusyProber {
     if (!cluster) return undefined;
     const { namespace, name } = question.sandbox;
     using changes = cluster.listen(namespace, name);
-    const limit = Promise.withResolvers<void>();
-    using _timer = this.#parts.clock.after(busyViewWaitMs, () => limit.resolve());
-    using _leaving = onAbort(signal, () => limit.resolve());
     let isOver = false;
-    void limit.promise.then(() => {
+    const end = () => {
       isOver = true;
-    });
+      changes.notify();
+    };
+    using _timer = this.#parts.clock.after(busyViewWaitMs, end);
+    using _leaving = onAbort(signal, end);
     for (;;) {
       changes.reset();
       const seen = this.#see(question);
       if (seen || isOver) return seen;
-      await Promise.race([changes.next(), limit.promise]);
+      await changes.next();
     }
   }
 

@@ -30,7 +30,7 @@ function lab(seen: Stored<Sandbox> = nova) {
     sandbox: () => inView,
     podOf: () => undefined,
     hasPod: () => false,
-    listen: () => ({ next: () => Promise.resolve(), reset: () => {}, [Symbol.dispose]: () => {} }),
+    listen: () => ({ next: () => Promise.resolve(), reset: () => {}, notify: () => {}, [Symbol.dispose]: () => {} }),
     silentMs: () => 0,
     onSandboxChange: (listener) => {
       changed = listener;

@@ -41,20 +41,19 @@ export class NewSandboxes {
 
   async #wait({ namespace, name }: Pick<Destination, "namespace" | "name">, client: WaitingClient): Promise<void> {
     const { cluster, clock } = this.#deps;
-    const over = Promise.withResolvers<void>();
+    using changes = cluster.listen(namespace, name);
     let isOver = client.left;
     const stop = () => {
       isOver = true;
-      over.resolve();
+      changes.notify();
     };
     using _limit = clock.after(appearLimitMs, stop);
-    using changes = cluster.listen(namespace, name);
     client.onLeave(stop);
     this.#waiting += 1;
     this.#ofNamespace.add(namespace);
     this.#ofAddress.add(client.head.peer);
     while (!isOver && !cluster.sandbox(namespace, name)) {
-      await Promise.race([changes.next(), over.promise]);
+      await changes.next();
       changes.reset();
     }
     this.#waiting -= 1;

@@ -79,18 +79,23 @@ export class FirstView {
     using _slot = slots.admit(spelt.namespace, spelt.name, request.head.bytes);
     using _held = observer.held();
     using changes = cluster.listen(name.namespace, name.name);
-    const over = Promise.withResolvers<void>();
-    const recheck = () => {
-      if (this.#isKnown(name)) over.resolve();
+    let failure: Error | undefined;
+    const end = (reason: Error) => {
+      failure ??= reason;
+      changes.notify();
     };
-    const waiting = { timedOut: () => over.reject(new ActivatorError("ClusterUnseen")), end: over.reject };
+    const recheck = () => {
+      if (this.#isKnown(name)) changes.notify();
+    };
+    const waiting = { timedOut: () => end(new ActivatorError("ClusterUnseen")), end };
     this.#rechecks.add(recheck);
     holds.begin(waiting, this.#leftMs(request));
-    request.onLeave(() => over.reject(new ClientGone("the client left")));
+    request.onLeave(() => end(new ClientGone("the client left")));
     try {
       while (!this.#isKnown(name)) {
-        await Promise.race([changes.next(), over.promise]);
+        await changes.next();
         changes.reset();
+        if (failure) throw failure;
       }
     } finally {
       this.#rechecks.delete(recheck);

@@ -8,7 +8,7 @@ import { beginUse, type ConnectDeps, type Destination, resolveNow } from "../con
 import { DialError } from "../connect/dial.ts";
 import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
 import type { Reached } from "../readiness/prober.ts";
-import type { Cluster } from "../sandbox/cluster.ts";
+import type { Changes } from "../sandbox/cluster.ts";
 import type { Resolution, Target } from "../sandbox/resolve.ts";
 import { Fifo } from "./fifo.ts";
 import type { HeldRequest, HoldProgress } from "./held-request.ts";
@@ -24,8 +24,6 @@ const patienceStepMs = 50;
  * the result. Milliseconds.
  */
 const quotaPatienceMs = 35_000;
-
-type Changes = ReturnType<Cluster["listen"]>;
 
 /**
  * The shared work for all requests that wait for one port of one sandbox. It follows each resolution until the port accepts or
@@ -174,11 +172,17 @@ export class SandboxHold implements HoldProgress {
     const release = new PacedRelease(this.#line, target, this.#deps);
     const stop = () => release.stop();
     using _stopping = onAbort(this.#over.signal, stop);
-    const released = release.run(socket).then(() => true);
-    while (!(await Promise.race([released, changes.next().then(() => false)]))) {
+    let isOver = false;
+    const released = release.run(socket).finally(() => {
+      isOver = true;
+      changes.notify();
+    });
+    while (!isOver) {
+      await changes.next();
       changes.reset();
-      if (!this.#leadsTo(target)) stop();
+      if (!isOver && !this.#leadsTo(target)) stop();
     }
+    await released;
   }
 
   #leadsTo({ podUid, ip, port }: Target): boolean {
@@ -220,11 +224,10 @@ export class SandboxHold implements HoldProgress {
     const stop = new AbortController();
     let now: Target | undefined = first;
     let isOver = false;
-    let ended = Promise.withResolvers<void>();
     let reached: Reached | undefined;
     const over = () => {
       isOver = true;
-      ended.resolve();
+      if (!stop.signal.aborted) changes.notify();
     };
     const working = this.#deps.prober.reach(first, stop.signal).then((found) => {
       reached = found;
@@ -232,8 +235,7 @@ export class SandboxHold implements HoldProgress {
     working.then(over, over);
     try {
       while (now && !isOver) {
-        ended = Promise.withResolvers(); // of each check: a promise that outlives thousands of them would keep a listener of each
-        await this.#first(changes, await this.#patienceMs(now), ended.promise);
+        await this.#first(changes, await this.#patienceMs(now));
         if (!isOver) now = this.#stillAt(first, changes);
       }
       if (isOver) await working;
@@ -262,12 +264,11 @@ export class SandboxHold implements HoldProgress {
     return target;
   }
 
-  /** Waits for the first of: a change, the recheck time, the end of the work. */
-  async #first(changes: Changes, recheckAfterMs: number | undefined, work?: Promise<void>): Promise<void> {
+  /** Waits for a change, or for the recheck time. */
+  async #first(changes: Changes, recheckAfterMs: number | undefined): Promise<void> {
     const step = new AbortController();
     const nothing = () => undefined;
     const racers: Promise<void>[] = [changes.next()];
-    if (work) racers.push(work);
     const { clock } = this.#deps;
     if (recheckAfterMs !== undefined) racers.push(clock.sleep(recheckAfterMs, step.signal).then(nothing, nothing));
     try {

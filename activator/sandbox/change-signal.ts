@@ -1,4 +1,9 @@
-/** Signals changes to one waiter. Changes while it is busy are merged into one. */
+/**
+ * Signals changes to one waiter. Changes while it is busy are merged into one.
+ *
+ * A waiter that waits for something else too lets that notify the same signal: a race with a promise that outlives the loop
+ * would add a listener to that promise for each change, and tenants cause changes at any rate.
+ */
 export class ChangeSignal {
   #notified = false;
   #waiter: (() => void) | undefined;

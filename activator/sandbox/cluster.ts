@@ -14,6 +14,9 @@ import { ChangeSignal } from "./change-signal.ts";
 import { type PodSightings, type PodSights, sightsAfter } from "./pod-sights.ts";
 import { slimPod } from "./slim-objects.ts";
 
+/** A signal until it is disposed of. The listener may notify itself: see `ChangeSignal`. */
+export type Changes = Disposable & Pick<ChangeSignal, "next" | "reset" | "notify">;
+
 /** The activator's view of the cluster, from watches alone. */
 export interface Cluster extends PodSightings {
   sandbox(namespace: string, name: string): Stored<Sandbox> | undefined;
@@ -28,9 +31,9 @@ export interface Cluster extends PodSightings {
   /** Every Pod whose status names this address in this spelling, also ended Pods and those on the host's network. */
   podsAt(ip: string): readonly Stored<Pod>[];
   /** A signal for changes of the sandbox or a Pod of it, until disposed of. */
-  listen(namespace: string, name: string): Disposable & Pick<ChangeSignal, "next" | "reset">;
+  listen(namespace: string, name: string): Changes;
   /** A signal for a Pod that gets this address, or changes while it has it, until disposed of. */
-  listenAt(ip: string): Disposable & Pick<ChangeSignal, "next" | "reset">;
+  listenAt(ip: string): Changes;
   /** Calls back with the UID of each Pod that is gone, and with the sandbox in view that it belonged to. */
   onPodGone(listener: (podUid: string, sandbox: Stored<Sandbox> | undefined) => void): void;
   /** Calls back when a sandbox is created, changed or deleted, before waiting requests are resolved again. */
@@ -176,21 +179,22 @@ class WatchedCluster implements Cluster, Running {
     return this.#pods?.store.by("ip", ip) ?? [];
   }
 
-  listen(namespace: string, name: string): Disposable & Pick<ChangeSignal, "next" | "reset"> {
+  listen(namespace: string, name: string): Changes {
     return this.#listenFor(keyFor(namespace, name));
   }
 
   // Sandbox keys contain a slash, and addresses do not.
-  listenAt(ip: string): Disposable & Pick<ChangeSignal, "next" | "reset"> {
+  listenAt(ip: string): Changes {
     return this.#listenFor(ip);
   }
 
-  #listenFor(key: string): Disposable & Pick<ChangeSignal, "next" | "reset"> {
+  #listenFor(key: string): Changes {
     const signal = new ChangeSignal();
     const added = this.#signals.add(key, signal);
     return {
       next: () => signal.next(),
       reset: () => signal.reset(),
+      notify: () => signal.notify(),
       [Symbol.dispose]: () => added[Symbol.dispose](),
     };
   }
