@@ -27,7 +27,8 @@ export class RequestMetrics {
     const failed =
       "Requests that failed at the sandbox before a response began, by reason: dial, timeout, eof or other.";
     this.#upstreamErrors = counter("sandbox_router_upstream_errors_total", failed, ["sandbox_namespace", "reason"]);
-    const retried = "Failed attempts to connect to a sandbox for HTTP requests, each of which is tried again within its limits.";
+    const retried =
+      "Failed attempts to connect to a sandbox for HTTP requests, each of which is tried again within its limits.";
     this.#retries = counter("sandbox_router_upstream_retries_total", retried, ["sandbox_namespace"]);
     const refused = "Requests that were rejected by the activator, by the code of the error.";
     this.#refused = counter("rouse_activator_refused_total", refused, ["reason"]);
