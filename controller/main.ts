@@ -18,7 +18,6 @@ import { noTracer } from "../lib/tracing/tracer.ts";
 import { type ControllerConfig, parseControllerConfig } from "./config/config.ts";
 import { controllerFlags } from "./config/controller-flags.ts";
 import { version } from "./metrics/build-info.ts";
-import { startController } from "./start.ts";
 
 const program = "agent-sandbox-controller";
 const namespaceFile = join(serviceAccountFolder, "namespace");
@@ -67,6 +66,8 @@ async function run(config: ControllerConfig, { log, registry }: RunParts, stop: 
   const identity = `${hostname()}_${randomUUID()}`;
   await using tracing = await loadTracing(config.traceCollector, { origin: { service: program, version }, clock, log });
   const tracer = tracing?.tracer ?? noTracer;
+  // It takes a third of a second to load, and neither --help nor a wrong setting needs it.
+  const { startController } = await import("./start.ts");
   await using controller = await startController(config, {
     client,
     leaseClient,

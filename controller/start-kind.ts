@@ -11,7 +11,7 @@ import type { Turns } from "../lib/time/turns.ts";
 import type { RuntimeMetrics } from "./metrics/runtime-metrics.ts";
 
 /** 30 s: as long as a person or a connection waits. The longest retry delay of an object that somebody waits for. */
-export const awaitedRetryMs = 30_000;
+const awaitedRetryMs = 30_000;
 
 /** Enqueues the keys to reconcile until it is disposed of. */
 export type Source = (enqueue: (key: string) => void) => Disposable;
@@ -22,8 +22,11 @@ export interface KindOptions {
   readonly workers: number;
   /** Low-priority keys; they occupy at most half of the workers. Absent: none. */
   readonly mayWait?: (key: string) => boolean;
-  /** The longest retry delay for a key that a user waits for; absent: the backoff's own maximum. */
-  readonly retryCeilingMs?: (key: string) => number | undefined;
+  /**
+   * Whether somebody waits for this key, so that its retry delay has a ceiling. Default: for every key, as Pods wait for
+   * NetworkPolicies, claims for members of pools, and clients for EndpointSlices.
+   */
+  readonly isAwaited?: (key: string) => boolean;
   readonly sources: readonly Source[];
   readonly reconcile: (key: string, signal: AbortSignal) => Promise<Outcome>;
   readonly clock: Clock;
@@ -65,9 +68,10 @@ const retriesMax = { groupOf: (key: string) => parseKey(key).namespace ?? "", pe
 export function startKind(options: KindOptions): Running {
   const { name, workers, sources, clock, metrics } = options;
   const log = options.log.child({ controller: name });
-  const { mayWait, retryCeilingMs: ceilingMs } = options;
+  const { mayWait, isAwaited = () => true } = options;
   const patience = mayWait && { mayWait, heldMax: Math.ceil(workers / 2) };
-  const retries = ceilingMs && { ...retriesMax, ceilingMs };
+  const ceilingMs = (key: string) => (isAwaited(key) ? awaitedRetryMs : undefined);
+  const retries = { ...retriesMax, ceilingMs };
   const queue = new KeyedQueue(clock, retryBackoff, { patience, retries, workers });
   const meter = metrics.ofController({ name, workers, queue });
   const enqueue = (key: string) => {

@@ -6,7 +6,6 @@ import { endProcess } from "../lib/process/lifecycle.ts";
 import { runSupervised } from "../lib/process/supervise.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { type LocalConfig, localFlags, parseLocalConfig } from "./config.ts";
-import { runLocal } from "./run.ts";
 
 // For the grace period of every sandbox's Pod, and for the shutdown after it.
 const endLimitMs = 60_000;
@@ -35,6 +34,8 @@ function supervise(config: LocalConfig): Promise<number> {
   };
   return runSupervised(process, { ...dependencies, endLimitMs }, async (stop) => {
     try {
+      // Both programs and the API server take half a second to load, and --help does not need them.
+      const { runLocal } = await import("./run.ts");
       await runLocal(config, dependencies, stop);
     } catch (error) {
       // An operation that the signal aborts fails with the signal's reason.

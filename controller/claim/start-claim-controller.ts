@@ -16,7 +16,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
-import { awaitedRetryMs, keysFrom, type Source, startKind } from "../start-kind.ts";
+import { keysFrom, type Source, startKind } from "../start-kind.ts";
 import type { Traces } from "../traces.ts";
 import { Adopter } from "./adoption/adopter.ts";
 import { AdoptionQueues } from "./adoption/adoption-queue.ts";
@@ -105,8 +105,7 @@ export function startClaimController(options: ClaimControllerOptions): Running {
   return startKind({
     name: "sandboxclaim",
     workers: options.workers,
-    retryCeilingMs: (key) =>
-      isConditionTrue(claims.get(key)?.status?.conditions, "Ready") ? undefined : awaitedRetryMs,
+    isAwaited: (key) => !isConditionTrue(claims.get(key)?.status?.conditions, "Ready"),
     mayWait: (key) => sights.isServed(key),
     sources: [
       () => followStock(informers.sandboxes, queues),

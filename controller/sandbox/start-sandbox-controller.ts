@@ -22,10 +22,10 @@ import type { PortShortages } from "../tcp-front/port-shortages.ts";
 import type { PolicyGate } from "../template/policy-gate.ts";
 import type { Traces } from "../traces.ts";
 import type { SandboxWriters } from "./apply.ts";
+import { isAwaited } from "./is-awaited.ts";
 import type { LifecycleMetrics } from "./metrics/lifecycle-metrics.ts";
 import { observe } from "./observe.ts";
 import { SandboxReconciler } from "./reconciler.ts";
-import { retryCeilingMs } from "./retry-ceiling.ts";
 import { claimChanges } from "./volumes/claim-changes.ts";
 import { isUnclaimedMember } from "./write-priority.ts";
 
@@ -95,7 +95,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
       const sandbox = writers.sandboxes.get(key);
       return sandbox !== undefined && isUnclaimedMember(sandbox);
     },
-    retryCeilingMs: (key) => retryCeilingMs(observe(key, views)),
+    isAwaited: (key) => isAwaited(observe(key, views)),
     sources: [
       ...sourcesOf(informers, writers, idleWatch),
       (enqueue) => suspending.fencedPods.onLostSeal(enqueue),

@@ -10,10 +10,17 @@ export interface Listed {
   readonly ports: readonly EndpointPort[];
 }
 
-/** The family of addresses that the activators have: of the first that is ready, else of any. */
-export function familyOf(activators: readonly SeenActivator[]): Family | undefined {
-  const one = activators.find(({ endpoint }) => endpoint.ready) ?? activators[0];
-  return one && addressFamily(one.endpoint.address);
+/**
+ * The family of addresses of a slice; it cannot be changed, so another family needs another slice. A slice keeps its family
+ * while a ready activator has it. Else it gets that of the first ready activator. While none is ready, all count as ready.
+ */
+export function familyOf(
+  activators: readonly SeenActivator[],
+  current: EndpointSlice["addressType"] | undefined,
+): EndpointSlice["addressType"] | undefined {
+  const ready = activators.filter(({ endpoint }) => endpoint.ready);
+  const families = (ready.length > 0 ? ready : activators).map(({ endpoint }) => addressFamily(endpoint.address));
+  return families.find((family) => family === current) ?? families[0] ?? current;
 }
 
 const addressFamily = (address: string): Family => (isIPv6(address) ? "IPv6" : "IPv4");

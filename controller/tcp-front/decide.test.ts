@@ -102,6 +102,23 @@ describe("a slice", () => {
     expect(listed(anActivator("10.0.0.1", ...both), anActivator("fd00::1", ...both))).toEqual([["10.0.0.1"], both]);
   });
 
+  it("keeps its family while a ready activator has it, or while none is ready", () => {
+    const four = anActivator("10.0.0.1", ...both);
+    const six = anActivator("fd00::1", ...both);
+    const unready = ({ endpoint, listensOn }: SeenActivator) => ({
+      endpoint: { ...endpoint, ready: false },
+      listensOn,
+    });
+    const kept = [["10.0.0.1"], both];
+    expect(listed(six, four)).toEqual(kept);
+    expect(listed(unready(six), unready(four))).toEqual(kept);
+    const family = (...activators: readonly SeenActivator[]) =>
+      decide(observed({ slice: aSlice(), activators })).action?.do;
+    expect(family(unready(four), six)).toBe("delete");
+    expect(family(six)).toBe("delete");
+    expect(family()).toBeUndefined();
+  });
+
   it("leads nowhere without its Service", () => {
     const activators = [anActivator("10.0.0.1", ...both)];
     const { action } = decide(observed({ slice: aSlice(), activators }));

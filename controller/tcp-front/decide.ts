@@ -57,7 +57,7 @@ function keep(sandbox: Stored<Sandbox>, observed: ObservedFront): FrontDecision 
   const { front, unallocated } = allocate(sandbox, observed);
   const recheckAfterMs = nextOver(front.freedPorts ?? [], observed);
   const later = { unallocated, ...(recheckAfterMs !== undefined && { recheckAfterMs }) };
-  const family = familyOf(observed.activators) ?? slice?.addressType ?? "IPv4";
+  const family = familyOf(observed.activators, slice?.addressType) ?? "IPv4";
   if (slice && slice.addressType !== family) {
     return { action: { do: "delete", slice, keep: front, urgency: "first" }, unallocated };
   }

@@ -18,6 +18,7 @@ export interface ObservedFront {
   readonly contested: ReadonlySet<number>;
   /** Free ports; as many as it needs, within the limits. */
   readonly freePorts: readonly number[];
+  /** Always in the same order: where two would do as well, the first one is chosen. */
   readonly activators: readonly SeenActivator[];
 }
 

@@ -12,8 +12,8 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
-import { awaitedRetryMs, keysFrom, type Source, startKind } from "../start-kind.ts";
-import type { ActivatorFinder } from "../suspension/activators/activators.ts";
+import { keysFrom, type Source, startKind } from "../start-kind.ts";
+import { type ActivatorFinder, inOrderOfIds } from "../suspension/activators/activators.ts";
 import type { Activators } from "../suspension/start-suspending.ts";
 import { Confirmer } from "./confirmer.ts";
 import { PortLedger, type PortLimits } from "./port-ledger.ts";
@@ -59,7 +59,8 @@ const workers = 8;
 /** Starts to keep the slices by which the names of sandboxes lead to activators. The informers must have synced. */
 export function startTcpFrontController(options: TcpFrontControllerOptions): Running {
   const { client, informers, activators, settings, metrics, clock, log } = options;
-  const { finder, call } = activators;
+  const { call } = activators;
+  const finder = inOrderOfIds(activators.finder);
   const stack = new DisposableStack();
   const slices = stack.use(new OwnWrites(informers.slices, clock));
   const ledger = new PortLedger({ ...options, ...settings });
@@ -100,8 +101,6 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
       keepLedger(informers.slices, slices, ledger),
       ...sourcesOf(informers, slices, finder, confirmer),
     ],
-    // Clients of a Service wait for its slice.
-    retryCeilingMs: () => awaitedRetryMs,
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,
     log,

@@ -141,4 +141,42 @@ describe("activators with addresses of another family", () => {
     expect(after.addressType).toBe("IPv6");
     expect(portsOf(after)).toEqual(portsOf(before));
   });
+
+  it("do not take a slice from its family while one of that family is ready", async () => {
+    await using lab = await openFrontLab();
+    const [four, six] = [{ address: "10.0.0.1" }, { address: "fd00::1" }];
+    lab.activators.are(four, six);
+    await using _controller = await lab.startController();
+    const sandbox = await lab.create();
+    await lab.untilLeadingTo(sandbox, "10.0.0.1");
+    lab.activators.are({ ...four, ready: false }, six);
+    await lab.untilLeadingTo(sandbox, "fd00::1");
+    lab.activators.are(four, six, { address: "fd00::2" });
+    const { metadata } = await lab.untilLeadingTo(sandbox, "fd00::1", "fd00::2");
+    lab.activators.are(four, six);
+    expect((await lab.untilLeadingTo(sandbox, "fd00::1")).metadata.uid).toBe(metadata.uid);
+  });
+});
+
+it("activators in another order cause no pass over the slices", async () => {
+  await using lab = await openFrontLab();
+  const [four, six] = [{ address: "10.0.0.1" }, { address: "fd00::1" }];
+  lab.activators.are(four, six);
+  const registry = new Registry();
+  await using _controller = await lab.startController({ registry });
+  const sandbox = await lab.create();
+  const before = await lab.untilLeadingTo(sandbox, "10.0.0.1");
+  const passes = async () => {
+    const { values = [] } = (await registry.getSingleMetric("workqueue_adds_total")?.get()) ?? {};
+    return values.find(({ labels }) => labels.name === "tcpfront")?.value;
+  };
+  // Nothing else happens in between: there is no wait for I/O or a timer.
+  const first = await passes();
+  lab.activators.are(six, four);
+  expect(await passes()).toBe(first);
+  lab.activators.are(four, { ...six, run: 2 });
+  expect(await passes()).toBe((first ?? 0) + 1);
+  const other = await lab.create({}, "other");
+  await lab.untilLeadingTo(other, "10.0.0.1");
+  expect((await lab.slice(sandbox))?.metadata.uid).toBe(before.metadata.uid);
 });

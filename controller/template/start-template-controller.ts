@@ -16,7 +16,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
-import { awaitedRetryMs, keysFrom, type Source, startKind } from "../start-kind.ts";
+import { keysFrom, type Source, startKind } from "../start-kind.ts";
 import type { Traces } from "../traces.ts";
 import type { LostPolicies } from "./lost-policies.ts";
 import { networkPolicyName } from "./make-network-policy.ts";
@@ -67,8 +67,6 @@ export function startTemplateController({ client, informers, clock, ...options }
       (enqueue) => templates.onForgotten((template) => enqueue(keyOf(template))),
       (enqueue) => policies.onForgotten((policy) => templateKeys(policy).forEach(enqueue)),
     ],
-    // Pods of sandboxes wait for the policy.
-    retryCeilingMs: () => awaitedRetryMs,
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,
     log: options.log,

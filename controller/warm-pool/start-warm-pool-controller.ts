@@ -14,7 +14,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
-import { awaitedRetryMs, keysFrom, startKind } from "../start-kind.ts";
+import { keysFrom, startKind } from "../start-kind.ts";
 import { templateKeys } from "../template/policy-in-place.ts";
 import { memberChanges, poolKeys } from "./member-changes.ts";
 import { WarmPoolReconciler } from "./reconciler.ts";
@@ -83,8 +83,6 @@ export function startWarmPoolController(options: WarmPoolControllerOptions): Run
       (enqueue) => writers.pools.onForgotten((pool) => enqueue(keyOf(pool))),
       (enqueue) => writers.sandboxes.onForgotten((sandbox) => poolKeys(sandbox).forEach(enqueue)),
     ],
-    // Claims wait for members, and the person who raises a quota.
-    retryCeilingMs: () => awaitedRetryMs,
     reconcile: (key, signal) => reconciler.reconcile(key, signal),
     clock,
     log: options.log,

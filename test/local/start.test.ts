@@ -174,31 +174,39 @@ describe("local mode, started with one command", () => {
 });
 
 describe("local mode, when it exits,", () => {
+  let local: LocalMode;
+  let ready: Ready;
+
+  beforeAll(async () => {
+    local = new LocalMode();
+    ready = await local.start();
+  }, 60_000);
+
+  afterAll(() => local[Symbol.asyncDispose]());
+
+  const pidOfHello = async () => JSON.parse((await ask(ready, "hello", "/info")).body).pid;
+
+  it("restores its sandboxes after kill -9, and ends the processes that were left", async () => {
+    const pid = await pidOfHello();
+    await ask(ready, "hello", "/counter", { method: "POST" });
+    const { count } = JSON.parse((await ask(ready, "hello", "/counter")).body);
+    await local.end("SIGKILL");
+    expect(alive(pid)).toBe(true);
+
+    ready = await local.start("--no-example");
+    await expect.poll(() => alive(pid), { timeout: 10_000 }).toBe(false);
+    const again = JSON.parse((await ask(ready, "hello", "/counter")).body);
+    expect(again.count).toBe(count);
+    expect(await pidOfHello()).not.toBe(pid);
+  }, 60_000);
+
   it("leaves no process and no port behind after Ctrl-C", async () => {
-    await using local = new LocalMode();
-    const ready = await local.start();
-    const { pid } = JSON.parse((await ask(ready, "hello", "/info")).body);
+    const pid = await pidOfHello();
     expect(alive(pid)).toBe(true);
     expect(await local.end("SIGINT")).toBe(0);
     expect(alive(pid)).toBe(false);
     expect(await connects(ready.activator)).toBe(false);
     expect(await connects(ready.metrics)).toBe(false);
-  }, 60_000);
-
-  it("restores its sandboxes after kill -9, and ends the processes that were left", async () => {
-    await using local = new LocalMode();
-    const first = await local.start();
-    const { pid } = JSON.parse((await ask(first, "hello", "/info")).body);
-    await ask(first, "hello", "/counter", { method: "POST" });
-    const { count } = JSON.parse((await ask(first, "hello", "/counter")).body);
-    await local.end("SIGKILL");
-    expect(alive(pid)).toBe(true);
-
-    const second = await local.start("--no-example");
-    await expect.poll(() => alive(pid), { timeout: 5_000 }).toBe(false);
-    const again = JSON.parse((await ask(second, "hello", "/counter")).body);
-    expect(again.count).toBe(count);
-    expect(JSON.parse((await ask(second, "hello", "/info")).body).pid).not.toBe(pid);
   }, 60_000);
 });
 

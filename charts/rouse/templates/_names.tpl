@@ -75,13 +75,9 @@ app.kubernetes.io/component: sandbox-router
 {{ include "rouse.labels" . }}
 {{- end }}
 
-{{/* Whom the API server sees when the controller calls it. */}}
-{{- define "rouse.controller.user" -}}
-system:serviceaccount:{{ include "rouse.namespace" . }}:agent-sandbox-controller
-{{- end }}
-
-{{- define "rouse.activator.user" -}}
-system:serviceaccount:{{ include "rouse.namespace" . }}:sandbox-router
+{{/* In CEL: whether the user is one whom the ClusterRoleBinding in params names. A name written here would miss a moved namespace. */}}
+{{- define "rouse.userOfBinding" -}}
+params.subjects.exists(s, s.kind == 'ServiceAccount' && request.userInfo.username == 'system:serviceaccount:' + s.namespace + ':' + s.name)
 {{- end }}
 
 {{/*

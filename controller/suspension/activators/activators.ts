@@ -1,5 +1,6 @@
 import type { KubeObject, Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
+import { byCodeUnits } from "../../../lib/data/by-code-units.ts";
 import { Subscribers } from "../../../lib/data/subscribers.ts";
 import type { Running } from "../../../lib/process/lifecycle.ts";
 import { isPodReady, podEnding } from "../../sandbox/pod-state.ts";
@@ -37,13 +38,23 @@ export interface ActivatorEndpoint {
 export interface ActivatorFinder {
   /** All activators by a consistent read, unready and terminating ones included. */
   list(signal: AbortSignal): Promise<readonly Activator[]>;
-  /** The activators that are known without a call; may be stale. */
+  /** The activators that are known without a call, in any order; may be stale. */
   known(): readonly Activator[];
   /** Pods with the activators' labels that are not activators; they are never asked. Absent: none. */
   otherPods?(): readonly Stored<KubeObject>[];
   /** Calls back when the known activators change, until it is disposed of. */
   onChange(listener: () => void): Disposable;
 }
+
+/**
+ * The same finder, whose known activators are in the order of their ids. A store puts an object last at each update, so any
+ * report of a Pod would otherwise change the order.
+ */
+export const inOrderOfIds = (finder: ActivatorFinder): ActivatorFinder => ({
+  list: (signal) => finder.list(signal),
+  known: () => finder.known().toSorted((one, other) => byCodeUnits(one.id, other.id)),
+  onChange: (listener) => finder.onChange(listener),
+});
 
 export interface RunningActivatorFinder extends ActivatorFinder, Running {
   /** Resolves once `known` is filled. */

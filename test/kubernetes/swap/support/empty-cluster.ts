@@ -26,8 +26,9 @@ export async function emptyCluster({ kubectl }: ClusterUnderTest): Promise<void>
   // If Pods have ten minutes to end, a namespace checks again only after five, even if they end sooner.
   await remove("deployment", `--namespace=${release.namespace}`, "--all", "--cascade=foreground");
   await remove("crd", ...customResourceDefinitions().map(({ metadata }) => metadata.name));
-  for (const kind of ["clusterrolebinding", "clusterrole"]) await remove(kind, ...roles);
+  // The policies reject everything while there is no binding that says whom they are about.
   for (const kind of ["validatingadmissionpolicybinding", "validatingadmissionpolicy"]) await remove(kind, ...policies);
+  for (const kind of ["clusterrolebinding", "clusterrole"]) await remove(kind, ...roles);
   await remove("secret", "--namespace=default", "--selector=owner=helm");
   await remove("namespace", release.namespace);
   forgetVersions();

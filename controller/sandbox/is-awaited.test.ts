@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { sealedPodAnnotation } from "../../api/rules/keys.ts";
 import { formatSeal } from "../../api/rules/suspension.ts";
 import { aSandbox, noon } from "../../test/support/builders/builders.ts";
-import { retryCeilingMs } from "./retry-ceiling.ts";
+import { isAwaited } from "./is-awaited.ts";
 
 const sealed = formatSeal({ podName: "nova", podUid: "pod-1", cause: "Person", at: noon });
 const asleep = { type: "Suspended", status: "True", reason: "", message: "", lastTransitionTime: noon } as const;
@@ -26,9 +26,9 @@ it.each([
     soon: true,
   },
 ] as const)("a failing sandbox that $what is retried soon: $soon", ({ sandbox, soon }) => {
-  expect(retryCeilingMs({ sandbox }) !== undefined).toBe(soon);
+  expect(isAwaited({ sandbox })).toBe(soon);
 });
 
 it("a sandbox that is gone is not retried sooner than others", () => {
-  expect(retryCeilingMs(undefined)).toBeUndefined();
+  expect(isAwaited(undefined)).toBe(false);
 });
