@@ -25,15 +25,16 @@ export async function refusalOf(
   binding: PortBinding,
   doorkeeper: Doorkeeper,
 ): Promise<PeerRefusal | undefined> {
-  const refusal = check(client.peer, binding, doorkeeper);
+  const refusal = refusalNow(client.peer, binding, doorkeeper);
   if (refusal === undefined || !mayChange(refusal)) return refusal;
   return waitForPeer(client, binding, doorkeeper);
 }
 
-function check(
+/** As `refusalOf`, without a wait: by what the watches show now. */
+export function refusalNow(
   peer: string,
   { namespace, sandboxName, sandboxUid }: PortBinding,
-  { cluster, allowLoopbackPodIp }: Doorkeeper,
+  { cluster, allowLoopbackPodIp }: Pick<Doorkeeper, "cluster" | "allowLoopbackPodIp">,
 ): PeerRefusal | undefined {
   const sandbox = cluster.sandbox(namespace, sandboxName);
   if (sandbox?.metadata.uid !== sandboxUid) return "NoSandbox";
@@ -50,7 +51,7 @@ async function waitForPeer(
   doorkeeper: Doorkeeper,
 ): Promise<PeerRefusal | undefined> {
   const { waits, clock } = doorkeeper;
-  const now = () => check(client.peer, binding, doorkeeper);
+  const now = () => refusalNow(client.peer, binding, doorkeeper);
   const over = Promise.withResolvers<void>();
   const isAdmitted = () => now() === undefined;
   using joined = waits.join(client.peer, binding, isAdmitted, over.resolve);

@@ -5,7 +5,7 @@ import type { ConnectDeps, ConnectRequest } from "../connect/connect-request.ts"
 import type { Upstream } from "../connect/connector.ts";
 import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
 import { ClientGone } from "../request.ts";
-import { refusalOf } from "./admit-peer.ts";
+import { refusalNow, refusalOf } from "./admit-peer.ts";
 import type { PeerWaits } from "./peer-waits.ts";
 import type { PortBinding } from "./ports/port-bindings.ts";
 import type { TcpClient } from "./tcp-client.ts";
@@ -41,6 +41,13 @@ export async function serveTcp(client: TcpClient, binding: PortBinding, deps: Tc
       use,
     };
     const upstream = await reach(connectRequest);
+    // Its owner may have changed who may connect, while it was held.
+    const laterRefusal = refusalNow(client.peer, binding, { cluster, ...options });
+    if (laterRefusal !== undefined) {
+      upstream.socket.destroy();
+      record.peerRefused(laterRefusal);
+      return client.refuse();
+    }
     record.reached(upstream.target);
     record.relayed(await relay(client, upstream, connectRequest, deps));
   } catch (error) {
