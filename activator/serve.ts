@@ -1,3 +1,4 @@
+import { reportUnexpected, runGuarded } from "../lib/guard/guard.ts";
 import type { Activity } from "./activity/activity.ts";
 import { type KeepOpenDeps, keepOpen } from "./activity/keep-open.ts";
 import type { Use } from "./activity/use.ts";
@@ -40,12 +41,13 @@ const healthy: Synthetic = {
 
 /**
  * The steps of a request, with the statuses of the errors that end it at each step. Only a step that has to wait returns a
- * promise: each `await` costs every request a turn of the microtask queue.
+ * promise: each `await` costs every request a turn of the microtask queue. It never rejects: no caller awaits it.
  */
 export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>): Promise<void> {
   const { head } = incoming;
-  const record = deps.observer.begin(incoming);
+  let record: RequestRecord | undefined;
   try {
+    record = deps.observer.begin(incoming);
     if (isHealthCheck(head, deps.find)) return incoming.answer(healthy);
     refuseMethod(head); // 405
     refuseLength(head, deps.maxRequestBodyBytes); // 413
@@ -60,7 +62,8 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     record.reached(upstream.target);
     await deps.proxy(incoming, upstream, proxyOptions(incoming, { routed, upstream, use, record }, deps)); // 413, 502, 504
   } catch (error) {
-    refuse(incoming, error, record);
+    const ending = () => refuse(incoming, error, record);
+    runGuarded("http-front", ending, () => incoming.abort());
   }
 }
 
@@ -176,13 +179,15 @@ function refuseLength({ headers }: RequestHead, maxBytes: number): void {
     throw new ActivatorError("BodyTooLarge");
 }
 
-function refuse(incoming: Incoming, error: unknown, record: RequestRecord): void {
+/** `record`: undefined if it could not be made. */
+function refuse(incoming: Incoming, error: unknown, record: RequestRecord | undefined): void {
+  if (!record) reportUnexpected("http-front", error);
   if (error instanceof ClientGone || incoming.left) {
-    record.clientLeft();
+    record?.clientLeft();
     return incoming.abort();
   }
   const refusal = toActivatorError(error);
-  record.refused(refusal);
+  record?.refused(refusal);
   if (incoming.answerable) incoming.answer(toResponse(refusal, incoming.head));
   else incoming.abort(); // an error body after the first bytes of a response would be read as a part of it
 }

@@ -1,3 +1,4 @@
+import { runGuarded } from "../../lib/guard/guard.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ActivatorConfig } from "../config/config.ts";
 import type { ProtocolFront } from "../front.ts";
@@ -33,8 +34,11 @@ export function openHttp2Front<I extends Incoming>(
     ...parts,
     async serve(exchange) {
       if (!isGrpc(exchange.head)) return serve(exchange, own);
-      own.observer.begin(exchange);
-      exchange.answer(unsupportedGrpc);
+      const answer = () => {
+        own.observer.begin(exchange);
+        exchange.answer(unsupportedGrpc);
+      };
+      runGuarded("http-front", answer, () => exchange.abort());
     },
   });
 }
