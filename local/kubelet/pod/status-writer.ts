@@ -4,7 +4,8 @@ import type { Stored } from "../../../api/kinds/meta.ts";
 import type { KubeClient, Patch } from "../../../kube/client/client.ts";
 import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
 import type { Logger } from "../../../lib/log/log.ts";
-import { type Backoff, backoffDelayMs } from "../../../lib/queues/backoff.ts";
+import type { Backoff } from "../../../lib/queues/backoff.ts";
+import { repeatUntilDone } from "../../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 
 export interface StatusWriterOptions {
@@ -49,9 +50,7 @@ export class StatusWriter {
     this.#dirty = true;
     if (this.#active || this.#stop.signal.aborted) return;
     this.#active = true;
-    this.#writing = this.#write().finally(() => {
-      this.#active = false;
-    });
+    this.#writing = this.#write();
   }
 
   /** Resolves when all changes so far are written, or cannot be written any more. */
@@ -68,20 +67,19 @@ export class StatusWriter {
   async #write(): Promise<void> {
     const { clock, log } = this.#options;
     const { signal } = this.#stop;
-    for (let failures = 0; this.#dirty && !signal.aborted; ) {
-      try {
-        await this.#writeOnce();
-        failures = 0;
-      } catch (error) {
-        if (signal.aborted) return;
-        // The Pod is deleted, or another one has its name. The informer will report it.
-        if (isNotFound(error) || isConflict(error)) return this.#stop.abort(error);
-        failures += 1;
-        log.warn({ err: error, failures }, "could not write the status of a Pod; requeued");
-        this.#dirty = true;
-        await clock.sleep(backoffDelayMs(failures, backoff), signal).catch(() => {});
-      }
-    }
+    const round = async () => {
+      await this.#writeOnce();
+      return this.#dirty ? 0 : undefined;
+    };
+    const onFailure = (error: unknown, failures: number) => {
+      // The Pod is deleted, or another one has its name. The informer will report it.
+      if (isNotFound(error) || isConflict(error)) this.#stop.abort(error);
+      else log.warn({ err: error, failures }, "could not write the status of a Pod; requeued");
+      return undefined;
+    };
+    // A change may come between the end of the last round and that of the repetition.
+    while (this.#dirty && !signal.aborted) await repeatUntilDone({ clock, signal, backoff, round, onFailure });
+    this.#active = false;
   }
 
   async #writeOnce(): Promise<void> {
