@@ -6,7 +6,8 @@ import { ApiError } from "../../kube/client/errors.ts";
 import type { Informer } from "../../kube/informer/informer.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
 import { aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
-import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
+import type { Backoff } from "../../lib/queues/backoff.ts";
+import { repeatUntilDone } from "../../lib/queues/repeat-until-done.ts";
 import type { Cluster, ClusterOptions } from "./cluster.ts";
 import { slimClaim } from "./slim-objects.ts";
 
@@ -39,13 +40,13 @@ export function startClaims(options: ClusterOptions, cluster: Pick<Cluster, "san
   };
 
   /** Milliseconds until the next check; undefined once they are served. */
-  const ask = async (failures: number, signal: AbortSignal): Promise<number | undefined> => {
+  const ask = async (signal: AbortSignal): Promise<number | undefined> => {
     try {
       await client.list(sandboxClaimType, { limit: 1, resourceVersion: "0" }, signal);
       return undefined;
     } catch (error) {
       signal.throwIfAborted();
-      if (!isRefusal(error)) return backoffDelayMs(failures, backoff);
+      if (!isRefusal(error)) throw error;
       if (!settled)
         log.info(
           { reason: error.reason },
@@ -57,11 +58,8 @@ export function startClaims(options: ClusterOptions, cluster: Pick<Cluster, "san
   };
 
   const task = startTask("the lookup of claims", async (signal) => {
-    for (let failures = 1; ; failures += 1) {
-      const waitMs = await ask(failures, signal);
-      if (waitMs === undefined) break;
-      await clock.sleep(waitMs, signal);
-    }
+    await repeatUntilDone({ clock, signal, backoff, round: ask, onFailure: () => undefined });
+    if (signal.aborted) return;
     await using following = startInformer<SandboxClaim>({
       ...options,
       type: sandboxClaimType,
