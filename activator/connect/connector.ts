@@ -11,6 +11,14 @@ export interface Upstream {
   readonly socket: WireSocket;
 }
 
+const noProbes: Target["probes"] = [];
+
+/** A connection may stay open for days, so the probes are dropped: they are parts of one version of the Pod. */
+export const upstreamOf = (target: Target, socket: WireSocket): Upstream => ({
+  target: target.probes.length === 0 ? target : { ...target, probes: noProbes },
+  socket,
+});
+
 // A listen queue is 128 places deep on older kernels, and the Pod has other clients.
 const dialsAtOnce = 64;
 
@@ -40,7 +48,7 @@ export class Connector {
   /** An idle connection, for an HTTP request alone; undefined without one. */
   idle(target: Target, head: RequestHead | undefined): Upstream | undefined {
     const socket = head && this.#takeIdle(target, head);
-    return socket && { target, socket };
+    return socket && upstreamOf(target, socket);
   }
 
   /** @throws DialError if the dial failed, timed out, or `mayDial` returned false; the signal's reason once it is aborted. */
@@ -53,7 +61,7 @@ export class Connector {
       if (returned) return returned;
       // Another dial may have failed meanwhile. A queue of requests must not each wait for the same time limit.
       if (mayDial?.() === false) throw new DialError(target, { timedOut: true });
-      return { target, socket: await dial(target, this.#limitMs, this.#clock, signal) };
+      return upstreamOf(target, await dial(target, this.#limitMs, this.#clock, signal));
     });
   }
 

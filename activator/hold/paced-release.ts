@@ -1,7 +1,7 @@
 import { runGuarded } from "../../lib/guard/guard.ts";
 import type { Timer } from "../../lib/time/clock.ts";
 import type { ConnectDeps } from "../connect/connect-request.ts";
-import type { Upstream } from "../connect/connector.ts";
+import { type Upstream, upstreamOf } from "../connect/connector.ts";
 import type { Dial, DialError, DialListener } from "../connect/dial.ts";
 import type { RequestHead } from "../request.ts";
 import type { Target } from "../sandbox/resolve.ts";
@@ -137,7 +137,7 @@ export class PacedRelease implements DialListener {
   /** An established connection, or an idle connection of an earlier request. */
   #next({ head }: ReleasedRequest): Upstream | undefined {
     const socket = this.#made.shift();
-    return socket ? { target: this.#target, socket } : this.#deps.connector.idle(this.#target, head);
+    return socket ? upstreamOf(this.#target, socket) : this.#deps.connector.idle(this.#target, head);
   }
 
   #dialFresh(most: number): number {
