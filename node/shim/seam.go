@@ -3,55 +3,179 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
+	"github.com/BurntSushi/toml"
 	"github.com/containerd/containerd/api/runtime/task/v2"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/containerd/v2/pkg/protobuf/types"
 	"github.com/containerd/log"
+	"github.com/containerd/typeurl/v2"
 	"gvisor.dev/gvisor/pkg/shim/v1/extension"
+	"gvisor.dev/gvisor/pkg/shim/v1/proc"
+	"gvisor.dev/gvisor/pkg/shim/v1/runsc"
+	"gvisor.dev/gvisor/pkg/shim/v1/runtimeoptions"
 )
 
 // imageAnnotation asks for the memory of an earlier Pod. containerd passes it from the Pod to each of its containers.
 const imageAnnotation = "hibernation.rouse.dev/image"
 
-// newExtension is called once for each container, before gVisor creates it. A container whose Pod does not ask for
-// its memory gets no extension: every call of it goes to gVisor directly.
+// newExtension is called once for each container, before gVisor creates it. Each container gets an extension, because
+// each may be captured later.
 func newExtension(ctx context.Context, next extension.TaskServiceExt, request *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
 	annotations, err := annotationsOf(request.Bundle)
 	if err != nil {
 		return nil, err
 	}
-	image := annotations[imageAnnotation]
-	if image == "" {
-		return nil, nil
+	settings, err := settingsOf(request)
+	if err != nil {
+		return nil, err
 	}
-	return &container{TaskServiceExt: next, id: request.ID, image: image}, nil
+	namespace, _ := namespaces.Namespace(ctx)
+	c := &container{TaskServiceExt: next, id: request.ID, exit: os.Exit}
+	c.sandbox = sandbox{id: annotations["io.kubernetes.cri.sandbox-id"], root: filepath.Join(settings.Root, namespace)}
+	if annotations[imageAnnotation] == "" {
+		return c, nil
+	}
+	return c, c.claimImage(ctx, annotations, settings.BinaryName)
 }
 
 // newPodExtension is called instead if a setting of gVisor, `grouping`, has one shim serve all containers of a Pod.
 // That shim keeps one extension for all of them, which cannot tell them apart.
 func newPodExtension(ctx context.Context, next extension.TaskServiceExt, request *task.CreateTaskRequest) (extension.TaskServiceExt, error) {
-	service, err := newExtension(ctx, next, request)
-	if service != nil {
+	annotations, err := annotationsOf(request.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	if annotations[imageAnnotation] != "" {
 		return nil, fmt.Errorf("the Pod asks for its memory; that needs gVisor's shim without `grouping`")
 	}
-	return nil, err
+	return newExtension(ctx, next, request)
 }
 
-// container is a container whose Pod asks for its memory. Calls without a method here go to gVisor: Create, Kill and
-// Delete among them.
+// container is a container in gVisor. Calls without a method here go to gVisor alone.
 type container struct {
 	extension.TaskServiceExt
-	id, image string
+	id      string
+	sandbox sandbox
+	// sentry is the process id of the sentry, 0 before Create.
+	sentry int
+	// image is the folder to restore from; empty if the container starts anew.
+	image string
+	mark  mark
+	exit  func(code int)
 }
 
-// Start starts the container, or a process that was added to it by exec. This build restores nothing.
-func (c *container) Start(ctx context.Context, request *task.StartRequest) (*task.StartResponse, error) {
-	if request.ID == c.id && request.ExecID == "" {
-		log.G(ctx).Warnf("container %s starts anew: shim %s cannot restore image %s", c.id, version, c.image)
+// claimImage decides whether the container is restored. An image is used once: a container that finds a mark of an
+// earlier use starts anew. An image that cannot be used is an error, and the mark lets the next attempt start anew.
+func (c *container) claimImage(ctx context.Context, annotations map[string]string, runsc string) error {
+	if !imageName.MatchString(annotations[imageAnnotation]) {
+		return fmt.Errorf("%s: %q is not the name of an image", imageAnnotation, annotations[imageAnnotation])
 	}
-	return c.TaskServiceExt.Start(ctx, request)
+	image := filepath.Join(imageStore, annotations["io.kubernetes.cri.sandbox-namespace"],
+		annotations["io.kubernetes.cri.sandbox-name"], annotations[imageAnnotation])
+	name := annotations["io.kubernetes.cri.container-name"]
+	if name != "" {
+		ofPod, err := readMark(markPath(image, ""))
+		if err != nil || ofPod.Container != c.sandbox.id || ofPod.Outcome != "restored" {
+			log.G(ctx).Warnf("container %s starts anew: its Pod was not restored from image %s", c.id, image)
+			return nil
+		}
+	}
+	c.mark = mark{path: markPath(image, name), Pod: annotations["io.kubernetes.cri.sandbox-uid"], Container: c.id}
+	isFirst, err := c.mark.claim()
+	if err != nil {
+		return c.refuse(image, err)
+	}
+	if !isFirst {
+		log.G(ctx).Warnf("container %s starts anew: image %s was used before, as %s says", c.id, image, c.mark.path)
+		return nil
+	}
+	if err := checkImage(image, name, runsc); err != nil {
+		return c.refuse(image, err)
+	}
+	c.image = image
+	return nil
+}
+
+// refuse marks the image. The rest of the Pod waits for this container, so its sentry ends too, if there is one.
+func (c *container) refuse(image string, reason error) error {
+	refused := fmt.Errorf("cannot restore image %s: %w", image, reason)
+	_, _, sentry, err := c.sandbox.state()
+	if err == nil {
+		err = c.sandbox.end(sentry)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil // the container that holds the Pod together is not created yet
+	}
+	return errors.Join(refused, err, c.mark.conclude("refused", reason))
+}
+
+// Create creates the container, and remembers its sentry.
+func (c *container) Create(ctx context.Context, request *task.CreateTaskRequest) (*task.CreateTaskResponse, error) {
+	response, err := c.TaskServiceExt.Create(ctx, request)
+	if err == nil {
+		c.sentry = int(response.Pid)
+	}
+	return response, err
+}
+
+// Start restores or starts the container, or starts a process that was added to it by exec.
+func (c *container) Start(ctx context.Context, request *task.StartRequest) (*task.StartResponse, error) {
+	if c.image == "" || request.ID != c.id || request.ExecID != "" {
+		return c.TaskServiceExt.Start(ctx, request)
+	}
+	began := time.Now()
+	conf := extension.RestoreConfig{ImagePath: c.image}
+	response, err := c.Restore(ctx, &extension.RestoreRequest{Start: request, Conf: conf})
+	if err == nil {
+		err = c.mark.conclude("restored", nil)
+	}
+	if err != nil {
+		return nil, c.giveUp(ctx, err)
+	}
+	log.G(ctx).Infof("container %s was restored from image %s in %s", c.id, c.image, time.Since(began))
+	return response, nil
+}
+
+// timeToAnswer is what a shim that gives up has to send its last answer.
+const timeToAnswer = 50 * time.Millisecond
+
+// giveUp ends the sentry and this shim after a failed restore. With an error alone, the Pod would stay half made.
+func (c *container) giveUp(ctx context.Context, reason error) error {
+	failed := fmt.Errorf("the restore from image %s failed: %w", c.image, reason)
+	failed = errors.Join(failed, c.mark.conclude("failed", reason), c.sandbox.end(c.sentry))
+	log.G(ctx).Errorf("container %s: %v", c.id, failed)
+	time.AfterFunc(timeToAnswer, func() { c.exit(1) })
+	return failed
+}
+
+// Kill signals a process. In a paused Pod no process can react, so there it ends the whole Pod.
+func (c *container) Kill(ctx context.Context, request *task.KillRequest) (*types.Empty, error) {
+	if request.ExecID != "" {
+		return c.TaskServiceExt.Kill(ctx, request)
+	}
+	hasEnded, err := c.sandbox.endIfPaused()
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		log.G(ctx).Warnf("container %s: cannot tell whether its Pod is paused: %v", c.id, err)
+	}
+	if hasEnded && err == nil {
+		log.G(ctx).Infof("container %s: its Pod was paused, and its sentry has ended", c.id)
+		return &types.Empty{}, nil
+	}
+	return c.TaskServiceExt.Kill(ctx, request)
+}
+
+// Delete deletes the container. While its sentry ends, gVisor would fail, and containerd tries again only after seconds.
+func (c *container) Delete(ctx context.Context, request *task.DeleteRequest) (*task.DeleteResponse, error) {
+	if request.ExecID == "" && c.sentry != 0 {
+		waitForEnd(c.sentry)
+	}
+	return c.TaskServiceExt.Delete(ctx, request)
 }
 
 // annotationsOf reads the annotations of a container from its OCI bundle.
@@ -65,4 +189,21 @@ func annotationsOf(bundle string) (map[string]string, error) {
 		return nil, fmt.Errorf("config.json of %s: %w", bundle, err)
 	}
 	return config.Annotations, nil
+}
+
+// settingsOf reads gVisor's settings as gVisor does.
+func settingsOf(request *task.CreateTaskRequest) (runsc.Options, error) {
+	settings := runsc.Options{Root: proc.RunscRoot, BinaryName: "runsc"}
+	if request.Options == nil {
+		return settings, nil
+	}
+	var options runtimeoptions.Options
+	if err := typeurl.UnmarshalTo(request.Options, &options); err != nil {
+		return settings, fmt.Errorf("runtime options: %w", err)
+	}
+	if options.GetConfigPath() == "" {
+		return settings, nil
+	}
+	_, err := toml.DecodeFile(options.GetConfigPath(), &settings)
+	return settings, err
 }

@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { clusterLayout } from "../e2e/support/components.ts";
 import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
 import { eventually } from "../support/eventually.ts";
 import { busyboxPod, openTestNamespace } from "../support/workload.ts";
+import { sentriesOf } from "./node-agent.ts";
 
 let cluster: ClusterUnderTest;
 beforeAll(async () => {
@@ -15,25 +14,10 @@ const serve = "mkdir /tmp/www; echo hello > /tmp/www/index.html; echo started; e
 const page = { httpGet: { port: 8080, path: "/index.html" }, periodSeconds: 1 };
 
 /** A Pod with a server, in gVisor. */
-function guest(container: object, annotations: Readonly<Record<string, string>> = {}) {
-  const { metadata, spec, ...pod } = busyboxPod("guest", serve, container);
-  return { ...pod, metadata: { ...metadata, annotations }, spec: { ...spec, runtimeClassName: "gvisor" } };
+function guest(container: object) {
+  const { spec, ...pod } = busyboxPod("guest", serve, container);
+  return { ...pod, spec: { ...spec, runtimeClassName: "gvisor" } };
 }
-
-const textOf = (path: string): string => {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return ""; // the process has ended
-  }
-};
-
-/** The processes of gVisor's kernel in the cgroup of a Pod. */
-const sentriesOf = (uid: string): readonly string[] =>
-  readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => textOf(`/proc/${pid}/cgroup`).includes(uid))
-    .filter((pid) => textOf(`/proc/${pid}/cmdline`).startsWith("runsc-sandbox"));
 
 describe("a Pod of the RuntimeClass", () => {
   it("runs in gVisor, with logs, exec and an address, and its kernel ends with it", async () => {
@@ -64,20 +48,5 @@ describe("a Pod of the RuntimeClass", () => {
 
     await test.run("exec", "guest", "--", "rm", "/tmp/www/index.html");
     await eventually(async () => (await inContainer("restartCount")) === "1");
-  });
-
-  it("starts anew if it asks for its memory, which our shim does not restore yet", async () => {
-    await using test = await openTestNamespace(cluster);
-    const image = `image-of-${test.namespace}`;
-    await test.apply(guest({ readinessProbe: page }, { "hibernation.rouse.dev/image": image }));
-    await test.run("wait", "pod/guest", "--for=condition=Ready", "--timeout=60s");
-
-    const [status] = JSON.parse(await test.run("get", "pod", "guest", "--output=jsonpath={.status.containerStatuses}"));
-    const container = new URL(status.containerID).host;
-    const said = textOf(clusterLayout().log("containerd"))
-      .split("\n")
-      .filter((line) => line.includes(image));
-    expect(said).toHaveLength(2); // for the container of the program, and for the one that holds the Pod together
-    expect(said.join()).toContain(`container ${container} starts anew`);
   });
 });

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/containerd/containerd/api/runtime/task/v2"
+	"github.com/containerd/containerd/v2/pkg/namespaces"
+	"github.com/containerd/containerd/v2/pkg/protobuf/types"
+	"github.com/containerd/typeurl/v2"
+	"gvisor.dev/gvisor/pkg/shim/v1/extension"
+	"gvisor.dev/gvisor/pkg/shim/v1/runtimeoptions"
+)
+
+var errOfGvisor = errors.New("gVisor refuses")
+
+// gvisor stands for gVisor's own service: it records the calls that reach it, and answers each with err.
+type gvisor struct {
+	extension.TaskServiceExt
+	calls  []string
+	err    error
+	sentry int
+}
+
+func (g *gvisor) Create(context.Context, *task.CreateTaskRequest) (*task.CreateTaskResponse, error) {
+	g.calls = append(g.calls, "create")
+	return &task.CreateTaskResponse{Pid: uint32(g.sentry)}, g.err
+}
+
+func (g *gvisor) Start(_ context.Context, r *task.StartRequest) (*task.StartResponse, error) {
+	g.calls = append(g.calls, strings.TrimSpace("start "+r.ExecID))
+	return &task.StartResponse{}, g.err
+}
+
+func (g *gvisor) Restore(_ context.Context, r *extension.RestoreRequest) (*task.StartResponse, error) {
+	g.calls = append(g.calls, "restore "+filepath.Base(r.Conf.ImagePath))
+	return &task.StartResponse{}, g.err
+}
+
+func (g *gvisor) Kill(context.Context, *task.KillRequest) (*types.Empty, error) {
+	g.calls = append(g.calls, "kill")
+	return nil, g.err
+}
+
+func (g *gvisor) Delete(context.Context, *task.DeleteRequest) (*task.DeleteResponse, error) {
+	g.calls = append(g.calls, "delete")
+	return nil, g.err
+}
+
+var inKubernetes = namespaces.WithNamespace(context.Background(), "k8s.io")
+
+// node is a node with a Pod `web` in the namespace `shop`, a runsc, and an image `g1` of that Pod.
+type node struct {
+	*testing.T
+	folder, image string
+}
+
+func newNode(t *testing.T) node {
+	n := node{T: t, folder: t.TempDir()}
+	before := imageStore
+	imageStore = filepath.Join(n.folder, "images")
+	t.Cleanup(func() { imageStore = before })
+	n.image = filepath.Join(imageStore, "shop", "web", "g1")
+	n.write("runsc", "#!/bin/sh\necho runsc version 2026.1+abc; echo spec: 1.1\n", 0o700)
+	n.write("runsc.toml", fmt.Sprintf("root = %q\nbinary_name = %q\n", n.folder, filepath.Join(n.folder, "runsc")), 0o600)
+	n.write("images/shop/web/g1/checkpoint.img", "kernel", 0o600)
+	n.write("images/shop/web/g1/pages.img", "memory", 0o600)
+	n.write("images/shop/web/g1/image.json",
+		`{"runsc":"2026.1+abc","containers":["app","side"],"files":{"checkpoint.img":6,"pages.img":6}}`, 0o600)
+	return n
+}
+
+func (n node) write(name, text string, mode os.FileMode) {
+	n.Helper()
+	path := filepath.Join(n.folder, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), mode)); err != nil {
+		n.Fatal(err)
+	}
+}
+
+// request is containerd's to create a container of the sandbox; the one without a name is the sandbox itself.
+func (n node) request(sandbox, name, image string) *task.CreateTaskRequest {
+	n.Helper()
+	annotations := map[string]string{"io.kubernetes.cri.sandbox-id": sandbox, "io.kubernetes.cri.sandbox-uid": "uid-" + sandbox,
+		"io.kubernetes.cri.sandbox-namespace": "shop", "io.kubernetes.cri.sandbox-name": "web"}
+	id := sandbox
+	if name != "" {
+		id = sandbox + "-" + name
+		annotations["io.kubernetes.cri.container-name"] = name
+	}
+	if image != "" {
+		annotations[imageAnnotation] = image
+	}
+	config, _ := json.Marshal(map[string]any{"annotations": annotations})
+	n.write("bundles/"+id+"/config.json", string(config), 0o600)
+	options, err := typeurl.MarshalAnyToProto(&runtimeoptions.Options{ConfigPath: filepath.Join(n.folder, "runsc.toml")})
+	if err != nil {
+		n.Fatal(err)
+	}
+	return &task.CreateTaskRequest{ID: id, Bundle: filepath.Join(n.folder, "bundles", id), Options: options}
+}
+
+// run creates and starts a container, and returns what reached gVisor, and the first error.
+func (n node) run(next *gvisor, request *task.CreateTaskRequest) ([]string, error) {
+	n.Helper()
+	service, err := newExtension(inKubernetes, next, request)
+	if err != nil {
+		return next.calls, err
+	}
+	service.(*container).exit = func(int) {}
+	if _, err := service.Create(inKubernetes, request); err != nil {
+		return next.calls, err
+	}
+	_, err = service.Start(inKubernetes, &task.StartRequest{ID: request.ID})
+	return next.calls, err
+}
+
+func (n node) outcome(container string) (string, string) {
+	n.Helper()
+	found, err := readMark(markPath(n.image, container))
+	if err != nil {
+		n.Fatal(err)
+	}
+	return found.Outcome, found.Reason
+}
+
+// startSentry starts a process that is named as runsc names the sentry, and its state file.
+func (n node) startSentry(sandbox, status string) *exec.Cmd {
+	n.Helper()
+	sentry := &exec.Cmd{Path: "/bin/sh", Args: []string{"runsc-sandbox", "-c", "read line", sandbox}}
+	if _, err := sentry.StdinPipe(); err != nil {
+		n.Fatal(err)
+	}
+	if err := sentry.Start(); err != nil {
+		n.Fatal(err)
+	}
+	n.Cleanup(func() { sentry.Process.Kill(); sentry.Wait() })
+	state := fmt.Sprintf(`{"id":"S","status":%q,"goferPid":12345678901234567,"sandbox":{"pid":%d}}`, status, sentry.Process.Pid)
+	n.write("k8s.io/"+sandbox+"_sandbox:"+sandbox+".state", state, 0o600)
+	return sentry
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/containerd/containerd/api/runtime/task/v2"
+)
+
+func TestEveryCallOfAContainerThatAsksForNoMemoryReachesGvisorOnce(t *testing.T) {
+	n, next := newNode(t), &gvisor{err: errOfGvisor}
+	request := n.request("s1", "app", "")
+	service, err := newExtension(inKubernetes, next, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, create := service.Create(inKubernetes, request)
+	_, start := service.Start(inKubernetes, &task.StartRequest{ID: request.ID})
+	_, run := service.Start(inKubernetes, &task.StartRequest{ID: request.ID, ExecID: "shell"})
+	_, kill := service.Kill(inKubernetes, &task.KillRequest{ID: request.ID})
+	_, remove := service.Delete(inKubernetes, &task.DeleteRequest{ID: request.ID})
+	if want := []string{"create", "start", "start shell", "kill", "delete"}; !slices.Equal(next.calls, want) {
+		t.Errorf("gVisor got %q, not %q", next.calls, want)
+	}
+	for _, err := range []error{create, start, run, kill, remove} {
+		if !errors.Is(err, errOfGvisor) {
+			t.Errorf("containerd gets %v", err)
+		}
+	}
+}
+
+func TestAPodThatAsksForItsMemoryIsRestoredWithAllItsContainers(t *testing.T) {
+	n := newNode(t)
+	for _, name := range []string{"", "app", "side"} {
+		calls, err := n.run(&gvisor{}, n.request("s1", name, "g1"))
+		if want := []string{"create", "restore g1"}; !slices.Equal(calls, want) || err != nil {
+			t.Errorf("container %q: gVisor got %q, not %q; %v", name, calls, want, err)
+		}
+		if got, _ := n.outcome(name); got != "restored" {
+			t.Errorf("the mark of container %q says %q", name, got)
+		}
+	}
+}
+
+func TestAContainerThatCrashedAfterItsRestoreStartsAnew(t *testing.T) {
+	n := newNode(t)
+	n.run(&gvisor{}, n.request("s1", "", "g1"))
+	n.run(&gvisor{}, n.request("s1", "app", "g1"))
+	calls, err := n.run(&gvisor{}, n.request("s1", "app", "g1"))
+	if want := []string{"create", "start"}; !slices.Equal(calls, want) || err != nil {
+		t.Errorf("gVisor got %q, not %q; %v", calls, want, err)
+	}
+}
+
+func TestTheNextSandboxOfARestoredPodStartsAnewWithAllItsContainers(t *testing.T) {
+	n := newNode(t)
+	n.run(&gvisor{}, n.request("s1", "", "g1"))
+	for _, name := range []string{"", "app", "side"} {
+		calls, err := n.run(&gvisor{}, n.request("s2", name, "g1"))
+		if want := []string{"create", "start"}; !slices.Equal(calls, want) || err != nil {
+			t.Errorf("container %q: gVisor got %q, not %q; %v", name, calls, want, err)
+		}
+	}
+}
+
+func TestAnImageThatCannotBeRestoredIsRefusedAtCreateAndThePodThenStartsAnew(t *testing.T) {
+	spoiled := map[string]func(n node){
+		"no such file":                            func(n node) { os.RemoveAll(n.image) },
+		"image.json: no such file":                func(n node) { os.Remove(filepath.Join(n.image, "image.json")) },
+		"image.json: unexpected end":              func(n node) { n.write("images/shop/web/g1/image.json", "{", 0o600) },
+		"image.json does not name checkpoint.img": func(n node) { n.write("images/shop/web/g1/image.json", "{}", 0o600) },
+		"pages.img has 3 bytes, and not 6":        func(n node) { n.write("images/shop/web/g1/pages.img", "mem", 0o600) },
+		"checkpoint.img: no such file":            func(n node) { os.Remove(filepath.Join(n.image, "checkpoint.img")) },
+		`made by runsc "2026.1+abc"; this node has "2026.2"`: func(n node) {
+			n.write("runsc", "#!/bin/sh\necho runsc version 2026.2\n", 0o700)
+		},
+	}
+	for want, spoil := range spoiled {
+		n := newNode(t)
+		spoil(n)
+		calls, err := n.run(&gvisor{}, n.request("s1", "", "g1"))
+		if err == nil || !strings.Contains(err.Error(), want) || len(calls) != 0 {
+			t.Errorf("%s: got %v, and gVisor %q", want, err, calls)
+		}
+		if got, reason := n.outcome(""); got != "refused" || !strings.Contains(reason, want) {
+			t.Errorf("%s: the mark says %q, %q", want, got, reason)
+		}
+		if calls, err := n.run(&gvisor{}, n.request("s2", "", "g1")); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
+			t.Errorf("%s: the next attempt: %q, %v", want, calls, err)
+		}
+	}
+}
+
+func TestAContainerThatIsNotInTheImageEndsItsSandbox(t *testing.T) {
+	n := newNode(t)
+	n.run(&gvisor{}, n.request("s1", "", "g1"))
+	sentry := n.startSentry("s1", "running")
+	if _, err := n.run(&gvisor{}, n.request("s1", "other", "g1")); err == nil || !strings.Contains(err.Error(), `not "other"`) {
+		t.Errorf("got %v", err)
+	}
+	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the sentry ended with %v", err)
+	}
+}
+
+func TestAnImageCannotBeNamedOutsideOfItsPod(t *testing.T) {
+	n := newNode(t)
+	for _, name := range []string{"../web/g1", "/g1", "g1/", "g1.json", "G1", ".", strings.Repeat("g", 64)} {
+		calls, err := n.run(&gvisor{}, n.request("s1", "", name))
+		if err == nil || len(calls) != 0 {
+			t.Errorf("%q: gVisor got %q", name, calls)
+		}
+	}
+}
+
+func TestAFailedRestoreEndsTheSentryAndTheShimAndSaysWhy(t *testing.T) {
+	n := newNode(t)
+	sentry := n.startSentry("s1", "running")
+	request, next := n.request("s1", "", "g1"), &gvisor{sentry: sentry.Process.Pid}
+	service, err := newExtension(inKubernetes, next, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exits := make(chan int)
+	service.(*container).exit = func(code int) { exits <- code }
+	service.Create(inKubernetes, request)
+	next.err = errOfGvisor
+	if _, err := service.Start(inKubernetes, &task.StartRequest{ID: "s1"}); !errors.Is(err, errOfGvisor) {
+		t.Errorf("containerd gets %v", err)
+	}
+	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the sentry ended with %v", err)
+	}
+	if code := <-exits; code == 0 {
+		t.Error("the shim ended as if all were well")
+	}
+	if got, reason := n.outcome(""); got != "failed" || reason != errOfGvisor.Error() {
+		t.Errorf("the mark says %q, %q", got, reason)
+	}
+}
+
+func TestAContainerIsNotCreatedIfItsAnnotationsCannotBeRead(t *testing.T) {
+	n := newNode(t)
+	n.write("broken/config.json", "{", 0o600)
+	for _, bundle := range []string{t.TempDir(), filepath.Join(n.folder, "broken")} {
+		if _, err := newExtension(inKubernetes, &gvisor{}, &task.CreateTaskRequest{ID: "c1", Bundle: bundle}); err == nil {
+			t.Errorf("no error for the bundle %s", bundle)
+		}
+	}
+}
+
+func TestAShimOfAWholePodCreatesOnlyContainersThatAskForNoMemory(t *testing.T) {
+	n := newNode(t)
+	if got, err := newPodExtension(inKubernetes, &gvisor{}, n.request("s1", "", "")); got == nil || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := newPodExtension(inKubernetes, &gvisor{}, n.request("s1", "", "g1")); err == nil {
+		t.Error("no error for a container that asks for its memory")
+	}
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// sandbox is where gVisor keeps the state of a Pod. Its sentry is the process that holds the memory of the Pod.
+type sandbox struct{ id, root string }
+
+// stateFile is written by runsc, which has no command to correct it.
+func (s sandbox) stateFile() string {
+	return filepath.Join(s.root, s.id+"_sandbox:"+s.id+".state")
+}
+
+// state returns all fields of the state file, its status, and the process id of the sentry.
+func (s sandbox) state() (fields map[string]json.RawMessage, status string, sentry int, err error) {
+	text, err := os.ReadFile(s.stateFile())
+	if err != nil {
+		return nil, "", 0, err
+	}
+	var known struct {
+		Status  string
+		Sandbox struct{ Pid int }
+	}
+	if err := json.Unmarshal(text, &known); err != nil {
+		return nil, "", 0, fmt.Errorf("%s: %w", s.stateFile(), err)
+	}
+	return fields, known.Status, known.Sandbox.Pid, json.Unmarshal(text, &fields)
+}
+
+// endIfPaused ends the sentry of a paused Pod. runsc neither kills nor deletes what its state file calls paused, so
+// the file is corrected first.
+func (s sandbox) endIfPaused() (bool, error) {
+	fields, status, sentry, err := s.state()
+	if err != nil || status != "paused" {
+		return false, err
+	}
+	fields["status"] = json.RawMessage(`"running"`)
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return false, err
+	}
+	if err := replaceFile(s.stateFile(), text); err != nil {
+		return false, err
+	}
+	return true, s.end(sentry)
+}
+
+// end ends the sentry, and not a process that has its number by now.
+func (s sandbox) end(sentry int) error {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", sentry))
+	words := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
+	if err != nil || words[0] != "runsc-sandbox" || words[len(words)-1] != s.id {
+		return nil // it has ended
+	}
+	if err := syscall.Kill(sentry, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+		return fmt.Errorf("cannot end the sentry %d: %w", sentry, err)
+	}
+	return nil
+}
+
+// longestEnd is for a sentry that has to give back gigabytes.
+const longestEnd = time.Second
+
+// waitForEnd waits until a sentry that is about to end is gone. It does not wait for one that goes on.
+func waitForEnd(sentry int) {
+	for began := time.Now(); isEnding(sentry) && time.Since(began) < longestEnd; {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// isEnding tells whether a process got SIGKILL, runs its exit, or waits for its parent to notice its end.
+func isEnding(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // proc_pid_stat(5): the third field and those after it
+	fields := strings.Fields(rest)
+	if len(fields) < 29 {
+		return false
+	}
+	const exiting, killed = 0x4, 1 << (int(syscall.SIGKILL) - 1)
+	flags, _ := strconv.ParseInt(fields[6], 10, 64)
+	pending, _ := strconv.ParseInt(fields[28], 10, 64)
+	return fields[0] == "Z" || fields[0] == "X" || flags&exiting != 0 || pending&killed != 0
+}

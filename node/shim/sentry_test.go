@@ -1,0 +1,89 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/containerd/containerd/api/runtime/task/v2"
+)
+
+func TestKillEndsThePausedPodAndCorrectsItsState(t *testing.T) {
+	n := newNode(t)
+	sentry, next := n.startSentry("s1", "paused"), &gvisor{}
+	service, err := newExtension(inKubernetes, next, n.request("s1", "app", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := service.Kill(inKubernetes, &task.KillRequest{ID: "s1-app", Signal: 15}); err != nil || len(next.calls) != 0 {
+		t.Errorf("got %v, and gVisor %q", err, next.calls)
+	}
+	if err := sentry.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("the sentry ended with %v", err)
+	}
+	fields, status, pid, err := sandbox{id: "s1", root: n.folder + "/k8s.io"}.state()
+	if status != "running" || pid != sentry.Process.Pid || string(fields["goferPid"]) != "12345678901234567" || err != nil {
+		t.Errorf("the state is %s, %v", fields, err)
+	}
+}
+
+func TestKillOfARunningPodOrOfAnAddedProcessIsGvisors(t *testing.T) {
+	n := newNode(t)
+	for _, status := range []string{"running", "paused"} {
+		sentry, next := n.startSentry("s1", status), &gvisor{}
+		service, err := newExtension(inKubernetes, next, n.request("s1", "app", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := &task.KillRequest{ID: "s1-app"}
+		if status == "paused" {
+			request.ExecID = "shell"
+		}
+		service.Kill(inKubernetes, request)
+		if !slices.Equal(next.calls, []string{"kill"}) || syscall.Kill(sentry.Process.Pid, 0) != nil {
+			t.Errorf("%s: gVisor got %q", status, next.calls)
+		}
+	}
+}
+
+func TestAProcessWithTheNumberOfASentryThatEndedIsSpared(t *testing.T) {
+	n := newNode(t)
+	other := n.startSentry("s2", "running")
+	if err := (sandbox{id: "s1"}).end(other.Process.Pid); err != nil || syscall.Kill(other.Process.Pid, 0) != nil || isEnding(other.Process.Pid) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDeleteWaitsForASentryThatEndsAndForNoOther(t *testing.T) {
+	n := newNode(t)
+	sentry := n.startSentry("s1", "running")
+	request, next := n.request("s1", "", ""), &gvisor{sentry: sentry.Process.Pid}
+	service, err := newExtension(inKubernetes, next, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.Create(inKubernetes, request)
+	began := time.Now()
+	service.Delete(inKubernetes, &task.DeleteRequest{ID: "s1"})
+	if took := time.Since(began); took >= longestEnd {
+		t.Errorf("it waited %s for a sentry that goes on", took)
+	}
+	sentry.Process.Kill()
+	if !isEnding(sentry.Process.Pid) {
+		t.Error("a killed sentry does not count as ending")
+	}
+	deleted := make(chan bool)
+	go func() {
+		service.Delete(inKubernetes, &task.DeleteRequest{ID: "s1"})
+		deleted <- syscall.Kill(sentry.Process.Pid, 0) != nil
+	}()
+	sentry.Wait() // until then it is a zombie, as the sentry of a shim that has not noticed its end
+	if !<-deleted {
+		t.Error("gVisor deleted while the sentry was there")
+	}
+	if got := strings.Join(next.calls, " "); got != "create delete delete" {
+		t.Errorf("gVisor got %q", got)
+	}
+}

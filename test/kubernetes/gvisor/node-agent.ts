@@ -1,0 +1,80 @@
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { inject } from "vitest";
+import { inNamespace } from "../../../cluster/machine/mount-namespace.ts";
+import { clusterLayout } from "../e2e/support/components.ts";
+
+// What the agent of a node does for a capture, by hand. The file names are the contract of node/shim/README.md.
+
+const store = "lib/rouse/images";
+
+export const textOf = (path: string): string => {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return ""; // the process has ended
+  }
+};
+
+const commandOf = (pid: string): readonly string[] => textOf(`/proc/${pid}/cmdline`).split("\0").slice(0, -1);
+
+/** The processes of gVisor's kernel in the cgroup of a Pod. */
+export const sentriesOf = (uid: string): readonly string[] =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => textOf(`/proc/${pid}/cgroup`).includes(uid))
+    .filter((pid) => commandOf(pid)[0] === "runsc-sandbox");
+
+function runscPath(): string {
+  const { gvisor } = inject("programs");
+  if (!gvisor) throw new Error("the cluster has no gVisor");
+  return gvisor.runsc;
+}
+
+/** Runs runsc where containerd runs it. Its output goes nowhere: a pipe would stay open in the processes it starts. */
+async function runsc(...args: readonly string[]): Promise<void> {
+  const keeper = Number.parseInt(textOf(clusterLayout().process("mount-namespace")), 10);
+  const all = ["--root=/run/containerd/runsc/k8s.io", ...args];
+  const command = inNamespace(keeper, { program: runscPath(), args: all });
+  const [code] = await once(spawn(command.program, command.args, { stdio: "ignore" }), "exit");
+  if (code !== 0) throw new Error(`runsc ${args.join(" ")} ended with ${code}`);
+}
+
+/** The stamp of the build. */
+function runscVersion(): string {
+  const [, version] = /^runsc version (\S+)/.exec(execFileSync(runscPath(), ["--version"], { encoding: "utf8" })) ?? [];
+  if (!version) throw new Error("runsc has no version");
+  return version;
+}
+
+interface CapturedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** The path of an image, as this machine sees it. */
+export const imageFolder = ({ namespace, name }: Omit<CapturedPod, "uid">, image: string): string =>
+  join(clusterLayout().var, store, namespace, name, image);
+
+/** Pauses a Pod and writes its image. The Pod stays paused. */
+export async function capture(pod: CapturedPod, image: string): Promise<string> {
+  const [sentry = ""] = sentriesOf(pod.uid);
+  const sandbox = commandOf(sentry).at(-1) ?? "";
+  const folder = imageFolder(pod, image);
+  await mkdir(folder, { recursive: true });
+  await runsc("pause", sandbox);
+  const path = join("/var", store, pod.namespace, pod.name, image);
+  await runsc("checkpoint", "--leave-running", "--compression=none", `--image-path=${path}`, sandbox);
+  const files = Object.fromEntries(readdirSync(folder).map((file) => [file, statSync(join(folder, file)).size]));
+  writeFileSync(join(folder, "image.json"), JSON.stringify({ runsc: runscVersion(), containers: ["main"], files }));
+  return folder;
+}
+
+/** What the shim's mark says of a container of an image; without a name, of the Pod. */
+export function markOf(folder: string, container?: string): { readonly outcome: string; readonly reason?: string } {
+  return JSON.parse(textOf(`${folder}${container ? `.${container}` : ""}.json`) || `{"outcome":"none"}`);
+}

@@ -1,0 +1,96 @@
+import { closeSync, openSync, rmSync, truncateSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ClusterUnderTest, connectToCluster } from "../support/cluster-under-test.ts";
+import { eventually } from "../support/eventually.ts";
+import { busyboxPod, openTestNamespace } from "../support/workload.ts";
+import { capture, imageFolder, markOf, sentriesOf } from "./node-agent.ts";
+
+let cluster: ClusterUnderTest;
+beforeAll(async () => {
+  cluster = await connectToCluster();
+});
+afterAll(() => cluster[Symbol.asyncDispose]());
+
+// The name of a life and the count are only in memory.
+const countUp = `read life < /proc/sys/kernel/random/uuid; n=0
+until [ -e /crash ]; do n=$((n+1)); echo $life $n; sleep 0.1; done`;
+
+/** A Pod that counts, in gVisor. With an image it asks for its memory. */
+function counter(image?: string) {
+  const { metadata, spec, ...pod } = busyboxPod("guest", countUp);
+  const annotations = image ? { "hibernation.rouse.dev/image": image } : {};
+  const inGvisor = { ...spec, runtimeClassName: "gvisor", automountServiceAccountToken: false };
+  return { ...pod, metadata: { ...metadata, annotations }, spec: inGvisor };
+}
+
+type TestNamespace = Awaited<ReturnType<typeof openTestNamespace>>;
+
+/** The lives and counts that the Pod has printed, from the first on. */
+async function printed({ run }: TestNamespace) {
+  const lines = (await run("logs", "guest").catch(() => "")).split("\n").slice(0, -1);
+  return lines.map((line) => line.split(" ")).map(([life, count]) => ({ life, count: Number(count) }));
+}
+
+/** Waits until the container that runs now has printed something; returns what it printed first. */
+const firstPrinted = (test: TestNamespace, isWanted = (_: { readonly life?: string | undefined }) => true) =>
+  eventually(async () => (await printed(test)).slice(0, 1).find(isWanted));
+
+/** Starts a Pod, captures it, deletes it, and returns its image and what it counted last. */
+async function sleep(test: TestNamespace) {
+  await test.apply(counter());
+  await eventually(async () => (await printed(test)).length > 10);
+  const uid = await test.run("get", "pod", "guest", "--output=jsonpath={.metadata.uid}");
+  const folder = await capture({ namespace: test.namespace, name: "guest", uid }, "g1");
+  const last = (await printed(test)).at(-1);
+  await test.run("delete", "pod", "guest", "--timeout=60s");
+  await eventually(() => sentriesOf(uid).length === 0);
+  return { folder, last };
+}
+
+describe("a Pod that asks for its memory", () => {
+  it("goes on counting where the captured Pod was paused, and starts anew when it crashes", async () => {
+    await using test = await openTestNamespace(cluster);
+    const { folder, last } = await sleep(test);
+    await test.apply(counter("g1"));
+    const first = await firstPrinted(test);
+    expect(first).toEqual({ life: last?.life, count: (last?.count ?? 0) + 1 });
+    expect([markOf(folder).outcome, markOf(folder, "main").outcome]).toEqual(["restored", "restored"]);
+
+    await test.run("exec", "guest", "--", "touch", "/crash");
+    const anew = await firstPrinted(test, ({ life }) => life !== last?.life);
+    expect(anew.count).toBe(1);
+  });
+
+  it("starts anew if the restore fails, and a file beside the image says why", async () => {
+    await using test = await openTestNamespace(cluster);
+    const { folder, last } = await sleep(test);
+    const image = openSync(join(folder, "checkpoint.img"), "r+");
+    writeSync(image, Buffer.alloc(4096), 0, 4096, 0);
+    closeSync(image);
+    await test.apply(counter("g1"));
+    const anew = await firstPrinted(test);
+    expect(anew.life).not.toBe(last?.life);
+    const failed = [markOf(folder), markOf(folder, "main")].find(({ outcome }) => outcome === "failed");
+    expect(failed?.reason).toContain("restor");
+  });
+
+  it("is refused once if the image is cut or missing, with the reason in its events, and then starts anew", async () => {
+    await using test = await openTestNamespace(cluster);
+    const { folder } = await sleep(test);
+    truncateSync(join(folder, "pages.img"), 4096);
+    for (const [image, reason] of [
+      ["g1", "pages.img has 4096 bytes"],
+      ["g2", "no such file or directory"],
+    ] as const) {
+      await test.apply(counter(image));
+      await eventually(async () => (await printed(test)).length > 0);
+      const mark = markOf(imageFolder({ namespace: test.namespace, name: "guest" }, image));
+      expect(mark.outcome).toBe("refused");
+      expect(mark.reason).toContain(reason);
+      expect(await test.run("get", "events", "--output=jsonpath={.items[*].message}")).toContain(reason);
+      await test.run("delete", "pod", "guest", "--timeout=60s");
+    }
+    rmSync(folder, { recursive: true });
+  });
+});
