@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // imageStore is the folder of all images of a node. A Pod finds only those of its own namespace and name in it.
@@ -61,9 +63,14 @@ func checkImage(image, container, runsc string) error {
 	return nil
 }
 
+// longestVersion bounds the wait for an answer that takes runsc less than 0.1 s.
+const longestVersion = 5 * time.Second
+
 // versionOf asks runsc for the stamp of its build.
 func versionOf(runsc string) (string, error) {
-	output, err := exec.Command(runsc, "--version").Output()
+	ctx, cancel := context.WithTimeout(context.Background(), longestVersion)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, runsc, "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("%s --version: %w", runsc, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/containerd/containerd/api/runtime/task/v2"
@@ -27,6 +28,8 @@ type gvisor struct {
 	calls  []string
 	err    error
 	sentry int
+	// sawSentry tells whether the sentry was there at the last call of Delete.
+	sawSentry bool
 }
 
 func (g *gvisor) Create(context.Context, *task.CreateTaskRequest) (*task.CreateTaskResponse, error) {
@@ -51,6 +54,7 @@ func (g *gvisor) Kill(context.Context, *task.KillRequest) (*types.Empty, error) 
 
 func (g *gvisor) Delete(context.Context, *task.DeleteRequest) (*task.DeleteResponse, error) {
 	g.calls = append(g.calls, "delete")
+	g.sawSentry = syscall.Kill(g.sentry, 0) == nil
 	return nil, g.err
 }
 

@@ -67,6 +67,19 @@ func TestTheNextSandboxOfARestoredPodStartsAnewWithAllItsContainers(t *testing.T
 	}
 }
 
+func TestAContainerIsNotRestoredIntoASandboxThatWasNot(t *testing.T) {
+	n := newNode(t)
+	if _, err := newExtension(inKubernetes, &gvisor{}, n.request("s1", "", "g1")); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := n.outcome(""); got != "restoring" {
+		t.Errorf("the mark of the Pod says %q", got)
+	}
+	if calls, err := n.run(&gvisor{}, n.request("s1", "app", "g1")); !slices.Equal(calls, []string{"create", "start"}) || err != nil {
+		t.Errorf("gVisor got %q, %v", calls, err)
+	}
+}
+
 func TestAnImageThatCannotBeRestoredIsRefusedAtCreateAndThePodThenStartsAnew(t *testing.T) {
 	spoiled := map[string]func(n node){
 		"no such file":                            func(n node) { os.RemoveAll(n.image) },
