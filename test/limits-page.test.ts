@@ -50,13 +50,14 @@ const stated: readonly Stated[] = rows.flatMap((row) =>
 );
 
 const filesOf = (row: string): readonly string[] =>
-  [...row.matchAll(/\]\((\.\.\/[^)#]+\.ts)\)/g)].map(([, path = ""]) => normalize(join("docs", path)));
+  [...row.matchAll(/\]\((\.\.\/[^)#]+\.(?:ts|go))\)/g)].map(([, path = ""]) => normalize(join("docs", path)));
 
-const sourcesOf = (row: string) => filesOf(row).filter((file) => !file.endsWith(".test.ts"));
+const sourcesOf = (row: string) => filesOf(row).filter((file) => !/\.test\.ts$|_test\.go$/.test(file));
 
-/** The values that a source gives to a name: `name = 5 * 60_000`, `name: 30_000`. */
+/** The values that a source gives to a name: `name = 5 * 60_000`, `name: 30_000`, and in Go `name = 5 * time.Second`. */
 function valuesIn(source: string, name: string): readonly number[] {
-  const given = source.matchAll(new RegExp(`\\b${name}(?:: [\\w<>]+)?(?: =|:) ([\\d_]+(?: \\*\\*? [\\d_]+)*)`, "g"));
+  const inNumbers = source.replaceAll("time.Millisecond", "1").replaceAll("time.Second", "1_000");
+  const given = inNumbers.matchAll(new RegExp(`\\b${name}(?:: [\\w<>]+)?(?: =|:) ([\\d_]+(?: \\*\\*? [\\d_]+)*)`, "g"));
   return [...given].map(([, terms = ""]) =>
     terms.split(" * ").reduce((product, term) => product * Number(term.replaceAll("_", "")), 1),
   );
@@ -102,7 +103,7 @@ describe("the page of limits", () => {
 
   it("has a source in each row, and a test or none, and all of these files exist", () => {
     expect(rows.filter((row) => sourcesOf(row).length === 0)).toEqual([]);
-    expect(rows.filter((row) => !/\.test\.ts\)|\| none \|$|\| \|$/.test(row))).toEqual([]);
+    expect(rows.filter((row) => !/\.test\.ts\)|_test\.go\)|\| none \|$|\| \|$/.test(row))).toEqual([]);
     expect(rows.flatMap(filesOf).filter((file) => !existsSync(file))).toEqual([]);
   });
 

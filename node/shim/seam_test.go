@@ -175,3 +175,11 @@ func TestAShimOfAWholePodCreatesOnlyContainersThatAskForNoMemory(t *testing.T) {
 		t.Error("no error for a container that asks for its memory")
 	}
 }
+
+func TestARunscThatDoesNotAnswerIsAReasonToRefuse(t *testing.T) {
+	n := newNode(t)
+	n.write("runsc", "#!/bin/sh\nexit 3\n", 0o700)
+	if _, err := n.run(&gvisor{}, n.request("s1", "", "g1")); err == nil || !strings.Contains(err.Error(), "--version: exit status 3") {
+		t.Errorf("got %v", err)
+	}
+}

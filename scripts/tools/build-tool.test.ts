@@ -18,7 +18,8 @@ describe.each(Object.entries(tools))("the pin of %s", (_name, { module, package:
 
 describe("the files that a tool is built from", () => {
   it("are the Go files of its folder if it is our own, without the tests", () => {
-    expect(inputsOf(tools["containerd-shim-rouse-v1"])).toEqual(["go.mod", "go.sum", "main.go", "seam.go"]);
+    const ours = ["image.go", "main.go", "seam.go", "sentry.go"];
+    expect(inputsOf(tools["containerd-shim-rouse-v1"])).toEqual(["go.mod", "go.sum", ...ours]);
   });
 
   it("are only the pins if it is another project's, also in the folder of our own", () => {
