@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { onUnexpectedError } from "../../lib/guard/guard.ts";
-import { type Adoption, adoptAccepted, plainAcceptedSocket, type SocketReader, smallBuffer } from "./wire-socket.ts";
+import { type Adoption, adoptAccepted, commonBuffer, plainAcceptedSocket, type SocketReader } from "./wire-socket.ts";
 
 const broken = new Error("a reader is broken");
 const fail = () => {
@@ -19,7 +19,7 @@ const places: readonly { readonly where: keyof SocketReader; readonly provoke: (
 
 async function connectedTo(reader: Partial<SocketReader>, by: Adoption) {
   const whole: SocketReader = {
-    ...{ wantsMore: true, nextBuffer: () => smallBuffer, take() {}, ended() {}, drained() {} },
+    ...{ wantsMore: true, nextBuffer: () => commonBuffer, take() {}, ended() {}, drained() {} },
     ...{ writeFailed: () => false, closed() {} },
     ...reader,
   };

@@ -117,15 +117,20 @@ export class ReadPlace {
     return this.#next === undefined || !this.#next.isHeld;
   }
 
-  /** The buffer of the next read; `shared`: the buffer to use while this socket has none of its own. */
-  next(shared: Buffer = commonBuffer): Buffer {
+  /**
+   * The buffer of the next read, of at most `most` bytes. Only a socket with a loan reads more than the common buffer holds, and
+   * a reader that limits its read gets no large buffer: its bytes are to be kept beside others.
+   */
+  next(most = commonBuffer.length): Buffer {
     if (this.#keepers > 0 && this.#own) {
       this.#own = undefined;
       this.#isAway = true;
     }
     if (this.#isAside) this.#isAside = this.#own?.isHeld ?? false;
-    this.#next = this.#isAside ? undefined : this.#own;
-    return this.#next?.bytes ?? shared;
+    const isLimited = most < commonBuffer.length;
+    this.#next = this.#isAside || isLimited ? undefined : this.#own;
+    if (this.#next) return this.#next.bytes;
+    return isLimited ? commonBuffer.subarray(0, most) : commonBuffer;
   }
 
   /**
@@ -160,7 +165,7 @@ export class ReadPlace {
 
   /** Keeps a part of the last read for later. */
   keep(bytes: Buffer, from: number, to: number): Kept {
-    return this.keepInPlace(bytes, from, to) ?? { bytes: Buffer.from(bytes.subarray(from, to)), write: undefined };
+    return this.keepInPlace(bytes, from, to) ?? { bytes: joined(noBytes, bytes.subarray(from, to)), write: undefined };
   }
 
   /** As `keep`, but `undefined` if that would be a copy. */
@@ -214,6 +219,16 @@ export class ReadPlace {
     this.#loans.giveBack();
   }
 }
+
+/** A copy of both, in order, for bytes that may be kept long. Not from Node's pool, where one byte would hold 64 KiB. */
+export function joined(first: Buffer, second: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(first.length + second.length);
+  first.copy(copy);
+  second.copy(copy, first.length);
+  return copy;
+}
+
+const noBytes = Buffer.alloc(0);
 
 /** See `ReadPlace.keep`. */
 export interface Kept {

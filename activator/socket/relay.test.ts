@@ -147,6 +147,16 @@ describe.each<{ readonly how: string; readonly by: Adoption | undefined }>([
     expect(digest(await readAll(near))).toBe(digest(bytes));
   });
 
+  it("keeps at most two small reads for a server that has stopped, without a buffer of its own", async () => {
+    const { near, far, outgoing } = await throughRelay(by, new BufferLoans(0));
+    const bytes = numbered(12 * megabyte, 6);
+    sendAll(near, bytes, 100_000);
+    await stalled(near);
+    expect(outgoing.writableLength).toBeGreaterThan(0);
+    expect(outgoing.writableLength).toBeLessThanOrEqual(2 * writeAheadBytes);
+    expect(digest(await readAll(far))).toBe(digest(bytes));
+  });
+
   it("keeps a half-closed connection: the response arrives after the request has ended", async () => {
     const { near, far } = await throughRelay(by);
     near.end("question");

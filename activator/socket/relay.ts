@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import { type BufferLoans, ReadPlace } from "./read-place.ts";
-import { isBehind, type SocketReader, smallBuffer, type WireSocket } from "./wire-socket.ts";
+import { isBehind, type SocketReader, type WireSocket } from "./wire-socket.ts";
 
 /** Called for the progress of a relay. */
 export interface RelayListener {
@@ -35,7 +35,7 @@ export class RelaySide implements SocketReader {
   }
 
   nextBuffer(): Buffer {
-    return this.#place.next(smallBuffer);
+    return this.#place.next();
   }
 
   get wantsMore(): boolean {

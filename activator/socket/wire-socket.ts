@@ -61,18 +61,18 @@ export function isBehind(socket: Pick<Socket, "writableLength" | "writableHighWa
   return socket.writableLength >= socket.writableHighWaterMark;
 }
 
-/** The shared read buffer of sockets with small reads. Its bytes are used or copied before the call ends. */
-export const commonBuffer: Buffer = Buffer.allocUnsafeSlow(131_072);
-
-/** A small part of it, for sockets whose reader may have to keep what it reads. */
-export const smallBuffer: Buffer = commonBuffer.subarray(0, writeAheadBytes);
+/**
+ * The read buffer that all sockets share. Its bytes are used or copied before the call ends. It is no larger because a reader
+ * may have to keep, or queue, a copy of all that it reads.
+ */
+export const commonBuffer: Buffer = Buffer.allocUnsafeSlow(writeAheadBytes);
 
 /** How an accepted socket gets its reader: by its handle, or by the events of every socket. */
 export type Adoption = "handle" | "events";
 
 /** A socket to connect, which reads nothing before the first `readOn`. Until it has a reader, any input closes it. */
 export function newSocket(): WireSocket {
-  return new OnReadSocket(undefined, smallBuffer).pause();
+  return new OnReadSocket(undefined, commonBuffer).pause();
 }
 
 /**
@@ -118,7 +118,7 @@ export function acceptHandles(server: Server, acceptor: Acceptor): boolean {
     if (error || isFull || !isConnection(handle)) return byEvent.call(this, error, handle);
     if (!acceptor.hasRoom()) return handle.close();
     handle.setNoDelay(true);
-    const socket = new OnReadSocket(handle, smallBuffer);
+    const socket = new OnReadSocket(handle, commonBuffer);
     inners._connections += 1;
     Object.assign(socket, { _server: server });
     socket.reader = acceptor.readerOf(socket);

@@ -17,6 +17,7 @@ import { Pool } from "../../activator/pod-connections/pool.ts";
 import type { ProxyRequest, ProxyRequestOptions } from "../../activator/proxy-request.ts";
 import { ClientGone, type Ended } from "../../activator/request.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
+import type { WireSocket } from "../../activator/socket/wire-socket.ts";
 import { Sweep } from "../../activator/sweep.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { type Message, WireReader } from "../http1/wire-reader.ts";
@@ -35,6 +36,8 @@ export interface ProxyPath extends AsyncDisposable {
   readonly ends: readonly Ended[];
   /** Errors that clients got, by code. */
   readonly refusals: readonly string[];
+  /** The connections of the last proxied request. */
+  readonly sockets: { readonly client: WireSocket; readonly sandbox: WireSocket } | undefined;
   /** Read buffers that sockets use. */
   readonly lent: number;
   /** Connections of clients: all, those that are open, and those that were closed unread. */
@@ -51,6 +54,7 @@ const defaults = {
   ...{ headersTimeoutMs: 10_000, keepAliveTimeoutMs: 60_000, maxHeaderBytes: 65_536, maxConnections: 50_000 },
   ...{ maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0, tunnelIdleMs: 0, tunnelLifetimeMs: 0 },
   ...{ responseStartMs: 60_000, proxyTimeoutMs: 900_000, maxIdleUpstream: 5_000, unfinishedHeadBytesMax },
+  readBuffers: 64,
 };
 
 class CountingBudget extends HeadBudget {
@@ -86,7 +90,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   const { clock = systemClock } = changed;
   const sweep = opened.use(new Sweep(clock));
   const pool = opened.use(new Pool(idleLimits(options.maxIdleUpstream), clock));
-  const loans = new BufferLoans(64);
+  const loans = new BufferLoans(options.readBuffers);
   const unfinishedHeads = { begun: 0, shed: 0 };
   const heads = new CountingBudget(options.unfinishedHeadBytesMax, unfinishedHeads);
   const connector = new Connector(5_000, (to, head) => pool.take(to, head), clock);
@@ -107,6 +111,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     ...(changed.onOpen && { onOpen: changed.onOpen }),
   };
   let begun = 0;
+  let sockets: ProxyPath["sockets"];
   const serve = async <I extends Exchange | StreamExchange>(exchange: I, proxy: ProxyRequest<I>) => {
     begun += 1;
     exchange.onEnded((ended) => ends.push(ended));
@@ -123,6 +128,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
       left.catch(() => {});
       const upstream = await connector.connect(target, exchange.head, { signal: gone.signal });
       const byHost = exchange.head.host !== "";
+      if ("connection" in exchange) sockets = { client: exchange.connection.socket, sandbox: upstream.socket };
       await proxy(exchange, upstream, { ...how, byHost, responseStartMs: options.responseStartMs });
     } catch (error) {
       if (error instanceof ClientGone) return exchange.abort();
@@ -170,6 +176,9 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     unfinishedHeads,
     get lent() {
       return loans.lent;
+    },
+    get sockets() {
+      return sockets;
     },
     podGone: () => sweep.podGone(target.podUid),
     empty: () =>

@@ -3,7 +3,7 @@ import { ActivatorError } from "../../failures/error-codes.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import { peerAddress } from "../../socket/peer-address.ts";
 import { ReadPlace } from "../../socket/read-place.ts";
-import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
+import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import type { RequestHead } from "../parse/request-head.ts";
 import { ClientRequest } from "./client-request.ts";
@@ -77,7 +77,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   nextBuffer(): Buffer {
-    return this.#place.next(this.#isUploading ? commonBuffer : this.#ahead.room(this.#exchange?.body.keptBytes ?? 0));
+    return this.#place.next(this.#ahead.room(this.#exchange?.body.keptBytes ?? 0));
   }
 
   /** False while a write still holds the next bytes' place, enough is kept, or the body's sink is behind. */

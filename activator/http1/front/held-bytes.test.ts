@@ -12,6 +12,7 @@ import { HeadBudget } from "./head-budget.ts";
 import { startHttp1Front } from "./http1-front.ts";
 
 const kept = 16_384;
+const get = "GET / HTTP/1.1\r\nHost: nova\r\n\r\n";
 
 /** A front that holds every request. */
 async function openHolding(loans: BufferLoans) {
@@ -93,9 +94,51 @@ describe("the kept bytes of a held request", () => {
     expect(front.held[0]?.body.keptBytes).toBe(0);
   });
 
+  it.each([0, 64])(
+    "are at most 16 KiB, or one read, of requests behind an upload: with %i read buffers",
+    async (buffers) => {
+      const loans = new BufferLoans(buffers);
+      await using front = await openHolding(loans);
+      const client = await front.say("POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: 3\r\n\r\na");
+      await eventually(() => front.held.length === 1);
+      const { body, connection: { socket } = {} } = front.held[0] ?? {};
+      const sink = { wantsBody: true, bodyBytes() {}, keptBytes() {}, bodyEnded() {} };
+      body?.pourInto(sink);
+      client.write("b");
+      await eventually(() => body?.length === 2);
+      sink.wantsBody = false;
+      const before = socket?.bytesRead ?? 0;
+      await new Promise((resolve) => client.write(`c${get.repeat(4_000)}`, resolve));
+      sink.wantsBody = true;
+      socket?.readOn();
+      const behind = () => (socket?.bytesRead ?? 0) - before - 1;
+      await eventually(() => behind() >= kept);
+      expect(behind()).toBeLessThanOrEqual(kept);
+      expect(loans.lent).toBe(0);
+    },
+  );
+
+  it("are at most 16 KiB beside a read buffer that was borrowed for an earlier upload", async () => {
+    const loans = new BufferLoans(64);
+    await using front = await openHolding(loans);
+    const client = await front.say("POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: 40001\r\n\r\n");
+    await eventually(() => front.held.length === 1);
+    const { body, connection: { socket } = {} } = front.held[0] ?? {};
+    body?.pourInto({ wantsBody: true, bodyBytes() {}, keptBytes() {}, bodyEnded() {} });
+    client.write("x".repeat(40_000));
+    await eventually(() => body?.length === 40_000);
+    expect(loans.lent).toBe(1);
+    client.write("xGET");
+    await eventually(() => body?.complete === true);
+    const before = socket?.bytesRead ?? 0;
+    client.write(` ${"x".repeat(100_000)}`);
+    await eventually(() => (socket?.bytesRead ?? 0) > before);
+    expect((socket?.bytesRead ?? 0) - before).toBeLessThanOrEqual(kept);
+  });
+
   it("are at most 16 KiB of pipelined requests", async () => {
     await using front = await openHolding(new BufferLoans(64));
-    await front.say("GET / HTTP/1.1\r\nHost: nova\r\n\r\n".repeat(10_000));
+    await front.say(get.repeat(10_000));
     await eventually(() => front.held.length === 1);
     const socket = front.held[0]?.connection.socket;
     await eventually(() => (socket?.bytesRead ?? 0) >= kept);

@@ -1,5 +1,4 @@
-import type { Kept, ReadPlace } from "../../socket/read-place.ts";
-import { smallBuffer } from "../../socket/wire-socket.ts";
+import { joined, type Kept, type ReadPlace } from "../../socket/read-place.ts";
 
 /** The maximum bytes of a body or of later requests that are read ahead: enough to notice that a client leaves. */
 export const readAheadBytesMax = 16_384;
@@ -32,10 +31,13 @@ export class ReadAhead {
     return this.#at;
   }
 
-  /** The read buffer while `waiting` bytes of a body are kept as well, so that no more is read than may be kept. */
-  room(waiting: number): Buffer {
+  /**
+   * The maximum bytes of the next read while `waiting` bytes of a body are kept as well. Undefined if that is no limit: nothing
+   * is kept, or so much that nothing is read before all of it is used.
+   */
+  room(waiting: number): number | undefined {
     const kept = this.length + waiting;
-    return kept === 0 || kept >= readAheadBytesMax ? smallBuffer : smallBuffer.subarray(0, readAheadBytesMax - kept);
+    return kept === 0 || kept >= readAheadBytesMax ? undefined : readAheadBytesMax - kept;
   }
 
   /** Keeps `bytes` from `from` to `to` for later. They may be bytes that were read ahead before. */
@@ -49,9 +51,9 @@ export class ReadAhead {
       return;
     }
     const before = this.#kept?.bytes.subarray(this.#at);
-    const joined = before && Buffer.concat([before, bytes.subarray(from, to)]);
+    const both = before && joined(before, bytes.subarray(from, to));
     this.clear();
-    this.#kept = joined ? { bytes: joined, write: undefined } : this.#place.keep(bytes, from, to);
+    this.#kept = both ? { bytes: both, write: undefined } : this.#place.keep(bytes, from, to);
   }
 
   clear(): void {

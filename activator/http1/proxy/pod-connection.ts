@@ -1,6 +1,6 @@
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import { type BufferLoans, ReadPlace } from "../../socket/read-place.ts";
-import { type SocketReader, smallBuffer, type WireSocket } from "../../socket/wire-socket.ts";
+import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
 import type { HeadBudget, UnfinishedHead } from "../front/head-budget.ts";
 import { BodyFramer } from "../parse/body-framer.ts";
 import type { Refusal } from "../parse/refusals.ts";
@@ -96,7 +96,7 @@ export class PodConnection implements SocketReader, UnfinishedHead {
   }
 
   nextBuffer(): Buffer {
-    return this.place.next(smallBuffer);
+    return this.place.next();
   }
 
   take(bytes: Buffer, length: number): void {

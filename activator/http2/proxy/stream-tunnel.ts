@@ -6,7 +6,7 @@ import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
 import type { ReadPlace } from "../../socket/read-place.ts";
-import { isBehind, type SocketReader, smallBuffer, type WireSocket } from "../../socket/wire-socket.ts";
+import { commonBuffer, isBehind, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
 import { cutStream } from "../front/cut-stream.ts";
 import type { StreamBodySink } from "../front/stream-body.ts";
 import type { StreamExchange, Tunnel } from "../front/stream-exchange.ts";
@@ -112,7 +112,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
   // What the sandbox sends.
 
   nextBuffer(): Buffer {
-    return this.#place?.next(smallBuffer) ?? smallBuffer;
+    return this.#place?.next() ?? commonBuffer;
   }
 
   get wantsMore(): boolean {
