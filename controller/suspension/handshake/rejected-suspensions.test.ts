@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { sandboxType } from "../../../api/kinds/sandbox.ts";
+import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
 import { annotationBytes, annotationBytesMax } from "../../../api/rules/annotation-limit.ts";
 import { findCondition } from "../../../api/rules/conditions.ts";
 import { sealedPodAnnotation, suspensionCauseAnnotation } from "../../../api/rules/keys.ts";
@@ -63,12 +63,13 @@ describe("a sandbox without room for the annotations of its suspension", () => {
     await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 4 } });
     const pod = await lab.untilReady();
     await expect.poll(() => blockedOf(lab), waiting).toMatchObject({ reason: "AnnotationRejected" });
-    const { spec, metadata } = await lab.sandbox();
-    expect(spec.operatingMode).toBe("Running");
-    expect(metadata.annotations).not.toHaveProperty([suspensionCauseAnnotation]);
+    // It is tried again seconds later, so one read may show another attempt.
+    const isUndone = ({ spec, metadata }: Sandbox) =>
+      spec.operatingMode === "Running" && !metadata?.annotations?.[suspensionCauseAnnotation];
+    await expect.poll(async () => isUndone(await lab.sandbox()), waiting).toBe(true);
     expect((await lab.pod())?.metadata.uid).toBe(pod.metadata.uid);
-    expect(await lab.eventNotes("SuspensionCancelled")).toHaveLength(1);
-    expect(state.count).toBe(1);
+    await expect.poll(() => lab.eventNotes("SuspensionCancelled"), waiting).not.toHaveLength(0);
+    expect(state.count).toBeGreaterThan(0);
   });
 
   it("stays as it is when a person suspends it, and says why", limit, async () => {
