@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { tcpSocketOf } from "../../lib/net/tcp-socket.ts";
 
 /**
  * Resets a connection of any kind (RFC 9293, 3.5.3), because an end would mark it as complete. Unsent bytes are dropped. Node resets
@@ -7,11 +8,11 @@ import type { Socket } from "node:net";
  */
 export function resetSocket(socket: Socket): void {
   if (socket.destroyed) return;
-  if (!isSendingItsEnd(socket)) resetTcp(socketBelow(socket) ?? socket);
+  if (!isSendingItsEnd(socket)) resetTcp(tcpSocketOf(socket));
   socket.destroy();
 }
 
-function resetTcp(socket: Pick<Socket, "resetAndDestroy">): void {
+function resetTcp(socket: Socket): void {
   try {
     socket.resetAndDestroy();
   } catch {
@@ -25,15 +26,3 @@ function resetTcp(socket: Pick<Socket, "resetAndDestroy">): void {
  */
 const isSendingItsEnd = (socket: Socket): boolean =>
   socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
-
-/** The TCP socket below a TLSSocket, which Node does not document. */
-function socketBelow(socket: Socket): Pick<Socket, "resetAndDestroy"> | undefined {
-  if (!("encrypted" in socket && "_parent" in socket)) return undefined;
-  const below = socket._parent;
-  return canReset(below) ? below : undefined;
-}
-
-function canReset(below: unknown): below is Pick<Socket, "resetAndDestroy"> {
-  if (typeof below !== "object" || below === null || !("resetAndDestroy" in below)) return false;
-  return typeof below.resetAndDestroy === "function";
-}

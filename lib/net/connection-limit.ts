@@ -1,7 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { SetsByKey } from "../data/sets-by-key.ts";
 import { type Clock, systemClock, type Timer } from "../time/clock.ts";
 import { oneRequestAtATime } from "./one-request.ts";
+import { tcpSocketOf } from "./tcp-socket.ts";
 
 export interface ConnectionLimits {
   /** The maximum number of open connections, including those in a TLS handshake. */
@@ -59,6 +61,8 @@ const inProgressMs = 2_000;
 class Connection {
   readonly socket: Socket;
   readonly peer: string;
+  /** Among the open connections of its address. */
+  readonly #place: Disposable;
   /** Increases with each step of any connection, so the least value has been idle for longest. */
   lastStep = 0;
   lastStepMs = 0;
@@ -67,9 +71,15 @@ class Connection {
   unanswered = 0;
   incomplete = 0;
 
-  constructor(socket: Socket, peer: string) {
+  constructor(socket: Socket, peer: string, ofPeer: SetsByKey<Connection>) {
     this.socket = socket;
     this.peer = peer;
+    this.#place = ofPeer.add(peer, this);
+  }
+
+  /** Gives back its place, once: it was closed, perhaps for another one before its socket says so. */
+  leave(): void {
+    this.#place[Symbol.dispose]();
   }
 
   /** The order in which connections are closed, the lowest first; undefined: it waits for its response. */
@@ -87,8 +97,11 @@ class Connection {
 
 class OpenConnections implements LimitedConnections {
   readonly #limits: ConnectionLimits;
-  readonly #open = new Map<string, Connection>();
-  readonly #perPeer = new Map<string, number>();
+  readonly #open = new Set<Connection>();
+  /** The open connections of each address: their number is never another than what is open. */
+  readonly #ofPeer = new SetsByKey<Connection>();
+  /** By the accepted socket. Addresses and ports do not tell connections apart, because the next one may have the same. */
+  readonly #bySocket = new WeakMap<Socket, Connection>();
   #steps = 0;
 
   constructor(limits: ConnectionLimits) {
@@ -100,7 +113,7 @@ class OpenConnections implements LimitedConnections {
   }
 
   closeAll(): void {
-    for (const { socket } of this.#open.values()) socket.destroy();
+    for (const { socket } of this.#open) socket.destroy();
   }
 
   opened(socket: Socket): void {
@@ -109,17 +122,15 @@ class OpenConnections implements LimitedConnections {
       socket.destroy();
       return;
     }
-    const connection = new Connection(socket, peer);
-    const key = keyOf(socket);
+    const connection = new Connection(socket, peer, this.#ofPeer);
     this.#step(connection);
-    this.#open.set(key, connection);
-    this.#perPeer.set(peer, (this.#perPeer.get(peer) ?? 0) + 1);
-    socket.once("close", () => this.#closed(key, connection));
+    this.#open.add(connection);
+    this.#bySocket.set(socket, connection);
+    socket.once("close", () => this.#closed(connection));
   }
 
   requested(request: IncomingMessage, response: ServerResponse): void {
-    // Over TLS this is another object than the accepted socket, with the same addresses.
-    const connection = this.#open.get(keyOf(request.socket));
+    const connection = this.#bySocket.get(tcpSocketOf(request.socket));
     if (!connection) return;
     connection.isHeard = true;
     connection.unanswered += 1;
@@ -162,14 +173,13 @@ class OpenConnections implements LimitedConnections {
 
   #makeRoom(peer: string): boolean {
     const { max, perPeerMax } = this.#limits;
-    const isPeerFull = (this.#perPeer.get(peer) ?? 0) >= perPeerMax;
+    const isPeerFull = this.#ofPeer.of(peer).size >= perPeerMax;
     if (!isPeerFull && this.#open.size < max) return true;
     this.#limits.onShed?.();
     const shed = isPeerFull ? this.#mostIdleOf(peer) : this.#nextToClose(peer);
     if (!shed) return false;
-    const key = keyOf(shed.socket);
     shed.socket.destroy();
-    this.#closed(key, shed);
+    this.#closed(shed);
     return true;
   }
 
@@ -177,15 +187,17 @@ class OpenConnections implements LimitedConnections {
     const nowMs = this.#nowMs();
     return (
       this.#mostIdle((connection) => !connection.isInProgress(nowMs)) ??
-      this.#ofGreatest(this.#perPeer.get(peer) ?? 0) ??
+      this.#ofGreatest(this.#ofPeer.of(peer).size) ??
       this.#mostIdleOf(peer)
     );
   }
 
   /** A connection of the peer that holds most, if that is more than `held`. */
   #ofGreatest(held: number): Connection | undefined {
-    const most = Math.max(...this.#perPeer.values());
-    return most > held ? this.#mostIdle(({ peer }) => this.#perPeer.get(peer) === most) : undefined;
+    const heldBy = (connection: Connection) => this.#ofPeer.of(connection.peer).size;
+    let most = held;
+    for (const connection of this.#open) most = Math.max(most, heldBy(connection));
+    return most > held ? this.#mostIdle((connection) => heldBy(connection) === most) : undefined;
   }
 
   #mostIdleOf(peer: string): Connection | undefined {
@@ -194,7 +206,7 @@ class OpenConnections implements LimitedConnections {
 
   #mostIdle(mayBe: (connection: Connection) => boolean): Connection | undefined {
     let found: Connection | undefined;
-    for (const connection of this.#open.values()) {
+    for (const connection of this.#open) {
       if (mayBe(connection) && (!found || isSooner(connection, found))) found = connection;
     }
     return found;
@@ -204,12 +216,9 @@ class OpenConnections implements LimitedConnections {
     return (this.#limits.clock ?? systemClock).ticksMs();
   }
 
-  #closed(key: string, connection: Connection): void {
-    if (this.#open.get(key) !== connection) return;
-    this.#open.delete(key);
-    const left = (this.#perPeer.get(connection.peer) ?? 1) - 1;
-    if (left > 0) this.#perPeer.set(connection.peer, left);
-    else this.#perPeer.delete(connection.peer);
+  #closed(connection: Connection): void {
+    this.#open.delete(connection);
+    connection.leave();
   }
 }
 
@@ -217,5 +226,3 @@ function isSooner(one: Connection, other: Connection): boolean {
   const [oneRank = 3, otherRank = 3] = [one.rank, other.rank];
   return oneRank === otherRank ? one.lastStep < other.lastStep : oneRank < otherRank;
 }
-
-const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
