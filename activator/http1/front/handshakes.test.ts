@@ -121,6 +121,18 @@ describe("a connection over TLS that does not finish its handshake", () => {
 });
 
 describe("a TLS front that stops", () => {
+  it("does not wait for a connection that found no room after its handshake", async () => {
+    let room = true;
+    await using world = await openFront({}, () => room);
+    const below = await silent(world.port);
+    await eventually(async () => !(await isIdle(world.front)));
+    const idle = world.front.idle();
+    room = false;
+    connectTls({ socket: below, ca: authority.certificate, servername: "localhost" }).on("error", () => {});
+    await idle;
+    expect(world.counts.dropped).toBe(1);
+  });
+
   it("closes silent connections at once", async () => {
     await using world = await openFront();
     const socket = await silent(world.port);

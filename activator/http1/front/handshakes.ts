@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import { tcpSocketOf } from "../../../lib/net/tcp-socket.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { holdDescriptor } from "../../socket/open-sockets.ts";
 import type { Sweep, Watched } from "../../sweep.ts";
@@ -14,8 +15,8 @@ export interface HandshakesOptions {
   /** From the connection to the end of its handshake, in milliseconds. */
   readonly limitMs: number;
   readonly onFailed: (failure: HandshakeFailure) => void;
-  /** Called at the end of each handshake, whatever its outcome. */
-  readonly onEnded: () => void;
+  /** Called at the close of each connection, also of one that found no room after its handshake. */
+  readonly onClosed: () => void;
 }
 
 /** How long a handshake in progress may continue after the front stopped accepting, in milliseconds. */
@@ -28,8 +29,7 @@ const lastHandshakesMs = 1_000;
 export class Handshakes {
   readonly #options: HandshakesOptions;
   readonly #all = new Set<Handshake>();
-  /** By local and remote address, which the TLS socket shares. */
-  readonly #byEnds = new Map<string, Handshake>();
+  readonly #bySocket = new WeakMap<Socket, Handshake>();
 
   constructor(options: HandshakesOptions) {
     this.#options = options;
@@ -42,24 +42,22 @@ export class Handshakes {
 
   begin(raw: Socket): void {
     const { clock, sweep, limitMs } = this.#options;
-    const ends = endsOf(raw);
     const dueMs = clock.ticksMs() + limitMs;
     const handshake = new Handshake(raw, dueMs);
     this.#all.add(handshake);
-    this.#byEnds.set(ends, handshake);
+    this.#bySocket.set(raw, handshake);
     sweep.add(handshake);
     raw.once("close", () => {
-      if (!this.#remove(handshake, ends)) return;
-      if (!handshake.wasCut) this.#options.onFailed(clock.ticksMs() >= handshake.dueMs ? "timedOut" : "failed");
-      this.#options.onEnded();
+      const hasFailed = this.#remove(handshake) && !handshake.wasCut;
+      if (hasFailed) this.#options.onFailed(clock.ticksMs() >= handshake.dueMs ? "timedOut" : "failed");
+      this.#options.onClosed();
     });
   }
 
   /** The handshake succeeded. The connection is the caller's from now on; call this before any other event may end it. */
   succeeded(secured: TLSSocket): void {
-    const ends = endsOf(secured);
-    const handshake = this.#byEnds.get(ends);
-    if (handshake) this.#remove(handshake, ends);
+    const handshake = this.#bySocket.get(tcpSocketOf(secured));
+    if (handshake) this.#remove(handshake);
   }
 
   /** Stops accepting: silent connections are closed now, handshakes in progress after a grace. */
@@ -75,8 +73,7 @@ export class Handshakes {
     for (const handshake of this.#all) handshake.cut();
   }
 
-  #remove(handshake: Handshake, ends: string): boolean {
-    if (this.#byEnds.get(ends) === handshake) this.#byEnds.delete(ends);
+  #remove(handshake: Handshake): boolean {
     this.#options.sweep.remove(handshake);
     handshake.over();
     return this.#all.delete(handshake);
@@ -111,7 +108,3 @@ class Handshake implements Watched {
     this.#descriptor[Symbol.dispose]();
   }
 }
-
-/** With several local addresses, one client port may be connected to each. */
-const endsOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
-  `${remoteAddress} ${remotePort} ${localAddress}`;

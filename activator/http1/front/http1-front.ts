@@ -123,7 +123,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     this.#handshakes = new Handshakes({
       ...{ clock: parts.clock, sweep: parts.sweep, limitMs: options.headersTimeoutMs },
       onFailed: (failure) => parts.events.handshakeFailed(failure),
-      onEnded: () => this.#idleWaiters.ended(),
+      onClosed: () => this.#idleWaiters.ended(),
     });
     this.#server = options.tls ? this.#createTlsServer(options.tls) : this.#createPlainServer();
     this.#server.maxConnections = options.maxConnections;
