@@ -14,7 +14,9 @@ import { openSleepLab, type SleepLab, waiting } from "../../../test/support/labs
 import { RejectedSuspensions } from "./rejected-suspensions.ts";
 
 const where = { namespace: "default", name: "nova" };
-const limit = { timeout: 60_000 };
+const limit = { timeout: 120_000 };
+/** The condition of a rejected suspension is written with the status, at most once in some seconds. */
+const untilBlocked = { ...waiting, timeout: 60_000 };
 const flags = ["--activator-vanish-grace=1s"];
 const tooLong = new ApiError(422, { apiVersion: "v1", kind: "Status", reason: "Invalid", message: "Too long" });
 
@@ -45,11 +47,14 @@ describe("a sandbox without room for the annotations of its suspension", () => {
   it("says so, and sleeps as soon as there is room", limit, async () => {
     await using lab = await openSleepLab();
     await using _controller = await lab.startController({ flags });
-    await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 4 } });
+    await lab.create({});
     await lab.untilReady();
     const { metadata } = await lab.sandbox();
     await annotate(lab, "x".repeat(annotationBytesMax - annotationBytes(metadata.annotations ?? {}) - 1));
-    await expect.poll(() => blockedOf(lab), waiting).toMatchObject({ status: "True", reason: "AnnotationRejected" });
+    await lab.change({ autoSuspension: { inactivityTimeoutSeconds: 4 } });
+    await expect
+      .poll(() => blockedOf(lab), untilBlocked)
+      .toMatchObject({ status: "True", reason: "AnnotationRejected" });
     expect((await lab.sandbox()).spec.operatingMode).not.toBe("Suspended");
     await annotate(lab, null);
     await lab.untilAsleep();
@@ -62,7 +67,7 @@ describe("a sandbox without room for the annotations of its suspension", () => {
     await using _controller = await lab.startController({ flags, client });
     await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 4 } });
     const pod = await lab.untilReady();
-    await expect.poll(() => blockedOf(lab), waiting).toMatchObject({ reason: "AnnotationRejected" });
+    await expect.poll(() => blockedOf(lab), untilBlocked).toMatchObject({ reason: "AnnotationRejected" });
     // It is tried again seconds later, so one read may show another attempt.
     const isUndone = ({ spec, metadata }: Sandbox) =>
       spec.operatingMode === "Running" && !metadata?.annotations?.[suspensionCauseAnnotation];
