@@ -130,19 +130,22 @@ describe.each([{ secure: false }, { secure: true }])("with real sockets (TLS: $s
     const limits = { max: 8, perPeerMax: 4 };
     const connections = limitConnections(server, limits);
     const { port } = await listen(server, here);
-    const order: string[] = [];
+    const seen = { open: 0, overlaps: 0 };
     server.on("connection", (socket: Socket) => {
-      order.push("accepted");
-      socket.once("close", () => order.push("closed"));
+      if (seen.open > 0) seen.overlaps += 1;
+      seen.open += 1;
+      socket.once("close", () => {
+        seen.open -= 1;
+      });
     });
-    for (let times = 0; times < limits.perPeerMax; times += 1) {
+    // On a busy machine the kernel may report the reset before the next connection: then it is no such case.
+    while (seen.overlaps < limits.perPeerMax) {
       const first = await ask(port);
       const { localPort } = first;
       first.resetAndDestroy();
       (await ask(port, localPort)).resetAndDestroy();
       await expect.poll(() => connections.size).toBe(0);
     }
-    expect(order.slice(0, 4)).toEqual(["accepted", "accepted", "closed", "closed"]);
     const held = [];
     for (let count = 0; count < limits.perPeerMax; count += 1) held.push(await ask(port));
     expect(held.map(({ destroyed }) => destroyed)).toEqual([false, false, false, false]);
