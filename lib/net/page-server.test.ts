@@ -121,6 +121,24 @@ describe("a page server", () => {
     expect(slow.bytesRead > bytes).toBe(given.whole);
   });
 
+  it.each([
+    { target: "POST /ok", status: 405 },
+    { target: "GET /ok", status: 200 },
+    { target: "HEAD /ok", status: 200 },
+  ])("lets a client that closes send its body after the answer: $target gets $status", async ({ target, status }) => {
+    await using server = await startPageServer({ ...here, pages: { "/ok": () => text("fine") } });
+    const { hostname: host, port } = new URL(server.url);
+    const client = connectPlain({ host, port: Number(port) });
+    const bytes = 1_000_000;
+    client.write(`${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${bytes}\r\n\r\n`);
+    const [answer] = await once(client, "data");
+    expect(String(answer)).toContain(`HTTP/1.1 ${status} `);
+    client.write(Buffer.alloc(bytes, "x"));
+    // Rejects if the connection is reset.
+    await once(client.resume(), "end");
+    expect(client.bytesWritten).toBeGreaterThan(bytes);
+  });
+
   it("logs one line a minute about a failing page, for any number of requests", async () => {
     const lines: Record<string, unknown>[] = [];
     const log = createLogger("test", "info", { write: (line) => void lines.push(JSON.parse(line)) });

@@ -10,6 +10,7 @@ import { OncePerMinute } from "../time/once-per-minute.ts";
 import type { BindAddress } from "./bind-address.ts";
 import { limitConnections, strangerLimits } from "./connection-limit.ts";
 import { listen } from "./listen.ts";
+import { dropRest } from "./one-request.ts";
 
 export interface Page {
   /** Default: 200. */
@@ -99,8 +100,7 @@ interface Serving extends Pick<PageServerOptions, "pages" | "log"> {
 async function serve(request: IncomingMessage, response: ServerResponse, { pages, log, mayLog }: Serving) {
   const { path, query } = splitTarget(request.url ?? "/");
   const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
-  const say = ({ status = 200, contentType, body }: Page) =>
-    response.writeHead(status, { "content-type": contentType }).end(body);
+  const say = (answer: Page) => write(answer, request, response);
   if (!page) return say({ status: 404, contentType: "text/plain", body: "not found\n" });
   if (request.method !== "GET" && request.method !== "HEAD") {
     return say({ status: 405, contentType: "text/plain", body: "GET only\n" });
@@ -111,6 +111,21 @@ async function serve(request: IncomingMessage, response: ServerResponse, { pages
     if (mayLog.asks(path)) log.error({ err, path }, "could not render a page");
     return say({ status: 500, contentType: "text/plain", body: "internal error\n" });
   }
+}
+
+/**
+ * Writes a page. The connection is closed only after the body of the request has come, within its limits: the kernel resets a
+ * connection that is closed before, and a client that is still sending may lose the page. A connection that stays open needs no
+ * such wait, and its next request must find the response finished.
+ */
+function write({ status = 200, contentType, body }: Page, request: IncomingMessage, response: ServerResponse): void {
+  const isAwaited = !request.complete && !response.shouldKeepAlive;
+  response.writeHead(status, { "content-type": contentType, "content-length": Buffer.byteLength(body) });
+  if (!isAwaited) return void response.end(body);
+  response.flushHeaders();
+  response.write(body);
+  request.once("end", () => response.end());
+  dropRest(request);
 }
 
 /**
