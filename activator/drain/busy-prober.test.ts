@@ -5,6 +5,8 @@ import { describe, expect, it } from "vitest";
 import { podType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { type BusyAnswer, drainPaths } from "../../api/protocols/drain-protocol.ts";
+import { sealedPodAnnotation } from "../../api/rules/keys.ts";
+import { formatSeal } from "../../api/rules/suspension.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { asTimePasses } from "../../test/support/as-time-passes.ts";
 import { aPodOf, aSandbox } from "../../test/support/builders/builders.ts";
@@ -21,6 +23,7 @@ import { BusyProber, workloadsAskedMax } from "./busy-prober.ts";
 const nova = { namespace: "default", name: "nova" };
 const drained = ["--drain-bind-address=127.0.0.1:0"];
 const busyProbe = { httpGet: { path: "/busy", port: sandboxPort } };
+const fencedTotal = /^rouse_activator_pods_fenced_total (\d+)/m;
 const probed = { autoSuspension: { busyProbe } };
 
 async function questionAbout({ api }: ActivatorWorld, name = "nova") {
@@ -120,6 +123,26 @@ describe("a busy probe by the activator", () => {
     expect(await promised(world)).toEqual({ inFlight: 0 });
     expect(await answer).toEqual({ asked: false, reason: "Fenced" });
     await expect.poll(() => ends).toEqual(["asked", "closed"]);
+  });
+
+  it("continues when the seal of another sandbox names its Pod", async () => {
+    const asked: (() => void)[] = [];
+    await using world = await openActivatorWorld(drained);
+    const program = httpProgram((_request, response) => void asked.push(() => response.end()));
+    await world.awake("nova", program, probed);
+    await world.asleep("vega", program);
+    const question = await questionAbout(world);
+    const answer = busy(world, question);
+    await expect.poll(() => asked.length).toBe(1);
+    const { podUid } = question;
+    const seal = formatSeal({ podName: "nova", podUid, cause: "Person", at: new Date().toISOString() });
+    const body = { metadata: { annotations: { [sealedPodAnnotation]: seal } } };
+    await world.api.client.patch(sandboxType, { ...nova, name: "vega" }, { type: "merge", body });
+    const fenced = async () =>
+      (await (await fetch(`${world.activator.opsUrl}/metrics`)).text()).match(fencedTotal)?.[1];
+    await expect.poll(fenced).toBe("1");
+    asked[0]?.();
+    expect(await answer).toEqual({ asked: true, status: 200 });
   });
 });
 

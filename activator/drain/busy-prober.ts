@@ -71,14 +71,18 @@ export class BusyProber {
     return answer;
   }
 
-  /** That Pod is fenced: nothing may be sent to it any more. */
-  fenced(podUid: string): void {
-    this.#underWay.get(podUid)?.end.abort(new Error("the Pod is fenced"));
+  /**
+   * That Pod of that sandbox is fenced: nothing may be sent to it any more. A seal may name the Pod of another sandbox, whose
+   * probe continues.
+   */
+  fenced(sandboxUid: string, podUid: string): void {
+    const known = this.#underWay.get(podUid);
+    if (known?.sandboxUid === sandboxUid) known.end.abort(new Error("the Pod is fenced"));
   }
 
   /** Ends all probes. */
   [Symbol.dispose](): void {
-    for (const podUid of this.#underWay.keys()) this.fenced(podUid);
+    for (const { end } of this.#underWay.values()) end.abort(new Error("this replica exits"));
   }
 
   async #ask(question: BusyRequest, signal: AbortSignal): Promise<BusyAnswer> {

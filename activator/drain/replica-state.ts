@@ -54,7 +54,7 @@ export class ReplicaState {
       onFenced: (sandboxUid, podUid) => {
         this.#metrics.fenced();
         this.openConnections.closeAll(sandboxUid, podUid);
-        this.#workloads.fenced(podUid);
+        this.#workloads.fenced(sandboxUid, podUid);
       },
       hasPod: (sandboxUid, podUid) => this.#cluster?.hasPod(sandboxUid, podUid) ?? false,
     });

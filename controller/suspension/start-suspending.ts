@@ -82,7 +82,7 @@ export function startSuspending(options: SuspendingOptions): Suspending {
     ...options,
     askers: rounds,
     rejections,
-    isFenced: (podUid) => fencedPods.has(podUid),
+    isFenced: (sandboxUid, podUid) => fencedPods.has(sandboxUid, podUid),
     silenceLimitMs: activators?.silenceLimitMs ?? usualSilenceLimitMs,
     onCancelled: (key) => idleWatch?.cancelled(key),
   });

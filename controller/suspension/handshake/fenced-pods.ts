@@ -13,6 +13,7 @@ type Seen = Pick<Observed, "sandbox" | "pods">;
  */
 export class FencedPods {
   readonly #read: (key: string) => Seen | undefined;
+  /** By the sandbox and the Pod, because a seal may name the Pod of another sandbox. */
   readonly #byActivator = new Map<string, ReadonlySet<string>>();
   readonly #listeners = new Subscribers<string>();
 
@@ -23,7 +24,7 @@ export class FencedPods {
 
   /** Takes the whole report of an activator. */
   heard(activatorId: string, pods: readonly FencedPod[]): void {
-    this.#byActivator.set(activatorId, new Set(pods.map(({ podUid }) => podUid)));
+    this.#byActivator.set(activatorId, new Set(pods.map(({ sandbox, podUid }) => fenceKey(sandbox.uid, podUid))));
     for (const pod of pods) {
       const key = keyFor(pod.sandbox.namespace, pod.sandbox.name);
       const seen = this.#read(key);
@@ -36,8 +37,9 @@ export class FencedPods {
     for (const id of this.#byActivator.keys()) if (!activatorIds.has(id)) this.#byActivator.delete(id);
   }
 
-  has(podUid: string): boolean {
-    return this.#byActivator.values().some((podUids) => podUids.has(podUid));
+  has(sandboxUid: string, podUid: string): boolean {
+    const key = fenceKey(sandboxUid, podUid);
+    return this.#byActivator.values().some((keys) => keys.has(key));
   }
 
   /** Calls back at each report of a Pod that its sandbox runs with, and that has no seal. */
@@ -45,6 +47,8 @@ export class FencedPods {
     return this.#listeners.add(listener);
   }
 }
+
+const fenceKey = (sandboxUid: string, podUid: string): string => `${sandboxUid} ${podUid}`;
 
 function hasLostItsSeal(seen: Seen, { sandbox, podUid }: FencedPod): boolean {
   const found = findPod(seen);

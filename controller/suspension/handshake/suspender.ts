@@ -30,7 +30,7 @@ export interface SuspenderOptions {
   /** Undefined without activators: then only a suspension with a seal proceeds. */
   readonly askers: Askers | undefined;
   /** Whether an activator has reported that it sends nothing more to that Pod. */
-  readonly isFenced: (podUid: string) => boolean;
+  readonly isFenced: (sandboxUid: string, podUid: string) => boolean;
   /** See `Situation`. */
   readonly silenceLimitMs: number;
   readonly events: EventRecorder | undefined;
@@ -164,7 +164,7 @@ export class Suspender implements Disposable {
       sandbox: seen.sandbox,
       pod,
       podIsFresh: fresh !== undefined,
-      podIsFenced: pod !== undefined && isFenced(pod.uid),
+      podIsFenced: pod !== undefined && isFenced(seen.sandbox.metadata.uid, pod.uid),
       round,
       causeIsFinal,
       sealedForMs,
