@@ -1,6 +1,5 @@
 import type { Registry } from "prom-client";
 import type { Stored } from "../api/kinds/meta.ts";
-import type { Sandbox } from "../api/kinds/sandbox.ts";
 import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
 import { defaultPort } from "../api/rules/declared-ports.ts";
 import type { KubeClient } from "../kube/client/client.ts";
@@ -38,6 +37,7 @@ import { ProbeBudget } from "./readiness/probe-budget.ts";
 import { Prober } from "./readiness/prober.ts";
 import { type Claims, startClaims } from "./sandbox/claims.ts";
 import { type Cluster, startCluster } from "./sandbox/cluster.ts";
+import type { SlimSandbox } from "./sandbox/slim-sandbox.ts";
 import type { ServeDeps } from "./serve.ts";
 import { drain } from "./shutdown.ts";
 import { socketsMax } from "./socket/descriptors.ts";
@@ -143,7 +143,7 @@ function createWaker(
   { client, clock }: ActivatorParts,
   { wakes, replicaState }: { readonly wakes: WakeMetrics; readonly replicaState: ReplicaState },
 ): Waker {
-  const onUnheard = (sandbox: Stored<Sandbox>) => {
+  const onUnheard = (sandbox: Stored<SlimSandbox>) => {
     wakes.wakeEnded("request", "clientLeft", 0);
     replicaState.woken(sandbox, defaultPort(sandbox.spec.podTemplate.spec));
   };

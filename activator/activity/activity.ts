@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { ActivityAnswer, ActivityRequest, SandboxActivity } from "../../api/protocols/drain-protocol.ts";
 import { effectiveAutoSuspension, effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { causeOf } from "../../api/rules/suspension.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { SandboxRecord } from "./sandbox-record.ts";
 import { type ActivityOfUses, type AskedBy, Use } from "./use.ts";
 
@@ -53,7 +53,7 @@ export class Activity {
   }
 
   /** Records that this replica woke the sandbox for a connection to that port. */
-  woke(sandbox: Stored<Sandbox>, port: number): void {
+  woke(sandbox: Stored<SlimSandbox>, port: number): void {
     const record = this.#recordOf(sandbox);
     record.wake = { generation: sandbox.metadata.generation ?? 0, port, atMs: this.#clock.ticksMs() };
     this.#ofUses.changed(record);
@@ -74,7 +74,7 @@ export class Activity {
    * Records a version of the sandbox from the watch. A newer generation that is no inactivity suspension ends the observed
    * suspension.
    */
-  saw(sandbox: Stored<Sandbox>): void {
+  saw(sandbox: Stored<SlimSandbox>): void {
     const record = this.#records.get(sandbox.metadata.uid);
     if (!record) return;
     if ((sandbox.metadata.generation ?? 0) > record.observedGeneration && !isFallingAsleep(sandbox)) {
@@ -119,7 +119,7 @@ export class Activity {
     return { sandbox: identity, inFlight: record.inFlight(nowMs), idleForMs, ...(wakeReport && { wake: wakeReport }) };
   }
 
-  #recordOf(sandbox: Stored<Sandbox>): SandboxRecord {
+  #recordOf(sandbox: Stored<SlimSandbox>): SandboxRecord {
     const { uid } = sandbox.metadata;
     const known = this.#records.get(uid);
     if (known) return known;
@@ -131,7 +131,8 @@ export class Activity {
 }
 
 /** Whether an inactivity suspension is requested. Other edits of the sandbox do not end it. */
-const isFallingAsleep = (sandbox: Sandbox): boolean =>
+const isFallingAsleep = (sandbox: SlimSandbox): boolean =>
   effectiveOperatingMode(sandbox.spec) === "Suspended" && causeOf(sandbox) === "Inactivity";
 
-const unansweredLimitMs = ({ spec }: Sandbox): number => effectiveAutoSuspension(spec).unansweredLimitSeconds * 1000;
+const unansweredLimitMs = ({ spec }: SlimSandbox): number =>
+  effectiveAutoSuspension(spec).unansweredLimitSeconds * 1000;

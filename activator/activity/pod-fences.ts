@@ -1,7 +1,7 @@
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { FencedPod, SandboxIdentity } from "../../api/protocols/drain-protocol.ts";
 import { type Fences, sealOf } from "../../api/rules/suspension.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 
 /** Of the Pods of a sandbox that are not in view: the number of seals kept, and the number of promises to the controller kept. */
 const unseenPodsMax = 8;
@@ -66,7 +66,7 @@ export class PodFences {
   }
 
   /** Reads the seal of a version of a sandbox, from a list, a watch or a patch's answer. A seal fences its Pod. */
-  sandboxSeen(sandbox: Stored<Sandbox>): void {
+  sandboxSeen(sandbox: Stored<SlimSandbox>): void {
     const { uid, generation = 0 } = sandbox.metadata;
     const seal = sealOf(sandbox);
     this.#deleted.delete(uid); // a list may be older than an earlier event

@@ -1,6 +1,6 @@
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { SandboxIdentity, WakeReport } from "../../api/protocols/drain-protocol.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 
 /** Counts per Pod UID. */
 class PodCounts {
@@ -45,7 +45,7 @@ export class SandboxRecord {
   #lastMs = Number.NEGATIVE_INFINITY;
   #unansweredSeen = 0;
 
-  constructor({ uid, name, namespace = "" }: Stored<Sandbox>["metadata"]) {
+  constructor({ uid, name, namespace = "" }: Stored<SlimSandbox>["metadata"]) {
     this.identity = { namespace, name, uid };
   }
 

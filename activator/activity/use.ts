@@ -1,6 +1,7 @@
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { OpenConnections, Sandbox } from "../../api/kinds/sandbox.ts";
+import type { OpenConnections } from "../../api/kinds/sandbox.ts";
 import type { RequestHead } from "../request.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { isIgnored } from "./ignored-requests.ts";
 import type { OpenUse, SandboxRecord } from "./sandbox-record.ts";
 
@@ -8,7 +9,7 @@ export type AskedBy = Pick<RequestHead, "target" | "headers">;
 
 /** The part of `Activity` that a use calls. */
 export interface ActivityOfUses {
-  recordOf(sandbox: Stored<Sandbox>): SandboxRecord;
+  recordOf(sandbox: Stored<SlimSandbox>): SandboxRecord;
   changed(record: SandboxRecord): void;
   nowMs(): number;
 }
@@ -74,7 +75,7 @@ export class Use implements OpenUse {
   }
 
   /** Its sandbox is known. Further calls have no effect. */
-  begin(sandbox: Stored<Sandbox>): void {
+  begin(sandbox: Stored<SlimSandbox>): void {
     if (this.#phase !== "new") return;
     this.#phase = "waiting";
     this.#isIgnored = isIgnored(this.#head, sandbox.spec.autoSuspension);

@@ -1,5 +1,4 @@
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { effectiveAutoResume } from "../../api/rules/defaults.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { isIgnored } from "../activity/ignored-requests.ts";
@@ -13,6 +12,7 @@ import type { Prober } from "../readiness/prober.ts";
 import type { Leaver, RequestHead } from "../request.ts";
 import { type Cluster, longestSilenceMs } from "../sandbox/cluster.ts";
 import { type Resolution, resolveSandbox } from "../sandbox/resolve.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import type { Wake, Waker } from "../wake/waker.ts";
 import type { Connector, Upstream } from "./connector.ts";
 import type { DialError } from "./dial.ts";
@@ -40,7 +40,7 @@ export interface ConnectDeps {
   readonly waits: { join(connectRequest: ConnectRequest): Promise<Upstream> };
   readonly fences: PodFences;
   /** Called when this replica woke a sandbox, for a connection to that port. */
-  readonly onWoken: (sandbox: Stored<Sandbox>, port: number) => void;
+  readonly onWoken: (sandbox: Stored<SlimSandbox>, port: number) => void;
 }
 
 /** Observes one connect request, for its record. */

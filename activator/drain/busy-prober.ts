@@ -1,6 +1,5 @@
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import {
   type BusyAnswer,
   type BusyRequest,
@@ -17,6 +16,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { PodFences } from "../activity/pod-fences.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
 import { type Cluster, longestSilenceMs } from "../sandbox/cluster.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 
 export interface BusyProberParts {
   /** Undefined until this replica follows the cluster. */
@@ -37,7 +37,7 @@ interface UnderWay {
 }
 
 interface Seen {
-  readonly sandbox: Stored<Sandbox>;
+  readonly sandbox: Stored<SlimSandbox>;
   readonly pod: Stored<Pod>;
 }
 
@@ -139,7 +139,7 @@ export class BusyProber {
     return isThere && pod.status?.podIP ? { sandbox, pod } : undefined;
   }
 
-  #seenSandbox({ namespace, name, uid }: SandboxIdentity): Stored<Sandbox> | undefined {
+  #seenSandbox({ namespace, name, uid }: SandboxIdentity): Stored<SlimSandbox> | undefined {
     const sandbox = this.#parts.cluster()?.sandbox(namespace, name);
     return sandbox?.metadata.uid === uid ? sandbox : undefined;
   }

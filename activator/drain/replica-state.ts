@@ -1,6 +1,5 @@
 import type { Registry } from "prom-client";
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type {
   BusyRequest,
   ListeningAnswer,
@@ -17,6 +16,7 @@ import { KeptConnections } from "../activity/kept-connections.ts";
 import { PodFences } from "../activity/pod-fences.ts";
 import type { DrainConfig } from "../config/config.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { BusyProber } from "./busy-prober.ts";
 import { DrainHandlers } from "./drain-handlers.ts";
 import { createDrainMetrics } from "./drain-metrics.ts";
@@ -105,7 +105,7 @@ export class ReplicaState {
   }
 
   /** Records that this replica woke a sandbox for a connection to that port. `sandbox`: as the patch's answer shows it. */
-  woken(sandbox: Stored<Sandbox>, port: number): void {
+  woken(sandbox: Stored<SlimSandbox>, port: number): void {
     const { namespace = "", name, uid } = sandbox.metadata;
     // It was in view at the wake. If it is not now, it is deleted, and no later event would drop its record.
     if (this.#cluster?.sandbox(namespace, name)?.metadata.uid !== uid) return;
@@ -114,7 +114,7 @@ export class ReplicaState {
     this.activity.woke(sandbox, port);
   }
 
-  #saw(sandbox: Stored<Sandbox>): void {
+  #saw(sandbox: Stored<SlimSandbox>): void {
     this.activity.saw(sandbox); // before its seal is read: the promise closes what came after the suspension was observed
     this.fences.sandboxSeen(sandbox);
     this.openConnections.mean(sandbox.metadata.uid, effectiveAutoSuspension(sandbox.spec).openConnections);

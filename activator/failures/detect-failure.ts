@@ -1,7 +1,7 @@
 import type { ContainerStatus, Pod } from "../../api/kinds/core.ts";
-import type { Condition, Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
 import type { PodSightings } from "../sandbox/pod-sights.ts";
+import type { KeptCondition, SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { ActivatorError } from "./error-codes.ts";
 
 /** Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. */
@@ -22,7 +22,7 @@ export interface FailureOptions {
 }
 
 /** The controller's error for a sandbox that should run and cannot, if it is about the current generation. */
-export function failureOfSandbox(sandbox: Sandbox, subject: string): ActivatorError | undefined {
+export function failureOfSandbox(sandbox: SlimSandbox, subject: string): ActivatorError | undefined {
   const ready = currentCondition(sandbox, "Ready");
   if (ready?.status !== "False") return undefined;
   const because = ready.message;
@@ -34,7 +34,7 @@ export function failureOfSandbox(sandbox: Sandbox, subject: string): ActivatorEr
 }
 
 /** A condition of the current generation. */
-export function currentCondition({ metadata, status }: Sandbox, type: string): Condition | undefined {
+export function currentCondition({ metadata, status }: SlimSandbox, type: string): KeptCondition | undefined {
   const condition = status?.conditions?.find((each) => each.type === type);
   return condition?.observedGeneration === metadata.generation ? condition : undefined;
 }

@@ -1,7 +1,7 @@
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { defaultPort, fallbackPort } from "../../api/rules/declared-ports.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
 import type { RequestHead } from "../request.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { type Domains, readHost } from "./host-name.ts";
 import { type RoutingHeaders, readRoutingHeaders, readTimeoutMs } from "./routing-headers.ts";
 
@@ -28,9 +28,9 @@ export interface FindOptions extends Domains {
 /** Finds sandboxes by name. */
 export interface Lookup {
   /** The sandbox of this name. */
-  sandbox(namespace: string, name: string): Sandbox | undefined;
+  sandbox(namespace: string, name: string): SlimSandbox | undefined;
   /** The sandbox that is bound to the claim of this name. */
-  claimed(namespace: string, name: string): Sandbox | undefined;
+  claimed(namespace: string, name: string): SlimSandbox | undefined;
 }
 
 const defaultNamespace = "default";
@@ -98,7 +98,7 @@ function namedSandbox(head: RequestHead, options: FindOptions, lookup: Lookup): 
 
 function named(
   { name, namespace, port }: Pick<NamedByHost, "name" | "namespace" | "port">,
-  sandbox: Sandbox | undefined,
+  sandbox: SlimSandbox | undefined,
 ): NamedByHost {
   return {
     label: name,

@@ -33,7 +33,10 @@ export class IgnoredInLine<W extends Waiter> {
   }
 
   /** Calls back with each request that is ignored now, over as many turns as are needed. Undefined: there is nothing to match. */
-  find(spec: SandboxSpec | undefined, onFound: (waiter: W) => void): Promise<void> | undefined {
+  find(
+    spec: Pick<SandboxSpec, "operatingMode" | "autoSuspension"> | undefined,
+    onFound: (waiter: W) => void,
+  ): Promise<void> | undefined {
     const rules = spec?.operatingMode === "Suspended" ? spec.autoSuspension?.ignoreRequests : undefined;
     const areSame = areSameRules(rules, this.#rules);
     this.#rules = rules;

@@ -1,5 +1,4 @@
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { defaultPort } from "../../api/rules/declared-ports.ts";
 import { runGuarded } from "../../lib/guard/guard.ts";
 import { onAbort } from "../../lib/guard/on-abort.ts";
@@ -10,6 +9,7 @@ import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
 import type { Reached } from "../readiness/prober.ts";
 import type { Changes } from "../sandbox/cluster.ts";
 import type { Resolution, Target } from "../sandbox/resolve.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { Fifo } from "./fifo.ts";
 import type { HeldRequest, HoldProgress } from "./held-request.ts";
 import { IgnoredInLine } from "./ignored-in-line.ts";
@@ -153,7 +153,7 @@ export class SandboxHold implements HoldProgress {
     return next && Math.max(leftMsOf(next, clock.ticksMs()), patienceStepMs);
   }
 
-  async #wake(sandbox: Stored<Sandbox>): Promise<void> {
+  async #wake(sandbox: Stored<SlimSandbox>): Promise<void> {
     const { waker, onWoken } = this.#deps;
     const wake = await waker.wake(sandbox, this.#over.signal);
     this.#line.first?.connectRequest.observer.woke(wake);

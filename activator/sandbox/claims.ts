@@ -1,5 +1,4 @@
 import { keyFor, type Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { type SandboxClaim, sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import { controllerOfKind } from "../../api/rules/ownership.ts";
 import { ApiError } from "../../kube/client/errors.ts";
@@ -10,11 +9,12 @@ import type { Backoff } from "../../lib/queues/backoff.ts";
 import { repeatUntilDone } from "../../lib/queues/repeat-until-done.ts";
 import type { Cluster, ClusterOptions } from "./cluster.ts";
 import { slimClaim } from "./slim-objects.ts";
+import type { SlimSandbox } from "./slim-sandbox.ts";
 
 /** The sandboxes of SandboxClaims, where the kind is installed. */
 export interface Claims {
   /** The sandbox that this claim owns, for any status of the claim. */
-  sandboxOf(namespace: string, name: string): Stored<Sandbox> | undefined;
+  sandboxOf(namespace: string, name: string): Stored<SlimSandbox> | undefined;
   /** Whether the first list has succeeded, or claims are known to be unavailable. */
   readonly settled: boolean;
   /** Resolves at that moment; never if disposed of before. */

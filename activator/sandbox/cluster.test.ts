@@ -8,6 +8,7 @@ import { eventually } from "../../test/support/eventually.ts";
 import { aSandbox } from "../../test/support/labs/activator-world.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
 import { startCluster } from "./cluster.ts";
+import { slimSandbox } from "./slim-sandbox.ts";
 
 /** A cluster with the sandbox `default/nova`, and a way to add Pods that say whose they are. */
 async function given() {
@@ -105,6 +106,12 @@ it("a Pod that is gone is reported with its sandbox, and a Pod of another namesp
     { podUid: forged.metadata.uid, of: undefined },
     { podUid: own.metadata.uid, of: "nova" },
   ]);
+});
+
+it("keeps of a sandbox only what the activator reads", async () => {
+  await using world = await given();
+  expect(world.cluster.sandbox("default", "nova")).toEqual(slimSandbox(world.sandbox));
+  expect(slimSandbox(world.sandbox)).not.toEqual(world.sandbox);
 });
 
 it("knows which namespaces have sandboxes", async () => {

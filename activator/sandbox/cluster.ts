@@ -1,11 +1,10 @@
 import { type Pod, podType } from "../../api/kinds/core.ts";
 import { keyFor, keyOf, type OwnerReference, type Stored } from "../../api/kinds/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { controllerOfKind, ownershipOf } from "../../api/rules/ownership.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Change, Informer } from "../../kube/informer/informer.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
-import { withoutManagedFields } from "../../kube/informer/without-managed-fields.ts";
 import { SetsByKey } from "../../lib/data/sets-by-key.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { abortable, type Running } from "../../lib/process/lifecycle.ts";
@@ -13,19 +12,20 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { ChangeSignal } from "./change-signal.ts";
 import { type PodSightings, type PodSights, sightsAfter } from "./pod-sights.ts";
 import { slimPod } from "./slim-objects.ts";
+import { type SlimSandbox, slimSandbox, slimSandboxType } from "./slim-sandbox.ts";
 
 /** A signal until it is disposed of. The listener may notify itself: see `ChangeSignal`. */
 export type Changes = Disposable & Pick<ChangeSignal, "next" | "reset" | "notify">;
 
 /** The activator's view of the cluster, from watches alone. */
 export interface Cluster extends PodSightings {
-  sandbox(namespace: string, name: string): Stored<Sandbox> | undefined;
+  sandbox(namespace: string, name: string): Stored<SlimSandbox> | undefined;
   hasSandboxes(namespace: string): boolean;
   /**
    * The Pod that this Sandbox controls, by UID. Of several, a Pod that is not being deleted is preferred, then the oldest, so
    * that a later Pod never takes over; within one second, the Pod with the sandbox's name.
    */
-  podOf(sandbox: Stored<Sandbox>): Stored<Pod> | undefined;
+  podOf(sandbox: Stored<SlimSandbox>): Stored<Pod> | undefined;
   /** Whether a Pod with that UID is in view and controlled by this sandbox. */
   hasPod(sandboxUid: string, podUid: string): boolean;
   /** Every Pod whose status names this address in this spelling, also ended Pods and those on the host's network. */
@@ -35,9 +35,9 @@ export interface Cluster extends PodSightings {
   /** A signal for a Pod that gets this address, or changes while it has it, until disposed of. */
   listenAt(ip: string): Changes;
   /** Calls back with the UID of each Pod that is gone, and with the sandbox in view that it belonged to. */
-  onPodGone(listener: (podUid: string, sandbox: Stored<Sandbox> | undefined) => void): void;
+  onPodGone(listener: (podUid: string, sandbox: Stored<SlimSandbox> | undefined) => void): void;
   /** Calls back when a sandbox is created, changed or deleted, before waiting requests are resolved again. */
-  onSandboxChange(listener: (change: Change<Sandbox>) => void): void;
+  onSandboxChange(listener: (change: Change<SlimSandbox>) => void): void;
   /** Monotonic milliseconds when the Pod was first seen. */
   podSeenMs(podUid: string): number | undefined;
   /** Milliseconds since the last message of the API server, on the watch that has been silent longer. */
@@ -98,7 +98,7 @@ interface SeenPod {
 class WatchedCluster implements Cluster, Running {
   readonly failed: Promise<never>;
   readonly #options: ClusterOptions;
-  readonly #sandboxes: Informer<Sandbox>;
+  readonly #sandboxes: Informer<SlimSandbox>;
   readonly #stop = new AbortController();
   readonly #started: Promise<void>;
   readonly #signals = new SetsByKey<ChangeSignal>();
@@ -108,21 +108,21 @@ class WatchedCluster implements Cluster, Running {
   readonly #chosen = new Map<string, Stored<Pod>>();
   /** The number of sandboxes by namespace, for namespaces with sandboxes. */
   readonly #counts = new Map<string, number>();
-  readonly #goneListeners: ((podUid: string, sandbox: Stored<Sandbox> | undefined) => void)[] = [];
+  readonly #goneListeners: ((podUid: string, sandbox: Stored<SlimSandbox> | undefined) => void)[] = [];
   readonly #failure = Promise.withResolvers<never>();
   readonly #firstSeen = Promise.withResolvers<void>();
   #pods: Informer<Pod, "owner" | "ip"> | undefined;
   #synced = false;
   /** The last sandbox read: a request reads its own four times. */
   #last:
-    | { readonly namespace: string; readonly name: string; readonly sandbox: Stored<Sandbox> | undefined }
+    | { readonly namespace: string; readonly name: string; readonly sandbox: Stored<SlimSandbox> | undefined }
     | undefined;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
     this.failed = this.#failure.promise;
     this.failed.catch(() => {}); // without a listener, the rejection would end the process
-    this.#sandboxes = startInformer({ ...options, type: sandboxType, indexes: {}, transform: withoutManagedFields });
+    this.#sandboxes = startInformer({ ...options, type: slimSandboxType, indexes: {}, transform: slimSandbox });
     this.#sandboxes.onChange(({ key, previous, current }) => {
       this.#last = undefined;
       if (!previous !== !current) this.#count((current ?? previous)?.metadata.namespace ?? "", current ? 1 : -1);
@@ -140,7 +140,7 @@ class WatchedCluster implements Cluster, Running {
     return this.#firstSeen.promise;
   }
 
-  sandbox(namespace: string, name: string): Stored<Sandbox> | undefined {
+  sandbox(namespace: string, name: string): Stored<SlimSandbox> | undefined {
     const last = this.#last;
     if (last && last.name === name && last.namespace === namespace) return last.sandbox;
     const sandbox = this.#sandboxes.store.get(keyFor(namespace, name));
@@ -158,7 +158,7 @@ class WatchedCluster implements Cluster, Running {
     else this.#counts.delete(namespace);
   }
 
-  podOf(sandbox: Stored<Sandbox>): Stored<Pod> | undefined {
+  podOf(sandbox: Stored<SlimSandbox>): Stored<Pod> | undefined {
     const { namespace, uid } = sandbox.metadata;
     const before = this.#chosen.get(uid);
     if (before) return before;
@@ -199,11 +199,11 @@ class WatchedCluster implements Cluster, Running {
     };
   }
 
-  onPodGone(listener: (podUid: string, sandbox: Stored<Sandbox> | undefined) => void): void {
+  onPodGone(listener: (podUid: string, sandbox: Stored<SlimSandbox> | undefined) => void): void {
     this.#goneListeners.push(listener);
   }
 
-  onSandboxChange(listener: (change: Change<Sandbox>) => void): void {
+  onSandboxChange(listener: (change: Change<SlimSandbox>) => void): void {
     this.#sandboxes.onChange(listener);
   }
 

@@ -1,9 +1,9 @@
 import type { Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { isUnschedulable } from "../failures/detect-failure.ts";
 import type { OwnProbe } from "../readiness/readiness.ts";
 import type { Question, Resolution } from "./resolve.ts";
+import type { SlimSandbox } from "./slim-sandbox.ts";
 
 /** The part of a running sandbox's resolution that changes with the versions of the sandbox or its Pod alone. */
 interface Known {
@@ -21,7 +21,7 @@ interface Known {
 export type Found = Omit<Known, "pod" | "allowLoopbackPodIp">;
 
 /** By version of the sandbox; each version is another object. */
-const known = new WeakMap<Stored<Sandbox>, Known>();
+const known = new WeakMap<Stored<SlimSandbox>, Known>();
 
 /**
  * An earlier resolution, if a new one must be equal: warm requests resolve the same two objects again and again, and reading

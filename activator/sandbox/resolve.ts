@@ -1,6 +1,5 @@
 import type { Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { defaultPort } from "../../api/rules/declared-ports.ts";
 import { effectiveAutoResume } from "../../api/rules/defaults.ts";
 import { warmPoolSandboxLabel } from "../../api/rules/keys.ts";
@@ -20,13 +19,14 @@ import { canonicalIp, isDiallable } from "../find/ip-address.ts";
 import { type OwnProbe, readinessOf } from "../readiness/readiness.ts";
 import { hasAddress } from "./pod-sights.ts";
 import { cachedResolution, cacheResolution } from "./resolution-cache.ts";
+import type { SlimSandbox } from "./slim-sandbox.ts";
 
 /** The input of a resolution. */
 export interface Question extends FailureOptions {
   /** Wall time. */
   readonly now: Date;
   readonly routed: Pick<Routed, "namespace" | "name" | "port"> & Partial<Pick<Routed, "podIp" | "byHost">>;
-  readonly sandbox: Stored<Sandbox> | undefined;
+  readonly sandbox: Stored<SlimSandbox> | undefined;
   /** The Pod that the sandbox controls, by UID. */
   readonly pod: Stored<Pod> | undefined;
   /** The UID of the sandbox when the request was first resolved. */
@@ -58,7 +58,7 @@ export interface Pending {
 
 export type Resolution =
   | { readonly is: "refused"; readonly error: ActivatorError }
-  | { readonly is: "asleep"; readonly sandbox: Stored<Sandbox> }
+  | { readonly is: "asleep"; readonly sandbox: Stored<SlimSandbox> }
   /** Something else must happen first. `recheckAfterMs`: when time alone changes the resolution. */
   | Pending
   /** With `failure`, only a port that accepts now disproves it. */
@@ -103,18 +103,18 @@ function refusalOf(question: Question): ErrorCode | undefined {
   return undefined;
 }
 
-function isExpired(sandbox: Sandbox, now: Date): boolean {
+function isExpired(sandbox: SlimSandbox, now: Date): boolean {
   if (endsMs(sandbox) <= now.getTime()) return true;
   return currentCondition(sandbox, "Ready")?.reason === "SandboxExpired";
 }
 
 /** The wall time of `shutdownTime` in milliseconds. */
-function endsMs({ spec: { shutdownTime } }: Sandbox): number {
+function endsMs({ spec: { shutdownTime } }: SlimSandbox): number {
   const end = shutdownTime ? readTime(shutdownTime) : undefined;
   return end ? end.getTime() : Number.POSITIVE_INFINITY;
 }
 
-function resolveSuspended(sandbox: Stored<Sandbox>, { routed, ignored }: Question): Resolution {
+function resolveSuspended(sandbox: Stored<SlimSandbox>, { routed, ignored }: Question): Resolution {
   if (ignored || effectiveAutoResume(sandbox.spec).trigger === "Never") {
     return refused(new ActivatorError("WakeNotAllowed", { subject: routed.name }));
   }

@@ -32,6 +32,8 @@ export function slimPod(pod: Stored<Pod>): Stored<Pod> {
   };
 }
 
+type SlimMetadata = Omit<Stored<KubeObject>["metadata"], "labels" | "annotations" | "ownerReferences">;
+
 /** The name of its sandbox is all that is read. */
 export function slimClaim({ status, ...claim }: Stored<SandboxClaim>): Stored<SandboxClaim> {
   const { warmPoolRef } = claim.spec;
@@ -43,7 +45,8 @@ export function slimClaim({ status, ...claim }: Stored<SandboxClaim>): Stored<Sa
   };
 }
 
-function slimMetadata(metadata: Stored<KubeObject>["metadata"]): Stored<KubeObject>["metadata"] {
+/** Identity, versions and times. */
+export function slimMetadata(metadata: Stored<KubeObject>["metadata"]): SlimMetadata {
   const { name, namespace, uid, resourceVersion, generation, creationTimestamp, deletionTimestamp } = metadata;
   return {
     ...{ name, uid, resourceVersion, creationTimestamp },

@@ -1,5 +1,4 @@
 import type { Stored } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { effectiveAutoResume, effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { mayAskToRun } from "../../api/rules/suspension.ts";
 import type { Logger } from "../../lib/log/log.ts";
@@ -8,6 +7,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 import type { PodFences } from "../activity/pod-fences.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import type { Waker } from "./waker.ts";
 
 export interface WakeOnActivityParts {
@@ -16,7 +16,7 @@ export interface WakeOnActivityParts {
   readonly waker: Pick<Waker, "wake">;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly onWoken: (sandbox: Stored<Sandbox>, port: number) => void;
+  readonly onWoken: (sandbox: Stored<SlimSandbox>, port: number) => void;
 }
 
 export interface ActiveConnection {
@@ -86,7 +86,7 @@ export class WakeOnActivity implements AsyncDisposable {
   }
 
   /** Whether it is suspended, in our view or by the controller's word. */
-  #isFallingAsleep({ metadata, spec }: Stored<Sandbox>): boolean {
+  #isFallingAsleep({ metadata, spec }: Stored<SlimSandbox>): boolean {
     if (effectiveAutoResume(spec).trigger === "Never") return false;
     const isReported = this.#parts.fences.of(metadata.uid).reportedGeneration > (metadata.generation ?? 0);
     return isReported || effectiveOperatingMode(spec) === "Suspended";

@@ -9,6 +9,7 @@ import { answerJson, openScriptedApi } from "../../test/support/fakes/scripted-a
 import { heapBytesOf } from "../../test/support/heap-bytes.ts";
 import { aSandbox } from "../../test/support/labs/activator-world.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
+import { type SlimSandbox, slimSandbox } from "../sandbox/slim-sandbox.ts";
 import { Waker } from "./waker.ts";
 
 const rate = { perSecond: 1, burst: 2 };
@@ -85,7 +86,7 @@ async function given(intercept: Intercept = (_, proceed) => proceed()) {
     patched.push(call.name);
     return intercept(call, proceed);
   });
-  const onUnheard = ({ metadata }: Stored<Sandbox>) => unheard.push(metadata.name);
+  const onUnheard = ({ metadata }: Stored<SlimSandbox>) => unheard.push(metadata.name);
   const options = { rate: { perSecond: 1, burst: 1 }, clock, onUnheard };
   const waker = opened.use(new Waker(client, options));
   const closing = opened.move();
@@ -233,6 +234,14 @@ describe("a wake that is over", () => {
     });
     expect(bytes).toBeLessThan(1_000_000);
     expect(await waker.wake(version(20), never)).toMatchObject({ mine: false, answer: undefined });
+  });
+
+  it("answers with what the watch keeps of a sandbox", async () => {
+    await using api = await openMemoryApi();
+    const client = interceptCalls(api.client, async () => version(2));
+    const waker = new Waker(client, { rate: { perSecond: 100, burst: 100 }, clock: new FakeClock() });
+    const { answer } = await waker.wake(version(1), never);
+    expect(answer).toEqual(slimSandbox(version(2)));
   });
 
   it("is remembered by one timer for each sandbox, whatever the number of its versions", async () => {

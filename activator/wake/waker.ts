@@ -1,5 +1,4 @@
 import type { Stored } from "../../api/kinds/meta.ts";
-import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError, ApiUnreachable, isConflict, isNotFound } from "../../kube/client/errors.ts";
 import { abortable } from "../../lib/process/lifecycle.ts";
@@ -8,6 +7,7 @@ import { PermitQueues } from "../../lib/queues/permit-queues.ts";
 import type { Rate } from "../../lib/queues/token-buckets.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
+import { type SlimSandbox, slimSandbox, slimSandboxType } from "../sandbox/slim-sandbox.ts";
 
 export interface Wake {
   /** Whether this caller's request caused the wake. */
@@ -15,7 +15,7 @@ export interface Wake {
   /** Monotonic milliseconds of the answer to our patch; undefined if another client changed the sandbox first. */
   readonly patchedMs: number | undefined;
   /** The sandbox as that answer shows it; undefined for all callers but the one whose request caused the wake. */
-  readonly answer: Stored<Sandbox> | undefined;
+  readonly answer: Stored<SlimSandbox> | undefined;
 }
 
 type Answer = Pick<Wake, "patchedMs" | "answer">;
@@ -47,7 +47,7 @@ interface Flight {
   ended: Promise<void>;
   patchedMs: number | undefined;
   /** Dropped once a caller has learned that this wake is its own. */
-  answer: Stored<Sandbox> | undefined;
+  answer: Stored<SlimSandbox> | undefined;
   waiters: number;
   /** Monotonic milliseconds until which a client that left is expected back. */
   wantedUntilMs: number;
@@ -67,7 +67,7 @@ export interface WakerOptions {
   readonly rate: Rate;
   readonly clock: Clock;
   /** Called for a wake without a caller at that moment. */
-  readonly onUnheard?: (sandbox: Stored<Sandbox>) => void;
+  readonly onUnheard?: (sandbox: Stored<SlimSandbox>) => void;
 }
 
 // The API server may be away for a while; held requests outlive that, and each sandbox has one caller.
@@ -105,7 +105,7 @@ export class Waker implements Disposable {
    *
    * @throws ActivatorError if the patch is rejected or the namespace exceeds its rate limit; the signal's reason when aborted.
    */
-  wake(sandbox: Stored<Sandbox>, signal: AbortSignal): Promise<Wake> {
+  wake(sandbox: Stored<SlimSandbox>, signal: AbortSignal): Promise<Wake> {
     if (signal.aborted) return Promise.reject(signal.reason);
     const version = versionOf(sandbox);
     const flight = this.#joinable(version);
@@ -234,7 +234,7 @@ export class Waker implements Disposable {
       signal.throwIfAborted();
       flight.phase = "asking";
       try {
-        const answer = await this.#patch(flight.version);
+        const answer = slimSandbox(await this.#patch(flight.version));
         return { patchedMs: this.#options.clock.ticksMs(), answer };
       } catch (error) {
         if (isConflict(error) || isNotFound(error)) return { patchedMs: undefined, answer: undefined };
@@ -247,17 +247,18 @@ export class Waker implements Disposable {
   }
 
   /** Limited by its own timeout alone: its callers may leave. */
-  async #patch({ namespace, name, resourceVersion }: Version): Promise<Stored<Sandbox>> {
+  async #patch({ namespace, name, resourceVersion }: Version): Promise<Stored<SlimSandbox>> {
     const attempt = new AbortController();
     const giveUp = () => attempt.abort(new ApiUnreachable("no answer in time"));
     using _limit = this.#options.clock.after(attemptLimitMs, giveUp);
     // With the seen resourceVersion: another client's change since then had a reason unknown to us.
     const body = { metadata: { resourceVersion }, spec: { operatingMode: "Running" } };
-    return await this.#client.patch(sandboxType, { namespace, name }, { type: "merge", body }, {}, attempt.signal);
+    const patch = { type: "merge", body } as const;
+    return await this.#client.patch(slimSandboxType, { namespace, name }, patch, {}, attempt.signal);
   }
 }
 
-function versionOf({ metadata: { uid, namespace = "", name, resourceVersion } }: Stored<Sandbox>): Version {
+function versionOf({ metadata: { uid, namespace = "", name, resourceVersion } }: Stored<SlimSandbox>): Version {
   return { uid, namespace, name, resourceVersion };
 }
 

@@ -34,7 +34,7 @@ export interface KubeObject {
 
 /** A stored object, which has an identity. */
 export type Stored<T extends KubeObject> = T & {
-  readonly metadata: ObjectMeta & {
+  readonly metadata: {
     readonly name: string;
     readonly uid: string;
     readonly resourceVersion: string;

@@ -1,6 +1,6 @@
 import { isPort } from "../../lib/net/is-port.ts";
-import type { Pod } from "../kinds/pod.ts";
-import type { Sandbox } from "../kinds/sandbox.ts";
+import type { Container, Pod, PodSpec } from "../kinds/pod.ts";
+import type { SandboxSpec } from "../kinds/sandbox.ts";
 import { effectiveAutoSuspension } from "./defaults.ts";
 import { isSmallRequest } from "./probe-request.ts";
 
@@ -13,13 +13,22 @@ export interface BusyTarget {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** What is read of a Sandbox. */
+interface Probed {
+  readonly spec: Pick<SandboxSpec, "autoSuspension"> & {
+    readonly podTemplate: {
+      readonly spec: Pick<PodSpec, "hostNetwork"> & { readonly containers: readonly Pick<Container, "ports">[] };
+    };
+  };
+}
+
 /**
  * The target of a sandbox's busy probe in one Pod; undefined if there is none. The address is the Pod's own, and the
  * probe's `host` is ignored: our programs reach addresses that the owner of a sandbox does not. A Pod that has ended
  * has no address: another Pod may have it by now. If a Pod has the address of its node, a port that it does not declare
  * may be the node's own. A large request is not sent.
  */
-export function busyTargetOf(sandbox: Sandbox, { spec, status = {} }: Pod): BusyTarget | undefined {
+export function busyTargetOf(sandbox: Probed, { spec, status = {} }: Pod): BusyTarget | undefined {
   const probe = effectiveAutoSuspension(sandbox.spec).busyProbe?.httpGet;
   const host = status.podIP || status.podIPs?.find(({ ip }) => ip)?.ip;
   if (!probe || !host || status.phase === "Succeeded" || status.phase === "Failed") return undefined;

@@ -1,10 +1,15 @@
 import { isPort } from "../../lib/net/is-port.ts";
-import type { ContainerPort, PodSpec } from "../kinds/core.ts";
+import type { Container, ContainerPort } from "../kinds/core.ts";
 
 /** The port of a sandbox whose Pod declares no TCP port; the ecosystem's clients rely on it. */
 export const fallbackPort = 8888;
 
-type Declaring = Pick<PodSpec, "containers" | "initContainers">;
+type DeclaringContainer = Partial<Pick<Container, "name" | "ports" | "restartPolicy">>;
+
+interface Declaring {
+  readonly containers: readonly DeclaringContainer[];
+  readonly initContainers?: readonly DeclaringContainer[];
+}
 
 /**
  * The ports that a Pod declares, in order: its containers first, then its sidecars (init containers with

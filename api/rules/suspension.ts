@@ -1,12 +1,25 @@
 // The suspension fields of a Sandbox and their meaning. Both programs use this code, because a suspension is safe only
 // while they agree.
 
-import type { Sandbox } from "../kinds/sandbox.ts";
+import type { Condition, ObjectMeta } from "../kinds/meta.ts";
+import type { SandboxSpec } from "../kinds/sandbox.ts";
 import { findCondition } from "./conditions.ts";
 import { effectiveOperatingMode } from "./defaults.ts";
 import { sealedPodAnnotation, suspensionCauseAnnotation } from "./keys.ts";
 import { isDnsSubdomain } from "./names.ts";
 import { readTime } from "./timestamps.ts";
+
+/** What the rules of suspension read of a Sandbox: a program that keeps only a part of each one keeps this. */
+export interface Suspendable {
+  readonly metadata: Pick<ObjectMeta, "generation"> & {
+    readonly annotations?: {
+      readonly [sealedPodAnnotation]?: string;
+      readonly [suspensionCauseAnnotation]?: string;
+    };
+  };
+  readonly spec: Pick<SandboxSpec, "operatingMode">;
+  readonly status?: { readonly conditions?: readonly Pick<Condition, "type" | "status" | "observedGeneration">[] };
+}
 
 /** Why a sandbox is `Suspended`: for inactivity, or manually. */
 export type SuspensionCause = "Inactivity" | "Person";
@@ -28,7 +41,7 @@ export const inactivityAt = (generation: number): string => `Inactivity/${genera
  * leaves a stale one behind. That takes two writes, so the annotation is valid for its own generation and the next: an
  * edit of another field does not make it a manual suspension.
  */
-export const causeOf = (sandbox: Sandbox): SuspensionCause =>
+export const causeOf = (sandbox: Suspendable): SuspensionCause =>
   sleptByItself(sandbox, sandbox.metadata.generation ?? 0) ? "Inactivity" : "Person";
 
 /**
@@ -37,7 +50,7 @@ export const causeOf = (sandbox: Sandbox): SuspensionCause =>
  * often it was edited. A resume and a second suspension in that time had nothing to suspend. Not for decisions about an
  * existing Pod.
  */
-export function sleepsByInactivity(sandbox: Sandbox): boolean {
+export function sleepsByInactivity(sandbox: Suspendable): boolean {
   if (effectiveOperatingMode(sandbox.spec) !== "Suspended") return false;
   const condition = findCondition(sandbox.status?.conditions, "Suspended");
   const ofThatSleep = condition?.status === "True" && sleptByItself(sandbox, condition.observedGeneration ?? 0);
@@ -45,17 +58,17 @@ export function sleepsByInactivity(sandbox: Sandbox): boolean {
 }
 
 /** Whether the annotation has the current generation. If not, further edits would make it invalid. */
-export const namesItsGeneration = ({ metadata }: Sandbox): boolean =>
+export const namesItsGeneration = ({ metadata }: Suspendable): boolean =>
   metadata.annotations?.[suspensionCauseAnnotation] === inactivityAt(metadata.generation ?? 0);
 
 /**
  * Whether a running sandbox was last suspended for inactivity. Its resume is one more write; after the next edit this
  * is unknown.
  */
-export const isResumedFromInactivity = (sandbox: Sandbox): boolean =>
+export const isResumedFromInactivity = (sandbox: Suspendable): boolean =>
   effectiveOperatingMode(sandbox.spec) === "Running" && sleptByItself(sandbox, (sandbox.metadata.generation ?? 0) - 1);
 
-function sleptByItself({ metadata }: Sandbox, generation: number): boolean {
+function sleptByItself({ metadata }: Suspendable, generation: number): boolean {
   const written = metadata.annotations?.[suspensionCauseAnnotation];
   return written === inactivityAt(generation) || written === inactivityAt(generation - 1);
 }
@@ -65,10 +78,10 @@ export const formatSeal = (seal: Seal): string => JSON.stringify(seal);
 /** The longest UID of a Pod in a seal, in characters. API servers use UUIDs of 36. */
 const podUidMax = 128;
 /** The longest text of a seal, in characters: any user may write it, and it is parsed with each read of its Sandbox. */
-const sealTextMax = 1_024;
+export const sealTextMax = 1_024;
 
 /** The seal on a Sandbox. A text that cannot be parsed, or is too long, seals no Pod. */
-export function sealOf({ metadata }: Sandbox): Seal | undefined {
+export function sealOf({ metadata }: Suspendable): Seal | undefined {
   const written = metadata.annotations?.[sealedPodAnnotation];
   return written === undefined ? undefined : parseSeal(written);
 }
@@ -90,7 +103,7 @@ function parseSeal(written: string): Seal | undefined {
 }
 
 /** Whether the status reports that the Pod is gone, for this suspension. */
-export function isSuspensionComplete({ metadata, status }: Sandbox): boolean {
+export function isSuspensionComplete({ metadata, status }: Suspendable): boolean {
   const condition = findCondition(status?.conditions, "Suspended");
   return condition?.status === "True" && condition.observedGeneration === metadata.generation;
 }
@@ -99,7 +112,7 @@ export function isSuspensionComplete({ metadata, status }: Sandbox): boolean {
  * Whether a connection may resume this suspended sandbox. A suspension for inactivity may be cancelled at any time, a
  * manual one must be complete first. The patch must be conditional on the version that was read.
  */
-export const mayAskToRun = (sandbox: Sandbox): boolean =>
+export const mayAskToRun = (sandbox: Suspendable): boolean =>
   effectiveOperatingMode(sandbox.spec) === "Suspended" &&
   (causeOf(sandbox) === "Inactivity" || isSuspensionComplete(sandbox));
 
@@ -121,12 +134,12 @@ export interface Fences {
  * Whether an activator may forward to a Pod now. It must count the request as in flight in the same synchronous step,
  * before it dials.
  */
-export function mayForward(sandbox: Sandbox, podUid: string, { reportedGeneration, fenced }: Fences): boolean {
+export function mayForward(sandbox: Suspendable, podUid: string, { reportedGeneration, fenced }: Fences): boolean {
   if (effectiveOperatingMode(sandbox.spec) !== "Running") return false;
   if ((sandbox.metadata.generation ?? 0) < reportedGeneration) return false;
   return !fenced.has(podUid) && sealOf(sandbox)?.podUid !== podUid;
 }
 
 /** Whether a Pod may be created for this sandbox: a sealed Pod, and its seal, must be gone first. */
-export const mayHaveNextPod = (sandbox: Sandbox): boolean =>
+export const mayHaveNextPod = (sandbox: Suspendable): boolean =>
   effectiveOperatingMode(sandbox.spec) === "Running" && sealOf(sandbox) === undefined;
