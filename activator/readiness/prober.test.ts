@@ -5,7 +5,7 @@ import { type Clock, FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import { ProbeBudget, probeLimits } from "./probe-budget.ts";
-import { Prober } from "./prober.ts";
+import { acceptedPortsMax, Prober } from "./prober.ts";
 
 const never = new AbortController().signal;
 const ip = `127.${240 + (process.pid % 10)}.7.7`;
@@ -24,6 +24,20 @@ async function listen(): Promise<{ readonly server: Server; readonly accepted: (
     accepted: () => accepted,
     [Symbol.asyncDispose]: () => new Promise((resolve) => server.close(() => resolve())),
   };
+}
+
+/** Listens on so many ports. */
+async function listenOnMany(count: number): Promise<{ readonly ports: readonly number[] } & AsyncDisposable> {
+  await using stack = new AsyncDisposableStack();
+  const ports: number[] = [];
+  for (let at = 0; at < count; at += 1) {
+    const server = createServer((socket) => socket.on("error", () => {}).resume());
+    stack.defer(() => new Promise((resolve) => server.close(() => resolve())));
+    await once(server.listen(0, ip), "listening");
+    ports.push((server.address() as AddressInfo).port);
+  }
+  const opened = stack.move();
+  return { ports, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 /** Answers the first requests with an unrequested 101, and later requests with 200. */
@@ -168,6 +182,21 @@ describe("the prober of a port", () => {
     await reached();
     prober.forgetPod("p1");
     expect(prober.acceptedMs(target)).toBeUndefined();
+  });
+
+  it("remembers a bounded number of ports of a Pod: those that were used last", async () => {
+    const prober = new Prober(systemClock);
+    const program = await listenOnMany(acceptedPortsMax + 2);
+    await using _ended = program;
+    const [first = 0, second = 0, ...others] = program.ports;
+    const reach = async (each: number) => (await prober.reach({ ...target, port: each }, never)).socket?.destroy();
+    const isKnown = (each: number) => prober.acceptedMs({ podUid: "p1", port: each }) !== undefined;
+    const last = others.splice(-2);
+    for (const each of [first, second, ...others]) await reach(each);
+    expect([isKnown(first), isKnown(second)]).toEqual([true, true]);
+    isKnown(first);
+    for (const each of last) await reach(each);
+    expect(program.ports.filter((each) => !isKnown(each))).toEqual(others.slice(0, 2));
   });
 
   it("keeps nothing of a Pod that was gone before its port accepted", async () => {

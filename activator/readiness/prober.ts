@@ -29,6 +29,9 @@ interface Probing {
   socket: WireSocket | undefined;
 }
 
+/** The number of accepting ports that are remembered of one Pod. Clients name the ports, and a Pod may listen on all of them. */
+export const acceptedPortsMax = 256;
+
 /** Thousands may wait for one port. This many are released in one turn of the event loop. */
 const releasedAtOnce = 64;
 
@@ -40,6 +43,7 @@ export class Prober {
   readonly #probing = new Map<string, Probing>();
   /** The number of ports that are probed, by Pod. */
   readonly #portsOf = new Map<string, number>();
+  /** By Pod and port. Once a Pod has the maximum, its ports are in the order of their last use. */
   readonly #acceptedMs = new Map<string, Map<number, number>>();
 
   /** @param isInView whether the Pod with this UID still exists. */
@@ -53,9 +57,15 @@ export class Prober {
     this.#isInView = isInView;
   }
 
-  /** Monotonic milliseconds when the port was first seen to accept; undefined if it was not, or refused later. */
+  /**
+   * Monotonic milliseconds when the port was first seen to accept. Undefined if it was not, if it refused later, or if too many
+   * other ports of the Pod were used since.
+   */
   acceptedMs({ podUid, port }: Pick<Target, "podUid" | "port">): number | undefined {
-    return this.#acceptedMs.get(podUid)?.get(port);
+    const ports = this.#acceptedMs.get(podUid);
+    const acceptedMs = ports?.get(port);
+    if (ports && acceptedMs !== undefined && ports.size >= acceptedPortsMax) putLast(ports, port, acceptedMs);
+    return acceptedMs;
   }
 
   /** The port refused a connection: the next request waits for it again. */
@@ -158,8 +168,15 @@ export class Prober {
   #accepted({ podUid, port }: Target, socket: WireSocket): WireSocket {
     if (!this.#isInView(podUid)) return socket; // nothing would remove the entry
     const ports = this.#acceptedMs.get(podUid) ?? new Map<number, number>();
-    ports.set(port, this.#clock.ticksMs());
+    putLast(ports, port, this.#clock.ticksMs());
+    const [oldest] = ports.keys();
+    if (ports.size > acceptedPortsMax && oldest !== undefined) ports.delete(oldest);
     this.#acceptedMs.set(podUid, ports);
     return socket;
   }
+}
+
+function putLast(ports: Map<number, number>, port: number, acceptedMs: number): void {
+  ports.delete(port);
+  ports.set(port, acceptedMs);
 }
