@@ -117,7 +117,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const middle = { cluster, claims, authorizer, requests, wakes, accessLog, replicaState, waker, wakeOnActivity };
   const deps = buildDeps(config, { ...parts, ...wires, ...middle });
   const state = { draining: false };
-  const isReady = () => cluster.synced && claims.settled && !state.draining;
+  const isReady = () => cluster.synced && !claims.isAwaited && !state.draining;
   const opsUrl = await startOpsPages(started, config, { pages: opsPages(registry, isReady), log: parts.log });
   const fronts = started.use(await startFronts(config, deps, { ...parts, ...wires, ...middle }));
   const running = started.move();

@@ -10,8 +10,10 @@ import { startActivator } from "../../activator/start.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
+import { ApiError } from "../../kube/client/errors.ts";
 import { silentLogger } from "../../lib/log/log.ts";
-import { systemClock } from "../../lib/time/clock.ts";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
+import { asTimePasses } from "../support/as-time-passes.ts";
 import { controlledBy } from "../support/builders/builders.ts";
 import { observed } from "../support/drain-questions.ts";
 import { eventually } from "../support/eventually.ts";
@@ -94,7 +96,7 @@ type Lab = Awaited<ReturnType<typeof openLab>>;
 
 /** The response for a host: the body of a success, else the status and the reason. */
 function ask(
-  { activator }: Lab,
+  { activator }: Pick<Lab, "activator">,
   host: string,
   { timeoutS = 60, signal = new AbortController().signal, token = "" } = {},
 ) {
@@ -175,6 +177,31 @@ describe("before the first list of sandboxes", () => {
     await lab.activator.drain();
     expect(await answer).toBe("503 Draining");
   });
+});
+
+it("a replica that cannot list claims is ready after 30 s, and rejects only the names of claims", async () => {
+  await using opened = new AsyncDisposableStack();
+  const { client } = opened.use(await openMemoryApi());
+  const failing: KubeClient = {
+    ...client,
+    list: (type, options, signal) =>
+      type.kind === "SandboxClaim"
+        ? Promise.reject(new ApiError(500, { apiVersion: "v1", kind: "Status" }))
+        : client.list(type, options, signal),
+  };
+  const clock = new FakeClock();
+  const parts = { client: failing, clock, log: silentLogger, registry: new Registry() };
+  const activator = opened.use(await startActivator(parseActivatorConfig(flags), parts));
+  const statusOf = async (path: string, init?: RequestInit) => (await fetch(path, init)).status;
+  await clock.advance(29_999);
+  expect(await statusOf(`${activator.opsUrl}/readyz`)).toBe(503);
+  await clock.advance(1);
+  await eventually(async () => (await statusOf(`${activator.opsUrl}/readyz`)) === 200);
+  let rejected: string | undefined;
+  void ask({ activator }, byDomain("task"), { timeoutS: 5 }).then((answer) => {
+    rejected = answer;
+  });
+  await asTimePasses(clock, () => expect(rejected).toBe("503 ClusterUnseen"));
 });
 
 describe("before the first list of claims", () => {
