@@ -159,7 +159,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
     this.#tail = new StallWatch();
     // The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter.
-    this.#tail.limit(this.#exchange?.proxy ? streamIdleMs : keepAliveTimeoutMs, this.#host.nowMs());
+    this.#tail.limit(this.#exchange?.isOwnResponse ? keepAliveTimeoutMs : streamIdleMs, this.#host.nowMs());
     this.#dueMs = Number.POSITIVE_INFINITY;
     this.socket.write("", "latin1", () => this.#guard(() => this.#flushed(last)));
   }

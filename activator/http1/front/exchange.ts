@@ -61,6 +61,7 @@ export class Exchange implements Incoming {
   #status = 0;
   #responded = false;
   #endsByClose = false;
+  #isOwnResponse = false;
   #left = false;
   #onLeave: (() => void) | undefined;
   #ended: Ended | undefined;
@@ -90,6 +91,11 @@ export class Exchange implements Incoming {
     return this.#proxy;
   }
 
+  /** Whether the activator itself wrote the response: a request that was proxied may get an error, too. */
+  get isOwnResponse(): boolean {
+    return this.#isOwnResponse;
+  }
+
   /** Whether a response was written completely. */
   get responded(): boolean {
     return this.#responded;
@@ -117,6 +123,7 @@ export class Exchange implements Incoming {
 
   answer({ status, headers, body }: Synthetic): void {
     const bytes = Buffer.from(body);
+    this.#isOwnResponse = true;
     const last = this.begin(status, false);
     let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`;
     for (const [name, value] of headers) text += `${name}: ${value}\r\n`;

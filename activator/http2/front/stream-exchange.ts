@@ -38,6 +38,8 @@ export class StreamExchange implements Incoming {
   #proxy: StreamListener | undefined;
   #status = 0;
   #responded = false;
+  /** A request that was proxied may get an error of the activator, too. */
+  #isOwnResponse = false;
   /** Whether it was handed to `began`. */
   #isServed = false;
   #left = false;
@@ -103,6 +105,7 @@ export class StreamExchange implements Incoming {
 
   answer({ status, headers, body }: Synthetic): void {
     const bytes = Buffer.from(body);
+    this.#isOwnResponse = true;
     const fields = headers.flatMap(([name, value]) => [name.toLowerCase(), value]);
     this.begin(status);
     if (bytes.length > 0) fields.push("content-length", String(bytes.length));
@@ -142,7 +145,7 @@ export class StreamExchange implements Incoming {
     if (!body.complete && !this.#awaitsTrailers) onFinished(stream, () => stopUpload(stream));
     const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
     // The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter.
-    new AnswerTail(stream, this.#proxy ? streamIdleMs : keepAliveTimeoutMs, this.#host).watch();
+    new AnswerTail(stream, this.#isOwnResponse ? keepAliveTimeoutMs : streamIdleMs, this.#host).watch();
   }
 
   onEnded(listener: (ended: Ended) => void): void {

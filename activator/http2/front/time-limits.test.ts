@@ -101,6 +101,18 @@ describe("a stream of HTTP/2", () => {
     expect(proxyPath.refusals).toEqual(["MalformedRequest", "ExpectationFailed"]);
   });
 
+  it("whose client takes nothing of an error after the request was proxied is reset after the same limit", async () => {
+    await using backend = await openBackend(() => {});
+    await using proxyPath = await openProxyPath(backend.port, { keepAliveTimeoutMs: 300, responseStartMs: soonMs });
+    {
+      using client = await openFrameClient(proxyPath.port, [settingsOf([4, 0])]);
+      client.send(headersOf(1, getFields()));
+      await client.until((seen) => seen.type === frame.reset && seen.stream === 1);
+    }
+    await proxyPath.empty();
+    expect(proxyPath.refusals).toEqual(["SandboxSlow"]);
+  });
+
   it("gets 504 when the sandbox does not begin its response in time", async () => {
     await using backend = await openBackend(() => {});
     await using proxyPath = await openProxyPath(backend.port, { responseStartMs: soonMs });
