@@ -13,6 +13,7 @@ import { ClientRequest } from "./http1/front/client-request.ts";
 import { Exchange, type ExchangeConnection } from "./http1/front/exchange.ts";
 import { RequestBody } from "./http1/front/request-body.ts";
 import { RequestHeadParser } from "./http1/parse/request-head-parser.ts";
+import { uncounted } from "./http1/parse/section-reader.ts";
 import { AccessLog } from "./observe/access-log.ts";
 import { NamespaceLabels } from "./observe/namespace-labels.ts";
 import { spanOf } from "./observe/traced-request-record.ts";
@@ -42,7 +43,7 @@ function refused(head: ClientRequest): Exchange {
     ...{ socket, closing: false, responded() {}, proxied() {}, over() {}, readOn() {}, endGracefully: () => false },
     ...{ cut() {}, closed() {}, handOver: () => ({ ahead: undefined, ended: false, place }) },
   };
-  const exchange = new Exchange(connection, head, new RequestBody(head.wire), 0);
+  const exchange = new Exchange(connection, head, new RequestBody(head.wire, uncounted), 0);
   exchange.answer(toResponse(new ActivatorError("WrongToken")));
   return exchange;
 }

@@ -4,6 +4,7 @@ import type { Framing } from "../../activator/http1/parse/message-facts.ts";
 import type { Refusal } from "../../activator/http1/parse/refusals.ts";
 import { RequestHeadParser } from "../../activator/http1/parse/request-head-parser.ts";
 import { type AnsweredRequest, ResponseHeadParser } from "../../activator/http1/parse/response-head-parser.ts";
+import { uncounted } from "../../activator/http1/parse/section-reader.ts";
 
 export type Side = "request" | "response";
 
@@ -48,7 +49,7 @@ export class WireReader {
   refusal: Refusal | undefined;
   readonly #request: RequestHeadParser | undefined;
   readonly #response: ResponseHeadParser | undefined;
-  readonly #framer = new BodyFramer();
+  readonly #framer = new BodyFramer(uncounted);
   #head: Omit<Message, "body" | "trailers" | "end"> | undefined;
   #body: string[] = [];
   #start = 0;
@@ -76,7 +77,7 @@ export class WireReader {
 
   #pushHead(bytes: Buffer, at: number): number {
     const parser = this.#request ?? this.#response;
-    const step = parser?.push(bytes, at, bytes.length);
+    const step = parser?.push(bytes, at, bytes.length, uncounted);
     if (step === "refused") this.#refuse(parser?.refusal);
     if (step !== "complete" || !parser) {
       this.#place += bytes.length - at;

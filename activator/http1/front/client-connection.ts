@@ -141,7 +141,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   shed(): void {
-    this.#guard(() => this.#refuse(new ActivatorError("RequestTimedOut")));
+    const error = new ActivatorError("RequestTimedOut");
+    this.#guard(() => (this.#phase === "exchanging" ? this.#spoil(error) : this.#refuse(error)));
   }
 
   /** Closes the connection at once: by a reset if the client would read an end as that of the response. */
@@ -171,11 +172,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   handOver(endGracefully: () => boolean): HandedOver {
     this.#phase = "handedOver";
     this.#endGracefully = endGracefully;
-    const { bytes, at } = this.#ahead;
-    // A small copy, because the tunnel may read over it.
-    const ahead = bytes && Buffer.from(bytes.subarray(at));
-    this.#ahead.clear();
-    return { ahead, ended: this.#inputEnded, place: this.#place };
+    return { ahead: this.#ahead.handOver(), ended: this.#inputEnded, place: this.#place };
   }
 
   endGracefully(): boolean {
@@ -211,7 +208,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
 
   #begin(head: RequestHead, bytes: Buffer, start: number, end: number): void {
     const request = new ClientRequest(head.keep(), this.#peer, "encrypted" in this.socket ? "https" : "http");
-    const exchange = new Exchange(this, request, new RequestBody(request.wire), this.#host.nowMs());
+    const exchange = new Exchange(this, request, new RequestBody(request.wire, this.#heads.share), this.#host.nowMs());
     this.#exchange = exchange;
     this.#isServed = false;
     this.#asked = true;
@@ -231,12 +228,14 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     if (!exchange || exchange.left || (exchange.responded && !exchange.body.complete)) return;
     const at = exchange.body.take(this.#place, bytes, start, end);
     const { refusal } = exchange.body;
-    if (refusal !== undefined) {
-      const error = errorOfRefusal(refusal);
-      this.#host.refused(error);
-      return exchange.spoil(error);
-    }
+    if (refusal !== undefined) return this.#spoil(errorOfRefusal(refusal));
     this.#ahead.keep(bytes, at, end);
+  }
+
+  /** The rest of the current request is not read. */
+  #spoil(error: ActivatorError): void {
+    this.#host.refused(error);
+    this.#exchange?.spoil(error);
   }
 
   #flushed(last: boolean): void {
@@ -274,6 +273,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   #refuse(error: ActivatorError, preface?: Buffer): void {
     if (preface && this.#host.yielded(this, preface)) return this.#place.close();
     this.#host.refused(error);
+    this.#exchange?.leave();
     this.#exchange = undefined;
     if (this.socket.writable) this.socket.write(refusalText(error), "latin1");
     this.#close(true);

@@ -164,6 +164,7 @@ export class Exchange implements Incoming {
   /** The response has been sent, or never will be. */
   over(): void {
     if (this.#ended) return;
+    this.body.stopReading();
     this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut };
     for (const listener of this.#onEnded) listener(this.#ended);
     this.#onEnded.length = 0;
@@ -190,7 +191,7 @@ export class Exchange implements Incoming {
   /** The client sent malformed HTTP. It gets an error if no byte of a response was sent, and the request ends. */
   spoil(error: ActivatorError): void {
     if (this.answerable) this.answer(toResponse(error));
-    else this.connection.cut();
+    else if (!this.#responded) this.connection.cut();
     this.leave();
   }
 
@@ -198,6 +199,7 @@ export class Exchange implements Incoming {
   leave(): void {
     if (this.#left) return;
     this.#left = true;
+    this.body.stopReading();
     this.#onLeave?.();
     this.#proxy?.clientLeft();
   }

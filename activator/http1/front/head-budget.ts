@@ -1,8 +1,10 @@
-/** A connection with an unfinished head. */
+import type { SectionKeeper } from "../parse/section-reader.ts";
+
+/** A connection with an unfinished head, or with unfinished trailers. */
 export interface UnfinishedHead {
   /** The namespace of the sandbox that sends it; `unknownOwner` for a client. */
   readonly owner: string;
-  /** Closes the connection: its owner has most, its unfinished head is the owner's oldest, and memory is short. */
+  /** Ends the request: the owner has most, its unfinished head is the owner's oldest, and memory is short. */
   shed(): void;
 }
 
@@ -23,7 +25,7 @@ interface Owned {
 }
 
 /**
- * Limits the memory of unfinished heads of requests and of responses. Beyond the limit the owner that has most loses the oldest
+ * Limits the memory of unfinished heads and trailers of requests and of responses. Trailers count as heads here. Beyond the limit the owner that has most loses the oldest
  * head. A head finishes within milliseconds unless its sender delays it.
  */
 export class HeadBudget {
@@ -68,6 +70,11 @@ export class HeadBudget {
     if (owned.heads.size === 0) this.#owners.delete(head.owner);
   }
 
+  /** What a reader of this connection needs to count its memory here. */
+  shareOf(head: UnfinishedHead): SectionKeeper {
+    return new BudgetShare(this, head);
+  }
+
   #owned(owner: string): Owned {
     const known = this.#owners.get(owner);
     if (known) return known;
@@ -81,5 +88,24 @@ export class HeadBudget {
     for (const owned of this.#owners.values()) if (!most || owned.bytes > most.bytes) most = owned;
     const [oldest] = most?.heads.keys() ?? [];
     return oldest;
+  }
+}
+
+/** Of one connection: it reads at most one head or one trailer section at a time. */
+class BudgetShare implements SectionKeeper {
+  readonly #budget: HeadBudget;
+  readonly #head: UnfinishedHead;
+
+  constructor(budget: HeadBudget, head: UnfinishedHead) {
+    this.#budget = budget;
+    this.#head = head;
+  }
+
+  keeps(bytes: number): void {
+    this.#budget.keep(this.#head, bytes);
+  }
+
+  keepsNone(): void {
+    this.#budget.release(this.#head);
   }
 }

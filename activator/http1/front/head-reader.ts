@@ -1,18 +1,20 @@
 import type { RequestHeadParser } from "../parse/request-head-parser.ts";
+import type { SectionKeeper } from "../parse/section-reader.ts";
 import type { ConnectionHost } from "./connection-host.ts";
 import type { UnfinishedHead } from "./head-budget.ts";
 
 /** Reads the heads of one connection. It has a parser of its own only while a head is unfinished. */
-export class HeadReader {
+export class HeadReader implements SectionKeeper {
   readonly #host: ConnectionHost;
-  readonly #connection: UnfinishedHead;
+  /** Counts what the connection keeps of an unfinished head, or of unfinished trailers. */
+  readonly share: SectionKeeper;
   #own: RequestHeadParser | undefined;
   /** When the awaited head must be complete: the first of a connection, or one that has begun. Else undefined. */
   dueMs: number | undefined;
 
   constructor(host: ConnectionHost, connection: UnfinishedHead) {
     this.#host = host;
-    this.#connection = connection;
+    this.share = host.heads.shareOf(connection);
     this.dueMs = this.#limitMs();
   }
 
@@ -26,11 +28,9 @@ export class HeadReader {
    */
   push(bytes: Buffer, start: number, end: number): RequestHeadParser | undefined {
     const parser = this.#own ?? this.#host.parser;
-    const step = parser.push(bytes, start, end);
+    const step = parser.push(bytes, start, end, this);
     if (step === "more") {
       this.dueMs ??= this.#limitMs(); // once: bytes that arrive one by one must not move it
-      this.#own ??= this.#host.giveParser();
-      this.#host.heads.keep(this.#connection, parser.keptBytes);
       return undefined;
     }
     this.dueMs = undefined;
@@ -39,10 +39,20 @@ export class HeadReader {
     return parser;
   }
 
+  /** The parser keeps an unfinished head: it serves this connection alone from now on. */
+  keeps(bytes: number): void {
+    this.#own ??= this.#host.giveParser();
+    this.share.keeps(bytes);
+  }
+
+  keepsNone(): void {
+    this.share.keepsNone();
+  }
+
   /** Drops an unfinished head. */
   clear(): void {
     this.dueMs = undefined;
-    if (this.#own) this.#host.heads.release(this.#connection);
+    this.#own?.clear();
     this.#own = undefined;
   }
 

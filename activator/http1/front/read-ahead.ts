@@ -56,6 +56,13 @@ export class ReadAhead {
     this.#kept = both ? { bytes: both, write: undefined } : this.#place.keep(bytes, from, to);
   }
 
+  /** A small copy of the bytes, for a tunnel that may read over them. They are dropped here. */
+  handOver(): Buffer | undefined {
+    const ahead = this.#kept && Buffer.from(this.#kept.bytes.subarray(this.#at));
+    this.clear();
+    return ahead;
+  }
+
   clear(): void {
     if (this.#kept) this.#place.unkeep(this.#kept);
     this.#kept = undefined;

@@ -3,6 +3,7 @@ import { BodyFramer } from "../parse/body-framer.ts";
 import { trailerSection } from "../parse/chunk-encoder.ts";
 import type { Refusal } from "../parse/refusals.ts";
 import type { RequestHead } from "../parse/request-head.ts";
+import type { SectionKeeper } from "../parse/section-reader.ts";
 import { type BodyParts, relayBody } from "../proxy/relay-body.ts";
 import { KeptBytes } from "./kept-bytes.ts";
 import { readAheadBytesMax } from "./read-ahead.ts";
@@ -29,9 +30,10 @@ export class RequestBody implements BodyParts {
   #place: ReadPlace | undefined;
   refusal: Refusal | undefined;
 
-  constructor({ framing, contentLength }: RequestHead) {
+  /** `keeper` counts the memory of unfinished trailers. */
+  constructor({ framing, contentLength }: RequestHead, keeper: SectionKeeper) {
     if (framing === "none" || framing === "tunnel") return;
-    this.#framer = new BodyFramer();
+    this.#framer = new BodyFramer(keeper);
     this.#framer.begin(framing, contentLength);
   }
 
@@ -91,6 +93,11 @@ export class RequestBody implements BodyParts {
     this.#keptBytes = 0;
     this.#last = "";
     for (const kept of this.#takeKept()) this.#place?.unkeep(kept);
+  }
+
+  /** Nothing more is read of it. */
+  stopReading(): void {
+    this.#framer?.dropTrailers();
   }
 
   /** Sends the kept bytes to the sink, and all later ones. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../../../test/http1/wire-reader.ts";
 import { BodyFramer, type BodyStep } from "./body-framer.ts";
 import { ChunkEncoder, trailerSection } from "./chunk-encoder.ts";
+import { uncounted } from "./section-reader.ts";
 
 const latin1 = (text: string) => Buffer.from(text, "latin1");
 
@@ -23,7 +24,7 @@ function passOn(
 }
 
 function begun(...body: Parameters<BodyFramer["begin"]>): BodyFramer {
-  const framer = new BodyFramer();
+  const framer = new BodyFramer(uncounted);
   framer.begin(...body);
   return framer;
 }
@@ -99,7 +100,7 @@ describe("a chunked body", () => {
   });
 
   it("may follow another on the same framer, with its extensions counted from zero", () => {
-    const framer = new BodyFramer();
+    const framer = new BodyFramer(uncounted);
     const extended = `1;${"a".repeat(250)}\r\nx\r\n`.repeat(10);
     for (let body = 0; body < 5; body++) {
       framer.begin("chunked", 0);

@@ -3,6 +3,7 @@ import { ChunkLine } from "./chunk-line.ts";
 import type { FieldSection } from "./field-section.ts";
 import type { Framing } from "./message-facts.ts";
 import type { Refusal } from "./refusals.ts";
+import type { SectionKeeper } from "./section-reader.ts";
 import { TrailerReader } from "./trailer-reader.ts";
 
 /**
@@ -41,6 +42,12 @@ export class BodyFramer {
   #left = 0;
   readonly #line = new ChunkLine();
   readonly #trailers = new TrailerReader();
+  readonly #keeper: SectionKeeper;
+
+  /** `keeper` counts the memory of unfinished trailers. */
+  constructor(keeper: SectionKeeper) {
+    this.#keeper = keeper;
+  }
 
   begin(framing: Framing, contentLength: number): void {
     this.#framing = framing;
@@ -62,9 +69,11 @@ export class BodyFramer {
     return this.#framing === "chunked" && this.#stage === ended ? this.#trailers.section : undefined;
   }
 
-  /** The trailers were used: nothing is kept of them. */
+  /** The trailers were used, or nothing more is read of this body: nothing is kept of them. */
   dropTrailers(): void {
-    if (this.#framing === "chunked") this.#trailers.section.drop();
+    if (this.#framing !== "chunked") return;
+    this.#trailers.clear();
+    this.#trailers.section.drop();
   }
 
   /** The other side will send no more: true when that ends the body, false when it cuts it. */
@@ -152,7 +161,7 @@ export class BodyFramer {
 
   #takeTrailers(bytes: Buffer, end: number): BodyStep {
     const trailers = this.#trailers;
-    const step = trailers.push(bytes, this.at, end);
+    const step = trailers.push(bytes, this.at, end, this.#keeper);
     if (trailers.refusal !== undefined) return this.#refuse(trailers.refusal);
     this.#found(this.at, step === "complete" ? trailers.consumedTo : end);
     if (step === "complete") this.#stage = ended;

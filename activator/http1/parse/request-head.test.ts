@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fieldsOf } from "../../../test/http1/wire-reader.ts";
 import { refusals, statusOf } from "./refusals.ts";
 import { RequestHeadParser } from "./request-head-parser.ts";
+import { uncounted } from "./section-reader.ts";
 
 function parsed(wire: string) {
   const parser = new RequestHeadParser();
@@ -65,7 +66,7 @@ describe("a request head", () => {
   it("that came in pieces owns its bytes", () => {
     const parser = new RequestHeadParser();
     const bytes = Buffer.from(get("/"));
-    parser.push(bytes, 0, 10);
+    parser.push(bytes, 0, 10, uncounted);
     const rest = Buffer.from(`${get("/").slice(10)}body`);
     expect(parser.push(rest, 0, rest.length)).toBe("complete");
     expect(parser.consumedTo).toBe(rest.length - 4);
@@ -86,9 +87,9 @@ describe("a parser of request heads", () => {
   it("is idle until a request begins, also after an empty line", () => {
     const parser = new RequestHeadParser();
     expect(parser.isIdle).toBe(true);
-    parser.push(Buffer.from("\r\n"), 0, 2);
+    parser.push(Buffer.from("\r\n"), 0, 2, uncounted);
     expect(parser.isIdle).toBe(true);
-    parser.push(Buffer.from("G"), 0, 1);
+    parser.push(Buffer.from("G"), 0, 1, uncounted);
     expect(parser.isIdle).toBe(false);
   });
 

@@ -11,6 +11,23 @@ export interface SectionLimits {
   readonly fieldsMax: number;
 }
 
+/** Counts the memory of a section that is not finished. */
+export interface SectionKeeper {
+  /** So many bytes are kept now. It may call `clear` of the reader. */
+  keeps(bytes: number): void;
+  keepsNone(): void;
+}
+
+/** For readers that keep nothing unfinished after the call. */
+export const uncounted: SectionKeeper = { keeps() {}, keepsNone() {} };
+
+const nobody: SectionKeeper = {
+  keeps() {
+    throw new Error("nobody counts the memory of an unfinished section");
+  },
+  keepsNone() {},
+};
+
 // The stages of a section, in order of their lines. Start lines have stages of their own below `fieldLine`.
 export const firstStage = 0;
 const fieldLine = 100;
@@ -38,6 +55,8 @@ export abstract class SectionReader<S extends FieldSection> {
   readonly #limits: SectionLimits;
   #partial: Buffer | undefined;
   #partialLength = 0;
+  /** Who counts `partial`. */
+  #keeper: SectionKeeper | undefined;
 
   constructor(section: S, limits: SectionLimits) {
     this.section = section;
@@ -57,16 +76,33 @@ export abstract class SectionReader<S extends FieldSection> {
     return this.#partial === undefined || (this.#partialLength <= 2 && this.#partial[0] === byte.cr);
   }
 
-  /** The memory of an unfinished section, in bytes. */
-  get keptBytes(): number {
-    return this.#partial?.length ?? 0;
-  }
-
-  /** Reads `bytes` from `start` to `end`. After "complete" the next call begins the next section. */
-  push(bytes: Buffer, start: number, end: number): Step {
+  /**
+   * Reads `bytes` from `start` to `end`. After "complete" the next call begins the next section. `keeper` counts what is kept of
+   * an unfinished section.
+   */
+  push(bytes: Buffer, start: number, end: number, keeper: SectionKeeper = nobody): Step {
     if (this.refusal !== undefined) return "refused";
     if (start >= end) return "more";
-    return this.#partial ? this.#pushPartial(this.#partial, bytes, start, end) : this.#pushDirect(bytes, start, end);
+    const before = this.#partial;
+    const step = before ? this.#pushPartial(before, bytes, start, end) : this.#pushDirect(bytes, start, end);
+    if (before || this.#partial) this.#count(keeper);
+    return step;
+  }
+
+  /** Drops an unfinished section. */
+  clear(): void {
+    this.#partial = undefined;
+    this.#count(nobody);
+  }
+
+  #count(keeper: SectionKeeper): void {
+    if (this.#partial) {
+      this.#keeper = keeper;
+      keeper.keeps(this.#partial.length);
+    } else {
+      this.#keeper?.keepsNone();
+      this.#keeper = undefined;
+    }
   }
 
   protected refuse(refusal: Refusal): false {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RequestHeadParser } from "./request-head-parser.ts";
 import { ResponseHeadParser } from "./response-head-parser.ts";
+import { uncounted } from "./section-reader.ts";
 
 type Parser = RequestHeadParser | ResponseHeadParser;
 
@@ -12,7 +13,7 @@ function contentOf({ head }: Parser): unknown {
 
 function read(parser: Parser, text: string): string {
   const bytes = Buffer.from(text, "latin1");
-  return parser.push(bytes, 0, bytes.length);
+  return parser.push(bytes, 0, bytes.length, uncounted);
 }
 
 const heads = [

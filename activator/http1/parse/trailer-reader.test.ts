@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
 import { BodyFramer } from "./body-framer.ts";
+import { uncounted } from "./section-reader.ts";
 
 const refusalOf = (field: string) => {
-  const framer = new BodyFramer();
+  const framer = new BodyFramer(uncounted);
   framer.begin("chunked", -1);
   const bytes = Buffer.from(`0\r\n${field}\r\n\r\n`);
   framer.next(bytes, 0, bytes.length);

@@ -6,6 +6,7 @@ import { BodyFramer } from "../parse/body-framer.ts";
 import type { Refusal } from "../parse/refusals.ts";
 import type { ResponseHead } from "../parse/response-head.ts";
 import { type AnsweredRequest, ResponseHeadParser } from "../parse/response-head-parser.ts";
+import type { SectionKeeper } from "../parse/section-reader.ts";
 
 /** Receives the response to one request on a connection to a Pod. A head is dropped when the call returns. */
 export interface ResponseTaker {
@@ -37,21 +38,22 @@ export class PodConnection implements SocketReader, UnfinishedHead {
   readonly socket: WireSocket;
   /** The namespace of the sandbox. */
   readonly owner: string;
-  readonly framer = new BodyFramer();
+  readonly framer: BodyFramer;
   readonly place: ReadPlace;
   readonly #parser: ResponseHeadParser;
   readonly #maxHeaderBytes: number;
   #taker: ResponseTaker | undefined;
   #inBody = false;
-  readonly #heads: HeadBudget;
-  #isUnfinished = false;
+  /** Counts what is kept of an unfinished head, or of unfinished trailers. */
+  readonly #share: SectionKeeper;
   #interims = 0;
   #interimBytes = 0;
 
   constructor(socket: WireSocket, owner: string, { maxHeaderBytes, loans, heads }: PodConnectionOptions) {
     this.socket = socket;
     this.owner = owner;
-    this.#heads = heads;
+    this.#share = heads.shareOf(this);
+    this.framer = new BodyFramer(this.#share);
     this.place = new ReadPlace(loans, socket);
     this.#parser = new ResponseHeadParser({ sectionBytesMax: maxHeaderBytes, fieldsMax });
     this.#maxHeaderBytes = maxHeaderBytes;
@@ -74,8 +76,7 @@ export class PodConnection implements SocketReader, UnfinishedHead {
 
   /** No response is expected: any input from now on closes the connection. */
   rest(): void {
-    this.#release();
-    this.framer.dropTrailers();
+    this.#drop();
     this.#taker = undefined;
     this.place.moveOn();
   }
@@ -123,7 +124,7 @@ export class PodConnection implements SocketReader, UnfinishedHead {
   }
 
   closed(): void {
-    this.#release();
+    this.#drop();
     this.place.close();
     this.#taker?.podClosed();
     this.#taker = undefined;
@@ -133,12 +134,8 @@ export class PodConnection implements SocketReader, UnfinishedHead {
   #readHead(taker: ResponseTaker, bytes: Buffer, end: number): number {
     const parser = this.#parser;
     for (let at = 0; ; ) {
-      const step = parser.push(bytes, at, end);
-      if (step === "more") {
-        this.#keepUnfinished();
-        return end;
-      }
-      this.#release();
+      const step = parser.push(bytes, at, end, this.#share);
+      if (step === "more") return end;
       const refusal = step === "refused" ? (parser.refusal ?? "StartLineInvalid") : this.#refusalOf(parser.head);
       if (refusal) {
         taker.refused(refusal);
@@ -154,16 +151,9 @@ export class PodConnection implements SocketReader, UnfinishedHead {
     }
   }
 
-  #keepUnfinished(): void {
-    if (this.#parser.isIdle) return;
-    this.#isUnfinished = true;
-    this.#heads.keep(this, this.#parser.keptBytes);
-  }
-
-  #release(): void {
-    if (!this.#isUnfinished) return;
-    this.#isUnfinished = false;
-    this.#heads.release(this);
+  #drop(): void {
+    this.#parser.clear();
+    this.framer.dropTrailers();
   }
 
   /** The request fails, and the connection is closed. */

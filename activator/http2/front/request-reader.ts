@@ -3,6 +3,7 @@ import { ActivatorError } from "../../failures/error-codes.ts";
 import { ClientRequest } from "../../http1/front/client-request.ts";
 import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
 import { type RequestHeadLimits, RequestHeadParser } from "../../http1/parse/request-head-parser.ts";
+import { uncounted } from "../../http1/parse/section-reader.ts";
 import { fieldValue, malformed, type RawFields } from "./field-lines.ts";
 import { requestLines } from "./request-lines.ts";
 
@@ -36,7 +37,7 @@ export class RequestReader {
     const text = requestLines(fields, { scheme, isEnded, webSocketKey: webSocketKey ?? "" });
     const bytes = Buffer.from(text, "latin1");
     const parser = this.#parser;
-    const step = parser.push(bytes, 0, bytes.length);
+    const step = parser.push(bytes, 0, bytes.length, uncounted);
     if (step !== "complete" || parser.consumedTo !== bytes.length) {
       this.#parser = new RequestHeadParser(this.#limits); // it may have kept something
       throw parser.refusal === undefined ? malformed("its head") : errorOfRefusal(parser.refusal);

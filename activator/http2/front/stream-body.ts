@@ -2,6 +2,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
 import type { FieldSection } from "../../http1/parse/field-section.ts";
+import { uncounted } from "../../http1/parse/section-reader.ts";
 import { TrailerReader } from "../../http1/parse/trailer-reader.ts";
 import { cutStream } from "./cut-stream.ts";
 import { eachField, lineOf, malformed, type RawFields } from "./field-lines.ts";
@@ -163,7 +164,8 @@ export class StreamBody {
     });
     const bytes = Buffer.from(`${text}\r\n`, "latin1");
     const reader = new TrailerReader();
-    if (reader.push(bytes, 0, bytes.length) !== "complete") throw errorOfRefusal(reader.refusal ?? "TrailerForbidden");
+    if (reader.push(bytes, 0, bytes.length, uncounted) !== "complete")
+      throw errorOfRefusal(reader.refusal ?? "TrailerForbidden");
     this.#trailers = reader.section;
   }
 
