@@ -18,9 +18,15 @@ interface Seen {
 
 const essence = ({ method, target, body, trailers }: Message): Seen => ({
   ...{ method, body, trailers },
-  // A sandbox is asked for a path, in whatever form the client named it.
-  target: /^https?:\/\/[^/?]*(.*)$/i.exec(target)?.[1]?.replace(/^(?!\/)/, "/") ?? target,
+  target: originForm(method, target),
 });
+
+/** A sandbox is asked for a path, in whatever form the client named it, or for `*` (RFC 9112, 3.2.1 and 3.2.4). */
+function originForm(method: string, target: string): string {
+  const path = /^https?:\/\/[^/?]*(.*)$/i.exec(target)?.[1];
+  if (path === "" && method === "OPTIONS") return "*";
+  return path?.replace(/^(?!\/)/, "/") ?? target;
+}
 
 /** A strict reader behind the carrier; it answers each request with what identifies it. */
 async function openReporting(seen: Seen[], refusals: string[]) {
