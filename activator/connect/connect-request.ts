@@ -81,7 +81,8 @@ export function resolveNow(
   firstUid: string | undefined,
   { cluster, clock, fences, options }: Pick<ConnectDeps, "cluster" | "clock" | "fences" | "options">,
 ): Resolution {
-  if (cluster.silentMs() > longestSilenceMs) return { is: "refused", error: new ActivatorError("ClusterUnseen") };
+  const silentMs = cluster.silentMs();
+  if (silentMs > longestSilenceMs) return { is: "refused", error: new ActivatorError("ClusterUnseen") };
   if (!cluster.synced) return { is: "pending", on: "the first view of the cluster", recheckAfterMs: 100 };
   const sandbox = cluster.sandbox(to.namespace, to.name);
   const { allowLoopbackPodIp, unschedulableGraceMs } = options;
@@ -97,6 +98,7 @@ export function resolveNow(
     now: clock.now(),
     nowMs: clock.ticksMs(),
     sightings: cluster,
+    validForMs: longestSilenceMs - silentMs,
   });
 }
 

@@ -8,15 +8,16 @@ import { DialError } from "../connect/dial.ts";
 import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
 import type { Reached } from "../readiness/prober.ts";
 import type { Changes } from "../sandbox/cluster.ts";
-import type { Resolution, Target } from "../sandbox/resolve.ts";
+import type { Addressed, Seen, Target } from "../sandbox/resolve.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { Fifo } from "./fifo.ts";
 import type { HeldRequest, HoldProgress } from "./held-request.ts";
 import { IgnoredInLine } from "./ignored-in-line.ts";
 import { PacedRelease } from "./paced-release.ts";
+import { PortPatience } from "./port-patience.ts";
 import { forEachYielding } from "./yielding.ts";
 
-/** Requests whose patience has ended are rejected in steps, because each step restarts the search for an open port. */
+/** Requests whose time is over are rejected in steps, because each step resolves the sandbox again. */
 const patienceStepMs = 50;
 
 /**
@@ -24,6 +25,8 @@ const patienceStepMs = 50;
  * the result. Milliseconds.
  */
 const quotaPatienceMs = 35_000;
+
+const never = Number.POSITIVE_INFINITY;
 
 /**
  * The shared work for all requests that wait for one port of one sandbox. It follows each resolution until the port accepts or
@@ -39,8 +42,8 @@ export class SandboxHold implements HoldProgress {
   readonly #line = new Fifo<HeldRequest>();
   readonly #ignored = new IgnoredInLine<HeldRequest>(this.#line);
   readonly #over = new AbortController();
+  readonly #patience: PortPatience;
   #isUsed = false;
-  #oldSinceMs: number | undefined;
   /** The last time without a failure, in monotonic milliseconds; undefined: there has been a failure from the start. */
   #clearMs: number | undefined;
 
@@ -49,6 +52,7 @@ export class SandboxHold implements HoldProgress {
     this.#to = to;
     this.#uid = uid;
     this.#deps = deps;
+    this.#patience = new PortPatience(deps.options.dialRetryMs);
     this.#onOver = onOver;
   }
 
@@ -91,24 +95,26 @@ export class SandboxHold implements HoldProgress {
   }
 
   /** Resolves when the sandbox must be resolved again. */
-  async #step(seen: Exclude<Resolution, { readonly is: "refused" }>, changes: Changes): Promise<void> {
+  async #step(seen: Seen, changes: Changes): Promise<void> {
+    const { clock } = this.#deps;
+    const recheckMs = clock.ticksMs() + seen.recheckAfterMs;
     this.stuck = seen.is === "pending" ? seen.stuck : undefined;
-    if (!this.stuck) this.#clearMs = this.#deps.clock.ticksMs();
+    if (!this.stuck) this.#clearMs = clock.ticksMs();
     switch (seen.is) {
       case "asleep":
         this.waitingFor = "the API server to take the wake";
         await this.#wake(seen.sandbox);
         this.waitingFor = "the wake to be seen";
-        return void (await this.#first(changes, undefined));
+        return this.#first(changes, recheckMs - clock.ticksMs());
       case "pending":
         this.waitingFor = seen.on;
-        return void (await this.#first(
+        return this.#first(
           changes,
-          seen.stuck ? await this.#refuseStuck(seen.stuck) : seen.recheckAfterMs,
-        ));
+          Math.min(seen.stuck ? await this.#refuseStuck(seen.stuck) : never, seen.recheckAfterMs),
+        );
       case "addressed":
         this.waitingFor = `port ${seen.target.port} to accept connections`;
-        return this.#reachTarget(seen.target, seen.failure, changes);
+        return this.#reachTarget(seen, changes);
     }
   }
 
@@ -128,7 +134,7 @@ export class SandboxHold implements HoldProgress {
   }
 
   /** Rejects the requests that came before the failure. Returns the milliseconds until the next request must be rejected. */
-  #refuseStuck(stuck: ActivatorError): Promise<number | undefined> {
+  #refuseStuck(stuck: ActivatorError): Promise<number> {
     return this.#rejectDue(({ sinceMs }, nowMs) => {
       const cameBefore = this.#clearMs !== undefined && sinceMs <= this.#clearMs;
       return cameBefore ? 0 : sinceMs + quotaPatienceMs - nowMs;
@@ -136,10 +142,7 @@ export class SandboxHold implements HoldProgress {
   }
 
   /** Rejects, in turns, the first requests that have no time left. Returns the milliseconds until the next must be rejected. */
-  async #rejectDue(
-    leftMsOf: (waiter: HeldRequest, nowMs: number) => number,
-    error: ActivatorError,
-  ): Promise<number | undefined> {
+  async #rejectDue(leftMsOf: (waiter: HeldRequest, nowMs: number) => number, error: ActivatorError): Promise<number> {
     const { clock } = this.#deps;
     const line = this.#line;
     const due = function* (): Iterable<HeldRequest> {
@@ -150,7 +153,7 @@ export class SandboxHold implements HoldProgress {
     };
     await forEachYielding(due(), (waiter) => waiter.end(error));
     const next = line.first;
-    return next && Math.max(leftMsOf(next, clock.ticksMs()), patienceStepMs);
+    return next ? Math.max(leftMsOf(next, clock.ticksMs()), patienceStepMs) : never;
   }
 
   async #wake(sandbox: Stored<SlimSandbox>): Promise<void> {
@@ -160,8 +163,9 @@ export class SandboxHold implements HoldProgress {
     if (wake.answer) onWoken(wake.answer, this.#to.port ?? defaultPort(sandbox.spec.podTemplate.spec));
   }
 
-  async #reachTarget(target: Target, failure: ActivatorError | undefined, changes: Changes): Promise<void> {
-    const reached = failure ? await this.#tryOnce(target, failure) : await this.#probe(target, changes);
+  async #reachTarget(seen: Addressed, changes: Changes): Promise<void> {
+    const { target, failure } = seen;
+    const reached = failure ? await this.#tryOnce(target, failure) : await this.#probe(seen, changes);
     if (!reached) return;
     if (this.#over.signal.aborted) reached.socket?.destroy();
     else await this.#release(target, reached, changes);
@@ -204,39 +208,42 @@ export class SandboxHold implements HoldProgress {
     }
   }
 
-  // On a Pod that is no longer young, a closed port is probably the wrong port.
-  async #patienceMs({ young }: Target): Promise<number | undefined> {
-    if (young) return undefined;
-    const { clock, options } = this.#deps;
-    this.#oldSinceMs ??= clock.ticksMs();
-    const oldSinceMs = this.#oldSinceMs;
-    return await this.#rejectDue(
-      ({ sinceMs }, nowMs) => Math.max(oldSinceMs, sinceMs) + options.dialRetryMs - nowMs,
-      new ActivatorError("ConnectFailed", { subject: this.#to.name }),
-    );
+  /** Rejects the requests whose patience has ended. Returns the milliseconds until the next must be rejected. */
+  #rejectImpatient(target: Target): Promise<number> {
+    const patience = this.#patience;
+    patience.seen(target, this.#deps.clock.ticksMs());
+    const error = new ActivatorError("ConnectFailed", { subject: this.#to.name });
+    return this.#rejectDue((waiter, nowMs) => patience.leftMs(waiter, nowMs), error);
+  }
+
+  #attemptFailed(beganMs: number, changes: Changes): void {
+    this.#patience.attemptFailed(beganMs);
+    const { first } = this.#line;
+    if (first && this.#patience.awaitsAttempt(first, this.#deps.clock.ticksMs())) changes.notify();
   }
 
   /**
    * Probes until the port accepts, or until the sandbox must be resolved again. A change that leaves the target as it is does not
    * restart the probe: a tenant may change its objects at any rate.
    */
-  async #probe(first: Target, changes: Changes): Promise<Reached | undefined> {
+  async #probe(first: Addressed, changes: Changes): Promise<Reached | undefined> {
     const stop = new AbortController();
-    let now: Target | undefined = first;
+    let now: Addressed | undefined = first;
     let isOver = false;
     let reached: Reached | undefined;
     const over = () => {
       isOver = true;
       if (!stop.signal.aborted) changes.notify();
     };
-    const working = this.#deps.prober.reach(first, stop.signal).then((found) => {
+    const failed = (beganMs: number) => this.#attemptFailed(beganMs, changes);
+    const working = this.#deps.prober.reach(first.target, stop.signal, failed).then((found) => {
       reached = found;
     });
     working.then(over, over);
     try {
       while (now && !isOver) {
-        await this.#first(changes, await this.#patienceMs(now));
-        if (!isOver) now = this.#stillAt(first, changes);
+        await this.#first(changes, Math.min(await this.#rejectImpatient(now.target), now.recheckAfterMs));
+        if (!isOver) now = this.#stillAt(first.target, changes);
       }
       if (isOver) await working;
       const won = reached;
@@ -253,7 +260,7 @@ export class SandboxHold implements HoldProgress {
   }
 
   /** The same target as it is now; undefined: the sandbox must be resolved again. */
-  #stillAt({ podUid, ip, port, probes }: Target, changes: Changes): Target | undefined {
+  #stillAt({ podUid, ip, port, probes }: Target, changes: Changes): Addressed | undefined {
     changes.reset();
     const seen = resolveNow(this.#to, undefined, this.#uid, this.#deps);
     if (seen.is !== "addressed" || seen.failure) return undefined;
@@ -261,18 +268,16 @@ export class SandboxHold implements HoldProgress {
     if (target.podUid !== podUid || target.ip !== ip || target.port !== port) return undefined;
     if (target.probes.length !== probes.length) return undefined;
     this.#clearMs = this.#deps.clock.ticksMs();
-    return target;
+    return seen;
   }
 
-  /** Waits for a change, or for the recheck time. */
-  async #first(changes: Changes, recheckAfterMs: number | undefined): Promise<void> {
+  /** Waits for a change, or for that time. */
+  async #first(changes: Changes, afterMs: number): Promise<void> {
     const step = new AbortController();
     const nothing = () => undefined;
-    const racers: Promise<void>[] = [changes.next()];
-    const { clock } = this.#deps;
-    if (recheckAfterMs !== undefined) racers.push(clock.sleep(recheckAfterMs, step.signal).then(nothing, nothing));
+    const timeIsUp = this.#deps.clock.sleep(afterMs, step.signal).then(nothing, nothing);
     try {
-      await abortable(Promise.race(racers), this.#over.signal);
+      await abortable(Promise.race([changes.next(), timeIsUp]), this.#over.signal);
     } finally {
       step.abort(new Error("checking again"));
     }

@@ -4,7 +4,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { dial } from "../connect/dial.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
-import { ProbeBudget } from "./probe-budget.ts";
+import { ProbeBudget, type ProbeLease } from "./probe-budget.ts";
 import { passes } from "./run-probe.ts";
 
 /** A step is a share of the time spent so far, so that probing adds at most that share to a wake. */
@@ -22,10 +22,17 @@ export interface Reached {
   readonly socket: WireSocket | undefined;
 }
 
+/** Called after each attempt that failed as a whole, with the monotonic milliseconds at its beginning. */
+export type AttemptFailed = (beganMs: number) => void;
+
+interface Waiter extends PromiseWithResolvers<void> {
+  readonly attemptFailed: AttemptFailed;
+}
+
 interface Probing {
   readonly stop: AbortController;
   /** In order of arrival. */
-  readonly waiters: Set<PromiseWithResolvers<void>>;
+  readonly waiters: Set<Waiter>;
   socket: WireSocket | undefined;
 }
 
@@ -78,10 +85,10 @@ export class Prober {
   }
 
   /** Resolves once the port accepts and the probes pass. The signal's abort ends this caller's wait alone. */
-  async reach(target: Target, signal: AbortSignal): Promise<Reached> {
+  async reach(target: Target, signal: AbortSignal, attemptFailed: AttemptFailed = () => {}): Promise<Reached> {
     signal.throwIfAborted();
     const probing = this.#probingOf(target);
-    const waiter = Promise.withResolvers<void>();
+    const waiter = { ...Promise.withResolvers<void>(), attemptFailed };
     probing.waiters.add(waiter);
     using _leaving = onAbort(signal, () => waiter.reject(signal.reason));
     try {
@@ -112,7 +119,7 @@ export class Prober {
 
   async #run(key: string, target: Target, probing: Probing): Promise<void> {
     try {
-      const socket = await this.#probe(target, probing.stop.signal);
+      const socket = await this.#probe(target, probing);
       if (probing.stop.signal.aborted) socket.destroy();
       else probing.socket = socket;
     } catch (error) {
@@ -131,11 +138,12 @@ export class Prober {
     }
   }
 
-  async #probe(target: Target, signal: AbortSignal): Promise<WireSocket> {
+  async #probe(target: Target, { stop: { signal }, waiters }: Probing): Promise<WireSocket> {
     const beganMs = this.#clock.ticksMs();
     for (let isFirst = true; ; isFirst = false) {
-      const socket = await this.#attempt(target, isFirst, signal);
+      const { socket, attemptMs } = await this.#attempt(target, isFirst, signal);
       if (socket) return this.#accepted(target, socket);
+      for (const { attemptFailed } of waiters) attemptFailed(attemptMs);
       const shareMs = (this.#clock.ticksMs() - beganMs) * steps.share;
       const stepMs = Math.min(Math.max(shareMs, steps.shortestMs), steps.longestMs);
       await this.#clock.sleep(Math.max(stepMs, this.#probedOf(target) * stepPerPortMs), signal);
@@ -146,10 +154,17 @@ export class Prober {
     return this.#portsOf.get(podUid) ?? 0;
   }
 
+  /** `attemptMs`: its beginning, after the wait for its turn. */
+  async #attempt(target: Target, isFirst: boolean, signal: AbortSignal) {
+    const count = Math.max(target.probes.length, 1);
+    using lease = await this.#budget.take(target.namespace, { count, isFirst }, signal);
+    const attemptMs = this.#clock.ticksMs();
+    return { attemptMs, socket: await this.#connection(target, lease, signal) };
+  }
+
   // The probes run first: a program that serves one connection at a time answers no probe while another connection is open.
-  async #attempt(target: Target, isFirst: boolean, signal: AbortSignal): Promise<WireSocket | undefined> {
-    const { namespace, ip, probes } = target;
-    using lease = await this.#budget.take(namespace, { count: Math.max(probes.length, 1), isFirst }, signal);
+  async #connection(target: Target, lease: ProbeLease, signal: AbortSignal): Promise<WireSocket | undefined> {
+    const { ip, probes } = target;
     const limits = { clock: this.#clock, dialLimitMs: attemptLimitMs, signal };
     const verdicts = await Promise.all(probes.map((probe) => passes(ip, probe, limits)));
     if (!verdicts.every(Boolean)) return undefined;

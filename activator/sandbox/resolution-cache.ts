@@ -28,18 +28,23 @@ const known = new WeakMap<Stored<SlimSandbox>, Known>();
  * both is most of the cost. Undefined: resolve again.
  */
 export function cachedResolution(question: Question): Resolution | undefined {
-  const { sandbox, pod, routed, firstUid, fences, allowLoopbackPodIp, now, nowMs } = question;
+  const { sandbox, pod, routed, firstUid, fences, allowLoopbackPodIp, now, nowMs, validForMs } = question;
   const found = sandbox && known.get(sandbox);
   if (!found || found.pod !== pod || found.allowLoopbackPodIp !== allowLoopbackPodIp) return undefined;
   if (fences.reportedGeneration !== 0 || fences.fenced.size > 0 || routed.podIp !== undefined) return undefined;
   if (firstUid !== undefined && firstUid !== sandbox.metadata.uid) return undefined;
   const { ip, firstPort, probes, youngUntilMs } = found;
-  if (now.getTime() >= found.endsMs) return undefined;
+  const endsAfterMs = found.endsMs - now.getTime();
+  if (endsAfterMs <= 0) return undefined;
   const young = nowMs < youngUntilMs;
   const { namespace, port = firstPort } = routed;
   const target = { namespace, podUid: pod.metadata.uid, ip, port, probes, young };
-  return { is: "addressed", target, failure: undefined };
+  const recheckAfterMs = soonestMs(validForMs, endsAfterMs, young ? youngUntilMs - nowMs : validForMs);
+  return { is: "addressed", target, failure: undefined, recheckAfterMs };
 }
+
+/** At least a millisecond, so that a wait for it rests. */
+export const soonestMs = (...leftMs: readonly number[]): number => Math.max(Math.min(...leftMs), 1);
 
 /** Caches a resolution, unless time, the port or the requested address affects it. */
 export function cacheResolution({ sandbox, pod, routed, allowLoopbackPodIp }: Question, found: Found): void {

@@ -21,7 +21,7 @@ interface Given {
   readonly question?: Partial<Question>;
 }
 
-function seen({ spec = {}, meta = {}, conditions = {}, pod, question = {} }: Given) {
+function resolutionOf({ spec = {}, meta = {}, conditions = {}, pod, question = {} }: Given) {
   const sandbox: Stored<Sandbox> = {
     metadata: { name: "nova", namespace: "lab", uid: "u1", generation: 3, ...stored, ...meta },
     spec: { podTemplate: { spec: { containers: [main] } }, operatingMode: "Running", ...spec },
@@ -38,13 +38,17 @@ function seen({ spec = {}, meta = {}, conditions = {}, pod, question = {} }: Giv
     ...pod,
     metadata: { name: "nova", uid: "p1", ...stored, ...pod.meta },
   };
-  const found = resolveSandbox({
+  return resolveSandbox({
     routed: { namespace: "lab", name: "nova", port: 8888, podIp: undefined, byHost: false },
     ...{ sandbox, pod: itsPod, firstUid: undefined, now, unschedulableGraceMs: undefined, allowLoopbackPodIp: false },
     ...{ nowMs: 0, sightings: { sightsOf: () => undefined } },
-    ...{ ignored: false, fences: { reportedGeneration: 0, fenced: new Set<string>() } },
+    ...{ validForMs: 120_000, ignored: false, fences: { reportedGeneration: 0, fenced: new Set<string>() } },
     ...question,
   });
+}
+
+function seen(given: Given) {
+  const found = resolutionOf(given);
   if (found.is === "refused") return found.error.code;
   if (found.is === "pending") return `pending on ${found.on}`;
   if (found.is === "addressed") return `${found.target.ip}:${found.target.port}`;
@@ -57,6 +61,30 @@ const running = { phase: "Running", podIP: "10.0.0.5", podIPs: [{ ip: "10.0.0.5"
 
 /** Half a second before noon, as API servers and the controller read it; JavaScript's own parser does not. */
 const overByComma = "2026-01-01t13:59:59,5+02:00";
+
+/** In milliseconds: how soon time alone may change a resolution. */
+describe("the time until a resolution may change by itself", () => {
+  const sightings = { sightsOf: () => ({ seenMs: 0, addressedMs: 1_000, unschedulableMs: 1_000 }) };
+  const question = { sightings, nowMs: 2_000, unschedulableGraceMs: 5_000 };
+  const conditions = [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }] as const;
+
+  it.each<[string, Given, number]>([
+    ["is the end of a silent view", { question: { validForMs: 70_000 } }, 70_000],
+    ["is at least a millisecond", { question: { validForMs: 0 } }, 1],
+    ["is the end of the sandbox", { spec: { shutdownTime: "2026-01-01T12:00:09Z" } }, 9_000],
+    ["is the end of the Pod's youth", { pod: { status: running } }, 119_000],
+    [
+      "is the end of the youth by the sandbox's timeout",
+      { pod: { status: running }, spec: { autoResume: { timeoutSeconds: 3 } } },
+      2_000,
+    ],
+    ["ignores a youth that is over", { pod: { status: running }, question: { nowMs: 122_000 } }, 120_000],
+    ["is the end of the grace without a node", { pod: { status: { phase: "Pending", conditions } } }, 4_000],
+  ])("%s", (_, given, expected) => {
+    const found = resolutionOf({ ...given, question: { ...question, ...given.question } });
+    expect(found.is === "refused" ? found.error.code : found.recheckAfterMs).toBe(expected);
+  });
+});
 
 describe("a sandbox that is suspended", () => {
   it("is woken only once its status is about the current generation", () => {

@@ -18,8 +18,10 @@ import type { Routed } from "../find/find.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
 import { type OwnProbe, readinessOf } from "../readiness/readiness.ts";
 import { hasAddress } from "./pod-sights.ts";
-import { cachedResolution, cacheResolution } from "./resolution-cache.ts";
+import { cachedResolution, cacheResolution, soonestMs } from "./resolution-cache.ts";
 import type { SlimSandbox } from "./slim-sandbox.ts";
+
+const never = Number.POSITIVE_INFINITY;
 
 /** The input of a resolution. */
 export interface Question extends FailureOptions {
@@ -35,6 +37,8 @@ export interface Question extends FailureOptions {
   readonly fences: Fences;
   /** Whether `ignoreRequests` matches the request, so that it must not wake the sandbox. */
   readonly ignored: boolean;
+  /** How long this view of the cluster stays valid if the API server is silent from now on. Milliseconds. */
+  readonly validForMs: number;
 }
 
 /** Where a sandbox can be reached. */
@@ -48,21 +52,43 @@ export interface Target {
   readonly young: boolean;
 }
 
-export interface Pending {
+interface Timed {
+  /** The milliseconds until time alone may change the resolution. It is finite, because a silent API server ends each view. */
+  readonly recheckAfterMs: number;
+}
+
+export interface Asleep extends Timed {
+  readonly is: "asleep";
+  readonly sandbox: Stored<SlimSandbox>;
+}
+
+/** Something else must happen first. */
+export interface Pending extends Timed {
   readonly is: "pending";
   readonly on: string;
-  readonly recheckAfterMs?: number;
   /** The error of the last attempt; the controller retries within half a minute. */
   readonly stuck?: ActivatorError;
 }
 
-export type Resolution =
-  | { readonly is: "refused"; readonly error: ActivatorError }
-  | { readonly is: "asleep"; readonly sandbox: Stored<SlimSandbox> }
-  /** Something else must happen first. `recheckAfterMs`: when time alone changes the resolution. */
-  | Pending
-  /** With `failure`, only a port that accepts now disproves it. */
-  | { readonly is: "addressed"; readonly target: Target; readonly failure: ActivatorError | undefined };
+export interface Addressed extends Timed {
+  readonly is: "addressed";
+  readonly target: Target;
+  /** Only a port that accepts now disproves it. */
+  readonly failure: ActivatorError | undefined;
+}
+
+interface Refused {
+  readonly is: "refused";
+  readonly error: ActivatorError;
+}
+
+/** A resolution that a request may wait for. */
+export type Seen = Asleep | Pending | Addressed;
+
+export type Resolution = Refused | Seen;
+
+/** What is seen at this moment, without the time until it may change. */
+type Now = Refused | Omit<Asleep, keyof Timed> | Omit<Pending, keyof Timed> | Omit<Addressed, keyof Timed>;
 
 /** Resolves a request to a sandbox: what must happen next. Pure. Called again after each change of the cluster. */
 export function resolveSandbox(question: Question): Resolution {
@@ -70,6 +96,22 @@ export function resolveSandbox(question: Question): Resolution {
 }
 
 function resolveUncached(question: Question): Resolution {
+  const seen = resolveAt(question);
+  return seen.is === "refused" ? seen : { ...seen, recheckAfterMs: recheckAfterMs(question) };
+}
+
+/** Every time that a resolution reads is here, except for a refusal: that one ends the wait. */
+function recheckAfterMs(question: Question): number {
+  const { sandbox, pod, now, nowMs, validForMs } = question;
+  const leftMs = [
+    sandbox ? endsMs(sandbox) - now.getTime() : never,
+    pod && hasAddress(pod) ? youngUntilMs(pod, question) - nowMs : never,
+    (pod && unschedulableLeftMs(pod, question)) ?? never,
+  ];
+  return soonestMs(validForMs, ...leftMs.filter((ms) => ms > 0));
+}
+
+function resolveAt(question: Question): Now {
   const { sandbox, routed } = question;
   const code = refusalOf(question);
   if (code !== undefined) return refused(new ActivatorError(code, { subject: routed.name }));
@@ -77,7 +119,7 @@ function resolveUncached(question: Question): Resolution {
   return sandbox.spec.operatingMode === "Suspended" ? resolveSuspended(sandbox, question) : resolveRunning(question);
 }
 
-const refused = (error: ActivatorError): Resolution => ({ is: "refused", error });
+const refused = (error: ActivatorError): Refused => ({ is: "refused", error });
 
 /** An unknown host name is a 404. Clients of the ecosystem, who name the sandbox in headers, expect a 502. */
 const notFound = ({ byHost, name }: Question["routed"]) =>
@@ -111,17 +153,17 @@ function isExpired(sandbox: SlimSandbox, now: Date): boolean {
 /** The wall time of `shutdownTime` in milliseconds. */
 function endsMs({ spec: { shutdownTime } }: SlimSandbox): number {
   const end = shutdownTime ? readTime(shutdownTime) : undefined;
-  return end ? end.getTime() : Number.POSITIVE_INFINITY;
+  return end ? end.getTime() : never;
 }
 
-function resolveSuspended(sandbox: Stored<SlimSandbox>, { routed, ignored }: Question): Resolution {
+function resolveSuspended(sandbox: Stored<SlimSandbox>, { routed, ignored }: Question): Now {
   if (ignored || effectiveAutoResume(sandbox.spec).trigger === "Never") {
     return refused(new ActivatorError("WakeNotAllowed", { subject: routed.name }));
   }
   return mayAskToRun(sandbox) ? { is: "asleep", sandbox } : { is: "pending", on: "its suspension to end" };
 }
 
-function resolveRunning(question: Question): Resolution {
+function resolveRunning(question: Question): Now {
   const { sandbox, pod, routed } = question;
   const subject = routed.name;
   const stuck = sandbox && failureOfSandbox(sandbox, subject);
@@ -135,18 +177,12 @@ function resolveRunning(question: Question): Resolution {
   }
   const failure = failureOfPod(pod, subject, question);
   if (failure?.code === "PodEnded") return refused(failure);
-  if (!hasAddress(pod)) return failure ? refused(failure) : withoutAddress(pod, question);
-  return resolveAddress(question, pod, failure);
+  if (hasAddress(pod)) return resolveAddress(question, pod, failure);
+  if (failure) return refused(failure);
+  return { is: "pending", on: isUnschedulable(pod) ? "a node that can run it" : "its Pod to start" };
 }
 
-function withoutAddress(pod: Stored<Pod>, question: Question): Resolution {
-  if (!isUnschedulable(pod)) return { is: "pending", on: "its Pod to start" };
-  const on = "a node that can run it";
-  const leftMs = unschedulableLeftMs(pod, question);
-  return leftMs === undefined ? { is: "pending", on } : { is: "pending", on, recheckAfterMs: Math.max(leftMs, 1) };
-}
-
-function resolveAddress(question: Question, pod: Stored<Pod>, failure: ActivatorError | undefined): Resolution {
+function resolveAddress(question: Question, pod: Stored<Pod>, failure: ActivatorError | undefined): Now {
   const { sandbox, routed, nowMs } = question;
   const subject = routed.name;
   const autoResume = effectiveAutoResume(sandbox?.spec ?? {});
@@ -160,13 +196,18 @@ function resolveAddress(question: Question, pod: Stored<Pod>, failure: Activator
     return refused(new ActivatorError("BadAddress", { subject }));
   }
   const { probes } = readiness;
-  const addressedMs = question.sightings.sightsOf(pod.metadata.uid)?.addressedMs ?? nowMs;
-  const youngUntilMs = addressedMs + autoResume.timeoutSeconds * 1000;
-  const ends = sandbox ? endsMs(sandbox) : Number.POSITIVE_INFINITY;
-  if (!failure) cacheResolution(question, { ip, firstPort, probes, youngUntilMs, endsMs: ends });
-  const young = nowMs < youngUntilMs;
+  const untilMs = youngUntilMs(pod, question);
+  const ends = sandbox ? endsMs(sandbox) : never;
+  if (!failure) cacheResolution(question, { ip, firstPort, probes, youngUntilMs: untilMs, endsMs: ends });
+  const young = nowMs < untilMs;
   const target = { namespace: routed.namespace, podUid: pod.metadata.uid, ip, port, probes, young };
   return { is: "addressed", target, failure };
+}
+
+/** When the Pod stops to be young, in monotonic milliseconds. */
+function youngUntilMs(pod: Stored<Pod>, { sandbox, sightings, nowMs }: Question): number {
+  const addressedMs = sightings.sightsOf(pod.metadata.uid)?.addressedMs ?? nowMs;
+  return addressedMs + effectiveAutoResume(sandbox?.spec ?? {}).timeoutSeconds * 1000;
 }
 
 /** The Pod's own address; of several, the requested address if it is among them. */

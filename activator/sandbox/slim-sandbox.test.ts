@@ -102,7 +102,7 @@ function meaningOf(sandbox: Stored<SlimSandbox>, whole: Stored<Sandbox>) {
   const found = resolveSandbox({
     ...{ sandbox, pod, routed: { namespace: "lab", name: "nova", port: undefined }, firstUid: undefined },
     ...{ now: new Date("2026-01-01T13:00:00Z"), nowMs: 0, sightings: { sightsOf: () => undefined } },
-    ...{ unschedulableGraceMs: undefined, allowLoopbackPodIp: false, ignored: false },
+    ...{ unschedulableGraceMs: undefined, allowLoopbackPodIp: false, ignored: false, validForMs: 120_000 },
     fences: { reportedGeneration: 0, fenced: new Set<string>() },
   });
   const { name, namespace, uid, resourceVersion, generation, deletionTimestamp } = sandbox.metadata;
