@@ -66,7 +66,7 @@ export const activatorFlags = {
   ),
   "upstream-max-retries": flag.integer(
     3,
-    "a port that should be open but is closed is retried for the sum of the delays of this many retries (1.4s with the defaults); within that time the activator retries more often",
+    "a port that should be open but is closed is retried for the sum of the delays of this many retries (1.4s with the defaults), and until one whole attempt has failed; within that time the activator retries more often",
     notNegative,
   ),
   "upstream-retry-initial-delay": flag.duration(
