@@ -110,7 +110,8 @@ async function dialsOf(closed: readonly Target[]) {
   const prober = new Prober(clock);
   const leaving = new AbortController();
   const waiting = closed.map((each) => prober.reach(each, leaving.signal));
-  await eventually(() => systemClock.ticksMs() - beganMs > 1_000);
+  // A busy machine needs longer for the first dial of each.
+  await eventually(() => systemClock.ticksMs() - beganMs > 1_000 && dials > closed.length);
   leaving.abort(new Error("left"));
   await Promise.allSettled(waiting);
   return { dials, seconds: (systemClock.ticksMs() - beganMs) / 1_000 };

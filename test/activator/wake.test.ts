@@ -44,7 +44,7 @@ describe("a request to a suspended sandbox", () => {
     expect(seen).toEqual([`POST /a%2Fb//c?x=%20y ${createHash("sha256").update(body).digest("hex")}`]);
   });
 
-  it("shares its wake with 1,000 others", async () => {
+  it("shares its wake with 1,000 others", { timeout: 60_000 }, async () => {
     await using world = await openActivatorWorld();
     let served = 0;
     await world.asleep(

@@ -142,12 +142,13 @@ export interface RawConnection extends Disposable {
 export async function rawConnection({ proxyPort }: Activator): Promise<RawConnection> {
   const socket = connect({ port: proxyPort, host: "127.0.0.1", allowHalfOpen: true });
   let received = "";
-  let over = false;
   socket.on("data", (chunk: Buffer) => {
     received += chunk.toString("latin1");
   });
   socket.on("error", () => {});
-  for (const event of ["end", "close"] as const) socket.on(event, () => (over = true));
+  const over = new Promise<void>((resolve) => {
+    for (const event of ["end", "close"] as const) socket.once(event, () => resolve());
+  });
   await new Promise<void>((resolve, reject) => socket.once("connect", resolve).once("error", reject));
   return {
     socket,
@@ -160,7 +161,7 @@ export async function rawConnection({ proxyPort }: Activator): Promise<RawConnec
       return received;
     },
     async closed() {
-      await eventually(() => over);
+      await over;
       return received;
     },
     [Symbol.dispose]: () => socket.destroy(),
