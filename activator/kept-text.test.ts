@@ -40,7 +40,7 @@ function request(count: number): ClientRequest {
 function refused(head: ClientRequest): Exchange {
   const socket = Object.assign(newSocket(), { write: () => false });
   const connection: ExchangeConnection = {
-    ...{ socket, closing: false, responded() {}, proxied() {}, over() {}, readOn() {}, endGracefully: () => false },
+    ...{ socket, closing: false, responded() {}, concluded() {}, proxied() {}, over() {}, endGracefully: () => false },
     ...{ cut() {}, closed() {}, handOver: () => ({ ahead: undefined, ended: false, place }) },
   };
   const exchange = new Exchange(connection, head, new RequestBody(head.wire, uncounted), 0);

@@ -90,7 +90,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   take(bytes: Buffer, length: number): void {
     this.#place.landed(bytes);
     this.#read(bytes, 0, length);
-    this.#place.took(length, this.#isUploading);
+    this.#place.took(length, this.#exchange?.body.isFlowing === true);
   }
 
   ended(): void {
@@ -101,8 +101,8 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
         else this.#refuse(new ActivatorError("MalformedRequest", { because: "it ends in its head" }));
         break;
       case "exchanging":
-        if (this.#exchange?.responded) return; // it gets the rest of its answer
-        if (this.#exchange?.body.complete === false) this.cut();
+        if (this.#exchange?.responded) this.#exchange.inputEnded();
+        else if (this.#exchange?.body.complete === false) this.cut();
         else if (this.#exchange?.proxy === undefined) this.#dueMs = this.#host.nowMs() + halfClosedGraceMs;
         break;
       default:
@@ -126,7 +126,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#phase = "closing";
     this.#host.lingering.leave(this);
     this.#host.closed(this);
-    if (!exchange) return;
+    if (!exchange || exchange.outlivesConnection()) return;
     exchange.leave();
     // The exchange learns first that the client left, and ends with that cause.
     setImmediate(() => this.#guard(() => exchange.over()));
@@ -155,18 +155,14 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#dueMs = Number.POSITIVE_INFINITY;
   }
 
-  responded(last: boolean): void {
-    if (this.socket.writableLength === 0) return this.#flushed(last);
+  responded(): void {
+    if (this.socket.writableLength === 0) return this.#flushed();
     const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
     this.#tail = new StallWatch();
     // The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter.
     this.#tail.limit(this.#exchange?.isOwnResponse ? keepAliveTimeoutMs : streamIdleMs, this.#host.nowMs());
     this.#dueMs = Number.POSITIVE_INFINITY;
-    this.socket.write("", "latin1", () => this.#guard(() => this.#flushed(last)));
-  }
-
-  readOn(): void {
-    this.socket.readOn();
+    this.socket.write("", "latin1", () => this.#guard(() => this.#flushed()));
   }
 
   handOver(endGracefully: () => boolean): HandedOver {
@@ -177,12 +173,6 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
 
   endGracefully(): boolean {
     return this.#phase === "handedOver" && this.#endGracefully?.() === true;
-  }
-
-  /** Whether a body is being forwarded. Only then large reads pay off. */
-  get #isUploading(): boolean {
-    const body = this.#exchange?.body;
-    return body?.isPoured === true && !body.complete;
   }
 
   /** Runs a callback. An error in it ends this connection alone. */
@@ -224,26 +214,36 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
 
   #readBody(bytes: Buffer, start: number, end: number): void {
     const exchange = this.#exchange;
-    // The connection closes after an answer that did not wait for the whole request.
-    if (!exchange || exchange.left || (exchange.responded && !exchange.body.complete)) return;
+    if (!exchange || exchange.left) return;
     const at = exchange.body.take(this.#place, bytes, start, end);
     const { refusal } = exchange.body;
     if (refusal !== undefined) return this.#spoil(errorOfRefusal(refusal));
     this.#ahead.keep(bytes, at, end);
+    this.#linger?.dropped(at - start, this.#host.nowMs());
+    if (this.#linger && exchange.body.complete) this.concluded(exchange);
   }
 
   /** The rest of the current request is not read. */
   #spoil(error: ActivatorError): void {
-    this.#host.refused(error);
+    if (this.#exchange?.responded === false) this.#host.refused(error);
     this.#exchange?.spoil(error);
   }
 
-  #flushed(last: boolean): void {
+  #flushed(): void {
     this.#tail = undefined;
-    const exchange = this.#exchange;
-    if (!exchange) return;
-    const hasRest = !exchange.body.complete || !this.#ahead.isEmpty;
-    if (last) this.#close(hasRest, exchange.isSaidToBeLast && !hasRest);
+    this.#exchange?.sent();
+  }
+
+  concluded(exchange: Exchange): void {
+    if (this.#exchange !== exchange || this.#phase !== "exchanging") return exchange.over();
+    const { complete } = exchange.body;
+    const hasRest = !complete || !this.#ahead.isEmpty;
+    if (exchange.isLast) this.#close(hasRest, exchange.isSaidToBeLast && !hasRest);
+    else if (complete) this.#linger = this.#linger?.over();
+    else {
+      this.#linger ??= new Linger(this, this.#host.lingering, this.#host.nowMs(), true);
+      return this.socket.readOn();
+    }
     exchange.over();
   }
 
@@ -266,7 +266,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     if (bytes) this.#readHead(bytes, at, bytes.length);
     if (this.#inputEnded) this.ended();
     else if (!this.#host.accepting) this.closeIdle();
-    else this.readOn();
+    else this.socket.readOn();
   }
 
   /** Answers a connection without a readable request, and closes it. After a preface of HTTP/2, another front may take it. */
@@ -285,10 +285,10 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#phase = "closing";
     this.#heads.clear();
     this.#ahead.clear();
-    if (atOnce || !this.socket.writable) return void this.socket.destroy();
+    if (atOnce || !(this.socket.writable || this.socket.writableEnded)) return void this.socket.destroy();
     this.#linger = new Linger(this, this.#host.lingering, this.#host.nowMs(), isSending);
     this.socket.end();
-    this.readOn();
+    this.socket.readOn();
   }
 
   /** Closes a connection that has served a request and has none in progress. */

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from "node:http";
+import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
 import type { Ended, Incoming, Synthetic } from "../../request.ts";
@@ -12,14 +13,17 @@ export interface ExchangeConnection {
   readonly socket: WireSocket;
   /** Whether this exchange is the last: the activator drains, or the client has ended its side. */
   readonly closing: boolean;
-  /** The response is written. `last`: the connection ends with it. */
-  responded(last: boolean): void;
+  /** The response is written. */
+  responded(): void;
+  /**
+   * The response was sent, and nothing more of the request goes to the sandbox. The rest of the request is read and dropped,
+   * unless the response said that the connection closes. May be called more than once.
+   */
+  concluded(exchange: Exchange): void;
   /** The request is being proxied: from now on a half-closed connection is kept. */
   proxied(): void;
   /** The exchange has ended, and its listeners were called. */
   over(exchange: Exchange): void;
-  /** Resumes reading if nothing forbids it. */
-  readOn(): void;
   /**
    * Hands over the socket, which is no longer HTTP. `endGracefully` ends its new protocol. It returns true if it sent a
    * close frame and ends the connection within a second.
@@ -49,7 +53,10 @@ export interface ClientListener {
   clientDrained(): void;
 }
 
-/** One HTTP/1.1 request and its response, as the rest of the activator and the proxy see it. */
+/**
+ * One HTTP/1.1 request and its response, as the rest of the activator and the proxy see it. The two end one by one: the exchange
+ * is over when both have ended.
+ */
 export class Exchange implements Incoming {
   readonly head: ClientRequest;
   readonly body: RequestBody;
@@ -60,6 +67,10 @@ export class Exchange implements Incoming {
   #proxy: ClientListener | undefined;
   #status = 0;
   #responded = false;
+  #isLast = false;
+  #dropsRest = false;
+  #isUploading = false;
+  #isSent = false;
   #endsByClose = false;
   #isOwnResponse = false;
   #left = false;
@@ -101,6 +112,16 @@ export class Exchange implements Incoming {
     return this.#responded;
   }
 
+  /** Whether the connection ends with this exchange. */
+  get isLast(): boolean {
+    return this.#isLast || this.#left;
+  }
+
+  /** Whether the rest of the request is not wanted, and the response said so. */
+  get dropsRest(): boolean {
+    return this.#dropsRest;
+  }
+
   /**
    * Whether the client said that it sends no more: then both sides may close at once. TLS has an end of its own to send, and a
    * client may send into a tunnel before it knows that there is none.
@@ -124,7 +145,7 @@ export class Exchange implements Incoming {
   answer({ status, headers, body }: Synthetic): void {
     const bytes = Buffer.from(body);
     this.#isOwnResponse = true;
-    const last = this.begin(status, false);
+    const last = this.begin(status, false) || !this.body.complete;
     let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`;
     for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
     text += `Content-Length: ${bytes.length}\r\n${this.connectionLine(last)}\r\n`;
@@ -144,9 +165,8 @@ export class Exchange implements Incoming {
     this.#status = status;
     this.#endsByClose = unframed;
     const { head, body, connection } = this;
-    return (
-      unframed || connection.closing || head.upgrade || !head.wire.keepsAlive || (status >= 400 && !body.complete) // the rest of the request is not read
-    );
+    this.#dropsRest = status >= 400 && !body.complete;
+    return unframed || connection.closing || head.upgrade || !head.wire.keepsAlive || this.#dropsRest;
   }
 
   /** The Connection field of the response. */
@@ -155,10 +175,39 @@ export class Exchange implements Incoming {
     return this.head.wire.minorVersion === 0 ? "Connection: keep-alive\r\n" : "";
   }
 
-  /** The response is written. A connection whose request was not read completely is closed. */
+  /** The response is written. `last`: its head said that the connection ends with it. */
   finish(last: boolean): void {
     this.#responded = true;
-    this.connection.responded(last || !this.body.complete);
+    this.#isLast = last;
+    this.connection.responded();
+  }
+
+  /** The response is written, but the rest of the request still goes to the sandbox, until `uploaded`. */
+  finishDownload(last: boolean): void {
+    this.#isUploading = true;
+    this.finish(last);
+  }
+
+  /** Nothing more of the request goes to the sandbox. */
+  uploaded(): void {
+    this.#isUploading = false;
+    if (!this.#isSent) return;
+    const { connection } = this;
+    // Not within a read of the body: what was read behind it must be kept first.
+    queueMicrotask(() =>
+      runGuarded(
+        "http-front",
+        () => connection.concluded(this),
+        () => connection.socket.reset(),
+      ),
+    );
+  }
+
+  /** The last byte of the response was sent. */
+  sent(): void {
+    this.#isSent = true;
+    if (!this.#isUploading) this.connection.concluded(this);
+    else if (this.#endsByClose) this.connection.socket.end(); // it marks the end of the response
   }
 
   /** The response has been sent, or never will be. */
@@ -195,12 +244,24 @@ export class Exchange implements Incoming {
     this.leave();
   }
 
-  /** The client has left: waiting and proxying stop. */
+  /** The connection is closed. Returns whether the sandbox still gets the whole request. */
+  outlivesConnection(): boolean {
+    this.#isSent = true;
+    return this.#isUploading && this.body.complete;
+  }
+
+  /** The client has ended its side after its response was written: it still gets all of that. */
+  inputEnded(): void {
+    if (!this.body.complete) this.leave();
+  }
+
+  /** The client has left, or ends within its request: waiting and proxying stop. A response that is written is still sent. */
   leave(): void {
     if (this.#left) return;
     this.#left = true;
     this.body.stopReading();
     this.#onLeave?.();
     this.#proxy?.clientLeft();
+    if (this.#responded) this.uploaded();
   }
 }

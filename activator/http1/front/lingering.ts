@@ -9,7 +9,7 @@ const bytesMax = 268_435_456;
 /** The maximum number of clients that send after their last answer, for each front. */
 const clientsMax = 1_000;
 
-/** A connection whose last answer is written. */
+/** A connection whose answer is written. */
 export interface AnsweredClient {
   /** Closes the connection at once. */
   cut(): void;
@@ -57,6 +57,11 @@ export class Linger {
     this.#untilMs = nowMs + totalMs;
     this.dueMs = nowMs + (isSending ? pauseMs : quietMs);
     if (isSending) all.join(client);
+  }
+
+  /** The client has sent everything, and its connection stays open. */
+  over(): undefined {
+    this.#all.leave(this.#client);
   }
 
   /** The client has sent so many bytes more. */

@@ -12,7 +12,7 @@ import { startHttp1Front } from "./http1-front.ts";
 const get = "GET / HTTP/1.1\r\nHost: nova\r\n\r\n";
 
 /** A front that answers each request at once, and counts requests by turn of the event loop. */
-async function openAnswering() {
+async function openAnswering(status = 401) {
   await using opened = new AsyncDisposableStack();
   const served: Exchange[] = [];
   const perTurn: number[] = [];
@@ -31,7 +31,7 @@ async function openAnswering() {
     count();
     served.push(exchange);
     onServed.shift()?.();
-    exchange.answer({ status: 401, headers: [], body: "" });
+    exchange.answer({ status, headers: [], body: "" });
   };
   const options = {
     ...{ host: "127.0.0.1", port: 0, headersTimeoutMs: 60_000, keepAliveTimeoutMs: 60_000 },
@@ -85,4 +85,14 @@ describe("requests of one client that arrive at once", () => {
     (await front.client()).write(get.repeat(10));
     expect(await stopped.promise).toBe(10);
   });
+});
+
+it("an answer of the activator before the whole request says that the connection closes", async () => {
+  await using front = await openAnswering(200);
+  const client = await front.client();
+  let heard = "";
+  client.on("data", (bytes: Buffer) => (heard += bytes.toString("latin1")));
+  client.write("POST / HTTP/1.1\r\nHost: nova\r\nContent-Length: 9\r\n\r\nx");
+  await eventually(() => heard !== "");
+  expect(heard).toMatch(/^HTTP\/1.1 200 OK\r\n.*Connection: close\r\n/s);
 });

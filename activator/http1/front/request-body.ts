@@ -52,9 +52,9 @@ export class RequestBody implements BodyParts {
     return this.#keptBytes;
   }
 
-  /** Whether there is a sink. */
-  get isPoured(): boolean {
-    return this.#sink !== undefined;
+  /** Whether it goes to a sink. Only then large reads pay off. */
+  get isFlowing(): boolean {
+    return this.#sink !== undefined && !this.complete;
   }
 
   /** Whether more of the body, or bytes behind it, may be read now. */

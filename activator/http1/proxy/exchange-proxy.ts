@@ -1,43 +1,42 @@
 import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
 import type { CountedPort } from "../../pod-connections/pool.ts";
-import { StallWatch, watchOf } from "../../pod-connections/stall-watch.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone } from "../../request.ts";
-import { Outgoing } from "../../socket/outgoing.ts";
-import type { Kept, ReadPlace } from "../../socket/read-place.ts";
-import { isBehind } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import type { ClientListener, Exchange } from "../front/exchange.ts";
-import type { BodySink } from "../front/request-body.ts";
 import type { Refusal } from "../parse/refusals.ts";
 import { isEventStream, type ResponseHead } from "../parse/response-head.ts";
 import { isOffered } from "../parse/upgrade-offer.ts";
 import type { Http1ProxyOptions } from "./create-http1-proxy.ts";
 import { EventStream } from "./event-stream.ts";
+import { ExchangeLimits } from "./exchange-limits.ts";
 import { requestText } from "./head-text.ts";
 import { PodConnection, type ResponseTaker } from "./pod-connection.ts";
+import { type RequestOwner, RequestRelay } from "./request-relay.ts";
 import { ResponseRelay } from "./response-relay.ts";
 import { startTunnel } from "./tunnel.ts";
 
 /**
  * One exchange between a client and a sandbox.
  *
- *   sending ──response──▶ answering ──complete──▶ done
+ *   sending ──response──▶ answering ──complete──▶ uploading ──request sent, or not wanted──▶ done
  *      │ └─────101──────▶ tunnel ────both ends──▶ done
  *      └── fails: the client gets an error            (later failures cut the client's connection)
+ *
+ * Uploading: the client has its response, and the rest of its request still goes to the sandbox.
  */
-type Phase = "sending" | "answering" | "tunnel" | "done";
+type Phase = "sending" | "answering" | "uploading" | "tunnel" | "done";
 
-export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, Watched {
+export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListener, Watched {
   sweepIndex = -1;
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #pod: PodConnection;
-  readonly #up: Outgoing;
+  readonly #up: RequestRelay;
   readonly #how: ProxyRequestOptions;
   readonly #options: Http1ProxyOptions;
-  readonly #stall = new StallWatch();
+  readonly #limits: ExchangeLimits;
   readonly #settled = Promise.withResolvers<void>();
   #phase: Phase = "sending";
   #relay: ResponseRelay | undefined;
@@ -45,9 +44,8 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   #port: CountedPort | undefined;
   #continued = false;
   #events: EventStream | undefined;
-  /** Of the client within its request; set while the sandbox waits for it. */
-  #pause: StallWatch | undefined;
-  #endMs = Number.POSITIVE_INFINITY;
+  /** The sandbox has not ended its side. */
+  #isOpen = true;
 
   constructor(exchange: Exchange, upstream: Upstream, how: ProxyRequestOptions, options: Http1ProxyOptions) {
     this.#exchange = exchange;
@@ -55,7 +53,8 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     this.#how = how;
     this.#options = options;
     this.#pod = PodConnection.of(upstream.socket, upstream.target.namespace, options);
-    this.#up = new Outgoing(upstream.socket);
+    this.#up = new RequestRelay(upstream.socket, exchange.body, this);
+    this.#limits = new ExchangeLimits(options.proxyTimeoutMs);
   }
 
   /** Resolves when the exchange is over; rejects with the error to answer if no response has begun. */
@@ -68,44 +67,40 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
     }
     const { totalMs, clock, sweep, pool } = this.#options;
     const nowMs = clock.ticksMs();
-    if (totalMs > 0) this.#endMs = nowMs + totalMs;
-    this.#stall.limit(this.#how.responseStartMs, nowMs);
+    this.#limits.total(totalMs, nowMs);
+    this.#limits.sandbox(this.#how.responseStartMs, nowMs);
     sweep.add(this);
     this.#port = pool.begin(target, nowMs);
     this.#exchange.proxiedBy(this);
     this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
     this.#up.text(requestText(head, this.#how, target));
     head.sent();
-    body.pourInto(this);
+    body.pourInto(this.#up);
     this.#up.flush();
     if (this.#phase === "done") return this.#settled.promise; // the kept body was too large
     this.#how.use.dispatched();
     if (head.expectsContinue && !body.complete) this.#continue();
-    connection.readOn();
+    connection.socket.readOn();
     this.#pod.readOn();
     return this.#settled.promise;
   }
 
   // The request's body.
 
-  get wantsBody(): boolean {
-    return this.#isOver() || !isBehind(this.#upstream.socket);
+  get isDone(): boolean {
+    return this.#phase === "done";
   }
 
-  bodyBytes(place: ReadPlace, bytes: Buffer, from: number, to: number): void {
-    if (this.#isOver() || !this.#isWithinLimit()) return;
-    this.#up.bytes(place, bytes, from, to);
-    this.#up.flush();
+  get maxRequestBodyBytes(): number {
+    return this.#options.maxRequestBodyBytes;
   }
 
-  keptBytes(kept: Kept): void {
-    if (this.#isWithinLimit()) this.#up.kept(kept);
+  requestTooLarge(): void {
+    this.#fail(this.#error("BodyTooLarge"));
   }
 
-  bodyEnded(last: string): void {
-    if (last === "" || this.#isOver()) return;
-    this.#up.text(last);
-    this.#up.flush();
+  requestWritten(): void {
+    if (this.#phase === "uploading") this.#concludeOnceSent();
   }
 
   // The client.
@@ -121,7 +116,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   // The sandbox.
 
   get wantsResponse(): boolean {
-    return this.#relay?.takesMore ?? true;
+    return this.#phase === "uploading" || (this.#relay?.takesMore ?? true);
   }
 
   interim({ status }: ResponseHead): void {
@@ -142,10 +137,11 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   }
 
   body(bytes: Buffer, start: number, end: number): void {
+    if (this.#phase === "uploading") return this.#conclude(false); // it sends more than its response
     this.#events?.passed(bytes, start, end);
     switch (this.#relay?.pass(bytes, start, end)) {
       case "complete":
-        return this.#complete(this.#pod.framer.at === end);
+        return this.#complete(this.#pod.framer.at < end);
       case "refused":
         return this.#fail(this.#error("ResponseLost"));
       default:
@@ -158,19 +154,21 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   }
 
   podEnded(): void {
+    this.#isOpen = false;
+    if (this.#phase === "uploading") return; // it may still read
     if (this.#relay?.finish()) this.#complete(false);
     else this.#fail(this.#error("ResponseLost", new Error("the sandbox ended its side before its response")));
   }
 
   podDrained(): void {
-    this.#exchange.connection.readOn();
+    this.#exchange.connection.socket.readOn();
   }
 
   /** The sandbox may have answered before it hung up. */
   podTakesNoMore(): boolean {
-    this.#exchange.connection.readOn();
+    this.#exchange.connection.socket.readOn();
     this.#pod.readOn();
-    return this.#phase !== "done";
+    return this.#phase !== "done" && this.#phase !== "uploading";
   }
 
   podClosed(): void {
@@ -182,24 +180,22 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   }
 
   podGone(nowMs: number): void {
-    this.#stall.podGone(nowMs);
+    this.#limits.podGone(nowMs);
   }
 
   check(nowMs: number): void {
-    if (this.#waitsForClient) {
-      this.#pause ??= watchOf(this.#options.proxyTimeoutMs, nowMs);
-      this.#stall.limit(this.#how.responseStartMs, nowMs); // the sandbox's time begins again with the next byte
-    } else this.#pause = undefined;
-    if (nowMs < this.#endMs && !(this.#pause ?? this.#stall).isStalled(this.#progress, nowMs)) return;
-    const late = this.#pause ? "RequestTimedOut" : "SandboxSlow";
-    this.#fail(this.#error(this.#stall.isPodGone ? "ResponseLost" : late));
+    const late = this.#limits.late(this.#progress, this.#waitsForClient, nowMs);
+    if (late) this.#fail(this.#error(late));
   }
 
   /** Whether the sandbox owes nothing: it has taken everything that its client has sent, and that is not the whole request. */
   get #waitsForClient(): boolean {
-    const { socket } = this.#upstream;
-    const isPart = this.#phase === "sending" && !this.#exchange.body.complete;
-    return isPart && socket.writableLength === 0 && !this.#stall.isPodGone;
+    return this.#owesNoBytes && this.#up.waitsForClient;
+  }
+
+  /** Whether the sandbox is not within its response, so that only its taking of the request counts. */
+  get #owesNoBytes(): boolean {
+    return this.#phase === "sending" || this.#phase === "uploading";
   }
 
   /**
@@ -208,7 +204,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
    */
   get #progress(): number {
     const { bytesRead, bytesWritten } = this.#upstream.socket;
-    if (this.#phase === "sending") return bytesWritten;
+    if (this.#owesNoBytes) return bytesWritten;
     return bytesRead + bytesWritten + this.#exchange.connection.socket.bytesWritten;
   }
 
@@ -221,54 +217,59 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
 
   #begin(phase: "answering" | "tunnel", idleMs: number): void {
     this.#phase = phase;
-    this.#stall.limit(idleMs, this.#options.clock.ticksMs());
+    this.#limits.limit(idleMs, this.#options.clock.ticksMs());
     this.#how.onFirstByte();
   }
 
-  #complete(nothingFollows: boolean): void {
+  /** The response is complete. `isFollowed`: by bytes that no one asked for. */
+  #complete(isFollowed: boolean): void {
+    const { body, dropsRest, connection } = this.#exchange;
+    const { isSent } = this.#up;
+    const isUnwanted = isFollowed || dropsRest || !this.#upstream.socket.writable;
+    if (isSent || isUnwanted) return this.#conclude(isSent && !isFollowed);
+    this.#phase = "uploading";
+    const { proxyTimeoutMs, clock } = this.#options;
+    this.#limits.sandbox(proxyTimeoutMs, clock.ticksMs());
+    this.#exchange.finishDownload(this.#relay?.last ?? true);
+    if (body.complete) this.#concludeOnceSent();
+    else connection.socket.readOn();
+  }
+
+  #concludeOnceSent(): void {
+    this.#up.onceSent(() => {
+      if (this.#phase === "uploading") this.#conclude(this.#upstream.socket.writable);
+    });
+  }
+
+  /** Both directions have ended. `isSent`: the whole request was. */
+  #conclude(isSent: boolean): void {
+    const isUploading = this.#phase === "uploading";
     this.#phase = "done";
     const { socket } = this.#upstream;
     const relay = this.#relay;
     const port = this.#port;
     this.#pod.rest();
-    if (relay && port && nothingFollows && this.#mayServeAnother(relay)) {
+    if (relay && port && isSent && this.#mayServeAnother(relay)) {
       this.#port = undefined;
       this.#options.pool.put(port, socket, relay.keepAliveMs);
     } else socket.destroy();
     this.#exchange.body.discard();
     this.#leave();
     this.#settled.resolve();
-    this.#exchange.finish(relay?.last ?? true);
+    if (isUploading) this.#exchange.uploaded();
+    else this.#exchange.finish(relay?.last ?? true);
   }
 
-  /** Bytes of an unfinished request have no reader, and after an offer to upgrade the protocol is unknown. */
+  /** After an offer to upgrade the protocol is unknown. */
   #mayServeAnother({ keepsAlive }: ResponseRelay): boolean {
-    const { head, body } = this.#exchange;
-    return (
-      keepsAlive &&
-      !this.#stall.isPodGone &&
-      body.complete &&
-      !head.upgrade &&
-      this.#upstream.socket.writableLength === 0
-    );
+    return keepsAlive && this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.upgrade;
   }
 
   #switch(head: ResponseHead, early: Buffer): void {
     const { tunnelIdleMs, tunnelLifetimeMs, clock } = this.#options;
     this.#begin("tunnel", tunnelIdleMs);
-    this.#endMs = tunnelLifetimeMs > 0 ? clock.ticksMs() + tunnelLifetimeMs : Number.POSITIVE_INFINITY;
+    this.#limits.total(tunnelLifetimeMs, clock.ticksMs());
     startTunnel(this.#exchange, this.#pod, { head, early }, { ...this.#options, onOpen: this.#how.onOpen });
-  }
-
-  #isOver(): boolean {
-    return this.#phase === "done" || !this.#upstream.socket.writable;
-  }
-
-  #isWithinLimit(): boolean {
-    const { maxRequestBodyBytes } = this.#options;
-    if (maxRequestBodyBytes <= 0 || this.#exchange.body.length <= maxRequestBodyBytes) return true;
-    this.#fail(this.#error("BodyTooLarge"));
-    return false;
   }
 
   #error(code: ErrorCode, cause?: Error): ActivatorError {
@@ -285,6 +286,7 @@ export class ExchangeProxy implements ResponseTaker, BodySink, ClientListener, W
   /** Ends the exchange early: with an error if no response has begun, else by closing the client's connection. */
   #fail(cause: ActivatorError | ClientGone): void {
     if (this.#phase === "done") return;
+    if (this.#phase === "uploading") return this.#conclude(false);
     const answered = this.#phase !== "sending";
     this.#phase = "done";
     this.#leave();

@@ -49,7 +49,8 @@ export class ClientEnd {
     const steps: Step[] = [];
     if (wire.isPending) steps.push({ run: () => wire.takeMore(this.#random.pick(amounts)), isLast: this.#isSlow });
     const script = this.scripts[this.#request];
-    if (wire.seenEnd !== "open" || this.hasLeft) return steps;
+    // An end of the other side is no reason not to send the rest of a request.
+    if (wire.seenEnd === "reset" || this.hasLeft || (wire.seenEnd === "end" && this.#sentAt === 0)) return steps;
     if (script) {
       if (this.#isPipelining || this.#sentAt > 0 || this.check.complete >= this.#request) {
         steps.push({ run: () => this.#sendSome(script), isLast: this.#isLate && this.#sentAt === 0 });
@@ -96,6 +97,8 @@ export class ClientEnd {
 export class SandboxEnd {
   readonly wire: FakeWire;
   readonly faults: string[] = [];
+  /** The requests that were read completely. */
+  readonly heard = new Set<number>();
   readonly #scripts: ReadonlyMap<number, Script>;
   readonly #random: Random;
   #head = "";
@@ -124,7 +127,8 @@ export class SandboxEnd {
     const script = this.#script;
     if (!script || this.#isOver || wire.seenEnd === "reset") return steps;
     const mayAnswer = script.isEarly || this.#bodyAt === script.requestBody.length;
-    if (mayAnswer && !this.#waits(script)) steps.push({ run: () => this.#answer(script), isLast: false });
+    if (mayAnswer && !this.#waits(script) && !this.#mayRest(script))
+      steps.push({ run: () => this.#answer(script), isLast: false });
     return steps;
   }
 
@@ -146,15 +150,22 @@ export class SandboxEnd {
     if (end > this.#sentAt) {
       this.wire.send(response.subarray(this.#sentAt, end));
       this.#sentAt = end;
-      if (script.isEarly && script.kind === "plain") this.#stopsReading ||= this.#random.once(3);
-      if (end === response.length && script.cutAt === undefined && afterwards === "stays") this.#rest();
+      if (script.isEarly && script.kind === "plain" && !script.readsRest) this.#stopsReading ||= this.#random.once(3);
+      this.#restIfOver(script);
       return;
     }
     this.#isOver = true;
     this.wire.sendEnd(script.cutAt === undefined && afterwards === "ends" ? "end" : "reset");
   }
 
-  #rest(): void {
+  /** Whether its response is sent, and the connection stays. */
+  #mayRest({ afterwards, cutAt, response }: Script): boolean {
+    return afterwards === "stays" && cutAt === undefined && this.#sentAt === response.length;
+  }
+
+  /** Both directions may end first. */
+  #restIfOver(script: Script): void {
+    if (!this.#mayRest(script) || this.#bodyAt < script.requestBody.length) return;
     this.#stopsReading = false;
     this.#script = undefined;
     this.#sentAt = 0;
@@ -181,5 +192,7 @@ export class SandboxEnd {
     const wanted = this.#script.requestBody.subarray(this.#bodyAt, this.#bodyAt + got.length);
     if (!got.equals(wanted)) this.faults.push(`wrong bytes of request ${this.#script.id} from byte ${this.#bodyAt} on`);
     this.#bodyAt += got.length;
+    if (this.#bodyAt === this.#script.requestBody.length) this.heard.add(this.#script.id);
+    this.#restIfOver(this.#script);
   }
 }

@@ -74,6 +74,10 @@ export class FakeWire extends EventEmitter {
     return !this.destroyed && this.errored === null && !this.#isEnding;
   }
 
+  get writableEnded(): boolean {
+    return this.#isEnding;
+  }
+
   // The program's side.
 
   readOn(): void {

@@ -21,7 +21,7 @@ import { plainScript, type Script, type Theme, themes, upgradeScript } from "./s
 
 const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: 80, probes: [], young: false };
 const limits = {
-  ...{ maxHeaderBytes: 65_536, proxyTimeoutMs: 900_000, maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0 },
+  ...{ maxHeaderBytes: 65_536, proxyTimeoutMs: 60_000, maxRequestBodyBytes: 0, streamIdleMs: 0, totalMs: 0 },
   ...{ tunnelIdleMs: 0, tunnelLifetimeMs: 0 },
 };
 const how = {
@@ -82,7 +82,7 @@ class Schedule {
     for (const client of this.#clients) this.#judge(client);
     for (const client of this.#clients) client.end();
     await this.#untilNothingHappens();
-    await this.#clock.advance(70_000);
+    await this.#clock.advance(140_000); // the limit of a sandbox that reads no more, and that of an idle connection
     this.#pool[Symbol.dispose]();
     await this.#untilNothingHappens();
     for (const { faults } of this.#sandboxes) this.#faults.push(...faults);
@@ -203,10 +203,12 @@ class Schedule {
     client.finish();
     this.#faults.push(...client.check.faults);
     if (client.hasLeft) return;
-    for (const [at, { id, cutAt, kind, afterwards }] of client.scripts.entries()) {
+    for (const [at, { id, cutAt, kind, afterwards, readsRest }] of client.scripts.entries()) {
       const outcome = client.check.outcomes[at];
       if (cutAt !== undefined || (kind === "upgrade" && afterwards === "resets")) return;
       if (outcome !== "whole") this.#faults.push(`request ${id} got ${outcome} of its answer`);
+      const isHeard = this.#sandboxes.some(({ heard }) => heard.has(id));
+      if (readsRest && !isHeard) this.#faults.push(`the sandbox did not get the whole request ${id}`);
     }
   }
 }

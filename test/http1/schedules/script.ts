@@ -14,6 +14,8 @@ export interface Script {
   readonly responseBody: Buffer;
   /** The sandbox answers as soon as it has the head. */
   readonly isEarly: boolean;
+  /** The sandbox reads the whole request, also after its response. */
+  readonly readsRest: boolean;
   /** What the sandbox does after its response. */
   readonly afterwards: "stays" | "ends" | "resets";
   /** The number of response bytes after which the sandbox cuts; undefined: it does not. */
@@ -62,7 +64,7 @@ export function plainScript(id: number, random: Random, isLast: boolean, theme: 
   const minorVersion = isLast && !inChunks && random.once(6) ? 0 : 1;
   const first = `${hasBody ? "POST" : "GET"} /${id} HTTP/1.${minorVersion}`;
   const request = withHead([first, "Host: nova", ...(hasBody ? [length] : [])], requestBody);
-  const isEarly = isLast && hasBody && (theme === "early answers" || random.once(3));
+  const isEarly = hasBody && (theme === "early answers" || random.once(3));
   const framing = random.pick(["length", "length", "length", "length", "chunked", "close"] as const);
   const responseBody = bodyOf(random, theme === "large downloads" || theme === "early answers" ? large : sizes);
   const keepAlive = random.once(2) ? ["Keep-Alive: timeout=60"] : [];
@@ -70,13 +72,15 @@ export function plainScript(id: number, random: Random, isLast: boolean, theme: 
   if (framing === "length") head.push(`Content-Length: ${responseBody.length}`);
   if (framing === "chunked") head.push("Transfer-Encoding: chunked");
   const closes = framing === "close" ? "ends" : "stays";
-  const afterwards = isEarly && framing !== "close" ? "resets" : closes;
+  const afterwards = isEarly && framing !== "close" && random.once(2) ? "resets" : closes;
+  // A connection goes on only if the rest of its request is read, or not wanted.
+  const readsRest = afterwards === "stays" || (afterwards === "ends" && (!isLast || random.once(2)));
   if (afterwards === "resets") head.push("Connection: close");
   const response = withHead(head, framing === "chunked" ? chunked(responseBody, random) : responseBody);
   const cutAt = random.once(12) ? random.below(response.length) : undefined;
   return {
     ...{ id, kind: "plain", request, requestBody, response, responseBody },
-    ...{ isEarly, afterwards, cutAt, minorVersion },
+    ...{ isEarly, readsRest, afterwards, cutAt, minorVersion },
   };
 }
 
@@ -90,6 +94,6 @@ export function upgradeScript(id: number, random: Random): Script {
     ...{ id, kind: "upgrade", requestBody, responseBody, minorVersion: 1 },
     request: withHead(lines, requestBody),
     response: withHead(switched, responseBody),
-    ...{ isEarly: true, afterwards: random.once(8) ? "resets" : "ends", cutAt: undefined },
+    ...{ isEarly: true, readsRest: false, afterwards: random.once(8) ? "resets" : "ends", cutAt: undefined },
   };
 }
