@@ -11,11 +11,15 @@ import { serveTcp } from "./serve-tcp.ts";
 
 const peer = "10.1.2.3";
 
-/** Serves a connection of a Pod in another namespace. `later`: what the sandbox allows once the connection was held. */
-async function serveHeld(later: NonNullable<AutoResume["allowFrom"]>) {
+/**
+ * Serves a connection of a Pod in another namespace. `later`: what the sandbox allows once the connection was held. `clients`: the
+ * Pods that have its address then.
+ */
+async function serveHeld(later: NonNullable<AutoResume["allowFrom"]>, clients?: readonly []) {
   let allowFrom: NonNullable<AutoResume["allowFrom"]> = "Cluster";
   const sandbox = () => aSandbox({ operatingMode: "Suspended", autoResume: { allowFrom } }, { uid: "u1" });
   const client = aPodOf(sandbox(), { namespace: "other" }, { phase: "Running", podIP: peer });
+  let podsAt: readonly (typeof client)[] = [client];
   const steps: string[] = [];
   const clock = new FakeClock();
   const metrics = new Proxy({}, { get: (_, name) => (reason: unknown) => steps.push([name, reason].flat().join(" ")) });
@@ -24,12 +28,13 @@ async function serveHeld(later: NonNullable<AutoResume["allowFrom"]>) {
     ...{ clock, log: silentLogger, accessLog: undefined, mayLog: new OncePerMinute(clock), metrics },
     ...{ podSeenMs: () => 0, acceptedMs: () => 0, onWake: undefined, activity: new Activity(clock) },
     wakes: createWakeMetrics(new Registry(), 1),
-    cluster: { synced: true, silentMs: () => 0, sandbox, podsAt: () => [client], podOf: () => undefined },
+    cluster: { synced: true, silentMs: () => 0, sandbox, podsAt: () => podsAt, podOf: () => undefined },
     fences: { of: () => ({ reportedGeneration: 0, fenced: new Set() }) },
     options: { allowLoopbackPodIp: false },
     waits: {
       async join() {
         allowFrom = later;
+        podsAt = clients ?? podsAt;
         return { target: { podUid: "p1" }, socket };
       },
     },
@@ -51,4 +56,8 @@ it("a held connection is refused if its sandbox allows its Pod no longer", async
 
 it("a held connection is relayed if its sandbox still allows its Pod", async () => {
   expect(await serveHeld("Cluster")).toContain("relayBegan ");
+});
+
+it("a held connection is relayed if its Pod has ended: it may have sent all that it wanted", async () => {
+  expect(await serveHeld("Cluster", [])).toContain("relayBegan ");
 });

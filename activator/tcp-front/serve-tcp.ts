@@ -41,9 +41,9 @@ export async function serveTcp(client: TcpClient, binding: PortBinding, deps: Tc
       use,
     };
     const upstream = await reach(connectRequest);
-    // Its owner may have changed who may connect, while it was held.
+    // Its owner may have changed who may connect, while it was held. A Pod that has sent its data may have ended: its data counts.
     const laterRefusal = refusalNow(client.peer, binding, { cluster, ...options });
-    if (laterRefusal !== undefined) {
+    if (laterRefusal !== undefined && laterRefusal !== "NoPod") {
       upstream.socket.destroy();
       record.peerRefused(laterRefusal);
       return client.refuse();
