@@ -286,7 +286,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
     this.#heads.clear();
     this.#ahead.clear();
     if (atOnce || !(this.socket.writable || this.socket.writableEnded)) return void this.socket.destroy();
-    this.#linger = new Linger(this, this.#host.lingering, this.#host.nowMs(), isSending);
+    this.#linger ??= new Linger(this, this.#host.lingering, this.#host.nowMs(), isSending);
     this.socket.end();
     this.socket.readOn();
   }

@@ -237,7 +237,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
 
   #concludeOnceSent(): void {
     this.#up.onceSent(() => {
-      if (this.#phase === "uploading") this.#conclude(this.#upstream.socket.writable);
+      if (this.#phase === "uploading") this.#conclude(this.#pod.isClean);
     });
   }
 
