@@ -9,7 +9,7 @@ import { isConditionTrue } from "../../api/rules/conditions.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Informer } from "../../kube/informer/informer.ts";
-import { Notes } from "../../kube/notes/notes.ts";
+import { openNotes } from "../../kube/notes/open-notes.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import type { Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -58,17 +58,6 @@ export interface ClaimControllerOptions {
   readonly writesNotes: boolean;
   /** See `ClaimViews`. */
   readonly servesV1alpha1: boolean;
-}
-
-/** Notes on claims and sandboxes, which are forgotten with them. */
-function openNotes(
-  stores: DisposableStack,
-  [claims, sandboxes]: readonly [OwnWrites<SandboxClaim, "pool">, OwnWrites<Sandbox, "controllerUid">],
-  options: ClaimControllerOptions,
-): Notes {
-  const notes = new Notes(options);
-  for (const objects of [claims, sandboxes]) stores.use(objects.onGone(({ metadata }) => notes.forget(metadata.uid)));
-  return notes;
 }
 
 /** Starts the SandboxClaim controller. The informers must have synced. */

@@ -7,7 +7,7 @@ import { controllerOfKind } from "../../api/rules/ownership.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Informer } from "../../kube/informer/informer.ts";
-import { Notes } from "../../kube/notes/notes.ts";
+import { openNotes } from "../../kube/notes/open-notes.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { firstFailure, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -72,7 +72,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
   const { suspender, idleWatch } = suspending;
   if (idleWatch) stores.use(keepWatching(idleWatch, informers));
   const reconciler = new SandboxReconciler({
-    notes: openNotes(stores, writers, options),
+    notes: openNotes(stores, [writers.sandboxes], options),
     views,
     writers,
     unhurried: { ...writers, client: options.slowClient },
@@ -127,12 +127,6 @@ function openWriters(stores: DisposableStack, { client, informers, clock }: Sand
     services: stores.use(new OwnWrites(informers.services, clock)),
     claims: stores.use(new OwnWrites(informers.claims, clock)),
   };
-}
-
-function openNotes(stores: DisposableStack, { sandboxes }: SandboxWriters, options: SandboxControllerOptions): Notes {
-  const notes = new Notes(options);
-  stores.use(sandboxes.onGone(({ metadata }) => notes.forget(metadata.uid)));
-  return notes;
 }
 
 /**
