@@ -208,7 +208,7 @@ export class TcpFrontReconciler {
     const { client, slices } = this.#options;
     switch (action.do) {
       case "create":
-        await slices.write(key, () => client.create(endpointSliceType, action.slice, {}, signal));
+        await slices.create(key, () => client.create(endpointSliceType, action.slice, {}, signal));
         return;
       case "replace":
         await slices.write(key, () => client.replace(endpointSliceType, action.slice, {}, signal));
