@@ -84,16 +84,18 @@ export class TenantSeries {
     ofMetric.set(closed, labels);
     const users = this.#users.get(metric) ?? new Map<string, number>();
     this.#users.set(metric, users);
-    users.set(seriesKey(labels), (users.get(seriesKey(labels)) ?? 0) + 1);
+    const key = seriesKey(labels);
+    users.set(key, (users.get(key) ?? 0) + 1);
   }
 
   /** The last user of a series ends it. */
   #leave(metric: TenantMetric, labels: Labels): void {
     const users = this.#users.get(metric);
-    const left = (users?.get(seriesKey(labels)) ?? 0) - 1;
-    if (left > 0) users?.set(seriesKey(labels), left);
+    const key = seriesKey(labels);
+    const left = (users?.get(key) ?? 0) - 1;
+    if (left > 0) users?.set(key, left);
     else {
-      users?.delete(seriesKey(labels));
+      users?.delete(key);
       metric.remove(labels);
     }
   }
