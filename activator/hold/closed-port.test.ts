@@ -4,7 +4,7 @@ import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { aPodOf, aSandbox } from "../../test/support/builders/builders.ts";
 import type { AttemptFailed } from "../readiness/prober.ts";
-import { ChangeSignal } from "../sandbox/change-signal.ts";
+import { ChangeSignal, changesOf } from "../sandbox/change-signal.ts";
 import { longestSilenceMs } from "../sandbox/cluster.ts";
 import type { HeldRequest } from "./held-request.ts";
 import { SandboxHold } from "./sandbox-hold.ts";
@@ -23,12 +23,7 @@ function aHold({ dialRetryMs = 0, youngSeconds = 1, spec = {}, silentMs = () => 
   const sandbox: Stored<Sandbox> = aSandbox({ ...timeouts, ...spec }, { namespace: "default", uid: "u1" });
   const pod = aPodOf(sandbox, { uid: "p1" }, { phase: "Running", podIP: "10.0.0.1" });
   const signal = new ChangeSignal();
-  const changes = {
-    next: () => signal.next(),
-    reset: () => signal.reset(),
-    notify: () => signal.notify(),
-    [Symbol.dispose]: () => {},
-  };
+  const changes = changesOf(signal, { [Symbol.dispose]() {} });
   const cluster = {
     ...{ synced: true, silentMs, listen: () => changes, podOf: () => pod, sandbox: () => sandbox },
     sightsOf: () => ({ seenMs: 0, addressedMs: 0 }),

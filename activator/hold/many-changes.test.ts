@@ -7,7 +7,7 @@ import { heapBytesOf } from "../../test/support/heap-bytes.ts";
 import { Connector } from "../connect/connector.ts";
 import { NewSandboxes } from "../find/await-new-sandbox.ts";
 import type { Incoming } from "../request.ts";
-import { ChangeSignal } from "../sandbox/change-signal.ts";
+import { ChangeSignal, changesOf } from "../sandbox/change-signal.ts";
 import { FirstView } from "./await-first-view.ts";
 import type { HeldRequest } from "./held-request.ts";
 import { SandboxHold } from "./sandbox-hold.ts";
@@ -18,12 +18,7 @@ const sandbox = aSandbox({}, { namespace: "default", uid: "u1" });
 function aCluster(seen: () => Stored<Sandbox> | undefined) {
   const signal = new ChangeSignal();
   const counts = { asked: 0 };
-  const changes = {
-    next: () => signal.next(),
-    reset: () => signal.reset(),
-    notify: () => signal.notify(),
-    [Symbol.dispose]: () => {},
-  };
+  const changes = changesOf(signal, { [Symbol.dispose]() {} });
   const cluster = {
     ...{ synced: true, firstSeen: Promise.resolve(), silentMs: () => 0, listen: () => changes },
     ...{ hasPod: () => true, sightsOf: () => undefined, podSeenMs: () => 0 },

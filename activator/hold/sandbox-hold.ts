@@ -7,7 +7,7 @@ import { beginUse, type ConnectDeps, type Destination, resolveNow } from "../con
 import { DialError } from "../connect/dial.ts";
 import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
 import type { Reached } from "../readiness/prober.ts";
-import type { Changes } from "../sandbox/cluster.ts";
+import type { Changes } from "../sandbox/change-signal.ts";
 import type { Addressed, Seen, Target } from "../sandbox/resolve.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { Fifo } from "./fifo.ts";

@@ -26,3 +26,14 @@ export class ChangeSignal {
     });
   }
 }
+
+/** A signal until it is disposed of. The listener may notify itself. */
+export type Changes = Disposable & Pick<ChangeSignal, "next" | "reset" | "notify">;
+
+/** `listening` is disposed of with it. */
+export const changesOf = (signal: ChangeSignal, listening: Disposable): Changes => ({
+  next: () => signal.next(),
+  reset: () => signal.reset(),
+  notify: () => signal.notify(),
+  [Symbol.dispose]: () => listening[Symbol.dispose](),
+});

@@ -9,13 +9,10 @@ import { SetsByKey } from "../../lib/data/sets-by-key.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { abortable, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { ChangeSignal } from "./change-signal.ts";
+import { ChangeSignal, type Changes, changesOf } from "./change-signal.ts";
 import { type PodSightings, type PodSights, sightsAfter } from "./pod-sights.ts";
 import { slimPod } from "./slim-objects.ts";
 import { type SlimSandbox, slimSandbox, slimSandboxType } from "./slim-sandbox.ts";
-
-/** A signal until it is disposed of. The listener may notify itself: see `ChangeSignal`. */
-export type Changes = Disposable & Pick<ChangeSignal, "next" | "reset" | "notify">;
 
 /** The activator's view of the cluster, from watches alone. */
 export interface Cluster extends PodSightings {
@@ -190,13 +187,7 @@ class WatchedCluster implements Cluster, Running {
 
   #listenFor(key: string): Changes {
     const signal = new ChangeSignal();
-    const added = this.#signals.add(key, signal);
-    return {
-      next: () => signal.next(),
-      reset: () => signal.reset(),
-      notify: () => signal.notify(),
-      [Symbol.dispose]: () => added[Symbol.dispose](),
-    };
+    return changesOf(signal, this.#signals.add(key, signal));
   }
 
   onPodGone(listener: (podUid: string, sandbox: Stored<SlimSandbox> | undefined) => void): void {
