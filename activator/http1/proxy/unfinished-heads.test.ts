@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { eventually } from "../../../test/support/eventually.ts";
-import { dialled, hear, openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
+import { clientsUntilShed } from "../../../test/support/clients-until-shed.ts";
+import { dialled, openBackend, openProxyPath, say } from "../../../test/support/proxy-path.ts";
 
 const beginning = `HTTP/1.1 200 OK\r\nContent-Length: 2\r\nA: ${"a".repeat(12_000)}`;
 const ask = "GET / HTTP/1.1\r\nHost: nova\r\nConnection: close\r\n\r\n";
@@ -17,19 +17,12 @@ describe("unfinished heads of responses", () => {
       }),
     );
     await using proxyPath = await openProxyPath(backend.port, { unfinishedHeadBytesMax });
-    const heard: Promise<string>[] = [];
-    while (heard.length < 10 && proxyPath.unfinishedHeads.shed === 0) {
-      const before = proxyPath.unfinishedHeads.begun;
-      const client = await dialled(proxyPath.port);
-      heard.push(hear(client));
-      client.write(ask);
-      await eventually(() => proxyPath.unfinishedHeads.begun > before);
-    }
+    const clients = await clientsUntilShed(proxyPath, ask, 10);
     expect(proxyPath.unfinishedHeads.shed).toBe(1);
-    expect(await heard[0]).toMatch(/^HTTP\/1.1 502 /);
+    expect(await clients[0]?.heard).toMatch(/^HTTP\/1.1 502 /);
     expect(proxyPath.refusals).toEqual(["ResponseLost"]);
     for (const finish of finishers) finish();
-    for (const other of heard.slice(1)) expect(await other).toMatch(/^HTTP\/1.1 200 .*ok$/s);
+    for (const { heard } of clients.slice(1)) expect(await heard).toMatch(/^HTTP\/1.1 200 .*ok$/s);
     await proxyPath.empty();
   });
 

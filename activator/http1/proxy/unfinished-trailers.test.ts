@@ -1,5 +1,5 @@
-import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import { clientsUntilShed } from "../../../test/support/clients-until-shed.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { dialled, hear, openBackend, openProxyPath } from "../../../test/support/proxy-path.ts";
 
@@ -24,20 +24,11 @@ describe("trailers of requests that are not finished", () => {
   it("beyond the memory limit of heads lose the oldest, whose client gets status 408", async () => {
     await using backend = await openAnswering();
     await using proxyPath = await openProxyPath(backend.port, { unfinishedHeadBytesMax });
-    const heard: Promise<string>[] = [];
-    const clients: Socket[] = [];
-    while (heard.length < 20 && proxyPath.unfinishedHeads.shed === 0) {
-      const before = proxyPath.unfinishedHeads.begun;
-      const client = await dialled(proxyPath.port);
-      clients.push(client);
-      heard.push(hear(client));
-      client.write(request);
-      await eventually(() => proxyPath.unfinishedHeads.begun > before);
-    }
+    const clients = await clientsUntilShed(proxyPath, request, 20);
     expect(proxyPath.unfinishedHeads.shed).toBe(1);
-    expect(await heard[0]).toMatch(/^HTTP\/1.1 408 /);
-    for (const client of clients.slice(1)) client.write("\r\n\r\n");
-    for (const other of heard.slice(1)) expect(await other).toMatch(/^HTTP\/1.1 200 .*ok/s);
+    expect(await clients[0]?.heard).toMatch(/^HTTP\/1.1 408 /);
+    for (const { client } of clients.slice(1)) client.write("\r\n\r\n");
+    for (const { heard } of clients.slice(1)) expect(await heard).toMatch(/^HTTP\/1.1 200 .*ok/s);
     await proxyPath.empty();
     expect(proxyPath.unfinishedHeads.shed).toBe(1);
   });
@@ -87,18 +78,12 @@ describe("trailers of responses that are not finished", () => {
       }),
     );
     await using proxyPath = await openProxyPath(backend.port, { unfinishedHeadBytesMax });
-    const heard: Promise<string>[] = [];
-    while (heard.length < 20 && proxyPath.unfinishedHeads.shed === 0) {
-      const before = proxyPath.unfinishedHeads.begun;
-      const client = await dialled(proxyPath.port);
-      heard.push(hear(client));
-      client.write(ask);
-      await eventually(() => proxyPath.unfinishedHeads.begun > before);
-    }
+    const clients = await clientsUntilShed(proxyPath, ask, 20);
     expect(proxyPath.unfinishedHeads.shed).toBe(1);
-    expect(await heard[0]).toMatch(/^HTTP\/1.1 200 .*ok\r\n(0\r\n)?$/s);
+    expect(await clients[0]?.heard).toMatch(/^HTTP\/1.1 200 .*ok\r\n(0\r\n)?$/s);
     for (const finish of finishers) finish();
-    for (const other of heard.slice(1)) expect(await other).toMatch(/^HTTP\/1.1 200 .*ok\r\n0\r\nA: a+\r\n\r\n$/s);
+    for (const { heard } of clients.slice(1))
+      expect(await heard).toMatch(/^HTTP\/1.1 200 .*ok\r\n0\r\nA: a+\r\n\r\n$/s);
     await proxyPath.empty();
   });
 });
