@@ -30,7 +30,7 @@ interface Manifest {
     readonly ports?: readonly { readonly targetPort: string }[];
     readonly ingress?: readonly { readonly ports: readonly { readonly port: string | number }[] }[];
     readonly matchConditions?: readonly { readonly expression: string }[];
-    readonly validations?: readonly { readonly expression: string }[];
+    readonly variables?: readonly { readonly name: string; readonly expression: string }[];
     readonly policyName?: string;
     readonly paramRef?: {
       readonly name?: string;
@@ -68,26 +68,49 @@ describe("the plain manifests in another namespace", () => {
     expect(naming.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([]);
   });
 
+  /** Whether the expression of a policy is about a user. Without a ClusterRoleBinding, `params` is null. */
+  const isAbout = (expression: string, params: Pick<Manifest, "subjects"> | null, username: string) =>
+    plan(celEnv(), parse(expression))({ params, request: { userInfo: { username } } } as never);
+  const policyNamed = (name: string) =>
+    ofKind(there, "ValidatingAdmissionPolicy").find(({ metadata }) => metadata.name === name)?.spec ?? {};
+  const bindingsOf = (name: string) =>
+    ofKind(there, "ValidatingAdmissionPolicyBinding").flatMap(({ spec }) => (spec?.policyName === name ? [spec] : []));
+
+  const ofActivator = policyNamed("sandbox-router-may-only-wake").matchConditions?.[0]?.expression ?? "";
+  const ofController = policyNamed("agent-sandbox-controller-alone-writes-its-slices").variables?.[0]?.expression ?? "";
+
   it.each([
-    ["sandbox-router-may-only-wake", "sandbox-router"],
-    ["agent-sandbox-controller-alone-writes-its-slices", "agent-sandbox-controller"],
-  ])("have the policy %s for the service account %s that is there", (name, account) => {
-    const policy = ofKind(there, "ValidatingAdmissionPolicy").find(({ metadata }) => metadata.name === name);
-    const binding = ofKind(there, "ValidatingAdmissionPolicyBinding").find(({ spec }) => spec?.policyName === name);
-    const { name: paramName, selector, parameterNotFoundAction } = binding?.spec?.paramRef ?? {};
+    ["sandbox-router-may-only-wake", "sandbox-router", ofActivator],
+    ["agent-sandbox-controller-alone-writes-its-slices", "agent-sandbox-controller", ofController],
+  ])("have the policy %s for the service account %s that is there", (name, account, expression) => {
+    const { name: paramName, selector } = bindingsOf(name)[0]?.paramRef ?? {};
     const params = ofKind(there, "ClusterRoleBinding").filter(({ metadata }) =>
       selector ? has(metadata.labels ?? {}, selector.matchLabels) : metadata.name === paramName,
     );
-    const [{ expression } = { expression: "" }] = policy?.spec?.matchConditions ?? policy?.spec?.validations ?? [];
-    const applies = (username: string) =>
-      params.map((each) =>
-        plan(celEnv(), parse(expression))({ params: each, request: { userInfo: { username } } } as never),
-      );
+    const applies = (username: string) => params.map((each) => isAbout(expression, each, username));
     expect(applies(`system:serviceaccount:elsewhere:${account}`)).toEqual([true]);
     expect(applies(`system:serviceaccount:agent-sandbox-system:${account}`)).toEqual([false]);
     expect(applies("system:serviceaccount:elsewhere:other")).toEqual([false]);
-    // Without a binding, a policy must not stop to apply.
-    expect(parameterNotFoundAction).toBe("Deny");
+    expect(isAbout(expression, {}, `system:serviceaccount:elsewhere:${account}`)).toBe(false);
+  });
+
+  it("restrict the activator also without its ClusterRoleBinding, and nobody else", () => {
+    const [ofBinding, byName] = bindingsOf("sandbox-router-may-only-wake");
+    // Deny would reject every write of a Sandbox while the ClusterRoleBinding is missing. The other binding holds then.
+    expect(ofBinding?.paramRef?.parameterNotFoundAction).toBe("Allow");
+    expect(byName).toMatchObject({ validationActions: ["Deny"] });
+    expect(byName?.paramRef).toBeUndefined();
+    expect(isAbout(ofActivator, null, "system:serviceaccount:elsewhere:sandbox-router")).toBe(true);
+    for (const other of ["admin", "system:serviceaccount:elsewhere:other", "them:sandbox-router", "sandbox-router"]) {
+      expect(isAbout(ofActivator, null, other)).toBe(false);
+    }
+  });
+
+  it("let nobody write EndpointSlices of the controller without its ClusterRoleBinding", () => {
+    const bindings = bindingsOf("agent-sandbox-controller-alone-writes-its-slices");
+    expect(bindings.map(({ paramRef }) => paramRef?.parameterNotFoundAction)).toEqual(["Deny"]);
+    // A tenant can give a service account of its own any name.
+    expect(isAbout(ofController, null, "system:serviceaccount:tenant:agent-sandbox-controller")).toBe(false);
   });
 });
 

@@ -12,11 +12,18 @@ const rights = read("controller-rbac.yaml");
 const account = rights.find(({ kind }) => kind === "ServiceAccount");
 const params = rights.find(({ kind }) => kind === "ClusterRoleBinding");
 
-function admits(username: string): boolean {
+type Condition = "isController" | "keepsContent";
+const variables: readonly { readonly name: Condition; readonly expression: string }[] = policy.spec.variables;
+const expressionOf = (wanted: Condition): string => variables.find(({ name }) => name === wanted)?.expression ?? "";
+
+const isController = (username: string): unknown =>
+  plan(celEnv(), parse(expressionOf("isController")))({ params, request: { userInfo: { username } } } as never);
+
+/** Whether a write is admitted in which these conditions hold. */
+function admits(holding: Readonly<Record<Condition, boolean>>): boolean {
   const expressions: readonly { readonly expression: string }[] = policy.spec.validations;
   return expressions.every(
-    ({ expression }) =>
-      plan(celEnv(), parse(expression))({ params, request: { userInfo: { username } } } as never) === true,
+    ({ expression }) => plan(celEnv(), parse(expression))({ variables: holding } as never) === true,
   );
 }
 
@@ -31,10 +38,24 @@ it("the policy for EndpointSlices of the controller matches those that both prog
   expect(binding.spec).toMatchObject({ policyName: policy.metadata.name, validationActions: ["Deny"] });
 });
 
-it("the policy for EndpointSlices of the controller admits its service account, and nobody else", () => {
+it("the policy for EndpointSlices of the controller takes its service account for it, and nobody else", () => {
   const { namespace, name } = account.metadata;
-  expect(admits(`system:serviceaccount:${namespace}:${name}`)).toBe(true);
+  expect(isController(`system:serviceaccount:${namespace}:${name}`)).toBe(true);
   for (const other of ["admin", `system:serviceaccount:tenant:${name}`, `system:serviceaccount:${namespace}:other`]) {
-    expect(admits(other)).toBe(false);
+    expect(isController(other)).toBe(false);
   }
+});
+
+it("the policy for EndpointSlices of the controller admits the controller, and who changes nothing", () => {
+  expect(admits({ isController: true, keepsContent: false })).toBe(true);
+  expect(admits({ isController: false, keepsContent: true })).toBe(true);
+  expect(admits({ isController: false, keepsContent: false })).toBe(false);
+});
+
+it("an EndpointSlice that changes nothing has all fields as before", () => {
+  const [operation, ...fields] = expressionOf("keepsContent").split(" && ");
+  expect(operation).toBe("request.operation == 'UPDATE'");
+  const kept = ["metadata.?labels", "metadata.?annotations", "metadata.?ownerReferences"];
+  const same = [...kept, "addressType", "?endpoints", "?ports"].map((field) => `object.${field} == oldObject.${field}`);
+  expect(fields).toEqual([...same, expect.stringMatching(/^object\.metadata\.\?finalizers\..* in oldObject/)]);
 });

@@ -75,9 +75,12 @@ app.kubernetes.io/component: sandbox-router
 {{ include "rouse.labels" . }}
 {{- end }}
 
-{{/* In CEL: whether the user is one whom the ClusterRoleBinding in params names. A name written here would miss a moved namespace. */}}
+{{/*
+In CEL: whether the user is one whom the ClusterRoleBinding in params names. A name written here would miss a moved namespace.
+A ClusterRoleBinding without subjects is no error: that would reject what the policy is not about.
+*/}}
 {{- define "rouse.userOfBinding" -}}
-params.subjects.exists(s, s.kind == 'ServiceAccount' && request.userInfo.username == 'system:serviceaccount:' + s.namespace + ':' + s.name)
+has(params.subjects) && params.subjects.exists(s, s.kind == 'ServiceAccount' && request.userInfo.username == 'system:serviceaccount:' + s.namespace + ':' + s.name)
 {{- end }}
 
 {{/*
