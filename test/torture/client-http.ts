@@ -1,8 +1,7 @@
-import type { Socket } from "node:net";
 import { ByteCheck, downStream, upStream } from "./bytes.ts";
 import { closed, type Ending, pour, readAtPace, watchEnding } from "./link.ts";
 import { type Head, MessageReader } from "./message-reader.ts";
-import type { ExchangePlan, HttpSession } from "./plan.ts";
+import { type ExchangePlan, type HttpSession, readsAll } from "./plan.ts";
 import { type Connection, dialPlain, dialTls, type World } from "./world.ts";
 
 /** What a client saw of one exchange. */
@@ -10,6 +9,8 @@ export interface Seen {
   readonly plan: ExchangePlan;
   readonly down: ByteCheck;
   asked: boolean;
+  /** The whole request was written. */
+  sent: boolean;
   status: number;
   /** The reason of an error of the activator. */
   reason: string;
@@ -57,14 +58,17 @@ class HttpClient {
   readonly #reader: MessageReader;
   readonly #moreAnswered: (() => void)[] = [];
   #answered = 0;
+  /** The exchange whose request is being sent, although its sandbox may have answered. */
+  #sending: Seen | undefined;
+  #isEnding = false;
   #moved = 0;
 
   constructor(session: HttpSession, connection: Connection) {
     this.#session = session;
     this.#connection = connection;
     const exchanges = session.exchanges.map((plan) => ({
-      ...{ plan, down: new ByteCheck(downStream(plan.id)), asked: false, status: 0, reason: "" },
-      ...{ answerOf: undefined, whole: false, byClose: false, last: false },
+      ...{ plan, down: new ByteCheck(downStream(plan.id)), asked: false, sent: false, status: 0 },
+      ...{ reason: "", answerOf: undefined, whole: false, byClose: false, last: false },
     }));
     this.seen = { exchanges, ending: "open", cut: false, stuck: false, broken: undefined };
     this.#reader = new MessageReader("response", {
@@ -80,7 +84,7 @@ class HttpClient {
     socket.on("data", (bytes: Buffer) => this.#read(bytes));
     socket.on("end", () => this.#ended());
     socket.on("close", () => this.#wake());
-    readAtPace(socket, this.#session.reading, () => {});
+    readAtPace(socket, this.#session.reading);
     void this.#ask();
   }
 
@@ -91,15 +95,20 @@ class HttpClient {
   async #ask(): Promise<void> {
     const { socket } = this.#connection;
     for (const [index, seen] of this.seen.exchanges.entries()) {
-      while (index - this.#answered >= this.#session.depth && socket.writable) await this.#oneMoreAnswered();
+      await this.#untilAnswered(index - this.#session.depth);
       if (!socket.writable || this.#isOver) return;
       seen.asked = true;
-      await this.#send(seen.plan, socket);
+      this.#sending = seen;
+      seen.sent = await this.#send(seen.plan, index);
+      this.#sending = undefined;
+      if (this.#isEnding) socket.end();
       if (!seen.plan.keepsAlive) return;
     }
   }
 
-  async #send({ id, sandbox, method, minorVersion, keepsAlive, upload }: ExchangePlan, socket: Socket): Promise<void> {
+  /** Resolves with whether all of it was written. */
+  async #send({ id, sandbox, method, minorVersion, keepsAlive, upload }: ExchangePlan, index: number) {
+    const { socket } = this.#connection;
     const lines = [
       `${method} /t/${id} HTTP/1.${minorVersion}`,
       "Host: torture.test",
@@ -110,16 +119,22 @@ class HttpClient {
     ];
     socket.write(`${lines.join("\r\n")}\r\n\r\n`);
     this.#count(0);
-    if (!upload) return;
+    if (!upload) return true;
     const wrap = (piece: Buffer) => {
       this.#count(piece.length);
       return upload.framing === "chunked"
         ? Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from("\r\n")])
         : piece;
     };
-    const { bytes: to, sending } = upload;
-    const isSent = await pour(socket, { stream: upStream(id), from: 0, to, sending, wrap });
+    const { bytes, sending, pausesAt = bytes } = upload;
+    const parts = { stream: upStream(id), sending, wrap };
+    let isSent = await pour(socket, { ...parts, from: 0, to: pausesAt });
+    if (pausesAt < bytes) {
+      await this.#untilAnswered(index);
+      isSent = await pour(socket, { ...parts, from: pausesAt, to: bytes });
+    }
     if (isSent && upload.framing === "chunked") socket.write("0\r\n\r\n");
+    return isSent;
   }
 
   #read(bytes: Buffer): void {
@@ -162,7 +177,13 @@ class HttpClient {
     seen.whole = true;
     this.#answered += 1;
     this.#wake();
-    if (this.#isOver) this.#connection.socket.end();
+    if (this.#isOver) this.#endSide();
+  }
+
+  /** Ends its side, but not within a request that its sandbox reads after its answer. */
+  #endSide(): void {
+    if (this.#sending && readsAll(this.#sending.plan)) this.#isEnding = true;
+    else this.#connection.socket.end();
   }
 
   get #isOver(): boolean {
@@ -172,11 +193,14 @@ class HttpClient {
 
   #ended(): void {
     this.#reader.finish();
-    this.#connection.socket.end();
+    this.#endSide();
   }
 
-  #oneMoreAnswered(): Promise<void> {
-    return new Promise((resolve) => this.#moreAnswered.push(resolve));
+  /** Resolves once the exchange with this index is answered, or no more can be sent. */
+  async #untilAnswered(index: number): Promise<void> {
+    while (index >= this.#answered && this.#connection.socket.writable) {
+      await new Promise<void>((resolve) => this.#moreAnswered.push(resolve));
+    }
   }
 
   #wake(): void {

@@ -60,7 +60,7 @@ function speak({ talk }: TalkSession, { socket, cut }: Connection, seen: TalkSee
     const upgrade = "Connection: Upgrade\r\nUpgrade: torture\r\n\r\n";
     socket.write(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n${upgrade}`), bytesOf(stream, 0, ahead)]));
   }
-  readAtPace(socket, client.reading, () => {});
+  readAtPace(socket, client.reading);
 }
 
 /** Reads the answer to an upgrade offer, and passes later bytes to the talker. */

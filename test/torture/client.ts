@@ -1,10 +1,10 @@
-import { converseByHttp } from "./client-http.ts";
+import { converseByHttp, type SessionSeen } from "./client-http.ts";
 import { converse } from "./client-talk.ts";
 import { crowd, neverHandshake } from "./crowd.ts";
 import type { Complaint, Findings } from "./findings.ts";
 import type { Generator } from "./generate.ts";
 import type { HttpSession, Session, TalkSession } from "./plan.ts";
-import { type Excuse, judgeHttp, judgeTalk } from "./verdict.ts";
+import { type Excuse, judgeHttp, judgeTalk, owesUpload } from "./verdict.ts";
 import type { World } from "./world.ts";
 
 export interface ClientOptions {
@@ -76,6 +76,7 @@ export class Client {
     const { ledger } = world;
     const { deaths } = subject;
     const seen = await converseByHttp(session, world);
+    await this.#untilUploaded(session, seen);
     const found = await this.#judge(deaths, (excuse) => judgeHttp(session, seen, (id) => ledger.accountOf(id), excuse));
     for (const { whole, asked, plan, down } of seen.exchanges) {
       if (asked) findings.count(whole ? "exchanges that were whole" : "exchanges that were cut");
@@ -84,6 +85,17 @@ export class Client {
       ledger.close(plan.id);
     }
     return found;
+  }
+
+  /** The last bytes of an upload are still on their way to a sandbox that answered before it reads. */
+  async #untilUploaded(session: HttpSession, { exchanges, cut, stuck }: SessionSeen): Promise<void> {
+    const { ledger } = this.#options.world;
+    if (cut || stuck) return;
+    for (const exchange of exchanges) {
+      const account = ledger.accountOf(exchange.plan.id);
+      const isOver = () => account.lost !== undefined || !owesUpload(exchange, account, session);
+      for (let before = -1; before !== account.up.length; await settled(isOver, quietMs)) before = account.up.length;
+    }
   }
 
   async #talk(session: TalkSession): Promise<readonly Complaint[]> {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { Generator } from "./generate.ts";
-import { type Kind, kinds, type Session } from "./plan.ts";
+import { isEarly, type Kind, kinds, readsAll, type Session } from "./plan.ts";
 
 const sessionsOf = (seed: number, client = 0, chosen: ReadonlySet<Kind> = new Set(kinds)): readonly Session[] => {
   const generator = new Generator(seed, client, chosen);
@@ -22,6 +22,19 @@ it("no two exchanges or conversations have the same number", () => {
     return session.kind === "talk" ? [session.talk.id] : [];
   });
   expect(new Set(ids).size).toBe(ids.length);
+});
+
+it("has sandboxes that answer first and then read all, whose clients may wait for the answer", () => {
+  const first = sessionsOf(5).flatMap((session) =>
+    session.kind === "http" ? session.exchanges.filter((plan) => isEarly(plan) && readsAll(plan)) : [],
+  );
+  const counts = new Map<string, number>();
+  for (const { answer, upload } of first) {
+    for (const what of [answer.framing, upload?.pausesAt === undefined ? "sends on" : "waits"]) {
+      counts.set(what, (counts.get(what) ?? 0) + 1);
+    }
+  }
+  for (const what of ["length", "chunked", "sends on", "waits"]) expect(counts.get(what), what).toBeGreaterThan(3);
 });
 
 it("has every kind of session except the omitted ones", () => {

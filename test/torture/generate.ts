@@ -48,8 +48,8 @@ export class Generator {
     if (choice < 34) return has("http") ? this.#downloads(draw) : undefined;
     if (choice < 44) return has("http") ? this.#stalled(draw) : undefined;
     if (choice < 53) return has("http") ? this.#uploads(draw) : undefined;
-    if (choice < 60) return has("early") ? this.#early(draw) : undefined;
-    if (choice < 72) return has("upgrade") ? this.#upgrade(draw) : undefined;
+    if (choice < 63) return has("early") ? this.#early(draw) : undefined;
+    if (choice < 74) return has("upgrade") ? this.#upgrade(draw) : undefined;
     if (choice < 85) return has("tcp") ? this.#tcp(draw) : undefined;
     if (choice < 91) return has("sleep") ? this.#sleepy(draw) : undefined;
     if (choice < 97) return has("crowd") ? this.#crowd(draw) : undefined;
@@ -94,8 +94,29 @@ export class Generator {
     return this.#httpSession(draw, exchanges, { depth: draw.between(1, 3) });
   }
 
-  /** Answers before the upload is read, by programs that then close. */
   #early(draw: Draw): HttpSession {
+    return draw.chance(60) ? this.#answerFirst(draw) : this.#answerAndClose(draw);
+  }
+
+  /** Complete answers before the upload is read, by programs that then read all of it: 202 first, then they store it. */
+  #answerFirst(draw: Draw): HttpSession {
+    const sandbox = draw.random.oneOf(draw.random.oneOf([steady, steady, sleepers, paused]));
+    const exchanges = Array.from({ length: draw.between(1, 4) }, () => {
+      const bytes = draw.chance(80) ? draw.size() : draw.magnitude(500_000, 4_000_000);
+      const uploadBytes = draw.chance(50) ? 1 + draw.size() : draw.magnitude(100_000, 8_000_000);
+      const planned = this.#exchange(draw, sandbox, bytes, uploadBytes);
+      const when = draw.random.oneOf(["first", "during"] as const);
+      const pausesAt = draw.between(when === "first" ? 0 : 1, uploadBytes - 1);
+      const framing = draw.random.oneOf(["length", "chunked"] as const);
+      const answer = { ...planned.answer, when, readsOn: true, framing, ending: draw.random.oneOf(readers) };
+      const upload = planned.upload && { ...planned.upload, ...(draw.chance(60) && { pausesAt }) };
+      return { ...planned, upload, answer };
+    });
+    return this.#httpSession(draw, exchanges, { depth: draw.between(1, 3) });
+  }
+
+  /** Answers before the upload is read, by programs that then close. */
+  #answerAndClose(draw: Draw): HttpSession {
     const bytes = draw.chance(30) ? draw.size() : draw.magnitude(3_000_000, 9_000_000);
     const uploadBytes = draw.magnitude(500_000, 20_000_000);
     const planned = this.#exchange(draw, draw.random.oneOf(rude), bytes, uploadBytes);
@@ -248,6 +269,9 @@ export class Generator {
     return this.#client * idsOfClient + this.#ids;
   }
 }
+
+/** What a program does that reads all after its answer. */
+const readers = ["keep", "keep", "keep", "announce"] as const;
 
 /** Mostly the same sandbox, so that clients reuse each other's connections to it. */
 const crowded = (draw: Draw): string => (draw.chance(75) ? (steady[0] ?? "") : draw.random.oneOf(rude));

@@ -19,27 +19,31 @@ export interface Sending {
 
 export const atOnce: Pace = { waitMs: 0, bytesPerTick: Number.POSITIVE_INFINITY, tickMs: 0 };
 
-/** Reads a socket no faster than its pace. Unread data fills the kernel's buffers, and then those of the sender. */
-export function readAtPace(
-  socket: Socket,
-  { waitMs, bytesPerTick, tickMs }: Pace,
-  take: (bytes: Buffer) => void,
-): void {
-  let allowed = bytesPerTick;
+/**
+ * Reads a socket no faster than its pace. Unread data fills the kernel's buffers, and then those of the sender. Returns a function
+ * that sets the pace of what comes next.
+ */
+export function readAtPace(socket: Socket, first: Pace): (pace: Pace) => void {
+  let pace = first;
+  let allowed = 0;
+  const pauseFor = (ms: number) => {
+    socket.pause();
+    setTimeout(() => socket.resume(), ms);
+  };
+  const set = (next: Pace) => {
+    pace = next;
+    allowed = next.bytesPerTick;
+    if (next.waitMs > 0) pauseFor(next.waitMs);
+  };
   socket.on("data", (bytes: Buffer) => {
-    take(bytes);
     allowed -= bytes.length;
     if (allowed > 0) return;
-    socket.pause();
-    const ticks = Math.max(1, Math.ceil(-allowed / bytesPerTick));
-    setTimeout(() => {
-      allowed += ticks * bytesPerTick;
-      socket.resume();
-    }, ticks * tickMs);
+    const ticks = Math.max(1, Math.ceil(-allowed / pace.bytesPerTick));
+    allowed += ticks * pace.bytesPerTick;
+    pauseFor(ticks * pace.tickMs);
   });
-  if (waitMs === 0) return;
-  socket.pause();
-  setTimeout(() => socket.resume(), waitMs);
+  set(first);
+  return set;
 }
 
 const piecesInOneTurn = 64;

@@ -36,6 +36,8 @@ export interface UploadPlan {
   readonly bytes: number;
   readonly framing: "length" | "chunked";
   readonly sending: Sending;
+  /** The number of body bytes after which the client waits for the whole response before it sends on. Absent: it does not wait. */
+  readonly pausesAt?: number;
 }
 
 export interface ExchangePlan {
@@ -51,6 +53,15 @@ export interface ExchangePlan {
   readonly reading: Pace;
   readonly answer: AnswerPlan;
 }
+
+/** The sandbox may answer while the client still sends. */
+export const isEarly = ({ answer, upload }: ExchangePlan): boolean => upload !== undefined && answer.when !== "after";
+
+/** The sandbox answers completely, and reads the whole request, before its answer or after it. */
+export const readsAll = (plan: ExchangePlan): boolean => {
+  const { readsOn, cutAt, ending } = plan.answer;
+  return !isEarly(plan) || (readsOn && cutAt === undefined && (ending === "keep" || ending === "announce"));
+};
 
 /** When a side of a conversation closes: when it has sent all, also received all, or also received the other side's end. */
 export type LastWord = "sent" | "heardAll" | "heardEnd";

@@ -5,7 +5,7 @@ import type { PodProgram } from "../sleep/in-process-node.ts";
 import { workloadPort } from "../sleep/workload.ts";
 import { bytesOf, downStream } from "./bytes.ts";
 import type { Account, Ledger } from "./ledger.ts";
-import { pour, readAtPace, reset } from "./link.ts";
+import { type Pace, pour, readAtPace, reset } from "./link.ts";
 import { type Head, MessageReader } from "./message-reader.ts";
 import type { ExchangePlan, TalkPlan } from "./plan.ts";
 import { Talker } from "./talker.ts";
@@ -69,7 +69,7 @@ class PodSide {
   #account: Account | undefined;
   #talker: Talker | undefined;
   #answering = false;
-  #reads = false;
+  #setPace: ((pace: Pace) => void) | undefined;
 
   constructor(socket: Socket, ledger: Ledger) {
     this.#socket = socket;
@@ -117,11 +117,10 @@ class PodSide {
     return "body";
   }
 
-  /** Sets the pace once for each connection, by its first upload. */
+  /** From the first upload of a connection on, each has its own pace. */
   #readSlowly({ reading }: ExchangePlan): void {
-    if (this.#reads) return;
-    this.#reads = true;
-    readAtPace(this.#socket, reading, () => {});
+    if (this.#setPace) this.#setPace(reading);
+    else this.#setPace = readAtPace(this.#socket, reading);
   }
 
   #take(bytes: Buffer): void {
@@ -167,7 +166,7 @@ class PodSide {
     this.#talker = new Talker(this.#socket, { plan: pod, stream, sent: early, ...heard, cut });
     this.#socket.write(Buffer.concat([Buffer.from(text), bytesOf(stream, 0, early)]));
     followTalk(this.#talker, account, this.#socket);
-    readAtPace(this.#socket, pod.reading, () => {});
+    readAtPace(this.#socket, pod.reading);
     this.#talker.start();
   }
 }
@@ -189,6 +188,8 @@ export function followTalk(talker: Talker, account: Account, socket: Socket): vo
   };
 }
 
+/** How long a program that reads no more keeps its connection, in milliseconds. */
+const unreadMs = 2_000;
 const crlf = Buffer.from("\r\n");
 const chunked = (piece: Buffer) => Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, crlf]);
 
@@ -222,6 +223,8 @@ async function answer(socket: Socket, { id, method, answer: plan }: ExchangePlan
   if (endAfterMs > 0) await delay(endAfterMs);
   if (isWhole && ending !== "reset") {
     socket.end();
+    // It reads no more: a close tells the activator so. Without one its client would wait for `--proxy-timeout`.
+    if (!account.upEnded && !plan.readsOn) setTimeout(() => socket.destroy(), unreadMs);
     return ending === "silent";
   }
   account.reset = true;

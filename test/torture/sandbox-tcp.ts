@@ -49,7 +49,7 @@ export class PlannedTcpServer extends PlannedServer {
     const cut = () => reset(socket);
     const talker = new Talker(socket, { plan: pod, stream: downStream(id), sent: 0, ...heard, cut });
     followTalk(talker, account, socket);
-    readAtPace(socket, pod.reading, () => {});
+    readAtPace(socket, pod.reading);
     talker.start();
     return talker;
   }

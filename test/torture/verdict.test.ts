@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ByteCheck, bytesOf, downStream } from "./bytes.ts";
+import { ByteCheck, bytesOf, downStream, upStream } from "./bytes.ts";
 import type { Seen, SessionSeen } from "./client-http.ts";
 import { Account } from "./ledger.ts";
 import { atOnce } from "./link.ts";
@@ -35,7 +35,7 @@ function seen(plan: ExchangePlan, bytes: number, changed: Partial<Seen> = {}): S
   const down = new ByteCheck(downStream(plan.id));
   down.take(bytesOf(downStream(plan.id), 0, bytes));
   const answered = { status: 200, reason: "", answerOf: plan.id, whole: bytes === plan.answer.bytes };
-  return { plan, down, asked: true, byClose: false, last: false, ...answered, ...changed };
+  return { plan, down, asked: true, sent: true, byClose: false, last: false, ...answered, ...changed };
 }
 
 /** The sorts of complaints about one connection. */
@@ -87,6 +87,20 @@ describe("a verdict about responses", () => {
     const wrong = seen(planOf(1), 400);
     wrong.down.take(bytesOf(downStream(7), 400, 500));
     expect(judged([wrong], [new Account(1)], true)).toEqual(["wrong bytes in a response"]);
+  });
+
+  it("reports an upload that is cut after the answer of a sandbox that reads on, and a cut of that answer", () => {
+    const upload = { bytes: 500, framing: "length", sending: { pieceBytes: 500, everyMs: 0 } } as const;
+    const early = { ...planOf(1, { when: "first" }), upload };
+    const account = new Account(1);
+    account.up.take(bytesOf(upStream(1), 0, 300));
+    expect(judged([seen(early, 1_000)], [account])).toEqual(["an upload that was cut"]);
+    expect(judged([seen(early, 400)], [account])).toEqual(["a response that was cut"]);
+    account.up.take(bytesOf(upStream(1), 300, 500));
+    account.upEnded = true;
+    expect(judged([seen(early, 1_000)], [account])).toEqual([]);
+    const closing = { ...planOf(1, { when: "first", ending: "reset" }), upload };
+    expect(judged([seen(closing, 400)], [new Account(1)])).toEqual([]);
   });
 
   it("reports a request that reached a sandbox twice", () => {

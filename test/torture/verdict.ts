@@ -3,7 +3,7 @@ import type { Seen, SessionSeen } from "./client-http.ts";
 import type { TalkSeen } from "./client-talk.ts";
 import type { Complaint } from "./findings.ts";
 import type { Account } from "./ledger.ts";
-import type { ExchangePlan, HttpSession, TalkSession } from "./plan.ts";
+import { type ExchangePlan, type HttpSession, isEarly, readsAll, type TalkSession } from "./plan.ts";
 import { rude } from "./sandboxes.ts";
 
 /** Whether only the bytes can be judged, because the activator exited meanwhile. */
@@ -27,10 +27,10 @@ export function judgeHttp(
     const add = (what: string, expected: string, came: string) => found.push({ what, sent, expected, came });
     judgeBytes(exchange, account, session, add);
     if (excused) continue;
-    const ended = seen.exchanges.slice(0, index).some(({ plan, last, whole }) => last || !whole || isEarly(plan));
+    const ended = seen.exchanges.slice(0, index).some(({ plan, last, whole }) => last || !whole || !readsAll(plan));
     // A cut of a later response discards earlier responses in the kernel that the client has not read (RFC 9112, 9.3.2).
-    const cutLater = seen.exchanges.slice(index + 1).some(({ plan }) => accountOf(plan.id).reset || isEarly(plan));
-    if (exchange.whole) judgeAnswer(exchange, add);
+    const cutLater = seen.exchanges.slice(index + 1).some(({ plan }) => accountOf(plan.id).reset || !readsAll(plan));
+    if (exchange.whole) judgeAnswered(exchange, account, session, add);
     else if (!ended && !(cutLater && !seen.stuck)) judgeCut(exchange, account, seen, add);
   }
   if (seen.broken !== undefined && !excused) {
@@ -68,6 +68,20 @@ function judgeBytes({ plan, down, whole, answerOf, byClose }: Seen, account: Acc
   }
 }
 
+function judgeAnswered(exchange: Seen, account: Account, session: HttpSession, add: Add): void {
+  judgeAnswer(exchange, add);
+  if (!owesUpload(exchange, account, session)) return;
+  const came = `${account.up.length} bytes; the connection of the sandbox: ${account.lost ?? "open"}`;
+  add("an upload that was cut", `all ${exchange.plan.upload?.bytes ?? 0} bytes and their end`, came);
+}
+
+/** Whether the sandbox has answered, and its program reads all, but the end of the request has not come. */
+export function owesUpload({ plan, sent, answerOf, byClose }: Seen, account: Account, { tls }: HttpSession): boolean {
+  if (plan.upload === undefined || answerOf === undefined || !readsAll(plan)) return false;
+  // Over TLS, Node's client cannot send on after the end of its response.
+  return !account.upEnded && !account.reset && (sent || !(byClose && tls));
+}
+
 function judgeAnswer({ plan, status, reason, answerOf }: Seen, add: Add): void {
   if (answerOf !== undefined) return;
   // The program has just closed the connection, or resets it before it answers.
@@ -81,12 +95,10 @@ function judgeCut({ plan, down, status }: Seen, account: Account, { stuck, endin
   const written = account.downWritten ? "has written all" : "has not written all";
   const at = `the sandbox saw it ${account.times} times and ${written}; its connection: ${account.lost ?? "open"}`;
   if (stuck) return add("an exchange without progress", expected, `${came}; ${at}`);
-  if (account.reset || isEarly(plan)) return;
+  // A close while the client sends may cut the response (RFC 9112, 9.6).
+  if (account.reset || !readsAll(plan)) return;
   add("a response that was cut", expected, `${came}; ${at}`);
 }
-
-/** The sandbox may answer while the client still sends. A close then may cut the response (RFC 9112, 9.6). */
-const isEarly = ({ answer, upload }: ExchangePlan): boolean => upload !== undefined && answer.when !== "after";
 
 /** The failures of one conversation. */
 export function judgeTalk(
