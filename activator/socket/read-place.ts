@@ -99,6 +99,8 @@ export class ReadPlace {
   /** The buffer of the next read, unless it is a shared buffer. */
   #next: OwnBuffer | undefined;
   #smallReads = 0;
+  /** A read of as many bytes is large: it fills the common buffer, or what was left to read of it. */
+  #largeBytes = writeAheadBytes;
   /** `own` is left to its writes until they have ended. */
   #isAside = false;
   /** The number of kept parts of `own` that are not written yet. */
@@ -128,6 +130,7 @@ export class ReadPlace {
     }
     if (this.#isAside) this.#isAside = this.#own?.isHeld ?? false;
     const isLimited = most < commonBuffer.length;
+    this.#largeBytes = Math.min(most, writeAheadBytes);
     this.#next = this.#isAside || isLimited ? undefined : this.#own;
     if (this.#next) return this.#next.bytes;
     return isLimited ? commonBuffer.subarray(0, most) : commonBuffer;
@@ -149,7 +152,7 @@ export class ReadPlace {
   /** Says how much was read, after the bytes were used. That decides where the next read goes. */
   took(length: number, mayBorrow = true): void {
     if (this.#isAside) this.#next = undefined; // `next` is called before the next read
-    if (length >= writeAheadBytes) {
+    if (length >= this.#largeBytes) {
       this.#smallReads = 0;
       if (mayBorrow && !this.#isAway && !this.#isClosed) this.#borrow();
     } else if (this.#own && ++this.#smallReads >= smallReadsMax) this.#giveUp();

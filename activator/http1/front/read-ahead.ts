@@ -2,6 +2,11 @@ import { joined, type Kept, type ReadPlace } from "../../socket/read-place.ts";
 
 /** The maximum bytes of a body or of later requests that are read ahead: enough to notice that a client leaves. */
 export const readAheadBytesMax = 16_384;
+/** With less room in bytes nothing of a body is read ahead: a small read costs as much as a large one. */
+const readAheadBytesMin = 4_096;
+
+/** Whether so many kept bytes of a body leave room to read on. */
+export const leavesRoom = (keptBytes: number): boolean => keptBytes <= readAheadBytesMax - readAheadBytesMin;
 
 /** Bytes of a connection that were read behind the current request. */
 export class ReadAhead {

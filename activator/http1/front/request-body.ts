@@ -6,7 +6,7 @@ import type { RequestHead } from "../parse/request-head.ts";
 import type { SectionKeeper } from "../parse/section-reader.ts";
 import { type BodyParts, relayBody } from "../proxy/relay-body.ts";
 import { KeptBytes } from "./kept-bytes.ts";
-import { readAheadBytesMax } from "./read-ahead.ts";
+import { leavesRoom, readAheadBytesMax } from "./read-ahead.ts";
 
 /** Takes a request's body as it arrives. */
 export interface BodySink {
@@ -60,7 +60,7 @@ export class RequestBody implements BodyParts {
   /** Whether more of the body, or bytes behind it, may be read now. */
   get takesMore(): boolean {
     if (this.#sink) return this.#sink.wantsBody;
-    return this.complete || this.#keptBytes < readAheadBytesMax;
+    return this.complete || leavesRoom(this.#keptBytes);
   }
 
   /** Reads on. Returns the position where it stopped: the end of the body, or of the bytes. */
