@@ -3,6 +3,7 @@ import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { silentLogger } from "../lib/log/log.ts";
 import { DataDirectoryRefused, openDataDirectory } from "./data-directory.ts";
 
 const scratch = () => mkdtempDisposable(join(tmpdir(), "rouse-data-"));
@@ -11,16 +12,16 @@ describe("the data directory", () => {
   it("is refused if it has files of somebody else, and they stay", async () => {
     await using folder = await scratch();
     mkdirSync(join(folder.path, "logs"));
-    expect(() => openDataDirectory(folder.path)).toThrow(DataDirectoryRefused);
+    expect(() => openDataDirectory(folder.path, silentLogger)).toThrow(DataDirectoryRefused);
     expect(readdirSync(folder.path)).toEqual(["logs"]);
   });
 
   it("may be new or empty, and is known at the next start", async () => {
     await using folder = await scratch();
     for (const path of [folder.path, join(folder.path, "new", "inside")]) {
-      using _first = openDataDirectory(path);
+      await using _first = openDataDirectory(path, silentLogger);
       mkdirSync(join(path, "logs"));
-      using second = openDataDirectory(path);
+      await using second = openDataDirectory(path, silentLogger);
       expect(second.path).toBe(path);
     }
   });
@@ -29,13 +30,13 @@ describe("the data directory", () => {
     await using folder = await scratch();
     mkdirSync(join(folder.path, "api"));
     writeFileSync(join(folder.path, "api", "journal"), "");
-    using _open = openDataDirectory(folder.path);
+    await using _open = openDataDirectory(folder.path, silentLogger);
     expect(readdirSync(folder.path)).toEqual([".rouse-data", "api"]);
   });
 
-  it("is removed at the end if it is temporary", () => {
-    const temporary = openDataDirectory(undefined);
-    temporary[Symbol.dispose]();
+  it("is removed at the end if it is temporary", async () => {
+    const temporary = openDataDirectory(undefined, silentLogger);
+    await temporary[Symbol.asyncDispose]();
     expect(() => readdirSync(temporary.path)).toThrow("ENOENT");
   });
 });

@@ -1,9 +1,11 @@
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import type { Logger } from "../lib/log/log.ts";
+import { removeOrWarn } from "./disk/removals.ts";
 
 /** The folder with all data of local mode. Disposing removes it if it is a temporary one. */
-export interface DataDirectory extends Disposable {
+export interface DataDirectory extends AsyncDisposable {
   readonly path: string;
 }
 
@@ -20,15 +22,15 @@ const marker = ".rouse-data";
  *
  * @throws DataDirectoryRefused for a directory with other files.
  */
-export function openDataDirectory(path: string | undefined): DataDirectory {
+export function openDataDirectory(path: string | undefined, log: Logger): DataDirectory {
   if (path === undefined) {
     const temporary = mkdtempSync(join(tmpdir(), "rouse-"));
-    return { path: temporary, [Symbol.dispose]: () => rmSync(temporary, { recursive: true, force: true }) };
+    return { path: temporary, [Symbol.asyncDispose]: () => removeOrWarn(temporary, log) };
   }
   const kept = resolve(path);
   mkdirSync(kept, { recursive: true, mode: 0o700 });
   claim(kept);
-  return { path: kept, [Symbol.dispose]: () => {} };
+  return { path: kept, [Symbol.asyncDispose]: async () => {} };
 }
 
 function claim(directory: string): void {

@@ -59,7 +59,7 @@ const controllerFlags = [
  */
 export async function runLocal(config: LocalConfig, dependencies: LocalDependencies, stop: AbortSignal): Promise<void> {
   const { clock, log, registry, say } = dependencies;
-  using data = openDataDirectory(config.dataDir);
+  await using data = openDataDirectory(config.dataDir, log);
   const places = loopbackPlaces(data.path);
   // The activator's address for Services: it opens a port there for each port of a sandbox.
   const front = await usableLoopback(places.activator, log);

@@ -1,5 +1,5 @@
 import { mkdirSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { persistentVolumeClaimType, podType, type Service, serviceType } from "../../api/kinds/core.ts";
 import type { PodLogSource } from "../../apiserver/pod-log-source.ts";
@@ -9,6 +9,7 @@ import { startInformer } from "../../kube/informer/start-informer.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { abortable, aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { Removals } from "../disk/removals.ts";
 import type { ContainerLog } from "./container/container-log.ts";
 import { inheritedEnvironment } from "./environment/container-environment.ts";
 import { registerNode } from "./node/node-object.ts";
@@ -114,9 +115,10 @@ async function runNode(
   await using serviceInformer = startInformer({ ...tools, type: serviceType, indexes: byNamespace });
   const claims = claimInformer.store;
   const links = serviceInformer.store;
-  const volumes = new Volumes({ client, claims, directories });
+  await using removals = new Removals(log);
+  const volumes = new Volumes({ client, claims, directories, removals, log });
   using watch = new EveryAddressWatch(clock);
-  const services = { ...parts, ...tools, events, claims, links, watch, volumes, nodeName, hostIp, inherited };
+  const services = { ...parts, ...tools, events, claims, links, watch, volumes, removals, nodeName, hostIp, inherited };
   const scheduler: Scheduler = new Scheduler({
     ...tools,
     events,
@@ -135,7 +137,7 @@ async function runNode(
     ]),
     signal,
   );
-  await removeLeftovers(directories, new Set(podInformer.store.list().map(({ metadata }) => metadata.uid)));
+  await removeLeftovers(directories, removals, new Set(podInformer.store.list().map(({ metadata }) => metadata.uid)));
   await volumes.finishRemovals();
   await using _pods = { [Symbol.asyncDispose]: () => pods.suspend(suspendLimitMs) };
   await using binder = startClaimBinder({ client, clock, log, claims: claimInformer, volumes });
@@ -150,11 +152,18 @@ async function runNode(
   await Promise.race([aborted(signal), ...running.map(({ failed }) => failed)]);
 }
 
-/** Removes directories of Pods that were deleted while the runtime was down. Only directories of Pods are named by a UID. */
-async function removeLeftovers(directories: Directories, podUids: ReadonlySet<string>): Promise<void> {
+/**
+ * Begins to remove directories of Pods that were deleted while the runtime was down. Only directories of Pods are named by a UID. No Pod
+ * waits for it: a program may have left very many files, or some that cannot be removed.
+ */
+async function removeLeftovers(
+  directories: Directories,
+  removals: Removals,
+  podUids: ReadonlySet<string>,
+): Promise<void> {
   for (const directory of [directories.pods, directories.logs]) {
     for (const uid of await readdir(directory)) {
-      if (isUid(uid) && !podUids.has(uid)) await rm(join(directory, uid), { recursive: true, force: true });
+      if (isUid(uid) && !podUids.has(uid)) void removals.remove(join(directory, uid));
     }
   }
 }

@@ -4,6 +4,7 @@ import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import type { Store } from "../../../kube/informer/informer.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
+import type { Removals } from "../../disk/removals.ts";
 import type { ContainerLog } from "../container/container-log.ts";
 import type { Environment } from "../environment/container-environment.ts";
 import type { PodAddresses } from "../pod/pod-address.ts";
@@ -26,6 +27,7 @@ export interface NodeServices {
   readonly watch: EveryAddressWatch;
   readonly addresses: PodAddresses;
   readonly volumes: Volumes;
+  readonly removals: Removals;
   /** Open logs, by their paths. */
   readonly liveLogs: Map<string, ContainerLog>;
   readonly nodeName: string;

@@ -1,4 +1,3 @@
-import { rm } from "node:fs/promises";
 import {
   type Container,
   type ContainerStatus,
@@ -158,7 +157,7 @@ export class PodLife {
   }
 
   async #endOnce(): Promise<void> {
-    const { addresses, clock, volumes, directories, log } = this.#services;
+    const { addresses, clock, volumes, directories, removals } = this.#services;
     const { uid } = this.#pod.metadata;
     await this.#stopContainers();
     this.#deadline[Symbol.dispose]();
@@ -168,12 +167,9 @@ export class PodLife {
     await this.#writer.close();
     addresses.free(this.podIp, uid, clock.ticksMs());
     if (!this.#gone) await this.#deleteObject();
-    try {
-      await volumes.release(uid);
-      await rm(directories.podLogs(uid), { recursive: true, force: true });
-    } catch (error) {
-      log.warn({ err: error, uid }, "could not remove the directories of a Pod");
-    }
+    // Nothing waits for it: a program may have left very many files.
+    runGuarded("kubelet", () => volumes.release(uid));
+    void removals.remove(directories.podLogs(uid));
   }
 
   /** Main containers end first, sidecars last. */

@@ -3,6 +3,7 @@ import { parseKey } from "../../../api/kinds/meta.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
 import type { Informer } from "../../../kube/informer/informer.ts";
+import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import type { Running } from "../../../lib/process/lifecycle.ts";
 import { KeyedQueue } from "../../../lib/queues/keyed-queue.ts";
@@ -27,11 +28,7 @@ export function startClaimBinder({ client, clock, log, claims, volumes }: ClaimB
   });
   for (const claim of claims.store.list()) queue.add(`${claim.metadata.namespace}/${claim.metadata.name}`);
 
-  const remove = (uid: string) => {
-    volumes
-      .removeClaim(uid)
-      .catch((error: unknown) => log.warn({ err: error, uid }, "could not remove the data of a PersistentVolumeClaim"));
-  };
+  const remove = (uid: string) => runGuarded("kubelet", () => volumes.removeClaim(uid));
 
   const workers = startWorkers({
     name: "the binder of volume claims",

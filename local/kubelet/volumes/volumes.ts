@@ -4,6 +4,8 @@ import type { PersistentVolumeClaim, Pod, Volume } from "../../../api/kinds/core
 import { keyFor, type Stored } from "../../../api/kinds/meta.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import type { Store } from "../../../kube/informer/informer.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import type { Removals } from "../../disk/removals.ts";
 import { readReferredObjects } from "../environment/referred-objects.ts";
 import { StartRefused } from "../start-refusal.ts";
 import { type Directories, isUid } from "./directories.ts";
@@ -20,6 +22,8 @@ export interface VolumesOptions {
   readonly client: KubeClient;
   readonly claims: Store<PersistentVolumeClaim>;
   readonly directories: Directories;
+  readonly removals: Removals;
+  readonly log: Logger;
 }
 
 /** The directories of Pods' volumes. Nothing is mounted: a program uses their paths directly. */
@@ -44,45 +48,48 @@ export class Volumes {
     return prepared;
   }
 
-  /** Removes the directories of the Pod, and those of deleted claims that only it used. */
+  /** Begins to remove the directories of the Pod, and those of deleted claims that only it used. It never rejects. */
   async release(podUid: string): Promise<void> {
-    const { directories } = this.#options;
+    const { directories, removals } = this.#options;
     for (const [claimUid, users] of this.#users) {
       users.delete(podUid);
       if (users.size > 0) continue;
       this.#users.delete(claimUid);
       if (this.#pendingRemovals.has(claimUid)) await this.#remove(claimUid);
     }
-    await rm(directories.pod(podUid), { recursive: true, force: true });
+    void removals.remove(directories.pod(podUid));
   }
 
-  /** Removes the data of a deleted claim, once no Pod uses it. */
+  /** Begins to remove the data of a deleted claim, once no Pod uses it. It never rejects. */
   async removeClaim(claimUid: string): Promise<void> {
     if (this.#users.has(claimUid)) this.#pendingRemovals.add(claimUid);
     else await this.#remove(claimUid);
   }
 
   /**
-   * Completes removals that a crash has interrupted. A directory without a claim stays: if the API server has lost its
+   * Begins to complete removals that were interrupted. A directory without a claim stays: if the API server has lost its
    * data, the volumes should survive.
    */
   async finishRemovals(): Promise<void> {
-    const { directories } = this.#options;
+    const { directories, removals } = this.#options;
     const names = await readdir(directories.volumes).catch(() => []);
-    for (const name of names.filter(isRemoval)) {
-      await rm(join(directories.volumes, name), { recursive: true, force: true });
-    }
+    for (const name of names.filter(isRemoval)) void removals.remove(join(directories.volumes, name));
   }
 
   async #remove(claimUid: string): Promise<void> {
     this.#pendingRemovals.delete(claimUid);
-    const directory = this.#options.directories.volume(claimUid);
+    const { directories, removals, log } = this.#options;
+    const directory = directories.volume(claimUid);
     const renamed = directory + deletedSuffix;
-    const there = await rename(directory, renamed).then(
-      () => true,
-      () => false,
-    );
-    if (there) await rm(renamed, { recursive: true, force: true });
+    try {
+      await rename(directory, renamed);
+    } catch (err) {
+      // No Pod has used the claim.
+      if ((err as NodeJS.ErrnoException).code === "ENOENT") return;
+      log.warn({ err, path: directory }, "could not remove the data of a PersistentVolumeClaim; remove it by hand");
+      return;
+    }
+    void removals.remove(renamed);
   }
 
   async #prepare(volume: Volume, pod: Stored<Pod>, signal: AbortSignal): Promise<string> {
