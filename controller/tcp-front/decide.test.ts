@@ -80,6 +80,15 @@ describe("the allocation", () => {
     const after = new Date(Date.parse(noon) + quarantineMs);
     expect(said({ sandbox: one, slice: aSlice(kept), now: after })).toEqual({ ...front, ports: [ssh] });
   });
+
+  it("is checked again when the first of several resting ports has rested", () => {
+    const restsFor = (activatorPort: number, ms: number) => ({
+      activatorPort,
+      freedAt: new Date(Date.parse(noon) - quarantineMs + ms).toISOString(),
+    });
+    const slice = aSlice({ ...front, freedPorts: [restsFor(10_008, 30_000), restsFor(10_009, 20_000)] });
+    expect(decide(observed({ slice }))).toEqual({ recheckAfterMs: 20_000, unallocated: 0 });
+  });
 });
 
 describe("a slice", () => {
@@ -96,6 +105,21 @@ describe("a slice", () => {
     expect(listed(anActivator("10.0.0.1", 10_001), anActivator("10.0.0.2", ...both))).toEqual([["10.0.0.2"], both]);
     expect(listed(anActivator("10.0.0.1", 10_001), anActivator("10.0.0.2"))).toEqual([["10.0.0.1"], [10_001]]);
     expect(listed(anActivator("10.0.0.1"))).toBeUndefined();
+  });
+
+  it("lists each activator as ready to serve, with its Pod", () => {
+    const pod = { namespace: "rouse", name: "activator-1", uid: "p1" };
+    const { endpoint, listensOn } = anActivator("10.0.0.1", ...both);
+    const { action } = decide(
+      observed({ slice: aSlice(), activators: [{ endpoint: { ...endpoint, pod }, listensOn }] }),
+    );
+    expect(action?.do === "replace" && action.slice.endpoints).toEqual([
+      {
+        addresses: ["10.0.0.1"],
+        conditions: { ready: true, serving: true, terminating: false },
+        targetRef: { kind: "Pod", ...pod },
+      },
+    ]);
   });
 
   it("lists addresses of one family only", () => {

@@ -167,8 +167,9 @@ function allocate(
 const leftMs = ({ freedAt }: Pick<FreedPort, "freedAt">, { now, quarantineMs }: ObservedFront): number =>
   Date.parse(freedAt) + quarantineMs - now.getTime();
 
+/** Milliseconds until the first of these ports has rested. */
 function nextOver(freed: readonly FreedPort[], observed: ObservedFront): number | undefined {
-  const left = freed.map((one) => Math.min(Math.max(leftMs(one, observed), 1), observed.quarantineMs));
+  const left = freed.map((one) => leftMs(one, observed));
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
