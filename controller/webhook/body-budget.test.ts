@@ -111,6 +111,17 @@ describe("where there is no room for the next byte", () => {
     expect([slow, other].map(isShed)).toEqual([true, false]);
   });
 
+  it("sheds no request that holds no bytes any more, however long it stands still", async () => {
+    const clock = new FakeClock();
+    const budget = new BodyBudget(limits, clock);
+    const released = reading(budget, "a", 10_000_000);
+    released.release();
+    await clock.advance(1_001);
+    const going = reading(budget, "b", 20_000_000);
+    reading(budget, "c", 11_000_000);
+    expect([released, going].map(isShed)).toEqual([false, true]);
+  });
+
   it("sheds something of the peer that holds most where all go on", () => {
     const budget = new BodyBudget(limits, new FakeClock());
     const modest = reading(budget, "a", 9_000_000);

@@ -77,7 +77,7 @@ export class Hold implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#budget.forget(this);
+    this.release();
   }
 }
 
@@ -89,6 +89,7 @@ export class Hold implements Disposable {
 export class BodyBudget {
   readonly #limits: BodyLimits;
   readonly #clock: Clock;
+  /** Those that hold bytes. */
   readonly #holds = new Set<Hold>();
   readonly #bytesOf = new Map<string, number>();
   #bytesTotal = 0;
@@ -104,9 +105,7 @@ export class BodyBudget {
 
   /** Room for one request of a peer. */
   open(peer: string): Hold {
-    const hold = new Hold(this, peer, this.#clock.ticksMs());
-    this.#holds.add(hold);
-    return hold;
+    return new Hold(this, peer, this.#clock.ticksMs());
   }
 
   /**
@@ -149,13 +148,10 @@ export class BodyBudget {
     this.#count(hold, -hold.bytes);
   }
 
-  forget(hold: Hold): void {
-    this.release(hold);
-    this.#holds.delete(hold);
-  }
-
   #count(hold: Hold, bytes: number): void {
     hold.bytes += bytes;
+    if (hold.bytes > 0) this.#holds.add(hold);
+    else this.#holds.delete(hold);
     this.#bytesTotal += bytes;
     const ofPeer = (this.#bytesOf.get(hold.peer) ?? 0) + bytes;
     if (ofPeer > 0) this.#bytesOf.set(hold.peer, ofPeer);
@@ -163,7 +159,7 @@ export class BodyBudget {
   }
 
   #nextToGo(newest: Hold): Hold {
-    const others = [...this.#holds].filter((hold) => hold !== newest && hold.bytes > 0);
+    const others = [...this.#holds].filter((hold) => hold !== newest);
     const late = others.filter((hold) => this.#isLate(hold));
     if (late.length > 0) return late.reduce((one, other) => (other.lastStepMs < one.lastStepMs ? other : one));
     const most = Math.max(...this.#bytesOf.values());
