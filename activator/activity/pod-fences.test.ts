@@ -116,6 +116,15 @@ describe("a sandbox that was seen deleted", () => {
     expect(fences.size).toBe(0);
   });
 
+  it("is forgotten after 4,096 later deletions, so that memory stays bounded", () => {
+    const { fences } = givenFences();
+    for (let each = 0; each <= 4_096; each += 1) fences.sandboxGone(`deleted-${each}`);
+    fences.fence("deleted-1", "p1");
+    expect(fences.size).toBe(0);
+    fences.fence("deleted-0", "p1");
+    expect(fences.size).toBe(1);
+  });
+
   it("can be fenced again once an older list brings it back", () => {
     const { fences } = givenFences();
     fences.sandboxGone(uid);

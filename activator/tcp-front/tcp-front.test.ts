@@ -32,6 +32,10 @@ describe("a connection to a port of a sandbox", () => {
     client.send("select 1\n");
     expect(await client.until("nova: select 1\n")).toBe("hello from nova\nnova: select 1\n");
     expect(world.kubelet.made("nova")).toBe(1);
+    const { wakePatched = 0, podCreated = 0, portAccepted = 0, firstByte = 0 } = world.wakes[0] ?? {};
+    const steps = [0, wakePatched, podCreated, portAccepted, firstByte];
+    expect(steps.toSorted((a, b) => a - b)).toEqual(steps);
+    expect(portAccepted).toBeGreaterThan(0);
   });
 
   it("keeps the client's bytes while it is held, and an end after them", async () => {

@@ -8,6 +8,7 @@ import { inactivityAt } from "../../api/rules/suspension.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { lastUse, observed, promised } from "../../test/support/drain-questions.ts";
 import { eventually } from "../../test/support/eventually.ts";
+import { frame, frameOf, preface } from "../../test/support/http2-frames.ts";
 import { greeter, openTcpWorld, type TcpWorld, talkTo, tcpProgram } from "../../test/support/labs/tcp-front-lab.ts";
 
 const nova = { namespace: "default", name: "nova" };
@@ -55,6 +56,31 @@ describe("an open raw connection", () => {
     const { earliestMs = 0, latestMs = 0 } = (await lastUse(world)) ?? {};
     if (counts) expect(latestMs).toBeGreaterThanOrEqual(sentMs);
     else expect(earliestMs).toBeLessThan(sentMs);
+  });
+
+  it("that speaks HTTP/2 is used by the rest of a frame with data, and not by pings", async () => {
+    await using world = await openTcpWorld();
+    const servers: Socket[] = [];
+    await world.awake(
+      "nova",
+      tcpProgram((socket) => void servers.push(socket.resume())),
+    );
+    const client = await talkTo(await world.front("nova"));
+    client.socket.write(Buffer.concat([preface, frameOf({ type: frame.settings })]));
+    await eventually(() => servers[0]?.bytesRead === 33);
+    const useAfter = async (bytes: Buffer) => {
+      await eventually(async () => ((await observed(world)).idleForMs ?? 0) > 20);
+      const sentMs = systemClock.ticksMs();
+      const until = client.socket.bytesRead + bytes.length;
+      servers[0]?.write(bytes);
+      await eventually(() => client.socket.bytesRead === until);
+      const { earliestMs = 0, latestMs = 0 } = (await lastUse(world)) ?? {};
+      return { earliestMs: earliestMs - sentMs, latestMs: latestMs - sentMs };
+    };
+    const data = frameOf({ type: frame.data, stream: 1 }, Buffer.from("ab"));
+    await useAfter(Buffer.concat([frameOf({ type: frame.settings }), data.subarray(0, -1)]));
+    expect((await useAfter(data.subarray(-1))).latestMs).toBeGreaterThanOrEqual(0);
+    expect((await useAfter(frameOf({ type: frame.ping }, Buffer.alloc(8)))).earliestMs).toBeLessThan(0);
   });
 
   it("cancels an inactivity suspension with its first byte after the deadline", async () => {

@@ -115,6 +115,15 @@ describe("a pool whose store lags behind", () => {
     expect(await bench.members()).toHaveLength(3);
   });
 
+  it("deletes no more before its store shows what it deleted, and checks again after half a minute", async () => {
+    await using bench = await openFullPoolBench(3, { settings: { maxBatch: 2 } });
+    await bench.changePool({ replicas: 0 });
+    await bench.refresh();
+    await bench.reconcile();
+    expect(await bench.reconcile()).toEqual({ requeueAfterMs: 30_000 });
+    expect(await bench.members()).toHaveLength(1);
+  });
+
   it("does not delete a member that was claimed since it was seen", async () => {
     await using bench = await openFullPoolBench(1);
     await bench.changePool({ replicas: 0 });

@@ -32,6 +32,17 @@ describe("a roll-out", () => {
     }
   });
 
+  it("waits until the members that it deleted are gone, and needs no time for that", async () => {
+    await using bench = await openFullPoolBench(1, recreate);
+    await bench.changeTemplate(image("new"));
+    await bench.refresh();
+    expect(await bench.reconcile()).toEqual({});
+    expect(await bench.members()).toEqual([]);
+    await bench.refresh();
+    await bench.reconcile();
+    expect(await imagesOf(bench)).toEqual(["busybox:new"]);
+  });
+
   it("replaces all members when the pool names another template, were it the same", async () => {
     await using bench = await openFullPoolBench(1, recreate);
     const { spec } = await bench.client.get(sandboxTemplateType, named("tpl"));

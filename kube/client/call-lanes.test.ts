@@ -78,6 +78,8 @@ it("the longer the first in line has waited, the more calls go by the slow lane,
   expect(await lanes.underWay()).toEqual(["1", "a", "b", "c"]);
   for (const name of ["1", ...names]) await lanes.end(name);
   await Promise.all(calls);
+  await lanes.clock.advance(100);
+  expect(lanes.clock.pending).toBe(0);
 });
 
 it("slow low-priority calls do not delay the next ones while no high-priority call is in flight", async () => {

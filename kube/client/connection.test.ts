@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -61,6 +61,13 @@ describe("a connection", () => {
     expect(await connection.authHeaders()).toEqual({ authorization: `Basic ${base64("ada:pw")}` });
   });
 
+  it("comes from the home directory if neither is given", async () => {
+    await mkdir(join(folder, ".kube"));
+    await rename(await writeKubeconfig({ token: "s3cret" }), join(folder, ".kube", "config"));
+    const connection = await loadConnection({ environment: { HOME: folder } });
+    expect(await connection.authHeaders()).toEqual({ authorization: "Bearer s3cret" });
+  });
+
   it("presents a client certificate", async () => {
     const kubeconfig = await writeKubeconfig({
       "client-certificate-data": base64("a certificate"),
@@ -84,6 +91,14 @@ describe("a connection", () => {
     const kubeconfig = await writeKubeconfig({ "auth-provider": { name: "tokenFile", config: { tokenFile } } });
     const connection = await load({ kubeconfig });
     expect(await connection.authHeaders()).toEqual({ authorization: "Bearer from-file" });
+  });
+
+  it("asks an exec plugin for its client certificate", async () => {
+    const status = { clientCertificateData: "a certificate", clientKeyData: "a key" };
+    const script = `process.stdout.write(${JSON.stringify(JSON.stringify({ status }))})`;
+    const exec = { apiVersion: "client.authentication.k8s.io/v1", command: process.execPath, args: ["-e", script] };
+    const { tls } = await load({ kubeconfig: await writeKubeconfig({ exec }) });
+    expect(tls).toEqual({ cert: "a certificate", key: "a key" });
   });
 
   it("sends no credentials over plain HTTP", async () => {

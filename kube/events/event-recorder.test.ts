@@ -92,6 +92,21 @@ describe("an event recorder", () => {
     ]);
   });
 
+  it("takes no more events once it is being disposed of", async () => {
+    let answer = () => {};
+    await using api = await openScriptedApi((_, response) => {
+      answer = () => answerJson(response, 201, {});
+    });
+    const recorder = openRecorder(api.client);
+    recorder.record(newEvent);
+    await vi.waitFor(() => expect(api.received).toHaveLength(1), waiting);
+    const closed = recorder[Symbol.asyncDispose]();
+    recorder.record({ ...newEvent, note: "too late" });
+    answer();
+    await closed;
+    expect(api.received).toHaveLength(1);
+  });
+
   it("gives up waiting for a server that does not answer two seconds after it is disposed of", async () => {
     const clock = new FakeClock();
     await using api = await openScriptedApi(() => {});

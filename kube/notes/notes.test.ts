@@ -49,6 +49,11 @@ describe("a note that the API server rejects", () => {
     expect(lines.length).toBeLessThan(14);
   });
 
+  it("is tried again later also where no events are recorded", async () => {
+    const notes = new Notes({ events: undefined, clock: new FakeClock(), log: silentLogger });
+    expect(await notes.write(full, key, () => Promise.reject(rejection))).toBeGreaterThan(0);
+  });
+
   it("is tried again at once when the object has fewer bytes of annotations", async () => {
     const { write, calls, notes } = open();
     await write(rejection);

@@ -25,6 +25,15 @@ it("a request with too large a Content-Length is rejected before its sandbox is 
   expect((await world.sandbox("nova")).spec.operatingMode).toBe("Suspended");
 });
 
+it("a request whose headers contradict its host is rejected before its sandbox is woken", async () => {
+  await using world = await openActivatorWorld();
+  await world.asleep("nova", here);
+  using client = await rawConnection(world.activator);
+  client.send(`GET / HTTP/1.1\r\n${host}\r\nX-Sandbox-ID: vega\r\nConnection: close\r\n\r\n`);
+  expect(await client.closed()).toMatch(/^HTTP\/1.1 400 [\s\S]*X-Rouse-Reason: ConflictingHeaders/);
+  expect((await world.sandbox("nova")).spec.operatingMode).toBe("Suspended");
+});
+
 it("a request whose client left while it was authorized is not sent on an idle connection either", async () => {
   const reviews: (() => void)[] = [];
   const good = { status: { authenticated: true, user: {} } };

@@ -56,6 +56,27 @@ describe("a WebSocket", () => {
     await eventually(async () => (await promised(world)).inFlight === 0);
   });
 
+  it("has work in flight from a message that the client sent with its request", async () => {
+    await using world = await open();
+    let heard = "";
+    const upgrades = (server: Server) =>
+      server.on("upgrade", (_, socket, early) => {
+        socket.on("error", () => {}).on("data", (bytes: Buffer) => (heard += bytes.toString("latin1")));
+        socket.unshift(early);
+        socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+      });
+    await world.awake(
+      "nova",
+      httpProgram((_, response) => response.end(), upgrades),
+    );
+    using client = await rawConnection(world.activator);
+    const head =
+      "GET / HTTP/1.1\r\nHost: nova.default.sandbox.localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    client.send(Buffer.from(`${head}\x81\x81abcdX`, "latin1"));
+    await eventually(() => heard.endsWith("X"));
+    expect(await inFlight(world)).toBe(1);
+  });
+
   it("is not answered by the rest of an earlier message", async () => {
     await using world = await open();
     const tunnels: Duplex[] = [];

@@ -36,22 +36,28 @@ const firstOf = (socket: Socket) =>
   });
 
 describe("without a read buffer of its own", () => {
-  it.each(ways)("$what has at most two small reads in the queue of a $to that reads nothing", async (way) => {
-    const { request, response, to } = way;
-    const sandboxes: Socket[] = [];
-    await using backend = await openBackend((socket) => {
-      sandboxes.push(socket);
-      void firstOf(socket).then(() => socket.write(response));
-    });
-    await using proxyPath = await openProxyPath(backend.port, { readBuffers: 0 });
-    const client = await dialled(proxyPath.port);
-    client.write(request);
-    if (response !== "") await firstOf(client);
-    await eventually(() => sandboxes.length === 1 && proxyPath.sockets !== undefined);
-    (to === "sandbox" ? client : sandboxes[0])?.write(much);
-    const queued = () => proxyPath.sockets?.[to].writableLength ?? 0;
-    await eventually(() => queued() >= writeAheadBytes);
-    expect(queued()).toBeLessThanOrEqual(2 * writeAheadBytes);
-    client.destroy();
-  });
+  it.each(ways)(
+    "$what has at most two small reads in the queue of a $to that pauses, and all arrives later",
+    async (way) => {
+      const { request, response, to } = way;
+      const sandboxes: Socket[] = [];
+      await using backend = await openBackend((socket) => {
+        sandboxes.push(socket);
+        void firstOf(socket).then(() => socket.write(response));
+      });
+      await using proxyPath = await openProxyPath(backend.port, { readBuffers: 0 });
+      const client = await dialled(proxyPath.port);
+      client.write(request);
+      if (response !== "") await firstOf(client);
+      await eventually(() => sandboxes.length === 1 && proxyPath.sockets !== undefined);
+      (to === "sandbox" ? client : sandboxes[0])?.write(much);
+      const queued = () => proxyPath.sockets?.[to].writableLength ?? 0;
+      await eventually(() => queued() >= writeAheadBytes);
+      expect(queued()).toBeLessThanOrEqual(2 * writeAheadBytes);
+      const reader = to === "sandbox" ? sandboxes[0] : client;
+      reader?.resume();
+      await eventually(() => (reader?.bytesRead ?? 0) > much.length);
+      client.destroy();
+    },
+  );
 });

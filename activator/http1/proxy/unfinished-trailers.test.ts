@@ -33,6 +33,21 @@ describe("trailers of requests that are not finished", () => {
     expect(proxyPath.unfinishedHeads.shed).toBe(1);
   });
 
+  it("beyond that limit cut a response that has begun, and add no error to it", async () => {
+    await using backend = await openBackend((socket) => socket.once("data", () => socket.write(response)));
+    await using proxyPath = await openProxyPath(backend.port, { unfinishedHeadBytesMax });
+    const oldest = await dialled(proxyPath.port);
+    const heard = hear(oldest);
+    let begun = "";
+    oldest.on("data", (bytes: Buffer) => (begun += bytes.toString("latin1")));
+    oldest.write(request);
+    await eventually(() => begun.endsWith("ok\r\n"));
+    const others = await clientsUntilShed(proxyPath, request, 20);
+    expect(await heard).toBe(begun);
+    for (const { client } of others) client.destroy();
+    await proxyPath.empty();
+  });
+
   it("free their memory when they finish, are refused, or their clients leave", async () => {
     await using backend = await openAnswering();
     await using proxyPath = await openProxyPath(backend.port, { unfinishedHeadBytesMax });
