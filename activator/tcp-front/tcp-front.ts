@@ -6,7 +6,6 @@ import {
   type EndpointSlice,
   endpointSliceType,
   portsNamedBy,
-  tcpFrontPortsPerNamespaceMax,
   tcpFrontSelector,
   usualQuarantineMs,
 } from "../../api/protocols/tcp-front.ts";
@@ -24,6 +23,7 @@ import { resetSocket } from "../socket/reset-socket.ts";
 import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
 import { confirm } from "./confirm.ts";
 import { Listeners } from "./listeners.ts";
+import { NamespacePorts } from "./ports/namespace-ports.ts";
 import { type PortBinding, portBindingOf } from "./ports/port-bindings.ts";
 import { PortKeepers } from "./ports/port-keepers.ts";
 import { QuarantinedPorts } from "./ports/quarantined-ports.ts";
@@ -53,13 +53,16 @@ export function startTcpFront(options: TcpFrontOptions, parts: TcpFrontParts): T
   return new TcpFront(options, parts);
 }
 
+const always = (): boolean => true;
+
 export class TcpFront implements Front, Running {
   readonly failed: Promise<never>;
   readonly #options: TcpFrontOptions;
   readonly #parts: TcpFrontParts;
   readonly #listeners: Listeners;
   readonly #vanished: QuarantinedPorts;
-  readonly #keepers = new PortKeepers();
+  readonly #ofNamespace = new NamespacePorts();
+  readonly #keepers = new PortKeepers(this.#ofNamespace);
   readonly #slices: Informer<EndpointSlice, "port" | "address">;
   /** Every open connection; the socket's close removes it. */
   readonly #open = new Set<WireSocket>();
@@ -72,7 +75,7 @@ export class TcpFront implements Front, Running {
     this.#options = options;
     this.#parts = parts;
     const { client, clock, log, metrics } = parts;
-    this.#vanished = new QuarantinedPorts(clock);
+    this.#vanished = new QuarantinedPorts(clock, this.#ofNamespace);
     this.#listeners = new Listeners({
       ...{ host: options.host, clock, log, onFailure: metrics.listenFailed },
       onConnection: (socket, binding) => this.#accept(socket, binding),
@@ -129,7 +132,8 @@ export class TcpFront implements Front, Running {
     await abortable(Promise.all([this.#parts.cluster.firstSeen, this.#slices.synced]), signal);
     this.#isFollowing = true;
     this.#slices.onChange((change) => this.#sliceChanged(change));
-    for (const slice of this.#slices.store.list()) this.#settle(portsNamedBy(slice));
+    // What a controller gave before stays, also under a former limit that was higher.
+    for (const slice of this.#slices.store.list()) this.#settle(portsNamedBy(slice), always);
   }
 
   #sliceChanged({ previous, current }: Change<EndpointSlice>): void {
@@ -144,14 +148,16 @@ export class TcpFront implements Front, Running {
     if (current) this.#settle(portsNamedBy(current));
   }
 
-  #settle(ports: Iterable<number>): void {
-    const hasRoom = (namespace: string) =>
-      this.#keepers.of(namespace) + this.#vanished.of(namespace) < tcpFrontPortsPerNamespaceMax;
+  #settle(ports: Iterable<number>, hasRoom = this.#hasRoom): void {
+    this.#vanished.endWhatIsOver();
     for (const port of ports) {
-      const binding = portBindingOf(port, this.#keepers.choose(port, this.#naming(port), hasRoom));
+      const mayHave = (namespace: string) => hasRoom(port, namespace);
+      const binding = portBindingOf(port, this.#keepers.choose(port, this.#naming(port), mayHave));
       this.#listeners.want(port, binding && this.#vanished.rests(binding) ? undefined : binding);
     }
   }
+
+  readonly #hasRoom = (port: number, namespace: string): boolean => this.#ofNamespace.hasRoom(port, namespace);
 
   #naming(port: number): readonly Stored<EndpointSlice>[] {
     return this.#slices.store.by("port", String(port));

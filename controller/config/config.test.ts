@@ -222,6 +222,13 @@ describe("the controller's command line", () => {
     expect(parseControllerConfig(["--enable-webhook=false"]).warnings).toEqual([]);
   });
 
+  it("takes more activator ports for a namespace than there may be for as many, and warns of it", () => {
+    const { tcpFronts, warnings } = parseControllerConfig(["--tcp-front-ports-per-namespace=22000"]);
+    expect(tcpFronts.limits.perNamespace).toBe(11_000);
+    expect(warnings).toEqual(["--tcp-front-ports-per-namespace: more than 11000 count as 11000"]);
+    expect(parseControllerConfig(["--tcp-front-ports-per-namespace=11000"]).warnings).toEqual([]);
+  });
+
   it("warns of more than 1000 workers", () => {
     const { warnings } = parseControllerConfig(["--sandbox-concurrent-workers=1000"]);
     expect(warnings).toEqual(["1052 workers in all are more than 1000"]);

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { tcpFrontPortsPerNamespaceMax } from "../../api/protocols/tcp-front.ts";
 import { callConnections } from "../../kube/client/http-client.ts";
 import type { LeaseTimes } from "../../kube/leader/leader-election.ts";
 import { type FlagValues, parseFlags } from "../../lib/flags/flags.ts";
@@ -107,7 +108,7 @@ export function parseControllerConfig(args: readonly string[], environment: Envi
       writesPerSecond: values["tcp-front-writes-per-second"],
       limits: {
         perSandbox: values["tcp-front-ports-per-sandbox"],
-        perNamespace: values["tcp-front-ports-per-namespace"],
+        perNamespace: Math.min(values["tcp-front-ports-per-namespace"], tcpFrontPortsPerNamespaceMax),
       },
     },
     warnings: warningsAbout(values, given),
@@ -244,6 +245,12 @@ function warningsAbout(values: Values, given: ReadonlySet<string>): readonly str
   const limited = values["kube-api-qps"] > 0;
   return [
     ...webhookWarnings(values, given),
+    // A former release allowed up to 22,000: an upgrade must not end the program.
+    ...(values["tcp-front-ports-per-namespace"] > tcpFrontPortsPerNamespaceMax
+      ? [
+          `--tcp-front-ports-per-namespace: more than ${tcpFrontPortsPerNamespaceMax} count as ${tcpFrontPortsPerNamespaceMax}`,
+        ]
+      : []),
     ...(workers > 1_000 ? [`${workers} workers in all are more than 1000`] : []),
     ...(limited && workers > values["kube-api-burst"]
       ? [`${workers} workers in all are more than --kube-api-burst`]

@@ -86,8 +86,7 @@ export const controllerFlags = {
   ),
   "tcp-front-ports-per-namespace": flag.integer(
     5_500,
-    `maximum number of activator ports for one namespace, quarantined ones included: at most ${tcpFrontPortsPerNamespaceMax}; all namespaces together have 22000`,
-    (ports) => (ports <= tcpFrontPortsPerNamespaceMax ? undefined : `must be at most ${tcpFrontPortsPerNamespaceMax}`),
+    `maximum number of activator ports for one namespace, quarantined ones included; more than ${tcpFrontPortsPerNamespaceMax} count as ${tcpFrontPortsPerNamespaceMax}; all namespaces together have 22000`,
   ),
   "tcp-front-writes-per-second": flag.float(200, "maximum number of EndpointSlice writes per second"),
 

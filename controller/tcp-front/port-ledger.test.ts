@@ -125,6 +125,44 @@ describe("the ports of activators", () => {
     expect(ledger.contested(keyOf("b"))).toEqual(new Set());
   });
 
+  it("are all taken over, as many as a former leader with higher limits has given", () => {
+    const { ledger } = aLedger();
+    const count = tcpFrontPortsPerNamespaceMax + 100;
+    const ports = Array.from({ length: count }, (_, at) => port(first + at));
+    ledger.takeOver([aSlice("a", { ports })]);
+    expect(ledger.foreign(keyOf("a"))).toEqual([]);
+    ledger.note(aSlice("a", { ports }));
+    expect(ledger.count()).toEqual({ allocated: count, quarantined: 0 });
+    expect(ledger.grant(keyOf("b"), { inUse: 0, missing: 1 })).toEqual({ ports: [], limitedBy: "namespace" });
+    expect(ledger.grant("other/new", { inUse: 0, missing: 1 }).ports).toEqual([first + count]);
+  });
+
+  it("are the same slice's again when it is back, also in a namespace that has all it may have", () => {
+    const { ledger } = aLedger();
+    const ports = Array.from({ length: limits.perNamespace }, (_, at) => port(first + at));
+    ledger.takeOver([aSlice("a", { ports })]);
+    for (const slice of [
+      aSlice("a", { ports }),
+      aSlice("a", { ports }, { creationTimestamp: "2026-01-01T12:00:01Z" }),
+    ]) {
+      ledger.gone(keyOf("a"));
+      expect(ledger.count()).toEqual({ allocated: 0, quarantined: limits.perNamespace });
+      ledger.note(slice);
+      expect(ledger.foreign(keyOf("a"))).toEqual([]);
+      expect(ledger.count()).toEqual({ allocated: limits.perNamespace, quarantined: 0 });
+    }
+  });
+
+  it("rest on when their slice names them again that an activator refused", () => {
+    const { ledger } = aLedger();
+    ledger.takeOver([aSlice("a", { ports: [port(first)] })]);
+    ledger.gone(keyOf("a"));
+    ledger.refused([first]);
+    ledger.note(aSlice("a", { ports: [port(first)] }));
+    expect(ledger.foreign(keyOf("a"))).toEqual([first]);
+    expect(free(ledger, 1)).toEqual([first + 1]);
+  });
+
   it("are at most so many for a sandbox, and twice as many with those that rest", () => {
     const { ledger } = aLedger();
     expect(ledger.grant(keyOf("a"), { inUse: 0, missing: 40 })).toMatchObject({ limitedBy: "sandbox" });

@@ -7,7 +7,6 @@ import {
   type TcpFrontPort,
   tcpFrontOf,
   tcpFrontPorts,
-  tcpFrontPortsPerNamespaceMax,
 } from "../../api/protocols/tcp-front.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { RestingPorts } from "./resting-ports.ts";
@@ -90,16 +89,18 @@ export class PortLedger {
     this.#next = Math.floor(random() * range) % range;
   }
 
-  /** Records what former leaders wrote. If several slices name one port, the oldest has it, as for activators that start now. */
+  /**
+   * Records what former leaders wrote, all of it: their limits may have been higher, and a limit takes no port away. If several slices name
+   * one port, the oldest has it, as for activators that start now.
+   */
   takeOver(slices: readonly Stored<EndpointSlice>[]): void {
-    // The limits of a former leader may have been higher, and a limit takes no port away.
-    const most = { ofSlice: range, ofNamespace: tcpFrontPortsPerNamespaceMax };
+    const most = { ofSlice: range, ofNamespace: range };
     for (const slice of slices.toSorted(olderFirst)) this.#note(slice, most);
   }
 
   /**
-   * Records the current content of a slice, which any user with the right to write slices can have changed. It keeps what it had and
-   * what is reserved for it, and further ports only if they are free and within its limits.
+   * Records the current content of a slice, which any user with the right to write slices can have changed. It keeps what it had, also if
+   * the slice was gone meanwhile, and what is reserved for it, and further ports only if they are free and within its limits.
    */
   note(slice: Stored<EndpointSlice>): void {
     const { perSandbox, perNamespace } = this.#limits;
@@ -111,7 +112,8 @@ export class PortLedger {
     const before = this.portsOf(key);
     this.#remove(key);
     const named = [...portsNamedBy(slice)];
-    const isOwn = (port: number) => before.has(port) || this.#reservedBy.get(port) === key;
+    const isOwn = (port: number) =>
+      before.has(port) || this.#reservedBy.get(port) === key || this.#isBackFor(key, port);
     const own = named.filter(isOwn);
     this.#hold(key, slice, own);
     const room = Math.min(ofSlice - (this.#kept.get(key) ?? 0), ofNamespace - this.#countIn(namespaceOf(key)));
@@ -121,14 +123,18 @@ export class PortLedger {
 
   #hold(key: string, slice: Stored<EndpointSlice>, ports: readonly number[]): void {
     this.#entries.set(key, { slice, ports: new Set(ports) });
-    for (const port of ports) this.#holders.set(port, key);
+    for (const port of ports) {
+      this.#holders.set(port, key);
+      // It counts once: for the slice that is back.
+      if (this.#isBackFor(key, port)) this.#vanished.end(port);
+    }
     this.#recount(key);
   }
 
   /** Notes that a slice is gone. Its ports rest for as long as if it had been freed now, unless it was long ago. */
   gone(key: string): void {
     for (const port of this.#remove(key)) {
-      if (this.#reservedBy.get(port) !== key) this.#vanished.rest(port, namespaceOf(key));
+      if (this.#reservedBy.get(port) !== key) this.#vanished.rest(port, key);
     }
     this.#recount(key);
   }
@@ -224,6 +230,11 @@ export class PortLedger {
       quarantined += ports.size - inUse;
     }
     return { allocated, quarantined };
+  }
+
+  /** Whether a port that rests was this slice's. Nobody else can have got it since. */
+  #isBackFor(key: string, port: number): boolean {
+    return this.#vanished.ownerOf(port) === key && !this.#refused.has(port);
   }
 
   #isFree(port: number): boolean {

@@ -1,35 +1,46 @@
+import { parseKey } from "../../api/kinds/meta.ts";
+import { KeyCounts } from "../../lib/queues/key-counts.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 
 interface Rest {
   /** By the monotonic clock. */
   readonly untilMs: number;
   readonly namespace: string | undefined;
+  /** The key of the slice that may have the port back. */
+  readonly owner: string | undefined;
 }
 
-/** Quarantined ports, and the namespaces that had them. There are no more than the range has. */
+/** Quarantined ports, and the slices that had them. There are no more than the range has. */
 export class RestingPorts {
   readonly #clock: Clock;
   readonly #restMs: number;
   /** In the order in which they end, for all rest equally long. */
   readonly #rests = new Map<number, Rest>();
-  readonly #ofNamespace = new Map<string, number>();
+  readonly #ofNamespace = new KeyCounts();
 
   constructor(clock: Clock, restMs: number) {
     this.#clock = clock;
     this.#restMs = restMs;
   }
 
-  /** Quarantines a port from now on. Without a namespace it counts for its previous namespace, if any. */
-  rest(port: number, namespace?: string): void {
-    const before = this.#end(port);
-    const of = namespace ?? before?.namespace;
-    this.#rests.set(port, { untilMs: this.#clock.ticksMs() + this.#restMs, namespace: of });
-    this.#count(of, 1);
+  /**
+   * Quarantines a port from now on. `owner`: the key of the slice that had it. Without one the port counts for its previous namespace, if
+   * any, and no slice gets it back.
+   */
+  rest(port: number, owner?: string): void {
+    const before = this.end(port);
+    const namespace = owner === undefined ? before?.namespace : (parseKey(owner).namespace ?? "");
+    this.#rests.set(port, { untilMs: this.#clock.ticksMs() + this.#restMs, namespace, owner });
+    if (namespace !== undefined) this.#ofNamespace.add(namespace);
   }
 
   has(port: number): boolean {
-    const rest = this.#rests.get(port);
-    return rest !== undefined && rest.untilMs > this.#clock.ticksMs();
+    return this.#current(port) !== undefined;
+  }
+
+  /** The key of the slice that may have a quarantined port back. */
+  ownerOf(port: number): string | undefined {
+    return this.#current(port)?.owner;
   }
 
   get size(): number {
@@ -40,28 +51,28 @@ export class RestingPorts {
   /** How many of them a namespace had. */
   of(namespace: string): number {
     this.#endWhatIsOver();
-    return this.#ofNamespace.get(namespace) ?? 0;
+    return this.#ofNamespace.of(namespace);
+  }
+
+  /** Ends the quarantine of a port. */
+  end(port: number): Rest | undefined {
+    const rest = this.#rests.get(port);
+    if (!rest) return undefined;
+    this.#rests.delete(port);
+    if (rest.namespace !== undefined) this.#ofNamespace.remove(rest.namespace);
+    return rest;
+  }
+
+  #current(port: number): Rest | undefined {
+    const rest = this.#rests.get(port);
+    return rest && rest.untilMs > this.#clock.ticksMs() ? rest : undefined;
   }
 
   #endWhatIsOver(): void {
     const nowMs = this.#clock.ticksMs();
     for (const [port, { untilMs }] of this.#rests) {
       if (untilMs > nowMs) return;
-      this.#end(port);
+      this.end(port);
     }
-  }
-
-  #end(port: number): Rest | undefined {
-    const rest = this.#rests.get(port);
-    this.#rests.delete(port);
-    if (rest) this.#count(rest.namespace, -1);
-    return rest;
-  }
-
-  #count(namespace: string | undefined, change: number): void {
-    if (namespace === undefined) return;
-    const ports = (this.#ofNamespace.get(namespace) ?? 0) + change;
-    if (ports > 0) this.#ofNamespace.set(namespace, ports);
-    else this.#ofNamespace.delete(namespace);
   }
 }

@@ -4,6 +4,7 @@ import { type EndpointSlice, type TcpFront, usualQuarantineMs } from "../../../a
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { noon } from "../../../test/support/builders/builders.ts";
 import { aFrontSlice } from "../../../test/support/labs/tcp-front-lab.ts";
+import { NamespacePorts } from "./namespace-ports.ts";
 import { QuarantinedPorts } from "./quarantined-ports.ts";
 
 const port = (activatorPort: number) => ({ name: "main", containerPort: 80, activatorPort });
@@ -20,7 +21,13 @@ const all = () => true;
 
 function some() {
   const clock = new FakeClock(noon);
-  return { clock, vanished: new QuarantinedPorts(clock) };
+  const ofNamespace = new NamespacePorts();
+  const vanished = new QuarantinedPorts(clock, ofNamespace);
+  const of = (namespace: string) => {
+    vanished.endWhatIsOver();
+    return ofNamespace.of(namespace);
+  };
+  return { clock, vanished, of };
 }
 
 const asked = (activatorPort: number, sandboxUid = "u2") => ({ activatorPort, sandboxUid });
@@ -58,15 +65,15 @@ describe("a port whose record was removed", () => {
   });
 
   it("counts for the namespace of its slice, once, until its quarantine is over", async () => {
-    const { clock, vanished } = some();
+    const { clock, vanished, of } = some();
     vanished.note(saying({ ports: [port(10_001), port(10_002)] }), all);
     await clock.advance(usualQuarantineMs / 2);
     vanished.note(saying({}), all);
-    expect([vanished.of("default"), vanished.of("other")]).toEqual([2, 0]);
+    expect([of("default"), of("other")]).toEqual([2, 0]);
     await clock.advance(usualQuarantineMs / 2);
-    expect(vanished.of("default")).toBe(1);
+    expect(of("default")).toBe(1);
     await clock.advance(usualQuarantineMs / 2);
-    expect(vanished.of("default")).toBe(0);
+    expect(of("default")).toBe(0);
   });
 
   it("stays its former sandbox's after other sandboxes were denied it", () => {

@@ -1,15 +1,14 @@
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { ListeningPort } from "../../../api/protocols/drain-protocol.ts";
 import { type EndpointSlice, tcpFrontOf, usualQuarantineMs } from "../../../api/protocols/tcp-front.ts";
-import { KeyCounts } from "../../../lib/queues/key-counts.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
+import type { NamespacePorts } from "./namespace-ports.ts";
 
 type Slice = Stored<EndpointSlice>;
 
 interface Former {
   /** The UID of its former sandbox. */
   readonly sandboxUid: string;
-  readonly namespace: string;
   readonly untilMs: number;
 }
 
@@ -21,16 +20,11 @@ interface Former {
 export class QuarantinedPorts {
   readonly #clock: Clock;
   readonly #former = new Map<number, Former>();
-  readonly #ofNamespace = new KeyCounts();
+  readonly #ofNamespace: Pick<NamespacePorts, "add" | "remove">;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, ofNamespace: Pick<NamespacePorts, "add" | "remove">) {
     this.#clock = clock;
-  }
-
-  /** How many ports of a namespace are quarantined. */
-  of(namespace: string): number {
-    if (this.#ofNamespace.of(namespace) > 0) this.#endWhatIsOver();
-    return this.#ofNamespace.of(namespace);
+    this.#ofNamespace = ofNamespace;
   }
 
   /**
@@ -45,14 +39,14 @@ export class QuarantinedPorts {
     // A port that rests was never opened for this sandbox.
     const isLost = (activatorPort: number) => hasLost(activatorPort) && !this.rests({ activatorPort, sandboxUid });
     const nowMs = this.#clock.ticksMs();
-    this.#endWhatIsOver();
+    this.endWhatIsOver();
     const freed = [...front.ports.map((port) => ({ freedAt: front.freedAt, ...port })), ...(front.freedPorts ?? [])];
     return freed.flatMap(({ activatorPort, freedAt }) => {
       const leftMs = isLost(activatorPort) ? this.#leftMs(freedAt) : 0;
       if (leftMs <= 0) return [];
       this.#end(activatorPort);
-      this.#former.set(activatorPort, { sandboxUid, namespace, untilMs: nowMs + leftMs });
-      this.#ofNamespace.add(namespace);
+      this.#former.set(activatorPort, { sandboxUid, untilMs: nowMs + leftMs });
+      this.#ofNamespace.add("quarantined", activatorPort, namespace);
       return [activatorPort];
     });
   }
@@ -63,14 +57,14 @@ export class QuarantinedPorts {
     return former !== undefined && former.sandboxUid !== sandboxUid && former.untilMs > this.#clock.ticksMs();
   }
 
-  #endWhatIsOver(): void {
+  /** Counts the ports no more whose quarantine is over. */
+  endWhatIsOver(): void {
     const nowMs = this.#clock.ticksMs();
     for (const [port, { untilMs }] of this.#former) if (untilMs <= nowMs) this.#end(port);
   }
 
   #end(port: number): void {
-    const former = this.#former.get(port);
-    if (former) this.#ofNamespace.remove(former.namespace);
+    this.#ofNamespace.remove("quarantined", port);
     this.#former.delete(port);
   }
 
