@@ -73,6 +73,29 @@ describe("an object that we wrote", () => {
     expect(pods.get(key)?.metadata.resourceVersion).toBe("4");
   });
 
+  it("keeps the newer of two versions if the answers of two writes come in reverse order", async () => {
+    const { pods, feed, clock } = open();
+    feed.set(pod("8"));
+    const first = Promise.withResolvers<Stored<Pod>>();
+    const firstWrite = pods.write(key, () => first.promise);
+    await pods.write(key, async () => pod("10"));
+    first.resolve(pod("9"));
+    expect((await firstWrite).metadata.resourceVersion).toBe("9");
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("10");
+    feed.set(pod("9"));
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("10");
+    feed.set(pod("11"));
+    expect(pods.get(key)?.metadata.resourceVersion).toBe("11");
+    expect(clock.pending).toBe(0);
+  });
+
+  it("replaces what was known of an object of the same name before, whatever its version", async () => {
+    const { pods } = open();
+    await pods.write(key, async () => pod("5", { uid: "uid-of-the-first" }));
+    await pods.write(key, async () => pod("4", { uid: "uid-of-the-second" }));
+    expect(pods.get(key)?.metadata.uid).toBe("uid-of-the-second");
+  });
+
   it("is shown although the one before it of the same name goes only now", async () => {
     const { pods, feed } = open();
     feed.set(pod("1", { uid: "uid-of-the-first" }));
@@ -131,6 +154,17 @@ describe("an object that we deleted", () => {
     await pods.delete(pod("1"), async () => feed.unset(pod("2")));
     expect(pods.get(key)).toBeUndefined();
     expect(clock.pending).toBe(0);
+  });
+
+  it("stays terminating when the answer of an earlier write comes", async () => {
+    const { pods, feed } = open();
+    feed.set(pod("1"));
+    const answer = Promise.withResolvers<Stored<Pod>>();
+    const write = pods.write(key, () => answer.promise);
+    await pods.delete(pod("1"), async () => {});
+    answer.resolve(pod("2"));
+    await write;
+    expect(pods.get(key)?.metadata.deletionTimestamp).toBeDefined();
   });
 
   it("stays as it was when the call failed", async () => {

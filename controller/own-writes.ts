@@ -1,4 +1,4 @@
-import { type KubeObject, keyOf, type Stored } from "../api/kinds/meta.ts";
+import { isLaterVersion, type KubeObject, keyOf, type Stored } from "../api/kinds/meta.ts";
 import type { Change, Informer } from "../kube/informer/informer.ts";
 import { Subscribers } from "../lib/data/subscribers.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
@@ -66,6 +66,9 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
       this.#forget(key);
       return result;
     }
+    // The answer of a later call came first.
+    const known = this.#memories.get(key)?.object;
+    if (known && isOlder(result, known)) return result;
     this.#remember(result, changes, (change) => catchesUp(change, result, isFirst));
     return result;
   }
@@ -133,9 +136,8 @@ export class OwnWrites<T extends KubeObject, I extends string = never> implement
 }
 
 /**
- * Whether a change shows `written`, or something that came after it. Versions can only be compared for equality, so a
- * change may be older than `written`, unless that is the first version: the watch reports an object that is new to it
- * from its first version on.
+ * Whether a change shows `written`, or something that came after it. If the versions cannot be compared, a change may be older
+ * than `written`, unless that is the first version: the watch reports an object that is new to it from its first version on.
  */
 function catchesUp<T extends KubeObject>(
   { previous, current }: Change<T>,
@@ -146,7 +148,15 @@ function catchesUp<T extends KubeObject>(
   if (!current) return previous?.metadata.uid === uid;
   // A late event of an earlier object with the same name says nothing about the new object.
   if (current.metadata.uid !== uid) return false;
+  if (isFirst || current.metadata.resourceVersion === resourceVersion) return true;
   return (
-    isFirst || current.metadata.resourceVersion === resourceVersion || (current.metadata.generation ?? 0) > generation
+    (current.metadata.generation ?? 0) > generation || isLaterVersion(current.metadata.resourceVersion, resourceVersion)
   );
+}
+
+/** Whether an answer is older than what is known of the same object. What we have deleted is not there any more. */
+function isOlder({ metadata }: Stored<KubeObject>, { metadata: known }: Stored<KubeObject>): boolean {
+  if (metadata.uid !== known.uid) return false;
+  if (known.deletionTimestamp && !metadata.deletionTimestamp) return true;
+  return isLaterVersion(known.resourceVersion, metadata.resourceVersion);
 }

@@ -4,7 +4,7 @@ export interface ObjectMeta {
   readonly generateName?: string;
   readonly namespace?: string;
   readonly uid?: string;
-  /** An opaque version: compared for equality only. */
+  /** Compared for equality. `isLaterVersion` may be used only where a wrong answer costs no more than a call. */
   readonly resourceVersion?: string;
   readonly generation?: number;
   readonly creationTimestamp?: string;
@@ -108,3 +108,14 @@ export function parseKey(key: string): { readonly namespace: string | undefined;
 export function controllerOf(object: KubeObject): OwnerReference | undefined {
   return object.metadata.ownerReferences?.find((reference) => reference.controller === true);
 }
+
+/**
+ * Whether one version of an object comes after another. Versions of Kubernetes are numbers that grow; of a server with other versions it
+ * is false.
+ */
+export function isLaterVersion(one: string, other: string): boolean {
+  if (!isNumber(one) || !isNumber(other)) return false;
+  return one.length === other.length ? one > other : one.length > other.length;
+}
+
+const isNumber = (version: string): boolean => /^[1-9]\d*$/.test(version);
