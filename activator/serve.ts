@@ -46,6 +46,7 @@ const healthy: Synthetic = {
 export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>): Promise<void> {
   const { head } = incoming;
   let record: RequestRecord | undefined;
+  let use: Use | undefined;
   try {
     record = deps.observer.begin(incoming);
     if (isHealthCheck(head, deps.find)) return incoming.answer(healthy);
@@ -56,12 +57,14 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     if (deps.firstView.mayMislead(head.host)) await awaitFirstView(incoming, deps, record); // 400, 403, 404, 503
     const found = route(incoming, deps, record); // 400, 403, 404, 503
     const routed = found instanceof Promise ? await found : found;
-    const use = beginUse(incoming, deps);
+    use = beginUse(incoming, deps);
     const reached = reach({ to: routed, client: incoming, deps, observer: record, use }); // 404, 409, 410, 424, 502, 503
     const upstream = reached instanceof Promise ? await reached : reached;
     record.reached(upstream.target);
     await deps.proxy(incoming, upstream, proxyOptions(incoming, { routed, upstream, use, record }, deps)); // 413, 502, 504
+    use.released();
   } catch (error) {
+    use?.released();
     const ending = () => refuse(incoming, error, record);
     runGuarded("http-front", ending, () => incoming.abort());
   }
@@ -126,7 +129,7 @@ function unlessRefused({ routed }: Allowed): Routed {
   return routed;
 }
 
-/** The use of the sandbox lasts until the request has ended. */
+/** The use of the sandbox lasts until the request has ended, unless the sandbox is released before. */
 function beginUse<I extends Incoming>(incoming: I, { activity }: ServeDeps<I>): Use {
   if (incoming.left) throw new ClientGone("the client left before its request was admitted");
   const use = activity.useBy(incoming.head);

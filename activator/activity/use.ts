@@ -154,6 +154,14 @@ export class Use implements OpenUse {
     this.#changed();
   }
 
+  /**
+   * Nothing goes to the sandbox any more, and nothing is expected of it. The request may still go on between client and activator:
+   * a suspension cannot harm that. The end of an open connection ends its use.
+   */
+  released(): void {
+    if (this.#meaning === undefined) this.end();
+  }
+
   end(): void {
     const phase = this.#phase;
     if (phase === "over") return;
