@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { readdir, readFile } from "node:fs/promises";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { Cgroup } from "./cgroups.ts";
-import { hasProc, readProcess } from "./proc.ts";
+import { hasProc, processesWith, readProcess } from "./proc.ts";
 import { killProcess, type Launch } from "./process.ts";
 
 /** In the environment of every container, and so of its descendants. */
@@ -59,7 +58,7 @@ export class Containment {
     const killed = new Set<number>();
     let left: readonly number[] = [];
     for (let round = 0; round < roundsMax; round += 1) {
-      left = [...new Set([...(this.#cgroup?.members() ?? []), ...(await markedProcesses(this.mark))])];
+      left = [...new Set([...(this.#cgroup?.members() ?? []), ...(await this.#marked())])];
       if (left.length === 0 && !(await isAnyAlive(killed))) break;
       this.#cgroup?.kill();
       for (const pid of left) {
@@ -71,6 +70,10 @@ export class Containment {
     this.#cgroup?.remove();
     return { killed: killed.size, left };
   }
+
+  async #marked(): Promise<readonly number[]> {
+    return hasProc ? processesWith(`${markName}=${this.mark}`) : [];
+  }
 }
 
 /** A killed process loses its environment, and with it the mark, before it closes its ports and ends. */
@@ -80,18 +83,3 @@ async function isAnyAlive(pids: Iterable<number>): Promise<boolean> {
 }
 
 const nameOf = (mark: string): string => `rouse-${mark}`;
-
-/** Processes whose environment has the mark, if this user may read it. A process that has ended has no environment. */
-async function markedProcesses(mark: string): Promise<readonly number[]> {
-  if (!hasProc) return [];
-  const names = await readdir("/proc").catch(() => []);
-  const pids = names.filter((name) => /^\d+$/.test(name));
-  const entry = `${markName}=${mark}`;
-  const marked = await Promise.all(
-    pids.map(async (pid) => {
-      const environment = await readFile(`/proc/${pid}/environ`).catch(() => undefined);
-      return environment?.includes(entry) ? [Number(pid)] : [];
-    }),
-  );
-  return marked.flat();
-}

@@ -1,6 +1,5 @@
-import { readFile } from "node:fs/promises";
 import type { Clock, Timer } from "../../../lib/time/clock.ts";
-import { type ListeningSocket, listenersOnEveryAddress } from "./listening-sockets.ts";
+import { type ListeningSocket, listenersOnEveryAddress, readListening } from "./listening-sockets.ts";
 import { listProcesses, type ProcessFacts, socketInodes } from "./proc.ts";
 
 /**
@@ -86,9 +85,7 @@ export class EveryAddressWatch implements Disposable {
     if (this.#restMs > 1) await this.#clock.sleep(this.#restMs);
     const beganMs = this.#clock.ticksMs();
     this.#checkedMs = beganMs;
-    const texts = await Promise.all(
-      ["/proc/net/tcp", "/proc/net/tcp6"].map((file) => readFile(file, "utf8").catch(() => "")),
-    );
+    const texts = await Promise.all(["/proc/net/tcp", "/proc/net/tcp6"].map(readListening));
     const sockets = texts.flatMap(listenersOnEveryAddress);
     const unknown = sockets.filter(({ inode }) => !this.#strangers.has(inode));
     const owners = unknown.length > 0 ? await this.#ownersOf(unknown) : new Map<string, Owner>();

@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { readdir, readFile, readlink } from "node:fs/promises";
+import { ofEachProcess, readOfProcess } from "./proc-files.ts";
 
 /** The content of `/proc/PID/stat`. */
 export interface ProcessFacts {
@@ -35,14 +36,19 @@ export function parseStat(text: string): ProcessFacts | undefined {
 export const hasProc: boolean = process.platform === "linux";
 
 export async function readProcess(pid: number): Promise<ProcessFacts | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-  return parseStat(text);
+  return parseStat((await readOfProcess(pid, "stat", String)) ?? "");
 }
 
 export async function listProcesses(): Promise<readonly ProcessFacts[]> {
-  const names = await readdir("/proc").catch(() => []);
-  const found = await Promise.all(names.filter((name) => /^\d+$/.test(name)).map((pid) => readProcess(Number(pid))));
-  return found.filter((facts) => facts !== undefined);
+  return ofEachProcess(readProcess);
+}
+
+/** The processes whose environment has this entry, if this user may read it. A process that has ended has no environment. */
+export async function processesWith(entry: string): Promise<readonly number[]> {
+  return ofEachProcess(async (pid) => {
+    const isIn = (environment: Buffer) => environment.includes(entry);
+    return (await readOfProcess(pid, "environ", isIn)) ? pid : undefined;
+  });
 }
 
 /**
