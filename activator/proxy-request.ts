@@ -30,6 +30,8 @@ export interface OpenListener {
   clientSpoke(): void;
   /** The sandbox sent data, which answers everything the client sent. */
   sandboxSpoke(): void;
+  /** The client has sent all: from now on this is a request in progress, whatever `openConnections` says. */
+  requestEnded(): void;
 }
 
 /** Forwards a request to a sandbox and its response back. No other part reads bodies. */

@@ -18,10 +18,18 @@ export interface RequestHead {
   readonly peer: string;
   /** The client asks for an upgrade of this connection. */
   readonly upgrade: boolean;
+  /** A call of gRPC: the sandbox gets it over HTTP/2, and its errors have statuses of gRPC. */
+  readonly grpc?: GrpcCall | undefined;
   /** Its strings are parts of a text that is too large to be kept for long: copy what outlives the request (`ownText`). */
   readonly isLarge?: boolean;
   /** The bytes that are kept of it until it is sent to a sandbox; absent: few. */
   readonly bytes?: number;
+}
+
+/** What the head of a call of gRPC says. */
+export interface GrpcCall {
+  /** How long it may take, in milliseconds from its head; undefined: without a limit. */
+  readonly timeoutMs: number | "malformed" | undefined;
 }
 
 /** A response of the activator, not of a sandbox. */
@@ -29,6 +37,8 @@ export interface Synthetic {
   readonly status: number;
   readonly headers: readonly HeaderPair[];
   readonly body: string;
+  /** Names in lower case; only responses to calls of gRPC have some. */
+  readonly trailers?: readonly HeaderPair[];
   /** Why the request was rejected; absent for responses that are no errors. */
   readonly code?: ErrorCode;
 }
@@ -66,6 +76,8 @@ export interface Ended {
   readonly status: number;
   /** Body bytes sent to the client. */
   readonly bytesOut: number;
+  /** How a call of gRPC ended, by its trailers; undefined if the client got none. */
+  readonly grpcStatus?: string | undefined;
 }
 
 /** The values of a header in order; `name` in lower case. */

@@ -6,6 +6,7 @@ import type { Allowed, Authorizer } from "./authorize/authorizer.ts";
 import { reach } from "./connect/connect.ts";
 import type { ConnectDeps } from "./connect/connect-request.ts";
 import type { Upstream } from "./connect/connector.ts";
+import { holdLimitMs } from "./connect/hold-limit.ts";
 import { ActivatorError, toActivatorError } from "./failures/error-codes.ts";
 import { toResponse } from "./failures/error-response.ts";
 import type { NewSandboxes } from "./find/await-new-sandbox.ts";
@@ -52,6 +53,7 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     if (isHealthCheck(head, deps.find)) return incoming.answer(healthy);
     refuseMethod(head); // 405
     refuseLength(head, deps.maxRequestBodyBytes); // 413
+    refuseTimeout(head); // 400
     const authenticated = deps.authorizer.authenticate(head); // 401, 503
     if (authenticated instanceof Promise) await authenticated;
     if (deps.firstView.mayMislead(head.host)) await awaitFirstView(incoming, deps, record); // 400, 403, 404, 503
@@ -65,7 +67,7 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     use.released();
   } catch (error) {
     use?.released();
-    const ending = () => refuse(incoming, error, record);
+    const ending = () => refuse(incoming, error, record, deps.clock.ticksMs());
     runGuarded("http-front", ending, () => incoming.abort());
   }
 }
@@ -182,8 +184,12 @@ function refuseLength({ headers }: RequestHead, maxBytes: number): void {
     throw new ActivatorError("BodyTooLarge");
 }
 
+function refuseTimeout({ grpc }: RequestHead): void {
+  if (grpc?.timeoutMs === "malformed") throw new ActivatorError("MalformedRequest", { because: "grpc-timeout" });
+}
+
 /** `record`: undefined if it could not be made. */
-function refuse(incoming: Incoming, error: unknown, record: RequestRecord | undefined): void {
+function refuse(incoming: Incoming, error: unknown, record: RequestRecord | undefined, nowMs: number): void {
   if (!record) reportUnexpected("http-front", error);
   if (error instanceof ClientGone || incoming.left) {
     record?.clientLeft();
@@ -191,6 +197,12 @@ function refuse(incoming: Incoming, error: unknown, record: RequestRecord | unde
   }
   const refusal = toActivatorError(error);
   record?.refused(refusal);
-  if (incoming.answerable) incoming.answer(toResponse(refusal, incoming.head));
+  if (incoming.answerable) incoming.answer(toResponse(refusal, incoming.head, isLate(incoming, nowMs)));
   else incoming.abort(); // an error body after the first bytes of a response would be read as a part of it
+}
+
+/** Whether the time is over that the client of a call allowed. A hold ends a little earlier. */
+function isLate({ head, seenMs }: Incoming, nowMs: number): boolean {
+  const timeoutMs = head.grpc?.timeoutMs;
+  return typeof timeoutMs === "number" && nowMs - seenMs >= holdLimitMs(timeoutMs);
 }

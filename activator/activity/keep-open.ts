@@ -57,6 +57,7 @@ class Keeping implements KeptConnection, OpenListener {
   readonly #deps: KeepOpenDeps;
   readonly #moved: { readonly namespace: string; readonly name: string; readonly port: number };
   #phase: "open" | "keeping" | "closed" = "open";
+  #isRequest = false;
   #answering: Timer | undefined;
 
   constructor(
@@ -74,7 +75,7 @@ class Keeping implements KeptConnection, OpenListener {
   }
 
   mean(meaning: OpenConnections): void {
-    this.#use.opened(meaning);
+    this.#use.opened(this.#isRequest ? "Count" : meaning);
     // Its Pod was fenced before the meaning was known: the connection closes in the next microtask.
     if (!this.#deps.fences.of(this.sandboxUid).fenced.has(this.podUid)) return;
     queueMicrotask(() => runGuarded("pod-connection", () => this.fenced()));
@@ -97,6 +98,11 @@ class Keeping implements KeptConnection, OpenListener {
   sandboxSpoke(): void {
     if (this.#phase === "keeping" && this.#use.hasUnanswered) this.#beginsToAnswer();
     else if (this.#use.answered()) this.#reportMoved();
+  }
+
+  requestEnded(): void {
+    this.#isRequest = true;
+    this.#use.opened("Count");
   }
 
   ended(): void {

@@ -33,7 +33,7 @@ export interface ConnectDeps {
   readonly cluster: Cluster;
   readonly waker: Waker;
   readonly prober: Prober;
-  readonly connector: Connector;
+  readonly connector: Pick<Connector, "idle" | "connect" | "begin">;
   readonly slots: HoldLimits;
   readonly holds: HoldDeadlines;
   /** Holds connect requests. `join` resolves or rejects as `reach` does. */

@@ -99,6 +99,11 @@ export const activatorErrors = {
     retryAfterSeconds: 5,
     detail: () => "The state of the cluster is not known at the moment.",
   },
+  SandboxSuspended: {
+    status: 503,
+    retryAfterSeconds: 1,
+    detail: (id) => `Sandbox is being suspended, and this call was idle: ${id}`,
+  },
   Draining: { status: 503, retryAfterSeconds: 1, detail: () => "This replica is shutting down." },
 } as const satisfies Record<string, ErrorSpec>;
 

@@ -1,8 +1,13 @@
 import { type HeaderPair, headerValue, headerValues, type RequestHead, type Synthetic } from "../request.ts";
 import type { ActivatorError } from "./error-codes.ts";
+import { toGrpcResponse } from "./grpc-response.ts";
 
-/** Turns errors into responses; no other code does. Without a request head the error is JSON. */
-export function toResponse(error: ActivatorError, head?: RequestHead): Synthetic {
+/**
+ * Turns errors into responses; no other code does. Without a request head the error is JSON. `isLate`: the time that the client
+ * allowed is over.
+ */
+export function toResponse(error: ActivatorError, head?: RequestHead, isLate = false): Synthetic {
+  if (head?.grpc) return toGrpcResponse(error, isLate);
   const page = head !== undefined && prefersPage(head.headers);
   const headers: HeaderPair[] = [
     ["Content-Type", page ? "text/html; charset=utf-8" : "application/json"],

@@ -43,14 +43,23 @@ const defaultNamespace = "default";
 export function find(head: RequestHead, options: FindOptions, lookup: Lookup): Routed {
   const meaning = namedSandbox(head, options, lookup);
   const headers = readRoutingHeaders(head.headers, options.allowLoopbackPodIp);
-  const timeoutMs = readTimeoutMs(head.headers);
+  const timeoutMs = timeoutOf(head);
   if (meaning === undefined) {
     if (headers.id === undefined) throw new ActivatorError("MissingSandboxId");
+    if (head.grpc && headers.port === undefined) throw new ActivatorError("BadPort");
     const { id: name, namespace = defaultNamespace, port = fallbackPort, podIp } = headers;
     return { name, namespace, port, byHost: false, podIp, timeoutMs, refusal: undefined };
   }
   const { name, namespace, port } = meaning;
   return { name, namespace, port, byHost: true, podIp: headers.podIp, timeoutMs, refusal: refusalOf(meaning, headers) };
+}
+
+/** The shorter of the two limits that a client of gRPC may set. */
+function timeoutOf({ headers, grpc }: RequestHead): number | undefined {
+  const ofHeader = readTimeoutMs(headers);
+  const ofCall = grpc?.timeoutMs;
+  if (typeof ofCall !== "number") return ofHeader;
+  return Math.min(ofCall, ofHeader ?? ofCall);
 }
 
 function refusalOf(meaning: NamedByHost, headers: RoutingHeaders): ActivatorError | undefined {

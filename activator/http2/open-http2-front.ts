@@ -1,16 +1,18 @@
-import { runGuarded } from "../../lib/guard/guard.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { ActivatorConfig } from "../config/config.ts";
 import type { ProtocolFront } from "../front.ts";
 import type { HeadBudget } from "../http1/front/head-budget.ts";
+import { idleLimits } from "../pod-connections/idle-limits.ts";
 import type { Pool } from "../pod-connections/pool.ts";
 import type { Incoming } from "../request.ts";
 import { type ServeDeps, serve } from "../serve.ts";
+import { socketsMax } from "../socket/descriptors.ts";
 import type { BufferLoans } from "../socket/read-place.ts";
 import type { Sweep } from "../sweep.ts";
 import { type Http2Events, Http2Front, type Http2FrontParts } from "./front/http2-front.ts";
 import type { StreamExchange } from "./front/stream-exchange.ts";
-import { isGrpc, unsupportedGrpc } from "./grpc-refusal.ts";
+import { CallConnector } from "./grpc/call-connector.ts";
+import { PodSessions } from "./grpc/pod-sessions.ts";
 import { createHttp2Proxy } from "./proxy/create-http2-proxy.ts";
 
 export interface Http2Parts {
@@ -29,16 +31,16 @@ export function openHttp2Front<I extends Incoming>(
   deps: ServeDeps<I>,
   parts: Http2Parts,
 ): ProtocolFront {
-  const own: ServeDeps<StreamExchange> = { ...deps, proxy: createHttp2Proxy({ ...config, ...parts }) };
+  const { clock, sweep } = parts;
+  const sessions = new PodSessions(idleLimits(config.maxIdleUpstream, socketsMax()), clock, sweep);
+  const ofRequests: ServeDeps<StreamExchange> = {
+    ...deps,
+    proxy: createHttp2Proxy({ ...config, ...parts, sessions }),
+  };
+  const ofCalls: ServeDeps<StreamExchange> = { ...ofRequests, connector: new CallConnector(deps.connector, sessions) };
   return new Http2Front(config, {
     ...parts,
-    async serve(exchange) {
-      if (!isGrpc(exchange.head)) return serve(exchange, own);
-      const answer = () => {
-        own.observer.begin(exchange);
-        exchange.answer(unsupportedGrpc);
-      };
-      runGuarded("http-front", answer, () => exchange.abort());
-    },
+    serve: (exchange) => serve(exchange, exchange.head.grpc ? ofCalls : ofRequests),
+    dispose: () => sessions[Symbol.dispose](),
   });
 }

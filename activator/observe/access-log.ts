@@ -68,7 +68,7 @@ export class AccessLog implements Disposable {
         `,"status":${ended.status},"duration_ms":${rounded(durationMs)},"client_ip":${text(head.peer)}` +
         `,"host":${text(head.host)},"sandbox_id":${header("x-sandbox-id")}` +
         `,"sandbox_namespace":${header("x-sandbox-namespace")},"bytes_out":${ended.bytesOut}` +
-        `,"user_agent":${header("user-agent")}${whyAndHow(reason, wake)}${trace ? idsOf(trace) : ""},"msg":"request"}\n`,
+        `,"user_agent":${header("user-agent")}${grpcOf(ended)}${whyAndHow(reason, wake)}${trace ? idsOf(trace) : ""},"msg":"request"}\n`,
     );
     this.#put(head.isLarge ? ownText(line) : line);
   }
@@ -128,6 +128,9 @@ interface LoggerInners {
 /** The reason of a rejection and the wake, if any. */
 const whyAndHow = (reason: string | undefined, wake: WakeTimeline | undefined) =>
   `${reason === undefined ? "" : `,"reason":${text(reason)}`}${wake ? `,"wake":${JSON.stringify(wake)}` : ""}`;
+/** The status of a call of gRPC, if the client got one. */
+const grpcOf = ({ grpcStatus }: Ended) =>
+  grpcStatus === undefined ? "" : `,"grpc_status":${text(grpcStatus.slice(0, loggedCharactersMax))}`;
 const rounded = (ms: number) => Math.round(ms * 1000) / 1000;
 
 /** As JSON. Hardly any value needs an escape, and the check is cheaper than the escape. */

@@ -76,6 +76,7 @@ export class TracedRequestRecord extends RequestRecord {
   override ended(ended: Ended): void {
     super.ended(ended);
     this.#span.setAttributes({ "http.status_code": ended.status });
+    if (ended.grpcStatus !== undefined) this.#span.setAttributes({ "grpc.status_code": Number(ended.grpcStatus) });
     this.#proxying?.end();
     this.#span.end(ended.status >= 500 ? `answered ${ended.status}` : undefined);
   }

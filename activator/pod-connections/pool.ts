@@ -44,7 +44,7 @@ export class Pool {
 
   /** The most recently used connection, if it is safe for this request; undefined: a new connection is needed. */
   take({ podUid, port }: Place, head: RequestHead): WireSocket | undefined {
-    if (head.upgrade) return undefined;
+    if (head.upgrade || head.grpc) return undefined; // gRPC needs connections of HTTP/2
     const shelf = this.#pods.get(podUid)?.ports.get(port);
     if (!shelf) return undefined;
     const nowMs = this.#clock.ticksMs();

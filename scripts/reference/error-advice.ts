@@ -179,6 +179,10 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     why: "The activator has not heard from the API server for two minutes. Or it has not listed the cluster yet, and cannot hold the request until then.",
     what: "Retry; check the connection of the activator to the API server.",
   },
+  SandboxSuspended: {
+    why: "The sandbox is being suspended, and a call of gRPC had been idle on it, with its client's side open.",
+    what: "Call again: the next call wakes the sandbox. `openConnections: Count` keeps a sandbox awake while a call is open.",
+  },
   Draining: {
     why: "This replica of the activator is shutting down, and the request was held.",
     what: "Retry: another replica answers.",

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { SubjectAccessReview, TokenReview } from "../../api/kinds/reviews.ts";
 import { makeAuthority, makeServerCertificate } from "../../lib/certificates/certificates.ts";
 import { interceptCalls } from "../support/fakes/intercepted-client.ts";
-import { answerOf, openHttp2Client } from "../support/http2-client.ts";
+import { answerOf, openHttp2Client, valuesOf } from "../support/http2-client.ts";
 import { type ActivatorWorld, httpProgram, openActivatorWorld } from "../support/labs/activator-world.ts";
 import type { MemoryApi } from "../support/memory-api.ts";
 
@@ -104,12 +104,22 @@ const modes: readonly Mode[] = [
 
 const ways = [
   ...(["HTTP", "HTTPS", "an offer to upgrade"] as const),
-  ...(["HTTP/2", "HTTP/2 over TLS", "a WebSocket over HTTP/2"] as const),
+  ...(["HTTP/2", "HTTP/2 over TLS", "a WebSocket over HTTP/2", "gRPC over HTTP/2"] as const),
 ];
 type Way = (typeof ways)[number];
 
-/** The program answers a WebSocket with 200: to a client of HTTP/2, that would mean that it speaks it. */
-const grantedOf = (way: Way) => (way === "a WebSocket over HTTP/2" ? 502 : 200);
+/**
+ * The program answers a WebSocket with 200: to a client of HTTP/2, that would mean that it speaks it. For gRPC the program would
+ * have to speak HTTP/2.
+ */
+const grantedOf = (way: Way) => (way === "a WebSocket over HTTP/2" || way === "gRPC over HTTP/2" ? 502 : 200);
+
+/** The statuses of gRPC as those of HTTP. */
+const ofGrpc = new Map([
+  ["16", 401],
+  ["7", 403],
+  ["14", 502],
+]);
 
 const host = "nova.default.sandbox.localhost";
 
@@ -122,9 +132,13 @@ async function askHttp2({ activator }: ActivatorWorld, way: Way, token: string |
     ":authority": host,
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...(way === "a WebSocket over HTTP/2" && tunnel),
+    ...(way === "gRPC over HTTP/2" && { ":method": "POST", "content-type": "application/grpc" }),
   });
   if (way !== "a WebSocket over HTTP/2") stream.end();
-  return (await answerOf(stream)).status;
+  const { status, trailers } = await answerOf(stream);
+  if (way !== "gRPC over HTTP/2") return status;
+  expect(status).toBe(200);
+  return ofGrpc.get(valuesOf(trailers, "grpc-status")[0] ?? "") ?? 0;
 }
 
 /** The response to a request for the sandbox `nova`. */

@@ -11,6 +11,8 @@ import { createHttp1Proxy, type Http1ProxyOptions } from "../../activator/http1/
 import { Http2Front, type Http2FrontParts } from "../../activator/http2/front/http2-front.ts";
 import type { Offence } from "../../activator/http2/front/session-host.ts";
 import type { StreamExchange } from "../../activator/http2/front/stream-exchange.ts";
+import { CallConnector } from "../../activator/http2/grpc/call-connector.ts";
+import { PodSessions } from "../../activator/http2/grpc/pod-sessions.ts";
 import { createHttp2Proxy } from "../../activator/http2/proxy/create-http2-proxy.ts";
 import { idleLimits } from "../../activator/pod-connections/idle-limits.ts";
 import { Pool } from "../../activator/pod-connections/pool.ts";
@@ -38,6 +40,8 @@ export interface ProxyPath extends AsyncDisposable {
   readonly refusals: readonly string[];
   /** The connections of the last proxied request. */
   readonly sockets: { readonly client: WireSocket; readonly sandbox: WireSocket } | undefined;
+  /** Connections for calls of gRPC. */
+  readonly sessions: number;
   /** Read buffers that sockets use. */
   readonly lent: number;
   /** Connections of clients: all, those that are open, and those that were closed unread. */
@@ -96,7 +100,9 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   const connector = new Connector(5_000, (to, head) => pool.take(to, head), clock);
   const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: backendPort, probes: [], young: false };
   const wires: Http1ProxyOptions = { ...options, pool, clock, sweep, loans, heads };
-  const proxies = { http1: createHttp1Proxy(wires), http2: createHttp2Proxy(wires) };
+  const sessions = opened.use(new PodSessions(idleLimits(options.maxIdleUpstream), clock, sweep));
+  const proxies = { http1: createHttp1Proxy(wires), http2: createHttp2Proxy({ ...wires, sessions }) };
+  const callConnector = new CallConnector(connector, sessions);
   const ends: Ended[] = [];
   const refusals: string[] = [];
   const offences: Offence[] = [];
@@ -126,7 +132,9 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
       });
       if (exchange.head.target.startsWith("/held")) await Promise.race([changed.released, left]);
       left.catch(() => {});
-      const upstream = await connector.connect(target, exchange.head, { signal: gone.signal });
+      const connecting = exchange.head.grpc ? callConnector : connector;
+      const idle = connecting.idle(target, exchange.head);
+      const upstream = idle ?? (await connecting.connect(target, exchange.head, { signal: gone.signal }));
       const byHost = exchange.head.host !== "";
       if ("connection" in exchange) sockets = { client: exchange.connection.socket, sandbox: upstream.socket };
       await proxy(exchange, upstream, { ...how, byHost, responseStartMs: options.responseStartMs });
@@ -134,7 +142,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
       if (error instanceof ClientGone) return exchange.abort();
       const refusal = toActivatorError(error);
       refusals.push(refusal.code);
-      if (exchange.answerable) exchange.answer(toResponse(refusal));
+      if (exchange.answerable) exchange.answer(toResponse(refusal, exchange.head));
       else exchange.abort();
     }
   };
@@ -180,11 +188,14 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     get sockets() {
       return sockets;
     },
+    get sessions() {
+      return sessions.size;
+    },
     podGone: () => sweep.podGone(target.podUid),
     empty: () =>
       eventually(() => {
         const isOver = front.active + http2.active === 0 && connections.open === 0 && ends.length === begun;
-        return isOver && heads.bytes === 0 && sweep.size === 0 && loans.lent <= pool.size;
+        return isOver && heads.bytes === 0 && sweep.size === sessions.size && loans.lent <= pool.size;
       }),
     [Symbol.asyncDispose]: () => closing.disposeAsync(),
   };

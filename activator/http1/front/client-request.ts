@@ -1,6 +1,7 @@
 import { ownText } from "../../../lib/data/own-text.ts";
 import { acceptCharactersMax } from "../../failures/error-response.ts";
 import {
+  type GrpcCall,
   type HeaderPair,
   headerValue,
   headerValues,
@@ -23,15 +24,17 @@ export class ClientRequest implements RequestHead {
   target: string;
   host: string;
   readonly upgrade: boolean;
+  readonly grpc: GrpcCall | undefined;
   /** The protocols that the client may be switched to, in its spelling; empty unless `upgrade`. */
   upgradeOffer: string;
   #headers: readonly HeaderPair[] | undefined;
 
-  /** `wire` must own its bytes. */
-  constructor(wire: WireHead, peer: string, scheme: "http" | "https") {
+  /** `wire` must own its bytes. `grpc`: a call of gRPC, which only HTTP/2 carries. */
+  constructor(wire: WireHead, peer: string, scheme: "http" | "https", grpc?: GrpcCall) {
     this.wire = wire;
     this.peer = peer;
     this.scheme = scheme;
+    this.grpc = grpc;
     this.method = wire.method;
     this.target = wire.path;
     this.host = wire.form === "absolute" ? wire.text(wire.authorityStart, wire.authorityEnd) : wire.host;

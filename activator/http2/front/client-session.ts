@@ -8,8 +8,9 @@ import type { YieldedConnection } from "../../front.ts";
 import { holdDescriptor } from "../../socket/open-sockets.ts";
 import { peerAddress } from "../../socket/peer-address.ts";
 import { resetSocket } from "../../socket/reset-socket.ts";
-import { commonBuffer, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
+import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
+import { HandedToNode } from "../handed-to-node.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
 import { fieldValue, type RawFields } from "./field-lines.ts";
@@ -268,29 +269,4 @@ function offenceOf(error: Error): Offence | undefined {
   const code = "code" in error ? String(error.code) : "";
   if (!code.startsWith("ERR_HTTP2_") || code === "ERR_HTTP2_SESSION_ERROR") return undefined;
   return /FLOOD|TOO_MANY|CALM/i.test(`${code} ${error.message}`) ? "flood" : "protocol";
-}
-
-/** Node's session reads from the socket's handle. No byte comes here, except after the session has ended. */
-class HandedToNode implements SocketReader {
-  wantsMore = false;
-  /** The client has ended its side. */
-  readonly ended: () => void;
-
-  constructor(ended: () => void) {
-    this.ended = ended;
-  }
-
-  nextBuffer(): Buffer {
-    return commonBuffer;
-  }
-
-  take(): void {}
-
-  drained(): void {}
-
-  writeFailed(): boolean {
-    return false;
-  }
-
-  closed(): void {}
 }

@@ -22,6 +22,13 @@ export function fieldValue(fields: RawFields, name: string): string | undefined 
   return undefined;
 }
 
+/** All values of that name, in order. */
+export function fieldValues(fields: RawFields, name: string): readonly string[] {
+  const values: string[] = [];
+  for (let at = 0; at + 1 < fields.length; at += 2) if (fields[at] === name) values.push(fields[at + 1] ?? "");
+  return values;
+}
+
 /** Whether each character is a byte of the class. */
 export function consistsOf(text: string, bytes: Uint8Array): boolean {
   for (let at = 0; at < text.length; at += 1) if (bytes[text.charCodeAt(at)] !== 1) return false;

@@ -38,6 +38,8 @@ export interface Http2FrontParts {
   /** Serves a request; never rejects. */
   readonly serve: (exchange: StreamExchange) => Promise<void>;
   readonly events: Http2Events;
+  /** Called when the front is disposed of. */
+  readonly dispose?: () => void;
   /** Whether the process may open one more socket, besides that many that requests in progress may open; absent: always. */
   readonly hasRoom?: ((besides: number) => boolean) | undefined;
 }
@@ -107,6 +109,7 @@ export class Http2Front implements ProtocolFront, SessionHost {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isDisposed = true;
     for (const session of this.#sessions) session.cut();
+    this.#parts.dispose?.();
   }
 
   hasStreamRoom(): boolean {

@@ -4,7 +4,8 @@ import { ClientRequest } from "../../http1/front/client-request.ts";
 import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
 import { type RequestHeadLimits, RequestHeadParser } from "../../http1/parse/request-head-parser.ts";
 import { uncounted } from "../../http1/parse/section-reader.ts";
-import { fieldValue, malformed, type RawFields } from "./field-lines.ts";
+import { fieldValue, fieldValues, malformed, type RawFields } from "./field-lines.ts";
+import { readCall } from "./grpc-call.ts";
 import { requestLines } from "./request-lines.ts";
 
 /** A request of HTTP/2, in the words of HTTP/1.1. */
@@ -44,7 +45,12 @@ export class RequestReader {
     }
     const wire = parser.head.keep();
     if (isEnded && wire.contentLength > 0) throw malformed("a length without a body");
-    const head = new ClientRequest(wire, peer, scheme);
+    const head = new ClientRequest(
+      wire,
+      peer,
+      scheme,
+      readCall(wire.method, (name) => fieldValues(fields, name)),
+    );
     if (head.upgrade !== (webSocketKey !== undefined)) throw malformed("its upgrade");
     if (head.expectsTheImpossible) throw new ActivatorError("ExpectationFailed");
     return { head, webSocketKey };

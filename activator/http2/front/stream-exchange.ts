@@ -3,7 +3,7 @@ import { guarded, reportUnexpected, runGuarded } from "../../../lib/guard/guard.
 import { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
-import type { Ended, Incoming, Synthetic } from "../../request.ts";
+import type { Ended, HeaderPair, Incoming, Synthetic } from "../../request.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
 import type { StreamRequest } from "./request-reader.ts";
@@ -49,6 +49,7 @@ export class StreamExchange implements Incoming {
   #isDelivering = false;
   /** The response is written, but its trailers, perhaps none, have yet to end the stream. */
   #awaitsTrailers = false;
+  #grpcStatus: string | undefined;
   #ended: Ended | undefined;
   readonly #onEnded: ((ended: Ended) => void)[] = [];
 
@@ -103,15 +104,17 @@ export class StreamExchange implements Incoming {
     this.#proxy = proxy;
   }
 
-  answer({ status, headers, body }: Synthetic): void {
+  answer({ status, headers, body, trailers }: Synthetic): void {
     const bytes = Buffer.from(body);
     this.#isOwnResponse = true;
     const fields = headers.flatMap(([name, value]) => [name.toLowerCase(), value]);
     this.begin(status);
     if (bytes.length > 0) fields.push("content-length", String(bytes.length));
     const hasBody = this.head.method !== "HEAD" && bytes.length > 0;
-    this.respond(fields, !hasBody);
-    if (hasBody) {
+    if (trailers) this.endWith(trailers);
+    this.respond(fields, !hasBody && !trailers, trailers !== undefined);
+    if (trailers) this.stream.end();
+    else if (hasBody) {
       this.bytesOut += bytes.length;
       this.stream.end(bytes);
     }
@@ -127,6 +130,23 @@ export class StreamExchange implements Incoming {
   respond(fields: readonly string[], endStream: boolean, waitForTrailers = false): void {
     this.#awaitsTrailers = waitForTrailers;
     respondAsIs(this.stream, [":status", String(this.#status), ...fields], { endStream, waitForTrailers });
+  }
+
+  /** These end the response, once its body is written. Called before `respond`, or with fields that are added later. */
+  endWith(trailers: Iterable<HeaderPair>): void {
+    const send = () => {
+      const fields: Record<string, string[]> = Object.create(null);
+      for (const [name, value] of trailers) fields[name] = [...(fields[name] ?? []), value];
+      this.endedBy(trailers);
+      this.sendTrailers(fields);
+    };
+    const abort = () => this.abort();
+    this.stream.once("wantTrailers", guarded("http-front", send, abort));
+  }
+
+  /** The response is its head alone, which says how a call of gRPC ended. */
+  endedBy(fields: Iterable<HeaderPair>): void {
+    for (const [name, value] of fields) if (name === "grpc-status") this.#grpcStatus ??= value;
   }
 
   /** Ends the stream of a response that waited for its trailers. */
@@ -180,7 +200,7 @@ export class StreamExchange implements Incoming {
   #spoil(error: unknown): void {
     if (!(error instanceof ActivatorError)) reportUnexpected("http-front", error);
     else this.#host.refused(error);
-    if (error instanceof ActivatorError && this.answerable) this.answer(toResponse(error));
+    if (error instanceof ActivatorError && this.answerable) this.answer(toResponse(error, this.head));
     else cutStream(this.stream);
     this.#leave();
   }
@@ -209,7 +229,7 @@ export class StreamExchange implements Incoming {
 
   #over(): void {
     if (this.#ended) return;
-    this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut };
+    this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut, grpcStatus: this.#grpcStatus };
     for (const listener of this.#onEnded) listener(this.#ended);
     this.#onEnded.length = 0;
     if (this.#isServed) this.#host.ended(this);

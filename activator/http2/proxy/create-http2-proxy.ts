@@ -1,12 +1,20 @@
 import type { Http1ProxyOptions } from "../../http1/proxy/create-http1-proxy.ts";
 import type { ProxyRequest } from "../../proxy-request.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
+import { GrpcProxy } from "../grpc/grpc-proxy.ts";
+import type { PodSessions } from "../grpc/pod-sessions.ts";
 import { StreamProxy } from "./stream-proxy.ts";
 
 /** The connections to sandboxes and their limits are those of HTTP/1.1. */
-export type Http2ProxyOptions = Http1ProxyOptions;
+export interface Http2ProxyOptions extends Http1ProxyOptions {
+  /** For calls of gRPC. */
+  readonly sessions: PodSessions;
+}
 
-/** Proxies streams of HTTP/2 to sandboxes, over HTTP/1.1 on a connection that was established before. */
+/** Proxies streams of HTTP/2 to sandboxes, on a connection that was established before: gRPC over HTTP/2, all else over HTTP/1.1. */
 export function createHttp2Proxy(options: Http2ProxyOptions): ProxyRequest<StreamExchange> {
-  return (exchange, upstream, how) => new StreamProxy(exchange, upstream, how, options).run();
+  return (exchange, upstream, how) =>
+    exchange.head.grpc
+      ? new GrpcProxy(exchange, upstream, how, options).run()
+      : new StreamProxy(exchange, upstream, how, options).run();
 }

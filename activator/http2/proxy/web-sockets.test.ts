@@ -234,6 +234,7 @@ describe("a WebSocket over HTTP/2", () => {
           moved: () => void calls.push("moved"),
           clientSpoke: () => void calls.push("client"),
           sandboxSpoke: () => void calls.push("sandbox"),
+          requestEnded: () => void calls.push("ended"),
         };
       },
     });

@@ -1,0 +1,63 @@
+import type { Synthetic } from "../request.ts";
+import type { ActivatorError, ErrorCode } from "./error-codes.ts";
+
+/** Status codes of gRPC (gRPC, "Status codes and their use in gRPC"). */
+export const grpcStatus = {
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  internal: 13,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const;
+
+const ofHttpStatus: ReadonlyMap<number, number> = new Map([
+  [400, grpcStatus.invalidArgument],
+  [401, grpcStatus.unauthenticated],
+  [403, grpcStatus.permissionDenied],
+  [404, grpcStatus.notFound],
+  [413, grpcStatus.resourceExhausted],
+  [502, grpcStatus.unavailable],
+  [503, grpcStatus.unavailable],
+  [504, grpcStatus.deadlineExceeded],
+]);
+
+/** Errors that mean that the client's time is over, if it has set one and that has passed. */
+const ofTime: ReadonlySet<ErrorCode> = new Set(["WakeTimedOut", "SandboxSlow"]);
+
+/** The fields of an error that end a call of gRPC. `isLate`: the time that the client allowed has passed. */
+export function grpcTrailers(error: ActivatorError, isLate: boolean): readonly (readonly [string, string])[] {
+  const { code, status, detail } = error;
+  const late = isLate && ofTime.has(code);
+  const number = late ? grpcStatus.deadlineExceeded : (ofHttpStatus.get(status) ?? grpcStatus.internal);
+  return [
+    ["grpc-status", String(number)],
+    ["grpc-message", percentEncoded(detail)],
+  ];
+}
+
+/** An error as a response to a call of gRPC, which has the status of HTTP 200 always. */
+export function toGrpcResponse(error: ActivatorError, isLate: boolean): Synthetic {
+  return {
+    status: 200,
+    headers: [
+      ["Content-Type", "application/grpc"],
+      ["X-Rouse-Reason", error.code],
+    ],
+    body: "",
+    trailers: grpcTrailers(error, isLate),
+    code: error.code,
+  };
+}
+
+/** As gRPC has it: all but visible ASCII and the space, and the percent sign (gRPC over HTTP/2, "Status-Message"). */
+function percentEncoded(text: string): string {
+  let encoded = "";
+  for (const byte of Buffer.from(text)) {
+    const isPlain = byte >= 0x20 && byte < 0x7f && byte !== 0x25;
+    encoded += isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
+  }
+  return encoded;
+}

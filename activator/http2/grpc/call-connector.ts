@@ -1,0 +1,33 @@
+import type { ConnectDeps } from "../../connect/connect-request.ts";
+import { type ConnectOptions, type Upstream, upstreamOf } from "../../connect/connector.ts";
+import type { Dial, DialListener } from "../../connect/dial.ts";
+import type { RequestHead } from "../../request.ts";
+import type { Target } from "../../sandbox/resolve.ts";
+import type { PodSessions } from "./pod-sessions.ts";
+
+type Connections = ConnectDeps["connector"];
+
+/** Provides connections for calls of gRPC, which share one as long as it has room. A new one serves no request before. */
+export class CallConnector implements Connections {
+  readonly #connections: Connections;
+  readonly #sessions: PodSessions;
+
+  constructor(connections: Connections, sessions: PodSessions) {
+    this.#connections = connections;
+    this.#sessions = sessions;
+  }
+
+  idle(target: Target): Upstream | undefined {
+    const socket = this.#sessions.socketFor(target);
+    return socket && upstreamOf(target, socket);
+  }
+
+  /** Always a new connection: the caller may close it, and other calls use a shared one. */
+  connect(target: Target, _head: RequestHead | undefined, options: ConnectOptions): Promise<Upstream> {
+    return this.#connections.connect(target, undefined, options);
+  }
+
+  begin(target: Target, listener: DialListener): Dial {
+    return this.#connections.begin(target, listener);
+  }
+}

@@ -1,0 +1,42 @@
+import { type ForwardRules, keepsRequestHeader, keepsResponseHeader } from "../../headers/forward-headers.ts";
+import type { ClientRequest } from "../../http1/front/client-request.ts";
+import type { ProxyRequestOptions } from "../../proxy-request.ts";
+import type { HeaderPair } from "../../request.ts";
+import type { Target } from "../../sandbox/resolve.ts";
+import { callTimeout } from "../front/grpc-call.ts";
+
+export interface CallTarget {
+  readonly pod: Pick<Target, "ip" | "port">;
+  /** What is left of the time that the client allowed, in milliseconds; infinite without a limit. */
+  readonly leftMs: number;
+}
+
+/** The fields of a call for the sandbox, names in lower case and values in turn. The rules are those of HTTP/1.1. */
+export function callFields(
+  { headers, host, target, peer, scheme }: ClientRequest,
+  { byHost, consumesAuthorization, trace }: ProxyRequestOptions,
+  { pod: { ip, port }, leftMs }: CallTarget,
+): string[] {
+  const rules: ForwardRules = {
+    ...{ byHost, consumesAuthorization, upgrade: false, chunked: true, traced: trace !== undefined },
+  };
+  const address = `${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
+  const fields = [":method", "POST", ":scheme", "http", ":authority", byHost ? host : address, ":path", target];
+  for (const [name, value] of headers) {
+    const lower = name.toLowerCase();
+    if (lower !== "grpc-timeout" && keepsRequestHeader(lower, rules)) fields.push(lower, value);
+  }
+  fields.push("te", "trailers");
+  if (Number.isFinite(leftMs)) fields.push("grpc-timeout", callTimeout(leftMs));
+  fields.push("x-forwarded-for", peer, "x-forwarded-host", host, "x-forwarded-proto", scheme);
+  for (const [name, value] of Object.entries(trace ?? {})) fields.push(name.toLowerCase(), value);
+  return fields;
+}
+
+/** The fields of a response or of its trailers, without the pseudo-header and those of a connection. */
+export function* forwardedFields(fields: readonly string[]): Generator<HeaderPair> {
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const name = fields[at] ?? "";
+    if (!name.startsWith(":") && keepsResponseHeader(name, true)) yield [name, fields[at + 1] ?? ""];
+  }
+}

@@ -1,0 +1,71 @@
+import type { ClientHttp2Stream } from "node:http2";
+import { guarded } from "../../../lib/guard/guard.ts";
+import { GatheredBytes } from "../front/gathered-bytes.ts";
+
+/** Takes the body of a response as it arrives. */
+export interface ResponseSink {
+  /** Whether it can take more now. */
+  readonly wantsResponse: boolean;
+  responseBytes(bytes: Buffer): void;
+  /** The sandbox ended the response. */
+  responseEnded(): void;
+}
+
+/**
+ * Reads the body of a sandbox's response, in the place of Node's reader, as `StreamBody` does that of a request: what waits is one
+ * buffer of one window, however small its frames are.
+ */
+export class CallResponse {
+  readonly #stream: ClientHttp2Stream;
+  readonly #sink: ResponseSink;
+  readonly #readMore: () => void;
+  readonly #gathered = new GatheredBytes();
+  #hasEnded = false;
+  #isEndTold = false;
+
+  /** `fail` ends the call after an error of ours. */
+  constructor(stream: ClientHttp2Stream, sink: ResponseSink, fail: () => void) {
+    this.#stream = stream;
+    this.#sink = sink;
+    const { _read: read, push } = stream;
+    this.#readMore = () => read.call(stream, 0);
+    stream._read = () => {};
+    let isWhole = true;
+    const take = guarded("pod-connection", (bytes: Buffer) => this.#take(bytes), fail);
+    stream.push = (bytes: Buffer | null) => {
+      if (bytes !== null) {
+        take(bytes);
+        return sink.wantsResponse;
+      }
+      isWhole = !stream.closed; // Node also calls it for a stream that was reset without an error
+      push.call(stream, null);
+      stream.read(0); // makes Node report the end
+      return false;
+    };
+    const end = () => {
+      this.#hasEnded = isWhole && !stream.aborted;
+      this.#tellEnd();
+    };
+    stream.on("end", guarded("pod-connection", end, fail));
+  }
+
+  /** Reads on if the sink takes more. */
+  readOn(): void {
+    if (!this.#sink.wantsResponse) return;
+    const kept = this.#gathered.take();
+    if (kept) this.#sink.responseBytes(kept);
+    this.#tellEnd();
+    if (!this.#hasEnded && this.#sink.wantsResponse && !this.#stream.destroyed) this.#readMore();
+  }
+
+  #take(bytes: Buffer): void {
+    if (this.#sink.wantsResponse && this.#gathered.length === 0) this.#sink.responseBytes(bytes);
+    else this.#gathered.add(bytes);
+  }
+
+  #tellEnd(): void {
+    if (!this.#hasEnded || this.#isEndTold || this.#gathered.length > 0 || !this.#sink.wantsResponse) return;
+    this.#isEndTold = true;
+    this.#sink.responseEnded();
+  }
+}

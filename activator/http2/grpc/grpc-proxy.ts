@@ -1,0 +1,264 @@
+import { type ClientHttp2Stream, constants } from "node:http2";
+import { guarded } from "../../../lib/guard/guard.ts";
+import type { Upstream } from "../../connect/connector.ts";
+import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
+import { grpcTrailers } from "../../failures/grpc-response.ts";
+import { StallWatch } from "../../pod-connections/stall-watch.ts";
+import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
+import { ClientGone, type HeaderPair } from "../../request.ts";
+import type { Watched } from "../../sweep.ts";
+import type { StreamBodySink } from "../front/stream-body.ts";
+import type { StreamExchange, StreamListener } from "../front/stream-exchange.ts";
+import type { Http2ProxyOptions } from "../proxy/create-http2-proxy.ts";
+import { callFields, forwardedFields } from "./call-fields.ts";
+import { CallResponse, type ResponseSink } from "./call-response.ts";
+import type { PodSession } from "./pod-session.ts";
+import type { PodSessions } from "./pod-sessions.ts";
+
+export interface GrpcProxyOptions extends Pick<Http2ProxyOptions, "clock" | "sweep" | "maxRequestBodyBytes"> {
+  readonly sessions: PodSessions;
+  /** The maximum time in which nothing moves, in milliseconds; 0: unlimited. */
+  readonly streamIdleMs: number;
+  /** The maximum duration of a call from its dispatch, in milliseconds; 0: unlimited. */
+  readonly totalMs: number;
+}
+
+/**
+ * One call of gRPC between a stream and a sandbox.
+ *
+ *   sending ──head──▶ answering ──end──▶ done
+ *      └── fails: the client gets a status   (later failures end the response with a status in its trailers)
+ */
+type Phase = "sending" | "answering" | "done";
+
+export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, Watched {
+  sweepIndex = -1;
+  readonly #exchange: StreamExchange;
+  readonly #upstream: Upstream;
+  readonly #how: ProxyRequestOptions;
+  readonly #options: GrpcProxyOptions;
+  readonly #stall = new StallWatch();
+  readonly #settled = Promise.withResolvers<void>();
+  /** What the sandbox's stream is read by; set while there is one. */
+  #response: CallResponse | undefined;
+  #stream: ClientHttp2Stream | undefined;
+  #phase: Phase = "sending";
+  #listener: OpenListener | undefined;
+  #trailers: HeaderPair[] = [];
+  /** Resets the stream with CANCEL. */
+  readonly #cancel = new AbortController();
+  #isUploaded = false;
+  #moved = 0;
+  /** When the time of the client is over, and that of a call; in monotonic milliseconds. */
+  #deadlineMs = Number.POSITIVE_INFINITY;
+  #endMs = Number.POSITIVE_INFINITY;
+
+  constructor(exchange: StreamExchange, upstream: Upstream, how: ProxyRequestOptions, options: GrpcProxyOptions) {
+    this.#exchange = exchange;
+    this.#upstream = upstream;
+    this.#how = how;
+    this.#options = options;
+  }
+
+  /** Resolves when the call is over; rejects with the error to answer if no response has begun. */
+  run(): Promise<void> {
+    const { sessions, clock } = this.#options;
+    const nowMs = clock.ticksMs();
+    this.#limit(nowMs);
+    const session = sessions.sessionFor(this.#upstream);
+    if (this.#exchange.left) this.#fail(new ClientGone("the client left"));
+    else if (nowMs >= this.#deadlineMs) this.#fail(this.#error("SandboxSlow"));
+    else this.#begin(session, this.#deadlineMs - nowMs);
+    return this.#settled.promise;
+  }
+
+  #limit(nowMs: number): void {
+    const { head, seenMs } = this.#exchange;
+    const { totalMs, streamIdleMs } = this.#options;
+    if (typeof head.grpc?.timeoutMs === "number") this.#deadlineMs = seenMs + head.grpc.timeoutMs;
+    if (totalMs > 0) this.#endMs = nowMs + totalMs;
+    this.#stall.limit(streamIdleMs, nowMs);
+  }
+
+  #begin(session: PodSession, leftMs: number): void {
+    const { head, body } = this.#exchange;
+    const stream = this.#open(session, leftMs);
+    if (!stream) return this.#fail(this.#error("ResponseLost"));
+    this.#stream = stream;
+    this.#response = new CallResponse(stream, this, () => this.#fail(this.#error("Unexpected")));
+    this.#listen(stream, session);
+    this.#options.sweep.add(this);
+    this.#exchange.proxiedBy(this);
+    head.sent();
+    this.#how.use.dispatched();
+    body.pourInto(this);
+    this.#response.readOn();
+  }
+
+  #open(session: PodSession, leftMs: number): ClientHttp2Stream | undefined {
+    const fields = callFields(this.#exchange.head, this.#how, { pod: this.#upstream.target, leftMs });
+    try {
+      return session.begin(fields, this.#cancel.signal);
+    } catch {
+      return undefined; // the connection has just ended
+    }
+  }
+
+  #listen(stream: ClientHttp2Stream, session: PodSession): void {
+    const fail = () => this.#fail(this.#error("Unexpected"));
+    const on = (event: string, listener: (...args: never[]) => void) =>
+      stream.on(event, guarded("pod-connection", listener, fail));
+    stream.on("error", () => {}); // "close" follows
+    on("response", (_: unknown, flags: number, fields: readonly string[]) => this.#responded(flags, fields));
+    on("trailers", (_: unknown, _flags: number, fields: readonly string[]) => {
+      this.#trailers.push(...forwardedFields(fields));
+    });
+    on("drain", () => this.#exchange.body.readOn());
+    on("close", () => {
+      session.over();
+      this.#closed(stream.rstCode);
+    });
+  }
+
+  // The client.
+
+  get wantsBody(): boolean {
+    return this.#phase === "done" || !(this.#stream?.writableNeedDrain ?? false);
+  }
+
+  bodyBytes(bytes: Buffer): void {
+    const stream = this.#stream;
+    if (this.#phase === "done" || !stream?.writable || !this.#isWithinLimit()) return;
+    this.#moved += bytes.length;
+    this.#listener?.clientSpoke();
+    stream.write(bytes);
+  }
+
+  /** The trailers of a request mean nothing in gRPC. */
+  bodyEnded(): void {
+    this.#isUploaded = true;
+    this.#listener?.requestEnded();
+    if (this.#stream?.writable) this.#stream.end();
+  }
+
+  clientLeft(): void {
+    this.#fail(new ClientGone("the client left"));
+  }
+
+  clientDrained(): void {
+    this.#response?.readOn();
+  }
+
+  // The sandbox.
+
+  get wantsResponse(): boolean {
+    return this.#phase === "done" || (this.#phase === "answering" && !this.#exchange.stream.writableNeedDrain);
+  }
+
+  responseBytes(bytes: Buffer): void {
+    if (this.#phase === "done") return;
+    this.#moved += bytes.length;
+    this.#listener?.sandboxSpoke();
+    this.#exchange.bytesOut += bytes.length;
+    this.#exchange.stream.write(bytes);
+  }
+
+  responseEnded(): void {
+    if (this.#phase !== "done") this.#finish();
+  }
+
+  #responded(flags: number, fields: readonly string[]): void {
+    if (this.#phase !== "sending") return;
+    this.#phase = "answering";
+    this.#moved += 1;
+    this.#how.onFirstByte();
+    const exchange = this.#exchange;
+    exchange.begin(Number(fields[fields.indexOf(":status") + 1]));
+    exchange.endWith(this.#trailers);
+    const isOnlyTrailers = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    const forwarded = [...forwardedFields(fields)];
+    if (isOnlyTrailers) exchange.endedBy(forwarded);
+    exchange.respond(forwarded.flat(), isOnlyTrailers, !isOnlyTrailers);
+    if (isOnlyTrailers) this.#done();
+    else this.#response?.readOn();
+  }
+
+  /** The stream to the sandbox is closed. */
+  #closed(code: number): void {
+    if (this.#phase === "done") return;
+    const { stream } = this.#exchange;
+    // The client may send it again: no program has seen it (RFC 9113, 8.7).
+    if (this.#phase === "sending" && code === constants.NGHTTP2_REFUSED_STREAM) {
+      this.#leave();
+      stream.close(code);
+      return this.#settled.resolve();
+    }
+    this.#fail(this.#error("ResponseLost", new Error(`the sandbox ended the stream with code ${code}`)));
+  }
+
+  get podUid(): string {
+    return this.#upstream.target.podUid;
+  }
+
+  podGone(nowMs: number): void {
+    this.#stall.podGone(nowMs);
+  }
+
+  check(nowMs: number): void {
+    this.#keepOpen();
+    const progress = this.#moved - this.#exchange.stream.bufferSize;
+    if (this.#stall.isStalled(progress, nowMs)) this.#fail(this.#error("ResponseLost"));
+    else if (nowMs >= this.#deadlineMs || nowMs >= this.#endMs) this.#fail(this.#error("SandboxSlow"));
+  }
+
+  /** While the client may send more, the call is an open connection. Most calls end before the first check. */
+  #keepOpen(): void {
+    if (this.#listener || this.#isUploaded || this.#phase === "done") return;
+    this.#listener = this.#how.onOpen?.({ close: () => this.#fail(this.#error("SandboxSuspended")) });
+  }
+
+  #isWithinLimit(): boolean {
+    const { maxRequestBodyBytes } = this.#options;
+    if (maxRequestBodyBytes <= 0 || this.#exchange.body.length <= maxRequestBodyBytes) return true;
+    this.#fail(this.#error("BodyTooLarge"));
+    return false;
+  }
+
+  #error(code: ErrorCode, cause?: Error): ActivatorError {
+    return new ActivatorError(code, { subject: this.#how.subject, cause });
+  }
+
+  /** Ends the response with the trailers, if any. */
+  #finish(): void {
+    this.#exchange.stream.end();
+    this.#done();
+  }
+
+  #done(): void {
+    this.#leave();
+    this.#settled.resolve();
+    this.#exchange.finish();
+  }
+
+  /** Neither watched nor read any more. What the sandbox has not ended is reset. */
+  #leave(): void {
+    this.#phase = "done";
+    this.#options.sweep.remove(this);
+    if (this.#stream && !this.#stream.closed) this.#cancel.abort(); // Node's `close` may end the stream before it resets it
+  }
+
+  #fail(cause: ActivatorError | ClientGone): void {
+    if (this.#phase === "done") return;
+    const answered = this.#phase === "answering";
+    this.#leave();
+    this.#exchange.body.discard();
+    if (!answered) return this.#settled.reject(cause);
+    if (cause instanceof ClientGone) this.#exchange.abort();
+    else {
+      this.#trailers.splice(0, this.#trailers.length, ...grpcTrailers(cause, true));
+      this.#exchange.stream.end();
+      this.#exchange.finish();
+    }
+    this.#settled.resolve();
+  }
+}

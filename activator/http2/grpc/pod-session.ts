@@ -1,0 +1,141 @@
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+import { guarded } from "../../../lib/guard/guard.ts";
+import { Link } from "../../pod-connections/idle-list.ts";
+import type { Place } from "../../pod-connections/shelf.ts";
+import type { WireSocket } from "../../socket/wire-socket.ts";
+import type { Watched } from "../../sweep.ts";
+import { freeLast, nativeHandle } from "../front/native-handles.ts";
+import { HandedToNode } from "../handed-to-node.ts";
+import { podSessionOptions } from "./pod-session-options.ts";
+
+/** The maximum number of calls on one connection, whatever the sandbox allows. More get another connection. */
+const callsMax = 100;
+/** How long a connection without calls is kept, in milliseconds. */
+const idleMs = 60_000;
+const keepAliveProbeMs = 30_000;
+/** How long a sandbox may take until its first frame, in milliseconds: a program that speaks another protocol may send none. */
+const settingsMs = 10_000;
+
+/** The sessions of all Pods, as one of them sees them. */
+export interface SessionOwner {
+  nowMs(): number;
+  /** It has no call any more. */
+  rested(session: PodSession): void;
+  /** It takes no further call. */
+  left(session: PodSession): void;
+  /** Its connection is closed. */
+  closed(session: PodSession): void;
+}
+
+/** One connection of HTTP/2 to a port of a Pod. Calls share it. */
+export class PodSession implements Watched {
+  sweepIndex = -1;
+  readonly place: Place;
+  readonly socket: WireSocket;
+  readonly inNamespace = new Link<PodSession>(this);
+  readonly inAll = new Link<PodSession>(this);
+  readonly #owner: SessionOwner;
+  readonly #session: ClientHttp2Session;
+  readonly #native: object | undefined;
+  #calls = 0;
+  #isLeaving = false;
+  #dueMs: number;
+  /** Infinite once the sandbox has sent its settings. */
+  #settledByMs: number;
+
+  /** `socket`: a new connection, on which no byte was sent. */
+  constructor(socket: WireSocket, place: Place, owner: SessionOwner) {
+    this.socket = socket;
+    this.place = place;
+    this.#owner = owner;
+    this.#dueMs = owner.nowMs() + idleMs;
+    this.#settledByMs = owner.nowMs() + settingsMs;
+    const reader = new HandedToNode(() => this.close());
+    socket.reader = reader;
+    socket.setKeepAlive(true, keepAliveProbeMs);
+    socket.once(
+      "close",
+      guarded("pod-connection", () => owner.closed(this)),
+    );
+    const unread = socket.unread(noBytes);
+    this.#session = connect("http://sandbox", { ...podSessionOptions, createConnection: () => unread });
+    const read = () => {
+      reader.wantsMore = true;
+      socket.readOn(); // not before Node takes what is read
+    };
+    this.#session.once(
+      "connect",
+      guarded("pod-connection", read, () => this.close()),
+    );
+    this.#native = nativeHandle(this.#session);
+    this.#session.on("error", () => this.#leave()); // the calls learn of it by the ends of their streams
+    this.#session.once("remoteSettings", () => {
+      this.#settledByMs = Number.POSITIVE_INFINITY;
+    });
+    const leave = guarded("pod-connection", () => this.#leave());
+    this.#session.on("goaway", leave);
+    this.#session.on("close", leave);
+  }
+
+  get podUid(): string {
+    return this.place.podUid;
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** Whether it may take one more call. */
+  get hasRoom(): boolean {
+    if (this.#isLeaving || this.#session.closed || this.#session.destroyed || this.socket.destroyed) return false;
+    return this.#calls < Math.min(this.#session.remoteSettings.maxConcurrentStreams ?? callsMax, callsMax);
+  }
+
+  /**
+   * Begins a call, with names and values in turn. The signal resets it. Call `over` once its stream is closed.
+   *
+   * @throws Error if the connection takes no further call.
+   */
+  begin(fields: readonly string[], signal: AbortSignal): ClientHttp2Stream {
+    const stream = this.#session.request(fields, { endStream: false, signal });
+    this.#calls += 1;
+    this.#dueMs = Number.POSITIVE_INFINITY;
+    freeLast(this.#native, stream);
+    return stream;
+  }
+
+  /** A call has ended, and its stream is closed. */
+  over(): void {
+    this.#calls -= 1;
+    if (this.#calls > 0) return;
+    if (this.#isLeaving) return this.close();
+    this.#dueMs = this.#owner.nowMs() + idleMs;
+    this.#owner.rested(this);
+  }
+
+  check(nowMs: number): void {
+    if (nowMs >= Math.min(this.#dueMs, this.#settledByMs)) this.close();
+  }
+
+  /** The calls in progress go on: their own limits end them. */
+  podGone(): void {
+    this.#leave();
+  }
+
+  /** Closes the connection at once. Calls in progress are cut. */
+  close(): void {
+    this.#leave();
+    this.#session.destroy();
+    this.socket.destroy();
+  }
+
+  /** Takes no further call, and closes with the last. */
+  #leave(): void {
+    if (this.#isLeaving) return;
+    this.#isLeaving = true;
+    this.#owner.left(this);
+    if (this.#calls === 0) this.close();
+  }
+}
+
+const noBytes = Buffer.alloc(0);

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { EchoClient, startEchoServer } from "../../../test/support/grpc/echo-service.ts";
+import { openProxyPath } from "../../../test/support/proxy-path.ts";
+import { dial } from "../../connect/dial.ts";
+import { idleLimits } from "../../pod-connections/idle-limits.ts";
+import { Sweep } from "../../sweep.ts";
+import { PodSessions } from "./pod-sessions.ts";
+
+const never = new AbortController().signal;
+
+async function openSessions(port: number, limits = idleLimits(20)) {
+  const clock = new FakeClock();
+  const sweep = new Sweep(clock);
+  const sessions = new PodSessions(limits, clock, sweep);
+  const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port, probes: [], young: false };
+  const begin = async (podUid = "p1") => {
+    const to = { ...target, podUid };
+    const session = sessions.sessionFor({ target: to, socket: await dial(to, 5_000, systemClock, never) });
+    const stop = new AbortController();
+    const fields = [":method", "POST", ":scheme", "http", ":authority", "a", ":path", "/test.Echo/Both"];
+    const stream = session.begin([...fields, "content-type", "application/grpc"], stop.signal).on("error", () => {});
+    const closed = new Promise<void>((resolve) => stream.on("close", resolve));
+    return {
+      session,
+      async end() {
+        stop.abort();
+        await closed;
+        session.over();
+      },
+    };
+  };
+  return { clock, sweep, sessions, target, begin };
+}
+
+describe("the connections of HTTP/2 to a Pod", () => {
+  it("are shared, and close after a minute without a call", async () => {
+    await using server = await startEchoServer();
+    const { clock, sessions, target, begin } = await openSessions(server.port);
+    const one = await begin();
+    const two = await begin();
+    expect(two.session).toBe(one.session);
+    expect(sessions.socketFor(target)).toBe(one.session.socket);
+    await one.end();
+    await two.end();
+    await clock.advance(59_000);
+    expect(sessions.size).toBe(1);
+    await clock.advance(1_000);
+    await eventually(() => sessions.size === 0);
+    expect(sessions.socketFor(target)).toBeUndefined();
+  });
+
+  it("take no call after their Pod is gone, and close with the last one", async () => {
+    await using server = await startEchoServer();
+    const { clock, sweep, sessions, target, begin } = await openSessions(server.port);
+    const one = await begin();
+    sweep.podGone("p1");
+    await clock.advance(100);
+    expect(sessions.socketFor(target)).toBeUndefined();
+    expect(sessions.size).toBe(1);
+    await one.end();
+    await eventually(() => sessions.size === 0);
+  });
+
+  it("are closed beyond the limits of idle ones, the most idle one first", async () => {
+    await using server = await startEchoServer();
+    const { sessions, begin } = await openSessions(server.port, { perPort: 20, perPod: 20, perNamespace: 2, total: 9 });
+    const begun = [await begin("p1"), await begin("p2"), await begin("p3")];
+    for (const each of begun) await each.end();
+    await eventually(() => sessions.size === 2);
+    expect(begun.map(({ session }) => session.hasRoom)).toEqual([false, true, true]);
+    sessions[Symbol.dispose]();
+    await eventually(() => sessions.size === 0);
+  });
+
+  it("are not kept for a sandbox that closes them", async () => {
+    await using server = await startEchoServer();
+    await using path = await openProxyPath(server.port);
+    using client = new EchoClient(`127.0.0.1:${path.port}`);
+    expect((await client.call("Unary", ["one"])).code).toBe(0);
+    expect(path.sessions).toBe(1);
+    await server[Symbol.asyncDispose]();
+    await eventually(() => path.sessions === 0);
+  });
+});

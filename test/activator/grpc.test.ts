@@ -1,0 +1,122 @@
+import { Metadata } from "@grpc/grpc-js";
+import { describe, expect, it } from "vitest";
+import { observed, promised } from "../support/drain-questions.ts";
+import { eventually } from "../support/eventually.ts";
+import { EchoClient, outcomeOf, startEchoServer } from "../support/grpc/echo-service.ts";
+import { type ActivatorWorld, openActivatorWorld, sandboxPort } from "../support/labs/activator-world.ts";
+
+const open = () => openActivatorWorld(["--http2", "--drain-bind-address=127.0.0.1:0"]);
+const program = (podIp: string) => startEchoServer(sandboxPort, podIp);
+
+const host = "nova.default.sandbox.localhost";
+const clientOf = ({ activator }: ActivatorWorld, authority = host) =>
+  new EchoClient(`127.0.0.1:${activator.proxyPort}`, authority);
+
+const headers = (values: Readonly<Record<string, string>>) => {
+  const metadata = new Metadata();
+  for (const [name, value] of Object.entries(values)) metadata.set(name, value);
+  return { metadata };
+};
+
+/** A call about a past generation, which has no effect. */
+const inFlight = async (world: ActivatorWorld) => (await observed(world, -1)).inFlight;
+
+describe("a call of gRPC to a suspended sandbox", () => {
+  it("wakes it, and is answered once, in any shape", async () => {
+    await using world = await open();
+    await world.asleep("nova", program);
+    using client = clientOf(world);
+    const calls = [
+      client.call("Unary", ["one"]),
+      client.call("ClientStream", ["a", "b"]),
+      client.call("Both", ["x", "y"]),
+      client.call("ServerStream", ["n"]),
+    ];
+    const outcomes = await Promise.all(calls);
+    const heard = outcomes.map(({ messages, code }) => `${code} ${messages.join()}`);
+    expect(heard).toEqual(["0 one", "0 ab", "0 x,y", "0 n0,n1,n2,n3,n4"]);
+    expect(world.kubelet.made("nova")).toBe(1);
+  });
+
+  it("may name it by headers, and then must name a port", async () => {
+    await using world = await open();
+    await world.asleep("nova", program);
+    using client = clientOf(world, "router.test");
+    const unnamed = await client.call("Unary", ["one"], headers({ "x-sandbox-id": "nova" }));
+    expect([unnamed.code, unnamed.details]).toEqual([3, "Invalid port format."]);
+    expect(world.kubelet.made("nova")).toBe(0);
+    const named = { "x-sandbox-id": "nova", "x-sandbox-port": String(sandboxPort) };
+    expect((await client.call("Unary", ["one"], headers(named))).code).toBe(0);
+  });
+
+  it("ends with DEADLINE_EXCEEDED once the time of its client is over", async () => {
+    await using world = await open();
+    await world.asleep("nova"); // nothing ever listens
+    using client = clientOf(world);
+    const { code } = await client.call("Unary", ["one"], { deadlineMs: 600 });
+    expect(code).toBe(4);
+  });
+
+  it("ends with a status of gRPC if there is no such sandbox, or its timeout is malformed", async () => {
+    await using world = await open();
+    await world.asleep("nova", program);
+    using stranger = clientOf(world, "a.b.c.sandbox.localhost");
+    expect((await stranger.call("Unary", ["one"])).code).toBe(5);
+    using client = clientOf(world);
+    const malformed = await client.call("Unary", ["one"], headers({ "grpc-timeout": "soon" }));
+    expect([malformed.code, malformed.details]).toEqual([3, "Malformed request: grpc-timeout"]);
+    expect(world.kubelet.made("nova")).toBe(0);
+  });
+});
+
+describe("the use of a sandbox by a call of gRPC", () => {
+  it("is in flight from the end of the request to that of the response", async () => {
+    await using world = await open();
+    await world.awake("nova", program);
+    using client = clientOf(world);
+    const call = client.call("Unary", ["wait"], { deadlineMs: 60_000 });
+    await eventually(async () => (await inFlight(world)) === 1);
+    expect(await promised(world)).toEqual({ inFlight: 1 });
+    void call;
+  });
+
+  it("is that of an open connection while the client may send more: an answered one keeps nothing awake", async () => {
+    await using world = await open();
+    await world.awake("nova", program);
+    using client = clientOf(world);
+    const call = client.open("Both");
+    const heard: string[] = [];
+    call.on("data", (bytes: Buffer) => heard.push(bytes.toString()));
+    const outcome = outcomeOf(call);
+    call.write(Buffer.from("hello"));
+    await eventually(() => heard.join() === "hello");
+    await eventually(async () => (await inFlight(world)) === 0);
+    expect(await promised(world)).toEqual({ inFlight: 0 });
+    const { code, details } = await outcome;
+    expect([code, details]).toEqual([14, "Sandbox is being suspended, and this call was idle: nova"]);
+  });
+
+  it("is a request in flight again once its client has sent all", async () => {
+    await using world = await open();
+    await world.awake("nova", program);
+    using client = clientOf(world);
+    const call = client.open("ServerStream");
+    void outcomeOf(call);
+    await eventually(async () => (await inFlight(world)) === 0);
+    call.write(Buffer.from("stay"));
+    call.end();
+    await eventually(async () => (await inFlight(world)) === 1);
+    call.cancel();
+    await eventually(async () => (await inFlight(world)) === 0);
+  });
+
+  it("is ignored by `ignoreRequests`", async () => {
+    await using world = await open();
+    const ignoreRequests = [{ pathPrefix: "/test.Echo/Unary" }];
+    const autoSuspension = { inactivityTimeoutSeconds: 60, ignoreRequests };
+    await world.asleep("nova", program, { autoSuspension });
+    using client = clientOf(world);
+    expect((await client.call("Unary", ["one"])).code).toBe(13);
+    expect(world.kubelet.made("nova")).toBe(0);
+  });
+});
