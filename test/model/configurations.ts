@@ -18,6 +18,7 @@ const one: Limits = {
   controllers: 1,
   lossy: false,
   drainEnds: false,
+  rejectsSeals: false,
 };
 const twoActivators = { early: 1, late: 1 };
 
@@ -88,6 +89,14 @@ export const small: readonly Configuration[] = [
     about: "it sleeps, is replaced as a whole, and a request comes",
     limits: { ...one, replacements: 1 },
   },
+  {
+    about: "it sleeps, and it is suspended manually, and seals are rejected",
+    limits: { ...one, pauses: 1, rejectsSeals: true },
+  },
+  {
+    about: "it sleeps under an idle tunnel with one byte, and seals are rejected",
+    limits: { ...one, tunnels: 1, bytes: 1, rejectsSeals: true },
+  },
 ];
 
 export const large: readonly Configuration[] = [
@@ -135,4 +144,5 @@ export const whereTunnelsShow: Limits = { ...one, requests: 0, tunnels: 1, bytes
 export const wherePausedTunnelsShow: Limits = { ...whereTunnelsShow, sleeps: 0, pauses: 1 };
 export const whereSilenceShows: Limits = { ...one, silences: 1 };
 export const whereReplacementShows: Limits = { ...one, sleeps: 0, pauses: 1, replacements: 1 };
+export const whereRejectionShows: Limits = { ...one, sleeps: 0, pauses: 1, rejectsSeals: true };
 export const whereTrustShows: Limits = { ...one, pauses: 1, controllers: 2 };

@@ -1,9 +1,15 @@
 // The actions of a controller in the model: it observes, and takes the step that the product decides. Every controller
 // believes that it leads. A paused controller takes no step for a while, so pauses need no step of their own.
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { mayHaveNextPod, sealOf } from "../../api/rules/suspension.ts";
 import { type Reply, replyToRefusal } from "../../controller/suspension/activators/activator-replies.ts";
 import { longestSilenceMs, type Silence } from "../../controller/suspension/activators/silence.ts";
-import type { DeletePod, SuspensionStep } from "../../controller/suspension/handshake/decide-suspension.ts";
+import {
+  type DeletePod,
+  endsWithoutSeal,
+  type SuspensionStep,
+} from "../../controller/suspension/handshake/decide-suspension.ts";
 import {
   intentPatch,
   renewCausePatch,
@@ -163,20 +169,20 @@ function perform(
       return [];
     case "renewCause":
       return wrote("renews the cause", patched(world, renewCausePatch(sandbox)));
-    case "writeRunning": {
-      const undone = world.paused ? "a manual suspension is undone before it is complete" : undefined;
-      return wrote(`writes Running back: ${step.why}`, patched(world, runningPatch(sandbox)), undone);
-    }
+    case "writeRunning":
+      return wrote(`writes Running back: ${step.why}`, ...undone(world, sandbox));
     case "seal": {
       const patch = sealPatch(sandbox, step.pod, step.cause, new Date(noon));
       const bare = { metadata: { ...patch.metadata, resourceVersion: latest(world).sandbox.metadata.resourceVersion } };
       const next = patched(world, around.mutation === "a seal without the version of the sandbox" ? bare : patch);
       const isViolated = step.cause === "Inactivity" && isInUse(world, podNumber(step.pod.uid));
-      return wrote(
-        `seals ${step.pod.uid}, ${step.cause}`,
-        next,
-        isViolated ? "a Pod with a request is sealed for inactivity" : undefined,
-      );
+      const violation = isViolated ? "a Pod with a request is sealed for inactivity" : undefined;
+      const isSealed = wrote(`seals ${step.pod.uid}, ${step.cause}`, next, violation);
+      const isUndone =
+        around.mutation === "a rejected seal that ends every suspension" || endsWithoutSeal(sandbox, step.cause);
+      // After the rejection of a manual one nothing is written.
+      if (!around.rejectsSeals || !isUndone) return isSealed;
+      return [...isSealed, ...wrote("writes Running back: its seal is rejected", ...undone(world, sandbox))];
     }
     case "deletePod":
       return deletePod(world, index, step, sealOf(sandbox)?.cause === "Person" && sealedForMs > 0);
@@ -184,6 +190,13 @@ function perform(
       return wrote(`takes the seal of ${step.podUid} off`, patched(world, unsealPatch(sandbox)));
   }
 }
+
+/** The world in which a suspension is undone, and what is wrong with that. */
+const undone = (world: World, sandbox: Stored<Sandbox>) =>
+  [
+    patched(world, runningPatch(sandbox)),
+    world.paused ? "a manual suspension is undone before it is complete" : undefined,
+  ] as const;
 
 /** A byte after its activator's answer is not lost: the wake, or the close of the tunnel, follows. */
 const isInUse = ({ requests }: World, pod: number): boolean =>

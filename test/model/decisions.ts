@@ -14,6 +14,7 @@ export interface ConnectDeps {
   readonly mutation: Mutation | undefined;
   readonly lossy: boolean;
   readonly drainEnds: boolean;
+  readonly rejectsSeals: boolean;
   readonly silences: boolean;
   readonly replaces: boolean;
 }

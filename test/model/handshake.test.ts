@@ -3,6 +3,7 @@ import {
   small,
   whereMutationsShow,
   wherePausedTunnelsShow,
+  whereRejectionShows,
   whereReplacementShows,
   whereSilenceShows,
   whereTrustShows,
@@ -71,6 +72,12 @@ describe("each rule of the handshake is needed", () => {
 
   it("a store that is trusted about a deleted Pod: a manual suspension is undone before it is complete", limit, () => {
     const { counterexample } = explore(handshake(whereTrustShows, "a store that is trusted"), statesMax);
+    expect(counterexample?.why).toBe("a manual suspension is undone before it is complete");
+  });
+
+  it("a rejected seal that ends every suspension: a manual suspension is undone before it is complete", limit, () => {
+    const mutation = "a rejected seal that ends every suspension";
+    const { counterexample } = explore(handshake(whereRejectionShows, mutation), statesMax);
     expect(counterexample?.why).toBe("a manual suspension is undone before it is complete");
   });
 

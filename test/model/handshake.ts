@@ -84,6 +84,7 @@ export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
     mutation,
     lossy: limits.lossy,
     drainEnds: limits.drainEnds,
+    rejectsSeals: limits.rejectsSeals,
     silences: limits.silences > 0,
     replaces: limits.replacements > 0,
   };

@@ -21,6 +21,7 @@ export type Mutation =
   | "unanswered data that a promise does not count"
   | "a fence that is not reported"
   | "a silent activator that counts for five minutes"
+  | "a rejected seal that ends every suspension"
   | "a sealed Pod that waits for a silent activator without end";
 
 export interface Limits {
@@ -53,6 +54,8 @@ export interface Limits {
   readonly lossy: boolean;
   /** Whether the drain timeout of a manual suspension may expire. */
   readonly drainEnds: boolean;
+  /** Whether the API server may reject a seal, because the annotations of the sandbox are full. */
+  readonly rejectsSeals: boolean;
 }
 
 /** A version of the sandbox, and the answers of the product's rules about it. */

@@ -172,3 +172,7 @@ function drain({ sandbox, round, sealedForMs }: Situation, sealed: Seal): Suspen
   if (leftMs <= 0) return end;
   return { do: "wait", on, recheckAfterMs: Math.min(leftMs, againMs) };
 }
+
+/** Whether a suspension is cancelled if the API server rejects its seal. A manual one waits. */
+export const endsWithoutSeal = ({ spec }: Sandbox, cause: SuspensionCause): boolean =>
+  cause === "Inactivity" && effectiveOperatingMode(spec) === "Suspended";

@@ -71,6 +71,13 @@ export class RejectedSuspensions {
   }
 }
 
+/** A manual suspension waits without a limit: a Pod without a seal might be deleted while a request is sent to it. */
+export const rejectedSeal = (cause: ApiError): Error =>
+  new Error(
+    `The API server rejects the annotation that seals the Pod, so the Pod stays. Remove annotations of this sandbox, or resume it: ${cause.message}`,
+    { cause },
+  );
+
 /** Without those of a suspension, which go when it is cancelled. */
 function bytesOf({ metadata }: Stored<Sandbox>): number {
   const { [suspensionCauseAnnotation]: _, [sealedPodAnnotation]: __, ...others } = metadata.annotations ?? {};

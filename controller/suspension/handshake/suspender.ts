@@ -16,11 +16,18 @@ import type { Observed } from "../../sandbox/observed.ts";
 import { cancelled, causeNotRenewed, unaskedCut, workCut } from "../events.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
 import { type Askers, askAll, type QuestionStep } from "./ask-all.ts";
-import { decideSuspension, type OwnPod, type Round, type SuspensionStep } from "./decide-suspension.ts";
+import {
+  decideSuspension,
+  endsWithoutSeal,
+  type OwnPod,
+  type Round,
+  type SuspensionStep,
+} from "./decide-suspension.ts";
 import { deletePod } from "./delete-pod.ts";
+import { asOwnPod, ownPodOf } from "./own-pod.ts";
 import { renewCausePatch, runningPatch, type SandboxPatch, sealPatch, unsealPatch } from "./patches.ts";
 import { Questions } from "./questions.ts";
-import type { RejectedSuspensions } from "./rejected-suspensions.ts";
+import { type RejectedSuspensions, rejectedSeal } from "./rejected-suspensions.ts";
 import { SealAges } from "./seal-ages.ts";
 
 export interface SuspenderOptions {
@@ -260,8 +267,8 @@ export class Suspender implements Disposable {
       rejections.forget(sandbox.metadata.uid);
       metrics.sealed(step.cause);
     } catch (error) {
-      const isCancelled = step.cause === "Inactivity" && effectiveOperatingMode(sandbox.spec) === "Suspended";
-      if (!isCancelled || !isRejected(error)) throw error;
+      if (!isRejected(error)) throw error;
+      if (!endsWithoutSeal(sandbox, step.cause)) throw rejectedSeal(error);
       if (sandboxes.get(keyOf(sandbox))?.metadata.uid === sandbox.metadata.uid) rejections.add(sandbox, error);
       await this.#write(seen, { do: "writeRunning", why: "the API server rejects the annotation of its seal" }, signal);
     }
@@ -283,15 +290,4 @@ export class Suspender implements Disposable {
       return false;
     }
   }
-}
-
-const asOwnPod = ({ metadata }: Stored<Pod>): OwnPod => ({
-  name: metadata.name,
-  uid: metadata.uid,
-  terminating: metadata.deletionTimestamp !== undefined,
-});
-
-function ownPodOf(seen: Seen): OwnPod | undefined {
-  const found = findPod(seen);
-  return found.found === "owned" ? asOwnPod(found.pod) : undefined;
 }
