@@ -2,16 +2,22 @@ import type { ContainerStatus, Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { PodSightings } from "../sandbox/pod-sights.ts";
 import type { KeptCondition, SlimSandbox } from "../sandbox/slim-sandbox.ts";
-import { ActivatorError } from "./error-codes.ts";
+import { ActivatorError, type ErrorCode } from "./error-codes.ts";
 
 /** Reasons of a container that a wait does not resolve. Not `ImagePullBackOff`: registries recover. */
-const hopeless = new Set([
-  "InvalidImageName",
-  "ErrImageNeverPull",
-  "CreateContainerConfigError",
-  "StartError",
-  "CrashLoopBackOff",
+const hopeless: ReadonlyMap<string, ErrorCode> = new Map([
+  ["InvalidImageName", "ContainerFailed"],
+  ["ErrImageNeverPull", "ContainerFailed"],
+  ["CreateContainerConfigError", "ContainerFailed"],
+  ["StartError", "ContainerFailed"],
+  ["CrashLoopBackOff", "ContainerFailed"],
 ]);
+
+/** Why a container does not run. */
+interface ContainerFailure {
+  readonly code: ErrorCode;
+  readonly because: string;
+}
 
 export interface FailureOptions {
   /** Monotonic milliseconds. */
@@ -50,8 +56,8 @@ export function failureOfPod(pod: Stored<Pod>, subject: string, options: Failure
     ...(status?.initContainerStatuses ?? []).map((container) => failureOf(container, undefined)),
     ...(status?.containerStatuses ?? []).map((container) => failureOf(container, pod.spec?.restartPolicy)),
   ];
-  const because = failures.find((failure) => failure !== undefined);
-  if (because !== undefined) return new ActivatorError("ContainerFailed", { subject, because });
+  const failure = failures.find((each) => each !== undefined);
+  if (failure !== undefined) return new ActivatorError(failure.code, { subject, because: failure.because });
   return troubleOfPlace(pod, subject, options);
 }
 
@@ -77,16 +83,18 @@ export function unschedulableLeftMs(
   return sinceMs + unschedulableGraceMs - nowMs;
 }
 
-function failureOf(container: ContainerStatus, restartPolicy: string | undefined): string | undefined {
+function failureOf(container: ContainerStatus, restartPolicy: string | undefined): ContainerFailure | undefined {
   const { waiting, terminated } = container.state ?? {};
   const reason = waiting?.reason ?? terminated?.reason ?? "";
   const message = waiting?.message ?? terminated?.message;
-  if (hopeless.has(reason)) {
+  const code = hopeless.get(reason);
+  if (code !== undefined) {
     const exit = container.lastState?.terminated;
     const last = exit ? ` (last exit code ${exit.exitCode})` : "";
-    return `container ${container.name}: ${reason}${last}${message ? `: ${message}` : ""}`;
+    return { code, because: `container ${container.name}: ${reason}${last}${message ? `: ${message}` : ""}` };
   }
-  return terminated && restartPolicy === "Never" ? endOf(container) : undefined;
+  const end = terminated && restartPolicy === "Never" ? endOf(container) : undefined;
+  return end === undefined ? undefined : { code: "ContainerFailed", because: end };
 }
 
 function endOf({ name, state }: ContainerStatus): string | undefined {

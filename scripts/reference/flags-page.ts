@@ -16,7 +16,7 @@ const heads = ["Flag", "Type", "Default", "Meaning"];
 
 export function flagsPage(): string {
   return page("Flags", [
-    "Flags have the syntax of Go's flag package: `--name=value` or `--name value`, with one or two dashes. A boolean is set by `--name`, `--name=true` or `--name=false`; the value after a blank would not be read. A duration is written like `1h30m` or `500ms`.",
+    "Flags have the syntax of Go's flag package: `--name=value` or `--name value`, with one or two dashes. A boolean is set by `--name`, `--name=true` or `--name=false`; `--name false` is an error. A duration is written like `1h30m` or `500ms`.",
     "## Controller",
     table(heads, rowsOf(controllerFlags)),
     "## Activator",
