@@ -8,6 +8,7 @@ import {
 } from "../../controller/suspension/handshake/decide-suspension.ts";
 import { noon } from "../support/builders/builders.ts";
 import { hasFenced } from "./activators.ts";
+import { codeOfRound } from "./encode.ts";
 import { type ModelRound, type Mutation, podUid, type Version, type World } from "./world.ts";
 
 export interface ConnectDeps {
@@ -52,7 +53,7 @@ export function decide(
   const isHasty = around.mutation === "a silent activator that counts for five minutes";
   const silenceLimitMs = isHasty ? longestSilenceMs : usualSilenceLimitMs;
   const podIsFenced = pod !== 0 && (heardFenced & (1 << pod)) !== 0;
-  const key = `${view.content}/${pod}/${podIsFresh}/${podIsFenced}/${sealedForMs}/${silenceLimitMs}/${round ? JSON.stringify(round) : ""}`;
+  const key = `${view.content}/${pod}/${podIsFresh}/${podIsFenced}/${sealedForMs}/${silenceLimitMs}/${codeOfRound(round)}`;
   const known = decided.get(key);
   if (known) return known;
   const step = decideSuspension({

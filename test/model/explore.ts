@@ -36,12 +36,12 @@ export interface Exploration {
 /** @throws Error if there are more than `statesMax` states, because an incomplete exploration proves nothing. */
 export function explore<S>(model: Model<S>, statesMax: number): Exploration {
   const graph = new Graph<S>(model.encode(model.initial), model.initial);
+  if (model.isSettled(model.initial)) graph.settle();
   let steps = 0;
   for (let from = 0; from < graph.size; from += 1) {
     for (const { what, next, broken } of model.steps(graph.takeState(from))) {
       steps += 1;
-      const to = graph.reach(model.encode(next), next, from, what);
-      if (model.isSettled(next)) graph.settled.add(to);
+      if (graph.reach(model.encode(next), next, from, what) && model.isSettled(next)) graph.settle();
       if (broken) return graph.report(steps, { why: broken, trace: [...graph.traceTo(from), what] });
       if (graph.size > statesMax) throw new Error(`more than ${statesMax} states`);
     }
@@ -53,7 +53,7 @@ export function explore<S>(model: Model<S>, statesMax: number): Exploration {
 
 /** The reached states, by code, and the steps to them. A state itself is dropped once its steps were taken. */
 class Graph<S> {
-  readonly settled = new Set<number>();
+  readonly #settled: number[] = [];
   readonly #byCode = new Map<string, number>();
   readonly #states: (S | undefined)[] = [];
   readonly #parents: number[] = [];
@@ -76,13 +76,20 @@ class Graph<S> {
     return state;
   }
 
-  reach(code: string, state: S, from: number, what: string): number {
-    const to = this.#byCode.get(code) ?? this.#add(code, state, from, what);
+  /** Returns whether the state is new. */
+  reach(code: string, state: S, from: number, what: string): boolean {
+    const known = this.#byCode.get(code);
+    const to = known ?? this.#add(code, state, from, what);
     if (to !== from) {
       this.#edges.from.push(from);
       this.#edges.to.push(to);
     }
-    return to;
+    return known === undefined;
+  }
+
+  /** The newest state waits for nothing. */
+  settle(): void {
+    this.#settled.push(this.size - 1);
   }
 
   traceTo(index: number): readonly string[] {
@@ -122,7 +129,7 @@ class Graph<S> {
       firstEdge[target] = edge;
     }
     const hopeful = new Uint8Array(this.size);
-    const pending = [...this.settled];
+    const pending = this.#settled;
     for (const index of pending) hopeful[index] = 1;
     for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
       for (let edge = firstEdge[at] ?? -1; edge >= 0; edge = nextEdge[edge] ?? -1) {

@@ -1,11 +1,11 @@
 // The handshake of a suspension with all its parties, whose steps may come in any order.
 import { activatorSteps } from "./activators.ts";
 import { controllerSteps } from "./controllers.ts";
+import { encode } from "./encode.ts";
 import type { Model, Step } from "./explore.ts";
 import {
   type Activator,
   edited,
-  encode,
   firstVersion,
   type Limits,
   latest,

@@ -156,6 +156,8 @@ export function versionAt(versions: readonly Version[], index: number): Version 
   return version;
 }
 
+/** A character of a state's code has to hold it. */
+const largestNumber = 0xffff;
 const contents = new Map<string, number>();
 const interned = new Map<string, Version>();
 
@@ -164,6 +166,7 @@ function versionOf(sandbox: Sandbox, index: number): Version {
   const { generation = 0, annotations } = sandbox.metadata;
   const code = JSON.stringify([sandbox.spec.operatingMode, generation, annotations, sandbox.status]);
   const content = contents.get(code) ?? contents.size;
+  if (content > largestNumber) throw new Error(`there are more than ${largestNumber} contents of a version`);
   contents.set(code, content);
   const key = `${content}/${index}`;
   const known = interned.get(key);
@@ -230,55 +233,3 @@ function stored(world: World, sandbox: Sandbox): World | undefined {
 
 export const replaced = <T>(list: readonly T[], index: number, value: T): readonly T[] =>
   list.map((old, at) => (at === index ? value : old));
-
-const codeOfLife = { absent: "a", down: "d", listening: "l", halfListed: "h", serving: "s" } as const;
-
-function codeOfRequest(request: Request): string {
-  switch (request.at) {
-    case "client":
-      return "c";
-    case "end":
-      return "e";
-    case "hold":
-      return `h${request.activator}`;
-    case "tunnel":
-      return `t${request.activator}${request.pod}${request.asked}${request.byte}${request.unanswered}${request.under}`;
-    case "dialing":
-    case "pod":
-      return `${request.at[0]}${request.activator}${request.pod}`;
-  }
-}
-
-function codeOfReply(reply: Reply | "unlisted" | undefined): string {
-  if (reply === undefined) return "?";
-  if (reply === "unlisted") return "u";
-  if (reply.is === "silent") return `${reply.is}${reply.forMs}`;
-  return reply.is === "answered" ? `${reply.inFlight}${reply.superseded ? "s" : ""}${reply.idleForMs ?? ""}` : reply.is;
-}
-
-const codeOfRound = (round: ModelRound | undefined): string =>
-  round ? `${round.asked}${round.pod}.${round.generation}.${round.replies.map(codeOfReply).join("")}` : "";
-
-/**
- * Controllers and requests are interchangeable, so their order does not matter. Versions count from the newest, so
- * that a sandbox that returns to a former state is in the same state.
- */
-export function encode(world: World): string {
-  const newest = world.versions.length - 1;
-  let oldest = newest;
-  const controllers = world.controllers.map(({ sees, seesPods, round, heardFenced }) => {
-    if (sees < oldest) oldest = sees;
-    return `|${newest - sees},${seesPods},${codeOfRound(round)},${heardFenced}`;
-  });
-  let actors = controllers.sort().join("");
-  for (const { life, silent, saidReady, sees, seesPods, reportedGeneration, observed, fenced } of world.activators) {
-    const views = life === "serving" || life === "halfListed";
-    if (views && sees < oldest) oldest = sees;
-    actors += `|${codeOfLife[life]}${saidReady ? 1 : 0}${silent ? "x" : ""},${views ? newest - sees : ""},${seesPods},${reportedGeneration},${observed},${fenced}`;
-  }
-  let history = "";
-  for (let index = oldest; index <= newest; index += 1) history += `${world.versions[index]?.content}.`;
-  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes } = world.left;
-  const requests = world.requests.map(codeOfRequest).sort().join("");
-  return `${history}${world.pods}${actors}|${requests}|${sleeps}${pauses}${resumes}${edits}${replacements}${kills}${silences}${unneededPods}${bytes}|${world.paused}`;
-}
