@@ -172,6 +172,17 @@ describe("a patch in flight", () => {
     expect(world.patched).toEqual(["nova"]);
   });
 
+  it("is not sent again after its activator has ended", async () => {
+    const { promise, reject } = Promise.withResolvers<never>();
+    await using world = await given(() => promise);
+    const waking = world.waker.wake(await world.create("nova"), never);
+    await eventually(() => world.patched.length === 1);
+    world.waker[Symbol.dispose]();
+    reject(new ApiUnreachable("away"));
+    await expect(waking).rejects.toThrow("no request waits for this wake");
+    expect(world.clock.pending).toBe(0);
+  });
+
   it("that is not answered within 5 seconds is sent again", async () => {
     const clock = new FakeClock();
     const nova = {

@@ -123,9 +123,9 @@ export class Waker implements Disposable {
     if (flight) flight.wantedUntilMs = this.#options.clock.ticksMs() + comesBackMs;
   }
 
-  /** Cancels every wake whose patch is not in flight. */
+  /** Cancels every wake. A patch in flight is still answered, and is not sent again. */
   [Symbol.dispose](): void {
-    for (const flight of this.#flights.values()) if (mayStop(flight)) this.#giveUp(flight);
+    for (const flight of this.#flights.values()) this.#giveUp(flight);
     for (const uid of this.#past.keys()) this.#forget(uid);
   }
 
