@@ -23,7 +23,8 @@ const aReplica = () => ({
 });
 
 function lab(seen: Stored<Sandbox> = nova) {
-  const replicaState = new ReplicaState(aReplica());
+  const parts = aReplica();
+  const replicaState = new ReplicaState(parts);
   let inView: Stored<Sandbox> | undefined = seen;
   let changed: (change: Change<Sandbox>) => void = () => {};
   replicaState.keepFrom({
@@ -41,14 +42,15 @@ function lab(seen: Stored<Sandbox> = nova) {
     inView = undefined;
     changed({ key: "default/nova", previous: nova, current: undefined });
   };
-  return { replicaState, goes };
+  return { replicaState, goes, metrics: () => parts.registry.metrics() };
 }
 
 describe("a wake after its answer", () => {
-  it("is recorded while its sandbox is in view", () => {
-    const { replicaState } = lab();
+  it("is recorded while its sandbox is in view", async () => {
+    const { replicaState, metrics } = lab();
     replicaState.woken(nova, 80);
     expect(replicaState.activity.size).toBe(1);
+    expect(await metrics()).toContain("rouse_activator_sandboxes_with_activity 1\n");
   });
 
   it("leaves no record after its sandbox was seen deleted", () => {
@@ -91,7 +93,7 @@ describe("a replica that has no view of the cluster yet", () => {
     });
   });
 
-  it("answers no plain HTTP where it has certificates", async () => {
+  it("answers no plain HTTP where it has certificates, and reports if it can follow those no more", async () => {
     const validity = { notBefore: new Date(0), notAfter: new Date(4e12) };
     const authority = await makeAuthority("rouse-drain", validity);
     const names = { commonName: "activator", dnsNames: ["activator"], ipAddresses: [], validity };
@@ -104,6 +106,7 @@ describe("a replica that has no view of the cluster yet", () => {
     await writeFile(tls.clientAuthority, authority.certificate);
     await using server = await new ReplicaState(aReplica()).listen({ host: "127.0.0.1", port: 0, tls });
     await expect(fetch(`http://127.0.0.1:${server.port}${drainPaths.activity}`)).rejects.toThrow();
+    expect(server.failed).toBeInstanceOf(Promise);
   });
 
   it("keeps a bounded number of fences", () => {

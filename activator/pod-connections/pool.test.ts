@@ -83,7 +83,7 @@ describe("idle connections beyond a limit", () => {
     expect([pool.size, pool.evicted, second.socket.destroyed]).toEqual([1, 1, true]);
     expect(pool.take(target, ask("GET"))).toBe(first.socket);
     await clock.advance(200);
-    expect([pool.pods, clock.pending]).toEqual([0, 0]);
+    expect([pool.pods, pool.namespaces, clock.pending]).toEqual([0, 0, 0]);
   });
 
   it("are never so many that clients get no socket", () => {
@@ -130,6 +130,18 @@ describe("the connections of a crowd", () => {
     using crowd = await crowdOf(pool, 30);
     expect([pool.size, pool.evicted]).toEqual([25, 5]);
     await eventually(() => crowd.errors().length === 5);
+  });
+
+  it("lose one a second while requests are in progress, for a server that serves one at a time", async () => {
+    const clock = new FakeClock();
+    using pool = new Pool(idleLimits(5_000), clock);
+    using opened = new DisposableStack();
+    const shelves = Array.from({ length: 8 }, () => pool.begin(target, 0));
+    for (const shelf of shelves.slice(0, 5)) pool.put(shelf, opened.use(await connection()).socket, 180_000);
+    for (const left of [5, 4, 3]) {
+      expect(pool.size).toBe(left);
+      await clock.advance(1_000);
+    }
   });
 
   it("are as few as its requests at a time, when each needs a new connection", async () => {

@@ -102,6 +102,11 @@ export class Pool {
     return this.#pods.size;
   }
 
+  /** The number of namespaces with idle connections. */
+  get namespaces(): number {
+    return this.#namespaces.size;
+  }
+
   /** The number of idle connections. */
   get size(): number {
     let open = 0;

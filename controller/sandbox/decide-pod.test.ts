@@ -64,7 +64,8 @@ describe("the Pod of a running Sandbox", () => {
     const pod = aPodOf(sandbox, { name: "spare", ...unowned() });
     const actions = act({ sandbox: aSandbox({}, recorded("spare")), pods: [pod] });
     expect(verbs(actions)).toEqual(["refuse"]);
-    expect(refusal(actions)).toMatchObject({ part: "pod", untilChanged: false });
+    const why = /^Pod spare exists and is not controlled by this Sandbox; label it .*adoptable=true/;
+    expect(refusal(actions)).toMatchObject({ part: "pod", untilChanged: false, why: expect.stringMatching(why) });
   });
 
   it("is taken over even if its labels are right already", () => {

@@ -282,7 +282,10 @@ describe("the metrics of a Sandbox", () => {
       expect(metrics).toContain(`agent_sandbox_resume_total{${common},result="ready"} 1`);
       expect(metrics).toContain(`agent_sandbox_suspend_latency_ms_count{${common}} 1`);
       expect(metrics).toContain(`agent_sandbox_resume_latency_ms_count{${common}} 1`);
-      expect(metrics).toMatch(/agent_sandbox_creation_latency_ms_count\{[^}]*\} 1/);
+      for (const change of ["suspend", "resume"]) {
+        expect(metrics).toMatch(new RegExp(`agent_sandbox_${change}_latency_ms_sum{${common}} [0-9]`));
+      }
+      expect(metrics).toMatch(/agent_sandbox_creation_latency_ms_count\{[^}]*sandbox_template="__unknown__"[^}]*\} 1/);
     }, waiting);
   });
 });

@@ -122,6 +122,15 @@ describe("the definitions", () => {
     ]);
   });
 
+  it("are not made while it is unknown whether there are some, which stops the start", async () => {
+    await using api = await openWebhookApi();
+    const recording = recordCalls(api.client);
+    recording.failWith = ({ verb, kind }) =>
+      verb === "get" && kind === "Secret" ? new Error("unreachable") : undefined;
+    await expect(start(recording)).rejects.toThrow("unreachable");
+    expect(recording.calls.filter(({ verb }) => verb === "create")).toEqual([]);
+  });
+
   it("that cannot be written stop the start", async () => {
     await using api = await openWebhookApi();
     const recording = recordCalls(api.client);

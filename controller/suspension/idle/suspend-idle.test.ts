@@ -58,6 +58,19 @@ it("a sandbox that is deleted while its workload is asked leaves nothing in memo
   expect(suspendIdle.size).toBe(0);
 });
 
+it("a sandbox that is exempt, or deleted, since it was found idle is not suspended", async () => {
+  const { state, suspendIdle, candidate } = given();
+  const { signal } = new AbortController();
+  const idle = { is: "idle", forMs: 60_000, lastMs: 0 } as const;
+  const exempt = { is: "exempt", why: "it has expired" } as const;
+  const tryTo = (found: typeof idle | typeof exempt) =>
+    suspendIdle.tryTo(candidate.key, candidate.read, () => found, signal);
+  expect(await tryTo(exempt)).toBe(0);
+  await expect(tryTo(idle), "the write, which this client refuses").rejects.toThrow();
+  state.isGone = true;
+  expect(await tryTo(idle)).toBe(0);
+});
+
 describe("a workload that says it is busy", () => {
   it("keeps an idle sandbox awake for the limit", async () => {
     expect(await busyForMs(given())).toBe(limitSeconds * 1_000);

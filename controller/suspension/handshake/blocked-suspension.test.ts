@@ -1,0 +1,29 @@
+import { expect, it } from "vitest";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { BlockedReports } from "./blocked-suspension.ts";
+
+it("conditions that differ are reported once each, 250 at once and then 50 a second", async () => {
+  const clock = new FakeClock();
+  const reports = new BlockedReports(clock);
+  for (let at = 0; at < 400; at += 1) reports.add(`default/box-${at}`);
+  reports.drop("default/box-1");
+  const notified: string[] = [];
+  const report = () => {
+    const before = notified.length;
+    reports.report(
+      (key) => key !== "default/box-2",
+      (key) => notified.push(key),
+    );
+    return notified.length - before;
+  };
+  expect(report()).toBe(250);
+  expect(report()).toBe(0);
+  await clock.advance(1_000);
+  expect(report()).toBe(50);
+  await clock.advance(10_000);
+  expect(report()).toBe(98);
+  expect(report()).toBe(0);
+  expect(new Set(notified).size).toBe(398);
+  expect(notified).not.toContain("default/box-1");
+  expect(notified).not.toContain("default/box-2");
+});
