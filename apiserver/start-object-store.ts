@@ -54,7 +54,7 @@ export function startObjectStore({ clock, log, kinds, dataDir }: ObjectStoreOpti
   const failed = firstFailure(
     background.use(startGarbageCollector({ storage, kinds, deletion, clock, log })),
     background.use(startNamespaceController({ storage, kinds, deletion, clock, log })),
-    background.use(startEventExpiry(storage, clock)),
+    background.use(startEventExpiry(storage, clock, log)),
   );
   return {
     storage,

@@ -5,6 +5,7 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  unlinkSync,
   writeFileSync,
   writeSync,
 } from "node:fs";
@@ -64,6 +65,7 @@ class JournaledDir implements DataDir {
     this.state = replay(snapshot ? stateOf(snapshot) : emptyState, records);
     this.#snapshotBytes = snapshot?.length ?? 0;
     this.#journalBytes = intactBytes;
+    removeFile(join(dir, "snapshot.new")); // of a process that was killed
     this.#journal = openSync(join(dir, "journal"), journal ? "r+" : "w+", 0o600);
     ftruncateSync(this.#journal, intactBytes);
   }
@@ -81,8 +83,14 @@ class JournaledDir implements DataDir {
     if (this.#journalBytes < Math.max(journalBytesMin, this.#snapshotBytes * 2)) return;
     const bytes = encodeSnapshot(state());
     const next = join(this.#dir, "snapshot.new");
-    writeFileSync(next, bytes, { mode: 0o600 });
-    renameSync(next, join(this.#dir, "snapshot"));
+    try {
+      writeFileSync(next, bytes, { mode: 0o600 });
+      renameSync(next, join(this.#dir, "snapshot"));
+    } catch (error) {
+      // Part of a snapshot must not take the space that the journal needs.
+      removeFile(next);
+      throw error;
+    }
     // After a crash here the journal has records that the snapshot contains; replay skips them by their version.
     ftruncateSync(this.#journal, 0);
     this.#journalBytes = 0;
@@ -104,6 +112,15 @@ function stateOf(snapshot: Buffer): StorageState {
     "put" in record ? [{ resource: record.resource, object: record.put }] : [],
   );
   return { version: head.version, objects };
+}
+
+/** A file that cannot be removed only takes space. */
+function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It does not exist, as usual.
+  }
 }
 
 function readIfThere(path: string): Buffer | undefined {

@@ -6,6 +6,7 @@ import type { PodLogSource } from "../../apiserver/pod-log-source.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { createEventRecorder } from "../../kube/events/event-recorder.ts";
 import { startInformer } from "../../kube/informer/start-informer.ts";
+import { runGuarded } from "../../lib/guard/guard.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { abortable, aborted, type Running, startTask } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -132,7 +133,7 @@ async function runNode(
 
   await abortable(
     Promise.all([
-      registerNode({ client, clock, nodeName, hostIp }, signal),
+      registerNode({ ...tools, nodeName, hostIp }, signal),
       ...[claimInformer, podInformer, serviceInformer].map(({ synced }) => synced),
     ]),
     signal,
@@ -146,7 +147,9 @@ async function runNode(
     if (current && !previous) scheduler.checkAgain();
   });
   using _changes = podInformer.onChange((change) => pods.follow(change));
-  for (const pod of podInformer.store.list()) pods.follow({ previous: undefined, current: pod });
+  for (const pod of podInformer.store.list()) {
+    runGuarded("kubelet", () => pods.follow({ previous: undefined, current: pod }));
+  }
   onSynced(pods);
   const running: readonly Running[] = [podInformer, claimInformer, serviceInformer, binder, looking];
   await Promise.race([aborted(signal), ...running.map(({ failed }) => failed)]);

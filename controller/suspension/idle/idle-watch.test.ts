@@ -47,7 +47,7 @@ function aCrowd({
   const clock = new FakeClock(new Date(startMs + aheadMs));
   const sandboxes = new Map<string, Stored<Sandbox>>();
   const asleepAtMs: number[] = [];
-  const state = { apiIsAway: false };
+  const state = { apiIsAway: false, isBroken: false };
   for (let index = 0; index < size; index += 1) {
     const creationTimestamp = new Date(startMs - (index * timeoutSeconds * 1_000) / crowd).toISOString();
     const metadata = { name: `nova-${index}`, uid: `uid-${index}`, creationTimestamp };
@@ -77,7 +77,12 @@ function aCrowd({
       return sandbox && { sandbox, pods: [podOf(sandbox, clock)] };
     },
     finder,
-    rounds: { activity: async () => answer, keep: () => {} },
+    rounds: {
+      activity: async () => answer,
+      keep: () => {
+        if (state.isBroken) throw new RangeError("a fault of ours");
+      },
+    },
     view: new ActivityView(),
     rejections: new RejectedSuspensions(common),
     fencedPods: new FencedPods(() => undefined),
@@ -135,6 +140,27 @@ describe("a hundred sandboxes that are idle", () => {
     expect(asleepAtMs).toHaveLength(crowd);
     expect(atOnce(asleepAtMs)).toBeLessThan(crowd / 2);
   });
+});
+
+it("a round of the watch that fails is reported, and the next ones put sandboxes to sleep", async () => {
+  const reported: unknown[] = [];
+  using _reports = onUnexpectedError((_, error) => void reported.push(error));
+  const { clock, watch, asleepAtMs, state } = aCrowd({ size: 3 });
+  await using _watch = watch;
+  let failure: unknown;
+  watch.failed.catch((error: unknown) => {
+    failure = error;
+  });
+  state.isBroken = true;
+  await pass(clock, 10 * timeoutSeconds);
+  expect(asleepAtMs).toHaveLength(0);
+  // The pauses between the rounds grow to a minute.
+  expect(reported.length).toBeLessThan(25);
+  expect(String(reported[0])).toContain("a fault of ours");
+  state.isBroken = false;
+  await pass(clock, 3 * timeoutSeconds);
+  expect(failure).toBeUndefined();
+  expect(asleepAtMs).toHaveLength(3);
 });
 
 it("a sandbox that cannot be read is reported by its name, and all others go to sleep", async () => {

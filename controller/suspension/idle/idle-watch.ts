@@ -5,9 +5,10 @@ import { ApiUnreachable, isRejected } from "../../../kube/client/errors.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import { Subscribers } from "../../../lib/data/subscribers.ts";
 import { reportUnexpected } from "../../../lib/guard/guard.ts";
-import { onAbort } from "../../../lib/guard/on-abort.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { type Running, startTask } from "../../../lib/process/lifecycle.ts";
+import type { Backoff } from "../../../lib/queues/backoff.ts";
+import { repeatUntilDone } from "../../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { readClocks } from "../../../lib/time/clock-jumps.ts";
 import { DeadlineHeap } from "../../../lib/time/deadline-heap.ts";
@@ -51,10 +52,13 @@ export interface IdleWatchOptions {
 }
 
 const readEveryMs = 5_000;
+/** The pauses after rounds that fail. Nobody is suspended meanwhile. */
+const backoff: Backoff = { baseMs: 1_000, maxMs: 60_000, jitter: 0.2 };
 /** How long a sandbox is skipped after its suspension was cancelled or failed. */
 const calmMs = 10_000;
 /** How soon a sandbox is checked again whose suspension only an unresponsive activator blocks. */
 const hungAgainMs = 1_000;
+const checkRequested = new Error("a check was requested");
 /** Maximum number of suspensions that begin after one reading. */
 const idleMax = 20;
 
@@ -150,12 +154,10 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
 
   async #run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
-    for (let readAtMs = clock.ticksMs(); !signal.aborted; ) {
-      const nowMs = clock.ticksMs();
+    let readAtMs = clock.ticksMs();
+    const round = async (): Promise<number> => {
       const nextMs = Math.min(readAtMs, this.#schedule.nextMs ?? readAtMs, this.#timesDue.nextMs ?? readAtMs);
-      const waitMs = Math.max(nextMs - nowMs, 0);
-      await this.#rest(waitMs, signal);
-      if (signal.aborted) return;
+      await this.#rest(Math.max(nextMs - clock.ticksMs(), 0), signal);
       if (clock.ticksMs() >= readAtMs) {
         await this.#read(signal);
         readAtMs = clock.ticksMs() + readEveryMs;
@@ -166,23 +168,20 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
         (key) => this.#isBlockedNews(key),
         (key) => this.#listeners.notify(key),
       );
-    }
+      return 0;
+    };
+    const onFailure = (error: unknown) => void reportUnexpected("watch", error);
+    await repeatUntilDone({ clock, signal, backoff, round, onFailure });
   }
 
   /** Waits this long, or until a check is requested, and detects an unexpectedly long wait. */
   async #rest(waitMs: number, signal: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
     const before = readClocks(clock);
-    await new Promise<void>((resolve) => {
-      const timer = clock.after(waitMs, () => wake());
-      const wake = () => {
-        leaving[Symbol.dispose]();
-        timer.cancel();
-        resolve();
-      };
-      this.#ring = wake;
-      const leaving = onAbort(signal, wake);
-      if (signal.aborted) wake();
+    const rung = new AbortController();
+    this.#ring = () => rung.abort(checkRequested);
+    await clock.sleep(waitMs, AbortSignal.any([signal, rung.signal])).catch((error: unknown) => {
+      if (error !== checkRequested) throw error;
     });
     const disturbance = clockAnomalyBetween(before, readClocks(clock), waitMs);
     if (!disturbance) return;

@@ -3,19 +3,37 @@ import { nodeType } from "../../../api/kinds/core.ts";
 import type { KubeObject } from "../../../api/kinds/meta.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isAlreadyExists } from "../../../kube/client/errors.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import type { Backoff } from "../../../lib/queues/backoff.ts";
+import { repeatUntilDone } from "../../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
+import { OncePerMinute } from "../../../lib/time/once-per-minute.ts";
 import { secondsTime } from "../container/container-state.ts";
 import { podsPerNodeMax } from "./schedule.ts";
 
 export interface NodeObjectOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
+  readonly log: Logger;
   readonly nodeName: string;
   readonly hostIp: string;
 }
 
-/** Registers this machine as the one node. */
+const backoff: Backoff = { baseMs: 200, maxMs: 5_000, jitter: 0.2 };
+
+/** Registers this machine as the one node; tries until it succeeds. The API server refuses writes while the disk is full. */
 export async function registerNode(options: NodeObjectOptions, signal: AbortSignal): Promise<void> {
+  const { clock, log } = options;
+  const mayLog = new OncePerMinute(clock);
+  const onFailure = (err: unknown, failures: number) => {
+    if (mayLog.asks("failure")) log.warn({ err, failures }, "could not register this machine as a node; retrying");
+    return undefined;
+  };
+  const round = () => writeNode(options, signal).then(() => undefined);
+  await repeatUntilDone({ clock, signal, backoff, round, onFailure });
+}
+
+async function writeNode(options: NodeObjectOptions, signal: AbortSignal): Promise<void> {
   const { client, nodeName } = options;
   const labels = {
     "kubernetes.io/hostname": nodeName,

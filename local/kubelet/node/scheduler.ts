@@ -4,9 +4,11 @@ import type { KubeClient } from "../../../kube/client/client.ts";
 import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
 import type { Store } from "../../../kube/informer/informer.ts";
-import { runGuarded } from "../../../lib/guard/guard.ts";
+import { reportUnexpected, runGuarded } from "../../../lib/guard/guard.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { type Running, startTask } from "../../../lib/process/lifecycle.ts";
+import type { Backoff } from "../../../lib/queues/backoff.ts";
+import { repeatUntilDone } from "../../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { secondsTime } from "../container/container-state.ts";
 import { machineHasProgram } from "../process/machine-programs.ts";
@@ -64,19 +66,23 @@ export class Scheduler {
   /** Checks all waiting Pods again after a change. */
   checkAgain(): void {
     for (const pod of this.#options.pods.list()) {
-      if (this.#waiting.has(pod.metadata.uid) && !pod.metadata.deletionTimestamp) this.consider(pod);
+      const isWaiting = this.#waiting.has(pod.metadata.uid) && !pod.metadata.deletionTimestamp;
+      // One Pod that cannot be decided about must not keep the others waiting.
+      if (isWaiting) runGuarded("kubelet", () => this.consider(pod));
     }
   }
 
   /** Checks again every few seconds while a Pod waits. */
   start(): Running {
     const { clock } = this.#options;
-    return startTask("the scheduler", async (signal) => {
-      while (!signal.aborted) {
-        await clock.sleep(checkAgainMs, signal).catch(() => {});
-        if (!signal.aborted && this.#waiting.size > 0) this.checkAgain();
-      }
-    });
+    const backoff: Backoff = { baseMs: checkAgainMs, maxMs: 60_000, jitter: 0.2 };
+    const round = async () => {
+      if (this.#waiting.size > 0) this.checkAgain();
+      return checkAgainMs;
+    };
+    const onFailure = (error: unknown) => void reportUnexpected("kubelet", error);
+    const repetition = { clock, backoff, firstInMs: checkAgainMs, round, onFailure };
+    return startTask("the scheduler", (signal) => repeatUntilDone({ ...repetition, signal }));
   }
 
   #refuse(pod: Stored<Pod>, refusal: SchedulingRefusal): void {

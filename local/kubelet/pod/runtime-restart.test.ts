@@ -61,6 +61,23 @@ describe("a restarted runtime", () => {
     expect(found).toEqual(foreign.map(() => "not yours"));
   });
 
+  it("removes what programs left of such Pods, also folders that forbid to write or to enter", async () => {
+    await using node = await openLocalNode();
+    const script = `
+      fs.mkdirSync("mod/cache", { recursive: true });
+      fs.writeFileSync("mod/cache/go.mod", "");
+      for (const folder of ["mod/cache", "mod", "."]) fs.chmodSync(folder, folder === "." ? 0 : 0o555);
+      ${printsPid}`;
+    await node.createPod("nova", { containers: [aScript(script)] });
+    const pod = await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
+    await expect.poll(() => readPodLog(node, pod), { timeout: 10_000 }).toContain("pid");
+    await node.stop();
+    await node.client.delete(podType, where);
+    await node.restart();
+    await node.gone("nova");
+    await expect.poll(() => readdir(join(node.dataDir, "pods")), { timeout: 10_000 }).toEqual([]);
+  });
+
   it("removes Pods that were deleted while it was down", async () => {
     await using node = await openLocalNode();
     await node.createPod("nova", { containers: [aScript(idle)] });
