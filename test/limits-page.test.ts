@@ -73,7 +73,6 @@ function wrong({ value, name, row }: Stated): string[] {
 
 /** Files that wait for a time but have no row, with the reason. */
 const notListed: Readonly<Record<string, string>> = {
-  "lib/time/after-events.ts": "a limit of a length that its caller gives",
   "lib/time/clock.ts": "the clock itself",
   "lib/time/notifiable-wait.ts": "a wait of a length that its caller gives",
   "cluster/machine/cgroup.ts": "the cluster for tests of this project",
@@ -86,7 +85,7 @@ const sources = projectFiles()
   .filter((file) => /^(lib|api|kube|controller|activator|local|scripts\/migrate|cluster)\/.*\.ts$/.test(file))
   .filter((file) => !/\.test\.ts$|\/(bench|proof|schedules)\//.test(file));
 
-const waits = /\b(c|systemC)lock\.(after|sleep)\(|\bafterEvents\(\w*[cC]lock|AbortSignal\.timeout\(|setTimeout\(/;
+const waits = /\b(c|systemC)lock\.(after|sleep)\(|AbortSignal\.timeout\(|setTimeout\(/;
 
 describe("the page of limits", () => {
   it("has the values of the flags, the fields and the constants", () => {

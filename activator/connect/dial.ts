@@ -1,5 +1,4 @@
 import { onAbort } from "../../lib/guard/on-abort.ts";
-import { afterEvents } from "../../lib/time/after-events.ts";
 import type { Clock, Timer } from "../../lib/time/clock.ts";
 import { newSocket, type WireSocket } from "../socket/wire-socket.ts";
 
@@ -39,7 +38,7 @@ export class Dial {
   constructor(address: Address, limitMs: number, clock: Clock, listener: DialListener) {
     this.#address = address;
     this.#listener = listener;
-    this.#limit = afterEvents(clock, limitMs, () => this.#fail({ timedOut: true }));
+    this.#limit = clock.after(limitMs, () => this.#fail({ timedOut: true }));
     this.#socket.once("connect", this.#connected).once("error", this.#failed);
     try {
       this.#socket.connect({ host: address.ip, port: address.port });

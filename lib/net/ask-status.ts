@@ -1,7 +1,6 @@
 import { type ClientRequest, request as overHttp, type RequestOptions } from "node:http";
 import { request as overHttps } from "node:https";
 import { onAbort } from "../guard/on-abort.ts";
-import { afterEvents } from "../time/after-events.ts";
 import type { Clock, Timer } from "../time/clock.ts";
 
 export interface StatusQuestion {
@@ -56,9 +55,8 @@ class AskTimers implements Disposable {
   readonly #dial: Timer | undefined;
 
   constructor({ clock, limitMs, dialLimitMs }: AskLimits, over: () => void) {
-    this.#all = afterEvents(clock, limitMs, over);
-    this.#dial =
-      dialLimitMs === undefined || dialLimitMs >= limitMs ? undefined : afterEvents(clock, dialLimitMs, over);
+    this.#all = clock.after(limitMs, over);
+    this.#dial = dialLimitMs === undefined || dialLimitMs >= limitMs ? undefined : clock.after(dialLimitMs, over);
   }
 
   readonly connected = (): void => this.#dial?.cancel();

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { onUnexpectedError } from "../guard/guard.ts";
 import { FakeClock, systemClock } from "./clock.ts";
@@ -23,7 +25,17 @@ describe("the system clock", () => {
     vi.advanceTimersByTime(60 * day - 1);
     expect(task).not.toHaveBeenCalled();
     vi.advanceTimersByTime(1);
+    vi.advanceTimersToNextTimer(); // its turn, after the events of the sockets
     expect(task).toHaveBeenCalledOnce();
+  });
+
+  it("runs no task that the last event before it has cancelled", () => {
+    const task = vi.fn();
+    const timer = systemClock.after(1_000, task);
+    vi.advanceTimersToNextTimer(); // its time is up, and the events of the sockets come first
+    expect([task.mock.calls.length, vi.getTimerCount()]).toEqual([0, 1]);
+    timer.cancel();
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it("runs no cancelled timer, in any part of a long delay", () => {
@@ -35,6 +47,25 @@ describe("the system clock", () => {
     expect(task).not.toHaveBeenCalled();
     expect(vi.getTimerCount()).toBe(0);
   });
+});
+
+it("the system clock runs no task before the events that came in time, in a process that stood still", async () => {
+  await using server = createServer();
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const events: string[] = [];
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  systemClock.after(50, () => {
+    events.push("limit");
+    resolve();
+  });
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  socket.once("connect", () => events.push("connected"));
+  process.nextTick(() => {
+    for (const beganMs = systemClock.ticksMs(); systemClock.ticksMs() - beganMs < 150; );
+  });
+  await over;
+  expect(events).toEqual(["connected", "limit"]);
+  socket.destroy();
 });
 
 it("the system clock's monotonic time moves forward while it sleeps", async () => {

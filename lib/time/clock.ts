@@ -13,8 +13,9 @@ export interface Clock {
   /** Monotonic milliseconds, for measuring. Never stored and never sent to another process. */
   ticksMs(): number;
   /**
-   * Runs `task` once after `delayMs` milliseconds of monotonic time; it does not keep the process alive. An error of
-   * the task is reported as unexpected.
+   * Runs `task` once after `delayMs` milliseconds of monotonic time, but not before the events that the sockets had by then. A
+   * process that stood still runs its timers first (Node documentation, the event loop), and what came in time would seem late.
+   * It does not keep the process alive. An error of the task is reported as unexpected.
    *
    * @throws RangeError when the delay is NaN.
    */
@@ -64,13 +65,20 @@ class SystemClock extends AnyClock {
 
   protected start(delayMs: number, task: () => void): Timer {
     let handle: NodeJS.Timeout;
+    let turn: NodeJS.Immediate | undefined;
+    const run = () => {
+      turn = setImmediate(runTask, task);
+    };
     const goOn = (leftMs: number) => {
       const legMs = Math.min(Math.max(leftMs, 0), longestTimeoutMs);
-      handle = setTimeout(() => (leftMs > legMs ? goOn(leftMs - legMs) : runTask(task)), legMs);
+      handle = setTimeout(() => (leftMs > legMs ? goOn(leftMs - legMs) : run()), legMs);
       handle.unref();
     };
     goOn(delayMs);
-    const cancel = () => clearTimeout(handle);
+    const cancel = () => {
+      clearTimeout(handle);
+      clearImmediate(turn);
+    };
     return { cancel, [Symbol.dispose]: cancel };
   }
 }
