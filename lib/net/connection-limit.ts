@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { SetsByKey } from "../data/sets-by-key.ts";
 import { type Clock, systemClock, type Timer } from "../time/clock.ts";
+import { answerMalformed } from "./answer-malformed.ts";
 import { oneRequestAtATime } from "./one-request.ts";
 import { tcpSocketOf } from "./tcp-socket.ts";
 
@@ -44,10 +45,12 @@ export const strangerLimits = {
  * only if their address holds more connections than the new one's, the address that holds most first. So a few addresses
  * cannot keep others out. Then a connection of the new one's address makes room, unless it waits for its response, and at
  * last the new connection is closed. A client that does not read its response
- * in time is closed too: Node waits for it without a limit, and its connection would count as waiting.
+ * in time is closed too: Node waits for it without a limit, and its connection would count as waiting. Malformed requests get their
+ * answer, see `answerMalformed`.
  */
 export function limitConnections(server: Server, limits: ConnectionLimits): LimitedConnections {
   const connections = new OpenConnections(limits);
+  answerMalformed(server, limits.clock);
   server.prependListener("connection", (socket: Socket) => connections.opened(socket));
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) =>
     connections.requested(request, response),

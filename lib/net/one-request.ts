@@ -4,14 +4,16 @@ import type { Socket } from "node:net";
 /** The connections that wait for a response. */
 const pendingResponses = new WeakMap<Socket, ServerResponse>();
 
+export const pendingResponseOn = (socket: Socket): ServerResponse | undefined => pendingResponses.get(socket);
+
 const pipelined = new WeakSet<IncomingMessage>();
 
 /** A piece of a body below this number of bytes is small: programs write larger ones, unless it is the last. */
 const smallPieceBytes = 512;
 /** The maximum small pieces of a body. A chunk is a piece, and so is what one read brings of a body with a length. */
 const smallPiecesMax = 1_024;
-/** The maximum bytes of a body that are read and dropped, so that its client reads the response. */
-const droppedBytesMax = 8_388_608;
+/** The maximum bytes that are read and dropped, so that their client reads the response. */
+export const droppedBytesMax = 8_388_608;
 
 /**
  * A request that notices whether its connection still waits for the response to the one before, and that closes its connection

@@ -1,0 +1,73 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { eventually } from "../../test/support/eventually.ts";
+import { FakeClock } from "../time/clock.ts";
+import { limitConnections, strangerLimits } from "./connection-limit.ts";
+
+const chunkedHead = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+/** A server, and a client that hears how its connection ends. */
+async function given() {
+  await using opened = new AsyncDisposableStack();
+  const clock = new FakeClock();
+  const server = createServer(strangerLimits, (_, response) => response.end("fine"));
+  const limits = limitConnections(server, { max: 10, perPeerMax: 10, clock });
+  opened.defer(() => {
+    limits.closeAll();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const client = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  opened.defer(() => void client.destroy());
+  const heard = { text: "", end: "" };
+  client.on("data", (bytes: Buffer) => (heard.text += bytes.toString("latin1")));
+  client.on("error", (error: NodeJS.ErrnoException) => (heard.end ||= error.code ?? ""));
+  client.on("end", () => (heard.end ||= "end"));
+  const closing = opened.move();
+  return { client, clock, heard, limits, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+const write = (client: Socket, bytes: string | Buffer) =>
+  new Promise<void>((resolve) => client.write(bytes, () => resolve()));
+
+describe("a client of a page that sends malformed requests", () => {
+  it.each([
+    { what: "no HTTP", bytes: "nonsense\r\n\r\n", status: 400 },
+    { what: "a head that is too long", bytes: `GET / HTTP/1.1\r\nX: ${"x".repeat(20_000)}`, status: 431 },
+    { what: "a malformed body behind its response", bytes: `${chunkedHead}z`, status: 200 },
+  ])("gets status $status for $what, although it sends on", async ({ bytes, status }) => {
+    await using lab = await given();
+    const { client, heard, limits } = lab;
+    client.pause(); // it reads nothing before it has sent all
+    await write(client, bytes);
+    for (let count = 0; count < 30; count += 1) await write(client, Buffer.alloc(100_000, "x"));
+    client.resume();
+    await eventually(() => heard.end !== "");
+    expect(heard.end).toBe("end");
+    expect(heard.text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    client.end();
+    await eventually(() => limits.size === 0);
+  });
+
+  it("is closed after 5 s, if it does not end its side", async () => {
+    await using lab = await given();
+    await write(lab.client, "nonsense\r\n\r\n");
+    await eventually(() => lab.heard.end === "end");
+    await lab.clock.advance(4_999);
+    expect(lab.limits.size).toBe(1);
+    await lab.clock.advance(1);
+    await eventually(() => lab.limits.size === 0);
+    expect(lab.clock.pending).toBe(0);
+  });
+
+  it("is closed after 8 MiB", async () => {
+    await using lab = await given();
+    lab.client.write("nonsense\r\n\r\n");
+    for (let sent = 0; !lab.client.destroyed && sent < 100; sent += 1) await write(lab.client, Buffer.alloc(1_048_576));
+    await eventually(() => lab.limits.size === 0);
+    expect(lab.clock.pending).toBe(0);
+  });
+});
