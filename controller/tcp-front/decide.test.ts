@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../../api/kinds/meta.ts";
 import { type EndpointSlice, serviceNameLabel, type TcpFront, tcpFrontOf } from "../../api/protocols/tcp-front.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
 import { aSandbox, noon } from "../../test/support/builders/builders.ts";
 import { podWith } from "../../test/support/labs/front-lab.ts";
 import { decide } from "./decide.ts";
+import { FreedAges } from "./freed-ages.ts";
 import { freshSlice } from "./make-slice.ts";
 import type { ObservedFront, SeenActivator } from "./observed-front.ts";
 
@@ -29,9 +31,14 @@ function aSlice(
   return { ...slice, metadata: { ...slice.metadata, ...stored } };
 }
 
+/** With a wall clock that was right all the time. */
 function observed(seen: Partial<ObservedFront> = {}): ObservedFront {
+  const { now = new Date(noon) } = seen;
+  const ages = new FreedAges(new FakeClock(now));
+  ages.see("lab/nova", seen.slice && tcpFrontOf(seen.slice));
   return {
-    ...{ now: new Date(noon), quarantineMs, sandbox, hasService: true, slice: undefined, reserved: [] },
+    ...{ now, quarantineMs, rested: ages.restedMs("lab/nova") },
+    ...{ sandbox, hasService: true, slice: undefined, reserved: [] },
     ...{ contested: new Set<number>(), freePorts: [], activators: [], ...seen },
   };
 }
@@ -79,6 +86,11 @@ describe("the allocation", () => {
     });
     const after = new Date(Date.parse(noon) + quarantineMs);
     expect(said({ sandbox: one, slice: aSlice(kept), now: after })).toEqual({ ...front, ports: [ssh] });
+    const rested = new Map([[freedAt, quarantineMs - 1]]);
+    expect(decide(observed({ sandbox: one, slice: aSlice(kept), now: after, rested }))).toEqual({
+      recheckAfterMs: 1,
+      unallocated: 0,
+    });
   });
 
   it("is checked again when the first of several resting ports has rested", () => {

@@ -164,8 +164,9 @@ function allocate(
   };
 }
 
-const leftMs = ({ freedAt }: Pick<FreedPort, "freedAt">, { now, quarantineMs }: ObservedFront): number =>
-  Date.parse(freedAt) + quarantineMs - now.getTime();
+/** Not by the wall clock: it may jump, and the port would go to another sandbox too early. */
+const leftMs = ({ freedAt }: Pick<FreedPort, "freedAt">, { rested, quarantineMs }: ObservedFront): number =>
+  quarantineMs - (rested.get(freedAt) ?? 0);
 
 /** Milliseconds until the first of these ports has rested. */
 function nextOver(freed: readonly FreedPort[], observed: ObservedFront): number | undefined {

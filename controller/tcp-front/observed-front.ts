@@ -2,11 +2,14 @@ import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { EndpointSlice, TcpFrontPort } from "../../api/protocols/tcp-front.ts";
 import type { ActivatorEndpoint } from "../suspension/activators/activators.ts";
+import type { RestedMs } from "./freed-ages.ts";
 
 /** One observation of the slice of a sandbox. */
 export interface ObservedFront {
   readonly now: Date;
   readonly quarantineMs: number;
+  /** How long the released ports of the slice rest already. A time that is not in it is new. */
+  readonly rested: RestedMs;
   /** Undefined: it does not exist, terminates, or does not use in-cluster names. */
   readonly sandbox: Stored<Sandbox> | undefined;
   /** Whether the Service of its name is its own, and leads nowhere but to slices of ours. */

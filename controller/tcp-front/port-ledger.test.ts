@@ -71,6 +71,18 @@ describe("the ports of activators", () => {
     expect(free(ledger, 1)).toEqual([first]);
   });
 
+  it("rest for their time after their record goes, though the wall clock jumps ahead meanwhile", async () => {
+    const { clock, ledger } = aLedger();
+    const freedPorts = [{ activatorPort: first + 1, freedAt: noon }];
+    ledger.note(aSlice("a", { ports: [port(first)], freedAt: noon }));
+    ledger.note(aSlice("b", { freedPorts }));
+    clock.jumpWall(2 * quarantineMs);
+    for (const name of ["a", "b"]) ledger.gone(keyOf(name));
+    expect(free(ledger, 1)).toEqual([first + 2]);
+    await clock.advance(quarantineMs);
+    expect(free(ledger, 2)).toEqual([first, first + 1]);
+  });
+
   it("are the older slice's where former leaders gave two the same", () => {
     const { ledger } = aLedger();
     const young = aSlice("a", { ports: [port(first), port(first + 1)] }, { creationTimestamp: "2026-01-01T12:00:01Z" });

@@ -9,6 +9,7 @@ import {
   tcpFrontPorts,
 } from "../../api/protocols/tcp-front.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { FreedAges, type RestedMs } from "./freed-ages.ts";
 import { RestingPorts } from "./resting-ports.ts";
 
 /** The maximum numbers of activator ports. Assigned ports are never taken away. */
@@ -59,8 +60,8 @@ const range = tcpFrontPorts.last - tcpFrontPorts.first + 1;
 
 /** The owner of each activator port, from the slices and from the latest assignments of this controller. */
 export class PortLedger {
-  readonly #clock: Clock;
   readonly #quarantineMs: number;
+  readonly #ages: FreedAges;
   readonly #limits: PortLimits;
   readonly #entries = new Map<string, Entry>();
   /** The slice that has a port. It had it first: a tenant could name another's port in a slice that is older. */
@@ -81,8 +82,8 @@ export class PortLedger {
   #next: number;
 
   constructor({ clock, quarantineMs, limits, random = Math.random }: PortLedgerOptions) {
-    this.#clock = clock;
     this.#quarantineMs = quarantineMs;
+    this.#ages = new FreedAges(clock);
     this.#limits = limits;
     this.#vanished = new RestingPorts(clock, quarantineMs);
     this.#refused = new RestingPorts(clock, quarantineMs);
@@ -111,6 +112,7 @@ export class PortLedger {
     const key = keyOf(slice);
     const before = this.portsOf(key);
     this.#remove(key);
+    this.#ages.see(key, tcpFrontOf(slice));
     const named = [...portsNamedBy(slice)];
     const isOwn = (port: number) =>
       before.has(port) || this.#reservedBy.get(port) === key || this.#isBackFor(key, port);
@@ -136,6 +138,7 @@ export class PortLedger {
     for (const port of this.#remove(key)) {
       if (this.#reservedBy.get(port) !== key) this.#vanished.rest(port, key);
     }
+    this.#ages.forget(key);
     this.#recount(key);
   }
 
@@ -168,6 +171,11 @@ export class PortLedger {
 
   reservedFor(key: string): readonly TcpFrontPort[] {
     return this.#reserved.get(key) ?? [];
+  }
+
+  /** How long the released ports of a slice rest already. */
+  restedMs(key: string): RestedMs {
+    return this.#ages.restedMs(key);
   }
 
   /** What a slice keeps from others. */
@@ -259,7 +267,8 @@ export class PortLedger {
     if (!entry) return [];
     this.#entries.delete(key);
     for (const port of entry.ports) this.#holders.delete(port);
-    return restingAfter(entry, this.#clock.now().getTime() - this.#quarantineMs);
+    const rested = this.#ages.restedMs(key);
+    return restingOf(entry, (freedAt) => (rested.get(freedAt) ?? 0) >= this.#quarantineMs);
   }
 }
 
@@ -270,11 +279,11 @@ function setCount(counts: Map<string, number>, key: string, count: number): void
   else counts.delete(key);
 }
 
-/** The ports of a slice, without those freed before that time. */
-function restingAfter({ slice, ports }: Entry, freedBeforeMs: number): readonly number[] {
+/** The ports of a slice, without those whose quarantine is over. */
+function restingOf({ slice, ports }: Entry, isOver: (freedAt: string) => boolean): readonly number[] {
   const front = tcpFrontOf(slice);
-  if (front?.freedAt !== undefined && Date.parse(front.freedAt) <= freedBeforeMs) return [];
-  const over = (front?.freedPorts ?? []).filter(({ freedAt }) => Date.parse(freedAt) <= freedBeforeMs);
+  if (front?.freedAt !== undefined && isOver(front.freedAt)) return [];
+  const over = (front?.freedPorts ?? []).filter(({ freedAt }) => isOver(freedAt));
   const rested = new Set(over.map(({ activatorPort }) => activatorPort));
   return [...ports].filter((port) => !rested.has(port));
 }

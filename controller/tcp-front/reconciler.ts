@@ -125,6 +125,7 @@ export class TcpFrontReconciler {
     const observed = {
       now: clock.now(),
       quarantineMs,
+      rested: ledger.restedMs(key),
       sandbox,
       hasService: isOwn === true && !service?.metadata.deletionTimestamp,
       ...had,

@@ -1,5 +1,5 @@
-import type { Stored } from "../../api/kinds/meta.ts";
-import { type EndpointSlice, endpointSliceType, tcpFrontSelector } from "../../api/protocols/tcp-front.ts";
+import { keyOf, type Stored } from "../../api/kinds/meta.ts";
+import { type EndpointSlice, endpointSliceType, tcpFrontOf, tcpFrontSelector } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError, isNotFound } from "../../kube/client/errors.ts";
 import { listEverything } from "../../kube/client/list-everything.ts";
@@ -9,6 +9,7 @@ import type { Backoff } from "../../lib/queues/backoff.ts";
 import { repeatUntilDone } from "../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { decide } from "./decide.ts";
+import { FreedAges } from "./freed-ages.ts";
 import type { ObservedFront } from "./observed-front.ts";
 import type { TcpFrontSettings } from "./start-tcp-front-controller.ts";
 
@@ -17,6 +18,10 @@ export interface FrontRemovalOptions {
   readonly settings: Pick<TcpFrontSettings, "quarantineMs" | "writesPerSecond">;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+interface Removal extends FrontRemovalOptions {
+  readonly ages: FreedAges;
 }
 
 const backoff: Backoff = { baseMs: 1_000, maxMs: 60_000, jitter: 0.2 };
@@ -37,7 +42,8 @@ export function startFrontRemoval(options: FrontRemovalOptions): Running {
       log.warn({ err, failures }, "could not remove EndpointSlices; retrying");
       return isRefusal(err) ? refusedAgainMs : undefined;
     };
-    await repeatUntilDone({ clock, signal, backoff, round: () => removeFronts(options, signal), onFailure });
+    const removal = { ...options, ages: new FreedAges(clock) };
+    await repeatUntilDone({ clock, signal, backoff, round: () => removeFronts(removal, signal), onFailure });
     await aborted(signal);
   });
 }
@@ -47,7 +53,7 @@ export function startFrontRemoval(options: FrontRemovalOptions): Running {
  *
  * @throws the error of the list, or of the first slice that could not be written; then all others were tried too.
  */
-async function removeFronts(options: FrontRemovalOptions, signal: AbortSignal): Promise<number | undefined> {
+async function removeFronts(options: Removal, signal: AbortSignal): Promise<number | undefined> {
   const { client, clock, settings } = options;
   const { items } = await listEverything(client, endpointSliceType, { labelSelector: tcpFrontSelector }, signal);
   let againMs: number | undefined;
@@ -68,10 +74,13 @@ async function removeFronts(options: FrontRemovalOptions, signal: AbortSignal): 
 /** Takes the next step, and returns the milliseconds until the one after it; undefined: there is none. */
 async function removeFront(
   slice: Stored<EndpointSlice>,
-  { client, clock, settings: { quarantineMs } }: FrontRemovalOptions,
+  { client, clock, ages, settings: { quarantineMs } }: Removal,
   signal: AbortSignal,
 ): Promise<number | undefined> {
-  const { action, recheckAfterMs } = decide(unused(slice, clock.now(), quarantineMs));
+  const key = keyOf(slice);
+  ages.see(key, tcpFrontOf(slice));
+  const rested = ages.restedMs(key);
+  const { action, recheckAfterMs } = decide({ ...unused(slice), now: clock.now(), quarantineMs, rested });
   if (!action) return recheckAfterMs;
   const { namespace, name, uid, resourceVersion } = action.slice.metadata;
   try {
@@ -80,16 +89,18 @@ async function removeFront(
       await client.delete(endpointSliceType, { namespace, name: name ?? "" }, { preconditions }, signal);
     } else {
       await client.replace(endpointSliceType, action.slice, {}, signal);
+      ages.see(key, tcpFrontOf(action.slice));
     }
   } catch (error) {
     if (!isNotFound(error)) throw error;
   }
+  if (action.do === "delete") ages.forget(key);
   return recheckAfterMs;
 }
 
 /** The slice of a sandbox whose Service does not lead to activators. */
-const unused = (slice: Stored<EndpointSlice>, now: Date, quarantineMs: number): ObservedFront => ({
-  ...{ now, quarantineMs, slice, sandbox: undefined, hasService: false },
+const unused = (slice: Stored<EndpointSlice>): Omit<ObservedFront, "now" | "quarantineMs" | "rested"> => ({
+  ...{ slice, sandbox: undefined, hasService: false },
   ...{ reserved: [], contested: new Set(), freePorts: [], activators: [] },
 });
 

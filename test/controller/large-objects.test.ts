@@ -81,6 +81,7 @@ describe("a reconcile of a Sandbox of 1.5 MiB is quick", () => {
     const observed = {
       now: new Date(noon),
       quarantineMs: 600_000,
+      rested: new Map(),
       sandbox,
       hasService: true,
       slice: undefined,
