@@ -1,16 +1,29 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { eventType, podType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { causeOf, isSuspensionComplete } from "../../api/rules/suspension.ts";
-import { ask, clientOf, LocalMode } from "../support/labs/local-mode.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { ask, clientOf, LocalMode, type Ready } from "../support/labs/local-mode.ts";
 
 const hello = { namespace: "default", name: "hello" } as const;
 
+let local: LocalMode;
+let ready: Ready;
+let client: KubeClient & AsyncDisposable;
+
+beforeAll(async () => {
+  local = new LocalMode();
+  ready = await local.start();
+  client = clientOf(ready);
+}, 60_000);
+
+afterAll(async () => {
+  await client[Symbol.asyncDispose]();
+  await local[Symbol.asyncDispose]();
+});
+
 it("hello is suspended when it is idle, and the next request wakes it", async () => {
-  await using local = new LocalMode();
-  const ready = await local.start();
-  await using client = clientOf(ready);
   const spec = { operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 2 } };
   await client.patch(sandboxType, hello, { type: "merge", body: { spec } });
   const asleep = async () => {
@@ -33,9 +46,6 @@ it("hello is suspended when it is idle, and the next request wakes it", async ()
 }, 60_000);
 
 it("every request during the suspension of hello is answered and executed once", async () => {
-  await using local = new LocalMode();
-  const ready = await local.start();
-  await using client = clientOf(ready);
   const spec = { operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 1 } };
   await client.patch(sandboxType, hello, { type: "merge", body: { spec } });
   const visit = async () => {
