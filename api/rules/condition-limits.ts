@@ -4,6 +4,8 @@ import type { ConditionStatus } from "../kinds/meta.ts";
 // that rejects one condition rejects the whole status, so nothing about the object would be reported.
 const reasonMax = 1_024;
 const messageCharactersMax = 32_768;
+/** The largest code point that is one unit of a text. */
+const largestOneUnit = 0xffff;
 const validReason = /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/;
 const statuses: readonly string[] = ["True", "False", "Unknown"];
 
@@ -26,9 +28,14 @@ export function conditionReason(text: string): string {
 export function conditionMessage(text: string): string {
   // A code point has one or two units, so the number of units bounds the number of code points.
   if (text.length <= messageCharactersMax) return text;
-  const characters = Array.from(text.slice(0, 2 * messageCharactersMax));
-  if (text.length <= 2 * messageCharactersMax && characters.length <= messageCharactersMax) return text;
-  return `${characters.slice(0, messageCharactersMax - 1).join("")}…`;
+  let at = 0;
+  let cut = 0;
+  for (let characters = 0; characters < messageCharactersMax; characters += 1) {
+    cut = at;
+    at += (text.codePointAt(at) ?? 0) > largestOneUnit ? 2 : 1;
+    if (at >= text.length) return text;
+  }
+  return `${text.slice(0, cut)}…`;
 }
 
 export const conditionStatus = (text: string): ConditionStatus =>
