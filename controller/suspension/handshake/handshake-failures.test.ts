@@ -5,9 +5,9 @@ import { podNameAnnotation } from "../../../api/rules/keys.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { ApiError } from "../../../kube/client/errors.ts";
-import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
 import { openSleepLab, type SleepLab, waiting } from "../../../test/support/labs/sleep-lab.ts";
+import { passingTime } from "../../../test/support/passing-time.ts";
 
 const refusal = (code: number, message: string) =>
   new ApiError(code, { apiVersion: "v1", kind: "Status", code, reason: "Forbidden", message });
@@ -70,13 +70,7 @@ describe("a suspension that fails", () => {
     timeout: 60_000,
   }, async () => {
     await using lab = await openSleepLab();
-    const clock = new FakeClock(systemClock.now());
-    const pass = async (seconds: number) => {
-      for (let second = 0; second < seconds; second += 1) {
-        await clock.advance(1_000);
-        await systemClock.sleep(3);
-      }
-    };
+    const { clock, pass } = passingTime();
     const { client, state } = withoutDeletes(lab.client);
     await using _controller = await lab.startController({ client, clock });
     await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 10 } });

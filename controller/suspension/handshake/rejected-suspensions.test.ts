@@ -11,12 +11,13 @@ import { FakeClock } from "../../../lib/time/clock.ts";
 import { aSandbox } from "../../../test/support/builders/builders.ts";
 import { type InterceptedCall, interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
 import { openSleepLab, type SleepLab, waiting } from "../../../test/support/labs/sleep-lab.ts";
+import { passingTime } from "../../../test/support/passing-time.ts";
 import { RejectedSuspensions } from "./rejected-suspensions.ts";
 
 const where = { namespace: "default", name: "nova" };
-const limit = { timeout: 120_000 };
-/** The condition of a rejected suspension is written with the status, at most once in some seconds. */
-const untilBlocked = { ...waiting, timeout: 60_000 };
+const limit = { timeout: 60_000 };
+/** Twice the longest pause between two attempts. */
+const longMs = 1_200_000;
 const flags = ["--activator-vanish-grace=1s"];
 const tooLong = new ApiError(422, { apiVersion: "v1", kind: "Status", reason: "Invalid", message: "Too long" });
 
@@ -46,34 +47,36 @@ function rejecting(
 describe("a sandbox without room for the annotations of its suspension", () => {
   it("says so, and sleeps as soon as there is room", limit, async () => {
     await using lab = await openSleepLab();
-    await using _controller = await lab.startController({ flags });
+    const { clock, until } = passingTime();
+    await using _controller = await lab.startController({ flags, clock });
     await lab.create({});
     await lab.untilReady();
     const { metadata } = await lab.sandbox();
     await annotate(lab, "x".repeat(annotationBytesMax - annotationBytes(metadata.annotations ?? {}) - 1));
     await lab.change({ autoSuspension: { inactivityTimeoutSeconds: 4 } });
-    await expect
-      .poll(() => blockedOf(lab), untilBlocked)
-      .toMatchObject({ status: "True", reason: "AnnotationRejected" });
+    await until(async () => (await blockedOf(lab)) !== undefined, longMs);
+    expect(await blockedOf(lab)).toMatchObject({ status: "True", reason: "AnnotationRejected" });
     expect((await lab.sandbox()).spec.operatingMode).not.toBe("Suspended");
     await annotate(lab, null);
-    await lab.untilAsleep();
-    await expect.poll(() => blockedOf(lab), waiting).toBeUndefined();
+    await until(async () => isSuspensionComplete(await lab.sandbox()), longMs);
+    await until(async () => (await blockedOf(lab)) === undefined, longMs);
   });
 
   it("runs again when only its seal is rejected", limit, async () => {
     await using lab = await openSleepLab();
     const { client, state } = rejecting(lab.client, (annotations) => Boolean(annotations[sealedPodAnnotation]));
-    await using _controller = await lab.startController({ flags, client });
+    const { clock, until } = passingTime();
+    await using _controller = await lab.startController({ flags, client, clock });
     await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 4 } });
     const pod = await lab.untilReady();
-    await expect.poll(() => blockedOf(lab), untilBlocked).toMatchObject({ reason: "AnnotationRejected" });
+    await until(async () => (await blockedOf(lab)) !== undefined, longMs);
+    expect(await blockedOf(lab)).toMatchObject({ reason: "AnnotationRejected" });
     // It is tried again seconds later, so one read may show another attempt.
     const isUndone = ({ spec, metadata }: Sandbox) =>
       spec.operatingMode === "Running" && !metadata?.annotations?.[suspensionCauseAnnotation];
-    await expect.poll(async () => isUndone(await lab.sandbox()), waiting).toBe(true);
+    await until(async () => isUndone(await lab.sandbox()), longMs);
     expect((await lab.pod())?.metadata.uid).toBe(pod.metadata.uid);
-    await expect.poll(() => lab.eventNotes("SuspensionCancelled"), waiting).not.toHaveLength(0);
+    await until(async () => (await lab.eventNotes("SuspensionCancelled")).length > 0, longMs);
     expect(state.count).toBeGreaterThan(0);
   });
 
@@ -101,14 +104,16 @@ it("a suspension for inactivity continues when its cause cannot be written again
     lab.client,
     (annotations, text) => Boolean(annotations[suspensionCauseAnnotation]) && !text.includes("operatingMode"),
   );
-  await using _controller = await lab.startController({ flags, client });
+  const { clock, until } = passingTime();
+  await using _controller = await lab.startController({ flags, client, clock });
   await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 4 } });
   await lab.untilReady();
-  await lab.untilAsleep();
+  await until(async () => isSuspensionComplete(await lab.sandbox()), longMs);
   await lab.change({ autoResume: { timeoutSeconds: 60 } });
-  await expect.poll(() => state.count, waiting).toBeGreaterThan(0);
-  await expect.poll(async () => isSuspensionComplete(await lab.sandbox()), waiting).toBe(true);
-  await expect.poll(() => lab.eventNotes("AnnotationNotWritten"), waiting).toHaveLength(1);
+  await until(async () => state.count > 0, longMs);
+  await until(async () => isSuspensionComplete(await lab.sandbox()), longMs);
+  await until(async () => (await lab.eventNotes("AnnotationNotWritten")).length > 0, longMs);
+  expect(await lab.eventNotes("AnnotationNotWritten")).toHaveLength(1);
 });
 
 it("a rejected suspension is tried after 10 s, twice as late each time, and after 10 min at the latest", () => {

@@ -2,32 +2,13 @@ import { describe, expect, it } from "vitest";
 import { eventType, podType } from "../../../api/kinds/core.ts";
 import { findCondition } from "../../../api/rules/conditions.ts";
 import { sealOf } from "../../../api/rules/suspension.ts";
-import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { openSleepLab, type SleepLab } from "../../../test/support/labs/sleep-lab.ts";
+import { passingTime } from "../../../test/support/passing-time.ts";
 
 const activatorPod = { namespace: "agent-sandbox-system", name: "activator-1" };
 const minuteMs = 60_000;
 /** Minutes pass on the controller's clock, a few milliseconds of real time for each second. */
 const limit = { timeout: 60_000 };
-
-/** A separate clock of the controller; its time passes while all programs run. */
-function aClock() {
-  const clock = new FakeClock(systemClock.now());
-  const pass = async (seconds: number) => {
-    for (let second = 0; second < seconds; second += 1) {
-      await clock.advance(1_000);
-      await systemClock.sleep(3);
-    }
-  };
-  const until = async (isSo: () => Promise<boolean>, withinMs: number) => {
-    const endMs = clock.ticksMs() + withinMs;
-    while (!(await isSo())) {
-      if (clock.ticksMs() >= endMs) throw new Error(`it did not happen within ${withinMs / 1_000} s`);
-      await pass(1);
-    }
-  };
-  return { clock, pass, until };
-}
 
 async function sayUnready({ client }: SleepLab): Promise<void> {
   await expect.poll(async () => (await client.get(podType, activatorPod)).status?.phase).toBe("Running");
@@ -47,7 +28,7 @@ const reasonsAbout = async ({ client }: SleepLab, pod: string) => {
 describe("a sandbox that is in use behind an activator that is Ready and does not answer the controller", () => {
   it("is left alone without a limit, and sleeps when the activator answers again", limit, async () => {
     await using lab = await openSleepLab();
-    const { clock, pass, until } = aClock();
+    const { clock, pass, until } = passingTime();
     await using controller = await lab.startController({ clock });
     const { metadata } = await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 20 } });
     const pod = await lab.untilReady();
@@ -81,7 +62,7 @@ describe("a sandbox that is in use behind an activator that is Ready and does no
 describe("a sandbox behind an activator that is lost", () => {
   it("stays awake for five minutes in which that one was not Ready, and goes to sleep after that", limit, async () => {
     await using lab = await openSleepLab();
-    const { clock, pass, until } = aClock();
+    const { clock, pass, until } = passingTime();
     await sayUnready(lab);
     await using _controller = await lab.startController({ clock });
     lab.activator.answers = false;
@@ -97,7 +78,7 @@ describe("a sandbox behind an activator that is lost", () => {
 describe("a Pod that was sealed before its activator went silent", () => {
   it("is deleted after five minutes, and the deletion is counted and reported", limit, async () => {
     await using lab = await openSleepLab();
-    const { clock, pass, until } = aClock();
+    const { clock, pass, until } = passingTime();
     await using controller = await lab.startController({ clock });
     await lab.create({ autoSuspension: { inactivityTimeoutSeconds: 10 } });
     await lab.untilReady();
