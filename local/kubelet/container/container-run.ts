@@ -45,7 +45,11 @@ export class ContainerRun {
     this.#containment = containment;
     this.containerId = containerIdOf(podUid, container.name, restartCount);
     this.startedAt = services.clock.now();
-    this.target = { container, podIp, launchOf: (command) => containment.enclose(withCommand(launch, command)) };
+    this.target = {
+      container,
+      podIp,
+      launchOf: (command) => containment.enclose(withCommand(launch, command), process.pid),
+    };
     this.ended = this.#follow(options);
   }
 

@@ -1,4 +1,13 @@
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /** A hierarchy of cgroups v1 that tracks processes and sets no limits itself, in order of preference. */
@@ -52,6 +61,27 @@ function below({ root, at }: Mount, path: string): string {
 /** Lists the processes of a cgroup. A process whose pid is written to it joins the cgroup. */
 const membersFile = "cgroup.procs";
 
+/** The directory of the cgroup that a process is in now; undefined if the process is gone, or the system has no cgroups. */
+function cgroupOf(pid: number | "self"): string | undefined {
+  try {
+    return ownCgroup(readFileSync("/proc/self/mountinfo", "utf8"), readFileSync(`/proc/${pid}/cgroup`, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether its processes do not run: in v2 by its own setting or that of a parent, in v1 by the state of a freezer. */
+function isFrozen(path: string): boolean {
+  const has = (file: string, line: RegExp) => {
+    try {
+      return line.test(readFileSync(join(path, file), "utf8"));
+    } catch {
+      return false;
+    }
+  };
+  return has("cgroup.freeze", /^1/) || has("cgroup.events", /^frozen 1$/m) || has("freezer.state", /^FR/);
+}
+
 /** Moves this process to another cgroup. False if this is not allowed. */
 function moveTo(file: string): boolean {
   try {
@@ -73,7 +103,7 @@ export class Cgroup {
   /** Undefined if this user may not create one. */
   static make(name: string): Cgroup | undefined {
     try {
-      const parent = ownCgroup(readFileSync("/proc/self/mountinfo", "utf8"), readFileSync("/proc/self/cgroup", "utf8"));
+      const parent = cgroupOf("self");
       if (parent === undefined) return undefined;
       accessSync(join(parent, membersFile), constants.W_OK); // so that `within` can return
       const path = join(parent, name);
@@ -91,21 +121,53 @@ export class Cgroup {
 
   /**
    * Calls `start` while this process is in the cgroup: what it starts is in it from its first instruction, with all
-   * descendants. A process that joins after its start could have left a daemon outside before.
+   * descendants. A process that joins after its start could have left a daemon outside before. With the `pid` of a process of the
+   * container, that is the cgroup that this process is in now: a container may divide its cgroup, and may then start nothing
+   * above the parts.
+   *
+   * @throws Error if the container has ended, or is frozen: in a frozen cgroup this process would stop, too.
    */
-  within<T>(start: () => T): T {
-    const joined = join(this.path, membersFile);
-    const left = join(dirname(this.path), membersFile);
-    if (!moveTo(joined)) return start();
+  within<T>(start: () => T, pid?: number): T {
+    const path = this.#placeOf(pid);
+    if (!existsSync(join(path, membersFile))) throw new Error("the container has ended");
+    if (isFrozen(path)) throw new Error("the container is frozen");
+    const now = cgroupOf("self");
+    const left = now === undefined || this.#has(now) ? dirname(this.path) : now;
+    if (!moveTo(join(path, membersFile))) return start();
     try {
       return start();
     } finally {
-      moveTo(left);
+      if (!moveTo(join(left, membersFile))) moveTo(join(dirname(this.path), membersFile));
     }
   }
 
   members(): readonly number[] {
     return this.#pids().filter((pid) => pid !== process.pid);
+  }
+
+  /** The cgroup of that process if it is a part of this one, else this one. */
+  #placeOf(pid: number | undefined): string {
+    const place = pid === undefined ? undefined : cgroupOf(pid);
+    return place !== undefined && this.#has(place) ? place : this.path;
+  }
+
+  #has(path: string): boolean {
+    return path === this.path || path.startsWith(`${this.path}/`);
+  }
+
+  /** This cgroup and its parts, each before its own parts. */
+  #parts(): readonly string[] {
+    const found = [this.path];
+    // The list grows while it is read.
+    for (const path of found) {
+      try {
+        const inside = readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+        found.push(...inside.map(({ name }) => join(path, name)));
+      } catch {
+        // It is gone.
+      }
+    }
+    return found;
   }
 
   /** Kills all processes at once, if the system supports it (Linux 5.14, cgroups v2). */
@@ -121,18 +183,22 @@ export class Cgroup {
 
   /** Fails silently while processes are left in it. */
   remove(): void {
-    try {
-      rmdirSync(this.path);
-    } catch {
-      // The record of the container finds the remaining processes.
+    for (const path of this.#parts().toReversed()) {
+      try {
+        rmdirSync(path);
+      } catch {
+        // The record of the container finds the remaining processes.
+      }
     }
   }
 
   #pids(): readonly number[] {
-    try {
-      return readFileSync(join(this.path, membersFile), "utf8").split("\n").filter(Boolean).map(Number);
-    } catch {
-      return [];
-    }
+    return this.#parts().flatMap((path) => {
+      try {
+        return readFileSync(join(path, membersFile), "utf8").split("\n").filter(Boolean).map(Number);
+      } catch {
+        return [];
+      }
+    });
   }
 }

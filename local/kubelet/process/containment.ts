@@ -46,11 +46,11 @@ export class Containment {
     return this.#cgroup ? { mark, cgroup: this.#cgroup.path } : { mark };
   }
 
-  /** The same launch, with the mark, and in the cgroup. */
-  enclose(launch: Launch): Launch {
+  /** The same launch, with the mark, and in the cgroup: in the part of it that the process `pid` is in then. */
+  enclose(launch: Launch, pid?: number): Launch {
     const cgroup = this.#cgroup;
     const marked = { ...launch, environment: { ...launch.environment, [markName]: this.mark } };
-    return cgroup ? { ...marked, spawnWithin: (spawn) => cgroup.within(spawn) } : marked;
+    return cgroup ? { ...marked, spawnWithin: (spawn) => cgroup.within(spawn, pid) } : marked;
   }
 
   /** Kills processes until none is left. Resolves with those that could not be killed within two seconds. */

@@ -36,7 +36,7 @@ export class SpawnFailed extends Error {
 /** @throws SpawnFailed */
 export async function startProcess(launch: Launch): Promise<ProcessGroup> {
   const { program, spawnWithin = (spawn) => spawn() } = launch;
-  const child = spawnWithin(() => spawnGroup(launch));
+  const child = begin(() => spawnWithin(() => spawnGroup(launch)), program);
   const { pid, stdout, stderr } = child;
   if (pid === undefined || !stdout || !stderr)
     throw new SpawnFailed(`cannot start ${program}: ${await errorOf(child)}`);
@@ -73,10 +73,14 @@ export function killProcess(pid: number): void {
 
 function spawnGroup({ program, argv, environment: env, workingDirectory: cwd }: Launch): ChildProcess {
   const [argv0 = program, ...args] = argv;
+  return spawn(program, args, { argv0, cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+/** Arguments with a NUL byte and the like fail at once, and so does a container that takes no more processes. */
+function begin(start: () => ChildProcess, program: string): ChildProcess {
   try {
-    return spawn(program, args, { argv0, cwd, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    return start();
   } catch (cause) {
-    // Thrown at once for arguments with a NUL byte and the like.
     throw new SpawnFailed(`cannot start ${program}: ${cause instanceof Error ? cause.message : String(cause)}`);
   }
 }
