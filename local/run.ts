@@ -153,6 +153,8 @@ function activatorConfig({ port, allowedHosts, http2 }: LocalConfig, front: stri
     `--domain=${domain}`,
     // A web page whose name resolves to this machine sends its own name as the host, and is rejected.
     `--header-hosts=localhost,${host},[::1],${allowedHosts}`,
+    // A page of anybody must not use programs that run without isolation.
+    "--refuse-foreign-pages",
     "--authz-mode=allow-all",
     `--http2=${http2}`,
     "--allow-loopback-pod-ip=true",

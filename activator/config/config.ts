@@ -45,6 +45,7 @@ export interface ActivatorConfig {
   readonly serviceNames: readonly string[];
   /** Outside of the domains, the hosts on which headers may name the sandbox, in lower case; undefined: any host. */
   readonly headerHosts: readonly string[] | undefined;
+  readonly refusesForeignPages: boolean;
   readonly authorization: Authorization;
   readonly allowLoopbackPodIp: boolean;
   readonly maxRequestBodyBytes: number;
@@ -169,6 +170,7 @@ function plainSettings(values: Values) {
     domain: values.domain.toLowerCase().replace(/^\.|\.$/g, ""),
     serviceNames: hostsOf(values["service-names"]) ?? [],
     headerHosts: hostsOf(values["header-hosts"]),
+    refusesForeignPages: values["refuse-foreign-pages"],
     allowLoopbackPodIp: values["allow-loopback-pod-ip"],
     maxRequestBodyBytes: values["max-request-body-bytes"],
     maxHeaderBytes: values["max-header-bytes"],

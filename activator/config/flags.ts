@@ -123,6 +123,10 @@ export const activatorFlags = {
     "",
     "hosts, besides those of --domain and NAME.NAMESPACE.svc of sandboxes, that the activator serves, separated by commas; on these hosts X-Sandbox headers name the sandbox; requests to any other host are rejected; empty: all hosts",
   ),
+  "refuse-foreign-pages": flag.boolean(
+    false,
+    "reject requests that a browser sends for a web page, unless its origin is a host name of a sandbox or one of --header-hosts; links to a sandbox still work",
+  ),
   "service-names": flag.string(
     "sandbox-router-svc",
     "names of the Services that lead to the activators, separated by commas; at NAME.NAMESPACE.svc of such a name X-Sandbox headers name the sandbox, and /healthz is the activator's; any other such host names the sandbox NAME",

@@ -47,6 +47,7 @@ export const activatorErrors = {
   ExpectationFailed: { status: 417, detail: () => "Only Expect: 100-continue can be met." },
   ConflictingHeaders: { status: 400, detail: () => "X-Sandbox headers contradict the host of the request." },
   ForeignHost: { status: 403, detail: () => "This activator does not answer under this host name." },
+  ForeignOrigin: { status: 403, detail: () => "This activator does not answer to web pages of this origin." },
   UnknownHost: { status: 404, detail: () => "No sandbox has this host name." },
   Unclaimed: { status: 404, detail: (id) => `Sandbox belongs to a warm pool and is not claimed: ${id}` },
   PortNotDeclared: {

@@ -2,6 +2,7 @@ import { defaultPort, fallbackPort } from "../../api/rules/declared-ports.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
 import type { RequestHead } from "../request.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
+import { isOfForeignPage } from "./foreign-page.ts";
 import { type Domains, readHost } from "./host-name.ts";
 import { type RoutingHeaders, readRoutingHeaders, readTimeoutMs } from "./routing-headers.ts";
 
@@ -23,6 +24,8 @@ export interface Routed {
 
 export interface FindOptions extends Domains {
   readonly allowLoopbackPodIp: boolean;
+  /** Whether requests of web pages are rejected unless the page is of a sandbox or a listed host; default: no. */
+  readonly refusesForeignPages?: boolean;
 }
 
 /** Finds sandboxes by name. */
@@ -41,6 +44,7 @@ const defaultNamespace = "default";
  * @throws ActivatorError for errors that do not depend on the sandboxes: a host that names none, or malformed headers.
  */
 export function find(head: RequestHead, options: FindOptions, lookup: Lookup): Routed {
+  if (options.refusesForeignPages && isOfForeignPage(head.headers, options)) throw new ActivatorError("ForeignOrigin");
   const meaning = namedSandbox(head, options, lookup);
   const headers = readRoutingHeaders(head.headers, options.allowLoopbackPodIp);
   const timeoutMs = timeoutOf(head);

@@ -106,6 +106,10 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     why: "--header-hosts is set, and the host neither names a sandbox nor is in that list.",
     what: "Use the host name of the sandbox or a listed host, or add this one to --header-hosts.",
   },
+  ForeignOrigin: {
+    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page of another origin.",
+    what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts.",
+  },
   UnknownHost: {
     why: "No Sandbox or SandboxClaim has the name in the host, or the host is below --domain and not of the form NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",
     what: "Check name, namespace and --domain.",

@@ -125,6 +125,23 @@ describe("local mode, started with one command", () => {
     expect(first).toMatch(/^data: beat 1 at /);
   });
 
+  it("refuses requests and WebSockets of web pages of other origins by the host name of a sandbox", async () => {
+    const { hostname, port } = new URL(ready.activator);
+    const host = `hello.default.${ready.domain}:${port}`;
+    const status = async (origin: string) => (await ask(ready, "hello", "/", { headers: { origin } })).status;
+    expect(await status("https://evil.example")).toBe(403);
+    expect(await status(`http://${host}`)).toBe(200);
+    const options = { headers: { host }, origin: "https://evil.example" };
+    const socket = new WebSocket(`ws://${hostname}:${port}/ws`, options);
+    const refused = await new Promise((resolve) => {
+      socket.on("unexpected-response", (_request, response) => resolve(response.statusCode));
+      socket.on("open", () => resolve("open"));
+      socket.on("error", () => {});
+    });
+    socket.terminate();
+    expect(refused).toBe(403);
+  });
+
   it("routes by X-Sandbox headers on loopback names, and rejects headers that contradict the host", async () => {
     const headers = { "x-sandbox-id": "hello", "x-sandbox-namespace": "default", "x-sandbox-port": "8888" };
     const { host } = new URL(ready.activator);
