@@ -1,9 +1,15 @@
 import type { webcrypto } from "node:crypto";
-import "reflect-metadata"; // the X.509 library's dependency injection needs it before it is loaded
-import * as x509 from "@peculiar/x509";
+import type * as X509 from "@peculiar/x509";
 
 const { subtle } = globalThis.crypto;
-x509.cryptoProvider.set(globalThis.crypto);
+
+/** Its two hundred files are a quarter of what the controller would load, and a program with valid certificates makes none. */
+async function loadLibrary(): Promise<typeof X509> {
+  await import("reflect-metadata"); // the library's dependency injection needs it before it is loaded
+  const x509 = await import("@peculiar/x509");
+  x509.cryptoProvider.set(globalThis.crypto);
+  return x509;
+}
 
 /** A certificate and its private key, both PEM. */
 export interface CertificatePair {
@@ -36,6 +42,7 @@ const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as con
 
 /** Creates a CA that can only sign certificates. */
 export async function makeAuthority(commonName: string, validity: Validity): Promise<CertificatePair> {
+  const x509 = await loadLibrary();
   const keys = await subtle.generateKey(algorithm, true, ["sign", "verify"]);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
     name: `CN=${commonName}`,
@@ -57,6 +64,7 @@ export async function makeServerCertificate(
   authority: CertificatePair,
   request: ServerCertificateRequest,
 ): Promise<CertificatePair> {
+  const x509 = await loadLibrary();
   return signed(authority, [{ CN: [request.commonName] }], request.validity, [
     new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
     new x509.SubjectAlternativeNameExtension([
@@ -71,6 +79,7 @@ export async function makeClientCertificate(
   authority: CertificatePair,
   request: ClientCertificateRequest,
 ): Promise<CertificatePair> {
+  const x509 = await loadLibrary();
   const subject = [...request.organizations.map((name) => ({ O: [name] })), { CN: [request.commonName] }];
   return signed(authority, subject, request.validity, [
     new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth]),
@@ -79,10 +88,11 @@ export async function makeClientCertificate(
 
 async function signed(
   authority: CertificatePair,
-  subject: x509.JsonName,
+  subject: X509.JsonName,
   validity: Validity,
-  extensions: readonly x509.Extension[],
+  extensions: readonly X509.Extension[],
 ): Promise<CertificatePair> {
+  const x509 = await loadLibrary();
   const issuer = new x509.X509Certificate(authority.certificate);
   const signingKey = await subtle.importKey("pkcs8", x509.PemConverter.decodeFirst(authority.key), algorithm, false, [
     "sign",
@@ -107,7 +117,8 @@ async function signed(
 }
 
 async function exportKey(key: webcrypto.CryptoKey): Promise<string> {
-  return x509.PemConverter.encode(await subtle.exportKey("pkcs8", key), "PRIVATE KEY");
+  const { PemConverter } = await loadLibrary();
+  return PemConverter.encode(await subtle.exportKey("pkcs8", key), "PRIVATE KEY");
 }
 
 /** Sixteen random bytes in hex; the first bit is off because a serial number is positive (RFC 5280, 4.1.2.2). */

@@ -57,7 +57,7 @@ describe("the controller as a program", { timeout: 60_000 }, () => {
     expect(metadata.annotations?.[traceContextAnnotation]).toContain(first?.traceId);
   });
 
-  it("loads no tracing package and writes no annotation if tracing is disabled", async () => {
+  it("without tracing and certificates of its own loads no package for them, and writes no annotation", async () => {
     await using collector = await openTraceCollector();
     await using api = await openMemoryApi();
     const packages = await packagesLoaded(api, [], { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url.href });
@@ -65,6 +65,7 @@ describe("the controller as a program", { timeout: 60_000 }, () => {
     // `prom-client` depends on OpenTelemetry's API package, which does nothing by itself.
     const ofTracing = [...packages].filter((name) => /^@(opentelemetry|grpc)\/(?!api$)/.test(name ?? ""));
     expect(ofTracing).toEqual([]);
+    expect(packages).not.toContain("@peculiar/x509");
     expect(collector.calls).toBe(0);
     const { metadata } = await api.client.get(sandboxType, nova);
     expect(metadata.annotations).not.toHaveProperty([traceContextAnnotation]);
