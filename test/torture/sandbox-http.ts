@@ -3,6 +3,7 @@ import { createServer, type Server, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import type { PodProgram } from "../sleep/in-process-node.ts";
 import { workloadPort } from "../sleep/workload.ts";
+import { eventually } from "../support/eventually.ts";
 import { bytesOf, downStream } from "./bytes.ts";
 import type { Account, Ledger } from "./ledger.ts";
 import { type Pace, pour, readAtPace, reset } from "./link.ts";
@@ -32,6 +33,9 @@ export abstract class PlannedServer implements PodProgram {
     await once(this.#server, "listening");
   }
 
+  /** Resolves once the program may end without losing what the activator has handed over. */
+  protected async finished(): Promise<void> {}
+
   /** Closes all connections. Call it when no client uses them. */
   closeConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
@@ -39,6 +43,7 @@ export abstract class PlannedServer implements PodProgram {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
+    await this.finished();
     for (const socket of this.#sockets) socket.destroy();
     await closed;
   }
@@ -47,6 +52,7 @@ export abstract class PlannedServer implements PodProgram {
 /** The HTTP server of a sandbox, which answers each request by its plan. */
 export class PlannedHttpServer extends PlannedServer {
   readonly #ledger: Ledger;
+  readonly #sides = new Set<PodSide>();
 
   constructor(ledger: Ledger) {
     super(workloadPort);
@@ -54,9 +60,23 @@ export class PlannedHttpServer extends PlannedServer {
   }
 
   protected override serve(socket: Socket): void {
-    new PodSide(socket, this.#ledger);
+    const side = new PodSide(socket, this.#ledger);
+    this.#sides.add(side);
+    socket.once("close", () => this.#sides.delete(side));
+  }
+
+  /**
+   * A program that answers first and then reads gets what the kernel holds for it only after SIGTERM: the activator cannot see
+   * how far it has read.
+   */
+  protected override async finished(): Promise<void> {
+    const isOver = () => [...this.#sides].every(({ readsOn }) => !readsOn);
+    await eventually(isOver, graceMs).catch(() => {});
   }
 }
+
+/** How long a program may read on after SIGTERM, in milliseconds. */
+const graceMs = 30_000;
 
 const idOf = ({ start }: Head) => Number(/^\S+ \/t\/(\d+) /.exec(start)?.[1] ?? Number.NaN);
 
@@ -84,6 +104,12 @@ class PodSide {
     socket.on("error", ({ message }) => this.#note(message));
     socket.on("close", () => this.#note("closed"));
     socket.on("data", (bytes: Buffer) => this.#read(bytes));
+  }
+
+  /** It has answered, and the rest of the request is still to be read. */
+  get readsOn(): boolean {
+    const isOpen = !this.#socket.destroyed && !this.#socket.readableEnded;
+    return isOpen && this.#answering && this.#plan?.answer.readsOn === true && this.#account?.upEnded === false;
   }
 
   #read(bytes: Buffer): void {
