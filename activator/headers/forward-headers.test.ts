@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keepsRequestHeader } from "./forward-headers.ts";
+import { keepsRequestHeader, keepsResponseHeader } from "./forward-headers.ts";
 
 const rules = { byHost: true, consumesAuthorization: false, upgrade: false, chunked: false, traced: false };
 
@@ -34,4 +34,28 @@ it.each([
 it.each(["traceparent", "tracestate"])("%s of a client is forwarded unless the sandbox continues our trace", (name) => {
   expect(keepsRequestHeader(name, { ...rules, traced: false })).toBe(true);
   expect(keepsRequestHeader(name, { ...rules, traced: true })).toBe(false);
+});
+
+it("Trailer goes to a client only with a response that keeps its trailers", () => {
+  expect([keepsResponseHeader("trailer", true), keepsResponseHeader("trailer", false)]).toEqual([true, false]);
+});
+
+it.each([
+  { byHost: true, consumesAuthorization: false, kept: true },
+  { byHost: true, consumesAuthorization: true, kept: false },
+  { byHost: false, consumesAuthorization: false, kept: false },
+])(
+  "Authorization is kept: $kept, if the host names the sandbox: $byHost, and read here: $consumesAuthorization",
+  (row) => {
+    expect(keepsRequestHeader("authorization", { ...rules, ...row })).toBe(row.kept);
+  },
+);
+
+it.each([
+  ["x-a", true],
+  ["set-cookie", true],
+  ["connection", false],
+  ["transfer-encoding", false],
+])("the header %s of a response goes to the client: %s", (name, kept) => {
+  expect(keepsResponseHeader(name, true)).toBe(kept);
 });

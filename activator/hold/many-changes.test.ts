@@ -66,15 +66,18 @@ function aClient() {
 it("a request that waits for the first view keeps nothing for each change of its sandbox", async () => {
   const clock = new FakeClock();
   const world = aCluster(() => undefined);
-  const holds = { begin() {}, over() {} };
+  const held = new Set<unknown>();
+  const holds = { begin: (one: unknown) => held.add(one), over: (one: unknown) => held.delete(one) };
   const domains = { domain: "sandbox.example", clusterDomain: "cluster.local", serviceNames: [] };
   const deps = { clock, cluster: world.cluster, claims: noChange, slots, holds, domains, proxyTimeoutMs: 60_000 };
   const client = aClient();
   const spelt = { namespace: "default", name: "nova" };
   const known = new FirstView(deps as never).known(client.incoming, spelt, observer);
   expect(await keptPerChange(world)).toBeLessThan(50);
+  expect(held.size).toBe(1);
   client.leave();
   await expect(known).rejects.toThrow("the client left");
+  expect(held.size, "no deadline is left").toBe(0);
 });
 
 it("a request that waits for a new sandbox keeps nothing for each change", async () => {

@@ -49,6 +49,12 @@ describe("a connection that cannot be kept", () => {
   });
 });
 
+it("a Pod without connections may go", () => {
+  using pool = new Pool(idleLimits(2), new FakeClock());
+  pool.forgetPod("p1");
+  expect(pool.pods).toBe(0);
+});
+
 describe("idle connections beyond a limit", () => {
   const limits = { perPort: 2, perPod: 3, perNamespace: 4, total: 5 };
 

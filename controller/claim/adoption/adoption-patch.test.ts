@@ -45,6 +45,12 @@ const withTemplateMeta = (metadata: SandboxTemplate["spec"]["podTemplate"]["meta
   aTemplate({ podTemplate: { spec: templatePodSpec, ...(metadata && { metadata }) } });
 
 describe("a sandbox that a claim adopts from a pool", () => {
+  it("is labelled as launched warm, whatever its label was", () => {
+    const { labels } = stored().metadata;
+    const sandbox = stored(aTemplate(), { labels: { ...labels, [launchTypeLabel]: "cold" } });
+    expect(adopted(sandbox).metadata.labels?.[launchTypeLabel]).toBe("warm");
+  });
+
   it("belongs to the claim alone, and keeps no label or owner of the pool", () => {
     const claim = aSandboxClaim();
     const sandbox = stored();

@@ -163,6 +163,15 @@ it("a round of the watch that fails is reported, and the next ones put sandboxes
   expect(asleepAtMs).toHaveLength(3);
 });
 
+it("a sandbox that the watch does not know yet has no times to write, and nothing that holds it up", async () => {
+  const { clock, watch } = aCrowd();
+  await using _watch = watch;
+  await pass(clock, 20);
+  const unknown = aSandbox({ autoSuspension: { inactivityTimeoutSeconds: 30 } }, { name: "unknown" });
+  expect(watch.timesToWrite(unknown)).toBeUndefined();
+  expect(watch.heldUp(unknown)).toEqual({ is: "unknown" });
+});
+
 it("a sandbox that cannot be read is reported by its name, and all others go to sleep", async () => {
   const reported: unknown[] = [];
   using _reports = onUnexpectedError((_, error) => void reported.push(error));
