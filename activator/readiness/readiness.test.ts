@@ -21,4 +21,10 @@ describe("a readiness probe", () => {
     const probed = { is: "probed", probes: [{ port: 8080, timeoutMs: 1_000 }] };
     expect(readiness).toEqual(known ? probed : { is: "podReady" });
   });
+
+  it("over HTTP is run by the activator with its port, path and time", () => {
+    const readiness = probesOf({ readinessProbe: { httpGet: { port: "web", path: "/ready" }, timeoutSeconds: 2 } });
+    const probe = { port: 8080, timeoutMs: 2_000, httpGet: { path: "/ready", httpHeaders: [] } };
+    expect(readiness).toEqual({ is: "probed", probes: [probe] });
+  });
 });

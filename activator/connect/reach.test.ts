@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { aPodOf, aSandbox } from "../../test/support/builders/builders.ts";
+import { ClientGone } from "../request.ts";
+import { reach } from "./connect.ts";
+import { beginUse, type ConnectRequest, holdForMs } from "./connect-request.ts";
+
+const nova = aSandbox({}, { namespace: "default", uid: "u1" });
+const pod = aPodOf(nova, { uid: "p1" }, { phase: "Running", podIP: "10.0.0.1" });
+
+/** A connect request to a port that accepted before, without an idle connection. */
+function given({ exists = true, synced = true, left = false } = {}) {
+  const seen: string[] = [];
+  const held = new Set<unknown>();
+  const cluster = {
+    ...{ synced, silentMs: () => 0, sandbox: () => (exists ? nova : undefined), podOf: () => pod },
+    sightsOf: () => ({ seenMs: 0, addressedMs: 0 }),
+  };
+  const deps = {
+    ...{ clock: new FakeClock(), cluster },
+    options: { proxyTimeoutMs: 900_000, allowLoopbackPodIp: false, unschedulableGraceMs: undefined, dialRetryMs: 0 },
+    fences: { of: () => ({ reportedGeneration: 0, fenced: new Set() }) },
+    prober: { acceptedMs: () => 1, forget() {} },
+    connector: {
+      idle: () => undefined,
+      async connect(target: unknown) {
+        seen.push("dialled");
+        return { target, socket: { destroy() {} } };
+      },
+    },
+    slots: {
+      admit() {
+        seen.push("place");
+        return { [Symbol.dispose]: () => {} };
+      },
+    },
+    holds: { begin: (one: unknown) => held.add(one), over: (one: unknown) => held.delete(one) },
+    waits: { join: async () => void seen.push("held") },
+  };
+  const request = {
+    ...{ to: { namespace: "default", name: "nova", port: 80 }, deps },
+    client: { head: undefined, seenMs: 0, left, onLeave() {} },
+    use: { begin: () => seen.push("used"), sentTo: (podUid: string) => seen.push(`sent to ${podUid}`) },
+    observer: { held: () => ({ [Symbol.dispose]: () => {} }) },
+  } as unknown as ConnectRequest;
+  return { request, seen, held };
+}
+
+describe("a request to a port that accepted before", () => {
+  it("takes a place, dials, is marked as sent, and leaves no deadline", async () => {
+    const { request, seen, held } = given();
+    await reach(request);
+    expect(seen).toEqual(["used", "place", "dialled", "sent to p1"]);
+    expect(held.size).toBe(0);
+  });
+
+  it("takes no place if its client has left", async () => {
+    const { request, seen } = given({ left: true });
+    await expect(reach(request)).rejects.toThrow(ClientGone);
+    expect(seen).toEqual(["used"]);
+  });
+});
+
+it("a request to a sandbox that does not exist is not held", () => {
+  const { request, seen } = given({ exists: false });
+  expect(() => reach(request)).toThrow();
+  expect(seen).toEqual([]);
+});
+
+it("a use does not begin before the view of the cluster is complete", () => {
+  const { request, seen } = given({ synced: false });
+  expect([beginUse(request), seen]).toEqual([false, []]);
+});
+
+it("a request for a sandbox that is not seen yet may be held for the default time", () => {
+  expect(holdForMs(given({ exists: false }).request)).toBe(holdForMs(given().request));
+});
