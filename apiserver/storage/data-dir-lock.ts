@@ -16,8 +16,8 @@ export function lockDataDir(dir: string): Disposable {
   const lock = join(dir, "lock");
   const own = `${lock}.${process.pid}`;
   const identity = identityOfProcess(process.pid) ?? String(process.pid);
-  writeFileSync(own, identity);
   try {
+    writeFileSync(own, identity);
     // Two attempts: the first for a free lock, the second after the removal of a stale one.
     if (!tryLink(own, lock)) {
       removeStale(dir, lock);

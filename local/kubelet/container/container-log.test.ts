@@ -31,7 +31,12 @@ async function openLog(bytesMax?: number) {
     stdout.destroy();
     await log.close();
   };
-  const disposal = { [Symbol.asyncDispose]: () => rm(directory, { recursive: true, force: true }) };
+  const disposal = {
+    async [Symbol.asyncDispose]() {
+      await end(); // the file stays open until then
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
   return { log, clock, print, read, end, ...disposal };
 }
 
