@@ -6,6 +6,7 @@ import { endProcess } from "../lib/process/lifecycle.ts";
 import { runSupervised } from "../lib/process/supervise.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { type LocalConfig, localFlags, parseLocalConfig } from "./config.ts";
+import { namingTheDisk } from "./full-disk.ts";
 
 // For the grace period of every sandbox's Pod, and for the shutdown after it.
 const endLimitMs = 60_000;
@@ -39,7 +40,7 @@ function supervise(config: LocalConfig): Promise<number> {
       await runLocal(config, dependencies, stop);
     } catch (error) {
       // An operation that the signal aborts fails with the signal's reason.
-      if (!stop.aborted || error !== stop.reason) throw error;
+      if (!stop.aborted || error !== stop.reason) throw namingTheDisk(error, config.dataDir);
     }
   });
 }

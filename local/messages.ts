@@ -40,6 +40,12 @@ export function describeStop(dataDir: string | undefined): string {
   return dataDir === undefined ? "Stopping ..." : `Stopping ... ${kept} ${dataDir}; --ephemeral keeps nothing.`;
 }
 
+/** The message about a start without space on the disk. `dataDir`: undefined for a temporary folder. */
+export function describeFullDisk(dataDir: string | undefined): string {
+  const where = dataDir === undefined ? "for temporary files" : `of the data directory ${dataDir}`;
+  return `the disk ${where} is full; free some space, or choose another directory with --data-dir`;
+}
+
 /** The message about an example that this machine cannot run. */
 export const describeMissingProgram = ({ sandbox, program }: { readonly sandbox: string; readonly program: string }) =>
   `The sandbox ${sandbox} cannot start: this machine does not have the program ${program}.`;
