@@ -107,6 +107,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const accessLog = started.use(config.accessLog ? openAccessLog(parts) : undefined);
   const wakes = createWakeMetrics(registry, config.slots.total);
   const waker = started.use(createWaker(config, parts, { wakes, replicaState }));
+  cluster.onSandboxChange((change) => waker.sandboxChanged(change));
   const onWoken: ReplicaState["woken"] = (...wake) => {
     wakes.connection();
     replicaState.woken(...wake);

@@ -2,16 +2,17 @@ import type { Stored } from "../../api/kinds/meta.ts";
 import { defaultPort } from "../../api/rules/declared-ports.ts";
 import { runGuarded } from "../../lib/guard/guard.ts";
 import { onAbort } from "../../lib/guard/on-abort.ts";
-import { abortable } from "../../lib/process/lifecycle.ts";
 import { beginUse, type ConnectDeps, type Destination, resolveNow } from "../connect/connect-request.ts";
 import { DialError } from "../connect/dial.ts";
 import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
 import type { Reached } from "../readiness/prober.ts";
-import type { Changes } from "../sandbox/change-signal.ts";
+import { type Changes, changeWithin } from "../sandbox/change-signal.ts";
 import type { Addressed, Seen, Target } from "../sandbox/resolve.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
+import type { Wake } from "../wake/waker.ts";
 import { Fifo } from "./fifo.ts";
 import type { HeldRequest, HoldProgress } from "./held-request.ts";
+import { HoldWake } from "./hold-wake.ts";
 import { IgnoredInLine } from "./ignored-in-line.ts";
 import { PacedRelease } from "./paced-release.ts";
 import { PortPatience } from "./port-patience.ts";
@@ -43,6 +44,9 @@ export class SandboxHold implements HoldProgress {
   readonly #ignored = new IgnoredInLine<HeldRequest>(this.#line);
   readonly #over = new AbortController();
   readonly #patience: PortPatience;
+  readonly #wake: HoldWake;
+  /** Set while the hold follows the sandbox. */
+  #changes: Changes | undefined;
   #isUsed = false;
   /** The last time without a failure, in monotonic milliseconds; undefined: there has been a failure from the start. */
   #clearMs: number | undefined;
@@ -54,6 +58,12 @@ export class SandboxHold implements HoldProgress {
     this.#deps = deps;
     this.#patience = new PortPatience(deps.options.dialRetryMs);
     this.#onOver = onOver;
+    this.#wake = new HoldWake({
+      waker: deps.waker,
+      signal: this.#over.signal,
+      onWoke: (wake, sandbox) => this.#woke(wake, sandbox),
+      onOver: () => this.#changes?.notify(),
+    });
   }
 
   join(waiter: HeldRequest): void {
@@ -72,6 +82,7 @@ export class SandboxHold implements HoldProgress {
     const { cluster } = this.#deps;
     try {
       using changes = cluster.listen(this.#to.namespace, this.#to.name);
+      this.#changes = changes;
       while (!this.#over.signal.aborted) {
         changes.reset();
         const seen = resolveNow(this.#to, undefined, this.#uid, this.#deps);
@@ -97,18 +108,16 @@ export class SandboxHold implements HoldProgress {
   /** Resolves when the sandbox must be resolved again. */
   async #step(seen: Seen, changes: Changes): Promise<void> {
     const { clock } = this.#deps;
-    const recheckMs = clock.ticksMs() + seen.recheckAfterMs;
+    if (seen.is !== "asleep") this.#wake.seenAwake();
     this.stuck = seen.is === "pending" ? seen.stuck : undefined;
     if (!this.stuck) this.#clearMs = clock.ticksMs();
     switch (seen.is) {
       case "asleep":
-        this.waitingFor = "the API server to take the wake";
-        await this.#wake(seen.sandbox);
-        this.waitingFor = "the wake to be seen";
-        return this.#first(changes, recheckMs - clock.ticksMs());
+        this.waitingFor = this.#wake.seenAsleep(seen.sandbox);
+        return this.#changeWithin(changes, seen.recheckAfterMs);
       case "pending":
         this.waitingFor = seen.on;
-        return this.#first(
+        return this.#changeWithin(
           changes,
           Math.min(seen.stuck ? await this.#refuseStuck(seen.stuck) : never, seen.recheckAfterMs),
         );
@@ -156,16 +165,14 @@ export class SandboxHold implements HoldProgress {
     return next ? Math.max(leftMsOf(next, clock.ticksMs()), patienceStepMs) : never;
   }
 
-  async #wake(sandbox: Stored<SlimSandbox>): Promise<void> {
-    const { waker, onWoken } = this.#deps;
-    const wake = await waker.wake(sandbox, this.#over.signal);
+  #woke(wake: Wake, { spec }: Stored<SlimSandbox>): void {
     this.#line.first?.connectRequest.observer.woke(wake);
-    if (wake.answer) onWoken(wake.answer, this.#to.port ?? defaultPort(sandbox.spec.podTemplate.spec));
+    if (wake.answer) this.#deps.onWoken(wake.answer, this.#to.port ?? defaultPort(spec.podTemplate.spec));
   }
 
   async #reachTarget(seen: Addressed, changes: Changes): Promise<void> {
     const { target, failure } = seen;
-    const reached = failure ? await this.#tryOnce(target, failure) : await this.#probe(seen, changes);
+    const reached = failure ? await this.#tryOnce(target, changes) : await this.#probe(seen, changes);
     if (!reached) return;
     if (this.#over.signal.aborted) reached.socket?.destroy();
     else await this.#release(target, reached, changes);
@@ -176,17 +183,23 @@ export class SandboxHold implements HoldProgress {
     const release = new PacedRelease(this.#line, target, this.#deps);
     const stop = () => release.stop();
     using _stopping = onAbort(this.#over.signal, stop);
+    await this.#whileAt(target, release.run(socket), changes, stop);
+  }
+
+  /** Awaits work on that target. Calls `leave` once the sandbox does not resolve to it any more. */
+  async #whileAt<T>(target: Target, work: Promise<T>, changes: Changes, leave: () => void): Promise<T> {
     let isOver = false;
-    const released = release.run(socket).finally(() => {
+    const ended = work.finally(() => {
       isOver = true;
       changes.notify();
     });
+    ended.catch(() => {}); // awaited below, perhaps later
     while (!isOver) {
       await changes.next();
       changes.reset();
-      if (!isOver && !this.#leadsTo(target)) stop();
+      if (!isOver && !this.#leadsTo(target)) leave();
     }
-    await released;
+    return ended;
   }
 
   #leadsTo({ podUid, ip, port }: Target): boolean {
@@ -196,15 +209,22 @@ export class SandboxHold implements HoldProgress {
     return target.podUid === podUid && target.ip === ip && target.port === port;
   }
 
-  /** Only a port that accepts now disproves the failure. */
-  async #tryOnce(target: Target, failure: ActivatorError): Promise<Reached> {
+  /** Only a port that accepts now disproves the failure. Undefined: the sandbox must be resolved again. */
+  async #tryOnce(target: Target, changes: Changes): Promise<Reached | undefined> {
+    const stop = new AbortController();
+    using _stopping = onAbort(this.#over.signal, () => stop.abort(this.#over.signal.reason));
+    const leave = () => stop.abort(new DialError(target, { timedOut: false }));
+    const dialling = this.#deps.connector.connect(target, undefined, { signal: stop.signal });
     try {
-      return await this.#deps.connector.connect(target, undefined, { signal: this.#over.signal });
+      return await this.#whileAt(target, dialling, changes, leave);
     } catch (error) {
       if (!(error instanceof DialError)) throw error;
+      if (stop.signal.aborted) return undefined;
       this.#deps.prober.forget(target);
       this.#line.first?.dialFailed(error);
-      throw failure;
+      const seen = resolveNow(this.#to, undefined, this.#uid, this.#deps);
+      if (seen.is === "addressed" && seen.failure) throw seen.failure;
+      return undefined;
     }
   }
 
@@ -242,7 +262,7 @@ export class SandboxHold implements HoldProgress {
     working.then(over, over);
     try {
       while (now && !isOver) {
-        await this.#first(changes, Math.min(await this.#rejectImpatient(now.target), now.recheckAfterMs));
+        await this.#changeWithin(changes, Math.min(await this.#rejectImpatient(now.target), now.recheckAfterMs));
         if (!isOver) now = this.#stillAt(first.target, changes);
       }
       if (isOver) await working;
@@ -271,15 +291,7 @@ export class SandboxHold implements HoldProgress {
     return seen;
   }
 
-  /** Waits for a change, or for that time. */
-  async #first(changes: Changes, afterMs: number): Promise<void> {
-    const step = new AbortController();
-    const nothing = () => undefined;
-    const timeIsUp = this.#deps.clock.sleep(afterMs, step.signal).then(nothing, nothing);
-    try {
-      await abortable(Promise.race([changes.next(), timeIsUp]), this.#over.signal);
-    } finally {
-      step.abort(new Error("checking again"));
-    }
+  #changeWithin(changes: Changes, longestMs: number): Promise<void> {
+    return changeWithin(changes, longestMs, this.#deps.clock, this.#over.signal);
   }
 }

@@ -1,3 +1,6 @@
+import { abortable } from "../../lib/process/lifecycle.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+
 /**
  * Signals changes to one waiter. Changes while it is busy are merged into one.
  *
@@ -37,3 +40,20 @@ export const changesOf = (signal: ChangeSignal, listening: Disposable): Changes 
   notify: () => signal.notify(),
   [Symbol.dispose]: () => listening[Symbol.dispose](),
 });
+
+/** Waits for a signal, or for that time. Rejects with the reason once `over` is aborted. */
+export async function changeWithin(
+  changes: Pick<ChangeSignal, "next">,
+  longestMs: number,
+  clock: Clock,
+  over: AbortSignal,
+): Promise<void> {
+  const step = new AbortController();
+  const nothing = () => undefined;
+  const timeIsUp = clock.sleep(longestMs, step.signal).then(nothing, nothing);
+  try {
+    await abortable(Promise.race([changes.next(), timeIsUp]), over);
+  } finally {
+    step.abort(new Error("checking again"));
+  }
+}

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../../api/kinds/meta.ts";
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
+import { suspensionCauseAnnotation } from "../../api/rules/keys.ts";
+import { inactivityAt } from "../../api/rules/suspension.ts";
 import { ApiError, ApiUnreachable } from "../../kube/client/errors.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
@@ -154,6 +156,92 @@ describe("a wake that waits for its permit", () => {
     await world.clock.advance(1_000);
     expect((await other).answer?.spec.operatingMode).toBe("Running");
     expect(world.patched).toEqual(["first", "busy", "other"]);
+  });
+});
+
+describe("a wake of a sandbox that changes meanwhile", () => {
+  const changed = (current: Stored<Sandbox>) => ({ key: "default/nova", previous: current, current });
+  const awake = (sandbox: Stored<Sandbox>): Stored<Sandbox> => ({
+    ...sandbox,
+    spec: { ...sandbox.spec, operatingMode: "Running" },
+  });
+  const idle = ({ metadata, ...rest }: Stored<Sandbox>): Stored<Sandbox> => {
+    const annotations = { [suspensionCauseAnnotation]: inactivityAt(metadata.generation ?? 0) };
+    return { ...rest, metadata: { ...metadata, annotations } };
+  };
+
+  it("ends without a patch when the sandbox is seen awake, and leaves its place to the next", async () => {
+    await using world = await given();
+    await world.waker.wake(await world.create("first"), never);
+    const nova = await world.create("nova");
+    const wake = world.waker.wake(nova, never);
+    const next = world.waker.wake(await world.create("next"), never);
+    world.waker.sandboxChanged(changed(awake(nova)));
+    expect(await wake).toEqual({ mine: true, patchedMs: undefined, answer: undefined });
+    await world.clock.advance(1_000);
+    expect((await next).answer?.spec.operatingMode).toBe("Running");
+    expect(world.patched).toEqual(["first", "next"]);
+  });
+
+  it("ends without a patch when the sandbox is deleted", async () => {
+    await using world = await given();
+    await world.waker.wake(await world.create("first"), never);
+    const nova = await world.create("nova");
+    const wake = world.waker.wake(nova, never);
+    world.waker.sandboxChanged({ key: "default/nova", previous: nova, current: undefined });
+    expect((await wake).patchedMs).toBeUndefined();
+    await world.clock.advance(5_000);
+    expect(world.patched).toEqual(["first"]);
+  });
+
+  it("patches the version that is seen when its permit comes", async () => {
+    await using world = await given();
+    await world.waker.wake(await world.create("first"), never);
+    const wake = world.waker.wake(await world.create("nova"), never);
+    const body = { metadata: { annotations: { note: "newer" } } };
+    const newer = await world.client.patch(
+      sandboxType,
+      { namespace: "default", name: "nova" },
+      { type: "merge", body },
+    );
+    world.waker.sandboxChanged(changed(idle(newer)));
+    await world.clock.advance(1_000);
+    expect((await wake).answer?.spec.operatingMode).toBe("Running");
+  });
+
+  it("gives the answer of a patch in flight, whose effect is seen before it", async () => {
+    const answering = Promise.withResolvers<void>();
+    await using world = await given(async (_, proceed) => {
+      const answer = await proceed();
+      await answering.promise;
+      return answer;
+    });
+    const nova = await world.create("nova");
+    const wake = world.waker.wake(nova, never);
+    await eventually(() => world.isAwake("nova"));
+    world.waker.sandboxChanged(changed(awake(nova)));
+    answering.resolve();
+    expect(await wake).toMatchObject({ mine: true, answer: { metadata: { name: "nova" } } });
+  });
+
+  it("sends its patch again if the sandbox is seen awake and then asleep before the first fails", async () => {
+    const failing = Promise.withResolvers<void>();
+    await using world = await given(async (_, proceed) => {
+      if (world.patched.length > 1) return proceed();
+      await failing.promise;
+      throw new ApiUnreachable("away");
+    });
+    const nova = await world.create("nova");
+    const wake = world.waker.wake(nova, never);
+    await eventually(() => world.patched.length === 1);
+    world.waker.sandboxChanged(changed(awake(nova)));
+    world.waker.sandboxChanged(changed(idle(nova)));
+    failing.resolve();
+    await eventually(async () => {
+      await world.clock.advance(100);
+      return world.patched.length > 1;
+    });
+    expect((await wake).answer?.spec.operatingMode).toBe("Running");
   });
 });
 

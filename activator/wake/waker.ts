@@ -1,6 +1,8 @@
 import type { Stored } from "../../api/kinds/meta.ts";
+import { mayAskToRun } from "../../api/rules/suspension.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError, ApiUnreachable, isConflict, isNotFound } from "../../kube/client/errors.ts";
+import type { Change } from "../../kube/informer/informer.ts";
 import { abortable } from "../../lib/process/lifecycle.ts";
 import { type Backoff, backoffDelayMs } from "../../lib/queues/backoff.ts";
 import { PermitQueues } from "../../lib/queues/permit-queues.ts";
@@ -20,6 +22,9 @@ export interface Wake {
 
 type Answer = Pick<Wake, "patchedMs" | "answer">;
 
+// Another client changed the sandbox first.
+const overtaken: Answer = { patchedMs: undefined, answer: undefined };
+
 /** Names one version of a sandbox. Whole versions are not kept: each has up to 1.5 MiB, and its owner makes many. */
 interface Version {
   readonly uid: string;
@@ -36,7 +41,7 @@ interface Version {
  *      │           no answer │
  *      │                 ▼  │
  *      ├───────────── pausing
- *      └─▶ over                  (queued or pausing, and no request wants it)
+ *      └─▶ over                  (queued or pausing, and no request wants it, or the sandbox needs no wake any more)
  */
 interface Flight {
   phase: "queued" | "asking" | "pausing" | "over";
@@ -54,6 +59,8 @@ interface Flight {
   wantedTimer: Timer | undefined;
   /** Whether a caller learned that this wake is its own. */
   isHeard: boolean;
+  /** Whether the sandbox was seen awake, or gone: no further patch is sent. */
+  isNeedless: boolean;
 }
 
 /** What is remembered of the last wake of a sandbox. */
@@ -100,8 +107,8 @@ export class Waker implements Disposable {
   }
 
   /**
-   * Resolves once the API server has answered; the watch reports the result. Retries while the API server is away, until no
-   * caller is left. A patch in flight is not cancelled.
+   * Resolves once the API server has answered, or once the sandbox needs no wake any more; the watch reports the result. Retries
+   * while the API server is away, until no caller is left. A patch in flight is not cancelled.
    *
    * @throws ActivatorError if the patch is rejected or the namespace exceeds its rate limit; the signal's reason when aborted.
    */
@@ -123,10 +130,30 @@ export class Waker implements Disposable {
     if (flight) flight.wantedUntilMs = this.#options.clock.ticksMs() + comesBackMs;
   }
 
+  /**
+   * The watch shows a change. A wake that is not needed any more ends, and leaves its place in the queue; one that is needed will
+   * patch the newer version. A patch in flight is awaited: its own effect is often seen before its answer.
+   */
+  sandboxChanged({ previous, current }: Change<SlimSandbox>): void {
+    if (previous && previous.metadata.uid !== current?.metadata.uid) this.#needless(previous.metadata.uid);
+    if (current && !mayAskToRun(current)) this.#needless(current.metadata.uid);
+    const flight = current && this.#flights.get(current.metadata.uid);
+    if (!flight || !mayAskToRun(current)) return;
+    flight.isNeedless = false;
+    if (mayStop(flight)) flight.version = versionOf(current);
+  }
+
   /** Cancels every wake. A patch in flight is still answered, and is not sent again. */
   [Symbol.dispose](): void {
     for (const flight of this.#flights.values()) this.#giveUp(flight);
     for (const uid of this.#past.keys()) this.#forget(uid);
+  }
+
+  #needless(uid: string): void {
+    const flight = this.#flights.get(uid);
+    if (!flight) return;
+    flight.isNeedless = true;
+    if (mayStop(flight)) this.#giveUp(flight);
   }
 
   #joinable(version: Version): Flight | undefined {
@@ -156,7 +183,7 @@ export class Waker implements Disposable {
     const { uid } = version;
     const flight: Flight = {
       ...{ phase: "queued", version, stop: new AbortController(), ended: never, patchedMs: undefined },
-      ...{ answer: undefined, waiters: 0, isHeard: false },
+      ...{ answer: undefined, waiters: 0, isHeard: false, isNeedless: false },
       ...{ wantedUntilMs: Number.NEGATIVE_INFINITY, wantedTimer: undefined },
     };
     this.#forget(uid);
@@ -165,7 +192,7 @@ export class Waker implements Disposable {
       (answer) => this.#succeeded(flight, answer),
       (error: unknown) => {
         this.#end(flight);
-        throw error;
+        if (!flight.isNeedless) throw error;
       },
     );
     flight.ended.catch(() => {}); // its callers get it, and may have left
@@ -237,7 +264,7 @@ export class Waker implements Disposable {
         const answer = slimSandbox(await this.#patch(flight.version));
         return { patchedMs: this.#options.clock.ticksMs(), answer };
       } catch (error) {
-        if (isConflict(error) || isNotFound(error)) return { patchedMs: undefined, answer: undefined };
+        if (isConflict(error) || isNotFound(error) || flight.isNeedless) return overtaken;
         if (!mayPass(error)) throw new ActivatorError("WakeRefused", { subject, cause: error });
         flight.phase = "pausing";
         this.#unlessWanted(flight);
