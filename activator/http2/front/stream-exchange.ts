@@ -47,6 +47,9 @@ export class StreamExchange implements Incoming {
   #tunnel: Tunnel | undefined;
   /** The stream is closed, but not yet what it has become. */
   #isDelivering = false;
+  #dropsRest = false;
+  /** The response is written, and the sandbox still gets the request. */
+  #isUploading = false;
   /** The response is written, but its trailers, perhaps none, have yet to end the stream. */
   #awaitsTrailers = false;
   #grpcStatus: string | undefined;
@@ -124,6 +127,12 @@ export class StreamExchange implements Incoming {
   /** A response begins with this status. */
   begin(status: number): void {
     this.#status = status;
+    this.#dropsRest = status >= 400 && !this.body.complete;
+  }
+
+  /** Whether the rest of the request is not wanted: most programs that answer so refuse it. */
+  get dropsRest(): boolean {
+    return this.#dropsRest;
   }
 
   /** Sends the head of the response that has begun. */
@@ -154,15 +163,34 @@ export class StreamExchange implements Incoming {
     const { stream } = this;
     this.#awaitsTrailers = false;
     stream.sendTrailers(trailers);
-    if (this.#responded && !this.body.complete) setImmediate(() => stopUpload(stream)); // Node is sending now
+    if (this.#isOverForClient) setImmediate(() => stopUpload(stream)); // Node is sending now
   }
 
   /** The response is written. What the client still sends of the request is not read. */
   finish(): void {
-    this.#responded = true;
+    this.finishDownload();
+    this.uploaded();
+  }
+
+  /** Nothing more of the request goes to the sandbox. */
+  uploaded(): void {
+    this.#isUploading = false;
     const { stream, body } = this;
     body.discard();
     if (!body.complete && !this.#awaitsTrailers) onFinished(stream, () => stopUpload(stream));
+    if (this.#isDelivering) this.#conclude();
+  }
+
+  /** Whether the response is written, and the rest of the request is not wanted. */
+  get #isOverForClient(): boolean {
+    return this.#responded && !this.#isUploading && !this.body.complete;
+  }
+
+  /** The response is written, but the rest of the request still goes to the sandbox, until `uploaded`. */
+  finishDownload(): void {
+    this.#responded = true;
+    this.#isUploading = true;
+    const { stream } = this;
     const { keepAliveTimeoutMs, streamIdleMs } = this.#host;
     // The activator's own responses are short, and go to unauthenticated clients too: their limit is shorter.
     new AnswerTail(stream, this.#isOwnResponse ? keepAliveTimeoutMs : streamIdleMs, this.#host).watch();
@@ -214,7 +242,7 @@ export class StreamExchange implements Incoming {
   }
 
   #closed(): void {
-    this.#isDelivering = this.#tunnel?.isDelivering ?? false;
+    this.#isDelivering = this.#tunnel?.isDelivering ?? (this.#isUploading && this.body.complete);
     if (!this.#isDelivering) this.#conclude();
   }
 
@@ -222,7 +250,7 @@ export class StreamExchange implements Incoming {
     this.#isDelivering = false;
     if (this.#tunnel) this.#host.tunnelClosed(this.#tunnel);
     this.body.discard();
-    if (!this.#responded) this.#leave();
+    if (!this.#responded || this.#isUploading) this.#leave();
     // The exchange learns first that the client left, and ends with that cause.
     setImmediate(guarded("http-front", () => this.#over()));
   }

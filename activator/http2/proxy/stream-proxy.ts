@@ -1,36 +1,36 @@
 import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
-import type { FieldSection } from "../../http1/parse/field-section.ts";
 import type { Refusal } from "../../http1/parse/refusals.ts";
 import { isEventStream, type ResponseHead } from "../../http1/parse/response-head.ts";
-import { isOffered } from "../../http1/parse/upgrade-offer.ts";
 import { EventStream } from "../../http1/proxy/event-stream.ts";
+import { ExchangeLimits } from "../../http1/proxy/exchange-limits.ts";
 import { requestText } from "../../http1/proxy/head-text.ts";
 import { PodConnection, type ResponseTaker } from "../../http1/proxy/pod-connection.ts";
+import type { RequestOwner } from "../../http1/proxy/request-relay.ts";
 import { type CountedPort, keepAliveMs } from "../../pod-connections/pool.ts";
-import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
-import type { StreamBodySink } from "../front/stream-body.ts";
 import type { StreamExchange, StreamListener } from "../front/stream-exchange.ts";
 import type { Http2ProxyOptions } from "./create-http2-proxy.ts";
 import { InterimResponses } from "./interim-responses.ts";
+import { refusalOf } from "./refused-responses.ts";
 import { RequestSender } from "./request-sender.ts";
 import { StreamRelay } from "./stream-relay.ts";
 import { StreamTunnel } from "./stream-tunnel.ts";
-import { provesWebSocket } from "./web-socket-proof.ts";
 
 /**
  * One exchange between a stream and a sandbox.
  *
- *   sending ──response──▶ answering ──complete──▶ done
+ *   sending ──response──▶ answering ──complete──▶ uploading ──request sent, or not wanted──▶ done
  *      │ └─────101──────▶ tunnel ────both ends──▶ done
  *      └── fails: the client gets an error            (later failures reset the stream)
+ *
+ * Uploading: the client has its response, and the rest of its request still goes to the sandbox.
  */
-type Phase = "sending" | "answering" | "tunnel" | "done";
+type Phase = "sending" | "answering" | "uploading" | "tunnel" | "done";
 
-export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListener, Watched {
+export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener, Watched {
   sweepIndex = -1;
   readonly #exchange: StreamExchange;
   readonly #upstream: Upstream;
@@ -39,7 +39,7 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
   readonly #interim: InterimResponses;
   readonly #how: ProxyRequestOptions;
   readonly #options: Http2ProxyOptions;
-  readonly #stall = new StallWatch();
+  readonly #limits: ExchangeLimits;
   readonly #settled = Promise.withResolvers<void>();
   #phase: Phase = "sending";
   #relay: StreamRelay | undefined;
@@ -47,8 +47,9 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
   #port: CountedPort | undefined;
   #tunnel: StreamTunnel | undefined;
   #events: EventStream | undefined;
-  #endMs = Number.POSITIVE_INFINITY;
   #bytesRead = -1;
+  /** The sandbox has not ended its side. */
+  #isOpen = true;
 
   constructor(exchange: StreamExchange, upstream: Upstream, how: ProxyRequestOptions, options: Http2ProxyOptions) {
     this.#exchange = exchange;
@@ -56,8 +57,9 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
     this.#how = how;
     this.#options = options;
     this.#pod = PodConnection.of(upstream.socket, upstream.target.namespace, options);
-    this.#sender = new RequestSender(upstream.socket, exchange.head.wire.facts.isChunked);
+    this.#sender = new RequestSender(upstream.socket, exchange, this);
     this.#interim = new InterimResponses(exchange.stream);
+    this.#limits = new ExchangeLimits(options.proxyTimeoutMs);
   }
 
   /** Resolves when the exchange is over; rejects with the error to answer if no response has begun. */
@@ -70,15 +72,15 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
     }
     const { totalMs, clock, sweep, pool } = this.#options;
     const nowMs = clock.ticksMs();
-    if (totalMs > 0) this.#endMs = nowMs + totalMs;
-    this.#stall.limit(this.#how.responseStartMs, nowMs);
+    this.#limits.total(totalMs, nowMs);
+    this.#limits.sandbox(this.#how.responseStartMs, nowMs);
     sweep.add(this);
     this.#port = pool.begin(target, nowMs);
     this.#exchange.proxiedBy(this);
     this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
     this.#sender.begin(requestText(head, this.#how, target));
     head.sent();
-    if (!head.upgrade) body.pourInto(this); // a WebSocket's bytes wait for the sandbox's consent
+    if (!head.upgrade) body.pourInto(this.#sender); // a WebSocket's bytes wait for the sandbox's consent
     this.#sender.flush();
     if (this.#phase === "done") return this.#settled.promise; // the kept body was too large
     this.#how.use.dispatched();
@@ -89,16 +91,20 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
 
   // The request's body.
 
-  get wantsBody(): boolean {
-    return this.#isOver() || !this.#sender.isBehind;
+  get isDone(): boolean {
+    return this.#phase === "done";
   }
 
-  bodyBytes(bytes: Buffer): void {
-    if (!this.#isOver() && this.#isWithinLimit()) this.#sender.data(bytes);
+  get maxRequestBodyBytes(): number {
+    return this.#options.maxRequestBodyBytes;
   }
 
-  bodyEnded(trailers: FieldSection | undefined): void {
-    if (!this.#isOver()) this.#sender.end(trailers);
+  requestTooLarge(): void {
+    this.#fail(this.#error("BodyTooLarge"));
+  }
+
+  requestWritten(): void {
+    if (this.#phase === "uploading") this.#concludeOnceSent();
   }
 
   // The client.
@@ -115,7 +121,7 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
   // The sandbox.
 
   get wantsResponse(): boolean {
-    return this.#relay?.takesMore ?? true;
+    return this.#phase === "uploading" || (this.#relay?.takesMore ?? true);
   }
 
   interim(head: ResponseHead): void {
@@ -123,8 +129,8 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
   }
 
   responded(head: ResponseHead, bytes: Buffer, start: number, end: number): void {
-    const refusal = this.#refusalOf(head);
-    if (refusal) return this.#fail(refusal);
+    const refusal = refusalOf(head, this.#exchange);
+    if (refusal) return this.#fail(this.#error(refusal.code, new Error(refusal.because)));
     if (head.status === 101) return this.#switch(head, bytes.subarray(start, end));
     this.#begin("answering", this.#options.streamIdleMs);
     this.#relay = new StreamRelay(head, this.#exchange, this.#pod);
@@ -134,10 +140,11 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
   }
 
   body(bytes: Buffer, start: number, end: number): void {
+    if (this.#phase === "uploading") return this.#conclude(false); // it sends more than its response
     this.#events?.passed(bytes, start, end);
     switch (this.#relay?.pass(bytes, start, end)) {
       case "complete":
-        return this.#complete(this.#pod.framer.at === end);
+        return this.#complete(this.#pod.framer.at < end);
       case "refused":
         return this.#fail(this.#error("ResponseLost"));
       default:
@@ -150,6 +157,8 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
   }
 
   podEnded(): void {
+    this.#isOpen = false;
+    if (this.#phase === "uploading") return; // it may still read
     if (this.#relay?.finish()) this.#complete(false);
     else this.#fail(this.#error("ResponseLost", new Error("the sandbox ended its side before its response")));
   }
@@ -162,7 +171,7 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
   podTakesNoMore(): boolean {
     this.#exchange.body.readOn();
     this.#pod.readOn();
-    return this.#phase !== "done";
+    return this.#phase !== "done" && this.#phase !== "uploading";
   }
 
   podClosed(): void {
@@ -174,98 +183,93 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
   }
 
   podGone(nowMs: number): void {
-    this.#stall.podGone(nowMs);
+    this.#limits.podGone(nowMs);
   }
 
   check(nowMs: number): void {
     const { socket } = this.#upstream;
-    if (socket.errored && this.wantsResponse && !this.#hasReadOn(socket.bytesRead)) {
+    const hasReadOn = socket.bytesRead !== this.#bytesRead;
+    this.#bytesRead = socket.bytesRead;
+    // Such a connection cannot report its end.
+    if (socket.errored && this.wantsResponse && !hasReadOn) {
       return this.#fail(this.#error("ResponseLost", socket.errored));
     }
-    if (nowMs < this.#endMs && !this.#stall.isStalled(this.#progress, nowMs)) return;
-    this.#fail(this.#error(this.#stall.isPodGone ? "ResponseLost" : "SandboxSlow"));
+    const late = this.#limits.late(this.#progress, this.#waitsForClient, nowMs);
+    if (late) this.#fail(this.#error(late));
+  }
+
+  /** Whether the sandbox owes nothing: it has taken everything that its client has sent, and that is not the whole request. */
+  get #waitsForClient(): boolean {
+    return this.#owesNoBytes && this.#sender.waitsForClient;
+  }
+
+  /** Whether the sandbox is not within its response, so that only its taking of the request counts. */
+  get #owesNoBytes(): boolean {
+    return this.#phase === "sending" || this.#phase === "uploading";
   }
 
   /** Before the response only bytes to the sandbox count; later also those that the client took. */
   get #progress(): number {
     const { bytesRead, bytesWritten } = this.#upstream.socket;
-    if (this.#phase === "sending") return bytesWritten;
+    if (this.#owesNoBytes) return bytesWritten;
     return bytesRead + bytesWritten + this.#exchange.bytesOut - this.#exchange.stream.bufferSize;
-  }
-
-  /** Whether more of a response arrived since the last check, on a connection that cannot report its end. */
-  #hasReadOn(bytesRead: number): boolean {
-    const before = this.#bytesRead;
-    this.#bytesRead = bytesRead;
-    return bytesRead !== before;
-  }
-
-  /** Why a response cannot be forwarded. */
-  #refusalOf(head: ResponseHead): ActivatorError | undefined {
-    const { webSocketKey, head: asked } = this.#exchange;
-    if (head.status === 101) {
-      const isProven =
-        webSocketKey !== undefined && provesWebSocket(head.valueOf("sec-websocket-accept"), webSocketKey);
-      if (isProven && isOffered(head.valueOf("upgrade"), asked.upgradeOffer)) return undefined;
-      return this.#error("UnaskedUpgrade", new Error("the sandbox switched to a protocol that was not asked for"));
-    }
-    // To the client, success would mean that the stream is a WebSocket now.
-    const isNoSocket = webSocketKey !== undefined && head.status < 300;
-    if (!isNoSocket && head.status <= statusMax) return undefined;
-    return this.#error("ResponseLost", new Error(`the sandbox answered with the status ${head.status}`));
   }
 
   #begin(phase: "answering" | "tunnel", idleMs: number): void {
     this.#phase = phase;
-    this.#stall.limit(idleMs, this.#options.clock.ticksMs());
+    this.#limits.limit(idleMs, this.#options.clock.ticksMs());
     this.#how.onFirstByte();
   }
 
-  #complete(nothingFollows: boolean): void {
+  /** The response is complete. `isFollowed`: by bytes that no one asked for. */
+  #complete(isFollowed: boolean): void {
+    const { body, dropsRest } = this.#exchange;
+    const { isSent } = this.#sender;
+    const isUnwanted = isFollowed || dropsRest || !this.#upstream.socket.writable;
+    if (isSent || isUnwanted) return this.#conclude(isSent && !isFollowed);
+    this.#phase = "uploading";
+    const { proxyTimeoutMs, clock } = this.#options;
+    this.#limits.sandbox(proxyTimeoutMs, clock.ticksMs());
+    this.#exchange.finishDownload();
+    if (body.complete) this.#concludeOnceSent();
+    else body.readOn();
+  }
+
+  #concludeOnceSent(): void {
+    this.#sender.onceSent(() => {
+      if (this.#phase === "uploading") this.#conclude(this.#pod.isClean);
+    });
+  }
+
+  /** Both directions have ended. `isSent`: the whole request was. */
+  #conclude(isSent: boolean): void {
+    const isUploading = this.#phase === "uploading";
     this.#phase = "done";
     const { socket } = this.#upstream;
     const relay = this.#relay;
     const port = this.#port;
     this.#pod.rest();
-    if (relay && port && nothingFollows && this.#mayServeAnother(relay)) {
+    if (relay && port && isSent && this.#mayServeAnother(relay)) {
       this.#port = undefined;
       this.#options.pool.put(port, socket, keepAliveMs(relay.keepAlive));
     } else socket.destroy();
     this.#leave();
     this.#settled.resolve();
-    this.#exchange.finish();
+    if (isUploading) this.#exchange.uploaded();
+    else this.#exchange.finish();
   }
 
-  /** Bytes of an unfinished request have no reader, and after an offer to upgrade the protocol is unknown. */
+  /** After an offer to upgrade the protocol is unknown. */
   #mayServeAnother({ keepsAlive }: StreamRelay): boolean {
-    const { head, body } = this.#exchange;
-    return (
-      keepsAlive &&
-      !this.#stall.isPodGone &&
-      body.complete &&
-      (this.#sender.hasEnded || head.wire.framing === "none") &&
-      !head.upgrade &&
-      this.#upstream.socket.writableLength === 0
-    );
+    return keepsAlive && this.#isOpen && !this.#limits.isPodGone && !this.#exchange.head.upgrade;
   }
 
   #switch(head: ResponseHead, early: Buffer): void {
     const { tunnelIdleMs, tunnelLifetimeMs, clock } = this.#options;
     this.#begin("tunnel", tunnelIdleMs);
-    this.#endMs = tunnelLifetimeMs > 0 ? clock.ticksMs() + tunnelLifetimeMs : Number.POSITIVE_INFINITY;
+    this.#limits.total(tunnelLifetimeMs, clock.ticksMs());
     this.#tunnel = new StreamTunnel(this.#exchange, this.#pod, { clock, onOpen: this.#how.onOpen });
     this.#tunnel.start(head, early);
-  }
-
-  #isOver(): boolean {
-    return this.#phase === "done" || !this.#upstream.socket.writable;
-  }
-
-  #isWithinLimit(): boolean {
-    const { maxRequestBodyBytes } = this.#options;
-    if (maxRequestBodyBytes <= 0 || this.#exchange.body.length <= maxRequestBodyBytes) return true;
-    this.#fail(this.#error("BodyTooLarge"));
-    return false;
   }
 
   #error(code: ErrorCode, cause?: Error): ActivatorError {
@@ -282,6 +286,7 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
   /** Ends the exchange early: with an error if no response has begun, else by a reset of the stream. */
   #fail(cause: ActivatorError | ClientGone): void {
     if (this.#phase === "done") return;
+    if (this.#phase === "uploading") return this.#conclude(false);
     const answered = this.#phase !== "sending";
     this.#phase = "done";
     this.#leave();
@@ -293,6 +298,3 @@ export class StreamProxy implements ResponseTaker, StreamBodySink, StreamListene
     this.#settled.resolve();
   }
 }
-
-/** HTTP/1.1 has higher ones, which Node's HTTP/2 refuses to send. */
-const statusMax = 599;

@@ -1,0 +1,126 @@
+import { constants } from "node:http2";
+import type { Socket } from "node:net";
+import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { answerOf, openHttp2Client } from "../../../test/support/http2-client.ts";
+import { openBackend, openProxyPath, type ProxyPathOptions } from "../../../test/support/proxy-path.ts";
+
+const answer = "HTTP/1.1 202 Later\r\nContent-Length: 2\r\nKeep-Alive: timeout=60\r\n\r\nok";
+const size = 400_000;
+const body = "x".repeat(size);
+
+/** A client on one connection, and a sandbox that answers each head before it reads, and then does what the test says. */
+async function openWorld(
+  afterwards: (socket: Socket) => void = () => {},
+  options: ProxyPathOptions = {},
+  response = answer,
+) {
+  await using opened = new AsyncDisposableStack();
+  const got = { text: "", connections: 0 };
+  const backend = opened.use(
+    await openBackend((socket) => {
+      got.connections += 1;
+      socket.on("end", () => socket.end());
+      socket.on("data", (bytes: Buffer) => {
+        const text = bytes.toString("latin1");
+        got.text += text;
+        if (/(POST|GET) \//.test(text)) socket.write(response, () => afterwards(socket));
+      });
+    }),
+  );
+  const path = opened.use(await openProxyPath(backend.port, options));
+  const client = opened.use(openHttp2Client(path.port));
+  const closing = opened.move();
+  return { path, client, got, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
+
+const post = { ":method": "POST", "content-length": String(size) };
+
+/** Opens a stream, and resolves once it has the head of the response. */
+async function asked({ client }: Awaited<ReturnType<typeof openWorld>>, headers = post) {
+  const stream = client.open(headers);
+  const answered = answerOf(stream);
+  const heard = { head: false };
+  stream.once("response", () => {
+    heard.head = true;
+  });
+  await eventually(() => heard.head);
+  return { stream, answered };
+}
+
+describe("over HTTP/2, a sandbox that answers first gets the rest of the request", () => {
+  it("and its connection serves the next one", async () => {
+    await using world = await openWorld();
+    const { path, got } = world;
+    for (let count = 1; count <= 3; count += 1) {
+      got.text = "";
+      const { stream, answered } = await asked(world);
+      expect(path.ends.length).toBe(count - 1); // in flight until the sandbox has the whole request
+      expect(path.pool.size).toBe(0);
+      stream.end(body);
+      expect(await answered).toMatchObject({ status: 202, body: "ok", code: 0 });
+      await eventually(() => path.ends.length === count);
+      await eventually(() => got.text.endsWith(body));
+      await eventually(() => path.pool.size === 1);
+    }
+    expect(got.connections).toBe(1);
+  });
+
+  it("also if its client resets the stream after the whole request", async () => {
+    await using world = await openWorld((socket) => {
+      socket.pause();
+      setImmediate(() => socket.resume());
+    });
+    const { stream, answered } = await asked(world);
+    stream.end(body);
+    await answered;
+    await eventually(() => world.got.text.endsWith(body));
+    await eventually(() => world.path.ends.length === 1);
+  });
+
+  it("unless its status is an error", async () => {
+    await using world = await openWorld(() => {}, {}, answer.replace("202", "413"));
+    const { stream, answered } = await asked(world);
+    stream.write("x");
+    expect(await answered).toMatchObject({ status: 413, body: "ok", code: constants.NGHTTP2_NO_ERROR });
+    await eventually(() => world.path.ends.length === 1);
+  });
+});
+
+describe("over HTTP/2, the client of a sandbox that does not want the rest", () => {
+  it.each([
+    { what: "closes", afterwards: (socket: Socket) => void socket.destroy() },
+    { what: "resets", afterwards: (socket: Socket) => void socket.resetAndDestroy() },
+    { what: "sends more than its response", afterwards: (socket: Socket) => void socket.write("more") },
+  ])("is told to stop by NO_ERROR, if the sandbox $what", async ({ afterwards }) => {
+    await using world = await openWorld(afterwards);
+    const { stream, answered } = await asked(world);
+    const timer = setInterval(() => stream.writable && stream.write("x"), 5);
+    expect(await answered).toMatchObject({ status: 202, body: "ok", code: constants.NGHTTP2_NO_ERROR });
+    clearInterval(timer);
+    await eventually(() => world.path.ends.length === 1);
+    expect(await world.client.ask()).toMatchObject({ status: 202 });
+  });
+});
+
+describe("over HTTP/2, a client that pauses in its request", () => {
+  it("gets the error for its own pause, and the sandbox is not blamed", async () => {
+    const clock = new FakeClock();
+    await using backend = await openBackend((socket) => {
+      socket.on("data", () => {}).on("end", () => socket.end());
+    });
+    await using path = await openProxyPath(backend.port, { clock, responseStartMs: 5_000, proxyTimeoutMs: 60_000 });
+    using client = openHttp2Client(path.port);
+    const stream = client.open({ ":method": "POST", "content-length": "10" });
+    const answered = answerOf(stream);
+    stream.write("12345");
+    await eventually(() => path.front.active + path.http2.active === 1);
+    await eventually(async () => {
+      await clock.advance(1_000);
+      return path.refusals.length > 0;
+    });
+    expect(path.refusals).toEqual(["RequestTimedOut"]);
+    expect((await answered).status).toBe(408);
+  });
+});

@@ -1,0 +1,29 @@
+import type { ErrorCode } from "../../failures/error-codes.ts";
+import type { ResponseHead } from "../../http1/parse/response-head.ts";
+import { isOffered } from "../../http1/parse/upgrade-offer.ts";
+import type { StreamExchange } from "../front/stream-exchange.ts";
+import { provesWebSocket } from "./web-socket-proof.ts";
+
+/** HTTP/1.1 has higher ones, which Node's HTTP/2 refuses to send. */
+const statusMax = 599;
+
+export interface ResponseRefusal {
+  readonly code: ErrorCode;
+  readonly because: string;
+}
+
+/** Why a response cannot be forwarded to a client of HTTP/2; undefined if it can. */
+export function refusalOf(
+  head: ResponseHead,
+  { webSocketKey, head: asked }: Pick<StreamExchange, "webSocketKey" | "head">,
+): ResponseRefusal | undefined {
+  if (head.status === 101) {
+    const isProven = webSocketKey !== undefined && provesWebSocket(head.valueOf("sec-websocket-accept"), webSocketKey);
+    if (isProven && isOffered(head.valueOf("upgrade"), asked.upgradeOffer)) return undefined;
+    return { code: "UnaskedUpgrade", because: "the sandbox switched to a protocol that was not asked for" };
+  }
+  // To the client, success would mean that the stream is a WebSocket now.
+  const isNoSocket = webSocketKey !== undefined && head.status < 300;
+  if (!isNoSocket && head.status <= statusMax) return undefined;
+  return { code: "ResponseLost", because: `the sandbox answered with the status ${head.status}` };
+}
