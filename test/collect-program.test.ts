@@ -18,7 +18,7 @@ it(
     const body = Buffer.from("{}");
     const head = Buffer.alloc(4);
     head.writeUInt32LE(body.length);
-    const { stdout, stderr } = spawnSync(process.execPath, [file, "extensions"], {
+    const { stdout, stderr } = spawnSync(process.execPath, [file], {
       input: Buffer.concat([head, body]),
     });
     expect(stderr.toString()).toBe("");

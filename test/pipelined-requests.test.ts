@@ -42,8 +42,7 @@ async function startApi() {
   return { port: api.server.port, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() };
 }
 
-const startConversion = () =>
-  startConvertServer({ port: 0, certificates, extensions: true, clock: systemClock, log: silentLogger });
+const startConversion = () => startConvertServer({ port: 0, certificates, clock: systemClock, log: silentLogger });
 
 /** Counts the requests that Node passes to a server of this process, including those that Node answers itself. */
 function countRequests(port: number) {

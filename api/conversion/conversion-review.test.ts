@@ -10,7 +10,7 @@ import {
 } from "../../test/support/builders/versions.ts";
 import type { KubeObject } from "../kinds/meta.ts";
 import { answerReview, NoConversionReview, parseConversionReview } from "./conversion-review.ts";
-import { allKinds, coreKinds } from "./convert.ts";
+import { allKinds } from "./convert.ts";
 
 const apiVersion = "apiextensions.k8s.io/v1";
 const reviewOf = (objects: readonly unknown[], desiredAPIVersion: string) =>
@@ -100,9 +100,9 @@ describe("a conversion review", () => {
   });
 
   it("leaves out a state that fails the conversion, and reports the object's name", () => {
-    const [sandboxKind] = coreKinds;
+    const sandboxKind = allKinds.find(({ kind }) => kind === "Sandbox");
     const state = { "api.agents.x-k8s.io/v1alpha1-sandbox-state": "{}" };
-    const failing = coreKinds.map((known) => ({
+    const failing = allKinds.map((known) => ({
       ...known,
       toV1alpha1: (object: KubeObject, ignored: string[]) => {
         if (object.metadata.annotations) throw new TypeError("this state is too odd");
@@ -116,8 +116,9 @@ describe("a conversion review", () => {
     expect(ignored).toEqual([expect.stringMatching(/^Sandbox lab\/odd: annotation .* is left out: the object cannot/)]);
   });
 
-  it("fails for kinds that are not switched on", () => {
-    const { response } = convertReview(reviewOf([anAlphaClaim()], extensions.beta), coreKinds);
+  it("fails for kinds of others", () => {
+    const another = { ...anAlphaClaim(), kind: "SandboxClass" };
+    const { response } = convertReview(reviewOf([another], extensions.beta), allKinds);
     expect(response.result.status).toBe("Failed");
   });
 

@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest";
 import {
   aBetaSandbox,
-  anAlphaClaim,
   anAlphaSandbox,
   anAlphaTemplate,
   core,
   extensions,
 } from "../../test/support/builders/versions.ts";
 import { ConversionError } from "./conversion-error.ts";
-import { convert, coreKinds } from "./convert.ts";
+import { convert } from "./convert.ts";
 
 function failureOf(work: () => unknown): string {
   try {
@@ -66,10 +65,5 @@ describe("convert", () => {
   it("names the object that it cannot convert", () => {
     const broken = { ...anAlphaTemplate(), metadata: { namespace: "lab", name: "tpl" }, status: "no object" };
     expect(failureOf(() => convert(broken, extensions.beta))).toContain("MalformedObject: SandboxTemplate lab/tpl: ");
-  });
-
-  it("knows only the kinds that are switched on", () => {
-    expect(convert(anAlphaSandbox(), core.beta, coreKinds).apiVersion).toBe(core.beta);
-    expect(failureOf(() => convert(anAlphaClaim(), extensions.beta, coreKinds))).toContain("UnknownKind");
   });
 });

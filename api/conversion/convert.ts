@@ -20,13 +20,9 @@ export interface ConvertibleKind {
   readonly toV1alpha1: (object: KubeObject, ignored: string[]) => KubeObject;
 }
 
-/** The kind that is always installed, even without the extensions. */
-export const coreKinds: readonly ConvertibleKind[] = [
-  { group: agentsGroup, kind: "Sandbox", toV1beta1: sandboxToV1beta1, toV1alpha1: sandboxToV1alpha1 },
-];
-
+/** The kinds of all definitions: an API server asks for each that is installed, also where no controller reconciles it. */
 export const allKinds: readonly ConvertibleKind[] = [
-  ...coreKinds,
+  { group: agentsGroup, kind: "Sandbox", toV1beta1: sandboxToV1beta1, toV1alpha1: sandboxToV1alpha1 },
   { group: extensionsGroup, kind: "SandboxClaim", toV1beta1: claimToV1beta1, toV1alpha1: claimToV1alpha1 },
   { group: extensionsGroup, kind: "SandboxTemplate", toV1beta1: templateToV1beta1, toV1alpha1: templateToV1alpha1 },
   { group: extensionsGroup, kind: "SandboxWarmPool", toV1beta1: poolToV1beta1, toV1alpha1: poolToV1alpha1 },

@@ -22,7 +22,6 @@ describe("the controller's command line", () => {
         port: 9443,
         service: { name: "agent-sandbox-webhook-service", namespace: "agent-sandbox-system" },
         certificateFiles: undefined,
-        extensions: false,
       },
       tcpFronts: {
         quarantineMs: 600_000,
@@ -179,7 +178,6 @@ describe("the controller's command line", () => {
 
   it("has the place of the webhook's certificate, or no webhook", () => {
     const { webhook } = parseControllerConfig([
-      "--extensions",
       "--manage-webhook-certs=false",
       "--webhook-cert-dir=/certs",
       "--webhook-cert-name=a.pem",
@@ -191,7 +189,6 @@ describe("the controller's command line", () => {
       port: 0,
       service: { name: "ours", namespace: "here" },
       certificateFiles: { certificate: "/certs/a.pem", key: "/certs/tls.key" },
-      extensions: true,
     });
     expect(parseControllerConfig(["--enable-webhook=false"]).webhook).toBeUndefined();
   });

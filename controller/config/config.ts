@@ -214,7 +214,6 @@ function webhookOf(values: Values): WebhookConfig {
     port: values["webhook-port"],
     service: { name: values["webhook-service-name"], namespace: values["webhook-namespace"] },
     certificateFiles: values["manage-webhook-certs"] ? undefined : certificateFiles,
-    extensions: values.extensions,
   };
 }
 

@@ -2,12 +2,11 @@
 // memory of the process that keeps the Lease. It imports the conversion and nothing of the controller.
 import { readSync, writeSync } from "node:fs";
 import { answerReview, NoConversionReview, parseConversionReview } from "../../api/conversion/conversion-review.ts";
-import { allKinds, coreKinds } from "../../api/conversion/convert.ts";
+import { allKinds } from "../../api/conversion/convert.ts";
 import { type ExactJson, parseExactJson } from "../../lib/data/exact-json.ts";
 import { countParts } from "../../lib/data/json-parts.ts";
 import { answerBytesMax, type Converted, headBytes, headOf, partsMax, reportedTextMax } from "./convert-frames.ts";
 
-const kinds = process.argv[2] === "extensions" ? allKinds : coreKinds;
 const input = 0;
 const output = 1;
 const nothing = new Uint8Array(0);
@@ -46,7 +45,7 @@ function convertBody(body: Buffer): { readonly about: Converted; readonly answer
     }
     const { value, restore } = parseJson(body.toString("utf8"));
     const ignored: string[] = [];
-    const { text, failure } = answerReview(parseConversionReview(value), kinds, ignored);
+    const { text, failure } = answerReview(parseConversionReview(value), allKinds, ignored);
     const answer = Buffer.from(restore(text));
     if (answer.length > answerBytesMax) throw new Error(`the answer has more than ${answerBytesMax} bytes`);
     const about: Converted = {

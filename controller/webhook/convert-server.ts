@@ -18,8 +18,6 @@ export interface ConvertServerOptions {
   /** 0 is any that is free. */
   readonly port: number;
   readonly certificates: ShownCertificates;
-  /** Whether claims, templates and pools are converted too. */
-  readonly extensions: boolean;
   readonly clock: Clock;
   readonly log: Logger;
   /** For how long disposal still serves requests, each as the last one of its connection. */
@@ -73,7 +71,6 @@ const shutdownGraceMs = 5_000;
 export async function startConvertServer({
   port,
   certificates,
-  extensions,
   clock,
   log,
   lingerMs = 0,
@@ -84,7 +81,7 @@ export async function startConvertServer({
   const budget = new BodyBudget(bodies, clock);
   const states = new IgnoredStates({ registry, clock, log });
   const failures = new ConversionFailures({ registry, clock, log });
-  const converters = new Converters(converterLimits, { extensions }, clock);
+  const converters = new Converters(converterLimits, clock);
   const parts: ConvertParts = { budget, converters, states, failures };
   const convert = async (request: IncomingMessage, response: ServerResponse) => {
     using hold = budget.open(request.socket.remoteAddress ?? "");

@@ -21,13 +21,6 @@ export interface ConvertedReview {
   readonly answer: Buffer;
 }
 
-export interface ConverterOptions {
-  /** Whether claims, templates and pools are converted too. */
-  readonly extensions: boolean;
-  /** Megabytes of the heap of V8. The process ends itself when a review needs more. */
-  readonly heapMegabytes: number;
-}
-
 // Kilobytes. JSON that Go's decoder takes is nested at most 10 000 deep, and V8 writes it by recursion. A main thread has 8 MiB.
 const stackSize = 4_000;
 // Megabytes. The heap's part for young objects comes on top of its limit, three times this.
@@ -41,9 +34,12 @@ export class Converter {
   #frame = new GrowingBytes();
   #error: Error | undefined;
 
-  /** `ended` is called when it can convert no more. */
-  constructor(options: ConverterOptions, ended: () => void) {
-    this.#child = startProcess(options);
+  /**
+   * Its heap has so many megabytes, and it ends itself when a review needs more. `ended` is called when it can convert
+   * no more.
+   */
+  constructor(heapMegabytes: number, ended: () => void) {
+    this.#child = startProcess(heapMegabytes);
     const end = (why: string) => {
       this.#error ??= new ReviewNotConverted(500, `the conversion failed: ${why}`);
       this.#current?.reject(this.#error);
@@ -93,10 +89,10 @@ export class Converter {
   }
 }
 
-function startProcess({ extensions, heapMegabytes }: ConverterOptions) {
+function startProcess(heapMegabytes: number) {
   const heap = [`--max-old-space-size=${heapMegabytes}`, `--max-semi-space-size=${semiSpaceMegabytes}`];
   const flags = [...heap, `--stack-size=${stackSize}`];
-  const child = spawn(process.execPath, [...flags, file, extensions ? "extensions" : "core"], {
+  const child = spawn(process.execPath, [...flags, file], {
     env: {},
     stdio: ["pipe", "pipe", "ignore"],
   });

@@ -2,7 +2,7 @@ import { onAbort } from "../../lib/guard/on-abort.ts";
 import { FairTasks } from "../../lib/queues/fair-tasks.ts";
 import { TokenBuckets } from "../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { type ConvertedReview, Converter, type ConverterOptions, ReviewNotConverted } from "./converter.ts";
+import { type ConvertedReview, Converter, ReviewNotConverted } from "./converter.ts";
 
 export interface ConverterLimits {
   /** The bytes of a small review, as of one object; lists and hostile reviews are larger. */
@@ -53,7 +53,6 @@ interface Lane {
  */
 export class Converters implements AsyncDisposable {
   readonly #limits: ConverterLimits;
-  readonly #options: Pick<ConverterOptions, "extensions">;
   readonly #clock: Clock;
   readonly #small: Lane;
   readonly #large: Lane;
@@ -64,9 +63,8 @@ export class Converters implements AsyncDisposable {
   #waiting = 0;
   #reviews = 0;
 
-  constructor(limits: ConverterLimits, options: Pick<ConverterOptions, "extensions">, clock: Clock) {
+  constructor(limits: ConverterLimits, clock: Clock) {
     this.#limits = limits;
-    this.#options = options;
     this.#clock = clock;
     this.#used = new TokenBuckets({ burst: 0, perSecond: limits.forgivenPerSecond }, clock);
     const usedBy = (peer: string) => Math.min(this.#used.overdraft(peer), limits.usedMsMax);
@@ -137,7 +135,7 @@ export class Converters implements AsyncDisposable {
   }
 
   #start({ heapMegabytes, idle }: Lane): Converter {
-    const converter = new Converter({ ...this.#options, heapMegabytes }, () => {
+    const converter = new Converter(heapMegabytes, () => {
       this.#all.delete(converter);
       const at = idle.indexOf(converter);
       if (at >= 0) idle.splice(at, 1);

@@ -28,7 +28,7 @@ async function openHostileWorld(log = silentLogger) {
   const api = await openWebhookApi();
   const registry = new Registry();
   const webhook = await startWebhook(
-    { port: 0, service: webhookService, certificateFiles: undefined, extensions: true },
+    { port: 0, service: webhookService, certificateFiles: undefined },
     { client: api.client, clock: systemClock, log, clusterDomain: "cluster.local", registry },
   );
   const ca = secretText(await certificateSecretOf(api.client), "ca.crt");
@@ -72,7 +72,7 @@ describe("a review that takes seconds to parse", () => {
 
   it("is ended after its time, and the next one of the same peer is converted", async () => {
     const clock = new FakeClock();
-    await using converters = new Converters(limits, { extensions: true }, clock);
+    await using converters = new Converters(limits, clock);
     const taken = Promise.withResolvers<void>();
     const bombed = converters.convert({ ...review(bombOf(1_000_000)), taken: taken.resolve });
     const refused = expect(bombed).rejects.toMatchObject({
@@ -88,7 +88,7 @@ describe("a review that takes seconds to parse", () => {
 
   it("that is answered while its process is being ended leaves the next review another process", async () => {
     const clock = new FakeClock();
-    await using converters = new Converters(limits, { extensions: true }, clock);
+    await using converters = new Converters(limits, clock);
     const small = Buffer.from(JSON.stringify(goodReview));
     await converters.convert(review(small));
     let answered = false;
@@ -113,7 +113,6 @@ describe("a review that takes seconds to parse", () => {
   it("is ended when it takes too much memory, and its sender alone gets an error", async () => {
     await using converters = new Converters(
       { ...limits, smallBytesMax: 65_536, heapMegabytesForLarge: 32 },
-      { extensions: true },
       new FakeClock(),
     );
     await expect(converters.convert(review(bombOf(800_000)))).rejects.toMatchObject({ code: 500 });
@@ -139,7 +138,7 @@ describe("a review that takes seconds to parse", () => {
   it("does not delay a small one, however many addresses send such reviews", async () => {
     const clock = new FakeClock();
     const both = { ...limits, smallBytesMax: 65_536, waitingMax: 9 };
-    await using converters = new Converters(both, { extensions: true }, clock);
+    await using converters = new Converters(both, clock);
     const bomb = bombOf(1_000_000);
     const taken = Promise.withResolvers<void>();
     const bombs = ["b", "c", "d"].map((peer) =>
@@ -155,7 +154,7 @@ describe("a review that takes seconds to parse", () => {
   it("takes turns with those of other addresses if it is small, however much its address has used", async () => {
     const clock = new FakeClock();
     const both = { ...limits, smallBytesMax: 65_536, waitingMax: 9 };
-    await using converters = new Converters(both, { extensions: true }, clock);
+    await using converters = new Converters(both, clock);
     const order: string[] = [];
     const small = Buffer.from(JSON.stringify(goodReview));
     const convert = (peer: string) =>
@@ -169,7 +168,7 @@ describe("a review that takes seconds to parse", () => {
 
   it("of an address that has used more time comes after those of others", async () => {
     const clock = new FakeClock();
-    await using converters = new Converters({ ...limits, waitingMax: 9 }, { extensions: true }, clock);
+    await using converters = new Converters({ ...limits, waitingMax: 9 }, clock);
     const order: string[] = [];
     const convert = (body: Buffer, peer: string) =>
       converters.convert({ ...review(body, peer), taken: () => void order.push(peer) }).catch(() => undefined);
@@ -187,7 +186,7 @@ describe("a review that takes seconds to parse", () => {
 
   it("lets a bounded number of others wait, for a bounded time", async () => {
     const clock = new FakeClock();
-    await using converters = new Converters({ ...limits, waitMs: 500 }, { extensions: true }, clock);
+    await using converters = new Converters({ ...limits, waitMs: 500 }, clock);
     const taken = Promise.withResolvers<void>();
     const bombed = converters.convert({ ...review(bombOf(1_000_000)), taken: taken.resolve });
     const ended = expect(bombed).rejects.toMatchObject({ code: 500 });

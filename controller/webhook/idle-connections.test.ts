@@ -43,7 +43,7 @@ it.each([
 ])("connections of $whose that say nothing make no conversion fail", async ({ addresses }) => {
   await using api = await openWebhookApi();
   await using webhook = await startWebhook(
-    { port: 0, service: webhookService, certificateFiles: undefined, extensions: true },
+    { port: 0, service: webhookService, certificateFiles: undefined },
     { client: api.client, clock: systemClock, log: silentLogger, clusterDomain: "cluster.local" },
   );
   const ca = secretText(await certificateSecretOf(api.client), "ca.crt");

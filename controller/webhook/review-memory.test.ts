@@ -46,7 +46,7 @@ const reviewWith = (text: string) =>
 async function openWorld() {
   const api = await openWebhookApi();
   const webhook = await startWebhook(
-    { port: 0, service: webhookService, certificateFiles: undefined, extensions: true },
+    { port: 0, service: webhookService, certificateFiles: undefined },
     { client: api.client, clock: systemClock, log: silentLogger, clusterDomain: "cluster.local" },
   );
   const ca = secretText(await certificateSecretOf(api.client), "ca.crt");

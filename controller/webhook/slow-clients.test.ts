@@ -48,7 +48,7 @@ async function bytesLeft(socket: TLSSocket): Promise<number> {
 async function openServer() {
   const clock = new FakeClock();
   const bodies = { bytesMax: 20 * megabyte, bytesTotalMax: 13 * megabyte };
-  const options = { port: 0, certificates, extensions: false, clock, log: silentLogger, bodies };
+  const options = { port: 0, certificates, clock, log: silentLogger, bodies };
   const server = await startConvertServer(options);
   const { port } = server;
   return {

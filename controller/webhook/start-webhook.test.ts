@@ -3,13 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Registry } from "prom-client";
 import { describe, expect, it, vi } from "vitest";
+import { customResourceDefinitions } from "../../api/crd/definitions.ts";
 import { v1alpha1StateAnnotations } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { checkEveryMs } from "../../lib/certificates/certificate-files.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { generatedAlpha } from "../../test/support/builders/generated-versions.ts";
-import { aBetaSandbox, anAlphaClaim, anAlphaSandbox, core, extensions } from "../../test/support/builders/versions.ts";
+import { aBetaSandbox, anAlphaSandbox, core } from "../../test/support/builders/versions.ts";
 import {
   callWebhook,
   certificateSecretOf,
@@ -30,7 +31,7 @@ import { startWebhook } from "./start-webhook.ts";
 import type { WebhookConfig } from "./webhook-config.ts";
 
 const clusterDomain = "cluster.local";
-const managed: WebhookConfig = { port: 0, service: webhookService, certificateFiles: undefined, extensions: true };
+const managed: WebhookConfig = { port: 0, service: webhookService, certificateFiles: undefined };
 
 async function openWebhook(changes: Partial<WebhookConfig> = {}) {
   const api = await openWebhookApi();
@@ -107,11 +108,15 @@ describe("the conversion webhook", () => {
     });
   });
 
-  it("knows claims, templates and pools only with the extensions", async () => {
-    await using webhook = await openWebhook({ extensions: false });
-    const { text } = await webhook.call({ body: reviewOf([anAlphaClaim()], extensions.beta) });
-    expect(JSON.parse(text).response.result.status).toBe("Failed");
-  });
+  it.each(customResourceDefinitions().map(({ spec }) => spec))(
+    "converts the kind of each definition that it serves: $names.kind",
+    async ({ group, names: { kind } }) => {
+      await using webhook = await openWebhook();
+      const object = { apiVersion: `${group}/v1alpha1`, kind, metadata: { name: "one", namespace: "lab", uid: "u" } };
+      const { text } = await webhook.call({ body: reviewOf([object], `${group}/v1beta1`) });
+      expect(JSON.parse(text).response.result).toEqual({ status: "Success" });
+    },
+  );
 
   it.each([
     { asked: "another path", call: { path: "/mutate" }, code: 404 },

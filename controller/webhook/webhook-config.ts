@@ -7,8 +7,6 @@ export interface WebhookConfig {
   readonly service: WebhookService;
   /** Undefined: its certificates are made, kept in a Secret and renewed here. */
   readonly certificateFiles: CertificateFiles | undefined;
-  /** Whether claims, templates and pools are converted too. */
-  readonly extensions: boolean;
   /** For how long it still responds at shutdown: until all clients of its Service have learned of it; absent: not at all. */
   readonly lingerMs?: number;
 }
