@@ -1,5 +1,6 @@
 import type { CustomResourceDefinition } from "../kinds/core.ts";
 import type { JsonSchema, ValidationRule } from "./json-schema.ts";
+import { keptByInstallers } from "./kept-by-installers.ts";
 import { described, object, text } from "./shapes.ts";
 
 export interface PrinterColumn {
@@ -30,7 +31,7 @@ export interface DefinitionVersion {
 
 /** A definition as in its manifest. */
 export interface Definition extends CustomResourceDefinition {
-  readonly metadata: { readonly name: string };
+  readonly metadata: { readonly name: string; readonly annotations: Readonly<Record<string, string>> };
   readonly spec: Omit<NonNullable<CustomResourceDefinition["spec"]>, "versions"> & {
     readonly conversion: Readonly<Record<string, unknown>>;
     readonly versions: readonly DefinitionVersion[];
@@ -95,7 +96,7 @@ export function definition(parts: KindParts): Definition {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${group}` },
+    metadata: { name: `${plural}.${group}`, annotations: keptByInstallers },
     spec: {
       group,
       names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames: [parts.shortName] },

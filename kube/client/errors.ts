@@ -22,6 +22,12 @@ export class ApiUnreachable extends Error {
   override readonly name = "ApiUnreachable";
 }
 
+/**
+ * The API server does not serve this kind in this version. That says nothing about the objects: they may be served in another version, or
+ * again in a moment. So no caller takes it for a missing object.
+ */
+export class NotServed extends ApiUnreachable {}
+
 /** The response exceeded this client's limit. A smaller request to the server may succeed. */
 export class AnswerTooLarge extends ApiUnreachable {}
 

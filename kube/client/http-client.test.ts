@@ -9,7 +9,7 @@ import { aFailure, answerJson, openScriptedApi } from "../../test/support/fakes/
 import { waiting } from "../../test/support/waiting.ts";
 import type { Patch } from "./client.ts";
 import { connectionFor } from "./connection.ts";
-import { ApiUnreachable, isConflict } from "./errors.ts";
+import { ApiUnreachable, isConflict, isNotFound, NotServed } from "./errors.ts";
 import { createKubeClient, reviewConnections } from "./http-client.ts";
 
 const nova = { namespace: "team", name: "nova" };
@@ -110,6 +110,13 @@ describe("a call that fails", () => {
   ])("is unreachable if the response is $what", async ({ code, body }) => {
     await using api = await openScriptedApi((_, response) => response.writeHead(code).end(body));
     await expect(api.client.get(podType, nova)).rejects.toThrow(ApiUnreachable);
+  });
+
+  it("does not take a kind that is not served for a missing object", async () => {
+    await using api = await openScriptedApi((_, response) => response.writeHead(404).end("404 page not found\n"));
+    const error = await api.client.get(podType, nova).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(NotServed);
+    expect(isNotFound(error)).toBe(false);
   });
 
   it("is unreachable when the connection breaks in the middle of the answer", async () => {

@@ -6,7 +6,7 @@ import { type Rate, TokenBuckets } from "../../lib/queues/token-buckets.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Turns } from "../../lib/time/turns.ts";
 import type { KubeConnection } from "./connection.ts";
-import { AnswerTooLarge, ApiError, ApiUnreachable } from "./errors.ts";
+import { AnswerTooLarge, ApiError, ApiUnreachable, NotServed } from "./errors.ts";
 import type { RequestMetrics } from "./request-metrics.ts";
 
 export interface Call {
@@ -173,8 +173,13 @@ async function read(
   const answer = parseJson(text);
   if (code >= 200 && code < 300 && answer !== undefined) return answer;
   if (code >= 400 && isStatus(answer)) throw new ApiError(code, answer);
+  if (code === 404 && text.trim() === nothingThere)
+    throw new NotServed(`${nameOf(call)}: the API server serves no such kind`);
   throw new ApiUnreachable(`${nameOf(call)}: response ${code} is not from an API server`);
 }
+
+/** The response of an API server to paths that it does not serve. */
+const nothingThere = "404 page not found";
 
 function parseJson(text: string): unknown {
   try {

@@ -1,6 +1,6 @@
 import { FlagError, flag, parseFlags } from "../../lib/flags/flags.ts";
 
-export const phases = ["bootstrap", "migrate", "revert"] as const;
+export const phases = ["bootstrap", "migrate", "leave", "revert"] as const;
 export type Phase = (typeof phases)[number];
 
 /** The options of a migration, from its command line. */
@@ -17,7 +17,7 @@ export interface MigrateConfig {
 export const migrateFlags = {
   phase: flag.string(
     "",
-    "bootstrap, before an upgrade: create the pools that claims without a pool will need. migrate, after an upgrade: rewrite every object in the stored version. revert, before a rollback: make v1alpha1 the stored version, and rewrite every object and owner reference in it. Run revert again after the rollback: it rewrites the owner references that were written in v1beta1 meanwhile",
+    "bootstrap, before an upgrade: create the pools that claims without a pool will need. migrate, after an upgrade: rewrite every object in the stored version. leave, before a rollback or an uninstall: protect the definitions from Helm, check that no name of a sandbox leads to activators, and list suspended sandboxes. revert, before a rollback to v0.4: make v1alpha1 the stored version, and rewrite every object and owner reference in it. Run revert again after the rollback: it rewrites the owner references that were written in v1beta1 meanwhile",
   ),
   "dry-run": flag.boolean(false, "print the intended writes, and write nothing"),
   namespace: flag.string(

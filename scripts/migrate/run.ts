@@ -2,6 +2,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { bootstrap } from "./bootstrap.ts";
 import type { MigrateConfig, Phase } from "./config.ts";
+import { leave } from "./leave.ts";
 import type { Outcome } from "./outcome.ts";
 import { rewriteEverything } from "./rewrite.ts";
 import { revertStorage } from "./store-older.ts";
@@ -34,6 +35,8 @@ function outcomeOf(config: MigrateConfig, client: KubeClient, clock: Clock, sign
       return bootstrap(client, config, signal);
     case "migrate":
       return rewriteEverything(client, clock, config, signal);
+    case "leave":
+      return leave(client, clock, config, signal);
     case "revert":
       return revertStorage(client, clock, config, signal);
   }
@@ -60,6 +63,7 @@ const whatIsLeft: Readonly<Record<Phase, string | undefined>> = {
   bootstrap: undefined,
   migrate:
     "all objects are stored in v1beta1; you can remove v1alpha1 from status.storedVersions of the four definitions",
+  leave: "the definitions stay, and no name of a sandbox leads to activators: Rouse can go",
   revert:
     "all objects are stored in v1alpha1; you can remove v1beta1 from status.storedVersions of the four definitions",
 };

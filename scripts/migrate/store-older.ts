@@ -1,10 +1,10 @@
-import { customResourceDefinitions } from "../../api/crd/definitions.ts";
 import { type CustomResourceDefinition, customResourceDefinitionType } from "../../api/kinds/core.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { isNotFound } from "../../kube/client/errors.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { MigrateConfig } from "./config.ts";
+import { keepDefinitions } from "./keep-definitions.ts";
 import { nameOwnersInV1alpha1 } from "./name-owners.ts";
+import { definitionsOf, type Version } from "./our-definitions.ts";
 import type { Outcome } from "./outcome.ts";
 import { rewriteEverything } from "./rewrite.ts";
 import { whoLeads } from "./who-leads.ts";
@@ -15,15 +15,11 @@ const newer = "v1beta1";
 // Each API server applies a changed definition a moment after the response.
 const settleMs = 10_000;
 
-interface Version {
-  readonly name: string;
-  readonly served?: boolean;
-  readonly storage: boolean;
-}
-
 /**
  * Sets the storage version of all four kinds to `v1alpha1`, and rewrites every object and its dependants. Until then
  * the webhook must convert. Afterwards a release that knows only `v1alpha1` can read all objects.
+ *
+ * The definitions keep the annotations that keep them: the next step of a rollback may be one that deletes definitions.
  *
  * The webhook is part of a controller. While it runs, the leader goes on writing owner references in `v1beta1`. So this
  * phase must run again once the older release is in place and `v1beta1` is no longer served. Then it only changes owner
@@ -42,16 +38,23 @@ export async function revertStorage(
     versions.some(({ name }) => name === older) ? [] : [`${definition.metadata.name} does not serve ${older}`],
   );
   if (problems.length > 0) return { written: [], notes: [], problems };
+  const kept = await keepDefinitions(client, config, signal);
+  if (kept.problems.length > 0) return kept;
   const isBack = found.length > 0 && !found.some(({ versions }) => versions.some(isServedNewer));
-  if (isBack) return { ...(await nameOwnersInV1alpha1(client, config, signal)), reached: ownersAreNamed };
+  if (isBack) {
+    const owned = await nameOwnersInV1alpha1(client, config, signal);
+    return { ...owned, written: [...kept.written, ...owned.written], reached: ownersAreNamed };
+  }
   if (!config.dryRun) {
-    for (const { definition, versions } of found) await storeIn(client, definition, versions, signal);
+    for (const { definition, versions } of await definitionsOf(client, signal)) {
+      await storeIn(client, definition, versions, signal);
+    }
     await clock.sleep(settleMs, signal);
   }
   const rewritten = await rewriteEverything(client, clock, config, signal);
   const owned = await nameOwnersInV1alpha1(client, config, signal);
   return {
-    written: [...rewritten.written, ...owned.written],
+    written: [...kept.written, ...rewritten.written, ...owned.written],
     notes: [...rewritten.notes, ...aboutNamespace(config), ...(await whoLeads(client, clock, signal))],
     problems: [...rewritten.problems, ...owned.problems],
   };
@@ -69,30 +72,6 @@ function aboutNamespace({ namespace, dryRun }: Pick<MigrateConfig, "namespace" |
 const ownersAreNamed = `${newer} is no longer served, and no owner reference uses it`;
 
 const isServedNewer = ({ name, served }: Version): boolean => name === newer && served !== false;
-
-interface Found {
-  readonly definition: CustomResourceDefinition;
-  readonly versions: readonly Version[];
-}
-
-/** Those of our four definitions that exist. */
-async function definitionsOf(client: KubeClient, signal: AbortSignal): Promise<readonly Found[]> {
-  const found: Found[] = [];
-  for (const { metadata } of customResourceDefinitions()) {
-    const definition = await findDefinition(client, metadata.name, signal);
-    if (definition) found.push({ definition, versions: (definition.spec?.versions ?? []) as readonly Version[] });
-  }
-  return found;
-}
-
-async function findDefinition(client: KubeClient, name: string, signal: AbortSignal) {
-  try {
-    return await client.get(customResourceDefinitionType, { name }, signal);
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-}
 
 async function storeIn(
   client: KubeClient,

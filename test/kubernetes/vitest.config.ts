@@ -11,6 +11,8 @@ const alone = "test/kubernetes/**/*.alone.test.ts";
 const record = "test/kubernetes/record/*.test.ts";
 /** They need a cluster with gVisor, and have a configuration of their own. */
 const gvisor = "test/kubernetes/gvisor/*.test.ts";
+/** They need no cluster, and have a configuration of their own. */
+const withHelm = "test/kubernetes/helm/*.test.ts";
 
 export default defineConfig({
   test: {
@@ -24,7 +26,7 @@ export default defineConfig({
           // Each uses its own namespaces and mostly waits.
           name: "side by side",
           include: ["test/kubernetes/**/*.test.ts"],
-          exclude: [alone, record, gvisor],
+          exclude: [alone, record, gvisor, withHelm],
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },

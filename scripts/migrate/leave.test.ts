@@ -1,0 +1,175 @@
+import { describe, expect, it, vi } from "vitest";
+import { helmPolicy } from "../../api/crd/kept-by-installers.ts";
+import { customResourceDefinitionType, serviceType } from "../../api/kinds/core.ts";
+import { sandboxType } from "../../api/kinds/sandbox.ts";
+import {
+  endpointSliceType,
+  managedByLabel,
+  serviceNameLabel,
+  tcpFrontManager,
+  tcpFrontSliceName,
+} from "../../api/protocols/tcp-front.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { NotServed } from "../../kube/client/errors.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { fill, run, runBy } from "../../test/support/builders/migration.ts";
+import { recordCalls } from "../../test/support/fakes/recording-client.ts";
+import { openWebhookApi } from "../../test/support/labs/webhook-world.ts";
+import { waiting } from "../../test/support/waiting.ts";
+
+const ready = "the definitions stay, and no name of a sandbox leads to activators: Rouse can go";
+const namespace = "default";
+
+const policies = async (client: KubeClient) =>
+  (await client.list(customResourceDefinitionType)).items.map(({ metadata }) => metadata.annotations?.[helmPolicy.key]);
+
+/** What `kubectl replace` does with a manifest that lacks the annotation. */
+async function unprotect(client: KubeClient): Promise<void> {
+  for (const { metadata } of (await client.list(customResourceDefinitionType)).items) {
+    const body = { metadata: { annotations: null } };
+    await client.patch(customResourceDefinitionType, { name: metadata.name }, { type: "merge", body });
+  }
+}
+
+/** The Service and the EndpointSlice of a sandbox whose name leads to an activator. */
+async function leadToActivators(client: KubeClient, name: string): Promise<void> {
+  const { uid } = (await client.get(sandboxType, { namespace, name })).metadata;
+  const owner = { apiVersion: "agents.x-k8s.io/v1beta1", kind: "Sandbox", name, uid, controller: true };
+  const ports = [{ name: "tcp-5432", port: 5432 }];
+  await client.create(serviceType, {
+    metadata: { namespace, name, ownerReferences: [owner] },
+    spec: { ports },
+  });
+  await client.create(endpointSliceType, {
+    metadata: {
+      namespace,
+      name: tcpFrontSliceName(uid),
+      labels: { [managedByLabel]: tcpFrontManager, [serviceNameLabel]: name },
+    },
+    addressType: "IPv4",
+    endpoints: [{ addresses: ["10.1.0.9"] }],
+    ports: [],
+  });
+}
+
+async function leadToThePod(client: KubeClient, name: string): Promise<void> {
+  await client.delete(serviceType, { namespace, name });
+  const { items } = await client.list(endpointSliceType);
+  for (const { metadata } of items) {
+    await client.delete(endpointSliceType, { namespace, name: metadata.name });
+  }
+}
+
+describe("the phase before Rouse goes", () => {
+  it("is content with kept definitions and names that lead to Pods, and lists suspended sandboxes", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    const note = "note: sandbox default/nova is suspended, and no connection wakes it without Rouse (by a person)";
+    const client = recordCalls(api.client);
+    expect(await run(client, "--phase=leave")).toEqual({
+      fine: true,
+      said: [note, "0 rewritten, problems: 0", ready],
+    });
+    expect(client.calls.filter(({ verb }) => verb !== "get" && verb !== "list")).toEqual([]);
+  });
+
+  it.each(["leave", "revert"])("puts back what keeps the definitions, in phase %s", async (phase) => {
+    await using api = await openWebhookApi();
+    await unprotect(api.client);
+    const clock = new FakeClock();
+    const running = runBy(clock, api.client, `--phase=${phase}`);
+    const ended = running.then(() => true);
+    await vi.waitFor(async () => {
+      await clock.advance(10_000);
+      expect(await Promise.race([ended, Promise.resolve(false)])).toBe(true);
+    }, waiting);
+    const { fine, said } = await running;
+    expect(fine).toBe(true);
+    expect(said).toContain("annotation helm.sh/resource-policy of sandboxes.agents.x-k8s.io rewritten");
+    expect(await policies(api.client)).toEqual(Array(4).fill("keep"));
+  });
+
+  it("does not put it back in a dry run, and says what it would do", async () => {
+    await using api = await openWebhookApi();
+    await unprotect(api.client);
+    const { said } = await run(api.client, "--phase=leave", "--dry-run");
+    expect(said.at(-1)).toBe("dry run: nothing was written; 4 to be rewritten, problems: 0");
+    expect(await policies(api.client)).toEqual(Array(4).fill(undefined));
+  });
+
+  it("fails if a definition loses the annotation again, because Helm would delete it", async () => {
+    await using api = await openWebhookApi();
+    await unprotect(api.client);
+    const client: KubeClient = {
+      ...api.client,
+      async patch(type, name, patch, ...rest) {
+        const patched = await api.client.patch(type, name, patch, ...rest);
+        if (type.kind === customResourceDefinitionType.kind) await unprotect(api.client);
+        return patched;
+      },
+    };
+    const { fine, said } = await run(client, "--phase=leave");
+    expect(fine).toBe(false);
+    expect(said).toContain(
+      "problem: sandboxes.agents.x-k8s.io has not kept the annotation helm.sh/resource-policy: keep: Helm would delete it with all its objects",
+    );
+  });
+
+  it("waits until the controller has led all names to Pods", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    await leadToActivators(api.client, "nova");
+    const clock = new FakeClock();
+    const running = runBy(clock, api.client, "--phase=leave");
+    await vi.waitFor(() => expect(clock.pending).toBe(1), waiting);
+    await leadToThePod(api.client, "nova");
+    await clock.advance(2_000);
+    expect((await running).said.at(-1)).toBe(ready);
+  });
+
+  it("fails after a minute with every Service and EndpointSlice that still leads to activators", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    await leadToActivators(api.client, "nova");
+    const clock = new FakeClock();
+    const running = runBy(clock, api.client, "--phase=leave");
+    const ended = running.then(() => true);
+    const beganMs = clock.ticksMs();
+    await vi.waitFor(async () => {
+      await clock.advance(2_000);
+      expect(await Promise.race([ended, Promise.resolve(false)])).toBe(true);
+    }, waiting);
+    expect(clock.ticksMs() - beganMs).toBeGreaterThanOrEqual(60_000);
+    const { fine, said } = await running;
+    expect(fine).toBe(false);
+    expect(said).toContainEqual(expect.stringMatching(/^problem: Service default\/nova leads to activators: /));
+    expect(said).toContainEqual(
+      expect.stringMatching(/^problem: EndpointSlice default\/tcp-front-\S+ leads to activators: /),
+    );
+    expect(said).not.toContain(ready);
+  });
+
+  it("lists suspended sandboxes in v1alpha1 where only that version is served", async () => {
+    await using api = await openWebhookApi();
+    await fill(api.client);
+    const client = recordCalls(api.client);
+    client.failWith = ({ verb, kind }) => {
+      const isCurrent =
+        verb === "list" && kind === "Sandbox" && client.calls.filter((call) => call.kind === kind).length === 1;
+      return isCurrent ? new NotServed("sandboxes in v1beta1") : undefined;
+    };
+    const { fine, said } = await run(client, "--phase=leave");
+    expect(fine).toBe(true);
+    expect(said[0]).toBe("note: sandbox default/nova is suspended, and no connection wakes it without Rouse");
+  });
+
+  it("fails where the definitions do not exist: nothing is left to keep", async () => {
+    await using api = await openWebhookApi();
+    for (const { metadata } of (await api.client.list(customResourceDefinitionType)).items) {
+      await api.client.delete(customResourceDefinitionType, { name: metadata.name });
+    }
+    const { fine, said } = await run(api.client, "--phase=leave");
+    expect(fine).toBe(false);
+    expect(said).toContain("problem: the four definitions do not exist");
+  });
+});

@@ -1,0 +1,39 @@
+import { customResourceDefinitions } from "../../api/crd/definitions.ts";
+import { type CustomResourceDefinition, customResourceDefinitionType } from "../../api/kinds/core.ts";
+import type { Stored } from "../../api/kinds/meta.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
+import { isNotFound } from "../../kube/client/errors.ts";
+
+export interface Version {
+  readonly name: string;
+  readonly served?: boolean;
+  readonly storage: boolean;
+}
+
+export interface Found {
+  readonly definition: Stored<CustomResourceDefinition>;
+  readonly versions: readonly Version[];
+}
+
+/**
+ * Those of our four definitions that exist, as they are now.
+ *
+ * @throws the errors of `KubeClient.get`.
+ */
+export async function definitionsOf(client: KubeClient, signal: AbortSignal): Promise<readonly Found[]> {
+  const found: Found[] = [];
+  for (const { metadata } of customResourceDefinitions()) {
+    const definition = await findDefinition(client, metadata.name, signal);
+    if (definition) found.push({ definition, versions: (definition.spec?.versions ?? []) as readonly Version[] });
+  }
+  return found;
+}
+
+async function findDefinition(client: KubeClient, name: string, signal: AbortSignal) {
+  try {
+    return await client.get(customResourceDefinitionType, { name }, signal);
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

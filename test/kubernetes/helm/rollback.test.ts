@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { type BareApiServer, startBareApiServer } from "./support/bare-api-server.ts";
+import { commandsUnder } from "./support/migrating-page.ts";
+import type { FormerCharts } from "./support/provide-tools.ts";
+
+const definitions = [
+  "sandboxclaims.extensions.agents.x-k8s.io",
+  "sandboxes.agents.x-k8s.io",
+  "sandboxtemplates.extensions.agents.x-k8s.io",
+  "sandboxwarmpools.extensions.agents.x-k8s.io",
+];
+
+let api: BareApiServer;
+beforeEach(async () => {
+  api = await startBareApiServer(inject("tools"));
+});
+afterEach(() => api[Symbol.asyncDispose]());
+
+type Release = keyof FormerCharts;
+const chartOf = (release: Release) => inject("formerCharts")[release];
+
+const ourImages =
+  "--set image.repository=registry.example.com/rouse/controller,image.tag=0.1.0,activator.image.repository=registry.example.com/rouse/activator,activator.image.tag=0.1.0";
+
+/** A command of the page with its placeholders filled in. Nodes are missing, so no Deployment ever rolls out. */
+const filledIn = (command: string, release: Release) =>
+  command
+    .replaceAll("OLD-CHART", chartOf(release))
+    .replaceAll("NAMESPACE-OF-THE-RELEASE", "default")
+    .replaceAll("REVISION", "1")
+    .replace("--wait", "");
+
+async function installFormer(release: Release): Promise<string> {
+  await api.type(
+    `helm install agent-sandbox ${chartOf(release)} --set image.tag=${release},controller.extensions=true`,
+  );
+  const version = release === "v0.4.6" ? "v1alpha1" : "v1beta1";
+  const spec = { podTemplate: { spec: { containers: [{ name: "main", image: "rouse.invalid/nothing:1" }] } } };
+  const precious = { apiVersion: `agents.x-k8s.io/${version}`, kind: "Sandbox", metadata: { name: "precious" }, spec };
+  await api.type(`kubectl wait --for=condition=Established crd --all --timeout=60s`);
+  await api.type(`kubectl create -f - <<'END'\n${JSON.stringify(precious)}\nEND`);
+  return uidOf();
+}
+
+/** In whichever version is served now: kubectl remembers what was served before. */
+const uidOf = () =>
+  api.type('rm -rf "$HOME/.kube/cache"; kubectl get sandboxes.agents.x-k8s.io precious -o jsonpath={.metadata.uid}');
+
+/** No program serves the webhook. Both versions have what a sandbox needs here. */
+async function convertByNothing(): Promise<void> {
+  const patch = '{"spec":{"conversion":{"strategy":"None","webhook":null}}}';
+  for (const name of definitions) await api.type(`kubectl patch crd ${name} --type=merge -p '${patch}'`);
+}
+
+const keptDefinitions = async () => {
+  const path = '{range .items[*]}{.metadata.name}={.metadata.annotations.helm\\.sh/resource-policy}{"\\n"}{end}';
+  return (await api.type(`kubectl get crd -o 'jsonpath=${path}'`)).trim().split("\n").sort();
+};
+const allKept = definitions.map((name) => `${name}=keep`);
+
+async function upgradeToOurs(release: Release): Promise<void> {
+  const [upgrade = ""] = commandsUnder("## By Helm");
+  expect(upgrade).toMatch(/^helm upgrade /);
+  await api.type(filledIn(upgrade, release));
+  await convertByNothing();
+}
+
+const byHelm = (command: string) => !/kubectl apply -f|kubectl -n agent-sandbox-system/.test(command);
+
+/** The steps of the page that apply to this release, for an installation by Helm. */
+const stepsBack = (release: Release): readonly string[] =>
+  [
+    "### 1. Lead the names of sandboxes to their Pods",
+    ...(release === "v0.4.6" ? ["### 2. To v0.4: store all objects in v1alpha1"] : []),
+    "### 3. Install the old release",
+  ].flatMap((title) => commandsUnder(title).filter(byHelm));
+
+describe.each(["v0.4.6", "v0.5.6"] as const)("on the page's way from the chart of %s and back", (release) => {
+  it("no step deletes a definition or a sandbox, and the way can be taken twice", async () => {
+    const uid = await installFormer(release);
+    for (const _round of [1, 2]) {
+      await upgradeToOurs(release);
+      expect(await keptDefinitions()).toEqual(allKept);
+      for (const step of stepsBack(release)) {
+        await api.type(filledIn(step, release));
+        expect({ step, kept: await keptDefinitions() }).toEqual({ step, kept: allKept });
+        if (/^helm upgrade|^kubectl annotate/.test(step)) await convertByNothing();
+      }
+      expect(await uidOf()).toBe(uid);
+      expect(await api.type("helm history agent-sandbox --max 1 -o json")).toContain("Rollback to 1");
+    }
+  });
+});
+
+describe("a definition from which somebody took the annotation", () => {
+  it("is not reached by the page's last step, which puts the annotation back first", async () => {
+    const uid = await installFormer("v0.5.6");
+    await upgradeToOurs("v0.5.6");
+    await api.type(`kubectl replace -f ${chartOf("v0.5.6")}/crds`);
+    await convertByNothing();
+    expect(await keptDefinitions()).not.toEqual(allKept);
+    const [rollback = ""] = stepsBack("v0.5.6").slice(-1);
+    await api.type(filledIn(rollback, "v0.5.6"));
+    expect(await keptDefinitions()).toEqual(allKept);
+    expect(await uidOf()).toBe(uid);
+  });
+});
+
+describe("our chart", () => {
+  it.each([
+    ["a rollback that skips all steps", "helm rollback agent-sandbox 1"],
+    ["an uninstall", "helm uninstall agent-sandbox"],
+    [
+      "an upgrade without its definitions, after our plain ones were replaced",
+      `kubectl replace -f crds && helm upgrade agent-sandbox charts/rouse --reset-then-reuse-values --set crds.install=false ${ourImages}`,
+    ],
+  ])("keeps the definitions and the sandboxes on %s", async (_title, command) => {
+    const uid = await installFormer("v0.5.6");
+    await upgradeToOurs("v0.5.6");
+    await api.type(command);
+    expect(await keptDefinitions()).toEqual(allKept);
+    expect(await uidOf()).toBe(uid);
+  });
+});

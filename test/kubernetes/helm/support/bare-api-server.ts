@@ -1,0 +1,126 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createWriteStream, readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { delimiter, dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { stringify } from "yaml";
+import { run } from "../../../../cluster/command.ts";
+import { eventually } from "../../support/eventually.ts";
+import type { HelmTestTools } from "./provide-tools.ts";
+
+const execute = promisify(execFile);
+
+/** etcd and an API server, without any controller: what an installer writes stays as it is. */
+export interface BareApiServer extends AsyncDisposable {
+  /** Runs a command line as a person types it, with helm and kubectl in the PATH. Returns its output. */
+  type(commandLine: string): Promise<string>;
+}
+
+const repository = join(import.meta.dirname, "..", "..", "..", "..");
+const commandMs = 120_000;
+const startMs = 120_000;
+const token = "administrator";
+
+export async function startBareApiServer(tools: HelmTestTools): Promise<BareApiServer> {
+  await using cleanup = new AsyncDisposableStack();
+  const home = await mkdtemp("/tmp/rouse-helm-");
+  cleanup.defer(() => rm(home, { recursive: true }));
+  const [client = 0, peer = 0, secure = 0] = await freePorts(3);
+  await run("openssl", ["genrsa", "-out", join(home, "service-accounts.key"), "2048"]);
+  await writeFile(join(home, "tokens"), `${token},administrator,1,system:masters\n`);
+  cleanup.use(startProgram(tools.etcd, etcdFlags(home, client, peer), join(home, "etcd.log")));
+  const log = join(home, "api.log");
+  cleanup.use(startProgram(tools["kube-apiserver"], apiServerFlags(home, client, secure), log));
+  const kubeconfig = join(home, "kubeconfig");
+  await writeFile(kubeconfig, kubeconfigFor(`https://127.0.0.1:${secure}`));
+  const path = [dirname(tools.helm), dirname(tools.kubectl), process.env["PATH"]].join(delimiter);
+  const environment = { ...process.env, PATH: path, HOME: home, KUBECONFIG: kubeconfig };
+  const type = async (line: string) => {
+    const options = { cwd: repository, env: environment, timeout: commandMs, maxBuffer: 64 << 20 };
+    return (await execute("bash", ["-o", "pipefail", "-c", line], options)).stdout;
+  };
+  const isReady = () =>
+    type("kubectl get --raw=/readyz").then(
+      () => true,
+      () => false,
+    );
+  await eventually(isReady, startMs).catch((cause: unknown) => {
+    throw new Error(`the API server is not ready:\n${readFileSync(log, "utf8").slice(-2_000)}`, { cause });
+  });
+  const disposables = cleanup.move();
+  return { type, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
+}
+
+function startProgram(program: string, flags: Readonly<Record<string, string | number>>, log: string): AsyncDisposable {
+  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  const child: ChildProcess = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+  const file = createWriteStream(log);
+  child.stdout?.pipe(file, { end: false });
+  child.stderr?.pipe(file, { end: false });
+  return {
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, "exit");
+      child.kill("SIGKILL");
+      await exited;
+      file.end();
+    },
+  };
+}
+
+const etcdFlags = (home: string, client: number, peer: number) => ({
+  name: "rouse",
+  "data-dir": join(home, "etcd"),
+  "unsafe-no-fsync": "true",
+  "listen-client-urls": `http://127.0.0.1:${client}`,
+  "advertise-client-urls": `http://127.0.0.1:${client}`,
+  "listen-peer-urls": `http://127.0.0.1:${peer}`,
+  "initial-advertise-peer-urls": `http://127.0.0.1:${peer}`,
+  "initial-cluster": `rouse=http://127.0.0.1:${peer}`,
+});
+
+const apiServerFlags = (home: string, etcd: number, secure: number) => ({
+  "etcd-servers": `http://127.0.0.1:${etcd}`,
+  "bind-address": "127.0.0.1",
+  "secure-port": secure,
+  "cert-dir": join(home, "certificates"),
+  "token-auth-file": join(home, "tokens"),
+  "authorization-mode": "RBAC",
+  "service-account-issuer": "https://kubernetes.default.svc",
+  "service-account-signing-key-file": join(home, "service-accounts.key"),
+  "service-account-key-file": join(home, "service-accounts.key"),
+  "service-cluster-ip-range": "10.0.0.0/24",
+  // No controller makes service accounts.
+  "disable-admission-plugins": "ServiceAccount",
+});
+
+function kubeconfigFor(server: string): string {
+  return stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "bare", cluster: { server, "insecure-skip-tls-verify": true } }],
+    users: [{ name: "administrator", user: { token } }],
+    contexts: [{ name: "bare", context: { cluster: "bare", user: "administrator" } }],
+    "current-context": "bare",
+  });
+}
+
+async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer().listen(0, "127.0.0.1");
+      await once(server, "listening");
+      return server;
+    }),
+  );
+  return Promise.all(
+    servers.map(async (server) => {
+      const address = server.address();
+      server.close();
+      await once(server, "close");
+      return typeof address === "object" && address ? address.port : 0;
+    }),
+  );
+}

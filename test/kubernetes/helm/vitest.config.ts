@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+// Run separately, because it needs Go: Helm and kubectl against an API server of Kubernetes, without nodes.
+export default defineConfig({
+  test: {
+    root: new URL("../../..", import.meta.url).pathname,
+    include: ["test/kubernetes/helm/**/*.test.ts"],
+    globalSetup: ["test/kubernetes/helm/support/provide-tools.ts"],
+    pool: "forks",
+    maxWorkers: 1,
+    testTimeout: 300_000,
+    hookTimeout: 180_000,
+  },
+});
