@@ -98,7 +98,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
   const { clock, registry } = parts;
   const wires = {
     pool: started.use(new Pool(idleLimits(config.maxIdleUpstream, socketsMax()), clock)),
-    sweep: started.use(new Sweep(clock)),
+    sweep: started.use(new Sweep(clock, (address) => cluster.hasAddress(address))),
     loans: new BufferLoans(ownBuffersMax),
     heads: new HeadBudget(unfinishedHeadBytesMax, createHeadMetrics(registry)),
   };
@@ -185,12 +185,14 @@ const openAccessLog = ({ log, clock }: ActivatorParts) =>
 function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchange> {
   const { clock, log, replicaState, onWake, pool, sweep, loans, heads, cluster, claims, authorizer } = parts;
   const budget = new ProbeBudget(clock);
-  const prober = new Prober(clock, budget, (podUid) => cluster.podSeenMs(podUid) !== undefined);
+  const prober = new Prober(clock, budget, (address) => cluster.hasAddress(address));
   createUpstreamMetrics(parts.registry, { budget, pool });
-  cluster.onPodGone((podUid) => {
-    pool.forgetPod(podUid);
-    prober.forgetPod(podUid);
-    sweep.podGone(podUid);
+  const connector = new Connector(config.connectTimeoutMs, (target, head) => pool.take(target, head), clock);
+  cluster.onAddressLost((address) => {
+    pool.forgetAddress(address);
+    prober.forgetAddress(address);
+    sweep.podGone(address);
+    connector.addressLost(address);
   });
   const observer = new Observer({
     clock,
@@ -232,7 +234,7 @@ function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchang
     openConnections: replicaState.openConnections,
     onWoken: (sandbox, port) => replicaState.woken(sandbox, port),
     onMoved: (connection) => parts.wakeOnActivity.moved(connection),
-    connector: new Connector(config.connectTimeoutMs, (target, head) => pool.take(target, head), clock),
+    connector,
     slots,
     holds,
     waits: new SandboxHolds(),

@@ -43,10 +43,15 @@ describe("a sweep", () => {
     using sweep = new Sweep(clock);
     const reported: string[] = [];
     const watchedIn = (name: string, podUid: string): Watched => {
-      return { sweepIndex: -1, check: () => {}, podUid, podGone: () => void reported.push(name) };
+      return {
+        sweepIndex: -1,
+        check: () => {},
+        place: { podUid, ip: "10.0.0.1" },
+        podGone: () => void reported.push(name),
+      };
     };
     sweep.add(watchedIn("to another", "p2"));
-    sweep.podGone("p1");
+    sweep.podGone({ podUid: "p1", ip: "10.0.0.1" });
     await clock.advance(10_000);
     const late = watchedIn("late", "p1");
     sweep.add(late);
@@ -57,5 +62,22 @@ describe("a sweep", () => {
     sweep.add(watchedIn("after half a minute", "p1"));
     await clock.advance(100);
     expect(reported).toEqual(["late"]);
+  });
+
+  it("reports no address that the Pod got back to connections that were opened since", async () => {
+    const clock = new FakeClock();
+    const there = new Set<string>();
+    using sweep = new Sweep(clock, ({ ip }) => there.has(ip));
+    const reported: string[] = [];
+    const place = { podUid: "p1", ip: "10.0.0.1" };
+    const open = (name: string) =>
+      sweep.add({ sweepIndex: -1, check: () => {}, place, podGone: () => void reported.push(name) });
+    open("before");
+    sweep.podGone(place);
+    there.add(place.ip);
+    await clock.advance(100);
+    open("after");
+    await clock.advance(1_000);
+    expect(reported).toEqual(["before"]);
   });
 });

@@ -1,20 +1,21 @@
 import { reportUnexpected } from "../lib/guard/guard.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
+import { addressKey, type PodAddress } from "./pod-connections/place.ts";
 
 /** Something with a time limit that is checked from time to time. */
 export interface Watched {
   /** Its position in the sweep, which sets it; -1 if it is in none. */
   sweepIndex: number;
   check(nowMs: number): void;
-  /** The UID of the Pod that it sends to. Absent: none. */
-  readonly podUid?: string;
-  /** That Pod was seen gone, so no further response may come. It may be called more than once. */
+  /** The place that it sends to. Absent: none. */
+  readonly place?: PodAddress;
+  /** The Pod is gone from there, has ended, or has another address: no further response may come. It may be called more than once. */
   podGone?(nowMs: number): void;
 }
 
 /**
- * How long a Pod is remembered as gone, in milliseconds. A connection that was being dialled when the Pod went may be added a
- * moment later; no dial takes longer.
+ * How long a lost address of a Pod is remembered, in milliseconds. A connection that was being dialled when the Pod went may be
+ * added a moment later; no dial takes longer.
  */
 const goneKeptMs = 30_000;
 
@@ -28,12 +29,15 @@ const stepMs = 100;
 export class Sweep implements Disposable {
   readonly #clock: Clock;
   readonly #watched: Watched[] = [];
-  /** Ticks in milliseconds until which each Pod is remembered as gone; in that order. */
-  readonly #gone = new Map<string, number>();
+  /** Whether a Pod has got back an address that it had lost. */
+  readonly #isBack: (address: PodAddress) => boolean;
+  /** What was lost, and the ticks in milliseconds until which it is remembered; in that order. */
+  readonly #gone = new Map<string, { readonly address: PodAddress; readonly untilMs: number }>();
   #timer: Timer | undefined;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, isBack: (address: PodAddress) => boolean = () => false) {
     this.#clock = clock;
+    this.#isBack = isBack;
   }
 
   get size(): number {
@@ -58,11 +62,13 @@ export class Sweep implements Disposable {
     if (this.#watched.length === 0) this[Symbol.dispose]();
   }
 
-  /** That Pod is gone: entries that send to it are called at the next step. */
-  podGone(podUid: string): void {
+  /** That Pod has lost this address: entries that send there are called at the next step. */
+  podGone(address: PodAddress): void {
     const nowMs = this.#clock.ticksMs();
     this.#forgetGone(nowMs);
-    this.#gone.set(podUid, nowMs + goneKeptMs);
+    const key = addressKey(address);
+    this.#gone.delete(key); // then append it, so that the oldest come first
+    this.#gone.set(key, { address, untilMs: nowMs + goneKeptMs });
   }
 
   [Symbol.dispose](): void {
@@ -85,16 +91,18 @@ export class Sweep implements Disposable {
         reportUnexpected("socket", error);
       }
     }
+    // Those that were open then have been told; those that are opened now reach the Pod.
+    for (const [key, { address }] of this.#gone) if (this.#isBack(address)) this.#gone.delete(key);
   }
 
   #reportGone(watched: Watched | undefined, nowMs: number): void {
-    if (watched?.podUid !== undefined && this.#gone.has(watched.podUid)) watched.podGone?.(nowMs);
+    if (watched?.place && this.#gone.has(addressKey(watched.place))) watched.podGone?.(nowMs);
   }
 
   #forgetGone(nowMs: number): void {
-    for (const [podUid, untilMs] of this.#gone) {
+    for (const [key, { untilMs }] of this.#gone) {
       if (nowMs < untilMs) return;
-      this.#gone.delete(podUid);
+      this.#gone.delete(key);
     }
   }
 }

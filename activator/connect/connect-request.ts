@@ -8,6 +8,7 @@ import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import type { HoldDeadlines } from "../hold/hold-deadlines.ts";
 import type { HoldLimits } from "../hold/hold-limits.ts";
+import { isSamePlace } from "../pod-connections/place.ts";
 import type { Prober } from "../readiness/prober.ts";
 import type { Leaver, RequestHead } from "../request.ts";
 import { type Cluster, longestSilenceMs } from "../sandbox/cluster.ts";
@@ -120,13 +121,13 @@ export const holdLeftMs = (connectRequest: ConnectRequest): number =>
   holdForMs(connectRequest) - (connectRequest.deps.clock.ticksMs() - connectRequest.client.seenMs);
 
 /**
- * Marks the use as sent if that Pod may still be sent to. Otherwise it closes the connection, and the request waits again. The
- * Pod may have been fenced, or seen gone, during the dial, so the sandbox is resolved again in the step that marks.
+ * Marks the use as sent if that place may still be sent to. Otherwise it closes the connection, and the request waits again. The
+ * Pod may have been fenced, seen gone, or seen at another address during the dial, so the sandbox is resolved again in the step that marks.
  */
-export function commit({ target: { podUid }, socket }: Upstream, { to, client, deps, use }: ConnectRequest): boolean {
+export function commit({ target, socket }: Upstream, { to, client, deps, use }: ConnectRequest): boolean {
   const seen = resolveNow(to, client.head, undefined, deps);
-  const mayGo = seen.is === "addressed" && seen.target.podUid === podUid;
-  if (mayGo) use.sentTo(podUid);
+  const mayGo = seen.is === "addressed" && isSamePlace(seen.target, target);
+  if (mayGo) use.sentTo(target.podUid);
   else socket.destroy();
   return mayGo;
 }

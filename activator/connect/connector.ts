@@ -1,4 +1,8 @@
+import { SetsByKey } from "../../lib/data/sets-by-key.ts";
+import { onAbort } from "../../lib/guard/on-abort.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { forEachYielding } from "../../lib/time/yielding.ts";
+import { addressKey, type PodAddress } from "../pod-connections/place.ts";
 import type { RequestHead } from "../request.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
@@ -38,6 +42,8 @@ export class Connector {
   readonly #limitMs: number;
   readonly #takeIdle: TakeIdle;
   readonly #gate = new DialGate(dialsAtOnce);
+  /** What ends each dial, by address. */
+  readonly #dialling = new SetsByKey<() => void>();
 
   constructor(connectTimeoutMs: number, takeIdle: TakeIdle, clock: Clock) {
     this.#clock = clock;
@@ -55,14 +61,25 @@ export class Connector {
   async connect(target: Target, head: RequestHead | undefined, { signal, mayDial }: ConnectOptions): Promise<Upstream> {
     const idle = this.idle(target, head);
     if (idle) return idle;
-    return this.#gate.run(`${target.podUid} ${target.port}`, signal, async () => {
+    signal.throwIfAborted();
+    const over = new AbortController();
+    using _leaving = onAbort(signal, () => over.abort(signal.reason));
+    using _losing = this.#dialling.add(addressKey(target), () =>
+      over.abort(new DialError(target, { timedOut: false })),
+    );
+    return await this.#gate.run(`${addressKey(target)} ${target.port}`, over.signal, async () => {
       // A connection may have become idle during the wait for the gate.
       const returned = this.idle(target, head);
       if (returned) return returned;
       // Another dial may have failed meanwhile. A queue of requests must not each wait for the same time limit.
       if (mayDial?.() === false) throw new DialError(target, { timedOut: true });
-      return upstreamOf(target, await dial(target, this.#limitMs, this.#clock, signal));
+      return upstreamOf(target, await dial(target, this.#limitMs, this.#clock, over.signal));
     });
+  }
+
+  /** A Pod has lost this address: the dials to it end in turns, and so do those that wait for the gate. */
+  addressLost(address: PodAddress): void {
+    void forEachYielding(this.#dialling.take(addressKey(address)), (end) => end());
   }
 
   /** Dials without the gate. The caller limits its dials. */

@@ -8,12 +8,16 @@ import { beginUse, type ConnectRequest, holdForMs } from "./connect-request.ts";
 const nova = aSandbox({}, { namespace: "default", uid: "u1" });
 const pod = aPodOf(nova, { uid: "p1" }, { phase: "Running", podIP: "10.0.0.1" });
 
+/** That Pod keeps its UID and gets another address. */
+const moved = aPodOf(nova, { uid: "p1" }, { phase: "Running", podIP: "10.0.0.2" });
+
 /** A connect request to a port that accepted before, without an idle connection. */
-function given({ exists = true, synced = true, left = false } = {}) {
+function given({ exists = true, synced = true, left = false, moves = false } = {}) {
   const seen: string[] = [];
   const held = new Set<unknown>();
+  let podNow = pod;
   const cluster = {
-    ...{ synced, silentMs: () => 0, sandbox: () => (exists ? nova : undefined), podOf: () => pod },
+    ...{ synced, silentMs: () => 0, sandbox: () => (exists ? nova : undefined), podOf: () => podNow },
     sightsOf: () => ({ seenMs: 0, addressedMs: 0 }),
   };
   const deps = {
@@ -25,7 +29,8 @@ function given({ exists = true, synced = true, left = false } = {}) {
       idle: () => undefined,
       async connect(target: unknown) {
         seen.push("dialled");
-        return { target, socket: { destroy() {} } };
+        if (moves) podNow = moved;
+        return { target, socket: { destroy: () => void seen.push("closed") } };
       },
     },
     slots: {
@@ -59,6 +64,12 @@ describe("a request to a port that accepted before", () => {
     await expect(reach(request)).rejects.toThrow(ClientGone);
     expect(seen).toEqual(["used"]);
   });
+});
+
+it("a request is not sent to an address that its Pod has lost while the connection was awaited", async () => {
+  const { request, seen } = given({ moves: true });
+  await reach(request);
+  expect(seen).toEqual(["used", "place", "dialled", "closed", "held"]);
 });
 
 it("a request to a sandbox that does not exist is not held", () => {

@@ -125,6 +125,22 @@ describe("a busy probe by the activator", () => {
     await expect.poll(() => ends).toEqual(["asked", "closed"]);
   });
 
+  it("is cancelled once its Pod has another address", async () => {
+    const ends: string[] = [];
+    await using world = await openActivatorWorld(drained);
+    const program = httpProgram((request) => {
+      ends.push("asked");
+      request.socket.on("close", () => ends.push("closed"));
+    });
+    await world.awake("nova", program, probed);
+    const answer = busy(world, await questionAbout(world));
+    await expect.poll(() => ends).toEqual(["asked"]);
+    const body = { status: { podIP: "127.99.9.9", podIPs: [{ ip: "127.99.9.9" }] } };
+    await world.api.client.patch(podType, nova, { type: "merge", body }, { subresource: "status" });
+    expect(await answer).toEqual({ asked: false, reason: "NotSeen" });
+    await expect.poll(() => ends).toEqual(["asked", "closed"]);
+  });
+
   it("continues when the seal of another sandbox names its Pod", async () => {
     const asked: (() => void)[] = [];
     await using world = await openActivatorWorld(drained);

@@ -15,6 +15,7 @@ import { askStatus } from "../../lib/net/ask-status.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { PodFences } from "../activity/pod-fences.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
+import type { PodAddress } from "../pod-connections/place.ts";
 import { type Cluster, longestSilenceMs } from "../sandbox/cluster.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 
@@ -80,6 +81,11 @@ export class BusyProber {
     if (known?.sandboxUid === sandboxUid) known.end.abort(new Error("the Pod is fenced"));
   }
 
+  /** A Pod has lost an address, so its probe may wait there in vain, or reach another Pod. */
+  addressLost({ podUid }: PodAddress): void {
+    this.#underWay.get(podUid)?.end.abort(new Error("the Pod has lost an address"));
+  }
+
   /** Ends all probes. */
   [Symbol.dispose](): void {
     for (const { end } of this.#underWay.values()) end.abort(new Error("this replica exits"));
@@ -102,7 +108,7 @@ export class BusyProber {
       const status = await askStatus({ ...target, host }, { clock, limitMs: busyProbeMs, signal });
       return { asked: true, ...(status !== undefined && { status }) };
     } catch {
-      return notAsked("Fenced");
+      return notAsked(mayForward(sandbox, pod.metadata.uid, fences.of(uid)) ? "NotSeen" : "Fenced");
     }
   }
 

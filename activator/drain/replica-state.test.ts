@@ -37,6 +37,7 @@ function lab(seen: Stored<Sandbox> = nova) {
       changed = listener;
     },
     onPodGone: () => {},
+    onAddressLost: () => {},
   });
   const goes = () => {
     inView = undefined;

@@ -24,7 +24,7 @@ import { type DrainServer, startDrainServer } from "./drain-server.ts";
 
 type SeenCluster = Pick<
   Cluster,
-  "sandbox" | "podOf" | "hasPod" | "listen" | "silentMs" | "onSandboxChange" | "onPodGone"
+  "sandbox" | "podOf" | "hasPod" | "listen" | "silentMs" | "onSandboxChange" | "onPodGone" | "onAddressLost"
 >;
 
 export interface ReplicaStateParts {
@@ -94,6 +94,7 @@ export class ReplicaState {
       this.fences.sandboxGone(previous.metadata.uid);
       this.activity.forget(previous.metadata.uid);
     });
+    cluster.onAddressLost((address) => this.#workloads.addressLost(address));
     cluster.onPodGone((podUid, sandbox) => {
       if (sandbox) this.fences.podGone(sandbox.metadata.uid, podUid);
     });

@@ -1,4 +1,5 @@
 import { autoResumeDefaults } from "../../api/rules/defaults.ts";
+import { forEachYielding } from "../../lib/time/yielding.ts";
 import type { ConnectDeps, ConnectObserver } from "../connect/connect-request.ts";
 import { holdLimitMs } from "../connect/hold-limit.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
@@ -8,7 +9,6 @@ import { readTimeoutMs } from "../find/routing-headers.ts";
 import { ClientGone, type Incoming } from "../request.ts";
 import type { Claims } from "../sandbox/claims.ts";
 import { longestSilenceMs } from "../sandbox/cluster.ts";
-import { forEachYielding } from "./yielding.ts";
 
 export interface FirstViewDeps extends Pick<ConnectDeps, "clock" | "cluster" | "slots" | "holds"> {
   readonly claims: Pick<Claims, "settled" | "firstSettled">;

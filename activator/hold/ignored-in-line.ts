@@ -1,7 +1,7 @@
 import type { AutoSuspension, SandboxSpec } from "../../api/kinds/sandbox.ts";
+import { forEachYielding } from "../../lib/time/yielding.ts";
 import { isIgnored } from "../activity/ignored-requests.ts";
 import type { RequestHead } from "../request.ts";
-import { forEachYielding } from "./yielding.ts";
 
 type Rules = NonNullable<AutoSuspension["ignoreRequests"]>;
 

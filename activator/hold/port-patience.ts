@@ -1,3 +1,4 @@
+import { isSamePlace, type Place, placeOf } from "../pod-connections/place.ts";
 import type { Target } from "../sandbox/resolve.ts";
 
 /**
@@ -6,7 +7,7 @@ import type { Target } from "../sandbox/resolve.ts";
  */
 export class PortPatience {
   readonly #retryMs: number;
-  #podUid: string | undefined;
+  #place: Place | undefined;
   /** The first sight of the Pod as no longer young, in monotonic milliseconds; undefined while it is young. */
   #oldSinceMs: number | undefined;
   /** The beginning of the last attempt that failed, in monotonic milliseconds. */
@@ -17,12 +18,13 @@ export class PortPatience {
   }
 
   /** The target as it is now. */
-  seen({ podUid, young }: Target, nowMs: number): void {
-    if (podUid !== this.#podUid) {
+  seen(target: Target, nowMs: number): void {
+    const { young } = target;
+    if (!this.#place || !isSamePlace(target, this.#place)) {
       this.#failedMs = Number.NEGATIVE_INFINITY;
       this.#oldSinceMs = undefined;
     }
-    this.#podUid = podUid;
+    this.#place = placeOf(target);
     this.#oldSinceMs = young ? undefined : (this.#oldSinceMs ?? nowMs);
   }
 

@@ -2,9 +2,11 @@ import type { Stored } from "../../api/kinds/meta.ts";
 import { defaultPort } from "../../api/rules/declared-ports.ts";
 import { runGuarded } from "../../lib/guard/guard.ts";
 import { onAbort } from "../../lib/guard/on-abort.ts";
+import { forEachYielding } from "../../lib/time/yielding.ts";
 import { beginUse, type ConnectDeps, type Destination, resolveNow } from "../connect/connect-request.ts";
 import { DialError } from "../connect/dial.ts";
 import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
+import { isSamePlace } from "../pod-connections/place.ts";
 import type { Reached } from "../readiness/prober.ts";
 import { type Changes, changeWithin } from "../sandbox/change-signal.ts";
 import type { Addressed, Seen, Target } from "../sandbox/resolve.ts";
@@ -16,7 +18,6 @@ import { HoldWake } from "./hold-wake.ts";
 import { IgnoredInLine } from "./ignored-in-line.ts";
 import { PacedRelease } from "./paced-release.ts";
 import { PortPatience } from "./port-patience.ts";
-import { forEachYielding } from "./yielding.ts";
 
 /** Requests whose time is over are rejected in steps, because each step resolves the sandbox again. */
 const patienceStepMs = 50;
@@ -202,11 +203,9 @@ export class SandboxHold implements HoldProgress {
     return ended;
   }
 
-  #leadsTo({ podUid, ip, port }: Target): boolean {
+  #leadsTo(target: Target): boolean {
     const seen = resolveNow(this.#to, undefined, this.#uid, this.#deps);
-    if (seen.is !== "addressed") return false;
-    const { target } = seen;
-    return target.podUid === podUid && target.ip === ip && target.port === port;
+    return seen.is === "addressed" && isSamePlace(seen.target, target);
   }
 
   /** Only a port that accepts now disproves the failure. Undefined: the sandbox must be resolved again. */
@@ -280,13 +279,11 @@ export class SandboxHold implements HoldProgress {
   }
 
   /** The same target as it is now; undefined: the sandbox must be resolved again. */
-  #stillAt({ podUid, ip, port, probes }: Target, changes: Changes): Addressed | undefined {
+  #stillAt(target: Target, changes: Changes): Addressed | undefined {
     changes.reset();
     const seen = resolveNow(this.#to, undefined, this.#uid, this.#deps);
     if (seen.is !== "addressed" || seen.failure) return undefined;
-    const { target } = seen;
-    if (target.podUid !== podUid || target.ip !== ip || target.port !== port) return undefined;
-    if (target.probes.length !== probes.length) return undefined;
+    if (!isSamePlace(seen.target, target) || seen.target.probes.length !== target.probes.length) return undefined;
     this.#clearMs = this.#deps.clock.ticksMs();
     return seen;
   }

@@ -9,7 +9,7 @@ import type { WireSocket } from "../socket/wire-socket.ts";
 import { idleLimits } from "./idle-limits.ts";
 import { keepAliveMs, Pool } from "./pool.ts";
 
-const target = { namespace: "default", podUid: "p1", port: 80 };
+const target = { namespace: "default", podUid: "p1", ip: "10.0.0.1", port: 80 };
 const ask = (method: string): RequestHead => ({
   ...{ method, target: "/", host: "", peer: "" },
   headers: [],
@@ -51,7 +51,7 @@ describe("a connection that cannot be kept", () => {
 
 it("a Pod without connections may go", () => {
   using pool = new Pool(idleLimits(2), new FakeClock());
-  pool.forgetPod("p1");
+  pool.forgetAddress(target);
   expect(pool.pods).toBe(0);
 });
 
@@ -216,6 +216,33 @@ describe("the search for an idle connection", () => {
   });
 });
 
+describe("an address that its Pod has lost", () => {
+  it("loses its idle connections, and the Pod keeps those to another address", async () => {
+    using pool = new Pool(idleLimits(3), new FakeClock());
+    using former = await connection();
+    using other = await connection();
+    const elsewhere = { ...target, ip: "10.0.0.2" };
+    put(pool, target, former.socket, 9_000);
+    put(pool, elsewhere, other.socket, 9_000);
+    expect(pool.take(elsewhere, ask("GET"))).toBe(other.socket);
+    put(pool, elsewhere, other.socket, 9_000);
+    pool.forgetAddress(target);
+    expect([former.socket.destroyed, other.socket.destroyed]).toEqual([true, false]);
+  });
+
+  it("keeps no connection whose request ends later, though the Pod gets the address back", async () => {
+    using pool = new Pool(idleLimits(3), new FakeClock());
+    using used = await connection();
+    const shelf = pool.begin(target, 0);
+    pool.forgetAddress(target);
+    const again = pool.begin(target, 0);
+    pool.put(shelf, used.socket, 9_000);
+    expect(used.socket.destroyed).toBe(true);
+    pool.end(again);
+    expect([pool.size, pool.pods]).toEqual([0, 0]);
+  });
+});
+
 describe("an idle connection", () => {
   it("serves the next safe request, once", async () => {
     using pool = new Pool(idleLimits(2), new FakeClock());
@@ -252,7 +279,7 @@ describe("an idle connection", () => {
     using third = await connection();
     for (const [at, { socket }] of [first, second, third].entries())
       put(pool, { ...target, podUid: `p${at}` }, socket, 9_000);
-    pool.forgetPod("p0");
+    pool.forgetAddress({ ...target, podUid: "p0" });
     second.far.end();
     third.far.write("HTTP/1.1 408 ");
     await eventually(() => [first, second, third].every(({ socket }) => socket.destroyed) && pool.size === 0);

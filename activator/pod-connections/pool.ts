@@ -4,7 +4,8 @@ import type { WireSocket } from "../socket/wire-socket.ts";
 import { Sweep, type Watched } from "../sweep.ts";
 import type { IdleLimits } from "./idle-limits.ts";
 import { IdleList, Link } from "./idle-list.ts";
-import { type Place, PodShelf, PortShelf, restingMax } from "./shelf.ts";
+import { ByAddress, type Place, type PodAddress } from "./place.ts";
+import { PodShelf, PortShelf, restingMax } from "./shelf.ts";
 
 /** How long an idle connection is kept if the server states no timeout, in milliseconds. Common servers close after 5 s. */
 const unsaidLifeMs = 4_000;
@@ -19,7 +20,7 @@ const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
 export type CountedPort = PortShelf<Idle>;
 
 /**
- * Idle connections to Pods, by Pod UID and port; they are closed when the Pod is gone. No request is ever sent twice, so one is
+ * Idle connections to Pods, by place; they are closed when the Pod has lost its address. No request is ever sent twice, so one is
  * sent on an idle connection only if the far side is not about to close it. The reader of an idle connection must close it at
  * its end, or when the server sends data without a request. A port keeps as many connections as it had requests at the same
  * time in the last seconds. Tenants choose the number of requests, ports and Pods, so every limit applies: beyond one, the
@@ -31,7 +32,7 @@ export class Pool {
   readonly #limits: IdleLimits;
   readonly #all = new IdleList<Idle>();
   readonly #namespaces = new Map<string, IdleList<Idle>>();
-  readonly #pods = new Map<string, PodShelf<Idle>>();
+  readonly #pods = new ByAddress<PodShelf<Idle>>();
   /** One for each connection, idle or not: many become idle a thousand times. */
   readonly #entries = new WeakMap<WireSocket, Idle>();
   #evicted = 0;
@@ -43,9 +44,9 @@ export class Pool {
   }
 
   /** The most recently used connection, if it is safe for this request; undefined: a new connection is needed. */
-  take({ podUid, port }: Place, head: RequestHead): WireSocket | undefined {
+  take(place: Place, head: RequestHead): WireSocket | undefined {
     if (head.upgrade || head.grpc) return undefined; // gRPC needs connections of HTTP/2
-    const shelf = this.#pods.get(podUid)?.ports.get(port);
+    const shelf = this.#pods.get(place)?.ports.get(place.port);
     if (!shelf) return undefined;
     const nowMs = this.#clock.ticksMs();
     const safe = safeMethods.has(head.method) ? shelf.idle : shelf.said;
@@ -79,7 +80,8 @@ export class Pool {
     shelf.end();
     const lifeMs = Math.min(saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare, longestLifeMs);
     const nowMs = this.#clock.ticksMs();
-    if (!isUsable(socket) || this.#limits.perPort <= 0 || lifeMs <= 0 || shelf.makesRoom(nowMs)) {
+    const mayRest = isUsable(socket) && this.#limits.perPort > 0 && lifeMs > 0 && !shelf.pod.isLost;
+    if (!mayRest || shelf.makesRoom(nowMs)) {
       socket.destroy();
       return this.#forgetEmpty(place);
     }
@@ -90,16 +92,18 @@ export class Pool {
     socket.readOn(); // reading detects the far side's close
   }
 
-  /** Closes connections to a Pod that is gone: its address may become another Pod's. */
-  forgetPod(podUid: string): void {
-    const shelf = this.#pods.get(podUid);
-    for (const entry of shelf?.idle ?? []) this.#close(entry);
-    this.#pods.delete(podUid);
+  /** Closes connections to an address that its Pod has lost: it may become another Pod's. */
+  forgetAddress(address: PodAddress): void {
+    const shelf = this.#pods.get(address);
+    if (!shelf) return;
+    shelf.isLost = true; // requests in progress may still want to keep theirs
+    for (const entry of shelf.idle) this.#close(entry);
+    this.#pods.delete(address);
   }
 
   /** The number of Pods with connections, idle or in use. */
   get pods(): number {
-    return this.#pods.size;
+    return this.#pods.pods;
   }
 
   /** The number of namespaces with idle connections. */
@@ -165,12 +169,12 @@ export class Pool {
   }
 
   #shelfOf(place: Place): PortShelf<Idle> {
-    const { podUid, port } = place;
-    const known = this.#pods.get(podUid)?.ports.get(port);
+    const { port } = place;
+    const known = this.#pods.get(place)?.ports.get(port);
     if (known) return known;
-    const pod = this.#pods.get(podUid) ?? new PodShelf<Idle>(this.#limits.perPod);
+    const pod = this.#pods.get(place) ?? new PodShelf<Idle>(this.#limits.perPod);
     const shelf = new PortShelf<Idle>(place, pod);
-    this.#pods.set(podUid, pod);
+    this.#pods.set(place, pod);
     pod.ports.set(port, shelf);
     return shelf;
   }
@@ -203,11 +207,12 @@ export class Pool {
     this.#forgetEmpty(entry.place);
   }
 
-  #forgetEmpty({ namespace, podUid, port }: Place): void {
-    const pod = this.#pods.get(podUid);
+  #forgetEmpty(place: Place): void {
+    const { namespace, port } = place;
+    const pod = this.#pods.get(place);
     const shelf = pod?.ports.get(port);
     if (shelf && shelf.idle.size === 0 && shelf.used.current === 0) pod?.ports.delete(port);
-    if (pod?.ports.size === 0) this.#pods.delete(podUid);
+    if (pod?.ports.size === 0) this.#pods.delete(place);
     if (this.#namespaces.get(namespace)?.size === 0) this.#namespaces.delete(namespace);
   }
 }

@@ -1,5 +1,5 @@
-import type { Target } from "../sandbox/resolve.ts";
 import { IdleList } from "./idle-list.ts";
+import { type Place, placeOf } from "./place.ts";
 import { RecentPeak } from "./recent-peak.ts";
 
 /**
@@ -7,8 +7,6 @@ import { RecentPeak } from "./recent-peak.ts";
  * one connection at a time reads an idle one, or one that other requests use again and again, and accepts no other.
  */
 const makesRoomMs = 1_000;
-
-export type Place = Pick<Target, "namespace" | "podUid" | "port">;
 
 /** As many are kept for a port without need, so that a pause between requests costs no new connections. */
 export const restingMax = 20;
@@ -32,8 +30,10 @@ class Shelf<T> {
   }
 }
 
-/** The connections to one Pod. */
+/** The connections to one address of a Pod. */
 export class PodShelf<T> extends Shelf<T> {
+  /** Whether the Pod has lost the address: no connection is kept. */
+  isLost = false;
   readonly ports = new Map<number, PortShelf<T>>();
 }
 
@@ -46,9 +46,9 @@ export class PortShelf<T> extends Shelf<T> {
   /** When the next connection is closed, if a request is in progress until then. Monotonic milliseconds. */
   #roomDueMs = 0;
 
-  constructor({ namespace, podUid, port }: Place, pod: PodShelf<T>) {
+  constructor(place: Place, pod: PodShelf<T>) {
     super(restingMax);
-    this.place = { namespace, podUid, port };
+    this.place = placeOf(place);
     this.pod = pod;
   }
 

@@ -181,7 +181,7 @@ describe("the prober of a port", () => {
     prober.forget(target);
     expect(prober.acceptedMs(target)).toBeUndefined();
     await reached();
-    prober.forgetPod("p1");
+    prober.forgetAddress(target);
     expect(prober.acceptedMs(target)).toBeUndefined();
   });
 
@@ -191,7 +191,7 @@ describe("the prober of a port", () => {
     await using _ended = program;
     const [first = 0, second = 0, ...others] = program.ports;
     const reach = async (each: number) => (await prober.reach({ ...target, port: each }, never)).socket?.destroy();
-    const isKnown = (each: number) => prober.acceptedMs({ podUid: "p1", port: each }) !== undefined;
+    const isKnown = (each: number) => prober.acceptedMs({ ...target, port: each }) !== undefined;
     const last = others.splice(-2);
     for (const each of [first, second, ...others]) await reach(each);
     expect([isKnown(first), isKnown(second)]).toEqual([true, true]);
@@ -202,10 +202,10 @@ describe("the prober of a port", () => {
 
   it("keeps nothing of a Pod that was gone before its port accepted", async () => {
     const inView = new Set(["p1"]);
-    const prober = new Prober(systemClock, undefined, (podUid) => inView.has(podUid));
+    const prober = new Prober(systemClock, undefined, ({ podUid }) => inView.has(podUid));
     const reaching = prober.reach(target, never);
     inView.clear();
-    prober.forgetPod("p1");
+    prober.forgetAddress(target);
     await using _open = await listen();
     (await reaching).socket?.destroy();
     expect(prober.acceptedMs(target)).toBeUndefined();

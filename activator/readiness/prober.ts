@@ -2,6 +2,7 @@ import { runGuarded } from "../../lib/guard/guard.ts";
 import { onAbort } from "../../lib/guard/on-abort.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { dial } from "../connect/dial.ts";
+import { addressKey, ByAddress, type Place, type PodAddress } from "../pod-connections/place.ts";
 import type { Target } from "../sandbox/resolve.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
 import { ProbeBudget, type ProbeLease } from "./probe-budget.ts";
@@ -36,7 +37,7 @@ interface Probing {
   socket: WireSocket | undefined;
 }
 
-/** The number of accepting ports that are remembered of one Pod. Clients name the ports, and a Pod may listen on all of them. */
+/** The number of accepting ports that are remembered of one address of a Pod. Clients name the ports, and a Pod may listen on all of them. */
 export const acceptedPortsMax = 256;
 
 /** Thousands may wait for one port. This many are released in one turn of the event loop. */
@@ -46,18 +47,18 @@ const releasedAtOnce = 64;
 export class Prober {
   readonly #clock: Clock;
   readonly #budget: ProbeBudget;
-  readonly #isInView: (podUid: string) => boolean;
+  readonly #isInView: (address: PodAddress) => boolean;
   readonly #probing = new Map<string, Probing>();
   /** The number of ports that are probed, by Pod. */
   readonly #portsOf = new Map<string, number>();
-  /** By Pod and port. Once a Pod has the maximum, its ports are in the order of their last use. */
-  readonly #acceptedMs = new Map<string, Map<number, number>>();
+  /** By port. Once an address has the maximum, its ports are in the order of their last use. */
+  readonly #acceptedMs = new ByAddress<Map<number, number>>();
 
-  /** @param isInView whether the Pod with this UID still exists. */
+  /** @param isInView whether the Pod still has this address. */
   constructor(
     clock: Clock,
     budget: ProbeBudget = new ProbeBudget(clock),
-    isInView: (podUid: string) => boolean = () => true,
+    isInView: (address: PodAddress) => boolean = () => true,
   ) {
     this.#clock = clock;
     this.#budget = budget;
@@ -68,20 +69,22 @@ export class Prober {
    * Monotonic milliseconds when the port was first seen to accept. Undefined if it was not, if it refused later, or if too many
    * other ports of the Pod were used since.
    */
-  acceptedMs({ podUid, port }: Pick<Target, "podUid" | "port">): number | undefined {
-    const ports = this.#acceptedMs.get(podUid);
+  acceptedMs(place: Omit<Place, "namespace">): number | undefined {
+    const { port } = place;
+    const ports = this.#acceptedMs.get(place);
     const acceptedMs = ports?.get(port);
     if (ports && acceptedMs !== undefined && ports.size >= acceptedPortsMax) putLast(ports, port, acceptedMs);
     return acceptedMs;
   }
 
   /** The port refused a connection: the next request waits for it again. */
-  forget({ podUid, port }: Pick<Target, "podUid" | "port">): void {
-    this.#acceptedMs.get(podUid)?.delete(port);
+  forget(place: Place): void {
+    this.#acceptedMs.get(place)?.delete(place.port);
   }
 
-  forgetPod(podUid: string): void {
-    this.#acceptedMs.delete(podUid);
+  /** The Pod has lost this address. */
+  forgetAddress(address: PodAddress): void {
+    this.#acceptedMs.delete(address);
   }
 
   /** Resolves once the port accepts and the probes pass. The signal's abort ends this caller's wait alone. */
@@ -107,7 +110,7 @@ export class Prober {
 
   // The key contains the probes: a Pod that became Ready meanwhile is probed with fewer.
   #probingOf(target: Target): Probing {
-    const key = `${target.podUid} ${target.ip} ${target.port} ${target.probes.length}`;
+    const key = `${addressKey(target)} ${target.port} ${target.probes.length}`;
     const running = this.#probing.get(key);
     if (running && !running.stop.signal.aborted) return running;
     const probing: Probing = { stop: new AbortController(), waiters: new Set(), socket: undefined };
@@ -180,13 +183,13 @@ export class Prober {
     return socket;
   }
 
-  #accepted({ podUid, port }: Target, socket: WireSocket): WireSocket {
-    if (!this.#isInView(podUid)) return socket; // nothing would remove the entry
-    const ports = this.#acceptedMs.get(podUid) ?? new Map<number, number>();
-    putLast(ports, port, this.#clock.ticksMs());
+  #accepted(target: Target, socket: WireSocket): WireSocket {
+    if (!this.#isInView(target)) return socket; // nothing would remove the entry
+    const ports = this.#acceptedMs.get(target) ?? new Map<number, number>();
+    putLast(ports, target.port, this.#clock.ticksMs());
     const [oldest] = ports.keys();
     if (ports.size > acceptedPortsMax && oldest !== undefined) ports.delete(oldest);
-    this.#acceptedMs.set(podUid, ports);
+    this.#acceptedMs.set(target, ports);
     return socket;
   }
 }

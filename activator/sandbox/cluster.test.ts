@@ -100,12 +100,53 @@ it("a Pod that is gone is reported with its sandbox, and a Pod of another namesp
     await world.client.delete(podType, { namespace, name }).catch(() => {});
     await eventually(() => world.gone.some(({ podUid }) => podUid === uid));
   };
+  const lost: string[] = [];
+  world.cluster.onAddressLost(({ ip }) => lost.push(ip));
   await end(forged);
   await end(own);
+  expect(lost).toEqual(["10.0.0.2", "10.0.0.1"]);
   expect(world.gone).toEqual([
     { podUid: forged.metadata.uid, of: undefined },
     { podUid: own.metadata.uid, of: "nova" },
   ]);
+});
+
+describe("an address of a Pod", () => {
+  const set = async ({ client }: Pick<Awaited<ReturnType<typeof given>>, "client">, status: Pod["status"]) => {
+    const options = { subresource: "status" } as const;
+    await client.patch(podType, { namespace: "default", name: "nova" }, { type: "merge", body: { status } }, options);
+  };
+
+  it("is reported once the Pod has another, and again when it has ended", async () => {
+    await using world = await given();
+    const { cluster } = world;
+    const { metadata } = await world.addPod("nova", {});
+    const lost: string[] = [];
+    cluster.onAddressLost(({ podUid, ip }) => lost.push(`${podUid === metadata.uid} ${ip}`));
+    const has = (ip: string) => cluster.hasAddress({ podUid: metadata.uid, ip });
+    expect([has("10.0.0.1"), has("10.0.0.9")]).toEqual([true, false]);
+    await set(world, { podIP: "10.0.0.9", podIPs: [{ ip: "10.0.0.9" }] });
+    await eventually(() => lost.length > 0);
+    expect([has("10.0.0.1"), has("10.0.0.9")]).toEqual([false, true]);
+    await set(world, { phase: "Failed" });
+    await eventually(() => lost.length > 1);
+    expect(lost).toEqual(["true 10.0.0.1", "true 10.0.0.9"]);
+    expect(has("10.0.0.9")).toBe(false);
+    expect(cluster.podSeenMs(metadata.uid)).toBeDefined();
+  });
+
+  it("begins the youth of the Pod again", async () => {
+    await using world = await given();
+    const { metadata } = await world.addPod("nova", {});
+    const addressedMs = () => world.cluster.sightsOf(metadata.uid)?.addressedMs ?? 0;
+    const before = addressedMs();
+    await set(world, { message: "no other address" });
+    await eventually(() => world.cluster.podOf(world.sandbox)?.status?.message !== undefined);
+    expect(addressedMs()).toBe(before);
+    await set(world, { podIP: "10.0.0.9", podIPs: [{ ip: "10.0.0.9" }] });
+    await eventually(() => world.cluster.hasAddress({ podUid: metadata.uid, ip: "10.0.0.9" }));
+    expect(addressedMs()).toBeGreaterThan(before);
+  });
 });
 
 it("keeps of a sandbox only what the activator reads", async () => {

@@ -9,6 +9,7 @@ import { SetsByKey } from "../../lib/data/sets-by-key.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { abortable, type Running } from "../../lib/process/lifecycle.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { addressesOfPod, type PodAddress } from "../pod-connections/place.ts";
 import { ChangeSignal, type Changes, changesOf } from "./change-signal.ts";
 import { type PodSightings, type PodSights, sightsAfter } from "./pod-sights.ts";
 import { slimPod } from "./slim-objects.ts";
@@ -33,6 +34,13 @@ export interface Cluster extends PodSightings {
   listenAt(ip: string): Changes;
   /** Calls back with the UID of each Pod that is gone, and with the sandbox in view that it belonged to. */
   onPodGone(listener: (podUid: string, sandbox: Stored<SlimSandbox> | undefined) => void): void;
+  /**
+   * Calls back with each address that a Pod of a sandbox has lost: it got another one, or it has ended, or it is gone. Nothing
+   * that is sent there reaches the Pod, and the address may become another Pod's.
+   */
+  onAddressLost(listener: (lost: PodAddress) => void): void;
+  /** Whether a Pod of a sandbox has that address now. */
+  hasAddress(address: PodAddress): boolean;
   /** Calls back when a sandbox is created, changed or deleted, before waiting requests are resolved again. */
   onSandboxChange(listener: (change: Change<SlimSandbox>) => void): void;
   /** Monotonic milliseconds when the Pod was first seen. */
@@ -87,6 +95,7 @@ const none: readonly never[] = [];
 /** A Pod that a sandbox controls, or that claims this. */
 interface SeenPod {
   readonly sights: PodSights;
+  readonly addresses: readonly string[];
   readonly namespace: string;
   readonly sandboxName: string;
   readonly sandboxUid: string;
@@ -106,6 +115,7 @@ class WatchedCluster implements Cluster, Running {
   /** The number of sandboxes by namespace, for namespaces with sandboxes. */
   readonly #counts = new Map<string, number>();
   readonly #goneListeners: ((podUid: string, sandbox: Stored<SlimSandbox> | undefined) => void)[] = [];
+  readonly #lostListeners: ((lost: PodAddress) => void)[] = [];
   readonly #failure = Promise.withResolvers<never>();
   readonly #firstSeen = Promise.withResolvers<void>();
   #pods: Informer<Pod, "owner" | "ip"> | undefined;
@@ -194,6 +204,14 @@ class WatchedCluster implements Cluster, Running {
     this.#goneListeners.push(listener);
   }
 
+  onAddressLost(listener: (lost: PodAddress) => void): void {
+    this.#lostListeners.push(listener);
+  }
+
+  hasAddress({ podUid, ip }: PodAddress): boolean {
+    return this.#seen.get(podUid)?.addresses.includes(ip) ?? false;
+  }
+
   onSandboxChange(listener: (change: Change<SlimSandbox>) => void): void {
     this.#sandboxes.onChange(listener);
   }
@@ -240,15 +258,28 @@ class WatchedCluster implements Cluster, Running {
     if (owner) this.#chosen.delete(owner.uid);
     if (former) this.#chosen.delete(former.uid);
     if (previous && previous.metadata.uid !== current?.metadata.uid) this.#podGone(previous.metadata.uid);
-    if (owner) this.#podSeen(current, owner);
+    if (current) this.#podSeen(current, owner);
     const ringing = owner ?? former;
     if (ringing) this.#notify(keyFor((current ?? previous)?.metadata.namespace, ringing.name));
   }
 
-  #podSeen(pod: Stored<Pod>, { name, uid: sandboxUid }: OwnerReference): void {
+  /** A Pod without an owner is followed only if it had one. */
+  #podSeen(pod: Stored<Pod>, owner: OwnerReference | undefined): void {
     const { uid, namespace = "" } = pod.metadata;
-    const sights = sightsAfter(this.#seen.get(uid)?.sights, pod, this.#options.clock.ticksMs());
-    this.#seen.set(uid, { sights, namespace, sandboxName: name, sandboxUid });
+    const before = this.#seen.get(uid);
+    if (!owner && !before) return;
+    const sights = sightsAfter(before?.sights, pod, this.#options.clock.ticksMs());
+    const addresses = addressesOfPod(pod);
+    const { sandboxName = "", sandboxUid = "" } = before ?? {};
+    const of = owner ? { sandboxName: owner.name, sandboxUid: owner.uid } : { sandboxName, sandboxUid };
+    this.#seen.set(uid, { sights, namespace, addresses, ...of });
+    this.#addressesLost(uid, before?.addresses, addresses);
+  }
+
+  #addressesLost(podUid: string, before: readonly string[] = none, now: readonly string[] = none): void {
+    for (const ip of before) {
+      if (!now.includes(ip)) for (const listener of this.#lostListeners) listener({ podUid, ip });
+    }
   }
 
   #podGone(podUid: string): void {
@@ -257,6 +288,7 @@ class WatchedCluster implements Cluster, Running {
     this.#seen.delete(podUid);
     const named = this.sandbox(seen.namespace, seen.sandboxName);
     const sandbox = named?.metadata.uid === seen.sandboxUid ? named : undefined;
+    this.#addressesLost(podUid, seen.addresses);
     for (const listener of this.#goneListeners) listener(podUid, sandbox);
   }
 

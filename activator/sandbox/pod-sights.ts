@@ -1,5 +1,6 @@
 import type { Pod } from "../../api/kinds/core.ts";
 import { isUnschedulable } from "../failures/detect-failure.ts";
+import { addressesOfPod } from "../pod-connections/place.ts";
 
 /**
  * When this process first saw a Pod in some state, in monotonic milliseconds. The times in a Pod come from clocks of other
@@ -7,8 +8,9 @@ import { isUnschedulable } from "../failures/detect-failure.ts";
  */
 export interface PodSights {
   readonly seenMs: number;
-  /** Absent: it has had no address yet. */
+  /** When it got the address that it has. Absent: it has none. */
   readonly addressedMs?: number;
+  readonly address?: string;
   /** Absent: it is not unschedulable now. */
   readonly unschedulableMs?: number;
 }
@@ -20,11 +22,13 @@ export interface PodSightings {
 
 /** What was seen of a Pod, once it was seen as it is now. */
 export function sightsAfter(before: PodSights | undefined, pod: Pod, nowMs: number): PodSights {
-  const addressedMs = before?.addressedMs ?? (hasAddress(pod) ? nowMs : undefined);
+  const [address] = addressesOfPod(pod);
+  const isKnown = address !== undefined && address === before?.address;
+  const addressedMs = isKnown ? before?.addressedMs : nowMs;
   const unschedulableMs = isUnschedulable(pod) ? (before?.unschedulableMs ?? nowMs) : undefined;
   return {
     seenMs: before?.seenMs ?? nowMs,
-    ...(addressedMs !== undefined && { addressedMs }),
+    ...(address !== undefined && addressedMs !== undefined && { address, addressedMs }),
     ...(unschedulableMs !== undefined && { unschedulableMs }),
   };
 }

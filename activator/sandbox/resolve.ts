@@ -16,6 +16,7 @@ import {
 import { ActivatorError, type ErrorCode } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import { canonicalIp, isDiallable } from "../find/ip-address.ts";
+import type { Place } from "../pod-connections/place.ts";
 import { type OwnProbe, readinessOf } from "../readiness/readiness.ts";
 import { hasAddress } from "./pod-sights.ts";
 import { cachedResolution, cacheResolution, soonestMs } from "./resolution-cache.ts";
@@ -42,11 +43,7 @@ export interface Question extends FailureOptions {
 }
 
 /** Where a sandbox can be reached. */
-export interface Target {
-  readonly namespace: string;
-  readonly podUid: string;
-  readonly ip: string;
-  readonly port: number;
+export interface Target extends Place {
   readonly probes: readonly OwnProbe[];
   /** Whether the Pod is young enough that its port may still open. */
   readonly young: boolean;

@@ -54,7 +54,7 @@ it("a raw connection waits 5 s at most for the end of a gone Pod, and is reset",
   using lab = await relaying(backend.port);
   await eventually(() => lab.seen.text === "rows");
   await lab.clock.advance(200);
-  lab.sweep.podGone("p1");
+  lab.sweep.podGone({ podUid: "p1", ip: "127.0.0.1" });
   await lab.clock.advance(4_900);
   expect([lab.sweep.size, lab.seen.failed]).toEqual([1, ""]);
   await lab.clock.advance(300);

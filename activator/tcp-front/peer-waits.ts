@@ -1,7 +1,7 @@
 import { runGuarded } from "../../lib/guard/guard.ts";
 import { abortable } from "../../lib/process/lifecycle.ts";
 import { KeyCounts } from "../../lib/queues/key-counts.ts";
-import { forEachYielding } from "../hold/yielding.ts";
+import { forEachYielding } from "../../lib/time/yielding.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
 import type { PortBinding } from "./ports/port-bindings.ts";
 

@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { OpenConnection } from "../activity/open-connections.ts";
 import { RawTraffic } from "../activity/raw-traffic.ts";
 import type { Upstream } from "../connect/connector.ts";
+import type { PodAddress } from "../pod-connections/place.ts";
 import { StallWatch } from "../pod-connections/stall-watch.ts";
 import type { OpenListener } from "../proxy-request.ts";
 import { type BufferLoans, ReadPlace } from "../socket/read-place.ts";
@@ -45,7 +46,7 @@ export async function relayTcp(
 
 class TcpTunnel implements Watched, OpenConnection {
   sweepIndex = -1;
-  readonly podUid: string;
+  readonly place: PodAddress;
   readonly over: Promise<TunnelEnding>;
   readonly #client: WireSocket;
   readonly #pod: WireSocket;
@@ -62,7 +63,7 @@ class TcpTunnel implements Watched, OpenConnection {
   constructor(client: WireSocket, { socket, target }: Upstream, options: TunnelOptions) {
     this.#client = client;
     this.#pod = socket;
-    this.podUid = target.podUid;
+    this.place = target;
     this.#options = options;
     const { promise, resolve } = Promise.withResolvers<TunnelEnding>();
     this.over = promise;

@@ -191,7 +191,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     get sessions() {
       return sessions.size;
     },
-    podGone: () => sweep.podGone(target.podUid),
+    podGone: () => sweep.podGone(target),
     empty: () =>
       eventually(() => {
         const isOver = front.active + http2.active === 0 && connections.open === 0 && ends.length === begun;

@@ -175,8 +175,8 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
     this.#fail(this.#error("ResponseLost", new Error("the connection was closed before a whole response")));
   }
 
-  get podUid(): string {
-    return this.#upstream.target.podUid;
+  get place() {
+    return this.#upstream.target;
   }
 
   podGone(nowMs: number): void {

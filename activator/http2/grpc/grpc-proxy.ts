@@ -196,8 +196,8 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
     this.#fail(this.#error("ResponseLost", new Error(`the sandbox ended the stream with code ${code}`)));
   }
 
-  get podUid(): string {
-    return this.#upstream.target.podUid;
+  get place() {
+    return this.#upstream.target;
   }
 
   podGone(nowMs: number): void {

@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import { guarded } from "../../../lib/guard/guard.ts";
 import { Link } from "../../pod-connections/idle-list.ts";
-import type { Place } from "../../pod-connections/shelf.ts";
+import type { Place } from "../../pod-connections/place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import { freeLast, nativeHandle } from "../front/native-handles.ts";
@@ -75,10 +75,6 @@ export class PodSession implements Watched {
     const leave = guarded("pod-connection", () => this.#leave());
     this.#session.on("goaway", leave);
     this.#session.on("close", leave);
-  }
-
-  get podUid(): string {
-    return this.place.podUid;
   }
 
   get calls(): number {

@@ -55,7 +55,7 @@ describe("the connections of HTTP/2 to a Pod", () => {
     await using server = await startEchoServer();
     const { clock, sweep, sessions, target, begin } = await openSessions(server.port);
     const one = await begin();
-    sweep.podGone("p1");
+    sweep.podGone(target);
     await clock.advance(100);
     expect(sessions.socketFor(target)).toBeUndefined();
     expect(sessions.size).toBe(1);

@@ -3,13 +3,13 @@ import type { Clock } from "../../../lib/time/clock.ts";
 import type { Upstream } from "../../connect/connector.ts";
 import type { IdleLimits } from "../../pod-connections/idle-limits.ts";
 import { IdleList } from "../../pod-connections/idle-list.ts";
-import type { Place } from "../../pod-connections/shelf.ts";
+import { addressKey, type Place, placeOf } from "../../pod-connections/place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Sweep } from "../../sweep.ts";
 import { PodSession, type SessionOwner } from "./pod-session.ts";
 
 /**
- * The connections of HTTP/2 to Pods, by Pod UID and port. Idle ones have the limits of those of HTTP/1.1: beyond one, the
+ * The connections of HTTP/2 to Pods, by place. Idle ones have the limits of those of HTTP/1.1: beyond one, the
  * connection that has been idle longest is closed.
  */
 export class PodSessions implements SessionOwner, Disposable {
@@ -86,8 +86,8 @@ export class PodSessions implements SessionOwner, Disposable {
     return undefined;
   }
 
-  #open(socket: WireSocket, { namespace, podUid, port }: Place): PodSession {
-    const session = new PodSession(socket, { namespace, podUid, port }, this);
+  #open(socket: WireSocket, place: Place): PodSession {
+    const session = new PodSession(socket, placeOf(place), this);
     this.#sessions.set(session, this.#byPort.add(keyOf(session.place), session));
     this.#sweep.add(session);
     return session;
@@ -99,4 +99,4 @@ export class PodSessions implements SessionOwner, Disposable {
   }
 }
 
-const keyOf = ({ podUid, port }: Place) => `${podUid} ${port}`;
+const keyOf = (place: Place) => `${addressKey(place)} ${place.port}`;

@@ -178,8 +178,8 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     this.#fail(this.#error("ResponseLost", new Error("the connection was closed before a whole response")));
   }
 
-  get podUid(): string {
-    return this.#upstream.target.podUid;
+  get place() {
+    return this.#upstream.target;
   }
 
   podGone(nowMs: number): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { onUnexpectedError } from "../../lib/guard/guard.ts";
+import { onUnexpectedError } from "../guard/guard.ts";
 import { forEachYielding } from "./yielding.ts";
 
 const numbers = (count: number) => new Set(Array.from({ length: count }, (_, n) => n));

@@ -1,4 +1,4 @@
-import { runGuarded } from "../../lib/guard/guard.ts";
+import { runGuarded } from "../guard/guard.ts";
 
 /** The number of items handled in one turn of the event loop. */
 const inOneTurn = 64;

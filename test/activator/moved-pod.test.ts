@@ -1,0 +1,131 @@
+import { request } from "node:http";
+import { describe, expect, it } from "vitest";
+import { type PodPhase, podType } from "../../api/kinds/core.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { eventually } from "../support/eventually.ts";
+import { unresponsiveProgram } from "../support/fakes/unresponsive-program.ts";
+import { EchoClient, startEchoServer } from "../support/grpc/echo-service.ts";
+import {
+  type ActivatorWorld,
+  heldRequests,
+  httpProgram,
+  openActivatorWorld,
+  sandboxPort,
+} from "../support/labs/activator-world.ts";
+
+const nova = { namespace: "default", name: "nova" };
+let last = 0;
+/** A loopback address that no Pod of this process gets. */
+function freeAddress(): string {
+  last += 1;
+  return `127.${30 + (process.pid % 200)}.200.${last}`;
+}
+
+/** The Pod of nova keeps its UID. */
+async function report({ api }: ActivatorWorld, status: { podIP?: string; phase?: PodPhase }): Promise<void> {
+  const { podIP } = status;
+  const body = { status: { ...status, ...(podIP && { podIPs: [{ ip: podIP }] }) } };
+  await api.client.patch(podType, nova, { type: "merge", body }, { subresource: "status" });
+}
+
+interface Answer {
+  readonly status: number | undefined;
+  readonly text: string;
+}
+
+function ask({ activator }: ActivatorWorld, method = "GET"): Promise<Answer> {
+  const headers = { "x-sandbox-id": "nova" };
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      { port: activator.proxyPort, host: "127.0.0.1", agent: false, method, headers },
+      (response) => {
+        let text = "";
+        response.on("data", (bytes: Buffer) => (text += bytes.toString()));
+        response.on("end", () => resolve({ status: response.statusCode, text }));
+      },
+    );
+    asked.on("error", reject).end();
+  });
+}
+
+const saying = (text: string) =>
+  httpProgram(
+    (_, response) => response.setHeader("Keep-Alive", "timeout=60").end(text),
+    (server) => {
+      server.keepAliveTimeout = 60_000;
+    },
+  );
+
+describe("a Pod that gets another address", () => {
+  it("is sent nothing at the former one, though idle connections to it are open", async () => {
+    await using world = await openActivatorWorld();
+    await world.awake("nova", saying("former"));
+    expect((await ask(world)).text).toBe("former");
+    const podIP = freeAddress();
+    await using _program = await saying("new")(podIP);
+    await report(world, { podIP });
+    await eventually(async () => (await ask(world)).text === "new");
+    expect((await ask(world, "POST")).text).toBe("new");
+  });
+
+  it("gets a request whose connection to the former one was awaited", async () => {
+    await using world = await openActivatorWorld(["--connect-timeout=300s"]); // longer than the test takes
+    const { program, stopResponding } = unresponsiveProgram();
+    await world.awake("nova", program);
+    await ask(world);
+    await stopResponding();
+    const asked = ask(world);
+    await eventually(async () => (await heldRequests(world)) === 1);
+    const podIP = freeAddress();
+    await using _program = await saying("new")(podIP);
+    await report(world, { podIP });
+    expect(await asked).toEqual({ status: 200, text: "new" });
+  });
+
+  it("gets the next call of gRPC, though a connection to the former one is open", async () => {
+    await using world = await openActivatorWorld(["--http2"]);
+    await world.awake("nova", (ip) => startEchoServer(sandboxPort, ip));
+    using client = new EchoClient(`127.0.0.1:${world.activator.proxyPort}`, "nova.default.sandbox.localhost");
+    expect((await client.call("Unary", ["one"])).code).toBe(0);
+    const podIP = freeAddress();
+    await using program = await startEchoServer(sandboxPort, podIP);
+    await report(world, { podIP });
+    await eventually(async () => {
+      await client.call("Unary", ["two"]);
+      return program.seen.ended > 0;
+    });
+  });
+});
+
+describe.each([
+  { what: "gets another address", now: () => ({ podIP: freeAddress() }) },
+  { what: "ends", now: () => ({ phase: "Failed" as const }) },
+])("a request in flight to a Pod that $what without a word", ({ now }) => {
+  it("fails after 5 s", async () => {
+    const clock = new FakeClock();
+    await using world = await openActivatorWorld([], {}, { clock });
+    let asked = 0;
+    await world.awake(
+      "nova",
+      httpProgram(() => {
+        asked += 1;
+      }),
+    );
+    const answer = ask(world);
+    await eventually(async () => {
+      await clock.advance(10);
+      return asked > 0;
+    });
+    await report(world, now());
+    let status: number | undefined;
+    void answer.then((each) => (status = each.status));
+    let waitedMs = 0;
+    await eventually(async () => {
+      await clock.advance(100);
+      waitedMs += 100;
+      return status !== undefined;
+    });
+    expect(status).toBe(502);
+    expect(waitedMs).toBeGreaterThanOrEqual(5_000);
+  });
+});
