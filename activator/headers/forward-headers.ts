@@ -54,7 +54,7 @@ const responseDrops: ReadonlySet<string> = new Set(hopByHop);
 /** All others are always forwarded, except those that programs read as one of these, or as a continuation of the next. */
 export const requestHeadersWithRules: readonly string[] = [...requestRules.keys()];
 export const requestBeginningsWithRules: readonly string[] = headerFamilies.forwarded.beginnings;
-export const responseHeadersWithRules: readonly string[] = [...responseDrops, "trailer"];
+export const responseHeadersWithRules: readonly string[] = [...responseDrops, "trailer", "set-cookie"];
 
 /** A `Connection` header must not strip headers that decide about routing or framing. */
 const notForConnectionToStrip = new Set(["host", "content-length"]);

@@ -130,7 +130,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
       return this.#switch(head, bytes.subarray(start, end));
     }
     this.#begin("answering", this.#options.streamIdleMs);
-    this.#relay = new ResponseRelay(head, this.#exchange, this.#pod);
+    this.#relay = new ResponseRelay(head, this.#exchange, this.#pod, this.#how.byHost);
     // With other methods the client asked for work, and the events are its result: in flight until they end.
     if (this.#exchange.head.method === "GET" && isEventStream(head)) this.#events = EventStream.open(this.#how.onOpen);
     this.body(bytes, start, end);
@@ -269,7 +269,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
     const { tunnelIdleMs, tunnelLifetimeMs, clock } = this.#options;
     this.#begin("tunnel", tunnelIdleMs);
     this.#limits.total(tunnelLifetimeMs, clock.ticksMs());
-    startTunnel(this.#exchange, this.#pod, { head, early }, { ...this.#options, onOpen: this.#how.onOpen });
+    startTunnel(this.#exchange, this.#pod, { head, early }, { ...this.#options, ...this.#how });
   }
 
   #error(code: ErrorCode, cause?: Error): ActivatorError {

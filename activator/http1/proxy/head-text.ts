@@ -8,6 +8,7 @@ import {
   responseHeadersWithRules,
   strippedByConnection,
 } from "../../headers/forward-headers.ts";
+import { cookieFor } from "../../headers/set-cookie.ts";
 import type { Target } from "../../sandbox/resolve.ts";
 import type { ClientRequest } from "../front/client-request.ts";
 import { FieldNames } from "../parse/field-names.ts";
@@ -32,7 +33,8 @@ export function requestText(
   const { wire, method, target, host, upgrade, peer, scheme } = request;
   const chunked = wire.facts.isChunked;
   const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked, traced: trace !== undefined };
-  const lines = keptLines(wire, wire.facts, requestNames, (name) => keepsRequestHeader(name, rules));
+  const keeps = (name: string) => keepsRequestHeader(name, rules);
+  const lines = keptLines(wire, wire.facts, { names: requestNames, keeps });
   return (
     `${method} ${target} HTTP/1.1\r\nHost: ${byHost ? host : authorityOf(pod)}\r\n${lines}` +
     `X-Forwarded-For: ${peer}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: ${scheme}\r\n` +
@@ -52,29 +54,39 @@ export type ResponseFraming =
   | "data";
 
 /** The response head for the client: the sandbox's lines without those of its connection. */
-export function responseText(head: ResponseHead, framing: ResponseFraming, connectionLine: string): string {
+export function responseText(
+  head: ResponseHead,
+  framing: ResponseFraming,
+  connectionLine: string,
+  cookieHost?: string,
+): string {
   const chunked = framing === "chunked" || (framing === "same" && head.facts.isChunked);
   const keepsTrailer = framing === "same" && head.framing === "chunked";
-  const lines = keptLines(head, head.facts, responseNames, (name) => keepsResponseHeader(name, keepsTrailer));
+  const keeps = (name: string) => keepsResponseHeader(name, keepsTrailer);
+  const lines = keptLines(head, head.facts, { names: responseNames, keeps, cookieHost });
   const upgrade = head.status === 426 ? requiredUpgrade(head) : "";
   return `HTTP/1.1 ${head.status} ${head.reason}\r\n${lines}${chunked ? "Transfer-Encoding: chunked\r\n" : ""}${upgrade}${connectionLine}\r\n`;
 }
 
 /** The head of a 101. */
-export function switchText(head: ResponseHead): string {
-  const lines = keptLines(head, head.facts, responseNames, (name) => keepsResponseHeader(name, false));
+export function switchText(head: ResponseHead, cookieHost?: string): string {
+  const keeps = (name: string) => keepsResponseHeader(name, false);
+  const lines = keptLines(head, head.facts, { names: responseNames, keeps, cookieHost });
   const protocol = head.valueOf("upgrade");
   const upgrade = protocol === undefined ? "" : `Upgrade: ${protocol}\r\n`;
   return `HTTP/1.1 101 ${head.reason}\r\nConnection: Upgrade\r\n${upgrade}${lines}\r\n`;
 }
 
+interface LineRules {
+  /** The names that `keeps` decides about, and `set-cookie`; all others are kept. */
+  readonly names: FieldNames;
+  readonly keeps: (name: string) => boolean;
+  /** Whose cookies may be set. Absent: they are kept as they are. */
+  readonly cookieHost?: string | undefined;
+}
+
 /** The lines of the kept fields, in order and byte for byte; adjacent lines are copied at once. */
-function keptLines(
-  section: FieldSection,
-  facts: MessageFacts,
-  names: FieldNames,
-  keeps: (name: string) => boolean,
-): string {
+function keptLines(section: FieldSection, facts: MessageFacts, { names, keeps, cookieHost }: LineRules): string {
   const stripped = facts.has(connectionOption.other)
     ? strippedByConnection(section.valueOf("connection") ?? "")
     : undefined;
@@ -82,12 +94,15 @@ function keptLines(
   let from = -1;
   for (let index = 0; index < section.fieldCount; index += 1) {
     const name = names.find(section, index);
-    if ((name === undefined || keeps(name)) && !stripped?.has(section.name(index).toLowerCase())) {
+    const cookie = name === "set-cookie" && cookieHost !== undefined ? cookieFor(cookieHost, section.value(index)) : "";
+    const isChanged = cookie !== "" && cookie !== section.value(index);
+    if (!isChanged && (name === undefined || keeps(name)) && !stripped?.has(section.name(index).toLowerCase())) {
       if (from < 0) from = section.lineStart(index);
     } else if (from >= 0) {
       text += section.text(from, section.lineStart(index));
       from = -1;
     }
+    if (isChanged && !stripped?.has("set-cookie")) text += `${section.name(index)}: ${cookie}\r\n`;
   }
   return from < 0 ? text : text + section.text(from, section.end - 2);
 }

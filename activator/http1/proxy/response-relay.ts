@@ -1,3 +1,4 @@
+import { cookieHostOf } from "../../headers/set-cookie.ts";
 import { keepAliveMs } from "../../pod-connections/pool.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { isBehind } from "../../socket/wire-socket.ts";
@@ -23,7 +24,8 @@ export class ResponseRelay implements BodyParts {
   /** The timeout that the sandbox stated for idle connections, in milliseconds. */
   readonly keepAliveMs: number | undefined;
 
-  constructor(head: ResponseHead, exchange: Exchange, pod: PodConnection) {
+  /** `byHost`: the host of the request named the sandbox. */
+  constructor(head: ResponseHead, exchange: Exchange, pod: PodConnection, byHost: boolean) {
     this.#exchange = exchange;
     this.#pod = pod;
     this.#out = new Outgoing(exchange.connection.socket);
@@ -33,7 +35,8 @@ export class ResponseRelay implements BodyParts {
     this.keepsAlive = head.keepsAlive;
     this.keepAliveMs = head.facts.hasKeepAlive ? keepAliveMs(head.valueOf("keep-alive")) : undefined;
     this.last = exchange.begin(head.status, this.#framing === "data");
-    this.#out.text(responseText(head, this.#framing, exchange.connectionLine(this.last)));
+    const cookieHost = cookieHostOf(exchange.head, byHost);
+    this.#out.text(responseText(head, this.#framing, exchange.connectionLine(this.last), cookieHost));
     pod.framer.begin(head.framing, head.contentLength);
   }
 

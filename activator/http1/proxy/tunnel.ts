@@ -1,6 +1,7 @@
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
+import { cookieHostOf } from "../../headers/set-cookie.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { endRelay, endWhenQuiet, RelaySide, resetUnlessEnded } from "../../socket/relay.ts";
@@ -12,7 +13,8 @@ import type { PodConnection } from "./pod-connection.ts";
 
 export interface TunnelOptions {
   readonly clock: Clock;
-  readonly onOpen: ProxyRequestOptions["onOpen"] | undefined;
+  readonly onOpen?: ProxyRequestOptions["onOpen"] | undefined;
+  readonly byHost: boolean;
 }
 
 /** A close frame that says 1001, "going away" (RFC 6455, 5.5.1 and 7.4.1). */
@@ -23,7 +25,7 @@ export function startTunnel(
   exchange: Exchange,
   pod: PodConnection,
   { head, early }: { readonly head: ResponseHead; readonly early: Buffer },
-  { clock, onOpen }: TunnelOptions,
+  { clock, onOpen, byHost }: TunnelOptions,
 ): void {
   const { connection } = exchange;
   const client = connection.socket;
@@ -68,7 +70,7 @@ export function startTunnel(
   const up = new RelaySide(client, pod.socket, place, { clock, passed: clientSent, closed });
   const down = new RelaySide(pod.socket, client, pod.handOver(), { clock, passed: sandboxSent, closed });
   [client.reader, pod.socket.reader] = [up, down];
-  sendHead(client, head, early, down);
+  sendHead(client, switchText(head, cookieHostOf(exchange.head, byHost)), early, down);
   sandboxSent(early.length, early);
   if (ahead) {
     clientSent(ahead.length, ahead);
@@ -80,9 +82,9 @@ export function startTunnel(
   pod.readOn();
 }
 
-function sendHead(client: WireSocket, head: ResponseHead, early: Buffer, down: RelaySide): void {
+function sendHead(client: WireSocket, head: string, early: Buffer, down: RelaySide): void {
   const out = new Outgoing(client);
-  out.text(switchText(head));
+  out.text(head);
   if (early.length > 0) {
     down.moved();
     out.piece(Buffer.from(early));

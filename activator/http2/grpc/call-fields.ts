@@ -1,4 +1,5 @@
 import { type ForwardRules, keepsRequestHeader, keepsResponseHeader } from "../../headers/forward-headers.ts";
+import { cookieFor } from "../../headers/set-cookie.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import type { HeaderPair } from "../../request.ts";
@@ -33,10 +34,14 @@ export function callFields(
   return fields;
 }
 
-/** The fields of a response or of its trailers, without the pseudo-header and those of a connection. */
-export function* forwardedFields(fields: readonly string[]): Generator<HeaderPair> {
+/**
+ * The fields of a response or of its trailers, without the pseudo-header and those of a connection. `cookieHost`: whose cookies may
+ * be set, if the host of the call named the sandbox.
+ */
+export function* forwardedFields(fields: readonly string[], cookieHost?: string): Generator<HeaderPair> {
   for (let at = 0; at + 1 < fields.length; at += 2) {
-    const name = fields[at] ?? "";
-    if (!name.startsWith(":") && keepsResponseHeader(name, true)) yield [name, fields[at + 1] ?? ""];
+    const [name = "", value = ""] = fields.slice(at, at + 2);
+    if (name.startsWith(":") || !keepsResponseHeader(name, true)) continue;
+    yield [name, name === "set-cookie" && cookieHost !== undefined ? cookieFor(cookieHost, value) : value];
   }
 }

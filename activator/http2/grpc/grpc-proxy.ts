@@ -3,6 +3,7 @@ import { guarded } from "../../../lib/guard/guard.ts";
 import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
 import { grpcTrailers } from "../../failures/grpc-response.ts";
+import { cookieHostOf } from "../../headers/set-cookie.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone, type HeaderPair } from "../../request.ts";
@@ -176,7 +177,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
     exchange.begin(Number(fields[fields.indexOf(":status") + 1]));
     exchange.endWith(this.#trailers);
     const isOnlyTrailers = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const forwarded = [...forwardedFields(fields)];
+    const forwarded = [...forwardedFields(fields, cookieHostOf(exchange.head, this.#how.byHost))];
     if (isOnlyTrailers) exchange.endedBy(forwarded);
     exchange.respond(forwarded.flat(), isOnlyTrailers, !isOnlyTrailers);
     if (isOnlyTrailers) this.#done();

@@ -22,7 +22,7 @@ export class InterimResponses {
     if (head.status === 100) return this.continue();
     if (head.status !== 103 || this.#sent >= interimMax || !this.#isOpen) return;
     this.#sent += 1;
-    const fields = responseFields(head, { keepsTrailer: false, drops: contentFields });
+    const fields = responseFields(head, { keepsTrailer: false, drops: finalFields });
     const headers: Record<string, string | string[]> = Object.create(null);
     for (let at = 0; at + 1 < fields.length; at += 2) {
       const name = fields[at] ?? "";
@@ -43,4 +43,5 @@ export class InterimResponses {
   }
 }
 
-const contentFields: ReadonlySet<string> = new Set(["content-length"]);
+/** A cookie belongs into the final response. */
+const finalFields: ReadonlySet<string> = new Set(["content-length", "set-cookie"]);

@@ -1,4 +1,5 @@
 import { keepsResponseHeader, strippedByConnection } from "../../headers/forward-headers.ts";
+import { cookieFor } from "../../headers/set-cookie.ts";
 import type { FieldSection } from "../../http1/parse/field-section.ts";
 import { connectionOption } from "../../http1/parse/message-facts.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
@@ -15,12 +16,14 @@ export interface FieldRules {
   readonly keepsTrailer: boolean;
   /** Names in lower case. */
   readonly drops?: ReadonlySet<string>;
+  /** Whose cookies may be set. Absent: they are kept as they are. */
+  readonly cookieHost?: string | undefined;
 }
 
 const none: ReadonlySet<string> = new Set();
 
 /** The fields of a sandbox's response for a client of HTTP/2: names in lower case and values, in turn. */
-export function responseFields(head: ResponseHead, { keepsTrailer, drops = none }: FieldRules): string[] {
+export function responseFields(head: ResponseHead, { keepsTrailer, drops = none, cookieHost }: FieldRules): string[] {
   const stripped = head.facts.has(connectionOption.other)
     ? strippedByConnection(head.valueOf("connection") ?? "")
     : none;
@@ -33,7 +36,8 @@ export function responseFields(head: ResponseHead, { keepsTrailer, drops = none 
       if (seen.has(name)) continue;
       seen.add(name);
     }
-    fields.push(name, head.value(index));
+    const isCookie = name === "set-cookie" && cookieHost !== undefined;
+    fields.push(name, isCookie ? cookieFor(cookieHost, head.value(index)) : head.value(index));
   }
   return fields;
 }

@@ -1,4 +1,5 @@
 import { guarded } from "../../../lib/guard/guard.ts";
+import { cookieHostOf } from "../../headers/set-cookie.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import { type BodyParts, type BodyProgress, relayBody } from "../../http1/proxy/relay-body.ts";
@@ -24,7 +25,8 @@ export class StreamRelay implements BodyParts {
   /** The value of Keep-Alive. */
   readonly keepAlive: string | undefined;
 
-  constructor(head: ResponseHead, exchange: StreamExchange, pod: PodConnection) {
+  /** `byHost`: the host of the request named the sandbox. */
+  constructor(head: ResponseHead, exchange: StreamExchange, pod: PodConnection, byHost: boolean) {
     this.#exchange = exchange;
     this.#pod = pod;
     this.#dropsBody = head.status === resetContent && head.framing !== "none";
@@ -44,7 +46,9 @@ export class StreamRelay implements BodyParts {
       );
     }
     const hasNoBody = head.framing === "none" || this.#dropsBody;
-    exchange.respond(responseFields(head, { keepsTrailer: mayHaveTrailers, ...drops }), hasNoBody, mayHaveTrailers);
+    const cookieHost = cookieHostOf(exchange.head, byHost);
+    const fields = responseFields(head, { keepsTrailer: mayHaveTrailers, ...drops, cookieHost });
+    exchange.respond(fields, hasNoBody, mayHaveTrailers);
     pod.framer.begin(head.framing, head.contentLength);
   }
 

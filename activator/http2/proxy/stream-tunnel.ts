@@ -2,6 +2,7 @@ import { constants } from "node:http2";
 import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
+import { cookieHostOf } from "../../headers/set-cookie.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
@@ -14,7 +15,8 @@ import { responseFields } from "./response-fields.ts";
 
 export interface StreamTunnelOptions {
   readonly clock: Clock;
-  readonly onOpen: ProxyRequestOptions["onOpen"] | undefined;
+  readonly onOpen?: ProxyRequestOptions["onOpen"] | undefined;
+  readonly byHost: boolean;
 }
 
 /** How long both sides may take to end after our end, in milliseconds. */
@@ -59,7 +61,8 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     this.#listener = this.#options.onOpen?.({ close: () => this.#close() });
     this.#place = this.#pod.handOver();
     this.#sandbox.reader = this;
-    exchange.respond(responseFields(head, { keepsTrailer: false, drops: proof }), false);
+    const cookieHost = cookieHostOf(exchange.head, this.#options.byHost);
+    exchange.respond(responseFields(head, { keepsTrailer: false, drops: proof, cookieHost }), false);
     if (early.length > 0) this.#sandboxSent(early, early.length);
     exchange.body.pourInto(this);
     this.#pod.readOn();

@@ -1,0 +1,31 @@
+import type { RequestHead } from "../request.ts";
+
+/** Whose cookies a response may set: the host of its request, if that named the sandbox. Undefined: the host says nothing. */
+export const cookieHostOf = ({ host }: Pick<RequestHead, "host">, byHost: boolean): string | undefined =>
+  byHost ? host : undefined;
+
+/** What a browser takes for the name of a host as it is. It may read any other text as another name. */
+const plainName = /^[a-z0-9_-][a-z0-9._-]*$/;
+
+/**
+ * The value of `Set-Cookie` for a client: without a `Domain` that names the host of the sandbox, a parent of it, or no plain name.
+ * The cookie then belongs to that host alone. With a parent, browsers would send it to the sandboxes of other tenants.
+ */
+export function cookieFor(cookieHost: string, value: string): string {
+  if (!/domain/i.test(value)) return value;
+  const [pair = "", ...attributes] = value.split(";");
+  const host = cookieHost.toLowerCase().replace(/\.?(:\d*)?$/, "");
+  const kept = attributes.filter((attribute) => !widens(attribute, host));
+  return kept.length === attributes.length ? value : [pair, ...kept].join(";");
+}
+
+function widens(attribute: string, host: string): boolean {
+  const end = attribute.indexOf("=");
+  if (end < 0 || attribute.slice(0, end).trim().toLowerCase() !== "domain") return false;
+  const written = attribute
+    .slice(end + 1)
+    .trim()
+    .toLowerCase();
+  const domain = written.replace(/^\./, "").replace(/\.$/, "");
+  return !plainName.test(domain) || domain.endsWith(".") || domain === host || host.endsWith(`.${domain}`);
+}
