@@ -11,9 +11,10 @@ import {
 } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { NotServed } from "../../kube/client/errors.ts";
-import { FakeClock } from "../../lib/time/clock.ts";
+import { FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { fill, run, runBy } from "../../test/support/builders/migration.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";
+import { openFrontLab } from "../../test/support/labs/front-lab.ts";
 import { openWebhookApi } from "../../test/support/labs/webhook-world.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
@@ -147,6 +148,22 @@ describe("the phase before Rouse goes", () => {
       expect.stringMatching(/^problem: EndpointSlice default\/tcp-front-\S+ leads to activators: /),
     );
     expect(said).not.toContain(ready);
+  });
+
+  it("succeeds once a controller without activators leads, and not before", async () => {
+    await using lab = await openFrontLab();
+    const sandbox = await (async () => {
+      await using _controller = await lab.startController();
+      const created = await lab.create();
+      await lab.untilLeadingTo(created, "10.0.0.1");
+      return created;
+    })();
+    const { said } = await run(lab.client, "--phase=leave", "--dry-run");
+    expect(said.filter((line) => line.startsWith("problem: "))).toHaveLength(2);
+    await using _controller = await lab.startController({ isSwitchedOff: true });
+    expect((await runBy(systemClock, lab.client, "--phase=leave")).said).toEqual(["0 rewritten, problems: 0", ready]);
+    expect((await lab.service())?.spec?.clusterIP).toBe("None");
+    expect(await lab.slice(sandbox)).toMatchObject({ endpoints: [] });
   });
 
   it("lists suspended sandboxes in v1alpha1 where only that version is served", async () => {

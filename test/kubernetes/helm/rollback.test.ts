@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import { type BareApiServer, startBareApiServer } from "./support/bare-api-server.ts";
-import { commandsUnder } from "./support/migrating-page.ts";
+import { commandsUnder } from "./support/page-commands.ts";
 import type { FormerCharts } from "./support/provide-tools.ts";
+
+const migrating = "docs/migrating.md";
+const installing = "docs/guide/install.md";
 
 const definitions = [
   "sandboxclaims.extensions.agents.x-k8s.io",
@@ -37,8 +40,13 @@ async function installFormer(release: Release): Promise<string> {
   const version = release === "v0.4.6" ? "v1alpha1" : "v1beta1";
   const spec = { podTemplate: { spec: { containers: [{ name: "main", image: "rouse.invalid/nothing:1" }] } } };
   const precious = { apiVersion: `agents.x-k8s.io/${version}`, kind: "Sandbox", metadata: { name: "precious" }, spec };
-  await api.type(`kubectl wait --for=condition=Established crd --all --timeout=60s`);
-  await api.type(`kubectl create -f - <<'END'\n${JSON.stringify(precious)}\nEND`);
+  return create(precious);
+}
+
+/** Returns its UID. */
+async function create(sandbox: object): Promise<string> {
+  await api.type("kubectl wait --for=condition=Established crd --all --timeout=60s");
+  await api.type(`kubectl create -f - <<'END'\n${JSON.stringify(sandbox)}\nEND`);
   return uidOf();
 }
 
@@ -59,7 +67,7 @@ const keptDefinitions = async () => {
 const allKept = definitions.map((name) => `${name}=keep`);
 
 async function upgradeToOurs(release: Release): Promise<void> {
-  const [upgrade = ""] = commandsUnder("## By Helm");
+  const [upgrade = ""] = commandsUnder(migrating, "## By Helm");
   expect(upgrade).toMatch(/^helm upgrade /);
   await api.type(filledIn(upgrade, release));
   await convertByNothing();
@@ -73,7 +81,7 @@ const stepsBack = (release: Release): readonly string[] =>
     "### 1. Lead the names of sandboxes to their Pods",
     ...(release === "v0.4.6" ? ["### 2. To v0.4: store all objects in v1alpha1"] : []),
     "### 3. Install the old release",
-  ].flatMap((title) => commandsUnder(title).filter(byHelm));
+  ].flatMap((title) => commandsUnder(migrating, title).filter(byHelm));
 
 describe.each(["v0.4.6", "v0.5.6"] as const)("on the page's way from the chart of %s and back", (release) => {
   it("no step deletes a definition or a sandbox, and the way can be taken twice", async () => {
@@ -120,5 +128,38 @@ describe("our chart", () => {
     await api.type(command);
     expect(await keptDefinitions()).toEqual(allKept);
     expect(await uidOf()).toBe(uid);
+  });
+});
+
+const aSandbox = {
+  apiVersion: "agents.x-k8s.io/v1beta1",
+  kind: "Sandbox",
+  metadata: { name: "precious", namespace: "default" },
+  spec: { podTemplate: { spec: { containers: [{ name: "main", image: "rouse.invalid/nothing:1" }] } } },
+};
+
+describe("an installation of Rouse alone", () => {
+  it("is uninstalled with Helm by the steps of the page, which keep the definitions and the sandboxes", async () => {
+    await api.type("helm install rouse charts/rouse --namespace agent-sandbox-system --create-namespace");
+    const uid = await create(aSandbox);
+    const steps = commandsUnder(installing, "## Uninstalling").filter((step) => !step.startsWith("kubectl kustomize"));
+    expect(steps.map((step) => step.split(" ")[0])).toEqual(["helm", "npm", "helm", "kubectl"]);
+    // There is no controller that would delete what waits for its dependents.
+    for (const step of steps) await api.type(step.replace("--wait", ""));
+    expect(await keptDefinitions()).toEqual(allKept);
+    expect(await uidOf()).toBe(uid);
+    expect(await api.type("helm list --all-namespaces --short")).toBe("");
+  });
+
+  it("is deleted without Helm by the page's command, which keeps the definitions and the sandboxes", async () => {
+    await api.type("kubectl apply -k k8s");
+    const uid = await create(aSandbox);
+    const [remove = ""] = commandsUnder(installing, "## Uninstalling").slice(-1);
+    expect(remove).toMatch(/^kubectl kustomize mine /);
+    await api.type(remove.replace("mine", "k8s").replace("delete", "delete --wait=false"));
+    expect(await keptDefinitions()).toEqual(allKept);
+    expect(await uidOf()).toBe(uid);
+    const left = "kubectl get validatingadmissionpolicies,clusterroles,deployments --all-namespaces -l app -o name";
+    expect(await api.type(left)).not.toMatch(/sandbox/);
   });
 });
