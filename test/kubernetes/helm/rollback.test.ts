@@ -100,6 +100,20 @@ describe.each(["v0.4.6", "v0.5.6"] as const)("on the page's way from the chart o
   });
 });
 
+describe("a first install of the former chart that failed because Helm had created its namespace", () => {
+  it("is upgraded without deleting the namespace, and so is the next upgrade", async () => {
+    const inNamespace = "--namespace agent-sandbox-system";
+    const values = "--set image.tag=v0.4.6,controller.extensions=true";
+    const failed = `helm install agent-sandbox ${chartOf("v0.4.6")} ${inNamespace} --create-namespace ${values}`;
+    await expect(api.type(failed)).rejects.toThrow(/already exists/);
+    const [upgrade = ""] = commandsUnder(migrating, "## By Helm");
+    await api.type(filledIn(upgrade, "v0.4.6").replace("--namespace default", inNamespace));
+    await api.type(`helm upgrade agent-sandbox charts/rouse ${inNamespace} --reset-then-reuse-values`);
+    const phase = "kubectl get namespace agent-sandbox-system -o jsonpath={.status.phase}";
+    expect(await api.type(phase)).toBe("Active");
+  });
+});
+
 describe("a definition from which somebody took the annotation", () => {
   it("is not reached by the page's last step, which puts the annotation back first", async () => {
     const uid = await installFormer("v0.5.6");
@@ -161,5 +175,14 @@ describe("an installation of Rouse alone", () => {
     expect(await uidOf()).toBe(uid);
     const left = "kubectl get validatingadmissionpolicies,clusterroles,deployments --all-namespaces -l app -o name";
     expect(await api.type(left)).not.toMatch(/sandbox/);
+  });
+});
+
+describe("an upgrade of Rouse alone", () => {
+  it("does not take over the namespace that Helm created for it", async () => {
+    const inNamespace = "--namespace agent-sandbox-system";
+    await api.type(`helm install rouse charts/rouse ${inNamespace} --create-namespace`);
+    await api.type(`helm upgrade rouse charts/rouse ${inNamespace} --set replicaCount=1`);
+    expect(await api.type(`helm get manifest rouse ${inNamespace}`)).not.toContain("kind: Namespace\n");
   });
 });
