@@ -9,7 +9,9 @@ import {
   tcpFrontPorts,
 } from "../../api/protocols/tcp-front.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { FreePorts } from "./free-ports.ts";
 import { FreedAges, type RestedMs } from "./freed-ages.ts";
+import { Reservations } from "./reservations.ts";
 import { RestingPorts } from "./resting-ports.ts";
 
 /** The maximum numbers of activator ports. Assigned ports are never taken away. */
@@ -66,9 +68,7 @@ export class PortLedger {
   readonly #entries = new Map<string, Entry>();
   /** The slice that has a port. It had it first: a tenant could name another's port in a slice that is older. */
   readonly #holders = new Map<number, string>();
-  /** Given in a write that the slices do not show yet. */
-  readonly #reserved = new Map<string, readonly TcpFrontPort[]>();
-  readonly #reservedBy = new Map<number, string>();
+  readonly #reserved = new Reservations();
   /** How many ports a slice keeps from others, by its key, and all slices of a namespace. */
   readonly #kept = new Map<string, number>();
   readonly #keptIn = new Map<string, number>();
@@ -76,18 +76,18 @@ export class PortLedger {
   readonly #vanished: RestingPorts;
   /** Of those, the ports that an activator does not open for their new sandbox. */
   readonly #refused: RestingPorts;
-  /**
-   * The next port to try, counted from the first. A new leader does not know the last port that its predecessor assigned.
-   */
+  /** Those that no slice has, that are not reserved, and that do not rest. */
+  readonly #free = new FreePorts();
+  /** The next port to try. A new leader does not know the last port that its predecessor assigned. */
   #next: number;
 
   constructor({ clock, quarantineMs, limits, random = Math.random }: PortLedgerOptions) {
     this.#quarantineMs = quarantineMs;
     this.#ages = new FreedAges(clock);
     this.#limits = limits;
-    this.#vanished = new RestingPorts(clock, quarantineMs);
+    this.#vanished = new RestingPorts(clock, quarantineMs, (port) => this.#judge(port));
     this.#refused = new RestingPorts(clock, quarantineMs);
-    this.#next = Math.floor(random() * range) % range;
+    this.#next = tcpFrontPorts.first + (Math.floor(random() * range) % range);
   }
 
   /**
@@ -115,7 +115,7 @@ export class PortLedger {
     this.#ages.see(key, tcpFrontOf(slice));
     const named = [...portsNamedBy(slice)];
     const isOwn = (port: number) =>
-      before.has(port) || this.#reservedBy.get(port) === key || this.#isBackFor(key, port);
+      before.has(port) || this.#reserved.ownerOf(port) === key || this.#isBackFor(key, port);
     const own = named.filter(isOwn);
     this.#hold(key, slice, own);
     const room = Math.min(ofSlice - (this.#kept.get(key) ?? 0), ofNamespace - this.#countIn(namespaceOf(key)));
@@ -129,6 +129,7 @@ export class PortLedger {
       this.#holders.set(port, key);
       // It counts once: for the slice that is back.
       if (this.#isBackFor(key, port)) this.#vanished.end(port);
+      this.#judge(port);
     }
     this.#recount(key);
   }
@@ -136,7 +137,8 @@ export class PortLedger {
   /** Notes that a slice is gone. Its ports rest for as long as if it had been freed now, unless it was long ago. */
   gone(key: string): void {
     for (const port of this.#remove(key)) {
-      if (this.#reservedBy.get(port) !== key) this.#vanished.rest(port, key);
+      if (this.#reserved.ownerOf(port) !== key) this.#vanished.rest(port, key);
+      this.#judge(port);
     }
     this.#ages.forget(key);
     this.#recount(key);
@@ -150,6 +152,7 @@ export class PortLedger {
     for (const port of ports) {
       this.#vanished.rest(port);
       this.#refused.rest(port);
+      this.#judge(port);
     }
   }
 
@@ -157,20 +160,19 @@ export class PortLedger {
   reserve(key: string, ports: readonly TcpFrontPort[]): void {
     this.release(key);
     this.#reserved.set(key, ports);
-    for (const { activatorPort } of ports) this.#reservedBy.set(activatorPort, key);
+    for (const { activatorPort } of ports) this.#judge(activatorPort);
     this.#recount(key);
   }
 
   release(key: string): void {
-    const reserved = this.#reserved.get(key);
-    if (!reserved) return;
-    for (const { activatorPort } of reserved) this.#reservedBy.delete(activatorPort);
-    this.#reserved.delete(key);
+    const before = this.#reserved.of(key);
+    this.#reserved.end(key);
+    for (const { activatorPort } of before) this.#judge(activatorPort);
     this.#recount(key);
   }
 
   reservedFor(key: string): readonly TcpFrontPort[] {
-    return this.#reserved.get(key) ?? [];
+    return this.#reserved.of(key);
   }
 
   /** How long the released ports of a slice rest already. */
@@ -185,11 +187,11 @@ export class PortLedger {
 
   /** Ports for a slice of which `inUse` are in use and `missing` are missing, as far as its limits and the range allow. */
   grant(key: string, { inUse, missing }: { readonly inUse: number; readonly missing: number }): PortGrant {
-    const { perSandbox, perNamespace } = this.#limits;
+    const { perSandbox } = this.#limits;
     const ofSandbox = Math.max(Math.min(perSandbox - inUse, 2 * perSandbox - (this.#kept.get(key) ?? 0)), 0);
-    const ofNamespace = Math.max(perNamespace - this.#countIn(namespaceOf(key)), 0);
+    const ofNamespace = this.roomIn(namespaceOf(key));
     const allowed = Math.min(missing, ofSandbox, ofNamespace);
-    const ports = this.#free(allowed);
+    const ports = this.room === 0 ? [] : this.#free.next(allowed, this.#next);
     if (ports.length < allowed) return { ports, limitedBy: "range" };
     const limit = ofNamespace < ofSandbox ? "namespace" : "sandbox";
     return { ports, limitedBy: allowed < missing ? limit : undefined };
@@ -199,19 +201,20 @@ export class PortLedger {
     return (this.#keptIn.get(namespace) ?? 0) + this.#vanished.of(namespace);
   }
 
-  /** The next free ports, at most so many. */
-  #free(count: number): readonly number[] {
-    const found: number[] = [];
-    for (let tried = 0; tried < range && found.length < count; tried += 1) {
-      const port = tcpFrontPorts.first + ((this.#next + tried) % range);
-      if (this.#isFree(port)) found.push(port);
-    }
-    return found;
+  /** How many ports are free, those too whose quarantine has just ended. */
+  get room(): number {
+    this.#vanished.endWhatIsOver();
+    return this.#free.size;
+  }
+
+  /** How many more a namespace may have. */
+  roomIn(namespace: string): number {
+    return Math.max(this.#limits.perNamespace - this.#countIn(namespace), 0);
   }
 
   /** The next search begins behind this port. */
   gave(port: number): void {
-    this.#next = (port - tcpFrontPorts.first + 1) % range;
+    this.#next = port < tcpFrontPorts.last ? port + 1 : tcpFrontPorts.first;
   }
 
   /** Which ports of a slice are not its own: the ledger did not record them for it, or an activator refused them. */
@@ -246,7 +249,12 @@ export class PortLedger {
   }
 
   #isFree(port: number): boolean {
-    return !this.#holders.has(port) && !this.#reservedBy.has(port) && !this.#vanished.has(port);
+    return !this.#holders.has(port) && this.#reserved.ownerOf(port) === undefined && !this.#vanished.has(port);
+  }
+
+  /** Updates whether a port is free, after each change of what may keep it. */
+  #judge(port: number): void {
+    this.#free.set(port, this.#isFree(port));
   }
 
   /** Updates the counts for a slice: the ports that it names or that are reserved for it, each once. */
@@ -266,7 +274,10 @@ export class PortLedger {
     const entry = this.#entries.get(key);
     if (!entry) return [];
     this.#entries.delete(key);
-    for (const port of entry.ports) this.#holders.delete(port);
+    for (const port of entry.ports) {
+      this.#holders.delete(port);
+      this.#judge(port);
+    }
     const rested = this.#ages.restedMs(key);
     return restingOf(entry, (freedAt) => (rested.get(freedAt) ?? 0) >= this.#quarantineMs);
   }

@@ -26,6 +26,7 @@ import { notWritten, tooFewPorts } from "./events.ts";
 import type { ObservedFront, SeenActivator } from "./observed-front.ts";
 import type { PortLedger, PortLimit } from "./port-ledger.ts";
 import type { PortShortage, PortShortages } from "./port-shortages.ts";
+import type { PortWaiters } from "./port-waiters.ts";
 import type { TcpFrontMetrics } from "./tcp-front-metrics.ts";
 import type { WriteTurns } from "./write-turns.ts";
 
@@ -38,6 +39,7 @@ export interface TcpFrontReconcilerOptions {
   readonly confirmer: Confirmer;
   readonly ledger: PortLedger;
   readonly turns: WriteTurns;
+  readonly waiters: PortWaiters;
   readonly shortages: PortShortages;
   readonly events: EventRecorder | undefined;
   readonly metrics: TcpFrontMetrics;
@@ -45,9 +47,6 @@ export interface TcpFrontReconcilerOptions {
   readonly log: Logger;
   readonly quarantineMs: number;
 }
-
-/** Ports become free one by one, and no event reports the end of a quarantine that was only in memory. */
-const shortageRecheckMs = 15_000;
 
 /** Keeps the slice of one sandbox at a time, under its key. */
 export class TcpFrontReconciler {
@@ -61,24 +60,25 @@ export class TcpFrontReconciler {
 
   /** @throws Error when the slice could not be written, and may be the next time. */
   async reconcile(key: string, signal: AbortSignal): Promise<Outcome> {
-    const { turns, ledger } = this.#options;
+    const { turns, ledger, waiters } = this.#options;
     const sandbox = this.#sandboxOf(key);
     const { observed, limitedBy } = this.#observe(key, sandbox);
     this.#listen(key, observed.slice);
     const { action, recheckAfterMs, unallocated } = decide(observed);
     const shortage = unallocated > 0 && limitedBy ? { ports: unallocated, limitedBy } : undefined;
     this.#reportShortage(key, sandbox, shortage);
-    // What one sandbox asks for too much, only its own change mends.
-    const shortMs = shortage && shortage.limitedBy !== "sandbox" ? shortageRecheckMs : undefined;
-    const againMs = [recheckAfterMs, shortMs].filter((ms) => ms !== undefined);
-    const outcome: Outcome = againMs.length === 0 ? {} : { requeueAfterMs: Math.min(...againMs) };
+    const awaited = shortage?.limitedBy === "sandbox" ? undefined : shortage?.limitedBy;
+    if (awaited) waiters.wait(key, awaited);
+    const outcome: Outcome = recheckAfterMs === undefined ? {} : { requeueAfterMs: recheckAfterMs };
     if (!action) {
       turns.drop(key);
+      if (!awaited) waiters.settle(key);
       // A terminating sandbox may soon be recreated with the same ports.
       if (!observed.slice?.metadata.deletionTimestamp) ledger.release(key);
       return outcome;
     }
     if (!turns.take(key, action.urgency)) return outcome;
+    if (!awaited) waiters.settle(key);
     const foreign = ledger.foreign(key).length;
     const written = await this.#perform(key, action, sandbox, signal);
     const isForeign = observed.slice && (foreign > 0 || !tcpFrontOf(observed.slice));
@@ -120,7 +120,6 @@ export class TcpFrontReconciler {
     const service = sandbox && services.get(keyFor(sandbox.metadata.namespace, sandbox.metadata.name));
     const had = { slice: slices.get(key), reserved: ledger.reservedFor(key), contested: ledger.contested(key) };
     const isOwn = sandbox && service && ownershipOf(service, sandbox) === "owned" && isFront(service);
-    // Only the missing ones: the search is expensive when few are left.
     const grant = sandbox && ledger.grant(key, countPorts(sandbox, had));
     const observed = {
       now: clock.now(),

@@ -14,13 +14,16 @@ interface Rest {
 export class RestingPorts {
   readonly #clock: Clock;
   readonly #restMs: number;
+  readonly #onEnd: (port: number) => void;
   /** In the order in which they end, for all rest equally long. */
   readonly #rests = new Map<number, Rest>();
   readonly #ofNamespace = new KeyCounts();
 
-  constructor(clock: Clock, restMs: number) {
+  /** `onEnd`: a port rests no more. After the end of its time it is called no later than by the next `endWhatIsOver`. */
+  constructor(clock: Clock, restMs: number, onEnd: (port: number) => void = () => {}) {
     this.#clock = clock;
     this.#restMs = restMs;
+    this.#onEnd = onEnd;
   }
 
   /**
@@ -44,13 +47,13 @@ export class RestingPorts {
   }
 
   get size(): number {
-    this.#endWhatIsOver();
+    this.endWhatIsOver();
     return this.#rests.size;
   }
 
   /** How many of them a namespace had. */
   of(namespace: string): number {
-    this.#endWhatIsOver();
+    this.endWhatIsOver();
     return this.#ofNamespace.of(namespace);
   }
 
@@ -60,6 +63,7 @@ export class RestingPorts {
     if (!rest) return undefined;
     this.#rests.delete(port);
     if (rest.namespace !== undefined) this.#ofNamespace.remove(rest.namespace);
+    this.#onEnd(port);
     return rest;
   }
 
@@ -68,7 +72,8 @@ export class RestingPorts {
     return rest && rest.untilMs > this.#clock.ticksMs() ? rest : undefined;
   }
 
-  #endWhatIsOver(): void {
+  /** Costs as much as there is to end. */
+  endWhatIsOver(): void {
     const nowMs = this.#clock.ticksMs();
     for (const [port, { untilMs }] of this.#rests) {
       if (untilMs > nowMs) return;

@@ -1,9 +1,9 @@
 import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
 import type { Service } from "../../api/kinds/core.ts";
-import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
+import { type KubeObject, keyFor, type Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
-import { type EndpointSlice, tcpFrontPorts } from "../../api/protocols/tcp-front.ts";
+import { type EndpointSlice, tcpFrontPorts, tcpFrontSliceName } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
@@ -24,7 +24,7 @@ const never = async (): Promise<never> => {
 };
 
 /** So many sandboxes whose slices are as a former leader left them; what is written is seen at once. */
-function aWorldOf(count: number) {
+function aWorldOf(count: number, { perNamespace = 22_000 } = {}) {
   const clock = new FakeClock();
   const activators = new ScriptedActivators();
   activators.are({ address: "10.0.0.1" });
@@ -50,7 +50,11 @@ function aWorldOf(count: number) {
     return result;
   };
   const client: KubeClient = {
-    ...{ create: write, replace: write, get: never, list: never, patch: never, delete: never },
+    ...{ create: write, replace: write, get: never, list: never, patch: never },
+    delete: async (_type, { namespace, name }) => {
+      const slice = slices.informer.store.get(keyFor(namespace, name));
+      if (slice) slices.feed.unset(slice);
+    },
     async *watch() {},
   };
   const registry = new Registry();
@@ -58,12 +62,16 @@ function aWorldOf(count: number) {
     ...{ client, clock, log: silentLogger, events: undefined },
     informers: { sandboxes: sandboxes.informer, services: services.informer, slices: slices.informer },
     activators: { finder: activators, call: activators.call },
-    settings: { quarantineMs: 600_000, writesPerSecond, limits: { perSandbox: 32, perNamespace: 22_000 } },
+    settings: { quarantineMs: 600_000, writesPerSecond, limits: { perSandbox: 32, perNamespace } },
     shortages: new PortShortages(),
     metrics: new TcpFrontMetrics(registry),
     runtimeMetrics: createRuntimeMetrics(registry, clock),
   });
-  return { clock, activators, written, add, slices, controller };
+  const reconciles = async () => {
+    const metric = await registry.getSingleMetric("controller_runtime_reconcile_total")?.get();
+    return metric?.values.reduce((sum, { value }) => sum + value, 0);
+  };
+  return { clock, activators, written, add, sandboxes, slices, controller, reconciles };
 }
 
 function asLeft(
@@ -112,4 +120,34 @@ describe("ten thousand sandboxes", () => {
     const leading = slices.informer.store.list().flatMap(({ endpoints }) => endpoints ?? []);
     expect(new Set(leading.flatMap(({ addresses }) => addresses))).toEqual(new Set(["10.0.0.2"]));
   }, 60_000);
+});
+
+describe("a thousand sandboxes that wait for activator ports", () => {
+  it.each([
+    { limit: "of their namespace", count: 10, perNamespace: 10 },
+    { limit: "of the range", count: 22_000, perNamespace: 30_000 },
+  ])(
+    "that are all in use $limit are not reconciled until one is free, and then one is",
+    async (given) => {
+      const { clock, add, sandboxes, slices, controller, reconciles } = aWorldOf(given.count, given);
+      await using _ = controller;
+      await clock.advance(60_000);
+      for (let at = 0; at < 1_000; at += 1) add(given.count + at);
+      await clock.advance(60_000);
+      const before = await reconciles();
+      await clock.advance(3_600_000);
+      expect(await reconciles()).toBe(before);
+      const gone = sandboxes.informer.store.get("lab/nova-0");
+      if (gone) sandboxes.feed.unset(gone);
+      await clock.advance(599_000);
+      expect(slices.informer.store.list()).toHaveLength(given.count);
+      await clock.advance(5_000);
+      const uids = slices.informer.store.list().map(({ metadata }) => metadata.name);
+      expect(uids).toHaveLength(given.count);
+      const first = sandboxes.informer.store.get(`lab/nova-${given.count}`);
+      expect(uids).toContain(tcpFrontSliceName(first?.metadata.uid ?? ""));
+      expect(await reconciles()).toBeLessThan((before ?? 0) + 20);
+    },
+    60_000,
+  );
 });

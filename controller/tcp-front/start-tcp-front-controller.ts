@@ -18,6 +18,7 @@ import type { Activators } from "../suspension/start-suspending.ts";
 import { Confirmer } from "./confirmer.ts";
 import { PortLedger, type PortLimits } from "./port-ledger.ts";
 import type { PortShortages } from "./port-shortages.ts";
+import { PortWaiters } from "./port-waiters.ts";
 import { isOfAnother, TcpFrontReconciler } from "./reconciler.ts";
 import type { TcpFrontMetrics } from "./tcp-front-metrics.ts";
 import { WriteTurns } from "./write-turns.ts";
@@ -66,6 +67,7 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
   const ledger = new PortLedger({ ...options, ...settings });
   let enqueue: (key: string) => void = () => {};
   const turns = stack.use(new WriteTurns(settings.writesPerSecond, clock, (key) => enqueue(key)));
+  const waiters = stack.use(new PortWaiters(ledger, clock, (key) => enqueue(key)));
   const enqueueSandbox = (uid: string) => {
     for (const sandbox of informers.sandboxes.store.by("uid", uid)) enqueue(sliceKey(sandbox));
   };
@@ -85,7 +87,7 @@ export function startTcpFrontController(options: TcpFrontControllerOptions): Run
     waiting: () => turns.waiting,
   });
   const reconciler = new TcpFrontReconciler({
-    ...{ client, slices, finder, confirmer, ledger, turns, metrics, clock, log, events: options.events },
+    ...{ client, slices, finder, confirmer, ledger, turns, waiters, metrics, clock, log, events: options.events },
     ...{ sandboxes: informers.sandboxes.store, services: informers.services.store },
     quarantineMs: settings.quarantineMs,
     shortages: options.shortages,
