@@ -30,6 +30,11 @@ const tracingFiles = ["tracer", "create-tracer", "patient-exporter", "start-trac
 
 const bans: readonly Ban[] = [
   { found: /\bDate\.now\(|\bnew Date\(\)/, use: "the Clock you were given", allowedIn: ["lib/time/clock.ts"] },
+  {
+    found: /\bDate\.parse\(|\bnew Date\((["'`]|[\w.?]*(time|timestamp|text|since|At)\))/i,
+    use: "readTime, or createdMs: API servers accept times that Date does not read",
+    allowedIn: ["api/rules/timestamps.ts", "lib/time/clock.ts", "scripts/reference/metrics-page.ts"],
+  },
   { found: /\bset(Timeout|Interval)\(/, use: "clock.after or clock.sleep", allowedIn: ["lib/time/clock.ts"] },
   { found: /\bprocess\.env\b/, use: "the parsed configuration", allowedIn: ["main.ts"] },
   { found: /\bconsole\./, use: "the logger", allowedIn: [] },

@@ -6,7 +6,7 @@ import type { ResourceType } from "../kinds/resource-type.ts";
 import type { Sandbox, SandboxSpec } from "../kinds/sandbox.ts";
 import { usesAutoFields } from "../rules/defaults.ts";
 import { tcpFrontAnnotation } from "../rules/keys.ts";
-import { readTime } from "../rules/timestamps.ts";
+import { createdMs, readTime } from "../rules/timestamps.ts";
 
 /** With the fields that our programs read. */
 export interface EndpointSlice extends KubeObject {
@@ -165,13 +165,10 @@ const isActivatorPort = (port: number): boolean => port >= tcpFrontPorts.first &
  * Sorts slices by age, the oldest first: of several slices with the same port the oldest counts. Slices of the same
  * second are sorted by UID.
  */
-export function olderFirst(
-  { metadata: one }: Stored<EndpointSlice>,
-  { metadata: other }: Stored<EndpointSlice>,
-): number {
-  const difference = Date.parse(one.creationTimestamp) - Date.parse(other.creationTimestamp);
+export function olderFirst(one: Stored<EndpointSlice>, other: Stored<EndpointSlice>): number {
+  const difference = createdMs(one) - createdMs(other);
   if (difference !== 0) return difference;
-  return one.uid < other.uid ? -1 : 1;
+  return one.metadata.uid < other.metadata.uid ? -1 : 1;
 }
 
 /** The addresses in a slice, in any condition. */

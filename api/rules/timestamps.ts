@@ -1,3 +1,5 @@
+import type { KubeObject, Stored } from "../kinds/meta.ts";
+
 // Times as text: their validity for an API server, and their value. All code that reads a time from an object uses
 // this.
 
@@ -39,6 +41,12 @@ export function readTime(text: unknown): Date | undefined {
   const moment = new Date(`${date}T${time}.${fraction.slice(0, 3).padEnd(3, "0")}${offset?.toUpperCase()}`);
   return Number.isNaN(moment.getTime()) ? undefined : writable(moment);
 }
+
+/**
+ * When an object was created. The API server itself sets this time, in one form and whatever a client writes, so it needs no
+ * check; it is read in each comparison of a sort.
+ */
+export const createdMs = ({ metadata }: Stored<KubeObject>): number => Date.parse(metadata.creationTimestamp);
 
 const earliestMs = Date.parse("0001-01-01T00:00:00Z");
 const latestMs = Date.parse("9999-12-31T23:59:59Z");

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { type Pod, podType } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
+import { readTime } from "../../api/rules/timestamps.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { PodLogRefused, type PodLogRequest, type PodLogSource } from "../pod-log-source.ts";
 import { badRequest, notFound, notImplemented, resourceName } from "../status-errors.ts";
@@ -70,8 +71,8 @@ function before(now: Date, seconds: number | undefined): Date | undefined {
 }
 
 function timeOf(text: string): Date {
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime())) throw badRequest(`parsing time "${text}": it is not in RFC 3339`);
+  const time = readTime(text);
+  if (!time) throw badRequest(`parsing time "${text}": it is not in RFC 3339`);
   return time;
 }
 

@@ -1,10 +1,11 @@
+import { readTime } from "../../api/rules/timestamps.ts";
 /**
  * An age in the format of kubectl: `45s`, `3m2s`, `12m`, `5h20m`, `2d3h`, `30d`, `2y40d`. Two units are shown while the
  * smaller one matters.
  */
 export function ageSince(timestamp: string | undefined, now: Date): string {
-  const then = timestamp ? Date.parse(timestamp) : Number.NaN;
-  return Number.isNaN(then) ? "<unknown>" : humanDuration(now.getTime() - then);
+  const then = readTime(timestamp);
+  return then ? humanDuration(now.getTime() - then.getTime()) : "<unknown>";
 }
 
 const minute = 60;

@@ -3,6 +3,7 @@ import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { SandboxClaim } from "../../api/kinds/sandbox-claim.ts";
 import { effectiveClaimShutdownPolicy } from "../../api/rules/defaults.ts";
 import { assignedSandboxAnnotation } from "../../api/rules/keys.ts";
+import { createdMs } from "../../api/rules/timestamps.ts";
 import { isAlreadyExists, isRejected } from "../../kube/client/errors.ts";
 import type { EventRecorder } from "../../kube/events/event-recorder.ts";
 import type { Notes as NoteWriter } from "../../kube/notes/notes.ts";
@@ -263,7 +264,7 @@ export class Pass {
 
   /** The larger of the ages by the server's clock and by ours: a wrong clock must not make a claim wait for ever. */
   #ageMs(now: Date): number {
-    const sinceCreationMs = now.getTime() - Date.parse(this.#claim.metadata.creationTimestamp);
+    const sinceCreationMs = now.getTime() - createdMs(this.#claim);
     return Math.max(sinceCreationMs, this.#around.sights.ageMs(this.#claim));
   }
 }

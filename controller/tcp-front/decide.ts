@@ -9,6 +9,7 @@ import {
   type TcpFrontPort,
   tcpFrontOf,
 } from "../../api/protocols/tcp-front.ts";
+import { readTime } from "../../api/rules/timestamps.ts";
 import { frontPorts } from "../sandbox/service/service-ports.ts";
 import { semanticallyEqual } from "../semantic-equality.ts";
 import { chooseEndpoints, familyOf } from "./choose-endpoints.ts";
@@ -97,8 +98,7 @@ function free(observed: ObservedFront): FrontDecision {
     return { action: { do: "delete", slice, keep: undefined, urgency: "removal" }, unallocated: 0 };
   }
   // Of a clock that was set back: the port was freed by now, and rests from now on.
-  const isPast = before.freedAt !== undefined && Date.parse(before.freedAt) <= now.getTime();
-  const freedAt = isPast && before.freedAt ? before.freedAt : now.toISOString();
+  const freedAt = before.freedAt !== undefined && isPast(before.freedAt, now) ? before.freedAt : now.toISOString();
   const front: TcpFront = { ...before, freedAt };
   const next = changed(slice, front, nowhere);
   const restsForMs = leftMs({ freedAt }, observed);
@@ -154,7 +154,7 @@ function allocate(
     .filter(({ activatorPort }) => !inUse.has(activatorPort))
     .map(({ activatorPort }): FreedPort => ({ activatorPort, freedAt: now.toISOString() }));
   const resting = ((slice && tcpFrontOf(slice)?.freedPorts) ?? [])
-    .map((freed) => (Date.parse(freed.freedAt) <= now.getTime() ? freed : { ...freed, freedAt: now.toISOString() }))
+    .map((freed) => (isPast(freed.freedAt, now) ? freed : { ...freed, freedAt: now.toISOString() }))
     .filter((freed) => leftMs(freed, observed) > 0 && !observed.contested.has(freed.activatorPort));
   const freedPorts = [...resting, ...freedNow];
   const { name: sandboxName, uid: sandboxUid } = sandbox.metadata;
@@ -162,6 +162,11 @@ function allocate(
     front: { sandboxName, sandboxUid, ports, ...(freedPorts.length > 0 && { freedPorts }) },
     unallocated: wanted.length - ports.length,
   };
+}
+
+function isPast(text: string, now: Date): boolean {
+  const time = readTime(text);
+  return time !== undefined && time <= now;
 }
 
 /** Not by the wall clock: it may jump, and the port would go to another sandbox too early. */

@@ -29,7 +29,7 @@ describe("how long a port rests", () => {
 
   it("is by the wall clock before this process has seen the time, and never negative", async () => {
     const { clock, ages } = some();
-    const [earlier, later] = ["2026-01-01T11:59:00Z", "2026-01-01T12:30:00Z"];
+    const [earlier, later] = ["2026-01-01T11:59:00,0Z", "2026-01-01T12:30:00Z"];
     ages.see(
       key,
       front({ freedPorts: [earlier, later].map((freedAt, at) => ({ activatorPort: 10_001 + at, freedAt })) }),

@@ -1,4 +1,5 @@
 import type { TcpFront } from "../../api/protocols/tcp-front.ts";
+import { readTime } from "../../api/rules/timestamps.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 
 interface FirstSeen {
@@ -31,12 +32,13 @@ export class FreedAges {
     times.delete(undefined);
     if (times.size === 0) return this.forget(key);
     const before = this.#seen.get(key);
-    const now = { atMs: this.#clock.ticksMs(), wallMs: this.#clock.now().getTime() };
+    const atMs = this.#clock.ticksMs();
+    const now = this.#clock.now();
     const seen = new Map<string, FirstSeen>();
     for (const freedAt of times) {
       if (freedAt === undefined) continue;
-      const ageMs = Math.max(now.wallMs - Date.parse(freedAt), 0);
-      seen.set(freedAt, before?.get(freedAt) ?? { atMs: now.atMs, ageMs });
+      const ageMs = Math.max(now.getTime() - (readTime(freedAt) ?? now).getTime(), 0);
+      seen.set(freedAt, before?.get(freedAt) ?? { atMs, ageMs });
     }
     this.#seen.set(key, seen);
   }

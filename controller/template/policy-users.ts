@@ -5,6 +5,7 @@ import { apiVersionOf, groupOf, type ResourceType } from "../../api/kinds/resour
 import { extensionsGroup, type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { templateRefAnnotation, templateRefHashLabel } from "../../api/rules/keys.ts";
 import { nameHash } from "../../api/rules/names.ts";
+import { createdMs } from "../../api/rules/timestamps.ts";
 
 /** What needs the NetworkPolicy of a template: the policy selects their Pods. */
 export interface PolicyUsers {
@@ -88,8 +89,7 @@ function inOrder<T extends KubeObject>(users: readonly Stored<T>[], named: Reado
     if (named.has(user.metadata.uid)) return 0;
     return controllerOf(user)?.kind === "SandboxWarmPool" ? 2 : 1;
   };
-  const age = ({ metadata }: Stored<T>) => Date.parse(metadata.creationTimestamp);
-  return users.toSorted((a, b) => rank(a) - rank(b) || age(a) - age(b));
+  return users.toSorted((a, b) => rank(a) - rank(b) || createdMs(a) - createdMs(b));
 }
 
 const referenceTo =

@@ -45,13 +45,14 @@ describe("a port whose record was removed", () => {
 
   it("is quarantined for the rest of its time", async () => {
     const { clock, vanished } = some();
-    const freedAt = "2026-01-01T11:55:00Z";
+    const freedAt = "2026-01-01T11:55:00,0Z";
     const freedPorts = [
       { activatorPort: 10_002, freedAt },
       { activatorPort: 10_003, freedAt: "2026-01-01T11:50:00Z" },
       { activatorPort: 10_004, freedAt: "2026-01-01T13:00:00Z" },
     ];
     expect(vanished.note(saying({ freedAt, freedPorts }), all)).toEqual([10_001, 10_002, 10_004]);
+    expect([10_001, 10_002, 10_004].map((each) => vanished.rests(asked(each)))).toEqual([true, true, true]);
     await clock.advance(usualQuarantineMs / 2);
     expect([10_001, 10_002, 10_004].map((each) => vanished.rests(asked(each)))).toEqual([false, false, true]);
     await clock.advance(usualQuarantineMs / 2);

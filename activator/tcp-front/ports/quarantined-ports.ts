@@ -1,6 +1,7 @@
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { ListeningPort } from "../../../api/protocols/drain-protocol.ts";
 import { type EndpointSlice, tcpFrontOf, usualQuarantineMs } from "../../../api/protocols/tcp-front.ts";
+import { readTime } from "../../../api/rules/timestamps.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { NamespacePorts } from "./namespace-ports.ts";
 
@@ -70,7 +71,8 @@ export class QuarantinedPorts {
 
   /** A clock that was set back must not keep a port forever. */
   #leftMs(freedAt: string | undefined): number {
-    const restedMs = freedAt === undefined ? 0 : this.#clock.now().getTime() - Date.parse(freedAt);
+    const now = this.#clock.now();
+    const restedMs = now.getTime() - (readTime(freedAt) ?? now).getTime();
     return Math.min(usualQuarantineMs - restedMs, usualQuarantineMs);
   }
 }

@@ -3,6 +3,7 @@ import { type Condition, keyOf } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import { findCondition } from "../../../api/rules/conditions.ts";
 import { effectiveShutdownPolicy } from "../../../api/rules/defaults.ts";
+import { readTime } from "../../../api/rules/timestamps.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { type TenantLabels, TenantSeries } from "../../metrics/tenant-series.ts";
 import { becameUnready, type StatusTransition, turnedTrue } from "../events.ts";
@@ -96,8 +97,10 @@ export class LifecycleMetrics {
 
   /** Observes the creation time of a sandbox, which ends when it becomes Ready. */
   createdUntil(sandbox: Sandbox, { lastTransitionTime }: Condition): void {
-    const latencyMs = Date.parse(lastTransitionTime) - Date.parse(sandbox.metadata.creationTimestamp ?? "");
-    if (!(latencyMs >= 0)) return;
+    const readyAt = readTime(lastTransitionTime);
+    const createdAt = readTime(sandbox.metadata.creationTimestamp);
+    if (!readyAt || !createdAt || readyAt < createdAt) return;
+    const latencyMs = readyAt.getTime() - createdAt.getTime();
     const { namespace = "" } = sandbox.metadata;
     const named = { namespace, sandbox_template: templateName(sandbox) ?? "__unknown__" };
     const closed = { launch_type: launchType(sandbox) };

@@ -1,5 +1,6 @@
 import { Histogram, type Registry } from "prom-client";
 import { findCondition } from "../../../api/rules/conditions.ts";
+import { readTime } from "../../../api/rules/timestamps.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { StatusTransition } from "../events.ts";
 
@@ -37,9 +38,9 @@ export class SleepTimeMetrics {
     const slept = was?.status === "True";
     const sleeps = is?.status === "True";
     if (slept === sleeps) return;
-    const since = was?.lastTransitionTime ?? sandbox.metadata.creationTimestamp;
+    const since = readTime(was?.lastTransitionTime ?? sandbox.metadata.creationTimestamp);
     if (since === undefined) return;
-    const seconds = Math.max(this.#clock.now().getTime() - Date.parse(since), 0) / 1_000;
+    const seconds = Math.max(this.#clock.now().getTime() - since.getTime(), 0) / 1_000;
     (slept ? this.#asleep : this.#awake).observe(seconds);
   }
 }

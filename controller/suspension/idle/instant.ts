@@ -9,5 +9,5 @@ export interface Instant {
  * Monotonic milliseconds of a past time in an object, such as the start of its Pod. A time in the future, by
  * a clock that is ahead, is now.
  */
-export const ticksOf = (time: string, { now, nowMs }: Instant): number =>
-  nowMs - Math.max(now.getTime() - new Date(time).getTime(), 0);
+export const ticksOf = (time: Date, { now, nowMs }: Instant): number =>
+  nowMs - Math.max(now.getTime() - time.getTime(), 0);

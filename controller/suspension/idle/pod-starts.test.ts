@@ -81,8 +81,10 @@ describe("the start of the idle time", () => {
 
 describe("the start of the idle time of a sandbox that a former leader has watched", () => {
   it("is in the written times", () => {
-    const start = new PodStarts().startOf(inherited, ready, at);
-    expect(start).toMatchObject({ seenMs: at.nowMs, readyMs: 995_000, recordedMs: 990_000 });
+    for (const since of [ready, readySince("2026-01-01T12:00:15,0Z")]) {
+      const start = new PodStarts().startOf(inherited, since, at);
+      expect(start).toMatchObject({ seenMs: at.nowMs, readyMs: 995_000, recordedMs: 990_000 });
+    }
   });
 
   it("does not move when the clock is set", () => {

@@ -86,11 +86,12 @@ export class PodStarts {
 function readyMs({ status }: Pod, at: Instant, isInherited: boolean): number | undefined {
   const ready = findCondition(status?.conditions, "Ready");
   if (ready?.status !== "True") return undefined;
-  return isInherited && ready.lastTransitionTime ? ticksOf(ready.lastTransitionTime, at) : at.nowMs;
+  const since = isInherited ? readTime(ready.lastTransitionTime) : undefined;
+  return since ? ticksOf(since, at) : at.nowMs;
 }
 
 /** A time in the future is of a clock that was ahead, and does not count. */
 function recordedMs({ status }: Sandbox, at: Instant): number | undefined {
   const time = readTime(status?.lastActivityTime);
-  return time && time <= at.now ? ticksOf(time.toISOString(), at) : undefined;
+  return time && time <= at.now ? ticksOf(time, at) : undefined;
 }

@@ -2,6 +2,7 @@ import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
 import type { SandboxWarmPoolSpec } from "../../../api/kinds/sandbox-warm-pool.ts";
 import { effectivePoolReplicas } from "../../../api/rules/defaults.ts";
+import { createdMs } from "../../../api/rules/timestamps.ts";
 import { isReady } from "../members.ts";
 import type { Census } from "../reconcile-members.ts";
 
@@ -38,6 +39,5 @@ export function decideSize({ spec, census, templateKnown, heldMs, maxBatch }: Si
 
 /** Those first that are of least use: not ready, then the newest. */
 function inOrderOfRemoval(members: readonly Stored<Sandbox>[]): readonly Stored<Sandbox>[] {
-  const bornMs = ({ metadata }: Stored<Sandbox>) => new Date(metadata.creationTimestamp).getTime();
-  return [...members].sort((a, b) => Number(isReady(a)) - Number(isReady(b)) || bornMs(b) - bornMs(a));
+  return [...members].sort((a, b) => Number(isReady(a)) - Number(isReady(b)) || createdMs(b) - createdMs(a));
 }

@@ -4,6 +4,7 @@ import type { SandboxWarmPoolStatus } from "../../../api/kinds/sandbox-warm-pool
 import { findCondition } from "../../../api/rules/conditions.ts";
 import { effectivePoolReplicas } from "../../../api/rules/defaults.ts";
 import { warmPoolSelector } from "../../../api/rules/names.ts";
+import { readTime } from "../../../api/rules/timestamps.ts";
 import type { NewEvent } from "../../../kube/events/event-recorder.ts";
 import { isReady } from "../members.ts";
 import type { Observed } from "../observed.ts";
@@ -114,7 +115,9 @@ function refusalOf(active: readonly Stored<Sandbox>[], now: Date): Refusal {
   const ages = active.flatMap(({ status }) => {
     const ready = findCondition(status?.conditions, "Ready");
     if (ready?.status !== "False" || !refusals.includes(ready.reason)) return [];
-    return [{ ageMs: now.getTime() - new Date(ready.lastTransitionTime).getTime(), message: ready.message }];
+    // Without a readable time nothing says that it is recent.
+    const since = readTime(ready.lastTransitionTime);
+    return [{ ageMs: since ? now.getTime() - since.getTime() : passingMs, message: ready.message }];
   });
   const lasting = ages.filter(({ ageMs }) => ageMs >= passingMs);
   const passing = ages.filter(({ ageMs }) => ageMs < passingMs).map(({ ageMs }) => passingMs - ageMs);

@@ -1,5 +1,6 @@
 import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { createdMs } from "../../../api/rules/timestamps.ts";
 import { isReady } from "../members.ts";
 import type { Observed } from "../observed.ts";
 
@@ -36,7 +37,7 @@ export class ReadinessPatience {
 
   /** A member that was there at the last failure has the time from before it: it may belong to a later batch. */
   graceMsOf(member: Stored<Sandbox>): number {
-    return this.#graceMsAfter(bornMs(member) > this.#failedMs ? this.#failures : Math.max(this.#failures - 1, 0));
+    return this.#graceMsAfter(createdMs(member) > this.#failedMs ? this.#failures : Math.max(this.#failures - 1, 0));
   }
 
   /** Another template, or another version of it, deserves another try. */
@@ -50,16 +51,14 @@ export class ReadinessPatience {
 
   /** Records the ready and replaced members of a pass. Members that were created before the last failure have no effect. */
   note(active: readonly Stored<Sandbox>[], replaced: readonly Stored<Sandbox>[]): void {
-    const isNew = (member: Stored<Sandbox>) => bornMs(member) > this.#failedMs;
+    const isNew = (member: Stored<Sandbox>) => createdMs(member) > this.#failedMs;
     if (active.some((member) => isReady(member) && isNew(member))) this.#failures = 0;
     if (!replaced.some(isNew)) return;
     this.#failures += 1;
-    this.#failedMs = [...active, ...replaced].reduce((latest, member) => Math.max(latest, bornMs(member)), 0);
+    this.#failedMs = [...active, ...replaced].reduce((latest, member) => Math.max(latest, createdMs(member)), 0);
   }
 
   #graceMsAfter(failures: number): number {
     return Math.min(this.#baseMs * 2 ** failures, Math.max(this.#baseMs, longestMs));
   }
 }
-
-const bornMs = ({ metadata }: Stored<Sandbox>): number => new Date(metadata.creationTimestamp).getTime();

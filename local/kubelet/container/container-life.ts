@@ -1,4 +1,5 @@
 import type { Container, ContainerStatus, LifecycleHandler } from "../../../api/kinds/core.ts";
+import { readTime } from "../../../api/rules/timestamps.ts";
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import { aborted } from "../../../lib/process/lifecycle.ts";
 import type { NodeServices } from "../node/node-services.ts";
@@ -229,6 +230,7 @@ export class ContainerLife {
   }
 }
 
-function ranMs({ startedAt = "", finishedAt = "" }: Terminated): number {
-  return Date.parse(finishedAt) - Date.parse(startedAt);
+function ranMs({ startedAt, finishedAt }: Terminated): number {
+  const [start, end] = [readTime(startedAt), readTime(finishedAt)];
+  return start && end ? end.getTime() - start.getTime() : 0;
 }

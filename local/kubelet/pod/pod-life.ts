@@ -7,6 +7,7 @@ import {
   podType,
 } from "../../../api/kinds/core.ts";
 import type { Stored } from "../../../api/kinds/meta.ts";
+import { readTime } from "../../../api/rules/timestamps.ts";
 import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import { makeLaunch } from "../container/container-launch.ts";
@@ -31,7 +32,7 @@ export class PodLife {
   readonly #inits: readonly ContainerLife[];
   readonly #mains: readonly ContainerLife[];
   readonly #writer: StatusWriter;
-  readonly #startTime: string;
+  readonly #startTime: Date;
   readonly #stopping = new AbortController();
   readonly #deadline: Deadline;
   #pod: Stored<Pod>;
@@ -50,7 +51,7 @@ export class PodLife {
     this.#pod = pod;
     const finished = isFinished(pod.status?.phase);
     this.podIp = finished ? (pod.status?.podIP ?? "") : addresses.take(uid, clock.ticksMs(), pod.status?.podIP);
-    this.#startTime = pod.status?.startTime ?? secondsTime(clock.now());
+    this.#startTime = readTime(pod.status?.startTime) ?? clock.now();
     this.#deadline = new Deadline(clock, Number.POSITIVE_INFINITY);
     const { restartPolicy, initContainers = [], containers = [] } = pod.spec ?? {};
     this.#inits = initContainers.map((container) =>
@@ -140,7 +141,7 @@ export class PodLife {
     const { clock } = this.#services;
     const seconds = this.#pod.spec?.activeDeadlineSeconds;
     if (seconds === undefined) return undefined;
-    const leftMs = Date.parse(this.#startTime) + seconds * 1000 - clock.now().getTime();
+    const leftMs = this.#startTime.getTime() + seconds * 1000 - clock.now().getTime();
     return clock.after(Math.max(leftMs, 0), () => {
       this.#failure = {
         reason: "DeadlineExceeded",
@@ -256,7 +257,7 @@ export class PodLife {
       pod: this.#pod,
       podIp: this.podIp,
       hostIp: this.#services.hostIp,
-      startTime: this.#startTime,
+      startTime: secondsTime(this.#startTime),
       initContainers: this.#inits.map(({ status }) => status),
       containers: this.#mains.map(({ status }) => status),
       failure: this.#failure,

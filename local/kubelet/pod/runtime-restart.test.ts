@@ -48,6 +48,18 @@ describe("a restarted runtime", () => {
     await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Failed"));
   });
 
+  it("keeps the deadline of a Pod, counted from a start as an API server accepts it, with a comma", async () => {
+    await using node = await openLocalNode();
+    await node.createPod("nova", { activeDeadlineSeconds: 3_600, containers: [aScript(idle)] });
+    await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Running"));
+    await node.stop();
+    const body = { status: { startTime: "2026-01-01T00:00:00,5Z" } };
+    await node.client.patch(podType, where, { type: "merge", body }, { subresource: "status" });
+    await node.restart();
+    const pod = await node.podOnce("nova", ({ status }) => expect(status?.phase).toBe("Failed"));
+    expect(pod.status?.reason).toBe("DeadlineExceeded");
+  });
+
   it("leaves files alone that it did not create", async () => {
     await using node = await openLocalNode();
     await node.stop();
