@@ -5,9 +5,9 @@ import { FakeClock } from "../../lib/time/clock.ts";
 import { aSandbox, noon } from "../../test/support/builders/builders.ts";
 import { podWith } from "../../test/support/labs/front-lab.ts";
 import { decide } from "./decide.ts";
-import { FreedAges } from "./freed-ages.ts";
 import { freshSlice } from "./make-slice.ts";
 import type { ObservedFront, SeenActivator } from "./observed-front.ts";
+import { FreedAges } from "./ports/freed-ages.ts";
 
 const quarantineMs = 600_000;
 const sandbox = aSandbox({ service: true, autoResume: {}, podTemplate: podWith(22, 80) });

@@ -2,7 +2,7 @@ import type { Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { EndpointSlice, TcpFrontPort } from "../../api/protocols/tcp-front.ts";
 import type { ActivatorEndpoint } from "../suspension/activators/activators.ts";
-import type { RestedMs } from "./freed-ages.ts";
+import type { RestedMs } from "./ports/freed-ages.ts";
 
 /** One observation of the slice of a sandbox. */
 export interface ObservedFront {

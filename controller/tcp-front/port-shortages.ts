@@ -2,7 +2,7 @@ import { keyOf, type Stored } from "../../api/kinds/meta.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import type { SandboxFact } from "../../api/rules/conditions.ts";
 import { Subscribers } from "../../lib/data/subscribers.ts";
-import type { PortLimit } from "./port-ledger.ts";
+import type { PortLimit } from "./ports/port-ledger.ts";
 
 /** Ports of a sandbox that have no activator port. */
 export interface PortShortage {

@@ -24,9 +24,9 @@ import type { Confirmer } from "./confirmer.ts";
 import { countPorts, decide, type FrontAction } from "./decide.ts";
 import { notWritten, tooFewPorts } from "./events.ts";
 import type { ObservedFront, SeenActivator } from "./observed-front.ts";
-import type { PortLedger, PortLimit } from "./port-ledger.ts";
 import type { PortShortage, PortShortages } from "./port-shortages.ts";
-import type { PortWaiters } from "./port-waiters.ts";
+import type { PortLedger, PortLimit } from "./ports/port-ledger.ts";
+import type { PortWaiters } from "./ports/port-waiters.ts";
 import type { TcpFrontMetrics } from "./tcp-front-metrics.ts";
 import type { WriteTurns } from "./write-turns.ts";
 

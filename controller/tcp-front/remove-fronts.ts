@@ -9,8 +9,8 @@ import type { Backoff } from "../../lib/queues/backoff.ts";
 import { repeatUntilDone } from "../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { decide } from "./decide.ts";
-import { FreedAges } from "./freed-ages.ts";
 import type { ObservedFront } from "./observed-front.ts";
+import { FreedAges } from "./ports/freed-ages.ts";
 import type { TcpFrontSettings } from "./start-tcp-front-controller.ts";
 
 export interface FrontRemovalOptions {

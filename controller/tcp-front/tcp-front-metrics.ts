@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { FrontAction } from "./decide.ts";
-import type { PortCounts } from "./port-ledger.ts";
+import type { PortCounts } from "./ports/port-ledger.ts";
 
 /** Values that are computed only when the metrics are read. */
 export interface TcpFrontCounts {

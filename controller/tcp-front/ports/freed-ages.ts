@@ -1,6 +1,6 @@
-import type { TcpFront } from "../../api/protocols/tcp-front.ts";
-import { readTime } from "../../api/rules/timestamps.ts";
-import type { Clock } from "../../lib/time/clock.ts";
+import type { TcpFront } from "../../../api/protocols/tcp-front.ts";
+import { readTime } from "../../../api/rules/timestamps.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
 
 interface FirstSeen {
   /** By the monotonic clock. */

@@ -1,4 +1,4 @@
-import { keyOf, parseKey, type Stored } from "../../api/kinds/meta.ts";
+import { keyOf, parseKey, type Stored } from "../../../api/kinds/meta.ts";
 import {
   type EndpointSlice,
   olderFirst,
@@ -7,8 +7,8 @@ import {
   type TcpFrontPort,
   tcpFrontOf,
   tcpFrontPorts,
-} from "../../api/protocols/tcp-front.ts";
-import type { Clock } from "../../lib/time/clock.ts";
+} from "../../../api/protocols/tcp-front.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
 import { FreePorts } from "./free-ports.ts";
 import { FreedAges, type RestedMs } from "./freed-ages.ts";
 import { Reservations } from "./reservations.ts";

@@ -1,6 +1,6 @@
-import { parseKey } from "../../api/kinds/meta.ts";
-import { KeyCounts } from "../../lib/queues/key-counts.ts";
-import type { Clock, Timer } from "../../lib/time/clock.ts";
+import { parseKey } from "../../../api/kinds/meta.ts";
+import { KeyCounts } from "../../../lib/queues/key-counts.ts";
+import type { Clock, Timer } from "../../../lib/time/clock.ts";
 import type { PortLedger, PortLimit } from "./port-ledger.ts";
 
 /** What somebody waits for. What one sandbox asks for too much, only its own change mends. */

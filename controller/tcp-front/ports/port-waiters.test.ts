@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../../lib/time/clock.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
 import { PortWaiters } from "./port-waiters.ts";
 
 class ScriptedRoom {

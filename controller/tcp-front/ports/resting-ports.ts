@@ -1,6 +1,6 @@
-import { parseKey } from "../../api/kinds/meta.ts";
-import { KeyCounts } from "../../lib/queues/key-counts.ts";
-import type { Clock } from "../../lib/time/clock.ts";
+import { parseKey } from "../../../api/kinds/meta.ts";
+import { KeyCounts } from "../../../lib/queues/key-counts.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
 
 interface Rest {
   /** By the monotonic clock. */

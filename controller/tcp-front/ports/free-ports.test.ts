@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { tcpFrontPorts } from "../../api/protocols/tcp-front.ts";
-import { seededRandom } from "../../test/support/seeded-random.ts";
+import { tcpFrontPorts } from "../../../api/protocols/tcp-front.ts";
+import { seededRandom } from "../../../test/support/seeded-random.ts";
 import { FreePorts } from "./free-ports.ts";
 
 const { first, last } = tcpFrontPorts;

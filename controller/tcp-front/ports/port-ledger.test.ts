@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Stored } from "../../api/kinds/meta.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
 import {
   type EndpointSlice,
   formatTcpFront,
@@ -7,10 +7,10 @@ import {
   tcpFrontPorts,
   tcpFrontPortsPerNamespaceMax,
   tcpFrontSliceName,
-} from "../../api/protocols/tcp-front.ts";
-import { tcpFrontAnnotation } from "../../api/rules/keys.ts";
-import { FakeClock } from "../../lib/time/clock.ts";
-import { noon } from "../../test/support/builders/builders.ts";
+} from "../../../api/protocols/tcp-front.ts";
+import { tcpFrontAnnotation } from "../../../api/rules/keys.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { noon } from "../../../test/support/builders/builders.ts";
 import { PortLedger } from "./port-ledger.ts";
 
 const quarantineMs = 600_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { TcpFront } from "../../api/protocols/tcp-front.ts";
-import { FakeClock } from "../../lib/time/clock.ts";
-import { noon } from "../../test/support/builders/builders.ts";
+import type { TcpFront } from "../../../api/protocols/tcp-front.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { noon } from "../../../test/support/builders/builders.ts";
 import { FreedAges } from "./freed-ages.ts";
 
 const key = "lab/nova";
