@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { parseActivatorConfig } from "../activator/config/config.ts";
 import { endLimitOf } from "../activator/shutdown.ts";
+import { parseControllerConfig } from "../controller/config/config.ts";
 import { controllerFlags } from "../controller/config/controller-flags.ts";
 import { projectFiles } from "./support/project-files.ts";
 
@@ -56,8 +57,8 @@ interface Rendered {
   readonly spec: { readonly template: { readonly spec: RenderedPod } };
 }
 
-/** The rendered Pod of the activators, and the arguments of its program. */
-function activatorPod(manifests: string) {
+/** The Pod of the only Deployment, and the arguments of its program. */
+function deployedPod(manifests: string) {
   const objects = parseAllDocuments(manifests).map((document): Rendered | null => document.toJS());
   const { containers, terminationGracePeriodSeconds } = objects
     .flatMap((object) => (object?.kind === "Deployment" ? [object.spec.template.spec] : []))
@@ -67,11 +68,23 @@ function activatorPod(manifests: string) {
 
 describe("the Pod of an activator", () => {
   it("has a grace period of 5 s more than the longest shutdown of the program", () => {
-    const { args, graceMs } = activatorPod(readFileSync(join(chart, "..", "..", "k8s", "activator.yaml"), "utf8"));
+    const { args, graceMs } = deployedPod(readFileSync(join(chart, "..", "..", "k8s", "activator.yaml"), "utf8"));
     const flags = args.filter((arg) => /^--(drain-settle|shutdown-timeout)=/.test(arg));
     const config = parseActivatorConfig([...flags, "--authz-mode=allow-all"], {});
     expect(flags).toHaveLength(2);
     expect(graceMs).toBe(endLimitOf(config) + 5_000);
+  });
+});
+
+describe("the controller of the plain manifests", () => {
+  const root = join(chart, "..", "..");
+  const { args } = deployedPod(readFileSync(join(root, "k8s", "controller.yaml"), "utf8"));
+  const page = readFileSync(join(root, "docs", "migrating.md"), "utf8");
+  const [, added = ""] = /"path":"\/spec\/template\/spec\/containers\/0\/args\/-","value":"([^"]+)"/.exec(page) ?? [];
+
+  it("has activators, and none with the flag that the page on rolling back adds", () => {
+    expect(parseControllerConfig(args).activators).toBeDefined();
+    expect(parseControllerConfig([...args, added]).activators).toBeUndefined();
   });
 });
 

@@ -100,6 +100,24 @@ describe.each(["v0.4.6", "v0.5.6"] as const)("on the page's way from the chart o
   });
 });
 
+describe("somebody who turns back to Rouse", () => {
+  it("has our definitions again by the steps of the page, even after those of v0.4.6 were installed", async () => {
+    const release = "v0.4.6";
+    const uid = await installFormer(release);
+    await upgradeToOurs(release);
+    const stay = commandsUnder(migrating, "### Staying with Rouse after all");
+    expect(stay.length).toBe(3);
+    for (const step of [...stepsBack(release).slice(0, -1), ...stay]) {
+      await api.type(filledIn(step, release));
+      if (/^helm upgrade|^kubectl (annotate|replace)/.test(step)) await convertByNothing();
+      expect({ step, kept: await keptDefinitions() }).toEqual({ step, kept: allKept });
+    }
+    expect(await uidOf()).toBe(uid);
+    const stored = "kubectl get crd sandboxes.agents.x-k8s.io -o 'jsonpath={.spec.versions[?(@.storage==true)].name}'";
+    expect(await api.type(stored)).toBe("v1beta1");
+  });
+});
+
 describe("a first install of the former chart that failed because Helm had created its namespace", () => {
   it("is upgraded without deleting the namespace, and so is the next upgrade", async () => {
     const inNamespace = "--namespace agent-sandbox-system";
