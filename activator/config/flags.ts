@@ -46,7 +46,7 @@ export const activatorFlags = {
   ),
   "proxy-timeout": flag.duration(
     900_000,
-    "maximum time to hold a request; also the maximum time from the last byte of a request to the response head. The header X-Sandbox-Timeout can shorten both. Also the maximum pause of a client within its request",
+    "maximum time to hold a request; also the maximum time from the last byte of a request to the response head. The header X-Sandbox-Timeout can shorten both. Also the maximum pause of a client within its request, and of both sides within a request whose response is complete",
     positive,
   ),
   "response-header-timeout": flag.duration(
@@ -66,7 +66,7 @@ export const activatorFlags = {
   ),
   "upstream-max-retries": flag.integer(
     3,
-    "a port that should be open but is closed is retried for the sum of the delays of this many retries (1.4s with the defaults), and until one whole attempt has failed; within that time the activator retries more often",
+    "number of retries whose delays together limit how long a request waits for a closed port of a Pod that is no longer starting (1.4s with the defaults). The request also waits until one whole attempt has failed. Meanwhile the activator tries the port more often",
     notNegative,
   ),
   "upstream-retry-initial-delay": flag.duration(
@@ -82,7 +82,7 @@ export const activatorFlags = {
   ),
   "authz-tokenreview-ttl": flag.duration(
     30_000,
-    "how long the result of a TokenReview or SubjectAccessReview is cached; that a review failed is cached for a third of this, at least 1s",
+    "how long the result of a TokenReview or SubjectAccessReview is cached; a review without an answer is cached for a third of this, at least 1s",
     positive,
   ),
   "authz-tokenreview-cache-size": flag.integer(
@@ -138,7 +138,7 @@ export const activatorFlags = {
   "connect-timeout": flag.duration(5_000, "maximum time of one attempt to connect to a sandbox", positive),
   "stream-idle-timeout": flag.duration(
     3_600_000,
-    "maximum time without progress within a response; 0: unlimited",
+    "maximum time without progress within a response or a gRPC call; 0: unlimited",
     notNegative,
   ),
   "total-timeout": flag.duration(
@@ -184,7 +184,7 @@ export const activatorFlags = {
   ),
   "held-max-per-namespace": flag.integer(
     5_000,
-    "maximum number of held requests and TCP connections for one namespace in this replica; large heads count as for --held-max-total. If this is below --held-max-total, a namespace gets one of the last tenth of all places only while it holds fewer than are free",
+    "maximum number of held requests and TCP connections for one namespace in this replica; large heads count as for --held-max-total. If this is below --held-max-total, a namespace gets a place in the last tenth of all places only while it holds fewer places than are free",
     positive,
   ),
   "held-max-per-sandbox": flag.integer(

@@ -59,7 +59,7 @@ export class TcpFrontMetrics {
     });
     this.#foreign = new Counter({
       name: "rouse_tcp_front_foreign_slices_total",
-      help: "EndpointSlices with the label of the controller and ports that it did not give them; it removed those ports, or the EndpointSlice if it was malformed.",
+      help: "EndpointSlices with the label of the controller and with ports that the controller did not assign to them. The controller removed those ports, or the EndpointSlice if it was malformed.",
       registers,
     });
     for (const [name, help, read] of gauges) {

@@ -23,8 +23,8 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     why: "X-Sandbox-Namespace is not a DNS label (RFC 1123), or is sent twice with different values.",
     what: fixRequest,
   },
-  BadPort: {
-    why: "X-Sandbox-Port is not a number from 1 to 65535, or is sent twice with different values.",
+    BadPort: {
+    why: "X-Sandbox-Port is not a number from 1 to 65535, or is sent twice with different values. Or a gRPC call names its sandbox by headers, and has no X-Sandbox-Port.",
     what: fixRequest,
   },
   BadPodIpFormat: {
@@ -36,7 +36,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Leave the header out: the activator knows the address of the Pod.",
   },
   MissingCredentials: {
-    why: "The activator has a static token, and the request has no header Authorization with a bearer token, or has two.",
+    why: "The activator has a static token, and the request does not have exactly one header Authorization with a bearer token.",
     what: "Send a token. The notes of the chart show how to get it.",
   },
   WrongToken: {
@@ -52,16 +52,19 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Grant get on sandboxes/connect, or use a token for this sandbox. Leave those two headers out.",
   },
   AuthorizationUnavailable: {
-    why: "The API server did not answer the review of the token or of the access, too many reviews are in progress, or too many reviews for this client failed or were answered no.",
+    why: "The API server did not answer the review of the token or of the access. Or too many reviews are in progress. Or too many reviews for this client failed or were answered no.",
     what: "Retry. If it lasts, check rouse_activator_reviews_total, clients with expired or guessed tokens, and the API server.",
   },
-  MethodNotAllowed: { why: "The method is CONNECT or TRACE.", what: fixRequest },
+  MethodNotAllowed: {
+    why: "The method is TRACE or CONNECT. Over HTTP/2 a CONNECT that opens a WebSocket is permitted.",
+    what: fixRequest,
+  },
   BodyTooLarge: {
     why: "The request body is larger than --max-request-body-bytes, or its length is above 2^53 - 1 bytes.",
     what: "Send less, or raise --max-request-body-bytes.",
   },
   ConnectFailed: {
-    why: "The Pod has run for longer than autoResume.timeoutSeconds, and its port does not accept connections, or its readiness probes fail.",
+    why: "The port of the Pod does not accept connections, or the readiness probes of the Pod fail. The replica has seen the Pod with an address for longer than autoResume.timeoutSeconds, so the Pod no longer counts as starting.",
     what: "Check that the program of the sandbox listens on that port, on all addresses.",
   },
   SandboxNotFound: {
@@ -69,15 +72,15 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Check name and namespace. The status is 502 because the SDKs of the ecosystem expect it.",
   },
   ResponseLost: {
-    why: "The sandbox closed the connection before its response began, its response is not valid HTTP/1.1, or its Pod was deleted.",
+    why: "The sandbox closed the connection before its response began, its response is not valid HTTP or its head is too large, or its Pod was deleted. Or unfinished heads took too much memory, and the activator dropped the head of this response.",
     what: "Check the log of the program of the sandbox. The activator never sends a request to a sandbox twice.",
   },
   UnaskedUpgrade: {
-    why: "The sandbox answered 101 to a request that did not ask for an upgrade, or asked for another protocol.",
+    why: "The sandbox answered 101, and the request had not asked for an upgrade, or had asked for another protocol. Or the sandbox did not prove that it had read the key of a WebSocket over HTTP/2.",
     what: "Fix the program in the sandbox.",
   },
   SandboxSlow: {
-    why: "The sandbox had the whole request, or took no more of it, and did not begin its response within --proxy-timeout, --response-header-timeout or X-Sandbox-Timeout. Or its response had not begun after --total-timeout.",
+    why: "The sandbox had the whole request, or took no more of it, and did not begin its response within --proxy-timeout, --response-header-timeout or X-Sandbox-Timeout. Or its response had not begun after --total-timeout. Or a gRPC call took longer than its grpc-timeout or --total-timeout.",
     what: "Check the program of the sandbox, or raise the timeout.",
   },
   Unexpected: {
@@ -85,7 +88,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Please report the bug.",
   },
   MalformedRequest: {
-    why: "The request is not valid HTTP/1.1, or uses an HTTP version, a method or a transfer coding that the activator does not support; the text names the cause.",
+    why: "The request is not valid HTTP, or uses an HTTP version, a method or a transfer coding that the activator does not support; the text names the cause.",
     what: fixRequest,
   },
   RequestTimedOut: {
@@ -94,13 +97,13 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   },
   TargetTooLong: { why: "The request target is longer than 16,384 bytes.", what: fixRequest },
   HeadersTooLarge: {
-    why: "The request head is larger than --max-header-bytes, has more than 128 fields, or a Connection header of more than 1,024 bytes.",
+    why: "The request head is larger than --max-header-bytes, has more than 128 fields, or has a Connection header of more than 1,024 bytes.",
     what: "Send fewer or shorter header fields. --max-header-bytes can be raised.",
   },
   ExpectationFailed: { why: "The request has an Expect header other than 100-continue.", what: fixRequest },
   ConflictingHeaders: {
     why: "The host names one sandbox, namespace or port, and the X-Sandbox headers name another.",
-    what: "Send one of the two.",
+    what: "Name the sandbox only once: by the host or by the headers.",
   },
   ForeignHost: {
     why: "--header-hosts is set, and the host neither names a sandbox nor is in that list.",
@@ -160,11 +163,11 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Add nodes, lower the requests of the Pod, or correct its rules about nodes; the text has the words of the scheduler.",
   },
   Waking: {
-    why: "A browser asked for a page of a sandbox that was still waking after 1 s (autoResume.waitPage). It is shown a page that reloads.",
-    what: "Nothing: the page reloads itself.",
+    why: "A browser asked for a page of a sandbox that was still waking after 1 s (autoResume.waitPage). The browser is shown a wait page.",
+    what: "Nothing: the wait page reloads itself.",
   },
   WakeTimedOut: {
-    why: "The sandbox accepted no connection in time. The limit is the least of autoResume.timeoutSeconds, --proxy-timeout and X-Sandbox-Timeout, less a margin for the answer: 5 %, at least 1 s, and never more than half. The text says what the request waited for.",
+    why: "The sandbox accepted no connection in time. The limit is the least of autoResume.timeoutSeconds, --proxy-timeout, X-Sandbox-Timeout and grpc-timeout, less a margin for the answer: 5 %, at least 1 s, and never more than half. The text says what the request waited for.",
     what: "Retry; if it lasts, check the Pod and its events.",
   },
   WakeRefused: {
@@ -172,7 +175,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Check the ClusterRole of the activator and admission webhooks.",
   },
   WakeRateLimited: {
-    why: "So many wakes of this namespace wait for --wakes-per-second that the next would wait for more than 10 s.",
+    why: "Many wakes of this namespace wait for --wakes-per-second, and this one would wait for more than 10 s.",
     what: "Retry later, or raise --wakes-per-second or --wakes-burst.",
   },
   HoldLimitReached: {
@@ -184,7 +187,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Retry; check the connection of the activator to the API server.",
   },
   SandboxSuspended: {
-    why: "The sandbox is being suspended, and a call of gRPC had been idle on it, with its client's side open.",
+    why: "The sandbox is being suspended. The gRPC call was idle, and its client had not ended its request.",
     what: "Call again: the next call wakes the sandbox. `openConnections: Count` keeps a sandbox awake while a call is open.",
   },
   Draining: {

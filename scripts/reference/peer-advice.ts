@@ -8,7 +8,7 @@ export const peerAdvice: Readonly<Record<PeerRefusal, Advice>> = {
     what: "Connect from a Pod.",
   },
   NoPod: {
-    why: "No Pod that runs has the address of the client, or the Pod uses the network of its node.",
+    why: "No running Pod has the address of the client, or only a Pod that uses the network of its node.",
     what: "Connect from a Pod with an address of its own.",
   },
   OtherNamespace: {

@@ -16,12 +16,12 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   AnnotationNotWritten: {
     on: "Sandbox; SandboxClaim",
     means:
-      "The API server rejected an annotation that only informs, often because all annotations of the object together may have 256 KiB. The text names it. It is tried again after at most 10 minutes, or once the object has fewer bytes of annotations.",
+      "The API server rejected an annotation without which the controller goes on, often because all annotations of the object together may have at most 256 KiB. The text names the annotation. The controller tries again after at most 10 minutes, or once the object has fewer bytes of annotations. It tries to write the cause of a suspension at each reconcile.",
   },
   BusyProbeUnanswered: {
     on: "Sandbox",
     means:
-      "Its busy probe got no response, neither through an activator nor directly, or could not be sent. It counts as busy for at most busyProbe.limitSeconds.",
+      "Its busy probe got no response, neither through an activator nor directly, or could not be sent. The sandbox counts as busy for at most busyProbe.limitSeconds.",
   },
   ClaimExpired: {
     on: "SandboxClaim",
@@ -75,12 +75,12 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   },
   SandboxWoken: {
     on: "Sandbox",
-    means: "A request, or a TCP connection or data on an open connection, woke it; the text names the port.",
+    means: "A request, a TCP connection, or data on an open connection woke it; the text names the port.",
   },
   SandboxWorkCut: {
     on: "Sandbox",
     means:
-      "Its Pod was deleted while work was in flight, or without the response of an activator that may have had work in flight. In a manual suspension that happens after drainTimeoutSeconds. In a suspension for inactivity it happens only to requests that match ignoreRequests, after drainTimeoutSeconds, and when an activator has not responded for 5 minutes. The text says what was cut.",
+      "Its Pod was deleted while work was in flight, or without the response of an activator that may have had work in flight. In a manual suspension that happens after drainTimeoutSeconds. In a suspension for inactivity it happens in two cases only: after drainTimeoutSeconds to requests that match ignoreRequests, and when an activator has not responded for 5 minutes. The text says what was cut.",
   },
   SuspensionCancelled: {
     on: "Sandbox",
@@ -129,7 +129,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     PodTerminated: "It is suspended, and its Pod is gone.",
     PodTerminating: "It is being suspended: its Pod is drained or is being deleted.",
     NotSuspended: "It is not suspended.",
-    PodNotOwned: "A Pod of its name exists that belongs to something else, and is left alone.",
+    PodNotOwned: "The Pod of its name belongs to another owner. The controller leaves that Pod alone.",
     PodStateUnknown: "It is being suspended, and it is not known yet whether its Pod is gone.",
   },
   Finished: { PodSucceeded: "Its Pod has ended with success.", PodFailed: "Its Pod has failed." },
@@ -140,7 +140,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
   },
   ServicePortsAllocated: {
     SandboxPortLimitExceeded:
-      "It has more ports than --tcp-front-ports-per-sandbox, or than twice that number with quarantined ones.",
+      "It has more ports than --tcp-front-ports-per-sandbox, or more than twice that number if quarantined ports count too.",
     NamespacePortLimitExceeded:
       "Its namespace has reached --tcp-front-ports-per-namespace, quarantined ports included.",
     PortsExhausted: "All activator ports are in use or in quarantine.",
@@ -149,7 +149,7 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     ActivatorUnreachable:
       "An activator that may proxy connections to it does not respond, so it is not suspended for inactivity.",
     AnnotationRejected:
-      "The API server rejects an annotation that its suspension for inactivity needs, often because its annotations are full. It is tried again after at most 10 minutes, or once it has fewer bytes of annotations.",
+      "The API server rejects an annotation that its suspension for inactivity needs, often because its annotations have no room left. The controller tries again after at most 10 minutes, or once the sandbox has fewer bytes of annotations.",
   },
 };
 
@@ -162,13 +162,13 @@ export const claimReadyReasons: Meanings<ClaimReadyReason> = {
   SandboxCreatePending: "Its sandbox exists, but the watch of the controller has not shown it yet.",
   InvalidMetadata: "Its additional labels or annotations are not permitted.",
   EnvVarsInjectionRejected:
-    "The template permits no environment variables of claims, or only new ones (Allowed) and gives the container variables by envFrom. A variable that the container has already, or a container that does not exist, is a ReconcilerError.",
+    "The template permits no environment variables of claims. Or it permits only new ones (Allowed), and gives the container variables by envFrom. If the container has the variable already, or does not exist, the reason is ReconcilerError.",
   VolumeClaimTemplatesError:
-    "The template permits no volumeClaimTemplates of claims, or only new ones (Allowed) and one has the name of a volume of the template; or one of the claim or of the template has no name, or two have the same.",
+    "The template permits no volumeClaimTemplates of claims. Or it permits only new ones (Allowed), and one has the name of a volume of the template. Or one of the claim or of the template has no name. Or two have the same name.",
   ClaimExpired: "Its lifetime is over.",
   SandboxExpired: "Its sandbox has expired.",
   SandboxMissing: "Not reported at present: a claim whose sandbox is gone gets another one.",
-  SandboxNotReady: "Its sandbox has no condition Ready yet, or its Pod has ended and it gets another.",
+  SandboxNotReady: "Its sandbox has no condition Ready yet, or the Pod of its sandbox has ended and is being replaced.",
   SandboxResuming:
     "Its sandbox was suspended for inactivity and gets its Pod again. Ready stays True for at most autoResume.timeoutSeconds; an obstacle, such as a Pod that has failed, ends that at once.",
   InvalidConfiguration:
