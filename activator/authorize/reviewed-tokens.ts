@@ -191,7 +191,11 @@ function reviewTeller({ registry, clock, log }: ReviewParts) {
       if (!lines.asks(`${review} ${outcome}`)) return;
       if (outcome === "failed")
         log.warn({ err: error, review }, "a review failed; rejecting the requests that need it");
-      else log.warn({ review }, "too many reviews wait, or too many for a client failed or were answered no; rejecting its requests");
+      else
+        log.warn(
+          { review },
+          "too many reviews wait, or too many for a client failed or were answered no; rejecting its requests",
+        );
     },
   };
 }

@@ -23,7 +23,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     why: "X-Sandbox-Namespace is not a DNS label (RFC 1123), or is sent twice with different values.",
     what: fixRequest,
   },
-    BadPort: {
+  BadPort: {
     why: "X-Sandbox-Port is not a number from 1 to 65535, or is sent twice with different values. Or a gRPC call names its sandbox by headers, and has no X-Sandbox-Port.",
     what: fixRequest,
   },
