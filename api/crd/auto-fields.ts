@@ -41,7 +41,7 @@ const autoSuspension = object({
     busyProbe,
   ),
   drainTimeoutSeconds: described(
-    `Maximum time that a manual suspension (a write of operatingMode: Suspended) waits for work in flight, in seconds. A suspension for inactivity waits so long for requests that match ignoreRequests, and for all other work without a limit. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
+    `Maximum time that a manual suspension (a write of operatingMode: Suspended) waits for work in flight, in seconds. A suspension for inactivity waits at most this time for requests that match ignoreRequests. For all other work it waits without a limit. Default: ${autoSuspensionDefaults.drainTimeoutSeconds}.`,
     { ...int32, minimum: 0 },
   ),
   ignoreRequests: described(
@@ -57,11 +57,11 @@ const autoSuspension = object({
     time,
   ),
   openConnections: described(
-    `What counts as activity on an open WebSocket, event stream or TCP connection. Data: data in either direction, without pings of a WebSocket or of HTTP/2 and comments of an event stream; data that the sandbox has not answered is work in flight. Count: the open connection itself. Ignore: nothing. Default: ${autoSuspensionDefaults.openConnections}.`,
+    `What counts as activity on an open WebSocket, event stream, gRPC call or TCP connection. Data: data in either direction, without pings of a WebSocket or of HTTP/2 and comments of an event stream; data that the sandbox has not answered is work in flight. Count: the open connection itself. Ignore: nothing. Default: ${autoSuspensionDefaults.openConnections}.`,
     oneOf("Data", "Count", "Ignore"),
   ),
   unansweredLimitSeconds: described(
-    `With openConnections Data: how long unanswered data on a TCP connection or WebSocket is work in flight, in seconds after the client's last byte. 0: it is never work in flight. Default: ${autoSuspensionDefaults.unansweredLimitSeconds}.`,
+    `With openConnections Data: how long unanswered data on a TCP connection, WebSocket or gRPC call is work in flight, in seconds after the client's last byte. 0: it is never work in flight. Default: ${autoSuspensionDefaults.unansweredLimitSeconds}.`,
     { ...int32, minimum: 0 },
   ),
 });
@@ -100,7 +100,7 @@ export const autoStatusFields: Readonly<Record<string, JsonSchema>> = {
     time,
   ),
   nextSuspensionTime: described(
-    "Time at which the sandbox will be suspended if there is no activity before. While the sandbox is in use it may be up to a minute too early, also in the past. It stays in the past while something else blocks the suspension: a busyProbe, or an activator that does not respond.",
+    "Time at which the sandbox will be suspended if there is no activity before. While the sandbox is in use it may be up to a minute too early, and may lie in the past. It stays in the past while something else blocks the suspension: a busyProbe, or an activator that does not respond.",
     time,
   ),
 };
