@@ -24,9 +24,12 @@ import { StreamTurns } from "./stream-turns.ts";
 /** How long the client may take to end its side after our end, in milliseconds. */
 const lingerMs = 2_000;
 
-/** How many PING and SETTINGS frames a client may send at once, and for each step of the sweep. Each makes the activator answer. */
-const controlFramesAtOnce = 1_000;
-const controlFramesPerStep = 10;
+/**
+ * How many PING and SETTINGS frames a client may send at once, and for each step of the sweep. Each makes the activator answer, which
+ * costs less than a request. Clients of gRPC in Go send a PING for each few frames of data that they read, to measure the bandwidth.
+ */
+const controlFramesAtOnce = 10_000;
+const controlFramesPerStep = 1_000;
 
 /** The last stream of a GOAWAY that only announces the end (RFC 9113, 6.8). */
 const anyStream = 2 ** 31 - 1;

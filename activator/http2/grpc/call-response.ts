@@ -49,6 +49,11 @@ export class CallResponse {
     stream.on("end", guarded("pod-connection", end, fail));
   }
 
+  /** Whether the sandbox has ended it, although the sink may still have to take a part. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
   /** Reads on if the sink takes more. */
   readOn(): void {
     if (!this.#sink.wantsResponse) return;

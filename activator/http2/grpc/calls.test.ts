@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { constants, type ServerHttp2Stream } from "node:http2";
+import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Metadata } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
@@ -13,7 +14,7 @@ import {
   startEchoServer,
 } from "../../../test/support/grpc/echo-service.ts";
 import { startHttp2Sandbox } from "../../../test/support/grpc/http2-sandbox.ts";
-import { openHttp2Client, valuesOf } from "../../../test/support/http2-client.ts";
+import { answerOf, openHttp2Client, valuesOf } from "../../../test/support/http2-client.ts";
 import { openBackend, openProxyPath, type ProxyPath, type ProxyPathOptions } from "../../../test/support/proxy-path.ts";
 
 const run = promisify(execFile);
@@ -228,6 +229,24 @@ it("ends, and does not end the process, whatever its sandbox sends instead of an
 }, 60_000);
 
 describe("what waits for a slow client of gRPC", () => {
+  it("arrives although the sandbox has ended its stream long before", async () => {
+    const closed: number[] = [];
+    await using sandbox = await startHttp2Sandbox((stream) => {
+      stream.respond(head, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.on("close", () => closed.push(stream.rstCode));
+      stream.end(Buffer.alloc(120_000, 1)).resume(); // more than the stream to the client takes
+    });
+    await using path = await openProxyPath(sandbox.port);
+    using client = openHttp2Client(path.port, { settings: { initialWindowSize: 1_000 } });
+    const stream = client.open({ ":method": "POST", "content-type": "application/grpc" });
+    stream.end(message);
+    await eventually(() => closed.length === 1);
+    for (let turns = 0; turns < 30; turns += 1) await turn(); // the activator sees it, too
+    const { body, trailers, code } = await answerOf(stream);
+    expect([closed, body.length, valuesOf(trailers, "grpc-status"), code]).toEqual([[0], 120_000, ["0"], 0]);
+  });
+
   it("is bounded, and all of it arrives in the end", async () => {
     const size = 20_000_000;
     let written = 0;

@@ -186,7 +186,8 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
 
   /** The stream to the sandbox is closed. */
   #closed(code: number): void {
-    if (this.#phase === "done") return;
+    // A response that has ended is whole, but its client may be slow to take it.
+    if (this.#phase === "done" || this.#response?.hasEnded) return;
     const { stream } = this.#exchange;
     // The client may send it again: no program has seen it (RFC 9113, 8.7).
     if (this.#phase === "sending" && code === constants.NGHTTP2_REFUSED_STREAM) {
