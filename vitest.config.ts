@@ -4,7 +4,13 @@ import { LongestFirst } from "./test/support/longest-first.ts";
 import { measuringFiles } from "./test/support/measuring-files.ts";
 
 const everything = ["**/*.test.ts"];
-const otherSuites = ["node_modules/**", "test/kubernetes/**", "test/kubectl/**", "test/soak/*.test.ts"];
+const otherSuites = [
+  "node_modules/**",
+  "test/kubernetes/**",
+  "test/kubectl/**",
+  "test/protocols/**",
+  "test/soak/*.test.ts",
+];
 const measuring = measuringFiles(everything, otherSuites);
 
 export default defineConfig({

@@ -95,6 +95,18 @@ export const tools = {
     package: "github.com/google/go-containerregistry/cmd/crane",
     linkerFlags: "-s -w -X github.com/google/go-containerregistry/cmd/crane/cmd.Version=v0.22.1",
   },
+  // Clients and servers of HTTP/2 and gRPC that others wrote.
+  "grpc-interop-client": {
+    module: "protocols",
+    package: "google.golang.org/grpc/interop/client",
+    linkerFlags: "-s -w",
+  },
+  "grpc-interop-server": {
+    module: "protocols",
+    package: "google.golang.org/grpc/interop/server",
+    linkerFlags: "-s -w",
+  },
+  h2spec: { module: "protocols", package: "github.com/summerwind/h2spec/cmd/h2spec", linkerFlags: "-s -w" },
   k6: { module: "k6", package: "go.k6.io/k6", linkerFlags: "-s -w" },
   // gVisor restores memory only with the version that captured it. Without a stamp all builds have the same version.
   runsc: {
