@@ -8,7 +8,7 @@ const otherSuites = [
   "node_modules/**",
   "test/kubernetes/**",
   "test/kubectl/**",
-  "test/protocols/**",
+  "test/activator/protocols/**",
   "test/soak/*.test.ts",
 ];
 const measuring = measuringFiles(everything, otherSuites);

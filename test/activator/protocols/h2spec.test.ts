@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, it } from "vitest";
-import { openProxyPath, openStrictBackend, type ProxyPathOptions } from "../support/proxy-path.ts";
-import { tls } from "../support/tls-path.ts";
+import { openProxyPath, openStrictBackend, type ProxyPathOptions } from "../../support/proxy-path.ts";
+import { tls } from "../../support/tls-path.ts";
 import { builtProgram } from "./built-program.ts";
 
 const run = promisify(execFile);

@@ -2,8 +2,8 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    root: new URL("../..", import.meta.url).pathname,
-    include: ["test/protocols/*.test.ts"],
+    root: new URL("../../..", import.meta.url).pathname,
+    include: ["test/activator/protocols/*.test.ts"],
     pool: "forks",
     maxWorkers: 1,
     testTimeout: 120_000,

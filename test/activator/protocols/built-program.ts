@@ -1,4 +1,4 @@
-import { defaultCacheDirectory, findOrBuild, type ToolName } from "../../scripts/tools/build-tool.ts";
+import { defaultCacheDirectory, findOrBuild, type ToolName } from "../../../scripts/tools/build-tool.ts";
 
 /**
  * The path of a program that others wrote, built if it is missing.

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { sandboxType } from "../../api/kinds/sandbox.ts";
-import { eventually } from "../support/eventually.ts";
-import { type ActivatorWorld, openActivatorWorld } from "../support/labs/activator-world.ts";
+import { sandboxType } from "../../../api/kinds/sandbox.ts";
+import { eventually } from "../../support/eventually.ts";
+import { type ActivatorWorld, openActivatorWorld } from "../../support/labs/activator-world.ts";
 import { builtProgram } from "./built-program.ts";
 
 const run = promisify(execFile);
