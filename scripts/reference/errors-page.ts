@@ -17,7 +17,7 @@ export function errorsPage(): string {
         return [code(name), String(spec.status), String(spec.retryAfterSeconds ?? ""), why, what];
       }),
     ),
-    "A TCP connection has no place for an answer: it is reset, and the same code is the label `reason` of `rouse_activator_tcp_refused_total`. That label has these values too:",
+    "TCP has no place for an answer, so the activator resets a TCP connection that it cannot serve. The same code is the label `reason` of `rouse_activator_tcp_refused_total`. That label has these values too:",
     table(
       ["Code", "Why", "What to do"],
       peerRefusals.map((name) => [code(name), peerAdvice[name].why, peerAdvice[name].what]),
