@@ -9,7 +9,7 @@ describe("the settings of the activator", () => {
     const env = { PROXY_TIMEOUT_SECONDS: "2.5", CLUSTER_DOMAIN: "corp.local" };
     expect(parseActivatorConfig(open).proxyTimeoutMs).toBe(900_000);
     expect(parseActivatorConfig(open, env)).toMatchObject({ proxyTimeoutMs: 2_500, clusterDomain: "corp.local" });
-    const flags = [...open, "--proxy-timeout", "1m30s", "--cluster-domain=x"];
+    const flags = [...open, "--proxy-timeout", "1m30s", "--cluster-domain=X."];
     expect(parseActivatorConfig(flags, env)).toMatchObject({ proxyTimeoutMs: 90_000, clusterDomain: "x" });
   });
 

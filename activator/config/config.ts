@@ -1,3 +1,4 @@
+import { plainDomain } from "../../api/rules/names.ts";
 import type { CertificateFiles } from "../../lib/certificates/certificate-files.ts";
 import { type FlagValues, parseFlags } from "../../lib/flags/flags.ts";
 import { zapLogLevel } from "../../lib/flags/zap-flags.ts";
@@ -120,9 +121,9 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
     metrics: address("metrics-bind-address"),
     drain: collect(() => drainConfig(values), undefined),
     tcpFront: collect(() => tcpFrontConfig(values, env["POD_IP"], values["drain-bind-address"] !== ""), undefined),
-    clusterDomain: given.has("cluster-domain")
-      ? values["cluster-domain"]
-      : env["CLUSTER_DOMAIN"] || values["cluster-domain"],
+    clusterDomain: plainDomain(
+      given.has("cluster-domain") ? values["cluster-domain"] : env["CLUSTER_DOMAIN"] || values["cluster-domain"],
+    ),
     authorization: values.version
       ? { mode: "allow-all" }
       : collect(() => authorizationOf(values, env), { mode: "allow-all" }),
@@ -167,7 +168,7 @@ function plainSettings(values: Values) {
     kubeconfig: values.kubeconfig || undefined,
     http2: values.http2,
     accessLog: values["access-log"],
-    domain: values.domain.toLowerCase().replace(/^\.|\.$/g, ""),
+    domain: plainDomain(values.domain),
     serviceNames: hostsOf(values["service-names"]) ?? [],
     headerHosts: hostsOf(values["header-hosts"]),
     refusesForeignPages: values["refuse-foreign-pages"],

@@ -1,3 +1,4 @@
+import { plainDomain } from "../../api/rules/names.ts";
 import { flag } from "../../lib/flags/flags.ts";
 import { zapFlags } from "../../lib/flags/zap-flags.ts";
 import { logLevels } from "../../lib/log/log.ts";
@@ -42,7 +43,7 @@ export const activatorFlags = {
   ),
   "health-probe-bind-address": flag.string(":8081", "address of the listener for /healthz, /readyz and /metrics"),
   "cluster-domain": flag.string("cluster.local", "DNS domain of the cluster", (v) =>
-    v ? undefined : "must not be empty",
+    plainDomain(v) ? undefined : "must not be empty",
   ),
   "proxy-timeout": flag.duration(
     900_000,

@@ -19,6 +19,9 @@ export const isDnsSubdomain = (text: string): boolean =>
 /** The name of the PersistentVolumeClaim for an entry of `volumeClaimTemplates`. */
 export const volumeClaimName = (templateName: string, sandboxName: string): string => `${templateName}-${sandboxName}`;
 
+/** A DNS domain as a person may write it, `Cluster.Local.` or `.cluster.local`, in the one form that names are compared in. */
+export const plainDomain = (written: string): string => written.toLowerCase().replace(/^\.|\.$/g, "");
+
 /** The DNS name of a Service inside the cluster. */
 export const serviceFqdn = (serviceName: string, namespace: string, clusterDomain: string): string =>
   `${serviceName}.${namespace}.svc.${clusterDomain}`;

@@ -147,6 +147,10 @@ describe("the controller's command line", () => {
     );
   });
 
+  it("reads the domain of the cluster in any case, and with a dot at its end", () => {
+    expect(parseControllerConfig(["--cluster-domain=Corp.Local."]).clusterDomain).toBe("corp.local");
+  });
+
   it("waits for a silent activator without a limit unless one of a minute or more is set", () => {
     const limit = (value: string) =>
       parseControllerConfig(["--activator-namespace=here", `--activator-silence-limit=${value}`]).activators;

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { tcpFrontPortsPerNamespaceMax } from "../../api/protocols/tcp-front.ts";
+import { plainDomain } from "../../api/rules/names.ts";
 import { callConnections } from "../../kube/client/http-client.ts";
 import type { LeaseTimes } from "../../kube/leader/leader-election.ts";
 import { type FlagValues, parseFlags } from "../../lib/flags/flags.ts";
@@ -84,7 +85,7 @@ export function parseControllerConfig(args: readonly string[], environment: Envi
     version: values.version,
     kubeconfig: values.kubeconfig || undefined,
     logLevel: zapLogLevel(values),
-    clusterDomain: values["cluster-domain"],
+    clusterDomain: plainDomain(values["cluster-domain"]),
     api: {
       rate:
         values["kube-api-qps"] > 0 ? { perSecond: values["kube-api-qps"], burst: values["kube-api-burst"] } : undefined,
