@@ -24,6 +24,8 @@ export interface ProxyRequestOptions {
 
 /** Called for data on an open connection, but not for traffic that only keeps it open, as the pings of a WebSocket. */
 export interface OpenListener {
+  /** Bytes of the client arrived, and none of them was forwarded. A connection to a fenced Pod closes now, and forwards none. */
+  clientSends(): void;
   /** Data passed that is no question and no answer. */
   moved(): void;
   /** The client sent data: work for the sandbox until the sandbox sends data. */

@@ -31,9 +31,14 @@ async function startPages(tls?: { readonly certificates: CurrentCertificate }) {
 
 function startDrain() {
   const fences = new PodFences({ onFenced: () => {}, hasPod: () => false });
-  const replica = { activity: new Activity(systemClock), fences, closeOpen: () => {}, seenGeneration: () => 0 };
+  const replica = { activity: new Activity(systemClock), fences, closeOpen: () => {}, settle: () => {} };
   const busy = async () => ({ asked: true, status: 503 }) as const;
-  const handlers = new DrainHandlers({ ...replica, listening: async () => ({ ports: [] }), busy });
+  const handlers = new DrainHandlers({
+    ...replica,
+    seenGeneration: () => 0,
+    listening: async () => ({ ports: [] }),
+    busy,
+  });
   return startDrainServer({ address, certificates: undefined, onCall: () => {}, handlers });
 }
 

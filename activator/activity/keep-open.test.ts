@@ -10,13 +10,13 @@ const nova = aSandbox();
 const { uid, name, namespace = "" } = nova.metadata;
 
 /** An open connection to the Pod p1, and what came of it. */
-function given(cluster: KeepOpenDeps["cluster"] = { sandbox: () => nova }) {
+function given(cluster: KeepOpenDeps["cluster"] = { sandbox: () => nova }, closesAtOnce = true) {
   const clock = new FakeClock();
   const activity = new Activity(clock);
   const seen = { closes: 0, counted: 0, stirs: 0 };
   const openConnections = new KeptConnections(() => (seen.counted += 1));
   const fences = new PodFences({
-    onFenced: (sandboxUid, podUid) => openConnections.closeAll(sandboxUid, podUid),
+    onFenced: (sandboxUid, podUid) => closesAtOnce && openConnections.closeAll(sandboxUid, podUid),
     hasPod: () => false,
   });
   const use = activity.useBy(undefined);
@@ -67,6 +67,25 @@ describe("an open connection whose Pod is fenced", () => {
     openConnections.closeAll(uid, "p1");
     openConnections.closeAll(uid, "p1");
     expect(seen).toMatchObject({ closes: 1, counted: 1 });
+  });
+
+  it("closes before its turn if its client sends", () => {
+    const { seen, connection, fence, openConnections } = given(undefined, false);
+    connection.clientSends();
+    fence();
+    expect(seen.closes).toBe(0);
+    connection.clientSends();
+    expect(seen.closes).toBe(1);
+    openConnections.closeAll(uid, "p1");
+    expect(seen).toMatchObject({ closes: 1, counted: 1 });
+  });
+
+  it("is kept for its client's unanswered data, though that client sends more before its turn", () => {
+    const { seen, connection, fence, inFlight } = given(undefined, false);
+    connection.clientSpoke();
+    fence();
+    connection.clientSends();
+    expect([seen.closes, inFlight()]).toEqual([0, 1]);
   });
 
   it("is closed also if its sandbox was deleted before it opened", () => {

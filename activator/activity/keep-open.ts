@@ -87,6 +87,10 @@ class Keeping implements KeptConnection, OpenListener {
     else this.#close();
   }
 
+  clientSends(): void {
+    if (this.#phase === "open" && this.#deps.fences.of(this.sandboxUid).fenced.has(this.podUid)) this.fenced();
+  }
+
   moved(): void {
     if (this.#use.moved()) this.#reportMoved();
   }

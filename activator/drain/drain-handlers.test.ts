@@ -19,6 +19,7 @@ function given({ seen = 1 } = {}) {
     activity,
     fences,
     closeOpen: () => {},
+    settle: () => {},
     seenGeneration: () => seen,
     listening,
     busy,

@@ -19,6 +19,8 @@ export interface DrainHandlersParts {
   readonly fences: PodFences;
   /** Closes the connections to a fenced Pod that do not keep it. */
   readonly closeOpen: (sandboxUid: string, podUid: string) => void;
+  /** What open connections mean is up to date from now on, until the sandbox changes. */
+  readonly settle: (sandboxUid: string) => void;
   /** The last generation of that sandbox in view; 0 if none was seen. */
   readonly seenGeneration: (sandbox: SandboxIdentity) => number;
   /** Waits for this replica's view of the slices, within the limit of the protocol. */
@@ -36,8 +38,9 @@ export class DrainHandlers {
   }
 
   observed({ sandbox, podUid, generation }: ObservedRequest): ObservedAnswer {
-    const { activity, fences, seenGeneration } = this.#parts;
+    const { activity, fences, seenGeneration, settle } = this.#parts;
     const seen = seenGeneration(sandbox);
+    settle(sandbox.uid);
     fences.reported(sandbox.uid, generation, seen);
     if (seen <= generation) activity.observed(sandbox.uid, generation);
     const { waiting, sent, idleForMs } = activity.loadOf(sandbox.uid, podUid);
@@ -49,7 +52,8 @@ export class DrainHandlers {
   }
 
   promise({ sandbox, podUid }: PromiseRequest): PromiseAnswer {
-    const { activity, fences, closeOpen } = this.#parts;
+    const { activity, fences, closeOpen, settle } = this.#parts;
+    settle(sandbox.uid);
     fences.fence(sandbox.uid, podUid);
     closeOpen(sandbox.uid, podUid);
     const { sent, ignored } = activity.loadOf(sandbox.uid, podUid);

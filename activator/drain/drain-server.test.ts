@@ -22,7 +22,7 @@ async function openServer(changed: Partial<DrainServerOptions> = {}) {
   const fences = new PodFences({ onFenced: () => {}, hasPod: () => false });
   const listening = async ({ ports }: { readonly ports: readonly ListeningPort[] }) => ({ ports: ports.slice(0, 1) });
   const busy = async () => ({ asked: true, status: 503 }) as const;
-  const replicaState = { activity: new Activity(systemClock), fences, closeOpen: () => {} };
+  const replicaState = { activity: new Activity(systemClock), fences, closeOpen: () => {}, settle: () => {} };
   const handlers = new DrainHandlers({ ...replicaState, seenGeneration: () => 0, listening, busy });
   const server = await startDrainServer({
     address: { host: "127.0.0.1", port: 0 },

@@ -69,8 +69,9 @@ export class ReplicaState {
     const listening = async (request: ListeningRequest) => this.#listening?.(request) ?? { ports: [] };
     const { activity, fences, openConnections } = this;
     const closeOpen = (sandboxUid: string, podUid: string) => openConnections.closeAll(sandboxUid, podUid);
+    const settle = (sandboxUid: string) => openConnections.settle(sandboxUid);
     const busy = (question: BusyRequest) => this.#workloads.ask(question);
-    const handlers = new DrainHandlers({ activity, fences, closeOpen, seenGeneration, listening, busy });
+    const handlers = new DrainHandlers({ activity, fences, closeOpen, settle, seenGeneration, listening, busy });
     await using stack = new AsyncDisposableStack();
     stack.use(this.#workloads);
     const certificates = tls && stack.use(await startCertificateFiles(tls, { server: "the drain port", clock, log }));

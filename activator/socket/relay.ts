@@ -5,6 +5,8 @@ import { isBehind, type SocketReader, type WireSocket } from "./wire-socket.ts";
 /** Called for the progress of a relay. */
 export interface RelayListener {
   readonly clock: Clock;
+  /** Bytes have arrived. They are forwarded, unless this side drops by the end of the call. */
+  arrived?(): void;
   /** This many bytes were forwarded; they are at the beginning of `bytes` until the call returns. */
   passed(length: number, bytes: Buffer): void;
   /** The source socket of this side is closed. */
@@ -46,6 +48,7 @@ export class RelaySide implements SocketReader {
     const target = this.#target;
     this.#place.landed(bytes);
     if (!target.writable) return this.#refuse();
+    this.#listener?.arrived?.();
     if (this.#isDropping) {
       this.#hasDropped = true;
       return;

@@ -12,7 +12,7 @@ import { Sweep } from "../sweep.ts";
 import { TcpClient } from "./tcp-client.ts";
 import { relayTcp } from "./tcp-tunnel.ts";
 
-const listener = { moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {} };
+const listener = { clientSends() {}, moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {} };
 
 async function relaying(backendPort: number) {
   const clock = new FakeClock();

@@ -88,7 +88,7 @@ class TcpTunnel implements Watched, OpenConnection {
       else if (sent === "rest") opened.moved();
     };
     const up = new RelaySide(this.#client, this.#pod, new ReadPlace(loans, this.#client), {
-      ...{ clock, passed: clientSent, closed },
+      ...{ clock, passed: clientSent, closed, arrived: () => opened.clientSends() },
     });
     const down = new RelaySide(this.#pod, this.#client, new ReadPlace(loans, this.#pod), {
       ...{ clock, passed: sandboxSent, closed },

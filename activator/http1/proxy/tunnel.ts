@@ -2,9 +2,9 @@ import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
 import { cookieHostOf } from "../../headers/set-cookie.ts";
-import type { ProxyRequestOptions } from "../../proxy-request.ts";
+import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
-import { endRelay, endWhenQuiet, RelaySide, resetUnlessEnded } from "../../socket/relay.ts";
+import { endRelay, endWhenQuiet, type RelayListener, RelaySide, resetUnlessEnded } from "../../socket/relay.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Exchange } from "../front/exchange.ts";
 import type { ResponseHead } from "../parse/response-head.ts";
@@ -67,7 +67,7 @@ export function startTunnel(
     open -= 1;
     if (open === 0) connection.closed();
   };
-  const up = new RelaySide(client, pod.socket, place, { clock, passed: clientSent, closed });
+  const up = new RelaySide(client, pod.socket, place, toPod(listener, { clock, passed: clientSent, closed }));
   const down = new RelaySide(pod.socket, client, pod.handOver(), { clock, passed: sandboxSent, closed });
   [client.reader, pod.socket.reader] = [up, down];
   sendHead(client, switchText(head, cookieHostOf(exchange.head, byHost)), early, down);
@@ -80,6 +80,11 @@ export function startTunnel(
   if (ended) up.ended(); // the client has sent everything and waits for the answer
   client.readOn();
   pod.readOn();
+}
+
+/** A connection to a fenced Pod closes before bytes of the client are forwarded. */
+function toPod(listener: OpenListener | undefined, relayed: RelayListener): RelayListener {
+  return { ...relayed, arrived: () => listener?.clientSends() };
 }
 
 function sendHead(client: WireSocket, head: string, early: Buffer, down: RelaySide): void {

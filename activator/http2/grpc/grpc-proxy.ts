@@ -129,6 +129,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
 
   bodyBytes(bytes: Buffer): void {
     const stream = this.#stream;
+    this.#listener?.clientSends();
     if (this.#phase === "done" || !stream?.writable || !this.#isWithinLimit()) return;
     this.#moved += bytes.length;
     this.#listener?.clientSpoke();

@@ -97,6 +97,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
   }
 
   bodyBytes(bytes: Buffer): void {
+    this.#listener?.clientSends();
     if (this.#closing || !this.#sandbox.writable) return;
     if (this.#up.sawData(bytes, bytes.length)) this.#listener?.clientSpoke();
     this.#sandbox.write(bytes);

@@ -234,6 +234,7 @@ describe("a WebSocket over HTTP/2", () => {
           moved: () => void calls.push("moved"),
           clientSpoke: () => void calls.push("client"),
           sandboxSpoke: () => void calls.push("sandbox"),
+          clientSends: () => {},
           requestEnded: () => void calls.push("ended"),
         };
       },
@@ -256,6 +257,26 @@ describe("a WebSocket over HTTP/2", () => {
     expect(open.heard()).toBe(`\x8a\0${goingAway}`);
     expect(calls).toEqual(["sandbox", "client"]);
     expect(got).toBe(6 + masked.length);
+  });
+
+  it("forwards nothing of a client that sends before the turn in which it is closed", async () => {
+    let isFenced = false;
+    await using open = await opened({
+      onOpen: (connection) => ({
+        ...{ moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {} },
+        clientSends: () => isFenced && connection.close(),
+      }),
+    });
+    let got = 0;
+    open.sandbox.on("data", (bytes: Buffer) => (got += bytes.length));
+    open.sandbox.on("end", () => open.sandbox.end());
+    open.stream.write(Buffer.from(masked, "latin1"));
+    await eventually(() => got === masked.length);
+    isFenced = true;
+    const over = answerOf(open.stream);
+    open.stream.write(Buffer.from(masked, "latin1"));
+    await over;
+    expect(got).toBe(masked.length);
   });
 
   it("without traffic is closed with 1001 after the limit for pauses", async () => {

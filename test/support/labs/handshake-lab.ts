@@ -63,7 +63,7 @@ class LabActivator {
     const listening = async () => ({ ports: [] });
     const busy = async () => ({ asked: false, reason: "NotSeen" }) as const;
     const closeOpen = (sandboxUid: string, podUid: string) => this.#open.closeAll(sandboxUid, podUid);
-    const replicaState = { activity: this.#activity, fences: this.#fences, closeOpen };
+    const replicaState = { activity: this.#activity, fences: this.#fences, closeOpen, settle: () => {} };
     this.drain = new DrainHandlers({ ...replicaState, seenGeneration, listening, busy });
     api.watch(() => {
       const { sandbox, podUid } = api;
