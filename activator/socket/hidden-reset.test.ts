@@ -1,0 +1,43 @@
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { expect, it } from "vitest";
+import { eventually } from "../../test/support/eventually.ts";
+import { openBackend } from "../../test/support/proxy-path.ts";
+import { commonBuffer, newSocket, type SocketReader } from "./wire-socket.ts";
+
+/** What the reader of a socket is told if Node reports an end after the other side has done that. */
+async function toldAfter(act: (other: Socket) => void): Promise<readonly string[]> {
+  const told: string[] = [];
+  const reader: SocketReader = {
+    wantsMore: false, // so that only the test says what has happened
+    nextBuffer: () => commonBuffer,
+    take() {},
+    ended: () => void told.push("ended"),
+    drained() {},
+    writeFailed: () => false,
+    closed: () => void told.push("closed"),
+  };
+  const { promise: accepted, resolve: accept } = Promise.withResolvers<Socket>();
+  await using backend = await openBackend(accept);
+  const socket = newSocket();
+  socket.reader = reader;
+  socket.connect({ port: backend.port, host: "127.0.0.1" });
+  await once(socket, "connect");
+  const other = await accepted;
+  act(other);
+  await eventually(() => other.writableFinished || other.closed);
+  socket.emit("end"); // as libuv does for some resets that come right behind data
+  await eventually(() => told.length > 0);
+  socket.destroy();
+  await eventually(() => told.at(-1) === "closed");
+  return told;
+}
+
+it("a reset that Node reports as an end is none: the connection is closed", async () => {
+  expect(await toldAfter((other) => void other.resetAndDestroy())).toEqual(["closed"]);
+});
+
+it("an end is one, also if the other side has closed its connection", async () => {
+  expect(await toldAfter((other) => void other.end())).toEqual(["ended", "closed"]);
+  expect(await toldAfter((other) => void other.destroy())).toEqual(["ended", "closed"]);
+});
