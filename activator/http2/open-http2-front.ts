@@ -37,7 +37,12 @@ export function openHttp2Front<I extends Incoming>(
     ...deps,
     proxy: createHttp2Proxy({ ...config, ...parts, sessions }),
   };
-  const ofCalls: ServeDeps<StreamExchange> = { ...ofRequests, connector: new CallConnector(deps.connector, sessions) };
+  // Requests of all protocols share a hold, which may give any of them any connection that it has.
+  const waits: ServeDeps<StreamExchange>["waits"] = {
+    join: (connectRequest) => deps.waits.join({ ...connectRequest, deps: ofRequests }),
+  };
+  const connector = new CallConnector(deps.connector, sessions);
+  const ofCalls: ServeDeps<StreamExchange> = { ...ofRequests, waits, connector };
   return new Http2Front(config, {
     ...parts,
     serve: (exchange) => serve(exchange, exchange.head.grpc ? ofCalls : ofRequests),

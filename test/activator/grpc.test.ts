@@ -1,12 +1,44 @@
+import { createServer as createHttpServer } from "node:http";
+import { connect, createServer, type Socket } from "node:net";
 import { Metadata } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
 import { observed, promised } from "../support/drain-questions.ts";
 import { eventually } from "../support/eventually.ts";
 import { EchoClient, outcomeOf, startEchoServer } from "../support/grpc/echo-service.ts";
-import { type ActivatorWorld, openActivatorWorld, sandboxPort } from "../support/labs/activator-world.ts";
+import { type ActivatorWorld, heldRequests, openActivatorWorld, sandboxPort } from "../support/labs/activator-world.ts";
 
 const open = () => openActivatorWorld(["--http2", "--drain-bind-address=127.0.0.1:0"]);
 const program = (podIp: string) => startEchoServer(sandboxPort, podIp);
+
+/** Serves calls of gRPC and requests of HTTP/1.1 on one port, as programs in Go do. */
+async function bothProtocols(podIp: string): Promise<AsyncDisposable> {
+  await using opened = new AsyncDisposableStack();
+  const calls = opened.use(await startEchoServer(0));
+  const plain = createHttpServer((_, response) => response.end("HTTP/1.1"));
+  const server = createServer((socket) => {
+    socket
+      .on("error", () => {})
+      .once("data", (first: Buffer) => {
+        socket.pause().unshift(first);
+        if (!first.subarray(0, 3).equals(Buffer.from("PRI"))) {
+          plain.emit("connection", socket);
+          return void socket.resume();
+        }
+        const behind = connect({ port: calls.port, host: "127.0.0.1" }).on("error", () => socket.destroy());
+        socket.on("close", () => behind.destroy());
+        socket.pipe(behind).pipe(socket);
+      });
+  });
+  await new Promise<void>((resolve) => server.listen(sandboxPort, podIp, resolve));
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => sockets.add(socket));
+  opened.defer(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  const closing = opened.move();
+  return { [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}
 
 const host = "nova.default.sandbox.localhost";
 const clientOf = ({ activator }: ActivatorWorld, authority = host) =>
@@ -36,6 +68,24 @@ describe("a call of gRPC to a suspended sandbox", () => {
     const heard = outcomes.map(({ messages, code }) => `${code} ${messages.join()}`);
     expect(heard).toEqual(["0 one", "0 ab", "0 x,y", "0 n0,n1,n2,n3,n4"]);
     expect(world.kubelet.made("nova")).toBe(1);
+  });
+
+  it("is held with requests of HTTP/1.1 for the same port, and none gets the connection of another protocol", async () => {
+    await using world = await open();
+    const { promise: allHeld, resolve: start } = Promise.withResolvers<void>();
+    await world.asleep("nova", async (podIp) => {
+      await allHeld;
+      return bothProtocols(podIp);
+    });
+    using client = clientOf(world);
+    const calls = Array.from({ length: 90 }, (_, at) => client.call("Unary", [`n${at}`]));
+    await eventually(async () => (await heldRequests(world)) === 90);
+    const get = () => fetch(`${world.activator.proxyUrl}/`, { headers: { "x-sandbox-id": "nova" } });
+    const gets = Array.from({ length: 30 }, async () => (await get()).text());
+    await eventually(async () => (await heldRequests(world)) === 120);
+    start();
+    expect(new Set((await Promise.all(calls)).map(({ code }) => code))).toEqual(new Set([0]));
+    expect(new Set(await Promise.all(gets))).toEqual(new Set(["HTTP/1.1"]));
   });
 
   it("may name it by headers, and then must name a port", async () => {

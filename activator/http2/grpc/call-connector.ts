@@ -17,8 +17,9 @@ export class CallConnector implements Connections {
     this.#sessions = sessions;
   }
 
-  idle(target: Target): Upstream | undefined {
-    const socket = this.#sessions.socketFor(target);
+  /** A shared connection, for a call alone, in the step that sends it: what is not sent closes its connection. */
+  idle(target: Target, head: RequestHead | undefined): Upstream | undefined {
+    const socket = head?.grpc && this.#sessions.socketFor(target);
     return socket && upstreamOf(target, socket);
   }
 

@@ -7,7 +7,9 @@ export interface ResponseSink {
   /** Whether it can take more now. */
   readonly wantsResponse: boolean;
   responseBytes(bytes: Buffer): void;
-  /** The sandbox ended the response. */
+  /** The sandbox has sent all of the response, although the sink may still have to take a part. */
+  responseArrived(): void;
+  /** All of the response was taken. */
   responseEnded(): void;
 }
 
@@ -44,6 +46,7 @@ export class CallResponse {
     };
     const end = () => {
       this.#hasEnded = isWhole && !stream.aborted;
+      if (this.#hasEnded) sink.responseArrived();
       this.#tellEnd();
     };
     stream.on("end", guarded("pod-connection", end, fail));

@@ -165,6 +165,11 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
     this.#exchange.stream.write(bytes);
   }
 
+  /** The sandbox has done its part, so that the call is no longer in flight (decision 54). */
+  responseArrived(): void {
+    this.#settled.resolve();
+  }
+
   responseEnded(): void {
     if (this.#phase !== "done") this.#finish();
   }
@@ -204,7 +209,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
   }
 
   podGone(nowMs: number): void {
-    this.#stall.podGone(nowMs);
+    if (!this.#response?.hasEnded) this.#stall.podGone(nowMs);
   }
 
   check(nowMs: number): void {

@@ -1,5 +1,5 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
-import { guarded } from "../../../lib/guard/guard.ts";
+import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
 import { Link } from "../../pod-connections/idle-list.ts";
 import type { Place } from "../../pod-connections/place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
@@ -13,6 +13,12 @@ const callsMax = 100;
 /** How long a connection without calls is kept, in milliseconds. */
 const idleMs = 60_000;
 const keepAliveProbeMs = 30_000;
+/**
+ * How many PING and SETTINGS frames and interim responses a sandbox may send at once on one connection, and for each step of the sweep.
+ * Each becomes an object here, and costs the sandbox a few bytes.
+ */
+const extraFramesAtOnce = 2_000;
+const extraFramesPerStep = 200;
 /** How long a sandbox may take until its first frame, in milliseconds: a program that speaks another protocol may send none. */
 const settingsMs = 10_000;
 
@@ -39,6 +45,7 @@ export class PodSession implements Watched {
   readonly #native: object | undefined;
   #calls = 0;
   #isLeaving = false;
+  #extraFrames = 0;
   #dueMs: number;
   /** Infinite once the sandbox has sent its settings. */
   #settledByMs: number;
@@ -72,6 +79,9 @@ export class PodSession implements Watched {
     this.#session.once("remoteSettings", () => {
       this.#settledByMs = Number.POSITIVE_INFINITY;
     });
+    const count = guarded("pod-connection", () => this.#countExtraFrame());
+    this.#session.on("ping", count);
+    this.#session.on("remoteSettings", count);
     const leave = guarded("pod-connection", () => this.#leave());
     this.#session.on("goaway", leave);
     this.#session.on("close", leave);
@@ -97,6 +107,10 @@ export class PodSession implements Watched {
     this.#calls += 1;
     this.#dueMs = Number.POSITIVE_INFINITY;
     freeLast(this.#native, stream);
+    stream.on(
+      "headers", // of interim responses
+      guarded("pod-connection", () => this.#countExtraFrame()),
+    );
     return stream;
   }
 
@@ -110,6 +124,7 @@ export class PodSession implements Watched {
   }
 
   check(nowMs: number): void {
+    this.#extraFrames = Math.max(0, this.#extraFrames - extraFramesPerStep);
     if (nowMs >= Math.min(this.#dueMs, this.#settledByMs)) this.close();
   }
 
@@ -123,6 +138,12 @@ export class PodSession implements Watched {
     this.#leave();
     this.#session.destroy();
     this.socket.destroy();
+  }
+
+  #countExtraFrame(): void {
+    this.#extraFrames += 1;
+    // Not within the call of nghttp2 that reports a frame.
+    if (this.#extraFrames === extraFramesAtOnce) setImmediate(() => runGuarded("pod-connection", () => this.close()));
   }
 
   /** Takes no further call, and closes with the last. */

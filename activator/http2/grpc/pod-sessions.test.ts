@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { FakeClock, systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { EchoClient, startEchoServer } from "../../../test/support/grpc/echo-service.ts";
+import { startHttp2Sandbox } from "../../../test/support/grpc/http2-sandbox.ts";
 import { openProxyPath } from "../../../test/support/proxy-path.ts";
 import { dial } from "../../connect/dial.ts";
 import { idleLimits } from "../../pod-connections/idle-limits.ts";
@@ -72,6 +73,23 @@ describe("the connections of HTTP/2 to a Pod", () => {
     expect(begun.map(({ session }) => session.hasRoom)).toEqual([false, true, true]);
     sessions[Symbol.dispose]();
     await eventually(() => sessions.size === 0);
+  });
+
+  it("are closed if their sandbox sends interim responses without end", async () => {
+    let sent = 0;
+    await using sandbox = await startHttp2Sandbox((stream) => {
+      const flood = () => {
+        for (let count = 0; count < 50 && !stream.closed; count += 1, sent += 1)
+          stream.additionalHeaders({ ":status": 103 });
+        if (!stream.closed) setImmediate(flood);
+      };
+      flood();
+    });
+    await using path = await openProxyPath(sandbox.port);
+    using client = new EchoClient(`127.0.0.1:${path.port}`);
+    expect((await client.call("Unary", ["one"])).code).toBe(14);
+    await eventually(() => path.sessions === 0);
+    expect(sent).toBeLessThan(20_000);
   });
 
   it("are not kept for a sandbox that closes them", async () => {

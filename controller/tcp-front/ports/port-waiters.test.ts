@@ -25,6 +25,7 @@ describe("slices that lack activator ports", () => {
   it("are called in their order, as many as there is room for, and not before", async () => {
     const { clock, ledger, called, waiters } = aWaitingRoom();
     for (const key of ["lab/a", "other/b", "lab/c"]) waiters.wait(key, "range");
+    ledger.of.set("lab", 5).set("other", 5);
     await clock.advance(3_600_000);
     expect(called).toEqual([]);
     ledger.room = 2;
@@ -33,6 +34,17 @@ describe("slices that lack activator ports", () => {
     ledger.room = 0;
     await clock.advance(10_000);
     expect(called).toHaveLength(2);
+  });
+
+  it("of one namespace delay no other, and take no place of others while their namespace has no room", async () => {
+    const { clock, ledger, called, waiters } = aWaitingRoom();
+    for (let at = 0; at < 3_000; at += 1) waiters.wait(`greedy/${at}`, "range");
+    for (let at = 0; at < 100; at += 1) waiters.wait(`full/${at}`, "range");
+    waiters.wait("lab/a", "range");
+    ledger.of.set("greedy", 5_000).set("lab", 5);
+    ledger.room = 2;
+    await clock.advance(1_000);
+    expect(called).toEqual(["greedy/0", "lab/a"]);
   });
 
   it("wait without a look at each of them, and cost nothing when none waits", async () => {
@@ -49,6 +61,7 @@ describe("slices that lack activator ports", () => {
   it("are not called for the room of others that were called and have not taken it yet", async () => {
     const { clock, ledger, called, waiters } = aWaitingRoom();
     for (const key of ["lab/a", "lab/b", "lab/c"]) waiters.wait(key, "range");
+    ledger.of.set("lab", 5);
     ledger.room = 1;
     await clock.advance(5_000);
     expect(called).toEqual(["lab/a"]);
