@@ -16,11 +16,22 @@ describe("a cookie of a sandbox", () => {
     ["a=1; Domain=", "a=1"],
     ["a=1; Domain=..sandbox.example.com", "a=1"],
     ["a=1; Domain=sandbox.example.com..", "a=1"],
+    ["a; Domain=sandbox.example.com", "a"],
+    ["=a; Domain=sandbox.example.com", "=a"],
   ])("loses a domain that names its host, a parent, or nothing plain: %s", (value, kept) => {
     expect(cookieFor(host, value)).toBe(kept);
   });
 
+  it.each([";Domain=sandbox.example.com", " ; domain=com; Path=/", "=;Domain=sandbox.example.com", " = ; Domain="])(
+    "without a name and a value is dropped with such a domain: %j",
+    (value) => {
+      expect(cookieFor(host, value)).toBeUndefined();
+    },
+  );
+
   it.each([
+    "",
+    ";Domain=app.example.org",
     "a=1",
     "a=1; Path=/; Domain",
     "domain=sandbox.example.com; Path=/",

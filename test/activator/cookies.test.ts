@@ -10,7 +10,7 @@ import {
 
 const host = "nova.default.sandbox.localhost";
 const wide = "b=2; Domain=.sandbox.localhost; Path=/";
-const cookies = ["a=1; Path=/", wide, "c=3; Secure; domain=default.sandbox.localhost"];
+const cookies = ["a=1; Path=/", wide, "c=3; Secure; domain=default.sandbox.localhost", ";Domain=sandbox.localhost"];
 const ownCookies = ["a=1; Path=/", "b=2; Path=/", "c=3; Secure"];
 
 /** It answers each request, also an upgrade, with the cookies among other fields. */

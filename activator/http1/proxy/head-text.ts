@@ -94,15 +94,17 @@ function keptLines(section: FieldSection, facts: MessageFacts, { names, keeps, c
   let from = -1;
   for (let index = 0; index < section.fieldCount; index += 1) {
     const name = names.find(section, index);
-    const cookie = name === "set-cookie" && cookieHost !== undefined ? cookieFor(cookieHost, section.value(index)) : "";
-    const isChanged = cookie !== "" && cookie !== section.value(index);
+    const isCookie = name === "set-cookie" && cookieHost !== undefined;
+    const cookie = isCookie ? cookieFor(cookieHost, section.value(index)) : undefined;
+    const isChanged = isCookie && cookie !== section.value(index);
     if (!isChanged && (name === undefined || keeps(name)) && !stripped?.has(section.name(index).toLowerCase())) {
       if (from < 0) from = section.lineStart(index);
     } else if (from >= 0) {
       text += section.text(from, section.lineStart(index));
       from = -1;
     }
-    if (isChanged && !stripped?.has("set-cookie")) text += `${section.name(index)}: ${cookie}\r\n`;
+    if (isChanged && cookie !== undefined && !stripped?.has("set-cookie"))
+      text += `${section.name(index)}: ${cookie}\r\n`;
   }
   return from < 0 ? text : text + section.text(from, section.end - 2);
 }

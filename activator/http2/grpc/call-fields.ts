@@ -42,6 +42,7 @@ export function* forwardedFields(fields: readonly string[], cookieHost?: string)
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const [name = "", value = ""] = fields.slice(at, at + 2);
     if (name.startsWith(":") || !keepsResponseHeader(name, true)) continue;
-    yield [name, name === "set-cookie" && cookieHost !== undefined ? cookieFor(cookieHost, value) : value];
+    const kept = name === "set-cookie" && cookieHost !== undefined ? cookieFor(cookieHost, value) : value;
+    if (kept !== undefined) yield [name, kept];
   }
 }

@@ -37,7 +37,8 @@ export function responseFields(head: ResponseHead, { keepsTrailer, drops = none,
       seen.add(name);
     }
     const isCookie = name === "set-cookie" && cookieHost !== undefined;
-    fields.push(name, isCookie ? cookieFor(cookieHost, head.value(index)) : head.value(index));
+    const value = isCookie ? cookieFor(cookieHost, head.value(index)) : head.value(index);
+    if (value !== undefined) fields.push(name, value);
   }
   return fields;
 }
