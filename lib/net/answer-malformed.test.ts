@@ -1,18 +1,26 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type ServerOptions } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../test/support/eventually.ts";
 import { FakeClock } from "../time/clock.ts";
 import { limitConnections, strangerLimits } from "./connection-limit.ts";
 
-const chunkedHead = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+const chunkedHead = "POST /early HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/** A server, and a client that hears how its connection ends. */
-async function given() {
+/** A server that reads each request to its end, and a client that hears how its connection ends. */
+async function given(timeouts: Pick<ServerOptions, "headersTimeout" | "requestTimeout"> = {}) {
   await using opened = new AsyncDisposableStack();
   const clock = new FakeClock();
-  const server = createServer(strangerLimits, (_, response) => response.end("fine"));
+  const carriedOut: string[] = [];
+  const options = { ...strangerLimits, connectionsCheckingInterval: 20, ...timeouts };
+  const server = createServer(options, (request, response) => {
+    if (request.url === "/early") return void response.end("fine");
+    request.resume().once("end", () => {
+      carriedOut.push(request.url ?? "");
+      response.end("fine");
+    });
+  });
   const limits = limitConnections(server, { max: 10, perPeerMax: 10, clock });
   opened.defer(() => {
     limits.closeAll();
@@ -27,7 +35,7 @@ async function given() {
   client.on("error", (error: NodeJS.ErrnoException) => (heard.end ||= error.code ?? ""));
   client.on("end", () => (heard.end ||= "end"));
   const closing = opened.move();
-  return { client, clock, heard, limits, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+  return { client, clock, heard, limits, carriedOut, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }
 
 const write = (client: Socket, bytes: string | Buffer) =>
@@ -69,5 +77,41 @@ describe("a client of a page that sends malformed requests", () => {
     for (let sent = 0; !lab.client.destroyed && sent < 100; sent += 1) await write(lab.client, Buffer.alloc(1_048_576));
     await eventually(() => lab.limits.size === 0);
     expect(lab.clock.pending).toBe(0);
+  });
+});
+
+const begun = "POST /late HTTP/1.1\r\nHost: a\r\n";
+const late = [
+  { what: "head", limit: { headersTimeout: 50 }, first: begun, rest: "Content-Length: 2\r\n\r\nok" },
+  {
+    what: "body",
+    limit: { headersTimeout: 50, requestTimeout: 50 },
+    first: `${begun}Content-Length: 2\r\n\r\no`,
+    rest: "k",
+  },
+];
+
+describe("a request that took too long", () => {
+  it.each(late)("gets 408, and is not carried out when the rest of its $what comes", async ({ limit, first, rest }) => {
+    await using lab = await given(limit);
+    const { client, heard, limits, carriedOut } = lab;
+    client.write(first);
+    await eventually(() => heard.end === "end");
+    expect(heard.text).toMatch(/^HTTP\/1.1 408 /);
+    client.end(`${rest}GET /next HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await eventually(() => limits.size === 0);
+    expect(carriedOut).toEqual([]);
+    expect(heard).toMatchObject({ text: expect.not.stringContaining("fine"), end: "end" });
+  });
+
+  it.each(late)("is closed after 8 MiB more, if its $what was late", async ({ limit, first, rest }) => {
+    await using lab = await given(limit);
+    const { client, clock, heard, limits } = lab;
+    client.write(first);
+    await eventually(() => heard.end === "end");
+    client.write(rest);
+    for (let sent = 0; !client.destroyed && sent < 100; sent += 1) await write(client, Buffer.alloc(1_048_576));
+    await eventually(() => limits.size === 0);
+    expect(clock.pending).toBe(0);
   });
 });

@@ -16,26 +16,36 @@ const statuses = new Map([
 /**
  * Answers malformed requests, and requests that take too long, as Node does. But Node closes the connection at once. If the client
  * still sends, its kernel then drops the answer (RFC 9112, 9.6). So here our side ends first, and what comes is dropped until the
- * client ends its side, within limits. A response that is complete is the answer.
+ * client ends its side, within limits. A response that is complete is the answer. Nothing of the connection is parsed after its
+ * answer: the late rest of a request that got 408 must not complete the request.
  */
 export function answerMalformed(server: Server<typeof IncomingMessage>, clock: Clock = systemClock): void {
-  /** By connection: the bytes that had been read with its answer. */
-  const answered = new WeakMap<Socket, number>();
-  // Node emits it again for each further read of such a connection: its parser reads on and fails again.
+  const answered = new WeakSet<Socket>();
+  // Node emits it again for an error of the connection, and when the client ends its side within a request.
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    const readBefore = answered.get(socket);
-    if (readBefore !== undefined) {
-      if (socket.bytesRead - readBefore > droppedBytesMax) socket.destroy();
-      return;
-    }
+    if (answered.has(socket)) return;
     const response = pendingResponseOn(socket);
     const hasBegun = response?.headersSent === true;
     // An answer within another response would be read as a part of it.
     if (!socket.writable || (hasBegun && !response.writableEnded)) return void socket.destroy();
-    answered.set(socket, socket.bytesRead);
+    answered.add(socket);
+    dropInput(socket);
     const limit = clock.after(lingerMs, () => socket.destroy());
     socket.once("close", () => limit.cancel());
     const status = statuses.get(error.code ?? "") ?? "400 Bad Request";
     socket.end(hasBegun ? "" : `HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
   });
+}
+
+/** Takes what a client still sends away from Node's parser, and drops it, to a limit. */
+function dropInput(socket: Socket): void {
+  let dropped = 0;
+  socket.removeAllListeners("data");
+  // With a listener of our own, Node's parser no longer reads the connection below the socket.
+  socket.on("data", (bytes: Buffer) => {
+    dropped += bytes.length;
+    if (dropped > droppedBytesMax) socket.destroy();
+  });
+  // A request whose body was read slowly may have paused it.
+  socket.resume();
 }
