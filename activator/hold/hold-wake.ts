@@ -36,7 +36,7 @@ export class HoldWake {
   seenAsleep(sandbox: Stored<SlimSandbox>): string {
     if (this.#failure) throw this.#failure.error;
     if (!this.#isAsked && sandbox.metadata.resourceVersion !== this.#answeredVersion) this.#ask(sandbox);
-    return this.#isAsked ? "the API server to take the wake" : "the wake to be seen";
+    return this.#isAsked ? "the API server to take the wake" : "the activator's watch to show the wake";
   }
 
   /** A wake that failed until now does not matter. */

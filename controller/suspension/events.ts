@@ -79,7 +79,7 @@ export const unaskedCut = (regarding: Sandbox, activators: number): NewEvent => 
   type: "Warning",
   reason: "SandboxWorkCut",
   action,
-  note: `Pod deleted without a response of ${activators} ${activators === 1 ? "activator" : "activators"}: connections to the sandbox through ${activators === 1 ? "it" : "them"} were cut`,
+  note: `Pod deleted without a response of ${activators} ${activators === 1 ? "activator" : "activators"}: any connections to the sandbox through ${activators === 1 ? "it" : "them"} were cut`,
 });
 
 /** Whole seconds in Go's duration format: `45s`, `5m0s`, `2h0m0s`. */

@@ -83,7 +83,10 @@ function valuesUnder<T extends KubeObject>(
   try {
     return valuesOf(object);
   } catch (cause) {
-    reportUnexpected("watch", new Error(`${keyOf(object)} has no values for the index ${index}`, { cause }));
+    reportUnexpected(
+      "watch",
+      new Error(`the index ${index} failed on ${keyOf(object)}; the object is found only by its key`, { cause }),
+    );
     return [];
   }
 }

@@ -30,7 +30,8 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
   },
   MultiplePods: {
     on: "Sandbox",
-    means: "Several Pods belong to it. They and its Service stay as they are until one Pod is left.",
+    means:
+      "Several Pods belong to it. They and its Service stay as they are until one Pod is left, or the sandbox expires.",
   },
   NetworkPolicyKept: {
     on: "NetworkPolicy",
@@ -120,7 +121,8 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
     SandboxExpired: "Its shutdownTime has passed.",
     PodSucceeded: "Its Pod has ended with success.",
     PodFailed: "Its Pod has failed.",
-    MultiplePods: "Several Pods belong to it. They and its Service stay as they are until one Pod is left.",
+    MultiplePods:
+      "Several Pods belong to it. They and its Service stay as they are until one Pod is left, or the sandbox expires.",
     InvalidConfiguration:
       "The API server or the controller rejects what it asks for. It is not retried until the Sandbox, or an object of it, changes.",
     ReconcilerError: "A reconcile failed; it is retried. The message names the error.",
