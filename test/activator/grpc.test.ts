@@ -70,7 +70,7 @@ describe("a call of gRPC to a suspended sandbox", () => {
     expect(world.kubelet.made("nova")).toBe(1);
   });
 
-  it("is held with requests of HTTP/1.1 for the same port, and none gets the connection of another protocol", async () => {
+  it("is held with requests of HTTP/1.1, and each gets a connection of its own protocol", async () => {
     await using world = await open();
     const { promise: allHeld, resolve: start } = Promise.withResolvers<void>();
     await world.asleep("nova", async (podIp) => {
@@ -144,6 +144,20 @@ describe("the use of a sandbox by a call of gRPC", () => {
     expect(await promised(world)).toEqual({ inFlight: 0 });
     const { code, details } = await outcome;
     expect([code, details]).toEqual([14, "Sandbox is being suspended, and this call was idle: nova"]);
+  });
+
+  it("is work in flight after a message that came at once, until the sandbox answers", async () => {
+    await using world = await open();
+    await world.awake("nova", program);
+    using client = clientOf(world);
+    const call = client.open("ClientStream"); // answered at its end only
+    void outcomeOf(call);
+    call.write(Buffer.from("question"));
+    await eventually(async () => (await inFlight(world)) === 1);
+    await new Promise((resolve) => setTimeout(resolve, 400)); // longer than the call takes to become an open connection
+    expect(await inFlight(world)).toBe(1);
+    expect(await promised(world)).toEqual({ inFlight: 1 });
+    call.cancel();
   });
 
   it("is a request in flight again once its client has sent all", async () => {

@@ -49,6 +49,8 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
   /** Resets the stream with CANCEL. */
   readonly #cancel = new AbortController();
   #isUploaded = false;
+  /** The client sent the last message. */
+  #isUnanswered = false;
   #moved = 0;
   /** When the time of the client is over, and that of a call; in monotonic milliseconds. */
   #deadlineMs = Number.POSITIVE_INFINITY;
@@ -132,6 +134,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
     this.#listener?.clientSends();
     if (this.#phase === "done" || !stream?.writable || !this.#isWithinLimit()) return;
     this.#moved += bytes.length;
+    this.#isUnanswered = true;
     this.#listener?.clientSpoke();
     stream.write(bytes);
   }
@@ -160,6 +163,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
   responseBytes(bytes: Buffer): void {
     if (this.#phase === "done") return;
     this.#moved += bytes.length;
+    this.#isUnanswered = false;
     this.#listener?.sandboxSpoke();
     this.#exchange.bytesOut += bytes.length;
     this.#exchange.stream.write(bytes);
@@ -223,6 +227,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
   #keepOpen(): void {
     if (this.#listener || this.#isUploaded || this.#phase === "done") return;
     this.#listener = this.#how.onOpen?.({ close: () => this.#fail(this.#error("SandboxSuspended")) });
+    if (this.#isUnanswered) this.#listener?.clientSpoke(); // before it was registered
   }
 
   #isWithinLimit(): boolean {

@@ -19,6 +19,8 @@ export class PodSessions implements SessionOwner, Disposable {
   readonly #byPort = new SetsByKey<PodSession>();
   /** All that are not closed. Undefined: it takes no further call. */
   readonly #sessions = new Map<PodSession, Disposable | undefined>();
+  /** A socket that has a session never gets a second one. */
+  readonly #ofSocket = new WeakMap<WireSocket, PodSession>();
   readonly #idle = new IdleList<PodSession>();
   readonly #idleOf = new Map<string, IdleList<PodSession>>();
 
@@ -35,9 +37,10 @@ export class PodSessions implements SessionOwner, Disposable {
 
   /** The session for a call on this connection, or on one that became usable meanwhile: then this one is closed. */
   sessionFor({ target, socket }: Upstream): PodSession {
-    const shared = this.#withRoom(target);
+    const own = this.#ofSocket.get(socket);
+    const shared = own ?? this.#withRoom(target);
     if (!shared) return this.#open(socket, target);
-    if (shared.socket !== socket) socket.destroy(); // nothing was sent on it
+    if (!own) socket.destroy(); // nothing was sent on it
     shared.inAll.leave();
     this.#leaveNamespace(shared);
     return shared;
@@ -89,6 +92,7 @@ export class PodSessions implements SessionOwner, Disposable {
   #open(socket: WireSocket, place: Place): PodSession {
     const session = new PodSession(socket, placeOf(place), this);
     this.#sessions.set(session, this.#byPort.add(keyOf(session.place), session));
+    this.#ofSocket.set(socket, session);
     this.#sweep.add(session);
     return session;
   }
