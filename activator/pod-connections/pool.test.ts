@@ -32,7 +32,7 @@ async function connection() {
 
 /** Ends a request on that connection. */
 const put = (pool: Pool, place: typeof target, socket: WireSocket, saidMs: number | undefined) =>
-  pool.put(pool.begin(place, 0), socket, saidMs);
+  pool.put(pool.begin(place, 0), socket, saidMs, false);
 
 describe("a connection that cannot be kept", () => {
   it.each([
@@ -99,13 +99,14 @@ describe("idle connections beyond a limit", () => {
 });
 
 describe("the connections of a crowd", () => {
-  async function crowdOf(pool: Pool, size: number) {
+  async function crowdOf(pool: Pool, size: number, hadBody = false) {
     const opened = new DisposableStack();
     const ends: Awaited<ReturnType<typeof connection>>[] = [];
     for (let at = 0; at < size; at += 1) ends.push(opened.use(await connection()));
     const requests = ends.map(({ socket }) => ({ socket, shelf: pool.begin(target, 0) }));
-    for (const { socket, shelf } of requests) pool.put(shelf, socket, 180_000);
-    return { errors: () => ends.flatMap(({ errors }) => errors), [Symbol.dispose]: () => opened.dispose() };
+    for (const { socket, shelf } of requests) pool.put(shelf, socket, 180_000, hadBody);
+    const closed = () => ends.filter(({ socket }) => socket.destroyed).length;
+    return { closed, errors: () => ends.flatMap(({ errors }) => errors), [Symbol.dispose]: () => opened.dispose() };
   }
 
   it("are all kept, and serve the next crowd of that size", async () => {
@@ -115,6 +116,16 @@ describe("the connections of a crowd", () => {
     const taken = new Set(Array.from({ length: 64 }, () => pool.take(target, ask("POST"))));
     expect(taken.size).toBe(64);
     expect(pool.take(target, ask("POST"))).toBeUndefined();
+  });
+
+  it("are ended, not reset, if their last requests had bodies, which their programs may still have to read", async () => {
+    const clock = new FakeClock();
+    using pool = new Pool(idleLimits(5_000), clock);
+    using crowd = await crowdOf(pool, 30, true);
+    await clock.advance(20_000);
+    expect(pool.size).toBe(20);
+    await eventually(() => crowd.closed() === 10);
+    expect(crowd.errors()).toEqual([]);
   });
 
   it("are reset after 5 to 10 s without need, but for the last 20", async () => {
@@ -143,7 +154,7 @@ describe("the connections of a crowd", () => {
     using pool = new Pool(idleLimits(5_000), clock);
     using opened = new DisposableStack();
     const shelves = Array.from({ length: 8 }, () => pool.begin(target, 0));
-    for (const shelf of shelves.slice(0, 5)) pool.put(shelf, opened.use(await connection()).socket, 180_000);
+    for (const shelf of shelves.slice(0, 5)) pool.put(shelf, opened.use(await connection()).socket, 180_000, false);
     for (const left of [5, 4, 3]) {
       expect(pool.size).toBe(left);
       await clock.advance(1_000);
@@ -187,7 +198,7 @@ class LateTimers extends FakeClock {
 /** As many idle connections as given, to one port. */
 function idleWires(pool: Pool, saidMs: readonly (number | undefined)[]): FakeWire[] {
   const begun = saidMs.map((said) => ({ said, shelf: pool.begin(target, 0), wire: new CountedWire() }));
-  for (const { said, shelf, wire } of begun) pool.put(shelf, asSocket(wire), said);
+  for (const { said, shelf, wire } of begun) pool.put(shelf, asSocket(wire), said, false);
   return begun.map(({ wire }) => wire);
 }
 
@@ -236,7 +247,7 @@ describe("an address that its Pod has lost", () => {
     const shelf = pool.begin(target, 0);
     pool.forgetAddress(target);
     const again = pool.begin(target, 0);
-    pool.put(shelf, used.socket, 9_000);
+    pool.put(shelf, used.socket, 9_000, false);
     expect(used.socket.destroyed).toBe(true);
     pool.end(again);
     expect([pool.size, pool.pods]).toEqual([0, 0]);

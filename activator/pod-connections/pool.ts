@@ -74,8 +74,11 @@ export class Pool {
     this.#forgetEmpty(shelf.place);
   }
 
-  /** The request has ended. Keeps its connection, whose response was read completely. */
-  put(shelf: PortShelf<Idle>, socket: WireSocket, saidMs: number | undefined): void {
+  /**
+   * The request has ended. Keeps its connection, whose response was read completely. `hadBody`: the program may answer before it
+   * reads the body, so a part of that may still be on its way.
+   */
+  put(shelf: PortShelf<Idle>, socket: WireSocket, saidMs: number | undefined, hadBody: boolean): void {
     const { place } = shelf;
     shelf.end();
     const lifeMs = Math.min(saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare, longestLifeMs);
@@ -87,6 +90,7 @@ export class Pool {
     }
     const entry = this.#entryOf(socket, place);
     entry.rest(nowMs + lifeMs, saidMs !== undefined);
+    entry.hadBody = hadBody;
     this.#shelve(entry, nowMs);
     this.#sweep.add(entry);
     socket.readOn(); // reading detects the far side's close
@@ -186,9 +190,12 @@ export class Pool {
     this.#release(oldest.value);
   }
 
-  /** Closes by a reset: after an end the kernel keeps the local port for a minute, and a crowd could use up those to its Pod. */
+  /**
+   * Closes by a reset: after an end the kernel keeps the local port for a minute, and a crowd could use up those to its Pod. But a
+   * reset throws away what is not read yet, so a connection whose last request had a body is ended.
+   */
   #release(entry: Idle): void {
-    entry.socket.reset();
+    if (!entry.hadBody) entry.socket.reset();
     this.#close(entry);
   }
 
@@ -232,6 +239,8 @@ class Idle implements Watched {
   shelf: PortShelf<Idle> | undefined;
   /** Whether the server stated its timeout. Otherwise only safe methods are sent. */
   isSaid = false;
+  /** Whether its last request had a body. */
+  hadBody = false;
   readonly #pool: Pick<Pool, "leave" | "giveBack">;
   #untilMs = 0;
 

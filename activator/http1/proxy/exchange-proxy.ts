@@ -251,7 +251,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
     this.#pod.rest();
     if (relay && port && isSent && this.#mayServeAnother(relay)) {
       this.#port = undefined;
-      this.#options.pool.put(port, socket, relay.keepAliveMs);
+      this.#options.pool.put(port, socket, relay.keepAliveMs, this.#exchange.body.length > 0);
     } else socket.destroy();
     this.#exchange.body.discard();
     this.#leave();

@@ -251,7 +251,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     this.#pod.rest();
     if (relay && port && isSent && this.#mayServeAnother(relay)) {
       this.#port = undefined;
-      this.#options.pool.put(port, socket, keepAliveMs(relay.keepAlive));
+      this.#options.pool.put(port, socket, keepAliveMs(relay.keepAlive), this.#exchange.body.length > 0);
     } else socket.destroy();
     this.#leave();
     this.#settled.resolve();
