@@ -1,4 +1,4 @@
-import { helmPolicy, keptByInstallers } from "../../api/crd/kept-by-installers.ts";
+import { lostKeepers } from "../../api/crd/kept-by-installers.ts";
 import { customResourceDefinitionType } from "../../api/kinds/core.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { MigrateConfig } from "./config.ts";
@@ -8,7 +8,8 @@ import { writeOne } from "./write-one.ts";
 
 /**
  * Puts the annotations back by which Helm, Argo CD and Flux keep the four definitions. A rollback to a chart with the definitions in its folder
- * `crds` deletes those that lack the annotation of Helm, and with them every sandbox. `kubectl replace` removes it.
+ * `crds` deletes those that lack the annotation of Helm, and with them every sandbox. Argo CD and Flux prune those that lack theirs.
+ * `kubectl replace` removes all three.
  *
  * @throws the errors of `KubeClient.get`.
  */
@@ -19,10 +20,9 @@ export async function keepDefinitions(
 ): Promise<Outcome> {
   const written: string[] = [];
   const problems: string[] = [];
-  for (const { definition } of (await definitionsOf(client, signal)).filter(isUnkept)) {
-    const { name = "" } = definition.metadata;
-    const line = `annotation ${helmPolicy.key} of ${name}`;
-    const body = { metadata: { annotations: keptByInstallers } };
+  for (const { name, annotations } of (await definitionsOf(client, signal)).flatMap(unkept)) {
+    const line = `${listed(annotations)} of ${name}`;
+    const body = { metadata: { annotations } };
     const result = dryRun
       ? "written"
       : await writeOne(
@@ -33,12 +33,20 @@ export async function keepDefinitions(
     else if (result instanceof Error) problems.push(`${line}: ${result.message}`);
   }
   // What an admission webhook removes again was not written.
-  const left = dryRun ? [] : (await definitionsOf(client, signal)).filter(isUnkept);
-  const unkept = left.map(({ definition }) => `${definition.metadata.name} ${wouldGo}`);
-  return { written, notes: [], problems: problems.length > 0 ? problems : unkept };
+  const left = dryRun ? [] : (await definitionsOf(client, signal)).flatMap(unkept);
+  const lost = left.map(({ name, annotations }) => `${name} has not kept the ${listed(annotations)}: ${wouldGo}`);
+  return { written, notes: [], problems: problems.length > 0 ? problems : lost };
 }
 
-const isUnkept = ({ definition: { metadata } }: Found): boolean =>
-  metadata.annotations?.[helmPolicy.key] !== helmPolicy.keep;
+/** The definition with the annotations that it lacks; nothing if it lacks none. */
+function unkept({ definition: { metadata } }: Found) {
+  const annotations = lostKeepers(metadata.annotations);
+  return Object.keys(annotations).length > 0 ? [{ name: metadata.name ?? "", annotations }] : [];
+}
 
-const wouldGo = `has not kept the annotation ${helmPolicy.key}: ${helmPolicy.keep}: Helm would delete it with all its objects`;
+function listed(annotations: Readonly<Record<string, string>>): string {
+  const keys = Object.keys(annotations);
+  return `${keys.length > 1 ? "annotations" : "annotation"} ${keys.join(", ")}`;
+}
+
+const wouldGo = "an installer would delete it with all its objects";

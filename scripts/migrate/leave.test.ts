@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { helmPolicy } from "../../api/crd/kept-by-installers.ts";
+import { helmPolicy, keptByInstallers } from "../../api/crd/kept-by-installers.ts";
 import { customResourceDefinitionType, serviceType } from "../../api/kinds/core.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import {
@@ -23,6 +23,31 @@ const namespace = "default";
 
 const policies = async (client: KubeClient) =>
   (await client.list(customResourceDefinitionType)).items.map(({ metadata }) => metadata.annotations?.[helmPolicy.key]);
+
+const allKeys = Object.keys(keptByInstallers).join(", ");
+const syncOptions = "argocd.argoproj.io/sync-options";
+
+async function annotate(client: KubeClient, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+  for (const { metadata } of (await client.list(customResourceDefinitionType)).items) {
+    const body = { metadata: { annotations } };
+    await client.patch(customResourceDefinitionType, { name: metadata.name }, { type: "merge", body });
+  }
+}
+
+const annotationsOfAll = async (client: KubeClient) =>
+  (await client.list(customResourceDefinitionType)).items.map(({ metadata }) => metadata.annotations);
+
+/** Runs a phase whose checks wait for nothing but the clock. */
+async function runToItsEnd(client: KubeClient, phase: string) {
+  const clock = new FakeClock();
+  const running = runBy(clock, client, `--phase=${phase}`);
+  const ended = running.then(() => true);
+  await vi.waitFor(async () => {
+    await clock.advance(10_000);
+    expect(await Promise.race([ended, Promise.resolve(false)])).toBe(true);
+  }, waiting);
+  return running;
+}
 
 /** What `kubectl replace` does with a manifest that lacks the annotation. */
 async function unprotect(client: KubeClient): Promise<void> {
@@ -77,17 +102,31 @@ describe("the phase before Rouse goes", () => {
   it.each(["leave", "revert"])("puts back what keeps the definitions, in phase %s", async (phase) => {
     await using api = await openWebhookApi();
     await unprotect(api.client);
-    const clock = new FakeClock();
-    const running = runBy(clock, api.client, `--phase=${phase}`);
-    const ended = running.then(() => true);
-    await vi.waitFor(async () => {
-      await clock.advance(10_000);
-      expect(await Promise.race([ended, Promise.resolve(false)])).toBe(true);
-    }, waiting);
-    const { fine, said } = await running;
+    const { fine, said } = await runToItsEnd(api.client, phase);
     expect(fine).toBe(true);
-    expect(said).toContain("annotation helm.sh/resource-policy of sandboxes.agents.x-k8s.io rewritten");
-    expect(await policies(api.client)).toEqual(Array(4).fill("keep"));
+    expect(said).toContain(`annotations ${allKeys} of sandboxes.agents.x-k8s.io rewritten`);
+    expect(await annotationsOfAll(api.client)).toEqual(Array(4).fill(expect.objectContaining(keptByInstallers)));
+  });
+
+  it.each(Object.keys(keptByInstallers))("puts the annotation %s back if it alone is missing", async (key) => {
+    await using api = await openWebhookApi();
+    await annotate(api.client, { [key]: null });
+    const { fine, said } = await runToItsEnd(api.client, "leave");
+    expect(fine).toBe(true);
+    expect(said).toContain(`annotation ${key} of sandboxes.agents.x-k8s.io rewritten`);
+    expect(await annotationsOfAll(api.client)).toEqual(Array(4).fill(expect.objectContaining(keptByInstallers)));
+  });
+
+  it.each([
+    ["ServerSideApply=true", "ServerSideApply=true,Prune=false,Delete=false"],
+    ["Delete=false, ServerSideApply=true, Prune=true", "ServerSideApply=true,Prune=false,Delete=false"],
+    ["Delete=false, ServerSideApply=true, Prune=false", "Delete=false, ServerSideApply=true, Prune=false"],
+  ])("keeps other options of Argo CD, as in %j", async (before, after) => {
+    await using api = await openWebhookApi();
+    await annotate(api.client, { [syncOptions]: before });
+    expect((await runToItsEnd(api.client, "leave")).fine).toBe(true);
+    const options = (await annotationsOfAll(api.client)).map((annotations) => annotations?.[syncOptions]);
+    expect(options).toEqual(Array(4).fill(after));
   });
 
   it("does not put it back in a dry run, and says what it would do", async () => {
@@ -98,7 +137,7 @@ describe("the phase before Rouse goes", () => {
     expect(await policies(api.client)).toEqual(Array(4).fill(undefined));
   });
 
-  it("fails if a definition loses the annotation again, because Helm would delete it", async () => {
+  it("fails if a definition loses the annotations again, because an installer would delete it", async () => {
     await using api = await openWebhookApi();
     await unprotect(api.client);
     const client: KubeClient = {
@@ -112,7 +151,7 @@ describe("the phase before Rouse goes", () => {
     const { fine, said } = await run(client, "--phase=leave");
     expect(fine).toBe(false);
     expect(said).toContain(
-      "problem: sandboxes.agents.x-k8s.io has not kept the annotation helm.sh/resource-policy: keep: Helm would delete it with all its objects",
+      `problem: sandboxes.agents.x-k8s.io has not kept the annotations ${allKeys}: an installer would delete it with all its objects`,
     );
   });
 
