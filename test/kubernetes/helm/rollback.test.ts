@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
+import { keptByInstallers } from "../../../api/crd/kept-by-installers.ts";
+import { eventually } from "../support/eventually.ts";
 import { type BareApiServer, startBareApiServer } from "./support/bare-api-server.ts";
 import { commandsUnder } from "./support/page-commands.ts";
 import type { FormerCharts } from "./support/provide-tools.ts";
@@ -60,6 +62,14 @@ async function convertByNothing(): Promise<void> {
   for (const name of definitions) await api.type(`kubectl patch crd ${name} --type=merge -p '${patch}'`);
 }
 
+/** How many of the definitions have all annotations that keep them. */
+const fullyKept = async () => {
+  const { items } = JSON.parse(await api.type("kubectl get crd -o json"));
+  return items.filter(({ metadata }: { metadata: { annotations?: Readonly<Record<string, string>> } }) =>
+    Object.entries(keptByInstallers).every(([key, value]) => metadata.annotations?.[key] === value),
+  ).length;
+};
+
 const keptDefinitions = async () => {
   const path = '{range .items[*]}{.metadata.name}={.metadata.annotations.helm\\.sh/resource-policy}{"\\n"}{end}';
   return (await api.type(`kubectl get crd -o 'jsonpath=${path}'`)).trim().split("\n").sort();
@@ -92,6 +102,7 @@ describe.each(["v0.4.6", "v0.5.6"] as const)("on the page's way from the chart o
       for (const step of stepsBack(release)) {
         await api.type(filledIn(step, release));
         expect({ step, kept: await keptDefinitions() }).toEqual({ step, kept: allKept });
+        expect({ step, kept: await fullyKept() }).toEqual({ step, kept: definitions.length });
         if (/^helm upgrade|^kubectl annotate/.test(step)) await convertByNothing();
       }
       expect(await uidOf()).toBe(uid);
@@ -193,6 +204,50 @@ describe("an installation of Rouse alone", () => {
     expect(await uidOf()).toBe(uid);
     const left = "kubectl get validatingadmissionpolicies,clusterroles,deployments --all-namespaces -l app -o name";
     expect(await api.type(left)).not.toMatch(/sandbox/);
+  });
+});
+
+/** Refuses every new ClusterRole and ClusterRoleBinding, as an administrator may. */
+const noRoles = [
+  {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingAdmissionPolicy",
+    metadata: { name: "no-roles" },
+    spec: {
+      matchConstraints: {
+        resourceRules: [
+          {
+            apiGroups: ["rbac.authorization.k8s.io"],
+            apiVersions: ["v1"],
+            resources: ["clusterroles", "clusterrolebindings"],
+            operations: ["CREATE"],
+          },
+        ],
+      },
+      validations: [{ expression: "false", message: "ask first" }],
+    },
+  },
+  {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingAdmissionPolicyBinding",
+    metadata: { name: "no-roles" },
+    spec: { policyName: "no-roles", validationActions: ["Deny"] },
+  },
+];
+
+describe("a first install of Rouse that failed because its ClusterRoles were refused", () => {
+  it("is repeated by the same command, and does not take over the namespace", async () => {
+    const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: noRoles });
+    await api.type(`kubectl apply -f - <<'END'\n${list}\nEND`);
+    const makeRole = "kubectl create clusterrole a-test --verb=get --resource=pods --dry-run=server 2>&1 || true";
+    await eventually(async () => (await api.type(makeRole)).includes("ask first"));
+    const inNamespace = "--namespace agent-sandbox-system";
+    const install = `helm upgrade --install rouse charts/rouse ${inNamespace} --create-namespace`;
+    await expect(api.type(install)).rejects.toThrow(/ask first/);
+    await api.type("kubectl delete validatingadmissionpolicybinding,validatingadmissionpolicy no-roles");
+    await eventually(async () => !(await api.type(makeRole)).includes("ask first"));
+    expect(await api.type(install)).toContain("STATUS: deployed");
+    expect(await api.type(`helm get manifest rouse ${inNamespace}`)).not.toContain("kind: Namespace\n");
   });
 });
 
