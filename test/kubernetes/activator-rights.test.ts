@@ -118,15 +118,16 @@ describe("the activator's ServiceAccount", () => {
   });
 });
 
-it("the policy for the activator's writes names every field of a Sandbox's spec", async () => {
-  const policy = JSON.parse(
-    await cluster.kubectl.run(["get", "validatingadmissionpolicy", "sandbox-router-may-only-wake", "--output=json"]),
-  );
-  const definition = JSON.parse(
-    await cluster.kubectl.run(["get", "crd", `${sandboxType.plural}.agents.x-k8s.io`, "--output=json"]),
-  );
-  const stored = definition.spec.versions.find(({ storage }: { storage: boolean }) => storage);
-  const expressions = policy.spec.validations.map(({ expression }: { expression: string }) => expression).join("\n");
-  const fields = Object.keys(stored.schema.openAPIV3Schema.properties.spec.properties);
-  expect(fields.filter((field) => !new RegExp(`object\\.spec\\.\\??${field}\\b`).test(expressions))).toEqual([]);
-});
+it.each(["sandbox-router-may-only-wake", "sandbox-router-may-only-wake-by-name"])(
+  "the policy %s names every field of a Sandbox's spec",
+  async (name) => {
+    const policy = JSON.parse(await cluster.kubectl.run(["get", "validatingadmissionpolicy", name, "--output=json"]));
+    const definition = JSON.parse(
+      await cluster.kubectl.run(["get", "crd", `${sandboxType.plural}.agents.x-k8s.io`, "--output=json"]),
+    );
+    const stored = definition.spec.versions.find(({ storage }: { storage: boolean }) => storage);
+    const expressions = policy.spec.validations.map(({ expression }: { expression: string }) => expression).join("\n");
+    const fields = Object.keys(stored.schema.openAPIV3Schema.properties.spec.properties);
+    expect(fields.filter((field) => !new RegExp(`object\\.spec\\.\\??${field}\\b`).test(expressions))).toEqual([]);
+  },
+);

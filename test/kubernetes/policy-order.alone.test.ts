@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { release } from "../../cluster/install-chart.ts";
 import { type ClusterUnderTest, connectToCluster } from "./support/cluster-under-test.ts";
 import { eventually } from "./support/eventually.ts";
@@ -25,6 +28,7 @@ interface Binding {
 let cluster: ClusterUnderTest;
 let token: string;
 let policy: Policy;
+let policyByName: Policy;
 let bindings: readonly Binding[];
 let roleBinding: { readonly metadata: object; readonly subjects?: readonly object[] };
 
@@ -41,6 +45,7 @@ beforeAll(async () => {
   const namespace = `--namespace=${release.namespace}`;
   token = (await cluster.kubectl.run(["create", "token", "sandbox-router", namespace])).trim();
   policy = await get("validatingadmissionpolicy", name);
+  policyByName = await get("validatingadmissionpolicy", byName);
   bindings = await Promise.all([name, byName].map((each) => get<Binding>("validatingadmissionpolicybinding", each)));
   roleBinding = await get("clusterrolebinding", "sandbox-router");
 });
@@ -53,7 +58,7 @@ beforeEach(async () => {
   await cluster.kubectl.run(["create", "clusterrolebinding", spare, "--clusterrole=sandbox-router", account]);
 });
 afterEach(async () => {
-  await cluster.kubectl.apply([policy, ...bindings, roleBinding]);
+  await cluster.kubectl.apply([policy, policyByName, ...bindings, roleBinding]);
   // Only now: the activators of the cluster never lack the right.
   await cluster.kubectl.run(["delete", "clusterrolebinding", spare]);
 });
@@ -82,6 +87,11 @@ function formerPolicy(): Policy {
   return { ...policy, spec: { ...spec, matchConditions: [{ name: "it-is-the-activator", expression: former }] } };
 }
 
+const previous = join(import.meta.dirname, "support", "previous-activator-policy.yaml");
+
+/** The policy of the previous release: without a ClusterRoleBinding, its expression is an error. */
+const previousPolicy = (): Policy => parseAllDocuments(readFileSync(previous, "utf8"))[0]?.toJS();
+
 const deleteBinding = (called: string) => cluster.kubectl.run(["delete", "validatingadmissionpolicybinding", called]);
 
 const states: readonly (readonly [string, () => Promise<unknown>])[] = [
@@ -106,7 +116,8 @@ describe("while the activator's policy is written or broken", () => {
     const path = `/apis/agents.x-k8s.io/v1beta1/namespaces/${test.namespace}/sandboxes/a?dryRun=All`;
     const headers = { "content-type": "application/merge-patch+json" };
     const message = `rejected in ${test.namespace}`;
-    await replace(withMessage(written, message));
+    // The API server names one policy that rejects, and does not say which comes first.
+    await replace(withMessage(written, message), withMessage(policyByName, message));
     await eventually(async () => {
       const init = { method: "PATCH", headers, body: JSON.stringify(change) };
       const answer = await cluster.fetchAs(token, `${cluster.url}${path}`, init);
@@ -127,5 +138,9 @@ describe("while the activator's policy is written or broken", () => {
 
   it("others may write sandboxes, and the activator may not, if the former policy has the new bindings", async () => {
     await expectOnlyTheActivatorRejected(formerPolicy());
+  });
+
+  it("others may write sandboxes, and the activator may not, if the policy is of the previous release", async () => {
+    await expectOnlyTheActivatorRejected(previousPolicy());
   });
 });

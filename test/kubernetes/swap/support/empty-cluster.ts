@@ -10,7 +10,11 @@ import { clusterLayout } from "../../e2e/support/components.ts";
 import type { ClusterUnderTest } from "../../support/cluster-under-test.ts";
 
 const roles = ["agent-sandbox-controller", "agent-sandbox-controller-extensions", "sandbox-router"];
-const policies = ["sandbox-router-may-only-wake", "agent-sandbox-controller-alone-writes-its-slices"];
+const policies = [
+  "sandbox-router-may-only-wake",
+  "sandbox-router-may-only-wake-by-name",
+  "agent-sandbox-controller-alone-writes-its-slices",
+];
 
 /** Removes any controller from the cluster, with its definitions and thus all sandboxes, from any intermediate state. */
 export async function emptyCluster({ kubectl }: ClusterUnderTest): Promise<void> {
