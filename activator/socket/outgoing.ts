@@ -2,7 +2,7 @@ import type { Kept, ReadPlace } from "./read-place.ts";
 import type { WireSocket } from "./wire-socket.ts";
 
 /** Shorter pieces, in bytes, are sent as text together with the text next to them: one string, one write. */
-const textBytesMax = 4_096;
+export const textBytesMax = 4_096;
 
 /** Collects the output of one turn, so that a head and the bytes behind it are sent in one call. */
 export class Outgoing {

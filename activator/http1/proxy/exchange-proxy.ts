@@ -1,6 +1,7 @@
 import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
 import type { CountedPort } from "../../pod-connections/pool.ts";
+import type { RequestOwner } from "../../pod-connections/request-writer.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
@@ -13,7 +14,7 @@ import { EventStream } from "./event-stream.ts";
 import { ExchangeLimits } from "./exchange-limits.ts";
 import { requestText } from "./head-text.ts";
 import { PodConnection, type ResponseTaker } from "./pod-connection.ts";
-import { type RequestOwner, RequestRelay } from "./request-relay.ts";
+import { RequestRelay } from "./request-relay.ts";
 import { ResponseRelay } from "./response-relay.ts";
 import { startTunnel } from "./tunnel.ts";
 
@@ -53,7 +54,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
     this.#how = how;
     this.#options = options;
     this.#pod = PodConnection.of(upstream.socket, upstream.target.namespace, options);
-    this.#up = new RequestRelay(upstream.socket, exchange.body, this);
+    this.#up = new RequestRelay(upstream.socket, exchange.body, this, options.maxRequestBodyBytes);
     this.#limits = new ExchangeLimits(options.proxyTimeoutMs);
   }
 
@@ -89,10 +90,6 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
 
   get isDone(): boolean {
     return this.#phase === "done";
-  }
-
-  get maxRequestBodyBytes(): number {
-    return this.#options.maxRequestBodyBytes;
   }
 
   requestTooLarge(): void {

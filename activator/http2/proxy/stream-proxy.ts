@@ -6,8 +6,8 @@ import { EventStream } from "../../http1/proxy/event-stream.ts";
 import { ExchangeLimits } from "../../http1/proxy/exchange-limits.ts";
 import { requestText } from "../../http1/proxy/head-text.ts";
 import { PodConnection, type ResponseTaker } from "../../http1/proxy/pod-connection.ts";
-import type { RequestOwner } from "../../http1/proxy/request-relay.ts";
 import { type CountedPort, keepAliveMs } from "../../pod-connections/pool.ts";
+import type { RequestOwner } from "../../pod-connections/request-writer.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
@@ -57,7 +57,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     this.#how = how;
     this.#options = options;
     this.#pod = PodConnection.of(upstream.socket, upstream.target.namespace, options);
-    this.#sender = new RequestSender(upstream.socket, exchange, this);
+    this.#sender = new RequestSender(upstream.socket, exchange, this, options.maxRequestBodyBytes);
     this.#interim = new InterimResponses(exchange.stream);
     this.#limits = new ExchangeLimits(options.proxyTimeoutMs);
   }
@@ -78,10 +78,10 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     this.#port = pool.begin(target, nowMs);
     this.#exchange.proxiedBy(this);
     this.#pod.expect({ isHead: head.method === "HEAD", askedUpgrade: head.upgrade }, this);
-    this.#sender.begin(requestText(head, this.#how, target));
+    this.#sender.text(requestText(head, this.#how, target));
     head.sent();
     if (!head.upgrade) body.pourInto(this.#sender); // a WebSocket's bytes wait for the sandbox's consent
-    this.#sender.flush();
+    this.#sender.begin();
     if (this.#phase === "done") return this.#settled.promise; // the kept body was too large
     this.#how.use.dispatched();
     if (head.expectsContinue && !body.complete) this.#interim.continue();
@@ -93,10 +93,6 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
 
   get isDone(): boolean {
     return this.#phase === "done";
-  }
-
-  get maxRequestBodyBytes(): number {
-    return this.#options.maxRequestBodyBytes;
   }
 
   requestTooLarge(): void {
