@@ -1,5 +1,6 @@
 import { ActivatorError } from "../../failures/error-codes.ts";
 import { textBytes, tokenBytes } from "../../http1/parse/byte-classes.ts";
+import type { HeaderPair } from "../../request.ts";
 
 /** The fields of one HEADERS frame, names and values in turn, one character per byte. */
 export type RawFields = readonly string[];
@@ -26,6 +27,18 @@ export function fieldValue(fields: RawFields, name: string): string | undefined 
 export function fieldValues(fields: RawFields, name: string): readonly string[] {
   const values: string[] = [];
   for (let at = 0; at + 1 < fields.length; at += 2) if (fields[at] === name) values.push(fields[at + 1] ?? "");
+  return values;
+}
+
+/** Names and values in turn, as pairs. */
+export function* pairsOf(fields: RawFields): Generator<HeaderPair> {
+  for (let at = 0; at + 1 < fields.length; at += 2) yield [fields[at] ?? "", fields[at + 1] ?? ""];
+}
+
+/** The values by name, as Node takes the fields of trailers and interim responses. */
+export function valuesByName(fields: Iterable<HeaderPair>): Record<string, string[]> {
+  const values: Record<string, string[]> = Object.create(null);
+  for (const [name, value] of fields) values[name] = [...(values[name] ?? []), value];
   return values;
 }
 

@@ -1,4 +1,4 @@
-import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { constants, type ServerHttp2Stream } from "node:http2";
 import { guarded, reportUnexpected, runGuarded } from "../../../lib/guard/guard.ts";
 import { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
@@ -6,6 +6,7 @@ import type { ClientRequest } from "../../http1/front/client-request.ts";
 import type { Ended, HeaderPair, Incoming, Synthetic } from "../../request.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
+import { valuesByName } from "./field-lines.ts";
 import type { StreamRequest } from "./request-reader.ts";
 import { respondAsIs } from "./respond-as-is.ts";
 import type { StreamBody } from "./stream-body.ts";
@@ -144,10 +145,8 @@ export class StreamExchange implements Incoming {
   /** These end the response, once its body is written. Called before `respond`, or with fields that are added later. */
   endWith(trailers: Iterable<HeaderPair>): void {
     const send = () => {
-      const fields: Record<string, string[]> = Object.create(null);
-      for (const [name, value] of trailers) fields[name] = [...(fields[name] ?? []), value];
       this.endedBy(trailers);
-      this.sendTrailers(fields);
+      this.#sendTrailers(trailers);
     };
     const abort = () => this.abort();
     this.stream.once("wantTrailers", guarded("http-front", send, abort));
@@ -159,10 +158,10 @@ export class StreamExchange implements Incoming {
   }
 
   /** Ends the stream of a response that waited for its trailers. */
-  sendTrailers(trailers: OutgoingHttpHeaders): void {
+  #sendTrailers(trailers: Iterable<HeaderPair>): void {
     const { stream } = this;
     this.#awaitsTrailers = false;
-    stream.sendTrailers(trailers);
+    stream.sendTrailers(valuesByName(trailers));
     if (this.#isOverForClient) setImmediate(() => stopUpload(stream)); // Node is sending now
   }
 

@@ -4,6 +4,7 @@ import type { ClientRequest } from "../../http1/front/client-request.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import type { HeaderPair } from "../../request.ts";
 import type { Target } from "../../sandbox/resolve.ts";
+import { pairsOf } from "../front/field-lines.ts";
 import { callTimeout } from "../front/grpc-call.ts";
 
 export interface CallTarget {
@@ -39,8 +40,7 @@ export function callFields(
  * be set, if the host of the call named the sandbox.
  */
 export function* forwardedFields(fields: readonly string[], cookieHost?: string): Generator<HeaderPair> {
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    const [name = "", value = ""] = fields.slice(at, at + 2);
+  for (const [name, value] of pairsOf(fields)) {
     if (name.startsWith(":") || !keepsResponseHeader(name, true)) continue;
     const kept = name === "set-cookie" && cookieHost !== undefined ? cookieFor(cookieHost, value) : value;
     if (kept !== undefined) yield [name, kept];

@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from "node:http2";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
+import { pairsOf, valuesByName } from "../front/field-lines.ts";
 import { responseFields } from "./response-fields.ts";
 
 /** The maximum number of interim responses of one request that are relayed. Each waits in memory until the client reads it. */
@@ -23,12 +24,7 @@ export class InterimResponses {
     if (head.status !== 103 || this.#sent >= interimMax || !this.#isOpen) return;
     this.#sent += 1;
     const fields = responseFields(head, { keepsTrailer: false, drops: finalFields });
-    const headers: Record<string, string | string[]> = Object.create(null);
-    for (let at = 0; at + 1 < fields.length; at += 2) {
-      const name = fields[at] ?? "";
-      headers[name] = [...(headers[name] ?? []), fields[at + 1] ?? ""];
-    }
-    this.#stream.additionalHeaders({ ...headers, ":status": 103 });
+    this.#stream.additionalHeaders({ ...valuesByName(pairsOf(fields)), ":status": 103 });
   }
 
   /** The client may send its body. */

@@ -3,6 +3,7 @@ import { cookieFor } from "../../headers/set-cookie.ts";
 import type { FieldSection } from "../../http1/parse/field-section.ts";
 import { connectionOption } from "../../http1/parse/message-facts.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
+import type { HeaderPair } from "../../request.ts";
 
 /** Fields that have one value. Clients of HTTP/2 read a repeated one in different ways, or reset the stream. */
 const singleNames: ReadonlySet<string> = new Set(
@@ -43,12 +44,9 @@ export function responseFields(head: ResponseHead, { keepsTrailer, drops = none,
   return fields;
 }
 
-/** The trailers of a response, as Node takes them. */
-export function trailersOf(section: FieldSection): Record<string, string[]> {
-  const trailers: Record<string, string[]> = Object.create(null);
+/** The trailers of a response: names in lower case. */
+export function* trailersOf(section: FieldSection): Generator<HeaderPair> {
   for (let index = 0; index < section.fieldCount; index += 1) {
-    const name = section.name(index).toLowerCase();
-    trailers[name] = [...(trailers[name] ?? []), section.value(index)];
+    yield [section.name(index).toLowerCase(), section.value(index)];
   }
-  return trailers;
 }

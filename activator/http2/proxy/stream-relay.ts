@@ -1,8 +1,8 @@
-import { guarded } from "../../../lib/guard/guard.ts";
 import { cookieHostOf } from "../../headers/set-cookie.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import { type BodyParts, type BodyProgress, relayBody } from "../../http1/proxy/relay-body.ts";
+import type { HeaderPair } from "../../request.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
 import { responseFields, trailersOf } from "./response-fields.ts";
 
@@ -19,7 +19,7 @@ export class StreamRelay implements BodyParts {
   /** The data of the current read, copied because the read buffer is shared. */
   #data: Buffer = noBytes;
   #dataLength = 0;
-  #trailers: Record<string, string[]> = {};
+  readonly #trailers: HeaderPair[] = [];
   /** Whether the connection to the Pod may serve another request. */
   readonly keepsAlive: boolean;
   /** The value of Keep-Alive. */
@@ -35,16 +35,7 @@ export class StreamRelay implements BodyParts {
     const mayHaveTrailers = head.framing === "chunked" && !this.#dropsBody;
     const drops = this.#dropsBody ? { drops: contentFields } : {};
     exchange.begin(head.status);
-    if (mayHaveTrailers) {
-      exchange.stream.once(
-        "wantTrailers",
-        guarded(
-          "http-front",
-          () => exchange.sendTrailers(this.#trailers),
-          () => exchange.abort(),
-        ),
-      );
-    }
+    if (mayHaveTrailers) exchange.endWith(this.#trailers);
     const hasNoBody = head.framing === "none" || this.#dropsBody;
     const cookieHost = cookieHostOf(exchange.head, byHost);
     const fields = responseFields(head, { keepsTrailer: mayHaveTrailers, ...drops, cookieHost });
@@ -86,7 +77,7 @@ export class StreamRelay implements BodyParts {
 
   #end(): void {
     const { trailers } = this.#pod.framer;
-    if (trailers) this.#trailers = trailersOf(trailers);
+    if (trailers) this.#trailers.push(...trailersOf(trailers));
     const data = this.#takeData();
     const { stream } = this.#exchange;
     if (stream.writableEnded) return;
