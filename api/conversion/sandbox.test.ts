@@ -75,6 +75,7 @@ describe("a v1alpha1 Sandbox", () => {
         ignoreRequests: [{ pathPrefix: "/healthz" }],
       },
       autoResume: { trigger: "Never" },
+      suspensionStrategy: { type: "Hibernate", onFailure: "StayAwake", timeoutSeconds: 5 },
     } as const;
     const status = {
       serviceFQDN: "nova.lab.svc.cluster.local",
@@ -83,7 +84,8 @@ describe("a v1alpha1 Sandbox", () => {
       podIPs: ["10.0.0.1"],
       lastActivityTime: "2026-01-01T00:00:00Z",
       nextSuspensionTime: "2026-01-01T00:01:00Z",
-    };
+      hibernation: { state: "Stopped", reason: "NoProvider", lastWake: { mode: "Anew", reason: "NoProvider" } },
+    } as const;
     const converted = toBeta(anAlphaSandbox(shared, status));
     expect(converted.spec).toMatchObject(shared);
     expect(converted.status).toEqual(status);

@@ -1,4 +1,4 @@
-// Our own fields: suspension for inactivity and wakes. They are the same in every version of Sandbox and SandboxTemplate, so
+// Our own fields: suspension for inactivity, wakes, and what a suspension keeps. They are the same in every version of Sandbox and SandboxTemplate, so
 // a client of an older version that writes an object back drops none. They have no defaults in the schema: readers apply
 // the defaults, so an object without these fields stays unchanged.
 import { autoResumeDefaults, autoSuspensionDefaults } from "../rules/defaults.ts";
@@ -6,6 +6,7 @@ import { probeCharactersMax, probeHeadersMax } from "../rules/probe-request.ts";
 import { httpGet } from "./container.ts";
 import type { JsonSchema } from "./json-schema.ts";
 import { described, int32, listOf, object, oneOf, text, time } from "./shapes.ts";
+import { hibernation, suspensionStrategy } from "./suspension-strategy.ts";
 
 const requestPattern: JsonSchema = {
   ...object({
@@ -92,9 +93,11 @@ const autoResume = object({
 export const autoFields: Readonly<Record<string, JsonSchema>> = {
   autoResume: described("How the sandbox wakes. Without it the defaults apply: a connection wakes it.", autoResume),
   autoSuspension: described("When the sandbox is suspended for inactivity. Without it, never.", autoSuspension),
+  suspensionStrategy,
 };
 
 export const autoStatusFields: Readonly<Record<string, JsonSchema>> = {
+  hibernation,
   lastActivityTime: described(
     "Time of the last activity, which includes that the Pod became Ready. Up to a minute behind while the sandbox is awake. Only for sandboxes with autoSuspension.",
     time,

@@ -99,6 +99,7 @@ describe("subresources and columns", () => {
       "Mode:string:.spec.operatingMode wide",
       "Last Activity:date:.status.lastActivityTime wide",
       "Next Suspension:string:.status.nextSuspensionTime wide",
+      "Memory:string:.status.hibernation.state wide",
     ]);
     expect(columns("Sandbox", "v1alpha1")).toBeUndefined();
   });
@@ -171,7 +172,7 @@ describe("the versions of a kind differ only as in the contract", () => {
   });
 });
 
-describe("autoSuspension and autoResume", () => {
+describe("autoSuspension, autoResume and suspensionStrategy", () => {
   it.each(["Sandbox", "SandboxTemplate"])("are the same in both versions of %s", (kind) => {
     for (const version of ["v1beta1", "v1alpha1"]) {
       expect(field(kind, version, "spec").properties).toMatchObject(autoFields);

@@ -58,6 +58,7 @@ const columns: readonly PrinterColumn[] = [
   { name: "Last Activity", type: "date", jsonPath: ".status.lastActivityTime", priority: 1 },
   // Not a date: kubectl prints dates as ages, and this time is in the future.
   { name: "Next Suspension", type: "string", jsonPath: ".status.nextSuspensionTime", priority: 1 },
+  { name: "Memory", type: "string", jsonPath: ".status.hibernation.state", priority: 1 },
 ];
 
 export const sandboxDefinition: Definition = definition({

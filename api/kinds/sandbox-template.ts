@@ -1,7 +1,13 @@
 import type { KubeObject } from "./meta.ts";
 import type { NetworkPolicyEgressRule, NetworkPolicyIngressRule } from "./network-policy.ts";
 import type { ResourceType } from "./resource-type.ts";
-import { type AutoResume, type AutoSuspension, type Blueprint, extensionsGroup } from "./sandbox.ts";
+import {
+  type AutoResume,
+  type AutoSuspension,
+  type Blueprint,
+  extensionsGroup,
+  type SuspensionStrategy,
+} from "./sandbox.ts";
 
 export const injectionPolicies = ["Disallowed", "Allowed", "Overrides"] as const;
 
@@ -21,6 +27,7 @@ export interface SandboxTemplateSpec extends Blueprint {
   readonly volumeClaimTemplatesPolicy?: InjectionPolicy;
   readonly autoSuspension?: AutoSuspension;
   readonly autoResume?: AutoResume;
+  readonly suspensionStrategy?: SuspensionStrategy;
 }
 
 /** It has no status: every update changes its spec or metadata. */

@@ -44,12 +44,37 @@ export interface AutoResume {
   readonly waitPage?: "Browser" | "Never";
 }
 
+/** What a suspension keeps beside the volumes: nothing, or memory where the node can. */
+export interface SuspensionStrategy {
+  readonly type?: "Stop" | "Hibernate";
+  readonly onFailure?: "Stop" | "StayAwake";
+  readonly timeoutSeconds?: number;
+}
+
+/** What became of the memory of a sandbox; only with `suspensionStrategy.type: Hibernate`. */
+export interface Hibernation {
+  /** Absent while it runs. */
+  readonly state?: "Hibernated" | "Stopped";
+  readonly reason?: string;
+  readonly message?: string;
+  readonly node?: string;
+  readonly bytes?: number;
+  readonly capturedAt?: string;
+  readonly durationMilliseconds?: number;
+  readonly lastWake?: {
+    readonly mode: "Restored" | "Anew";
+    readonly reason?: string;
+    readonly durationMilliseconds?: number;
+  };
+}
+
 export interface SandboxSpec extends Blueprint {
   readonly shutdownTime?: string;
   readonly shutdownPolicy?: "Delete" | "Retain";
   readonly operatingMode?: OperatingMode;
   readonly autoSuspension?: AutoSuspension;
   readonly autoResume?: AutoResume;
+  readonly suspensionStrategy?: SuspensionStrategy;
 }
 
 export interface SandboxStatus {
@@ -61,6 +86,7 @@ export interface SandboxStatus {
   readonly nodeName?: string;
   readonly lastActivityTime?: string;
   readonly nextSuspensionTime?: string;
+  readonly hibernation?: Hibernation;
 }
 
 export interface Sandbox extends KubeObject {

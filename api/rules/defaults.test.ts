@@ -8,6 +8,7 @@ import {
   effectiveOperatingMode,
   effectivePoolReplicas,
   effectiveShutdownPolicy,
+  effectiveSuspensionStrategy,
   effectiveUpdateStrategy,
   effectiveVolumeClaimTemplatesPolicy,
   usesAutoFields,
@@ -40,6 +41,27 @@ describe("a sandbox without autoSuspension and autoResume", () => {
     expect(usesAutoFields({})).toBe(false);
     expect(usesAutoFields({ autoResume: {} })).toBe(true);
     expect(usesAutoFields({ autoSuspension: {} })).toBe(true);
+  });
+});
+
+describe("suspensionStrategy", () => {
+  it.each([
+    { spec: "{}", means: { type: "Stop", onFailure: "Stop", timeoutSeconds: 60 } },
+    { spec: '{"suspensionStrategy": {}}', means: { type: "Stop", onFailure: "Stop", timeoutSeconds: 60 } },
+    {
+      spec: '{"suspensionStrategy": {"type": "", "onFailure": "", "timeoutSeconds": 5}}',
+      means: { type: "Stop", onFailure: "Stop", timeoutSeconds: 5 },
+    },
+    {
+      spec: '{"suspensionStrategy": {"type": "Hibernate", "onFailure": "StayAwake"}}',
+      means: { type: "Hibernate", onFailure: "StayAwake", timeoutSeconds: 60 },
+    },
+  ])("of $spec means $means.type, and $means.onFailure on failure", ({ spec, means }) => {
+    expect(effectiveSuspensionStrategy(stored(spec))).toEqual(means);
+  });
+
+  it("alone does not make the Service of a sandbox lead to the activators", () => {
+    expect(usesAutoFields(stored('{"suspensionStrategy": {"type": "Hibernate"}}'))).toBe(false);
   });
 });
 

@@ -1,7 +1,14 @@
 // The meaning of absent or empty fields. Readers must not rely on the defaults of the CRD schema: an object may have
 // been stored before a field existed, and another writer may have stored an empty string.
 import type { HttpGetAction } from "../kinds/core.ts";
-import type { AutoResume, AutoSuspension, OpenConnections, OperatingMode, SandboxSpec } from "../kinds/sandbox.ts";
+import type {
+  AutoResume,
+  AutoSuspension,
+  OpenConnections,
+  OperatingMode,
+  SandboxSpec,
+  SuspensionStrategy,
+} from "../kinds/sandbox.ts";
 import type { ClaimLifecycle, ClaimShutdownPolicy } from "../kinds/sandbox-claim.ts";
 import type { InjectionPolicy, NetworkPolicyManagement, SandboxTemplateSpec } from "../kinds/sandbox-template.ts";
 import type { PoolUpdateStrategy, SandboxWarmPoolSpec } from "../kinds/sandbox-warm-pool.ts";
@@ -21,6 +28,12 @@ export const autoSuspensionDefaults = {
   unansweredLimitSeconds: 3600,
 } as const;
 
+export const suspensionStrategyDefaults: Required<SuspensionStrategy> = {
+  type: "Stop",
+  onFailure: "Stop",
+  timeoutSeconds: 60,
+};
+
 /** The `autoSuspension` of a sandbox with its defaults; fields stay absent only if absence has a meaning. */
 export interface EffectiveAutoSuspension {
   /** Absent: it is not suspended for inactivity. */
@@ -36,7 +49,7 @@ export interface EffectiveAutoSuspension {
 
 type AutoFields = Pick<SandboxSpec, "autoSuspension" | "autoResume">;
 
-/** Whether a sandbox uses any field that the rest of the ecosystem lacks. */
+/** Whether a sandbox uses a field that makes its Service lead to the activators. */
 export const usesAutoFields = (spec: AutoFields): boolean =>
   spec.autoSuspension !== undefined || spec.autoResume !== undefined;
 
@@ -63,6 +76,16 @@ export function effectiveAutoResume({ autoResume = {} }: AutoFields): Required<A
     readiness: autoResume.readiness || autoResumeDefaults.readiness,
     allowFrom: autoResume.allowFrom || autoResumeDefaults.allowFrom,
     waitPage: autoResume.waitPage || autoResumeDefaults.waitPage,
+  };
+}
+
+export function effectiveSuspensionStrategy({
+  suspensionStrategy = {},
+}: Pick<SandboxSpec, "suspensionStrategy">): Required<SuspensionStrategy> {
+  return {
+    type: suspensionStrategy.type || suspensionStrategyDefaults.type,
+    onFailure: suspensionStrategy.onFailure || suspensionStrategyDefaults.onFailure,
+    timeoutSeconds: suspensionStrategy.timeoutSeconds ?? suspensionStrategyDefaults.timeoutSeconds,
   };
 }
 

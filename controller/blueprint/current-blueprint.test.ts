@@ -41,6 +41,7 @@ describe("the hash of a blueprint", () => {
     const metadata = { labels: { team: "a" }, annotations: { note: "b" } };
     expect(hashOf({ podTemplate: { spec: templatePodSpec, metadata } })).toBe(plain);
     expect(hashOf({ autoSuspension: { inactivityTimeoutSeconds: 60 }, autoResume: {} })).toBe(plain);
+    expect(hashOf({ suspensionStrategy: { type: "Hibernate" } })).toBe(plain);
     expect(hashOf({ envVarsInjectionPolicy: "Allowed", volumeClaimTemplatesPolicy: "Allowed" })).toBe(plain);
   });
 });

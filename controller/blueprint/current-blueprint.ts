@@ -24,8 +24,8 @@ export interface CurrentBlueprint {
 const known = new WeakMap<SandboxTemplate, CurrentBlueprint>();
 
 /**
- * The blueprint of a template. Its hash leaves out labels and annotations of Pods and volume claims, `autoSuspension`
- * and `autoResume`: these reach a sandbox without a new Pod. The same object gives the same blueprint.
+ * The blueprint of a template. Its hash leaves out labels and annotations of Pods and volume claims, `autoSuspension`,
+ * `autoResume` and `suspensionStrategy`: these reach a sandbox without a new Pod. The same object gives the same blueprint.
  */
 export function currentBlueprint(template: SandboxTemplate): CurrentBlueprint {
   const blueprint = known.get(template) ?? blueprintOf(template);

@@ -46,10 +46,15 @@ it("a sandbox gets the volumes and the Service of its template", () => {
 });
 
 it("a sandbox is suspended and resumed as its template says, and takes no other field of the template", () => {
-  const auto = { autoSuspension: { inactivityTimeoutSeconds: 60 }, autoResume: { timeoutSeconds: 5 } };
+  const suspensionStrategy = { type: "Hibernate" } as const;
+  const auto = {
+    autoSuspension: { inactivityTimeoutSeconds: 60 },
+    autoResume: { timeoutSeconds: 5 },
+    suspensionStrategy,
+  };
   const { spec } = made(aTemplate({ ...auto, envVarsInjectionPolicy: "Allowed", networkPolicy: {} }));
   expect(spec).toMatchObject(auto);
-  expect(Object.keys(spec).sort()).toEqual(["autoResume", "autoSuspension", "podTemplate"]);
+  expect(Object.keys(spec).sort()).toEqual(["autoResume", "autoSuspension", "podTemplate", "suspensionStrategy"]);
 });
 
 it("labels and annotations of the template's Pod stay, but for those that are the controller's", () => {
@@ -68,6 +73,9 @@ it("an existing sandbox takes changes of sleeping and waking from its template, 
   const is = { autoSuspension: { inactivityTimeoutSeconds: 90 }, autoResume: {} };
   expect(autoFieldsPatch(was, is)).toEqual({
     autoSuspension: { inactivityTimeoutSeconds: 90, keepAwakeUntil: null },
+  });
+  expect(autoFieldsPatch(was, { ...was, suspensionStrategy: { type: "Hibernate" } })).toEqual({
+    suspensionStrategy: { type: "Hibernate" },
   });
   expect(autoFieldsPatch(was, {})).toEqual({ autoSuspension: null, autoResume: null });
   expect(autoFieldsPatch({}, is)).toEqual(is);

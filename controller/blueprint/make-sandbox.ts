@@ -52,17 +52,18 @@ export function makeSandbox(template: Stored<SandboxTemplate>, current: CurrentB
   };
 }
 
-type AutoFields = Pick<SandboxSpec, "autoSuspension" | "autoResume">;
+type AutoFields = Pick<SandboxSpec, "autoSuspension" | "autoResume" | "suspensionStrategy">;
 
-/** The template's `autoSuspension` and `autoResume`, if set. */
-const autoFields = ({ autoSuspension, autoResume }: AutoFields): AutoFields => ({
+/** The template's fields of sleeping and waking, if set. */
+const autoFields = ({ autoSuspension, autoResume, suspensionStrategy }: AutoFields): AutoFields => ({
   ...(autoSuspension && { autoSuspension }),
   ...(autoResume && { autoResume }),
+  ...(suspensionStrategy && { suspensionStrategy }),
 });
 
 /**
- * The merge patch under `spec` that sets a sandbox's `autoSuspension` and `autoResume` to the template's; undefined
- * when they are equal. It is applied when a pool member is given to a claim: before that the fields have no effect, and
+ * The merge patch under `spec` that sets a sandbox's fields of sleeping and waking to the template's; undefined when
+ * they are equal. It is applied when a pool member is given to a claim: before that the fields have no effect, and
  * afterwards they belong to the owner of the claim.
  */
 export const autoFieldsPatch = (sandbox: AutoFields, template: AutoFields) =>

@@ -49,6 +49,7 @@ describe("a warm sandbox is as its template wants it", () => {
       { volumeClaimTemplates: [volume("data", "1Gi", { a: "b" })] },
     ],
     ["only the way changed in which it falls asleep", {}, { autoSuspension: { inactivityTimeoutSeconds: 9 } }],
+    ["its memory is to be kept from now on", {}, { suspensionStrategy: { type: "Hibernate" } }],
     [
       "a quantity is spelled another way",
       { volumeClaimTemplates: [volume("data", "1Gi")] },

@@ -58,7 +58,7 @@ export function fieldsPage(): string {
     "These fields are on `Sandbox.spec` and `SandboxTemplate.spec`, in both API versions. All other fields are those of the ecosystem's API.",
     table(["Field", "Type", "Meaning"], rowsOf(autoFields, "spec.")),
     "## Status",
-    "On `Sandbox.status`, only for sandboxes with `autoSuspension`.",
+    "On `Sandbox.status`: `hibernation` only for sandboxes with `suspensionStrategy.type: Hibernate`, the others only for sandboxes with `autoSuspension`.",
     table(["Field", "Type", "Meaning"], rowsOf(autoStatusFields, "status.")),
     "## Annotations",
     table(

@@ -9,9 +9,12 @@ const intended: readonly string[] = [
   "autoSuspension",
   "lastActivityTime",
   "nextSuspensionTime",
+  "suspensionStrategy",
+  "hibernation",
   "Mode",
   "Last Activity",
   "Next Suspension",
+  "Memory",
   // Of Kubernetes 1.37.
   "bindMountOptions",
   "evictionResponders",

@@ -77,6 +77,7 @@ describe("the activator's ServiceAccount", () => {
     ["spec.shutdownTime", { spec: { shutdownTime: "2030-01-01T00:00:00Z" } }],
     ["spec.shutdownPolicy", { spec: { shutdownPolicy: "Delete" } }],
     ["spec.autoSuspension", { spec: { autoSuspension: { inactivityTimeoutSeconds: 60 } } }],
+    ["spec.suspensionStrategy", { spec: { suspensionStrategy: { type: "Hibernate" } } }],
     ["spec.autoResume", { spec: { autoResume: { timeoutSeconds: 5 } } }],
     ["metadata.labels", { metadata: { labels: { mine: "true" } } }],
     ["metadata.annotations", { metadata: { annotations: { mine: "true" } } }],

@@ -70,7 +70,9 @@ describe("a sandbox that is made for a claim", () => {
   });
 
   it("is suspended and resumed as its template says", () => {
-    const auto = { autoSuspension: { inactivityTimeoutSeconds: 60 }, autoResume: { timeoutSeconds: 9 } };
+    const suspensionStrategy = { type: "Hibernate", onFailure: "StayAwake" } as const;
+    const times = { autoSuspension: { inactivityTimeoutSeconds: 60 }, autoResume: { timeoutSeconds: 9 } };
+    const auto = { ...times, suspensionStrategy };
     expect(makeClaimedSandbox(aTemplate(auto), aSandboxClaim()).spec).toMatchObject(auto);
   });
 

@@ -50,6 +50,13 @@ function autoFields(random: SeededRandom) {
       ]),
     })),
     ...random.maybe(() => ({ autoResume: { trigger: random.oneOf(["Connection", "Never"] as const) } })),
+    ...random.maybe(() => ({
+      suspensionStrategy: random.oneOf([
+        {},
+        { type: "Stop" as const },
+        { type: "Hibernate" as const, onFailure: "StayAwake" as const, timeoutSeconds: random.below(900) + 1 },
+      ]),
+    })),
   };
 }
 
@@ -64,6 +71,7 @@ const sharedSandboxStatus = (random: SeededRandom) => ({
   serviceFQDN: "nova.lab.svc.cluster.local",
   ...random.maybe(() => ({ podIPs: ["10.0.0.1"] })),
   ...random.maybe(() => ({ lastActivityTime: random.oneOf(times) })),
+  ...random.maybe(() => ({ hibernation: { state: "Stopped" as const, lastWake: { mode: "Anew" as const } } })),
 });
 
 const sharedClaimSpec = (random: SeededRandom) => ({
