@@ -25,6 +25,7 @@ export class RequestWriter extends Outgoing {
   readonly #socket: WireSocket;
   readonly #body: SentBody;
   readonly #bodyBytesMax: number;
+  #isSentFirst = false;
 
   /** `bodyBytesMax`: 0: unlimited. */
   constructor(socket: WireSocket, body: SentBody, owner: RequestOwner, bodyBytesMax: number) {
@@ -42,6 +43,19 @@ export class RequestWriter extends Outgoing {
   /** Whether the sandbox was sent the whole request. */
   get isSent(): boolean {
     return this.#body.complete && this.#socket.writableLength === 0;
+  }
+
+  /** The sandbox begins its response. */
+  answered(): void {
+    this.#isSentFirst = this.isSent;
+  }
+
+  /**
+   * Whether the sandbox began its response only after it was sent the whole request. Otherwise its program may go on reading the
+   * request for any time, and another request on the connection would wait behind it.
+   */
+  get isSentFirst(): boolean {
+    return this.#isSentFirst;
   }
 
   /** Whether the sandbox was sent all that came, and that is not the whole request. */

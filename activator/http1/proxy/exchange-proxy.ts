@@ -214,6 +214,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
 
   #begin(phase: "answering" | "tunnel", idleMs: number): void {
     this.#phase = phase;
+    this.#up.answered();
     this.#limits.limit(idleMs, this.#options.clock.ticksMs());
     this.#how.onFirstByte();
   }
@@ -221,9 +222,9 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
   /** The response is complete. `isFollowed`: by bytes that no one asked for. */
   #complete(isFollowed: boolean): void {
     const { body, dropsRest, connection } = this.#exchange;
-    const { isSent } = this.#up;
+    const { isSent, isSentFirst } = this.#up;
     const isUnwanted = isFollowed || dropsRest || !this.#upstream.socket.writable;
-    if (isSent || isUnwanted) return this.#conclude(isSent && !isFollowed);
+    if (isSent || isUnwanted) return this.#conclude(isSentFirst && !isFollowed);
     this.#phase = "uploading";
     const { proxyTimeoutMs, clock } = this.#options;
     this.#limits.sandbox(proxyTimeoutMs, clock.ticksMs());
@@ -234,19 +235,19 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
 
   #concludeOnceSent(): void {
     this.#up.onceSent(() => {
-      if (this.#phase === "uploading") this.#conclude(this.#pod.isClean);
+      if (this.#phase === "uploading") this.#conclude(false);
     });
   }
 
-  /** Both directions have ended. `isSent`: the whole request was. */
-  #conclude(isSent: boolean): void {
+  /** Both directions have ended. `isEven`: the one of the request first, and nothing followed the response. */
+  #conclude(isEven: boolean): void {
     const isUploading = this.#phase === "uploading";
     this.#phase = "done";
     const { socket } = this.#upstream;
     const relay = this.#relay;
     const port = this.#port;
     this.#pod.rest();
-    if (relay && port && isSent && this.#mayServeAnother(relay)) {
+    if (relay && port && isEven && this.#mayServeAnother(relay)) {
       this.#port = undefined;
       this.#options.pool.put(port, socket, relay.keepAliveMs, this.#exchange.body.length > 0);
     } else socket.destroy();

@@ -92,14 +92,6 @@ export class PodConnection implements SocketReader, UnfinishedHead {
     return this.place;
   }
 
-  /**
-   * Whether another request may use the connection: the client has taken what lies in the read buffer. Until then nothing is read,
-   * and between two reads that cannot change the buffer.
-   */
-  get isClean(): boolean {
-    return this.socket.writable && this.place.isFree;
-  }
-
   get wantsMore(): boolean {
     return this.place.isFree && (this.#taker?.wantsResponse ?? true);
   }

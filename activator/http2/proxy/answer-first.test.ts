@@ -17,11 +17,14 @@ async function openWorld(
   response = answer,
 ) {
   await using opened = new AsyncDisposableStack();
-  const got = { text: "", connections: 0 };
+  const got = { text: "", connections: 0, ended: 0 };
   const backend = opened.use(
     await openBackend((socket) => {
       got.connections += 1;
-      socket.on("end", () => socket.end());
+      socket.on("end", () => {
+        got.ended += 1;
+        socket.end();
+      });
       socket.on("data", (bytes: Buffer) => {
         const text = bytes.toString("latin1");
         got.text += text;
@@ -50,7 +53,7 @@ async function asked({ client }: Awaited<ReturnType<typeof openWorld>>, headers 
 }
 
 describe("over HTTP/2, a sandbox that answers first gets the rest of the request", () => {
-  it("and its connection serves the next one", async () => {
+  it("and its connection serves no other, and gets an end", async () => {
     await using world = await openWorld();
     const { path, got } = world;
     for (let count = 1; count <= 3; count += 1) {
@@ -62,9 +65,37 @@ describe("over HTTP/2, a sandbox that answers first gets the rest of the request
       expect(await answered).toMatchObject({ status: 202, body: "ok", code: 0 });
       await eventually(() => path.ends.length === count);
       await eventually(() => got.text.endsWith(body));
-      await eventually(() => path.pool.size === 1);
+      await eventually(() => got.ended === count); // by an end: a reset could take the rest of the request with it
     }
-    expect(got.connections).toBe(1);
+    expect([got.connections, path.pool.size]).toEqual([3, 0]);
+  });
+
+  it("and no other request waits behind it", async () => {
+    const uploads: Socket[] = [];
+    await using world = await openWorld((socket) => void (uploads.length === 0 && uploads.push(socket.pause())));
+    const { path, got, client } = world;
+    const { stream, answered } = await asked(world);
+    stream.end(body);
+    await answered;
+    await eventually(() => path.ends.length === 1); // the kernel has the whole request, and its program a part of it
+    expect(await client.ask()).toMatchObject({ status: 202 });
+    expect([got.connections, got.ended]).toEqual([2, 0]);
+    for (const upload of uploads) upload.resume();
+    await eventually(() => got.ended === 1);
+    expect(got.text.replaceAll(/(POST|GET) .*?\r\n\r\n/gs, "")).toBe(body);
+  });
+
+  it("and no other request waits behind it, if only the end of the response came after the request", async () => {
+    const uploads: Socket[] = [];
+    await using world = await openWorld((socket) => void uploads.push(socket), {}, answer.slice(0, -1));
+    const { path, got } = world;
+    const { stream, answered } = await asked(world);
+    stream.end(body);
+    await eventually(() => got.text.endsWith(body));
+    for (const upload of uploads) upload.write("k");
+    expect(await answered).toMatchObject({ status: 202, body: "ok" });
+    await eventually(() => path.ends.length === 1 && got.ended === 1);
+    expect(path.pool.size).toBe(0);
   });
 
   it("also if its client resets the stream after the whole request", async () => {

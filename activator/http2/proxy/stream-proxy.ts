@@ -213,6 +213,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
 
   #begin(phase: "answering" | "tunnel", idleMs: number): void {
     this.#phase = phase;
+    this.#sender.answered();
     this.#limits.limit(idleMs, this.#options.clock.ticksMs());
     this.#how.onFirstByte();
   }
@@ -220,9 +221,9 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   /** The response is complete. `isFollowed`: by bytes that no one asked for. */
   #complete(isFollowed: boolean): void {
     const { body, dropsRest } = this.#exchange;
-    const { isSent } = this.#sender;
+    const { isSent, isSentFirst } = this.#sender;
     const isUnwanted = isFollowed || dropsRest || !this.#upstream.socket.writable;
-    if (isSent || isUnwanted) return this.#conclude(isSent && !isFollowed);
+    if (isSent || isUnwanted) return this.#conclude(isSentFirst && !isFollowed);
     this.#phase = "uploading";
     const { proxyTimeoutMs, clock } = this.#options;
     this.#limits.sandbox(proxyTimeoutMs, clock.ticksMs());
@@ -233,19 +234,19 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
 
   #concludeOnceSent(): void {
     this.#sender.onceSent(() => {
-      if (this.#phase === "uploading") this.#conclude(this.#pod.isClean);
+      if (this.#phase === "uploading") this.#conclude(false);
     });
   }
 
-  /** Both directions have ended. `isSent`: the whole request was. */
-  #conclude(isSent: boolean): void {
+  /** Both directions have ended. `isEven`: the one of the request first, and nothing followed the response. */
+  #conclude(isEven: boolean): void {
     const isUploading = this.#phase === "uploading";
     this.#phase = "done";
     const { socket } = this.#upstream;
     const relay = this.#relay;
     const port = this.#port;
     this.#pod.rest();
-    if (relay && port && isSent && this.#mayServeAnother(relay)) {
+    if (relay && port && isEven && this.#mayServeAnother(relay)) {
       this.#port = undefined;
       this.#options.pool.put(port, socket, keepAliveMs(relay.keepAlive), this.#exchange.body.length > 0);
     } else socket.destroy();
