@@ -1,11 +1,11 @@
 import { type ForwardRules, keepsRequestHeader, keepsResponseHeader } from "../../headers/forward-headers.ts";
 import { cookieFor } from "../../headers/set-cookie.ts";
-import type { ClientRequest } from "../../http1/front/client-request.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import type { HeaderPair } from "../../request.ts";
 import type { Target } from "../../sandbox/resolve.ts";
 import { pairsOf } from "../front/field-lines.ts";
 import { callTimeout } from "../front/grpc-call.ts";
+import type { CallClient } from "./call-client.ts";
 
 export interface CallTarget {
   readonly pod: Pick<Target, "ip" | "port">;
@@ -15,7 +15,7 @@ export interface CallTarget {
 
 /** The fields of a call for the sandbox, names in lower case and values in turn. The rules are those of HTTP/1.1. */
 export function callFields(
-  { headers, host, target, peer, scheme }: ClientRequest,
+  { head: { host, target, peer, scheme }, fields: sent }: Pick<CallClient, "head" | "fields">,
   { byHost, consumesAuthorization, trace }: ProxyRequestOptions,
   { pod: { ip, port }, leftMs }: CallTarget,
 ): string[] {
@@ -24,7 +24,7 @@ export function callFields(
   };
   const address = `${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
   const fields = [":method", "POST", ":scheme", "http", ":authority", byHost ? host : address, ":path", target];
-  for (const [name, value] of headers) {
+  for (const [name, value] of sent) {
     const lower = name.toLowerCase();
     if (lower !== "grpc-timeout" && keepsRequestHeader(lower, rules)) fields.push(lower, value);
   }

@@ -8,9 +8,9 @@ import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone, type HeaderPair } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
-import type { StreamBodySink } from "../front/stream-body.ts";
-import type { StreamExchange, StreamListener } from "../front/stream-exchange.ts";
+import type { StreamListener } from "../front/stream-exchange.ts";
 import type { Http2ProxyOptions } from "../proxy/create-http2-proxy.ts";
+import type { CallBodySink, CallClient } from "./call-client.ts";
 import { callFields, forwardedFields } from "./call-fields.ts";
 import { CallResponse, type ResponseSink } from "./call-response.ts";
 import type { PodSession } from "./pod-session.ts";
@@ -25,16 +25,16 @@ export interface GrpcProxyOptions extends Pick<Http2ProxyOptions, "clock" | "swe
 }
 
 /**
- * One call of gRPC between a stream and a sandbox.
+ * One call of gRPC between a client and a sandbox.
  *
  *   sending ──head──▶ answering ──end──▶ done
  *      └── fails: the client gets a status   (later failures end the response with a status in its trailers)
  */
 type Phase = "sending" | "answering" | "done";
 
-export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, Watched {
+export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Watched {
   sweepIndex = -1;
-  readonly #exchange: StreamExchange;
+  readonly #client: CallClient;
   readonly #upstream: Upstream;
   readonly #how: ProxyRequestOptions;
   readonly #options: GrpcProxyOptions;
@@ -45,7 +45,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
   #stream: ClientHttp2Stream | undefined;
   #phase: Phase = "sending";
   #listener: OpenListener | undefined;
-  #trailers: HeaderPair[] = [];
+  readonly #trailers: HeaderPair[] = [];
   /** Resets the stream with CANCEL. */
   readonly #cancel = new AbortController();
   #isUploaded = false;
@@ -56,8 +56,8 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
   #deadlineMs = Number.POSITIVE_INFINITY;
   #endMs = Number.POSITIVE_INFINITY;
 
-  constructor(exchange: StreamExchange, upstream: Upstream, how: ProxyRequestOptions, options: GrpcProxyOptions) {
-    this.#exchange = exchange;
+  constructor(client: CallClient, upstream: Upstream, how: ProxyRequestOptions, options: GrpcProxyOptions) {
+    this.#client = client;
     this.#upstream = upstream;
     this.#how = how;
     this.#options = options;
@@ -69,14 +69,14 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
     const nowMs = clock.ticksMs();
     this.#limit(nowMs);
     const session = sessions.sessionFor(this.#upstream);
-    if (this.#exchange.left) this.#fail(new ClientGone("the client left"));
+    if (this.#client.left) this.#fail(new ClientGone("the client left"));
     else if (nowMs >= this.#deadlineMs) this.#fail(this.#error("SandboxSlow"));
     else this.#begin(session, this.#deadlineMs - nowMs);
     return this.#settled.promise;
   }
 
   #limit(nowMs: number): void {
-    const { head, seenMs } = this.#exchange;
+    const { head, seenMs } = this.#client;
     const { totalMs, streamIdleMs } = this.#options;
     if (typeof head.grpc?.timeoutMs === "number") this.#deadlineMs = seenMs + head.grpc.timeoutMs;
     if (totalMs > 0) this.#endMs = nowMs + totalMs;
@@ -84,22 +84,22 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
   }
 
   #begin(session: PodSession, leftMs: number): void {
-    const { head, body } = this.#exchange;
+    const client = this.#client;
     const stream = this.#open(session, leftMs);
     if (!stream) return this.#fail(this.#error("ResponseLost"));
     this.#stream = stream;
     this.#response = new CallResponse(stream, this, () => this.#fail(this.#error("Unexpected")));
     this.#listen(stream, session);
     this.#options.sweep.add(this);
-    this.#exchange.proxiedBy(this);
-    head.sent();
+    client.proxiedBy(this);
+    client.head.sent();
     this.#how.use.dispatched();
-    body.pourInto(this);
+    client.pourInto(this);
     this.#response.readOn();
   }
 
   #open(session: PodSession, leftMs: number): ClientHttp2Stream | undefined {
-    const fields = callFields(this.#exchange.head, this.#how, { pod: this.#upstream.target, leftMs });
+    const fields = callFields(this.#client, this.#how, { pod: this.#upstream.target, leftMs });
     try {
       return session.begin(fields, this.#cancel.signal);
     } catch {
@@ -116,7 +116,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
     on("trailers", (_: unknown, _flags: number, fields: readonly string[]) => {
       this.#trailers.push(...forwardedFields(fields));
     });
-    on("drain", () => this.#exchange.body.readOn());
+    on("drain", () => this.#client.readOn());
     on("close", () => {
       session.over();
       this.#closed(stream.rstCode);
@@ -139,11 +139,14 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
     stream.write(bytes);
   }
 
-  /** The trailers of a request mean nothing in gRPC. */
   bodyEnded(): void {
     this.#isUploaded = true;
     this.#listener?.requestEnded();
     if (this.#stream?.writable) this.#stream.end();
+  }
+
+  bodySpoilt(error: ActivatorError): void {
+    this.#fail(error);
   }
 
   clientLeft(): void {
@@ -157,7 +160,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
   // The sandbox.
 
   get wantsResponse(): boolean {
-    return this.#phase === "done" || (this.#phase === "answering" && !this.#exchange.stream.writableNeedDrain);
+    return this.#phase === "done" || (this.#phase === "answering" && this.#client.takesMore);
   }
 
   responseBytes(bytes: Buffer): void {
@@ -165,8 +168,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
     this.#moved += bytes.length;
     this.#isUnanswered = false;
     this.#listener?.sandboxSpoke();
-    this.#exchange.bytesOut += bytes.length;
-    this.#exchange.stream.write(bytes);
+    this.#client.write(bytes);
   }
 
   /** The sandbox has done its part, so that the call is no longer in flight (decision 54). */
@@ -183,13 +185,11 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
     this.#phase = "answering";
     this.#moved += 1;
     this.#how.onFirstByte();
-    const exchange = this.#exchange;
-    exchange.begin(Number(fields[fields.indexOf(":status") + 1]));
-    exchange.endWith(this.#trailers);
+    const client = this.#client;
+    const status = Number(fields[fields.indexOf(":status") + 1]);
     const isOnlyTrailers = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const forwarded = [...forwardedFields(fields, cookieHostOf(exchange.head, this.#how.byHost))];
-    if (isOnlyTrailers) exchange.endedBy(forwarded);
-    exchange.respond(forwarded.flat(), isOnlyTrailers, !isOnlyTrailers);
+    const forwarded = [...forwardedFields(fields, cookieHostOf(client.head, this.#how.byHost))];
+    client.respond(status, forwarded, isOnlyTrailers);
     if (isOnlyTrailers) this.#done();
     else this.#response?.readOn();
   }
@@ -198,11 +198,11 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
   #closed(code: number): void {
     // A response that has ended is whole, but its client may be slow to take it.
     if (this.#phase === "done" || this.#response?.hasEnded) return;
-    const { stream } = this.#exchange;
+    const { refuse } = this.#client;
     // The client may send it again: no program has seen it (RFC 9113, 8.7).
-    if (this.#phase === "sending" && code === constants.NGHTTP2_REFUSED_STREAM) {
+    if (refuse && this.#phase === "sending" && code === constants.NGHTTP2_REFUSED_STREAM) {
       this.#leave();
-      stream.close(code);
+      refuse();
       return this.#settled.resolve();
     }
     this.#fail(this.#error("ResponseLost", new Error(`the sandbox ended the stream with code ${code}`)));
@@ -218,7 +218,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
 
   check(nowMs: number): void {
     this.#keepOpen();
-    const progress = this.#moved - this.#exchange.stream.bufferSize;
+    const progress = this.#moved - this.#client.queuedBytes;
     if (this.#stall.isStalled(progress, nowMs)) this.#fail(this.#error("ResponseLost"));
     else if (nowMs >= this.#deadlineMs || nowMs >= this.#endMs) this.#fail(this.#error("SandboxSlow"));
   }
@@ -232,7 +232,7 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
 
   #isWithinLimit(): boolean {
     const { maxRequestBodyBytes } = this.#options;
-    if (maxRequestBodyBytes <= 0 || this.#exchange.body.length <= maxRequestBodyBytes) return true;
+    if (maxRequestBodyBytes <= 0 || this.#client.bodyLength <= maxRequestBodyBytes) return true;
     this.#fail(this.#error("BodyTooLarge"));
     return false;
   }
@@ -243,14 +243,13 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
 
   /** Ends the response with the trailers, if any. */
   #finish(): void {
-    this.#exchange.stream.end();
     this.#done();
+    this.#client.end(this.#trailers);
   }
 
   #done(): void {
     this.#leave();
     this.#settled.resolve();
-    this.#exchange.finish();
   }
 
   /** Neither watched nor read any more. What the sandbox has not ended is reset. */
@@ -264,14 +263,10 @@ export class GrpcProxy implements StreamBodySink, StreamListener, ResponseSink, 
     if (this.#phase === "done") return;
     const answered = this.#phase === "answering";
     this.#leave();
-    this.#exchange.body.discard();
+    this.#client.discard();
     if (!answered) return this.#settled.reject(cause);
-    if (cause instanceof ClientGone) this.#exchange.abort();
-    else {
-      this.#trailers.splice(0, this.#trailers.length, ...grpcTrailers(cause, true));
-      this.#exchange.stream.end();
-      this.#exchange.finish();
-    }
+    if (cause instanceof ClientGone) this.#client.abort();
+    else this.#client.end(grpcTrailers(cause, true));
     this.#settled.resolve();
   }
 }

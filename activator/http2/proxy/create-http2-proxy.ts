@@ -3,6 +3,7 @@ import type { ProxyRequest } from "../../proxy-request.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
 import { GrpcProxy } from "../grpc/grpc-proxy.ts";
 import type { PodSessions } from "../grpc/pod-sessions.ts";
+import { StreamClient } from "../grpc/stream-client.ts";
 import { StreamProxy } from "./stream-proxy.ts";
 
 /** The connections to sandboxes and their limits are those of HTTP/1.1. */
@@ -15,6 +16,6 @@ export interface Http2ProxyOptions extends Http1ProxyOptions {
 export function createHttp2Proxy(options: Http2ProxyOptions): ProxyRequest<StreamExchange> {
   return (exchange, upstream, how) =>
     exchange.head.grpc
-      ? new GrpcProxy(exchange, upstream, how, options).run()
+      ? new GrpcProxy(new StreamClient(exchange), upstream, how, options).run()
       : new StreamProxy(exchange, upstream, how, options).run();
 }
