@@ -48,6 +48,8 @@ export interface ProxyPath extends AsyncDisposable {
   readonly connections: { readonly opened: number; readonly open: number; readonly dropped: number };
   /** Heads that arrived in parts, and heads that were shed for lack of memory. */
   readonly unfinishedHeads: { readonly begun: number; readonly shed: number };
+  /** The memory of unfinished heads, in bytes. */
+  readonly unfinishedBytes: number;
   /** Reports the Pod of the back-end as gone. */
   podGone(): void;
   /** Resolves when no request, client, watch or buffer is left, except those of idle connections. */
@@ -163,7 +165,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     broke: (offence: Offence) => void offences.push(offence),
   };
   const http2 = new Http2Front(options, {
-    ...{ clock, sweep, events, hasRoom: changed.hasRoom },
+    ...{ clock, sweep, heads, events, hasRoom: changed.hasRoom },
     serve: (exchange) => serve(exchange, proxies.http2),
   });
   const serveHttp1 = (exchange: Exchange) => serve(exchange, proxies.http1);
@@ -182,6 +184,9 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     offences,
     connections,
     unfinishedHeads,
+    get unfinishedBytes() {
+      return heads.bytes;
+    },
     get lent() {
       return loans.lent;
     },

@@ -20,6 +20,7 @@ import type { Offence, SessionHost } from "./session-host.ts";
 import { StreamBody } from "./stream-body.ts";
 import { StreamExchange } from "./stream-exchange.ts";
 import { StreamTurns } from "./stream-turns.ts";
+import { UnfinishedFields } from "./unfinished-fields.ts";
 
 /** How long the client may take to end its side after our end, in milliseconds. */
 const lingerMs = 2_000;
@@ -51,10 +52,12 @@ export class ClientSession implements Watched {
   readonly #scheme: "http" | "https";
   readonly #descriptor: Disposable | undefined;
   #session: ServerHttp2Session | undefined;
+  #fields: UnfinishedFields | undefined;
   /** The native part of the session. */
   #native: object | undefined;
   readonly #turns = new StreamTurns<ArrivedStream>((arrived) => this.#open(arrived));
   readonly #streams = new Set<ServerHttp2Stream>();
+  readonly #reported = () => this.#fields?.reported();
   /** Whether the first request has arrived, or none is expected any more. */
   #settled = false;
   #announced = false;
@@ -99,6 +102,7 @@ export class ClientSession implements Watched {
     const session = performServerHandshake(socket, this.#host.sessionOptions);
     this.#session = session;
     this.#native = nativeHandle(session);
+    this.#fields = this.#watchFields(session);
     session.on("error", (error) => this.#failed(error));
     const cut = () => this.cut();
     session.on(
@@ -116,8 +120,15 @@ export class ClientSession implements Watched {
     if (this.#host.leaving) setImmediate(() => runGuarded("http-front", () => this.leave()));
   }
 
+  #watchFields(session: ServerHttp2Session): UnfinishedFields {
+    const { heads, listBytesMax } = this.#host;
+    const of = { session, socket: this.#socket, streams: this.#streams, cut: () => this.cut() };
+    return new UnfinishedFields({ ...of, budget: heads, listBytesMax });
+  }
+
   #take(stream: ServerHttp2Stream, flags: number, fields: RawFields): void {
     stream.on("error", () => {}); // "close" follows
+    this.#fields?.headEnded(stream.id ?? 0);
     if (stream.closed || stream.destroyed) return; // reset before its head was reported
     this.#streams.add(stream);
     stream.once(
@@ -127,7 +138,7 @@ export class ClientSession implements Watched {
     const isEnded = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     if (!isEnded) freeLast(this.#native, stream); // only fields behind the first ones are at risk
     this.#host.expected();
-    this.#turns.add({ stream, fields, isEnded, body: new StreamBody(stream, isEnded) });
+    this.#turns.add({ stream, fields, isEnded, body: new StreamBody(stream, isEnded, this.#reported) });
   }
 
   #open({ stream, fields, isEnded, body }: ArrivedStream): void {
@@ -177,6 +188,7 @@ export class ClientSession implements Watched {
 
   check(nowMs: number): void {
     this.#controlFrames = Math.max(0, this.#controlFrames - controlFramesPerStep);
+    this.#fields?.check();
     if (this.#streams.size > 0 || nowMs < this.#dueMs) return;
     if (this.#closing || !this.#settled) this.cut();
     else this.leave();
@@ -223,6 +235,7 @@ export class ClientSession implements Watched {
   }
 
   #countControlFrame(): void {
+    this.#reported();
     this.#controlFrames += 1;
     if (this.#controlFrames <= controlFramesAtOnce || this.#closing) return;
     this.#offended("flood");
@@ -260,6 +273,8 @@ export class ClientSession implements Watched {
 
   #closed(): void {
     this.#descriptor?.[Symbol.dispose]();
+    this.#fields?.release();
+    this.#fields = undefined;
     this.#closing = true;
     this.#native = undefined; // Node keeps this object until it frees the native part, if a SETTINGS frame was not acknowledged
     this.#settle();

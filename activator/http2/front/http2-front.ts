@@ -3,12 +3,13 @@ import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ActivatorError } from "../../failures/error-codes.ts";
 import type { ProtocolFront, YieldedConnection } from "../../front.ts";
+import type { HeadBudget } from "../../http1/front/head-budget.ts";
 import { requestHeadLimits } from "../../http1/parse/request-head-parser.ts";
 import type { Sweep } from "../../sweep.ts";
 import { ClientSession } from "./client-session.ts";
 import { RequestReader } from "./request-reader.ts";
 import type { Offence, SessionHost } from "./session-host.ts";
-import { sessionOptions } from "./session-options.ts";
+import { listBytesMax, sessionOptions } from "./session-options.ts";
 import type { StreamExchange, Tunnel } from "./stream-exchange.ts";
 
 export interface Http2FrontOptions {
@@ -35,6 +36,8 @@ export interface Http2Events {
 export interface Http2FrontParts {
   readonly clock: Clock;
   readonly sweep: Sweep;
+  /** Shared by all fronts. */
+  readonly heads: HeadBudget;
   /** Serves a request; never rejects. */
   readonly serve: (exchange: StreamExchange) => Promise<void>;
   readonly events: Http2Events;
@@ -48,6 +51,7 @@ export interface Http2FrontParts {
 export class Http2Front implements ProtocolFront, SessionHost {
   readonly requests: RequestReader;
   readonly sessionOptions: ServerOptions;
+  readonly listBytesMax: number;
   readonly keepAliveTimeoutMs: number;
   readonly streamIdleMs: number;
   draining = false;
@@ -64,7 +68,8 @@ export class Http2Front implements ProtocolFront, SessionHost {
 
   constructor(options: Http2FrontOptions, parts: Http2FrontParts) {
     this.requests = new RequestReader({ ...requestHeadLimits, sectionBytesMax: options.maxHeaderBytes });
-    this.sessionOptions = sessionOptions(options.maxHeaderBytes);
+    this.listBytesMax = listBytesMax(options.maxHeaderBytes);
+    this.sessionOptions = sessionOptions(this.listBytesMax);
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs;
     this.streamIdleMs = options.streamIdleMs;
     this.#options = options;
@@ -73,6 +78,10 @@ export class Http2Front implements ProtocolFront, SessionHost {
 
   get sweep(): Sweep {
     return this.#parts.sweep;
+  }
+
+  get heads(): HeadBudget {
+    return this.#parts.heads;
   }
 
   nowMs(): number {

@@ -1,4 +1,5 @@
 import type { ServerOptions } from "node:http2";
+import type { HeadBudget } from "../../http1/front/head-budget.ts";
 import type { ClientSession } from "./client-session.ts";
 import type { RequestReader } from "./request-reader.ts";
 import type { StreamHost } from "./stream-host.ts";
@@ -11,6 +12,10 @@ export type Offence = (typeof offences)[number];
 export interface SessionHost extends StreamHost {
   readonly requests: RequestReader;
   readonly sessionOptions: ServerOptions;
+  /** Counts heads and trailers that clients have begun and not ended. */
+  readonly heads: HeadBudget;
+  /** The maximum size of the fields of one head, as HTTP/2 counts them. */
+  readonly listBytesMax: number;
   /** Whether each connection is to end once its streams have. */
   readonly draining: boolean;
   /** Whether no further stream is accepted. */

@@ -36,6 +36,7 @@ export class StreamBody {
   /** Unset until the request's head was read: what arrives before is judged then. */
   #options: StreamBodyOptions | undefined;
   readonly #readMore: () => void;
+  readonly #reported: () => void;
   readonly #gathered = new GatheredBytes();
   #sink: StreamBodySink | undefined;
   #trailers: FieldSection | undefined;
@@ -47,8 +48,10 @@ export class StreamBody {
   #isWhole = true;
   #length = 0;
 
-  constructor(stream: ServerHttp2Stream, isEnded: boolean) {
+  /** `reported`: called for each part of the body, at once. */
+  constructor(stream: ServerHttp2Stream, isEnded: boolean, reported: () => void) {
     this.#stream = stream;
+    this.#reported = reported;
     this.#complete = isEnded;
     const { _read: read, push } = stream;
     this.#readMore = () => read.call(stream, 0);
@@ -116,6 +119,7 @@ export class StreamBody {
 
   /** Returns whether the client may send more at once. */
   #push(bytes: Buffer): boolean {
+    this.#reported();
     this.#guard(() => this.#take(bytes));
     return this.#sink?.wantsBody ?? false;
   }

@@ -3,7 +3,7 @@ import { streamWindowBytes } from "../front/session-options.ts";
 
 /** The maximum size of the fields of a response, and of its trailers, in bytes as HTTP/2 counts them (RFC 9113, 6.5.2). */
 const fieldsBytesMax = 65_536;
-const fieldsMax = 1_000;
+const fieldsMax = 256;
 
 /** The maximum memory of one connection in nghttp2, in megabytes. */
 const sessionMegabytesMax = 32;

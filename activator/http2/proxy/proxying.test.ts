@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { WireReader } from "../../../test/http1/wire-reader.ts";
@@ -168,8 +169,10 @@ describe("a request of HTTP/2", () => {
     );
     await withClient(backend, async (client) => {
       expect(await client.ask({ ":path": `/${"x".repeat(17_000)}` })).toMatchObject({ status: 414 });
-      const many = Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`x-${at}`, "1"]));
-      expect(await client.ask(many)).toMatchObject({ status: 431 });
+      const many = (length: number) => Object.fromEntries(Array.from({ length }, (_, at) => [`x-${at}`, "1"]));
+      expect(await client.ask(many(500))).toMatchObject({ status: 431 });
+      expect(await client.ask(many(600))).toMatchObject({ status: 0, code: constants.NGHTTP2_ENHANCE_YOUR_CALM });
+      expect(await client.ask()).toMatchObject({ status: 200 });
     });
   });
 });

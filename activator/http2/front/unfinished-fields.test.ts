@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { eventually } from "../../../test/support/eventually.ts";
+import {
+  blockOf,
+  codeOf,
+  type FrameClient,
+  flag,
+  frame,
+  frameOf,
+  getFields,
+  headersOf,
+  openFrameClient,
+  settingsOf,
+  uint32,
+} from "../../../test/support/http2-frames.ts";
+import { openBackend, openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
+import { unfinishedMemory } from "./unfinished-fields.ts";
+
+const ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const large = [["x-a", "1".repeat(12_000)]] as const;
+/** Room for a few such heads. */
+const unfinishedHeadBytesMax = 500_000;
+
+const post = getFields().map(([name, value]) => [name, name === ":method" ? "POST" : value] as const);
+const trailers = frameOf({ type: frame.headers, flags: flag.endStream, stream: 1 }, blockOf(large));
+const isPing = ({ type, flags }: { readonly type: number; readonly flags: number }) =>
+  type === frame.ping && (flags & flag.ack) === 0;
+
+async function answerPings(client: FrameClient): Promise<void> {
+  const { payload } = await client.until(isPing);
+  client.send(frameOf({ type: frame.ping, flags: flag.ack }, payload));
+}
+
+describe("heads of HTTP/2 that are not finished", () => {
+  it("are in one budget with those of HTTP/1.1, and the connection of the oldest is closed", async () => {
+    await using backend = await openStrictBackend(ok);
+    await using proxyPath = await openProxyPath(backend.port, { unfinishedHeadBytesMax });
+    {
+      const { unfinishedHeads } = proxyPath;
+      await using clients = new AsyncDisposableStack();
+      const begin = async () => {
+        const before = proxyPath.unfinishedBytes;
+        const client = clients.use(await openFrameClient(proxyPath.port));
+        client.send(headersOf(1, getFields(...large), flag.endStream));
+        await eventually(() => proxyPath.unfinishedBytes > before || unfinishedHeads.shed > 0);
+        return client;
+      };
+      const oldest = await begin();
+      const others = [await begin()];
+      while (others.length < 10 && unfinishedHeads.shed === 0) others.push(await begin());
+      expect(unfinishedHeads.shed).toBe(1);
+      await oldest.closed;
+      for (const client of others) {
+        client.send(frameOf({ type: frame.continuation, flags: flag.endHeaders, stream: 1 }));
+        await client.until(({ type }) => type === frame.data);
+      }
+    }
+    await proxyPath.empty();
+  });
+
+  it("are counted while other streams of their connection are open, and so are trailers", async () => {
+    await using backend = await openBackend(() => {});
+    await using proxyPath = await openProxyPath(backend.port, { unfinishedHeadBytesMax: 20_000 });
+    {
+      using headClient = await openFrameClient(proxyPath.port);
+      headClient.send(headersOf(1, getFields()));
+      await eventually(() => proxyPath.http2.active === 1);
+      headClient.send(headersOf(3, getFields(...large), flag.endStream));
+      await headClient.closed;
+      using trailerClient = await openFrameClient(proxyPath.port);
+      trailerClient.send(headersOf(1, post, flag.endHeaders), trailers);
+      await trailerClient.closed;
+    }
+    await proxyPath.empty();
+    expect(proxyPath.unfinishedHeads.shed).toBe(2);
+  });
+
+  it("are forgotten when they are rejected, or when their clients leave", async () => {
+    await using backend = await openStrictBackend(ok);
+    await using proxyPath = await openProxyPath(backend.port);
+    {
+      using client = await openFrameClient(proxyPath.port);
+      client.send(headersOf(1, getFields(["connection", "close"])));
+      expect(codeOf(await client.until(({ type }) => type === frame.reset))).toBe(1);
+      await answerPings(client);
+      using gone = await openFrameClient(proxyPath.port);
+      gone.send(headersOf(1, getFields(...large), flag.endStream));
+      await eventually(() => proxyPath.unfinishedHeads.begun > 1);
+      gone.socket.destroy();
+      await eventually(() => proxyPath.unfinishedBytes === 0);
+    }
+    await proxyPath.empty();
+  });
+
+  it("are not suspected of clients that upload, or that send WINDOW_UPDATE and answer PING", async () => {
+    await using backend = await openBackend(() => {});
+    await using proxyPath = await openProxyPath(backend.port);
+    {
+      using client = await openFrameClient(proxyPath.port);
+      client.send(headersOf(1, post, flag.endHeaders));
+      await eventually(() => proxyPath.http2.active === 1);
+      await answerPings(client);
+      for (let count = 0; count < 3; count += 1) {
+        client.send(frameOf({ type: frame.data, stream: 1 }, Buffer.alloc(100)));
+        client.send(frameOf({ type: frame.windowUpdate }, uint32(1)), settingsOf());
+      }
+      await eventually(() => client.frames.filter(isPing).length === 2);
+    }
+    await proxyPath.empty();
+    expect(proxyPath.unfinishedHeads.begun).toBe(0);
+  });
+
+  it("count with their fields, each of which takes more memory than its bytes", () => {
+    expect(unfinishedMemory(100, 100_000)).toBe(200 + 25 * 256);
+    expect(unfinishedMemory(1_000_000, 100_000)).toBe(100_000 + 512 * 256);
+  });
+});
