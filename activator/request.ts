@@ -5,9 +5,13 @@ export type HeaderPair = readonly [name: string, value: string];
 /** The maximum characters of a value that a client chose, in the access log and in traces. */
 export const loggedCharactersMax = 256;
 
+/** By which protocol a request came, as the access log says it. */
+export type RequestProtocol = "HTTP/1.0" | "HTTP/1.1" | "HTTP/2" | "gRPC";
+
 /** The head of a client's request. Strings hold one byte per character, as on the wire. */
 export interface RequestHead {
   readonly method: string;
+  readonly protocol: RequestProtocol;
   /** Path and query byte for byte, or `*`; an absolute-form target is reduced to these. */
   readonly target: string;
   /** The host of the request, as sent; empty if absent. */

@@ -82,7 +82,7 @@ const domains = {
   headerHosts: ["localhost"],
 };
 const withHeaders = (pairs: readonly HeaderPair[]) => ({
-  ...{ method: "GET", target: "/", host: "any", peer: "", upgrade: false },
+  ...{ method: "GET", protocol: "HTTP/1.1" as const, target: "/", host: "any", peer: "", upgrade: false },
   headers: pairs,
 });
 

@@ -27,7 +27,15 @@ async function verdict(
 ) {
   const headers: HeaderPair[] = [...more];
   if (authorization !== undefined) headers.push(["Authorization", authorization]);
-  const head: RequestHead = { method: "GET", target: "/", host: "any", headers, peer: "", upgrade: false };
+  const head: RequestHead = {
+    method: "GET",
+    protocol: "HTTP/1.1",
+    target: "/",
+    host: "any",
+    headers,
+    peer: "",
+    upgrade: false,
+  };
   try {
     await authorizer.authenticate(head);
     return (await authorizer.authorize(head, target)).routed === target ? "allowed" : "another target";

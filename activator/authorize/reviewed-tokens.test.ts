@@ -59,7 +59,15 @@ function door(changed: Partial<ReviewSettings> = {}) {
   );
   return async (token: string | undefined, name = "box-a", peer = ""): Promise<string> => {
     const headers = token === undefined ? [] : [["Authorization", `bearer  ${token}`] as const];
-    const head: RequestHead = { method: "GET", target: "/", host: "any", headers, peer, upgrade: false };
+    const head: RequestHead = {
+      method: "GET",
+      protocol: "HTTP/1.1",
+      target: "/",
+      host: "any",
+      headers,
+      peer,
+      upgrade: false,
+    };
     const target = { ...routed, name };
     try {
       await authorizer.authenticate(head);

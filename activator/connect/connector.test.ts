@@ -18,7 +18,15 @@ it("a connection to a Pod keeps no part of a version of the Pod", async () => {
   const socket = newSocket();
   const connector = new Connector(1_000, () => socket, new FakeClock());
   const kept: (Upstream | undefined)[] = [];
-  const head = { method: "GET", target: "/", host: "", headers: [], peer: "", upgrade: false };
+  const head = {
+    method: "GET",
+    protocol: "HTTP/1.1" as const,
+    target: "/",
+    host: "",
+    headers: [],
+    peer: "",
+    upgrade: false,
+  };
   const bytes = await heapBytesOf(() => {
     for (let count = 0; count < 100; count += 1) kept.push(connector.idle(aTarget(), head));
   });

@@ -5,7 +5,7 @@ import { isNavigation, prefersPage, toResponse } from "./error-response.ts";
 
 function head(headers: Record<string, string>, method = "GET"): RequestHead {
   const pairs: HeaderPair[] = Object.entries(headers);
-  return { method, target: "/", host: "any", headers: pairs, peer: "", upgrade: false };
+  return { method, protocol: "HTTP/1.1", target: "/", host: "any", headers: pairs, peer: "", upgrade: false };
 }
 
 describe("a response of the activator", () => {

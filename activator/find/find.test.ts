@@ -29,7 +29,7 @@ const known: Lookup = {
 
 function head(host: string, headers: Record<string, string> | readonly HeaderPair[] = {}): RequestHead {
   const pairs = Array.isArray(headers) ? headers : Object.entries(headers);
-  return { method: "GET", target: "/", host, headers: pairs, peer: "10.0.0.1", upgrade: false };
+  return { method: "GET", protocol: "HTTP/1.1", target: "/", host, headers: pairs, peer: "10.0.0.1", upgrade: false };
 }
 
 function found(host: string, headers: Record<string, string> | readonly HeaderPair[] = {}) {

@@ -12,7 +12,15 @@ const options = {
 /** The error of a request to nova with these headers; "found" if there is none. */
 function answer(headers: readonly HeaderPair[], changes: Partial<FindOptions> = {}): string {
   const host = "nova.lab.sandbox.localhost:8080";
-  const head = { method: "POST", target: "/", host, headers, peer: "127.0.0.1", upgrade: false };
+  const head = {
+    method: "POST",
+    protocol: "HTTP/1.1" as const,
+    target: "/",
+    host,
+    headers,
+    peer: "127.0.0.1",
+    upgrade: false,
+  };
   const lookup = { sandbox: () => undefined, claimed: () => undefined };
   try {
     return find(head, { ...options, ...changes }, lookup).name === "nova" ? "found" : "another";

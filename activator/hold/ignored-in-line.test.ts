@@ -13,7 +13,15 @@ class Waiter {
 
   get head(): RequestHead {
     this.reads += 1;
-    return { method: "GET", target: this.#target, host: "", headers: [], peer: "", upgrade: false };
+    return {
+      method: "GET",
+      protocol: "HTTP/1.1",
+      target: this.#target,
+      host: "",
+      headers: [],
+      peer: "",
+      upgrade: false,
+    };
   }
 }
 

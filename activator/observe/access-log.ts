@@ -64,7 +64,7 @@ export class AccessLog implements Disposable {
     const { headers } = head;
     const header = (name: string) => text(headerValue(headers, name) ?? "");
     const line = this.#line(
-      `,"method":${text(head.method)},"path":${text(path)}` +
+      `,"method":${text(head.method)},"path":${text(path)},"protocol":"${head.protocol}"` +
         `,"status":${ended.status},"duration_ms":${rounded(durationMs)},"client_ip":${text(head.peer)}` +
         `,"host":${text(head.host)},"sandbox_id":${header("x-sandbox-id")}` +
         `,"sandbox_namespace":${header("x-sandbox-namespace")},"bytes_out":${ended.bytesOut}` +

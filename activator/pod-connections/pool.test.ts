@@ -11,7 +11,7 @@ import { keepAliveMs, Pool } from "./pool.ts";
 
 const target = { namespace: "default", podUid: "p1", ip: "10.0.0.1", port: 80 };
 const ask = (method: string): RequestHead => ({
-  ...{ method, target: "/", host: "", peer: "" },
+  ...{ method, protocol: "HTTP/1.1", target: "/", host: "", peer: "" },
   headers: [],
   upgrade: false,
 });

@@ -8,6 +8,7 @@ import {
   loggedCharactersMax,
   pathOf,
   type RequestHead,
+  type RequestProtocol,
 } from "../../request.ts";
 import type { RequestHead as WireHead } from "../parse/request-head.ts";
 import { passableProtocols } from "../parse/upgrade-offer.ts";
@@ -15,12 +16,18 @@ import { passableProtocols } from "../parse/upgrade-offer.ts";
 /** Heads up to this number of bytes are kept whole: they are small beside the rest of a request in progress. */
 const smallHeadBytes = 2_048;
 
+/** What only HTTP/2 carries. */
+export interface Http2Facts {
+  readonly grpc: GrpcCall | undefined;
+}
+
 /** The head of a request, as the rest of the activator sees it. Fields are read from the wire on demand. */
 export class ClientRequest implements RequestHead {
   readonly wire: WireHead;
   readonly peer: string;
   readonly scheme: "http" | "https";
   readonly method: string;
+  readonly protocol: RequestProtocol;
   target: string;
   host: string;
   readonly upgrade: boolean;
@@ -29,12 +36,13 @@ export class ClientRequest implements RequestHead {
   upgradeOffer: string;
   #headers: readonly HeaderPair[] | undefined;
 
-  /** `wire` must own its bytes. `grpc`: a call of gRPC, which only HTTP/2 carries. */
-  constructor(wire: WireHead, peer: string, scheme: "http" | "https", grpc?: GrpcCall) {
+  /** `wire` must own its bytes. `http2`: what a request of HTTP/2 says besides; absent: it came over HTTP/1. */
+  constructor(wire: WireHead, peer: string, scheme: "http" | "https", http2?: Http2Facts) {
     this.wire = wire;
     this.peer = peer;
     this.scheme = scheme;
-    this.grpc = grpc;
+    this.grpc = http2?.grpc;
+    this.protocol = protocolOf(wire, http2);
     this.method = wire.method;
     this.target = wire.path;
     this.host = wire.form === "absolute" ? wire.text(wire.authorityStart, wire.authorityEnd) : wire.host;
@@ -92,4 +100,9 @@ export class ClientRequest implements RequestHead {
     const { facts, minorVersion } = this.wire;
     return facts.hasExpect && minorVersion === 1 && this.wire.valueOf("expect")?.toLowerCase() !== "100-continue";
   }
+}
+
+function protocolOf({ minorVersion }: WireHead, http2: Http2Facts | undefined): RequestProtocol {
+  if (http2) return http2.grpc ? "gRPC" : "HTTP/2";
+  return minorVersion === 0 ? "HTTP/1.0" : "HTTP/1.1";
 }

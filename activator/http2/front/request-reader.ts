@@ -45,12 +45,8 @@ export class RequestReader {
     }
     const wire = parser.head.keep();
     if (isEnded && wire.contentLength > 0) throw malformed("a length without a body");
-    const head = new ClientRequest(
-      wire,
-      peer,
-      scheme,
-      readCall(wire.method, (name) => fieldValues(fields, name)),
-    );
+    const grpc = readCall(wire.method, (name) => fieldValues(fields, name));
+    const head = new ClientRequest(wire, peer, scheme, { grpc });
     if (head.upgrade !== (webSocketKey !== undefined)) throw malformed("its upgrade");
     if (head.expectsTheImpossible) throw new ActivatorError("ExpectationFailed");
     return { head, webSocketKey };

@@ -5,7 +5,7 @@ import type { PodSessions } from "./pod-sessions.ts";
 
 const target = { namespace: "default", podUid: "p1", ip: "10.0.0.1", port: 80, probes: [], young: false };
 const headOf = (grpc?: RequestHead["grpc"]): RequestHead => ({
-  ...{ method: "POST", target: "/", host: "", headers: [], peer: "", upgrade: false },
+  ...{ method: "POST", protocol: "gRPC", target: "/", host: "", headers: [], peer: "", upgrade: false },
   grpc,
 });
 

@@ -1,0 +1,69 @@
+import { readFileSync } from "node:fs";
+import { Writable } from "node:stream";
+import { describe, expect, it } from "vitest";
+import { createLogger } from "../../lib/log/log.ts";
+import { eventually } from "../support/eventually.ts";
+import { EchoClient, startEchoServer } from "../support/grpc/echo-service.ts";
+import { openHttp2Client } from "../support/http2-client.ts";
+import { httpProgram, openActivatorWorld, rawConnection, sandboxPort } from "../support/labs/activator-world.ts";
+
+const host = "nova.default.sandbox.localhost";
+
+/** The keys that a table of the page about operating names. */
+const documented = new Set(
+  readFileSync("docs/operating.md", "utf8")
+    .split("## The access log")[1]
+    ?.split("\n## ")[0]
+    ?.split("\n")
+    .filter((line) => line.startsWith("| `"))
+    .flatMap((line) => [...(line.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, key]) => key)),
+);
+
+async function openLogged() {
+  const lines: string[] = [];
+  const sink = new Writable({ write: (chunk, _, done) => done(void lines.push(...String(chunk).split("\n"))) });
+  const world = await openActivatorWorld(
+    ["--http2", "--access-log=true"],
+    {},
+    { log: createLogger("test", "info", sink) },
+  );
+  const entries = () =>
+    lines
+      .filter((line) => line.includes('"msg":"request"'))
+      .map((line): Readonly<Record<string, unknown>> => JSON.parse(line));
+  return { world, entries, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+}
+
+describe("a line of the access log", () => {
+  it("names the protocol of its request, and the page about operating names all its keys", async () => {
+    await using logged = await openLogged();
+    const { activator } = logged.world;
+    await logged.world.awake(
+      "nova",
+      httpProgram((_, answer) => answer.end("hello")),
+    );
+    for (const version of ["1.0", "1.1"]) {
+      using connection = await rawConnection(activator);
+      connection.send(`GET /${version} HTTP/${version}\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      expect(await connection.closed()).toMatch(/ 200 /);
+    }
+    using client = openHttp2Client(activator.proxyPort);
+    expect(await client.ask({ ":authority": host, ":path": "/2" })).toMatchObject({ status: 200 });
+    await eventually(() => logged.entries().length === 3);
+    const protocols = Object.fromEntries(logged.entries().map(({ path, protocol }) => [path, protocol]));
+    expect(protocols).toEqual({ "/1.0": "HTTP/1.0", "/1.1": "HTTP/1.1", "/2": "HTTP/2" });
+    for (const entry of logged.entries()) expect(Object.keys(entry).filter((key) => !documented.has(key))).toEqual([]);
+  });
+
+  it("names gRPC as the protocol of a call, with the status of the call and the wake", async () => {
+    await using logged = await openLogged();
+    await logged.world.asleep("nova", (podIp) => startEchoServer(sandboxPort, podIp));
+    using client = new EchoClient(`127.0.0.1:${logged.world.activator.proxyPort}`, host);
+    expect((await client.call("Unary", ["one"])).code).toBe(0);
+    await eventually(() => logged.entries().length === 1);
+    const [entry = {}] = logged.entries();
+    expect(entry).toMatchObject({ protocol: "gRPC", method: "POST", path: "/test.Echo/Unary", grpc_status: "0" });
+    expect(Object.keys(entry).filter((key) => !documented.has(key))).toEqual([]);
+    expect(entry).toHaveProperty("wake");
+  });
+});
