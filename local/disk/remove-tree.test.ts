@@ -1,5 +1,6 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import {
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -16,6 +17,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { createLogger } from "../../lib/log/log.ts";
+import { FakeClock } from "../../lib/time/clock.ts";
+import { mountPointsOf } from "./mount-points.ts";
 import { removeOrWarn } from "./removals.ts";
 import { removeTree } from "./remove-tree.ts";
 
@@ -39,6 +42,78 @@ async function removeAsUser(makeFolder: string): Promise<string> {
   await run("sh", ["-c", "chmod -R u+rwx tree; rm -rf tree"], options);
   return left.length === 0 ? stdout.trim() : `left: ${left.join()}`;
 }
+
+/** At each step of the removal, a program makes a folder in the one that it made before, and time passes. */
+class BusyProgram extends FakeClock {
+  steps = 0;
+  readonly #stepMs: number;
+  #deepest: string;
+
+  constructor(folder: string, stepMs: number) {
+    super();
+    this.#deepest = folder;
+    this.#stepMs = stepMs;
+  }
+
+  override ticksMs(): number {
+    this.steps += 1;
+    this.#deepest = join(this.#deepest, "d");
+    mkdirSync(this.#deepest);
+    return this.steps * this.#stepMs;
+  }
+}
+
+describe("the removal of a folder into which a program writes faster than it is emptied", () => {
+  it.each([
+    { what: "time", limits: { limitMs: 60_000, entriesMax: 1_000 }, stepMs: 600, said: "60 s", steps: 101 },
+    { what: "number of files", limits: { limitMs: 60_000, entriesMax: 100 }, stepMs: 1, said: "100 files", steps: 101 },
+  ])("ends by its limit in $what, and the rest is removed later", async ({ limits, stepMs, said, steps }) => {
+    const folder = newFolder();
+    const clock = new BusyProgram(folder, stepMs);
+    const left = await removeTree(folder, { clock, limits });
+    expect(left).toMatchObject({ mayGoOn: true, error: { name: "RemovalUnfinished" } });
+    expect(String(left?.error)).toContain(said);
+    expect(clock.steps).toBe(steps);
+    expect(await removeTree(folder)).toBeUndefined();
+    expect(() => readdirSync(folder)).toThrow("ENOENT");
+  });
+});
+
+const mountsApart = process.getuid?.() === 0 ? ["--mount"] : ["--mount", "--map-root-user"];
+
+describe("the removal of a folder in which something is mounted", () => {
+  it.runIf(spawnSync("unshare", [...mountsApart, "true"]).status === 0).each([
+    { what: "a folder of the same device", at: "tree/a/b", top: "tree" },
+    { what: "a folder whose name has a space", at: "tree/a b", top: "tree" },
+    { what: "a folder at a long path", at: `tree/${"x".repeat(200)}/`.repeat(5).replaceAll("/tree", ""), top: "tree" },
+    { what: "a folder, and it is removed by a link", at: "tree/a/b", top: "link/tree" },
+    { what: "a folder in its own place", at: "tree", top: "tree" },
+    { what: "a file", at: "tree/a/file", top: "tree", source: "kept/file" },
+  ])("leaves the content of $what, and removes the rest", async ({ at, top, source = "kept" }) => {
+    await using home = await mkdtempDisposable(join(tmpdir(), "rouse-mounts-"));
+    const script = `
+      const { removeTree } = await import(${JSON.stringify(join(import.meta.dirname, "remove-tree.ts"))});
+      const left = await removeTree(${JSON.stringify(top)});
+      console.log(left === undefined ? "removed" : left.mayGoOn + " " + left.error.message);`;
+    const made = `mkdir kept; echo kept > kept/file; ln -s . link
+      if [ -d ${source} ]; then mkdir -p "${at}"; else mkdir -p tree/a; touch "${at}"; fi
+      mount --bind ${source} "${at}"; touch tree/other
+      "${process.execPath}" --input-type=module -e '${script}'`;
+    const { stdout } = await run("unshare", [...mountsApart, "sh", "-ec", made], { cwd: home.path });
+    expect(stdout).toMatch(/^false .*(is a mount point|EBUSY)/);
+    expect(readFileSync(join(home.path, "kept/file"), "utf8")).toBe("kept\n");
+    expect(existsSync(join(home.path, "tree/other"))).toBe(false);
+  });
+
+  it("is told each name of a mount point, also with white space, backslashes and bytes that are no text", () => {
+    const lines = [
+      "36 35 0:32 / /plain rw shared:1 - tmpfs none rw",
+      "37 35 0:33 /part /a\\040b\\134\xff rw - ext4 /dev/sda rw",
+      "",
+    ];
+    expect(mountPointsOf(lines.join("\n"))).toEqual(["/plain", "/a b\\\xff"]);
+  });
+});
 
 describe("the removal of a folder", () => {
   it("removes folders that forbid to write, to read or to enter", async () => {
@@ -107,7 +182,7 @@ describe("the removal of a folder", () => {
   it("stops between two files at an abort", async () => {
     const folder = newFolder();
     writeFileSync(join(folder, "file"), "");
-    await expect(removeTree(folder, AbortSignal.abort(new Error("stopping")))).rejects.toThrow("stopping");
+    await expect(removeTree(folder, { signal: AbortSignal.abort(new Error("stopping")) })).rejects.toThrow("stopping");
     unlinkSync(join(folder, "file"));
     rmdirSync(folder);
   });

@@ -116,7 +116,7 @@ async function runNode(
   await using serviceInformer = startInformer({ ...tools, type: serviceType, indexes: byNamespace });
   const claims = claimInformer.store;
   const links = serviceInformer.store;
-  await using removals = new Removals(log);
+  await using removals = new Removals(log, clock);
   const volumes = new Volumes({ client, claims, directories, removals, log });
   using watch = new EveryAddressWatch(clock);
   const services = { ...parts, ...tools, events, claims, links, watch, volumes, removals, nodeName, hostIp, inherited };
