@@ -8,7 +8,7 @@ import {
   responseHeadersWithRules,
   strippedByConnection,
 } from "../../headers/forward-headers.ts";
-import { cookieFor } from "../../headers/set-cookie.ts";
+import { valueFor } from "../../headers/set-cookie.ts";
 import type { Target } from "../../sandbox/resolve.ts";
 import type { ClientRequest } from "../front/client-request.ts";
 import { FieldNames } from "../parse/field-names.ts";
@@ -42,7 +42,9 @@ export function requestText(
   );
 }
 
-const authorityOf = ({ ip, port }: Pick<Target, "ip" | "port">) => `${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
+/** The authority of a Pod, as a request to it names it. */
+export const authorityOf = ({ ip, port }: Pick<Target, "ip" | "port">) =>
+  `${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
 
 /** The framing of a response for the client. */
 export type ResponseFraming =
@@ -94,17 +96,17 @@ function keptLines(section: FieldSection, facts: MessageFacts, { names, keeps, c
   let from = -1;
   for (let index = 0; index < section.fieldCount; index += 1) {
     const name = names.find(section, index);
-    const isCookie = name === "set-cookie" && cookieHost !== undefined;
-    const cookie = isCookie ? cookieFor(cookieHost, section.value(index)) : undefined;
-    const isChanged = isCookie && cookie !== section.value(index);
+    const sent = name === undefined ? undefined : section.value(index); // most names have no rule
+    const value = name === undefined || sent === undefined ? undefined : valueFor(name, sent, cookieHost);
+    const isChanged = value !== sent;
     if (!isChanged && (name === undefined || keeps(name)) && !stripped?.has(section.name(index).toLowerCase())) {
       if (from < 0) from = section.lineStart(index);
     } else if (from >= 0) {
       text += section.text(from, section.lineStart(index));
       from = -1;
     }
-    if (isChanged && cookie !== undefined && !stripped?.has("set-cookie"))
-      text += `${section.name(index)}: ${cookie}\r\n`;
+    if (isChanged && value !== undefined && !stripped?.has("set-cookie"))
+      text += `${section.name(index)}: ${value}\r\n`;
   }
   return from < 0 ? text : text + section.text(from, section.end - 2);
 }

@@ -1,5 +1,6 @@
 import { type ForwardRules, keepsRequestHeader, keepsResponseHeader } from "../../headers/forward-headers.ts";
-import { cookieFor } from "../../headers/set-cookie.ts";
+import { valueFor } from "../../headers/set-cookie.ts";
+import { authorityOf } from "../../http1/proxy/head-text.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import type { HeaderPair } from "../../request.ts";
 import type { Target } from "../../sandbox/resolve.ts";
@@ -17,13 +18,21 @@ export interface CallTarget {
 export function callFields(
   { head: { host, target, peer, scheme }, fields: sent }: Pick<CallClient, "head" | "fields">,
   { byHost, consumesAuthorization, trace }: ProxyRequestOptions,
-  { pod: { ip, port }, leftMs }: CallTarget,
+  { pod, leftMs }: CallTarget,
 ): string[] {
   const rules: ForwardRules = {
     ...{ byHost, consumesAuthorization, upgrade: false, chunked: true, traced: trace !== undefined },
   };
-  const address = `${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
-  const fields = [":method", "POST", ":scheme", "http", ":authority", byHost ? host : address, ":path", target];
+  const fields = [
+    ":method",
+    "POST",
+    ":scheme",
+    "http",
+    ":authority",
+    byHost ? host : authorityOf(pod),
+    ":path",
+    target,
+  ];
   for (const [name, value] of sent) {
     const lower = name.toLowerCase();
     if (lower !== "grpc-timeout" && keepsRequestHeader(lower, rules)) fields.push(lower, value);
@@ -42,7 +51,7 @@ export function callFields(
 export function* forwardedFields(fields: readonly string[], cookieHost?: string): Generator<HeaderPair> {
   for (const [name, value] of pairsOf(fields)) {
     if (name.startsWith(":") || !keepsResponseHeader(name, true)) continue;
-    const kept = name === "set-cookie" && cookieHost !== undefined ? cookieFor(cookieHost, value) : value;
+    const kept = valueFor(name, value, cookieHost);
     if (kept !== undefined) yield [name, kept];
   }
 }

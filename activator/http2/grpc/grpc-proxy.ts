@@ -14,15 +14,12 @@ import type { CallBodySink, CallClient } from "./call-client.ts";
 import { callFields, forwardedFields } from "./call-fields.ts";
 import { CallResponse, type ResponseSink } from "./call-response.ts";
 import type { PodSession } from "./pod-session.ts";
-import type { PodSessions } from "./pod-sessions.ts";
 
-export interface GrpcProxyOptions extends Pick<Http2ProxyOptions, "clock" | "sweep" | "maxRequestBodyBytes"> {
-  readonly sessions: PodSessions;
-  /** The maximum time in which nothing moves, in milliseconds; 0: unlimited. */
-  readonly streamIdleMs: number;
-  /** The maximum duration of a call from its dispatch, in milliseconds; 0: unlimited. */
-  readonly totalMs: number;
-}
+/** `streamIdleMs` limits the time in which nothing moves, and `totalMs` a call from its dispatch. */
+export type GrpcProxyOptions = Pick<
+  Http2ProxyOptions,
+  "clock" | "sweep" | "maxRequestBodyBytes" | "sessions" | "streamIdleMs" | "totalMs"
+>;
 
 /**
  * One call of gRPC between a client and a sandbox.

@@ -87,10 +87,6 @@ export class PodSession implements Watched {
     this.#session.on("close", leave);
   }
 
-  get calls(): number {
-    return this.#calls;
-  }
-
   /** Whether it may take one more call. */
   get hasRoom(): boolean {
     if (this.#isLeaving || this.#session.closed || this.#session.destroyed || this.socket.destroyed) return false;

@@ -1,5 +1,5 @@
 import { keepsResponseHeader, strippedByConnection } from "../../headers/forward-headers.ts";
-import { cookieFor } from "../../headers/set-cookie.ts";
+import { valueFor } from "../../headers/set-cookie.ts";
 import type { FieldSection } from "../../http1/parse/field-section.ts";
 import { connectionOption } from "../../http1/parse/message-facts.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
@@ -37,8 +37,7 @@ export function responseFields(head: ResponseHead, { keepsTrailer, drops = none,
       if (seen.has(name)) continue;
       seen.add(name);
     }
-    const isCookie = name === "set-cookie" && cookieHost !== undefined;
-    const value = isCookie ? cookieFor(cookieHost, head.value(index)) : head.value(index);
+    const value = valueFor(name, head.value(index), cookieHost);
     if (value !== undefined) fields.push(name, value);
   }
   return fields;
