@@ -5,7 +5,7 @@ import { effectiveOperatingMode } from "../../../api/rules/defaults.ts";
 import { sandboxSelector, serviceFqdn } from "../../../api/rules/names.ts";
 import { ownershipOf } from "../../ownership.ts";
 import type { BlockedSuspension } from "../../suspension/handshake/blocked-suspension.ts";
-import type { ActivityTimes } from "../../suspension/idle/activity-times.ts";
+import type { ActivityTimes } from "../../suspension/idle/times/activity-times.ts";
 import type { PortShortageFact } from "../../tcp-front/port-shortages.ts";
 import { type Failure, failedIn } from "../actions.ts";
 import type { Course } from "../decide.ts";

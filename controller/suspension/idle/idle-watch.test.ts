@@ -1,109 +1,11 @@
-import { Registry } from "prom-client";
 import { describe, expect, it } from "vitest";
-import { keyFor, keyOf, type Stored } from "../../../api/kinds/meta.ts";
+import type { Stored } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import type { ActivityAnswer } from "../../../api/protocols/drain-protocol.ts";
 import { warmPoolSandboxLabel } from "../../../api/rules/keys.ts";
-import { ApiUnreachable } from "../../../kube/client/errors.ts";
 import { onUnexpectedError } from "../../../lib/guard/guard.ts";
-import { silentLogger } from "../../../lib/log/log.ts";
-import { FakeClock } from "../../../lib/time/clock.ts";
-import { aPodOf, aSandbox, noon } from "../../../test/support/builders/builders.ts";
-import { feedInformer } from "../../../test/support/fakes/fed-informer.ts";
-import { interceptCalls } from "../../../test/support/fakes/intercepted-client.ts";
-import { refusingClient } from "../../../test/support/fakes/refusing-client.ts";
-import { OwnWrites } from "../../own-writes.ts";
-import { KnownActivators } from "../activators/activators.ts";
-import { FencedPods } from "../handshake/fenced-pods.ts";
-import { RejectedSuspensions } from "../handshake/rejected-suspensions.ts";
-import { SuspensionMetrics } from "../suspension-metrics.ts";
-import { ActivityView } from "./activity-view.ts";
-import { IdleWatch } from "./idle-watch.ts";
-import { SuspendIdle } from "./suspend-idle.ts";
-
-const startMs = Date.parse("2026-01-01T12:00:00Z");
-const timeoutSeconds = 60;
-const crowd = 100;
-
-/** A Pod that was made and Ready when its sandbox was. */
-const readyPodOf = (sandbox: Stored<Sandbox>, _clock: FakeClock) =>
-  aPodReadySince(sandbox, sandbox.metadata.creationTimestamp);
-
-const aPodReadySince = (sandbox: Stored<Sandbox>, lastTransitionTime: string | undefined) => {
-  const status = lastTransitionTime === undefined ? "False" : "True";
-  const ready = { type: "Ready", status, ...(lastTransitionTime !== undefined && { lastTransitionTime }) } as const;
-  const { creationTimestamp } = sandbox.metadata;
-  return aPodOf(sandbox, { creationTimestamp }, { phase: "Running", conditions: [ready] });
-};
-
-/** Sandboxes that were created within the last minute, watched by a former leader and not used since, and one activator that reports this. */
-function aCrowd({
-  size = crowd,
-  podOf = readyPodOf,
-  keepAwakeUntil = undefined as string | undefined,
-  change = (sandbox: Stored<Sandbox>) => sandbox,
-  aheadMs = 0,
-} = {}) {
-  const clock = new FakeClock(new Date(startMs + aheadMs));
-  const sandboxes = new Map<string, Stored<Sandbox>>();
-  const asleepAtMs: number[] = [];
-  const state = { apiIsAway: false, isBroken: false };
-  for (let index = 0; index < size; index += 1) {
-    const creationTimestamp = new Date(startMs - (index * timeoutSeconds * 1_000) / crowd).toISOString();
-    const metadata = { name: `nova-${index}`, uid: `uid-${index}`, creationTimestamp };
-    const autoSuspension = { inactivityTimeoutSeconds: timeoutSeconds, ...(keepAwakeUntil && { keepAwakeUntil }) };
-    const nextSuspensionTime = new Date(Date.parse(creationTimestamp) + timeoutSeconds * 1_000).toISOString();
-    const sandbox = aSandbox({ autoSuspension }, metadata, { lastActivityTime: creationTimestamp, nextSuspensionTime });
-    sandboxes.set(keyFor("lab", metadata.name), change(sandbox));
-  }
-  const client = interceptCalls(refusingClient, async ({ name }) => {
-    if (state.apiIsAway) throw new ApiUnreachable("refused");
-    const sandbox = sandboxes.get(keyFor("lab", name));
-    if (!sandbox) throw new Error(`there is no ${name}`);
-    asleepAtMs.push(clock.ticksMs());
-    const asleep: Stored<Sandbox> = { ...sandbox, spec: { ...sandbox.spec, operatingMode: "Suspended" } };
-    sandboxes.set(keyFor("lab", name), asleep);
-    return asleep;
-  });
-  const finder = new KnownActivators();
-  finder.are([{ id: "one", host: "127.0.0.1", port: 1 }]);
-  const answer: ActivityAnswer = { epoch: "first", cursor: 0, full: false, activities: [] };
-  const common = { client, clock, log: silentLogger, events: undefined };
-  const { informer } = feedInformer<Sandbox>({});
-  const watch = new IdleWatch({
-    ...common,
-    read: (key) => {
-      const sandbox = sandboxes.get(key);
-      return sandbox && { sandbox, pods: [podOf(sandbox, clock)] };
-    },
-    finder,
-    rounds: {
-      activity: async () => answer,
-      keep: () => {
-        if (state.isBroken) throw new RangeError("a fault of ours");
-      },
-    },
-    view: new ActivityView(),
-    rejections: new RejectedSuspensions(common),
-    fencedPods: new FencedPods(() => undefined),
-    fallAsleep: new SuspendIdle({
-      ...common,
-      sandboxes: new OwnWrites(informer, clock),
-      askWorkload: async () => undefined,
-    }),
-    metrics: new SuspensionMetrics(new Registry()),
-  });
-  for (const key of sandboxes.keys()) watch.checkAt(key);
-  const becomes = (sandbox: Stored<Sandbox>) => {
-    sandboxes.set(keyOf(sandbox), sandbox);
-    watch.checkAt(keyOf(sandbox));
-  };
-  return { clock, watch, asleepAtMs, state, becomes };
-}
-
-const pass = async (clock: FakeClock, seconds: number) => {
-  for (let second = 0; second < seconds; second += 1) await clock.advance(1_000);
-};
+import type { FakeClock } from "../../../lib/time/clock.ts";
+import { aSandbox, noon } from "../../../test/support/builders/builders.ts";
+import { aCrowd, aPodReadySince, crowd, pass, startMs, timeoutSeconds } from "../../../test/support/labs/idle-crowd.ts";
 
 /** A Pod that becomes Ready so long after the test has begun. */
 const slowPodOf = (startsInMs: number) => (sandbox: Stored<Sandbox>, clock: FakeClock) => {
@@ -160,6 +62,19 @@ it("a round of the watch that fails is reported, and the next ones put sandboxes
   state.isBroken = false;
   await pass(clock, 3 * timeoutSeconds);
   expect(failure).toBeUndefined();
+  expect(asleepAtMs).toHaveLength(3);
+});
+
+it("idle sandboxes of a round that fails after it has found them are found again by the next ones", async () => {
+  using _reports = onUnexpectedError(() => {});
+  const { clock, watch, asleepAtMs, state } = aCrowd({ size: 3 });
+  await using _watch = watch;
+  state.isBrokenAfterSweeps = true;
+  await pass(clock, 2 * timeoutSeconds);
+  expect(state.sweeps).toBeGreaterThan(3);
+  expect(asleepAtMs).toHaveLength(0);
+  state.isBrokenAfterSweeps = false;
+  await pass(clock, 2 * timeoutSeconds);
   expect(asleepAtMs).toHaveLength(3);
 });
 

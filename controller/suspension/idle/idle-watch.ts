@@ -11,7 +11,6 @@ import type { Backoff } from "../../../lib/queues/backoff.ts";
 import { repeatUntilDone } from "../../../lib/queues/repeat-until-done.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { readClocks } from "../../../lib/time/clock-jumps.ts";
-import { DeadlineHeap } from "../../../lib/time/deadline-heap.ts";
 import type { Observed } from "../../sandbox/observed.ts";
 import type { ActivatorFinder } from "../activators/activators.ts";
 import type { ActivatorRounds } from "../activators/ask-activators.ts";
@@ -25,7 +24,6 @@ import type { FencedPods } from "../handshake/fenced-pods.ts";
 import type { RejectedSuspensions } from "../handshake/rejected-suspensions.ts";
 import type { SuspensionMetrics } from "../suspension-metrics.ts";
 import { ActivityReader } from "./activity-reader.ts";
-import type { ActivityTimes } from "./activity-times.ts";
 import type { ActivityView } from "./activity-view.ts";
 import { clockAnomalyBetween, turnAfter } from "./clock-anomaly.ts";
 import { idlenessOf, podStartOf } from "./decide-idle.ts";
@@ -33,7 +31,9 @@ import { IdleSchedule } from "./idle-schedule.ts";
 import { PodStarts, trustedFromMs } from "./pod-starts.ts";
 import type { SuspendIdle } from "./suspend-idle.ts";
 import { SuspensionWrites } from "./suspension-writes.ts";
-import { type ActivityTimesKeeper, type KnownUse, UseTimes } from "./use-times.ts";
+import type { ActivityTimes, TimesDecision } from "./times/activity-times.ts";
+import { TimesRequests } from "./times/times-requests.ts";
+import { type ActivityTimesKeeper, type KnownUse, UseTimes } from "./times/use-times.ts";
 import { WakeReports } from "./wake-reports.ts";
 
 export interface IdleWatchOptions {
@@ -56,7 +56,7 @@ const readEveryMs = 5_000;
 const backoff: Backoff = { baseMs: 1_000, maxMs: 60_000, jitter: 0.2 };
 /** How long a sandbox is skipped after its suspension was cancelled or failed. */
 const calmMs = 10_000;
-/** How soon a sandbox is checked again whose suspension only an unresponsive activator blocks. */
+/** How soon a sandbox is checked again whose suspension only an unresponsive activator blocks, or a round that failed. */
 const hungAgainMs = 1_000;
 const checkRequested = new Error("a check was requested");
 /** Maximum number of suspensions that begin after one reading. */
@@ -72,10 +72,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   readonly #schedule = new IdleSchedule((key) => this.#useOf(key)?.idleness);
   /** Sandboxes whose suspension was cancelled, and until when they are skipped. */
   readonly #calmUntilMs = new Map<string, number>();
-  /** Sandboxes whose activity times may have to be written. */
-  readonly #changed = new Set<string>();
-  /** When to check again the activity times whose write may wait. */
-  readonly #timesDue = new DeadlineHeap();
+  readonly #timesRequests = new TimesRequests();
   readonly #heldUp: BlockedReports;
   readonly #writes = new SuspensionWrites((key, signal) => this.#suspend(key, signal));
   readonly #listeners = new Subscribers<string>();
@@ -125,8 +122,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#options.rejections.forget(metadata.uid);
     const key = keyFor(metadata.namespace, metadata.name);
     this.#calmUntilMs.delete(key);
-    this.#changed.delete(key);
-    this.#timesDue.delete(key);
+    this.#timesRequests.drop(key);
     this.#heldUp.drop(key);
     this.#writes.drop(key);
     this.#options.fallAsleep.forget(key);
@@ -156,18 +152,16 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const { clock } = this.#options;
     let readAtMs = clock.ticksMs();
     const round = async (): Promise<number> => {
-      const nextMs = Math.min(readAtMs, this.#schedule.nextMs ?? readAtMs, this.#timesDue.nextMs ?? readAtMs);
+      const nextMs = Math.min(readAtMs, this.#schedule.nextMs ?? readAtMs, this.#timesRequests.nextMs ?? readAtMs);
       await this.#rest(Math.max(nextMs - clock.ticksMs(), 0), signal);
       if (clock.ticksMs() >= readAtMs) {
         await this.#read(signal);
         readAtMs = clock.ticksMs() + readEveryMs;
       }
       await this.#suspendIdle(signal);
-      this.#reportTimes();
-      this.#heldUp.report(
-        (key) => this.#isBlockedNews(key),
-        (key) => this.#listeners.notify(key),
-      );
+      const notify = (key: string) => this.#listeners.notify(key);
+      this.#timesRequests.report(clock.ticksMs(), (key) => this.#timesDecision(key), notify);
+      this.#heldUp.report((key) => this.#isBlockedNews(key), notify);
       return 0;
     };
     const onFailure = (error: unknown) => void reportUnexpected("watch", error);
@@ -208,26 +202,39 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
   }
 
   async #suspendIdle(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    /** Nobody else sees to these yet. */
+    const idle = new Set(this.#schedule.sweep(clock.ticksMs(), idleMax));
+    try {
+      for (const key of idle) if (!this.#mayTry(key, signal)) idle.delete(key);
+      if (idle.size === 0) return;
+      // A sandbox used since the last reading is still in use.
+      await this.#read(signal);
+      if (!this.#reader.isCurrent) return;
+      for (const key of idle) {
+        this.#writes.add(key, signal);
+        idle.delete(key);
+      }
+    } finally {
+      for (const key of idle) this.#schedule.checkAt(key, clock.ticksMs() + hungAgainMs);
+    }
+  }
+
+  /** If not, its workload is asked first, and the sandbox is checked again after that. */
+  #mayTry(key: string, signal: AbortSignal): boolean {
     const { clock, read, fallAsleep } = this.#options;
-    const idle = this.#schedule.sweep(clock.ticksMs(), idleMax).filter((key) => {
-      const onAsked = (againMs: number) => {
-        this.#schedule.checkAt(key, clock.ticksMs() + againMs);
-        this.#ring();
-      };
-      return fallAsleep.mayTry({ key, read: () => read(key), lastUseMs: () => this.#lastUseMs(key) }, onAsked, signal);
-    });
-    if (idle.length === 0) return;
-    // A sandbox used since the last reading is still in use.
-    await this.#read(signal);
-    if (this.#reader.isCurrent) for (const key of idle) this.#writes.add(key, signal);
-    else for (const key of idle) this.#schedule.checkAt(key, clock.ticksMs() + hungAgainMs);
+    const onAsked = (againMs: number) => {
+      this.#schedule.checkAt(key, clock.ticksMs() + againMs);
+      this.#ring();
+    };
+    return fallAsleep.mayTry({ key, read: () => read(key), lastUseMs: () => this.#lastUseMs(key) }, onAsked, signal);
   }
 
   async #suspend(key: string, signal: AbortSignal): Promise<void> {
     const { clock, log, read, fallAsleep, rejections } = this.#options;
-    const seen = read(key);
-    if (seen) this.#podStarts.attempted(seen.sandbox.metadata.uid);
     try {
+      const seen = read(key);
+      if (seen) this.#podStarts.attempted(seen.sandbox.metadata.uid);
       const idlenessNow = () => this.#useOf(key)?.idleness;
       const againMs = await fallAsleep.tryTo(key, () => read(key), idlenessNow, signal);
       if (againMs !== undefined) this.#schedule.checkAt(key, clock.ticksMs() + againMs);
@@ -242,20 +249,10 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     this.#ring();
   }
 
-  #reportTimes(): void {
-    const nowMs = this.#options.clock.ticksMs();
-    for (let key = this.#timesDue.takeDue(nowMs); key !== undefined; key = this.#timesDue.takeDue(nowMs)) {
-      this.#changed.add(key);
-    }
-    for (const key of this.#changed) {
-      const sandbox = this.#options.read(key)?.sandbox;
-      const known = this.#useOf(key);
-      this.#changed.delete(key);
-      if (!sandbox || !known) continue;
-      const decision = this.#times.decideRequest(sandbox, known);
-      if (decision.is === "due") this.#listeners.notify(key);
-      if (decision.is === "waiting") this.#timesDue.set(key, nowMs + decision.forMs);
-    }
+  #timesDecision(key: string): TimesDecision | undefined {
+    const sandbox = this.#options.read(key)?.sandbox;
+    const known = this.#useOf(key);
+    return sandbox && known && this.#times.decideRequest(sandbox, known);
   }
 
   #isBlockedNews(key: string): boolean {
@@ -292,7 +289,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const use = this.#options.view.useOf(sandbox.metadata.uid, nowMs);
     const notBeforeMs = Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs);
     const idleness = idlenessOf({ sandbox, use, podStart, notBeforeMs, rejection: rejections.of(sandbox), ...at });
-    this.#changed.add(key);
+    this.#timesRequests.add(key);
     if (isNewsOf(sandbox, blockedSuspensionOf(idleness))) this.#heldUp.add(key);
     return { idleness, use };
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { keyOf } from "../../../api/kinds/meta.ts";
 import type { Sandbox } from "../../../api/kinds/sandbox.ts";
+import { onUnexpectedError } from "../../../lib/guard/guard.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { aPodOf, aSandbox } from "../../../test/support/builders/builders.ts";
@@ -56,6 +57,15 @@ it("a sandbox that is deleted while its workload is asked leaves nothing in memo
   answer.resolve(503);
   expect(await asked).toBe(0);
   expect(suspendIdle.size).toBe(0);
+});
+
+it("a sandbox is checked again although the question to its workload fails", async () => {
+  const reported: unknown[] = [];
+  using _reports = onUnexpectedError((_, error) => void reported.push(error));
+  const { state, probe } = given();
+  state.answer = Promise.reject(new RangeError("a fault of ours"));
+  expect(await probe()).toBe(probeAgainMs);
+  expect(reported).toEqual([new RangeError("a fault of ours")]);
 });
 
 it("a sandbox that is exempt, or deleted, since it was found idle is not suspended", async () => {

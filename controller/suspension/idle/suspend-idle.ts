@@ -5,6 +5,7 @@ import { effectiveAutoSuspension } from "../../../api/rules/defaults.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
 import type { EventRecorder } from "../../../kube/events/event-recorder.ts";
+import { reportUnexpected } from "../../../lib/guard/guard.ts";
 import type { Logger } from "../../../lib/log/log.ts";
 import { FairTasks } from "../../../lib/queues/fair-tasks.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
@@ -86,8 +87,15 @@ export class SuspendIdle {
     const isGood = allowed && this.#options.clock.ticksMs() - allowed.atMs <= allowanceMs;
     if (isGood && allowed.podUid === probe.pod.metadata.uid) return true;
     this.#probes.add(parseKey(key).namespace ?? "", key, async () => {
-      const now = probeOf(read());
-      onAsked(now && (await this.#isBusy(candidate, now, signal)) ? probeAgainMs : 0);
+      let againMs = probeAgainMs;
+      try {
+        const now = probeOf(read());
+        if (!now || !(await this.#isBusy(candidate, now, signal))) againMs = 0;
+      } catch (error) {
+        signal.throwIfAborted();
+        reportUnexpected("watch", error);
+      }
+      onAsked(againMs);
     });
     return false;
   }

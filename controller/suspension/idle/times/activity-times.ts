@@ -1,6 +1,6 @@
-import type { SandboxStatus } from "../../../api/kinds/sandbox.ts";
-import { wholeSeconds } from "../../../api/rules/conditions.ts";
-import { readTime } from "../../../api/rules/timestamps.ts";
+import type { SandboxStatus } from "../../../../api/kinds/sandbox.ts";
+import { wholeSeconds } from "../../../../api/rules/conditions.ts";
+import { readTime } from "../../../../api/rules/timestamps.ts";
 
 export type ActivityTimes = Pick<SandboxStatus, "lastActivityTime" | "nextSuspensionTime">;
 

@@ -1,9 +1,11 @@
-import type { Stored } from "../../../api/kinds/meta.ts";
-import type { Sandbox } from "../../../api/kinds/sandbox.ts";
-import { readTime } from "../../../api/rules/timestamps.ts";
-import type { Clock } from "../../../lib/time/clock.ts";
-import { isExpired } from "../../sandbox/expiry.ts";
-import type { BlockedSuspension } from "../handshake/blocked-suspension.ts";
+import type { Stored } from "../../../../api/kinds/meta.ts";
+import type { Sandbox } from "../../../../api/kinds/sandbox.ts";
+import { readTime } from "../../../../api/rules/timestamps.ts";
+import type { Clock } from "../../../../lib/time/clock.ts";
+import { isExpired } from "../../../sandbox/expiry.ts";
+import type { BlockedSuspension } from "../../handshake/blocked-suspension.ts";
+import type { Use } from "../activity-view.ts";
+import type { Idleness } from "../decide-idle.ts";
 import {
   type ActivityTimes,
   betweenWritesMs,
@@ -11,8 +13,6 @@ import {
   type KnownTimes,
   type TimesDecision,
 } from "./activity-times.ts";
-import type { Use } from "./activity-view.ts";
-import type { Idleness } from "./decide-idle.ts";
 
 /** Decides the times of use in the status of a sandbox. */
 export interface ActivityTimesKeeper {
