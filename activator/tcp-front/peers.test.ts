@@ -48,7 +48,7 @@ describe("a peer", () => {
     { who: "a node", pods: [aPod("lab", { hostNetwork: true })], refusal: "NoPod" },
     { who: "an address of no Pod", pods: [], refusal: "NoPod" },
   ])("that is $who, if the sandbox admits the whole cluster: $refusal", ({ pods, refusal }) => {
-    expect(asked({ pods, allowFrom: "Cluster" })).toBe(refusal);
+    for (const allowFrom of ["Cluster", "Any"] as const) expect(asked({ pods, allowFrom })).toBe(refusal);
   });
 
   it.each(["127.0.0.1", "127.9.8.7", "::1"])("on this machine comes only where everything is one: %s", (peer) => {

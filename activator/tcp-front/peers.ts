@@ -36,7 +36,8 @@ export function refusalOfPeer({
   if (isLoopback(peer)) return allowLoopback ? undefined : "Loopback";
   const owners = pods.filter(hasItsOwnAddress);
   if (owners.length === 0) return "NoPod";
-  if (allowFrom === "Cluster" || owners.some(({ metadata }) => metadata.namespace === namespace)) return undefined;
+  const admitsAll = allowFrom === "Cluster" || allowFrom === "Any"; // `Any` adds a way in, for names in TLS
+  if (admitsAll || owners.some(({ metadata }) => metadata.namespace === namespace)) return undefined;
   return "OtherNamespace";
 }
 

@@ -74,7 +74,7 @@ describe("a v1alpha1 Sandbox", () => {
         unansweredLimitSeconds: 0,
         ignoreRequests: [{ pathPrefix: "/healthz" }],
       },
-      autoResume: { trigger: "Never" },
+      autoResume: { trigger: "Never", allowFrom: "Any" },
       suspensionStrategy: { type: "Hibernate", onFailure: "StayAwake", timeoutSeconds: 5 },
     } as const;
     const status = {

@@ -69,8 +69,8 @@ const autoSuspension = object({
 
 const autoResume = object({
   allowFrom: described(
-    `Pods that may connect through the Service of the sandbox. Namespace: those of its own namespace. Cluster: all. Default: ${autoResumeDefaults.allowFrom}.`,
-    oneOf("Namespace", "Cluster"),
+    `Who may connect without HTTP. Namespace: Pods of its own namespace, through the Service of the sandbox. Cluster: all Pods, through that Service. Any: these, and also everyone who knows its name, through the by-name listener of the activators. Such a connection wakes the sandbox, and the activator asks for no token. Default: ${autoResumeDefaults.allowFrom}.`,
+    oneOf("Namespace", "Cluster", "Any"),
   ),
   readiness: described(
     `When a held request or connection is sent to the Pod. Auto: the port accepts connections, and the readiness probes of the Pod pass. PodReady: the Pod is Ready. PortOpen: the port accepts connections. Default: ${autoResumeDefaults.readiness}.`,

@@ -40,7 +40,7 @@ export interface AutoResume {
   readonly trigger?: "Connection" | "Never";
   readonly timeoutSeconds?: number;
   readonly readiness?: "Auto" | "PodReady" | "PortOpen";
-  readonly allowFrom?: "Namespace" | "Cluster";
+  readonly allowFrom?: "Namespace" | "Cluster" | "Any";
   readonly waitPage?: "Browser" | "Never";
 }
 

@@ -12,7 +12,7 @@ export const peerAdvice: Readonly<Record<PeerRefusal, Advice>> = {
     what: "Connect from a Pod with an address of its own.",
   },
   OtherNamespace: {
-    why: "The Pod of the client is in another namespace, and autoResume.allowFrom is not Cluster.",
+    why: "The Pod of the client is in another namespace, and autoResume.allowFrom is Namespace.",
     what: "Connect from the namespace of the sandbox, or set autoResume.allowFrom to Cluster.",
   },
   NoSandbox: {

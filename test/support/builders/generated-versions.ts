@@ -49,7 +49,12 @@ function autoFields(random: SeededRandom) {
         { unansweredLimitSeconds: random.below(900) },
       ]),
     })),
-    ...random.maybe(() => ({ autoResume: { trigger: random.oneOf(["Connection", "Never"] as const) } })),
+    ...random.maybe(() => ({
+      autoResume: {
+        trigger: random.oneOf(["Connection", "Never"] as const),
+        allowFrom: random.oneOf(["Namespace", "Cluster", "Any"] as const),
+      },
+    })),
     ...random.maybe(() => ({
       suspensionStrategy: random.oneOf([
         {},
