@@ -106,6 +106,11 @@ export const tools = {
     package: "google.golang.org/grpc/interop/server",
     linkerFlags: "-s -w",
   },
+  grpcurl: {
+    module: "protocols",
+    package: "github.com/fullstorydev/grpcurl/cmd/grpcurl",
+    linkerFlags: "-s -w",
+  },
   h2spec: { module: "protocols", package: "github.com/summerwind/h2spec/cmd/h2spec", linkerFlags: "-s -w" },
   k6: { module: "k6", package: "go.k6.io/k6", linkerFlags: "-s -w" },
   // gVisor restores memory only with the version that captured it. Without a stamp all builds have the same version.
