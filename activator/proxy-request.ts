@@ -2,13 +2,19 @@ import type { TraceHeaders } from "../lib/tracing/tracer.ts";
 import type { OpenConnection } from "./activity/open-connections.ts";
 import type { Use } from "./activity/use.ts";
 import type { Upstream } from "./connect/connector.ts";
+import type { BasePath } from "./headers/base-path.ts";
 import type { Incoming } from "./request.ts";
 
-export interface ProxyRequestOptions {
+/** How the request named its sandbox: this selects the header rules, see `headers/`. */
+export interface NamedBy {
+  readonly byHost: boolean;
+  /** Set if the path did. */
+  readonly base?: BasePath | undefined;
+}
+
+export interface ProxyRequestOptions extends NamedBy {
   /** The name of the sandbox, for error texts. */
   readonly subject: string;
-  /** Selects the header rules, see `headers/forward-headers.ts`. */
-  readonly byHost: boolean;
   readonly consumesAuthorization: boolean;
   /** Headers of our trace, in place of the client's; undefined: the client's are forwarded. */
   readonly trace: TraceHeaders | undefined;

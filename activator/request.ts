@@ -14,12 +14,16 @@ export interface RequestHead {
   readonly protocol: RequestProtocol;
   /** Path and query byte for byte, or `*`; an absolute-form target is reduced to these. */
   readonly target: string;
+  /** What the sandbox gets in its place, once a path has named the sandbox; undefined: `target`. */
+  sandboxTarget?: string | undefined;
   /** The host of the request, as sent; empty if absent. */
   readonly host: string;
   /** In order, with duplicates. */
   readonly headers: readonly HeaderPair[];
   /** The address of the TCP peer, never from a header. */
   readonly peer: string;
+  /** Whether the client's connection has TLS; absent: it has none. */
+  readonly scheme?: "http" | "https";
   /** The client asks for an upgrade of this connection. */
   readonly upgrade: boolean;
   /** A call of gRPC: the sandbox gets it over HTTP/2, and its errors have statuses of gRPC. */
@@ -105,6 +109,10 @@ const none: readonly string[] = [];
 
 // Each request is searched for a dozen headers and has few of them: the length rules out most names.
 const isNamed = ([each]: HeaderPair, name: string) => each.length === name.length && each.toLowerCase() === name;
+
+/** Path and query as the sandbox gets them. */
+export const sentTarget = ({ target, sandboxTarget }: Pick<RequestHead, "target" | "sandboxTarget">): string =>
+  sandboxTarget ?? target;
 
 /** The path of a request target, without the query. */
 export function pathOf(target: string): string {

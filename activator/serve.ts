@@ -3,6 +3,10 @@ import type { Activity } from "./activity/activity.ts";
 import { type KeepOpenDeps, keepOpen } from "./activity/keep-open.ts";
 import type { Use } from "./activity/use.ts";
 import type { Allowed, Authorizer } from "./authorize/authorizer.ts";
+import { enter } from "./authorize/browser-entry.ts";
+import { type Credential, credentialOf } from "./authorize/credential.ts";
+import { refuseForeignOrigin } from "./authorize/own-origin.ts";
+import type { PathRouting } from "./config/path-routing-config.ts";
 import { reach } from "./connect/connect.ts";
 import type { ConnectDeps } from "./connect/connect-request.ts";
 import type { Upstream } from "./connect/connector.ts";
@@ -12,15 +16,18 @@ import { toResponse } from "./failures/error-response.ts";
 import type { NewSandboxes } from "./find/await-new-sandbox.ts";
 import { type FindOptions, find, hostNamesSandbox, type Lookup, type Routed } from "./find/find.ts";
 import type { Domains } from "./find/host-name.ts";
+import { sandboxTarget } from "./find/sandbox-target.ts";
+import { basePathOf } from "./headers/base-path.ts";
 import type { FirstView } from "./hold/await-first-view.ts";
 import type { Observer } from "./observe/observer.ts";
 import type { RequestRecord } from "./observe/request-record.ts";
+import { authorityOf } from "./pod-connections/place.ts";
 import type { ProxyRequest, ProxyRequestOptions } from "./proxy-request.ts";
 import { ClientGone, headerValue, type Incoming, pathOf, type RequestHead, type Synthetic } from "./request.ts";
 
 export interface ServeDeps<I extends Incoming> extends ConnectDeps, KeepOpenDeps {
   readonly cluster: ConnectDeps["cluster"];
-  readonly find: FindOptions;
+  readonly find: FindOptions & { readonly pathRouting?: PathRouting | undefined };
   readonly lookup: Lookup;
   readonly firstView: FirstView;
   readonly newSandboxes: NewSandboxes;
@@ -54,11 +61,15 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     refuseMethod(head); // 405
     refuseLength(head, deps.maxRequestBodyBytes); // 413
     refuseTimeout(head); // 400
-    const authenticated = deps.authorizer.authenticate(head); // 401, 503
+    const credential = readCredential(head, deps.find); // 403
+    const authenticated = deps.authorizer.authenticate(head, credential); // 401, 503
     if (authenticated instanceof Promise) await authenticated;
     if (deps.firstView.mayMislead(head.host)) await awaitFirstView(incoming, deps, record); // 400, 403, 404, 503
     const found = route(incoming, deps, record); // 400, 403, 404, 503
     const routed = found instanceof Promise ? await found : found;
+    const entry =
+      credential && enter(head, routed, credential, { authorizer: deps.authorizer, ...deps.find.pathRouting }); // for a browser
+    if (entry) return incoming.answer(entry);
     use = beginUse(incoming, deps);
     const reached = reach({ to: routed, client: incoming, deps, observer: record, use }); // 404, 409, 410, 424, 502, 503
     const upstream = reached instanceof Promise ? await reached : reached;
@@ -92,6 +103,14 @@ async function awaitFirstView<I extends Incoming>(
   await firstView.known(incoming, spelt, record);
 }
 
+/** The credential of the request. A cookie is one only for pages of this origin. */
+function readCredential(head: RequestHead, options: ServeDeps<Incoming>["find"]): Credential | undefined {
+  const credential = credentialOf(head, options);
+  const session = options.pathRouting?.session;
+  if (session && credential?.from === "cookie") refuseForeignOrigin(head, session);
+  return credential;
+}
+
 /** Finds the sandbox that the client names and may reach. A sandbox that was just created is awaited for a moment. */
 function route<I extends Incoming>(incoming: I, deps: ServeDeps<I>, record: RequestRecord): Routed | Promise<Routed> {
   const found = findAllowed(incoming, deps, record);
@@ -120,6 +139,10 @@ function findAllowed<I extends Incoming>(
   before?: Routed,
 ): Routed | Promise<Routed> {
   const found = record.routed(find(head, deps.find, deps.lookup));
+  if (found.path) {
+    const hidden = deps.find.pathRouting?.session?.queryParameter;
+    head.sandboxTarget = sandboxTarget(head.target, { length: found.path.length, hidden });
+  }
   const isSame = before?.name === found.name && before.namespace === found.namespace;
   if (isSame) return unlessRefused({ routed: found });
   const allowed = record.decided(() => deps.authorizer.authorize(head, found));
@@ -151,10 +174,12 @@ function proxyOptions<I extends Incoming>(
   { routed, upstream, use, record }: Reached,
   deps: ServeDeps<I>,
 ): ProxyRequestOptions {
-  const { name: subject, byHost, timeoutMs = Number.POSITIVE_INFINITY } = routed;
+  const { name: subject, byHost, path, timeoutMs = Number.POSITIVE_INFINITY } = routed;
+  const { pathRouting } = deps.find;
   return {
     subject,
     byHost,
+    base: path && pathRouting && basePathOf(path.base, authorityOf(upstream.target), pathRouting),
     consumesAuthorization: deps.authorizer.consumesAuthorization,
     trace: record.trace,
     responseStartMs: Math.min(timeoutMs, deps.options.proxyTimeoutMs, deps.responseHeaderTimeoutMs),

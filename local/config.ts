@@ -10,6 +10,10 @@ export const localFlags = {
     "host names on which the activator accepts X-Sandbox headers, besides localhost, 127.0.0.1 and [::1]; separated by commas",
   ),
   http2: flag.boolean(false, "accept HTTP/2 from clients (experimental), as --http2 of the activator"),
+  "path-routing-prefix": flag.string(
+    "",
+    "serve sandboxes at PREFIX/NAMESPACE/NAME/PORT/ too, as --path-routing-prefix of the activator",
+  ),
   "data-dir": flag.string(".rouse", "directory of objects, volumes, logs and the kubeconfig"),
   ephemeral: flag.boolean(false, "instead of --data-dir, use a temporary directory that is removed at exit"),
   example: flag.boolean(true, "create the two example sandboxes and wake one of them"),
@@ -28,6 +32,7 @@ export interface LocalConfig {
   /** Beside the loopback names. */
   readonly allowedHosts: string;
   readonly http2: boolean;
+  readonly pathRoutingPrefix: string;
   /** Undefined: a temporary folder, removed at exit. */
   readonly dataDir: string | undefined;
   readonly examples: boolean;
@@ -47,6 +52,7 @@ function toConfig(values: FlagValues<typeof localFlags>): LocalConfig {
     apiPort: values["api-port"],
     allowedHosts: values["allowed-hosts"],
     http2: values.http2,
+    pathRoutingPrefix: values["path-routing-prefix"],
     dataDir: values.ephemeral ? undefined : values["data-dir"],
     examples: values.example && !values["no-example"],
     readyFile: values["ready-file"] === "" ? undefined : values["ready-file"],

@@ -22,7 +22,6 @@ import { openDataDirectory, writeWhole } from "./data-directory.ts";
 import { demo } from "./demo.ts";
 import { startKubelet } from "./kubelet/start-kubelet.ts";
 import { type LoopbackPlaces, loopbackPlaces, usableLoopback } from "./loopback-places.ts";
-import { localMemory } from "./memory.ts";
 import { type Addresses, describeAddresses, describeStop } from "./messages.ts";
 import { startServiceProxy } from "./proxy/start-service-proxy.ts";
 import { namingThePort } from "./taken-port.ts";
@@ -81,7 +80,6 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
     registry,
     identity: "local",
     servesV1alpha1: true,
-    memory: localMemory,
     activators: { finder: activators, call: drainCalls(() => undefined, clock) },
   });
   const wakes: WakeTimeline[] = [];
@@ -147,7 +145,7 @@ function startApi(
 }
 
 /** The activator's configuration for one machine: no token on loopback, and no autoscaler that could add a node. */
-function activatorConfig({ port, allowedHosts, http2 }: LocalConfig, front: string) {
+function activatorConfig({ port, allowedHosts, http2, pathRoutingPrefix }: LocalConfig, front: string) {
   const flags = [
     `--http-bind-address=${host}:${port}`,
     "--metrics-bind-address=",
@@ -159,6 +157,7 @@ function activatorConfig({ port, allowedHosts, http2 }: LocalConfig, front: stri
     "--refuse-foreign-pages",
     "--authz-mode=allow-all",
     `--http2=${http2}`,
+    `--path-routing-prefix=${pathRoutingPrefix}`,
     "--allow-loopback-pod-ip=true",
     "--unschedulable-grace=2s",
     "--drain-settle=0s",

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { bearerOf } from "../activator/authorize/authorizer.ts";
+import { bearerOf } from "../activator/authorize/credential.ts";
 import { verifyScopedToken } from "../activator/authorize/scoped-token.ts";
 import { prefersPage } from "../activator/failures/error-response.ts";
 import { readHost } from "../activator/find/host-name.ts";

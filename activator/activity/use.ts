@@ -5,7 +5,7 @@ import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { isIgnored } from "./ignored-requests.ts";
 import type { OpenUse, SandboxRecord } from "./sandbox-record.ts";
 
-export type AskedBy = Pick<RequestHead, "target" | "headers">;
+export type AskedBy = Pick<RequestHead, "target" | "sandboxTarget" | "headers">;
 
 /** The part of `Activity` that a use calls. */
 export interface ActivityOfUses {

@@ -4,6 +4,7 @@ import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import type { HeaderPair, RequestHead } from "../request.ts";
 import { type Authorizer, staticToken } from "./authorizer.ts";
+import { headerCredential } from "./credential.ts";
 import { scopedTokens, verifyScopedToken } from "./scoped-token.ts";
 
 const key = "0123456789abcdef0123456789abcdef";
@@ -37,7 +38,7 @@ async function verdict(
     upgrade: false,
   };
   try {
-    await authorizer.authenticate(head);
+    await authorizer.authenticate(head, headerCredential(head));
     return (await authorizer.authorize(head, target)).routed === target ? "allowed" : "another target";
   } catch (error) {
     if (!(error instanceof ActivatorError)) throw error;
@@ -54,7 +55,7 @@ describe("one token for all", () => {
     ["Bearer secret more", "401 Missing or invalid Authorization header."],
     ["Bearer wrong", "401 Invalid token."],
   ])("answers %s with %s", async (authorization, expected) => {
-    expect(await verdict(staticToken("secret"), authorization)).toBe(expected);
+    expect(await verdict(staticToken("secret", new FakeClock()), authorization)).toBe(expected);
   });
 });
 

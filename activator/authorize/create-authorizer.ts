@@ -11,7 +11,7 @@ export async function createAuthorizer(authorization: Authorization, parts: Revi
     case "allow-all":
       return allowAll;
     case "static-token":
-      return staticToken(authorization.token);
+      return staticToken(authorization.token, parts.clock);
     case "scoped-token": {
       const key = (await readFile(authorization.secretFile, "utf8")).trim();
       if (Buffer.byteLength(key) >= shortestKey) return scopedTokens(key, parts.clock);

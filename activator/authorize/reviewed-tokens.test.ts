@@ -8,6 +8,7 @@ import { answerJson, openScriptedApi, type Received, type ScriptedApi } from "..
 import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import type { RequestHead } from "../request.ts";
+import { headerCredential } from "./credential.ts";
 import { type ReviewSettings, reviewedTokens } from "./reviewed-tokens.ts";
 
 const ada = { username: "ada", uid: "1", groups: ["team"], extra: { scope: ["all"] } };
@@ -70,7 +71,7 @@ function door(changed: Partial<ReviewSettings> = {}) {
     };
     const target = { ...routed, name };
     try {
-      await authorizer.authenticate(head);
+      await authorizer.authenticate(head, headerCredential(head));
       return (await authorizer.authorize(head, target)).routed === target ? "allowed" : "another target";
     } catch (error) {
       if (!(error instanceof ActivatorError)) throw error;

@@ -9,7 +9,8 @@ import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import type { RequestHead } from "../request.ts";
-import { type Allowed, type Authorizer, bearerOf } from "./authorizer.ts";
+import { type Allowed, type Authorizer, tokenItself } from "./authorizer.ts";
+import type { Credential } from "./credential.ts";
 import { RecentAnswers } from "./recent-answers.ts";
 
 export interface ReviewSettings {
@@ -75,6 +76,7 @@ export function reviewedTokens(settings: ReviewSettings, parts: ReviewParts): Au
 
 class ReviewedTokens implements Authorizer {
   readonly consumesAuthorization = true;
+  readonly sessionFor = tokenItself;
   readonly #settings: ReviewSettings;
   readonly #client: KubeClient;
   readonly #reviews: ReturnType<typeof reviewTeller>;
@@ -104,8 +106,8 @@ class ReviewedTokens implements Authorizer {
     });
   }
 
-  authenticate(head: RequestHead): void | Promise<void> {
-    const token = bearerOf(head);
+  authenticate(head: RequestHead, credential: Credential | undefined): void | Promise<void> {
+    const token = credential?.token;
     if (token === undefined) {
       if (this.#settings.tokenRequired) throw new ActivatorError("Unauthenticated");
       return this.#admit(head, anonymous);

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
 import { headerValue } from "../request.ts";
-import { type Authorizer, bearerOf } from "./authorizer.ts";
+import { type Authorizer, tokenItself } from "./authorizer.ts";
 
 /** The fewest bytes a signing key may have. */
 export const shortestKey = 32;
@@ -20,9 +20,8 @@ export function scopedTokens(key: string, clock: Clock): Authorizer {
   const scopes = new WeakMap<object, Scope>();
   return {
     consumesAuthorization: true,
-    authenticate(head) {
-      const token = bearerOf(head);
-      const scope = token === undefined ? undefined : verifyScopedToken(token, key, clock.now());
+    authenticate(head, credential) {
+      const scope = credential && verifyScopedToken(credential.token, key, clock.now());
       if (!scope) throw new ActivatorError("Unauthenticated");
       scopes.set(head, scope);
     },
@@ -35,6 +34,7 @@ export function scopedTokens(key: string, clock: Clock): Authorizer {
       }
       return { routed };
     },
+    sessionFor: tokenItself,
   };
 }
 

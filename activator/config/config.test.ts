@@ -56,6 +56,57 @@ describe("the settings of the activator", () => {
     expect(collectorFor({}, "--enable-tracing")).toBe("https://localhost:4317/");
   });
 
+  it("configure paths and the cookie of browsers", () => {
+    expect(parseActivatorConfig(open).pathRouting).toBeUndefined();
+    expect(parseActivatorConfig([...open, "--path-routing-prefix=/a/b"]).pathRouting).toEqual({
+      ...{ prefix: "/a/b", rewritesResponses: true, session: undefined },
+    });
+    const flags = ["--path-routing-prefix=/s", "--path-routing-rewrite-responses=false", "--authz-cookie-name=c.~-_"];
+    const token = { ROUTER_AUTH_TOKEN: "x" };
+    expect(parseActivatorConfig(flags, token).pathRouting).toEqual({
+      ...{ prefix: "/s", rewritesResponses: false },
+      session: {
+        ...{ cookieName: "c.~-_", queryParameter: undefined, sameSite: "Lax", secure: true },
+        ...{ allowedOrigins: [], trustsForwardedProto: false },
+      },
+    });
+    const more = ["--authz-cookie-query-param=t", "--authz-cookie-samesite=none", "--authz-trust-forwarded-proto"];
+    const origins = "--authz-cookie-allowed-origins=https://A.example:443, http://[::1]:80 ,http://b:81";
+    expect(parseActivatorConfig([...flags, ...more, origins], token).pathRouting?.session).toEqual({
+      ...{ cookieName: "c.~-_", queryParameter: "t", sameSite: "None", secure: true, trustsForwardedProto: true },
+      allowedOrigins: ["https://a.example", "http://[::1]", "http://b:81"],
+    });
+  });
+
+  it.each(["s", "/", "/s/", "//s", "/s//t", "/s t", "/s\n", "/s?x", "/s%2Ft", "/.", "/s/..", "/s/./t"])(
+    "refuse the path prefix %j",
+    (prefix) => {
+      expect(() => parseActivatorConfig([...open, `--path-routing-prefix=${prefix}`])).toThrow(/path-routing-prefix/);
+    },
+  );
+
+  const paths = "--path-routing-prefix=/s";
+  const cookie = "--authz-cookie-name=c";
+  it.each([
+    [[cookie], /needs --path-routing-prefix/],
+    [[paths, "--authz-cookie-query-param=t"], /query-param needs --authz-cookie-name/],
+    [[paths, "--authz-cookie-allowed-origins=http://a"], /allowed-origins needs --authz-cookie-name/],
+    [[paths, "--authz-trust-forwarded-proto"], /forwarded-proto needs --authz-cookie-name/],
+    [[paths, cookie, "--authz-cookie-samesite=none", "--authz-cookie-insecure"], /contradict/],
+    [[paths, cookie, "--authz-cookie-samesite=Lax"], /must be one of/],
+    [[paths, "--authz-cookie-name=a b"], /may have/],
+    [[paths, "--authz-cookie-name=__Host-c"], /must not begin with __Host-/],
+    [[paths, cookie, "--authz-cookie-query-param=a&b"], /may have/],
+    [[paths, cookie, "--authz-cookie-allowed-origins=https://a/b"], /is no origin/],
+    [[paths, cookie, "--authz-cookie-allowed-origins=*"], /is no origin/],
+  ])("refuse %o, which a token would not help", (args, message) => {
+    expect(() => parseActivatorConfig(args, { ROUTER_AUTH_TOKEN: "x" })).toThrow(message);
+  });
+
+  it("refuse a cookie where nobody needs a token", () => {
+    expect(() => parseActivatorConfig([...open, paths, cookie])).toThrow(/other than allow-all/);
+  });
+
   it("configure token reviews", () => {
     const reviews = { ttlMs: 30_000, cacheSize: 2_048, tokenRequired: false, audiences: [], accessReviewed: false };
     const settingsOf = (...args: readonly string[]) =>

@@ -14,6 +14,7 @@ import { type TcpFrontConfig, tcpFrontConfig } from "../tcp-front/tcp-front-conf
 import { ConfigError } from "./config-error.ts";
 import { activatorFlags } from "./flags.ts";
 import { type HttpsConfig, httpsConfigOf } from "./https-config.ts";
+import { type PathRouting, pathRoutingOf } from "./path-routing-config.ts";
 
 export type Authorization =
   | { readonly mode: "allow-all" }
@@ -47,6 +48,8 @@ export interface ActivatorConfig {
   /** Outside of the domains, the hosts on which headers may name the sandbox, in lower case; undefined: any host. */
   readonly headerHosts: readonly string[] | undefined;
   readonly refusesForeignPages: boolean;
+  /** Undefined: no path names a sandbox. */
+  readonly pathRouting: PathRouting | undefined;
   readonly authorization: Authorization;
   readonly allowLoopbackPodIp: boolean;
   readonly maxRequestBodyBytes: number;
@@ -109,6 +112,9 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
   if (!http && values["https-bind-address"] === "" && values["http-bind-address"] === "") {
     wrong.push("--http-bind-address or --https-bind-address must be given");
   }
+  const authorization: Authorization = values.version
+    ? { mode: "allow-all" }
+    : collect(() => authorizationOf(values, env), { mode: "allow-all" });
 
   const config: ActivatorConfig = {
     ...plainSettings(values),
@@ -124,9 +130,8 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
     clusterDomain: plainDomain(
       given.has("cluster-domain") ? values["cluster-domain"] : env["CLUSTER_DOMAIN"] || values["cluster-domain"],
     ),
-    authorization: values.version
-      ? { mode: "allow-all" }
-      : collect(() => authorizationOf(values, env), { mode: "allow-all" }),
+    authorization,
+    pathRouting: collect(() => pathRoutingOf(values, authorization.mode === "allow-all"), undefined),
     ...numbersOfEnvironment(values, number),
     traceCollector: collect(() => traceCollectorOf(values, given, env), undefined),
     warnings,

@@ -4,6 +4,7 @@ import { zapFlags } from "../../lib/flags/zap-flags.ts";
 import { logLevels } from "../../lib/log/log.ts";
 import { collectorHelp } from "../../lib/tracing/collector-address.ts";
 import { tcpFrontModes } from "../tcp-front/tcp-front-config.ts";
+import { pathRoutingFlags } from "./path-routing-flags.ts";
 
 const positive = (value: number) => (value > 0 ? undefined : "must be above 0");
 const notNegative = (value: number) => (value >= 0 ? undefined : "must not be negative");
@@ -107,6 +108,7 @@ export const activatorFlags = {
     "",
     "file with the key that signs scoped tokens: at least 32 bytes, not counting blanks at its start and end; read only at the start of the activator",
   ),
+  ...pathRoutingFlags,
   kubeconfig: flag.string(
     "",
     "path of a kubeconfig; empty: KUBECONFIG, else ~/.kube/config, else the service account of the Pod",

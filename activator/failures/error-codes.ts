@@ -45,7 +45,11 @@ export const activatorErrors = {
   TargetTooLong: { status: 414, detail: () => "The request target is too long." },
   HeadersTooLarge: { status: 431, detail: () => "Request header fields too large." },
   ExpectationFailed: { status: 417, detail: () => "Only Expect: 100-continue can be met." },
-  ConflictingHeaders: { status: 400, detail: () => "X-Sandbox headers contradict the host of the request." },
+  ConflictingHeaders: {
+    status: 400,
+    detail: () => "X-Sandbox headers contradict the host or the path of the request.",
+  },
+  BadSandboxPath: { status: 400, detail: (_, because) => withCause("The path names no sandbox", because) },
   ForeignHost: { status: 403, detail: () => "This activator does not answer under this host name." },
   ForeignOrigin: { status: 403, detail: () => "This activator does not answer to web pages of this origin." },
   UnknownHost: { status: 404, detail: () => "No sandbox has this host name." },

@@ -4,6 +4,7 @@ import type { RequestHead } from "../request.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import { isOfForeignPage } from "./foreign-page.ts";
 import { type Domains, readHost } from "./host-name.ts";
+import { type PathOptions, type PathRoute, prefixOf, readPathRoute } from "./path-route.ts";
 import { type RoutingHeaders, readRoutingHeaders, readTimeoutMs } from "./routing-headers.ts";
 
 /** The sandbox of a request, and how the request named it. */
@@ -15,6 +16,8 @@ export interface Routed {
   readonly port: number | undefined;
   /** The host named the sandbox. Such a request keeps the headers of that origin: Host, Origin, Authorization. */
   readonly byHost: boolean;
+  /** The path named the sandbox; absent: the host or headers did. */
+  readonly path?: PathRoute | undefined;
   readonly podIp: string | undefined;
   /** How long the client waits, in milliseconds from the request's head. */
   readonly timeoutMs: number | undefined;
@@ -22,7 +25,7 @@ export interface Routed {
   readonly refusal: ActivatorError | undefined;
 }
 
-export interface FindOptions extends Domains {
+export interface FindOptions extends PathOptions {
   readonly allowLoopbackPodIp: boolean;
   /** Whether requests of web pages are rejected unless the page is of a sandbox or a listed host; default: no. */
   readonly refusesForeignPages?: boolean;
@@ -48,14 +51,25 @@ export function find(head: RequestHead, options: FindOptions, lookup: Lookup): R
   const meaning = namedSandbox(head, options, lookup);
   const headers = readRoutingHeaders(head.headers, options.allowLoopbackPodIp);
   const timeoutMs = timeoutOf(head);
-  if (meaning === undefined) {
-    if (headers.id === undefined) throw new ActivatorError("MissingSandboxId");
-    if (head.grpc && headers.port === undefined) throw new ActivatorError("BadPort");
-    const { id: name, namespace = defaultNamespace, port = fallbackPort, podIp } = headers;
-    return { name, namespace, port, byHost: false, podIp, timeoutMs, refusal: undefined };
-  }
+  if (meaning === undefined) return { ...namedWithoutHost(head, options, headers), timeoutMs };
   const { name, namespace, port } = meaning;
   return { name, namespace, port, byHost: true, podIp: headers.podIp, timeoutMs, refusal: refusalOf(meaning, headers) };
+}
+
+/** The sandbox that the path names, else the headers do. A malformed path is no reason to look at the headers. */
+function namedWithoutHost(head: RequestHead, options: FindOptions, headers: RoutingHeaders): Omit<Routed, "timeoutMs"> {
+  const prefix = prefixOf(head, options);
+  const { podIp } = headers;
+  if (prefix !== undefined) {
+    const path = readPathRoute(head.target, prefix);
+    const { name, namespace, port } = path;
+    if (!agrees(headers, { label: name, name, namespace, port })) throw new ActivatorError("ConflictingHeaders");
+    return { name, namespace, port, byHost: false, path, podIp, refusal: undefined };
+  }
+  if (headers.id === undefined) throw new ActivatorError("MissingSandboxId");
+  if (head.grpc && headers.port === undefined) throw new ActivatorError("BadPort");
+  const { id: name, namespace = defaultNamespace, port = fallbackPort } = headers;
+  return { name, namespace, port, byHost: false, podIp, refusal: undefined };
 }
 
 /** The shorter of the two limits that a client of gRPC may set. */
@@ -66,7 +80,7 @@ function timeoutOf({ headers, grpc }: RequestHead): number | undefined {
   return Math.min(ofCall, ofHeader ?? ofCall);
 }
 
-function refusalOf(meaning: NamedByHost, headers: RoutingHeaders): ActivatorError | undefined {
+function refusalOf(meaning: Named, headers: RoutingHeaders): ActivatorError | undefined {
   // A page of one sandbox may set any header on requests to its own origin; that must not lead to another sandbox.
   return agrees(headers, meaning) ? undefined : new ActivatorError("ConflictingHeaders");
 }
@@ -80,15 +94,16 @@ export function hostNamesSandbox(head: RequestHead, domains: Domains): boolean {
   return is === "sandbox" || is === "service" || is === "unknown";
 }
 
-interface NamedByHost {
-  /** The name in the host: that of the sandbox, or of the claim it is bound to. */
+/** What a host or a path names. */
+interface Named {
+  /** The name there: that of the sandbox, or of the claim it is bound to. */
   readonly label: string;
   readonly name: string;
   readonly namespace: string;
   readonly port: number | undefined;
 }
 
-function namedSandbox(head: RequestHead, options: FindOptions, lookup: Lookup): NamedByHost | undefined {
+function namedSandbox(head: RequestHead, options: FindOptions, lookup: Lookup): Named | undefined {
   const meaning = readHost(head.host, options);
   switch (meaning.is) {
     case "malformed":
@@ -110,9 +125,9 @@ function namedSandbox(head: RequestHead, options: FindOptions, lookup: Lookup): 
 }
 
 function named(
-  { name, namespace, port }: Pick<NamedByHost, "name" | "namespace" | "port">,
+  { name, namespace, port }: Pick<Named, "name" | "namespace" | "port">,
   sandbox: SlimSandbox | undefined,
-): NamedByHost {
+): Named {
   return {
     label: name,
     name: sandbox?.metadata.name ?? name,
@@ -121,7 +136,7 @@ function named(
   };
 }
 
-function agrees(headers: RoutingHeaders, named: NamedByHost): boolean {
+function agrees(headers: RoutingHeaders, named: Named): boolean {
   return (
     (headers.id === undefined || headers.id === named.label || headers.id === named.name) &&
     (headers.namespace ?? named.namespace) === named.namespace &&

@@ -1,9 +1,3 @@
-import type { RequestHead } from "../request.ts";
-
-/** Whose cookies a response may set: the host of its request, if that named the sandbox. Undefined: the host says nothing. */
-export const cookieHostOf = ({ host }: Pick<RequestHead, "host">, byHost: boolean): string | undefined =>
-  byHost ? host : undefined;
-
 /** What a browser takes for the name of a host as it is. It may read any other text as another name. */
 const plainName = /^[a-z0-9_-][a-z0-9._-]*$/;
 
@@ -11,18 +5,11 @@ const plainName = /^[a-z0-9_-][a-z0-9._-]*$/;
 const isEmpty = (pair: string): boolean => ["", "="].includes(pair.replace(/[ \t]/g, ""));
 
 /**
- * The value of a field of a response for a client; undefined: the field is dropped. `name`: in lower case. `cookieHost`: whose cookies
- * may be set; undefined: they are kept as they are.
- */
-export const valueFor = (name: string, value: string, cookieHost: string | undefined): string | undefined =>
-  name === "set-cookie" && cookieHost !== undefined ? cookieFor(cookieHost, value) : value;
-
-/**
  * The value of `Set-Cookie` for a client: without a `Domain` that names the host of the sandbox, a parent of it, or no plain name.
  * The cookie then belongs to that host alone. With a parent, browsers would send it to the sandboxes of other tenants.
  * Undefined: without the domain nothing is left that a browser takes for a cookie, so the field is dropped.
  */
-function cookieFor(cookieHost: string, value: string): string | undefined {
+export function cookieFor(cookieHost: string, value: string): string | undefined {
   if (!/domain/i.test(value)) return value;
   const [pair = "", ...attributes] = value.split(";");
   const host = cookieHost.toLowerCase().replace(/\.?(:\d*)?$/, "");

@@ -20,6 +20,8 @@ export interface AccessEntry {
   readonly wake: WakeTimeline | undefined;
   /** Undefined: the request was not traced. */
   readonly trace: TraceHeaders | undefined;
+  /** The sandbox that the request named; undefined: it was rejected before. */
+  readonly routed: { readonly namespace: string; readonly name: string } | undefined;
 }
 
 /** A raw connection to a port of a sandbox. */
@@ -58,16 +60,18 @@ export class AccessLog implements Disposable {
     this.#write = (lines) => inner[symbols.streamSym].write(lines);
   }
 
-  add({ head, ended, durationMs, reason, wake, trace }: AccessEntry): void {
+  add({ head, ended, durationMs, reason, wake, trace, routed }: AccessEntry): void {
     const path = pathOf(head.target);
     if (unlogged.has(path) && ended.status === 200 && reason === undefined) return;
     const { headers } = head;
     const header = (name: string) => text(headerValue(headers, name) ?? "");
+    const id = routed ? text(routed.name) : header("x-sandbox-id");
+    const namespace = routed ? text(routed.namespace) : header("x-sandbox-namespace");
     const line = this.#line(
       `,"method":${text(head.method)},"path":${text(path)},"protocol":"${head.protocol}"` +
         `,"status":${ended.status},"duration_ms":${rounded(durationMs)},"client_ip":${text(head.peer)}` +
-        `,"host":${text(head.host)},"sandbox_id":${header("x-sandbox-id")}` +
-        `,"sandbox_namespace":${header("x-sandbox-namespace")},"bytes_out":${ended.bytesOut}` +
+        `,"host":${text(head.host)},"sandbox_id":${id}` +
+        `,"sandbox_namespace":${namespace},"bytes_out":${ended.bytesOut}` +
         `,"user_agent":${header("user-agent")}${grpcOf(ended)}${whyAndHow(reason, wake)}${trace ? idsOf(trace) : ""},"msg":"request"}\n`,
     );
     this.#put(head.isLarge ? ownText(line) : line);

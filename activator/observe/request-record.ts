@@ -85,7 +85,7 @@ export class RequestRecord extends WakeRecord {
     const durationMs = clock.ticksMs() - seenMs;
     requests.ended(head.method, ended.status, this.#namespace(), durationMs / 1000);
     const wake = this.wakeEnded(this.#reason === "ClientGone" ? "clientLeft" : "refused");
-    accessLog?.add({ head, ended, durationMs, reason: this.#reason, wake, trace: this.trace });
+    accessLog?.add({ head, ended, durationMs, reason: this.#reason, wake, trace: this.trace, routed: this.#routed });
   }
 
   #logCause({ cause: err, code: reason }: ActivatorError): void {

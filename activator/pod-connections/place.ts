@@ -21,6 +21,10 @@ export const isSamePlace = (one: Place, other: Place): boolean =>
 
 export const placeOf = ({ namespace, podUid, ip, port }: Place): Place => ({ namespace, podUid, ip, port });
 
+/** Host and port, as in a URL. */
+export const authorityOf = ({ ip, port }: Pick<Place, "ip" | "port">): string =>
+  `${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
+
 /** Names it in a map of rare uses; see `ByAddress` for those of each request. */
 export const addressKey = ({ podUid, ip }: PodAddress): string => `${podUid} ${ip}`;
 

@@ -16,15 +16,15 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Use the host name of the sandbox, or set X-Sandbox-ID.",
   },
   BadSandboxId: {
-    why: "X-Sandbox-ID is not a DNS label (RFC 1123), or is sent twice with different values.",
+    why: "X-Sandbox-ID, or the name in the path, is not a DNS label (RFC 1123). Or the header is sent twice with different values.",
     what: fixRequest,
   },
   BadNamespace: {
-    why: "X-Sandbox-Namespace is not a DNS label (RFC 1123), or is sent twice with different values.",
+    why: "X-Sandbox-Namespace, or the namespace in the path, is not a DNS label (RFC 1123). Or the header is sent twice with different values.",
     what: fixRequest,
   },
   BadPort: {
-    why: "X-Sandbox-Port is not a number from 1 to 65535, or is sent twice with different values. Or a gRPC call names its sandbox by headers, and has no X-Sandbox-Port.",
+    why: "X-Sandbox-Port, or the port in the path, is not a number from 1 to 65535. Or the header is sent twice with different values. Or a gRPC call names its sandbox by headers, and has no X-Sandbox-Port.",
     what: fixRequest,
   },
   BadPodIpFormat: {
@@ -102,16 +102,20 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
   },
   ExpectationFailed: { why: "The request has an Expect header other than 100-continue.", what: fixRequest },
   ConflictingHeaders: {
-    why: "The host names one sandbox, namespace or port, and the X-Sandbox headers name another.",
-    what: "Name the sandbox only once: by the host or by the headers.",
+    why: "The host or the path names one sandbox, namespace or port, and the X-Sandbox headers name another.",
+    what: "Name the sandbox only once: by the host, by the path or by the headers.",
+  },
+  BadSandboxPath: {
+    why: "The path begins with --path-routing-prefix, but does not name a namespace, a sandbox and a port behind it.",
+    what: "Use PREFIX/NAMESPACE/NAME/PORT/. The port is always needed there.",
   },
   ForeignHost: {
     why: "--header-hosts is set, and the host neither names a sandbox nor is in that list.",
     what: "Use the host name of the sandbox or a listed host, or add this one to --header-hosts.",
   },
   ForeignOrigin: {
-    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page of another origin.",
-    what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts.",
+    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page of another origin. Or the request has the cookie of --authz-cookie-name, and its page is of another origin.",
+    what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS.",
   },
   UnknownHost: {
     why: "No Sandbox or SandboxClaim has the name in the host, or the host is below --domain and not of the form NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",

@@ -19,11 +19,11 @@ const documented = new Set(
     .flatMap((line) => [...(line.split("|")[1] ?? "").matchAll(/`(\w+)`/g)].map(([, key]) => key)),
 );
 
-async function openLogged() {
+async function openLogged(...flags: readonly string[]) {
   const lines: string[] = [];
   const sink = new Writable({ write: (chunk, _, done) => done(void lines.push(...String(chunk).split("\n"))) });
   const world = await openActivatorWorld(
-    ["--http2", "--access-log=true"],
+    ["--http2", "--access-log=true", ...flags],
     {},
     { log: createLogger("test", "info", sink) },
   );
@@ -53,6 +53,36 @@ describe("a line of the access log", () => {
     const protocols = Object.fromEntries(logged.entries().map(({ path, protocol }) => [path, protocol]));
     expect(protocols).toEqual({ "/1.0": "HTTP/1.0", "/1.1": "HTTP/1.1", "/2": "HTTP/2" });
     for (const entry of logged.entries()) expect(Object.keys(entry).filter((key) => !documented.has(key))).toEqual([]);
+  });
+
+  it("names the sandbox of its request, whatever named it; a rejected one has what its headers say", async () => {
+    await using logged = await openLogged("--path-routing-prefix=/s");
+    const { activator } = logged.world;
+    await logged.world.awake(
+      "nova",
+      httpProgram((_, answer) => answer.end("hello")),
+    );
+    const requests = [
+      `GET /1 HTTP/1.1\r\nHost: ${host}`,
+      "GET /2 HTTP/1.1\r\nHost: localhost\r\nX-Sandbox-ID: nova",
+      "GET /s/default/nova/8888/3?token=x HTTP/1.1\r\nHost: localhost",
+      "GET /s/default/4 HTTP/1.1\r\nHost: localhost\r\nX-Sandbox-ID: another",
+    ];
+    for (const [at, request] of requests.entries()) {
+      using connection = await rawConnection(activator);
+      connection.send(`${request}\r\nConnection: close\r\n\r\n`);
+      await connection.closed();
+      await eventually(() => logged.entries().length === at + 1);
+    }
+    const named = logged
+      .entries()
+      .map(({ path, sandbox_namespace, sandbox_id }) => [path, sandbox_namespace, sandbox_id]);
+    expect(named).toEqual([
+      ["/1", "default", "nova"],
+      ["/2", "default", "nova"],
+      ["/s/default/nova/8888/3", "default", "nova"],
+      ["/s/default/4", "", "another"],
+    ]);
   });
 
   it("names gRPC as the protocol of a call, with the status of the call and the wake", async () => {

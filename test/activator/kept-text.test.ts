@@ -3,7 +3,9 @@ import { RecentAnswers } from "../../activator/authorize/recent-answers.ts";
 import { ActivatorError } from "../../activator/failures/error-codes.ts";
 import { toResponse } from "../../activator/failures/error-response.ts";
 import { readHost } from "../../activator/find/host-name.ts";
+import { readPathRoute } from "../../activator/find/path-route.ts";
 import { readRoutingHeaders } from "../../activator/find/routing-headers.ts";
+import { sandboxTarget } from "../../activator/find/sandbox-target.ts";
 import { ClientRequest } from "../../activator/http1/front/client-request.ts";
 import { Exchange, type ExchangeConnection } from "../../activator/http1/front/exchange.ts";
 import { RequestBody } from "../../activator/http1/front/request-body.ts";
@@ -28,7 +30,7 @@ const parser = new RequestHeadParser({ sectionBytesMax: 65_536, fieldsMax: 128, 
 function request(count: number): ClientRequest {
   const trace = `00-${String(count).padStart(32, "1")}-00f067aa0ba902b7-01`;
   const bytes = Buffer.from(
-    `GET /a-path-of-its-own/${count} HTTP/1.1\r\nHost: host-number-${count}.example\r\nX-Sandbox-ID: a-name-that-is-long-${count}\r\n` +
+    `GET /a-path-of-its-own/a-namespace-of-${count}/a-sandbox-of-${count}/8888/and-a-rest-${count} HTTP/1.1\r\nHost: host-number-${count}.example\r\nX-Sandbox-ID: a-name-that-is-long-${count}\r\n` +
       `X-Sandbox-Namespace: a-namespace-that-is-long-${count}\r\nX-Sandbox-Pod-IP: 100.100.100.${count}\r\n` +
       `User-Agent: a-program-with-number-${count}\r\nTraceparent: ${trace}\r\nTracestate: vendor=a-state-of-its-own-${count}\r\n${filler}\r\n`,
   );
@@ -68,6 +70,15 @@ describe("of a request with a large head", () => {
   it.each<[string, (request: ClientRequest) => unknown]>([
     ["the meaning of its host", ({ host }) => readHost(host, domains)],
     ["its routing headers, and the class of its address", ({ headers }) => readRoutingHeaders(headers, false)],
+    [
+      "the sandbox that its path names, and its target there",
+      (head) => {
+        const route = readPathRoute(head.target, "/a-path-of-its-own");
+        head.sandboxTarget = sandboxTarget(head.target, { length: route.length, hidden: undefined });
+        head.sent();
+        return { route, head };
+      },
+    ],
     ["a decision about it", (head) => answers.get(`user ${id(head)}/${id(head)}`, "a", async () => ({}))],
     ["an open question about it", (head) => void openAnswers.get(`user ${id(head)}`, "a", () => new Promise(() => {}))],
     ["the time of a log line about it", (head) => lines.asks(`reason ${id(head)}/${id(head)}`)],
@@ -78,7 +89,7 @@ describe("of a request with a large head", () => {
       (head) =>
         accessLog.add({
           ...{ head, ended: { status: 404, bytesOut: 0 }, durationMs: 1, reason: undefined, wake: undefined },
-          trace: undefined,
+          ...{ trace: undefined, routed: undefined },
         }),
     ],
     ["its exchange, once it is rejected,", refused],

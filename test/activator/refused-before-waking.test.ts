@@ -30,12 +30,14 @@ async function file(name: string, text: string): Promise<string> {
   await writeFile(path, text);
   return path;
 }
-const tlsFlags = [
+const pathFlags = ["--path-routing-prefix=/s", "--authz-cookie-name=door", "--authz-cookie-query-param=token"];
+const openFlags = [
   "--http2",
   "--https-bind-address=127.0.0.1:0",
   `--tls-cert-file=${await file("tls.crt", shown.certificate)}`,
   `--tls-key-file=${await file("tls.key", shown.key)}`,
 ];
+const tlsFlags = [...openFlags, ...pathFlags];
 
 const key = "0123456789abcdef0123456789abcdef";
 function scopedToken(name: string): string {
@@ -105,6 +107,7 @@ const modes: readonly Mode[] = [
 const ways = [
   ...(["HTTP", "HTTPS", "an offer to upgrade"] as const),
   ...(["HTTP/2", "HTTP/2 over TLS", "a WebSocket over HTTP/2", "gRPC over HTTP/2"] as const),
+  ...(["a path", "a path over HTTP/2", "a path with its token in the query"] as const),
 ];
 type Way = (typeof ways)[number];
 
@@ -121,7 +124,8 @@ const ofGrpc = new Map([
   ["14", 502],
 ]);
 
-const host = "nova.default.sandbox.localhost";
+const hostOf = (way: Way) => (way.startsWith("a path") ? "door.example" : "nova.default.sandbox.localhost");
+const targetOf = (way: Way) => (way.startsWith("a path") ? "/s/default/nova/8888/" : "/");
 
 async function askHttp2({ activator }: ActivatorWorld, way: Way, token: string | undefined): Promise<number> {
   const origin = way === "HTTP/2 over TLS" ? `https://127.0.0.1:${activator.tlsPort}` : activator.proxyPort;
@@ -129,7 +133,8 @@ async function askHttp2({ activator }: ActivatorWorld, way: Way, token: string |
   await once(client.session, "remoteSettings");
   const tunnel = { ":method": "CONNECT", ":protocol": "websocket", ":scheme": "http" };
   const stream = client.open({
-    ":authority": host,
+    ":authority": hostOf(way),
+    ":path": targetOf(way),
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...(way === "a WebSocket over HTTP/2" && tunnel),
     ...(way === "gRPC over HTTP/2" && { ":method": "POST", "content-type": "application/grpc" }),
@@ -145,12 +150,15 @@ async function askHttp2({ activator }: ActivatorWorld, way: Way, token: string |
 function ask(world: ActivatorWorld, way: Way, token: string | undefined): Promise<number | undefined> {
   if (way.includes("HTTP/2")) return askHttp2(world, way, token);
   const { activator } = world;
+  const isInQuery = way === "a path with its token in the query";
   const headers = {
-    host,
-    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    host: hostOf(way),
+    ...(token !== undefined && !isInQuery && { authorization: `Bearer ${token}` }),
     ...(way === "an offer to upgrade" && { connection: "Upgrade", upgrade: "websocket" }),
   };
-  const options = { host: "127.0.0.1", headers, agent: false };
+  const path = isInQuery && token !== undefined ? `${targetOf(way)}?token=${token}` : targetOf(way);
+  const method = isInQuery ? "PUT" : "GET"; // a GET would be redirected
+  const options = { host: "127.0.0.1", method, path, headers, agent: false };
   return new Promise((resolve, reject) => {
     const asked =
       way === "HTTPS"
@@ -199,7 +207,7 @@ describe.each(modes)("with $mode, a request without access", (mode) => {
 });
 
 it("with allow-all, a request needs no token", async () => {
-  await using world = await openActivatorWorld(tlsFlags);
+  await using world = await openActivatorWorld([...openFlags, "--path-routing-prefix=/s"]);
   await world.asleep(
     "nova",
     httpProgram((_, response) => response.end("here")),

@@ -81,6 +81,30 @@ describe("scoped tokens", () => {
   });
 });
 
+describe("paths that name sandboxes", () => {
+  const argsWith = async (...values: readonly string[]) =>
+    JSON.stringify((await rendered(...values)).get("Deployment sandbox-router"));
+
+  it("are off by default", async () => {
+    expect(await argsWith()).not.toMatch(/--path-routing|--authz-cookie/);
+  });
+
+  it("and the cookie for them have the settings of the values", async () => {
+    const paths = ["activator.pathRouting.prefix=/s", "activator.pathRouting.rewriteResponses=false"];
+    const cookie = ["auth.cookie.name=door", "auth.cookie.queryParam=token", "auth.cookie.sameSite=strict"];
+    const args = await argsWith(
+      ...paths,
+      ...cookie,
+      "auth.cookie.allowedOrigins={https://a.example,https://b.example}",
+    );
+    expect(args).toContain('"--path-routing-prefix=/s","--path-routing-rewrite-responses=false"');
+    expect(args).toContain(
+      '"--authz-cookie-name=door","--authz-cookie-query-param=token","--authz-cookie-samesite=strict"',
+    );
+    expect(args).toContain('"--authz-cookie-allowed-origins=https://a.example,https://b.example"');
+  });
+});
+
 describe("the shutdown time of an activator", () => {
   it("follows from the values, in its flags and in the grace period of its Pod", async () => {
     const objects = await rendered("activator.drainSettleSeconds=45", "activator.shutdownTimeoutSeconds=100");

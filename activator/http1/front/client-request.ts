@@ -29,6 +29,7 @@ export class ClientRequest implements RequestHead {
   readonly method: string;
   readonly protocol: RequestProtocol;
   target: string;
+  sandboxTarget: string | undefined;
   host: string;
   readonly upgrade: boolean;
   readonly grpc: GrpcCall | undefined;
@@ -85,6 +86,9 @@ export class ClientRequest implements RequestHead {
     }
     this.#headers = kept;
     this.target = ownText(pathOf(this.target).slice(0, loggedCharactersMax));
+    if (this.sandboxTarget !== undefined) {
+      this.sandboxTarget = ownText(pathOf(this.sandboxTarget).slice(0, loggedCharactersMax));
+    }
     this.host = ownText(this.host);
     this.upgradeOffer = ownText(this.upgradeOffer);
     wire.drop();

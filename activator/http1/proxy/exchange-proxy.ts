@@ -127,7 +127,7 @@ export class ExchangeProxy implements ResponseTaker, RequestOwner, ClientListene
       return this.#switch(head, bytes.subarray(start, end));
     }
     this.#begin("answering", this.#options.streamIdleMs);
-    this.#relay = new ResponseRelay(head, this.#exchange, this.#pod, this.#how.byHost);
+    this.#relay = new ResponseRelay(head, this.#exchange, this.#pod, this.#how);
     // With other methods the client asked for work, and the events are its result: in flight until they end.
     if (this.#exchange.head.method === "GET" && isEventStream(head)) this.#events = EventStream.open(this.#how.onOpen);
     this.body(bytes, start, end);

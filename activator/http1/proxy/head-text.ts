@@ -1,4 +1,5 @@
 import type { TraceHeaders } from "../../../lib/tracing/tracer.ts";
+import { type BasePath, type ClientView, changingFields, cookiesWithout, fieldFor } from "../../headers/base-path.ts";
 import {
   type ForwardRules,
   keepsRequestHeader,
@@ -8,7 +9,8 @@ import {
   responseHeadersWithRules,
   strippedByConnection,
 } from "../../headers/forward-headers.ts";
-import { valueFor } from "../../headers/set-cookie.ts";
+import { authorityOf } from "../../pod-connections/place.ts";
+import { sentTarget } from "../../request.ts";
 import type { Target } from "../../sandbox/resolve.ts";
 import type { ClientRequest } from "../front/client-request.ts";
 import { FieldNames } from "../parse/field-names.ts";
@@ -19,32 +21,41 @@ import { passableProtocols } from "../parse/upgrade-offer.ts";
 
 export interface RequestRules extends Pick<ForwardRules, "byHost" | "consumesAuthorization"> {
   readonly trace: TraceHeaders | undefined;
+  /** Absent: no path named the sandbox. */
+  readonly base?: BasePath | undefined;
 }
 
 const requestNames = new FieldNames(requestHeadersWithRules, requestBeginningsWithRules);
-const responseNames = new FieldNames(responseHeadersWithRules);
+const requestNamesAndCookie = new FieldNames([...requestHeadersWithRules, "cookie"], requestBeginningsWithRules);
+const responseNames = new FieldNames([...responseHeadersWithRules, ...changingFields]);
 
 /** The request head for the sandbox: the client's lines, with headers removed and added as `forward-headers.ts` says. */
 export function requestText(
   request: ClientRequest,
-  { byHost, consumesAuthorization, trace }: RequestRules,
+  { byHost, consumesAuthorization, trace, base }: RequestRules,
   pod: Pick<Target, "ip" | "port">,
 ): string {
-  const { wire, method, target, host, upgrade, peer, scheme } = request;
+  const { wire, method, host, upgrade, peer, scheme } = request;
   const chunked = wire.facts.isChunked;
   const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked, traced: trace !== undefined };
   const keeps = (name: string) => keepsRequestHeader(name, rules);
-  const lines = keptLines(wire, wire.facts, { names: requestNames, keeps });
+  const change = cookieChange(base);
+  const names = change ? requestNamesAndCookie : requestNames;
+  const lines = keptLines(wire, wire.facts, { names, keeps, change });
   return (
-    `${method} ${target} HTTP/1.1\r\nHost: ${byHost ? host : authorityOf(pod)}\r\n${lines}` +
+    `${method} ${sentTarget(request)} HTTP/1.1\r\nHost: ${byHost ? host : authorityOf(pod)}\r\n${lines}` +
     `X-Forwarded-For: ${peer}\r\nX-Forwarded-Host: ${host}\r\nX-Forwarded-Proto: ${scheme}\r\n` +
+    `${base ? `X-Forwarded-Prefix: ${base.text.slice(0, -1)}\r\n` : ""}` +
     `${trace === undefined ? "" : traceLines(trace)}${wire.facts.hasTe ? teOf(wire) : ""}${framingOf(request)}${upgrade ? `Connection: Upgrade\r\nUpgrade: ${request.upgradeOffer}\r\n` : "Connection: keep-alive\r\n"}\r\n`
   );
 }
 
-/** The authority of a Pod, as a request to it names it. */
-export const authorityOf = ({ ip, port }: Pick<Target, "ip" | "port">) =>
-  `${ip.includes(":") ? `[${ip}]` : ip}:${port}`;
+/** Programs in sandboxes must not see the cookie of the activator's own. */
+function cookieChange(base: BasePath | undefined): LineRules["change"] {
+  const { sessionCookie } = base ?? {};
+  if (sessionCookie === undefined) return undefined;
+  return (name, value) => (name === "cookie" ? cookiesWithout(sessionCookie, value) : value);
+}
 
 /** The framing of a response for the client. */
 export type ResponseFraming =
@@ -60,35 +71,38 @@ export function responseText(
   head: ResponseHead,
   framing: ResponseFraming,
   connectionLine: string,
-  cookieHost?: string,
+  view?: ClientView,
 ): string {
   const chunked = framing === "chunked" || (framing === "same" && head.facts.isChunked);
   const keepsTrailer = framing === "same" && head.framing === "chunked";
   const keeps = (name: string) => keepsResponseHeader(name, keepsTrailer);
-  const lines = keptLines(head, head.facts, { names: responseNames, keeps, cookieHost });
+  const lines = keptLines(head, head.facts, { names: responseNames, keeps, change: changeFor(view) });
   const upgrade = head.status === 426 ? requiredUpgrade(head) : "";
   return `HTTP/1.1 ${head.status} ${head.reason}\r\n${lines}${chunked ? "Transfer-Encoding: chunked\r\n" : ""}${upgrade}${connectionLine}\r\n`;
 }
 
 /** The head of a 101. */
-export function switchText(head: ResponseHead, cookieHost?: string): string {
+export function switchText(head: ResponseHead, view?: ClientView): string {
   const keeps = (name: string) => keepsResponseHeader(name, false);
-  const lines = keptLines(head, head.facts, { names: responseNames, keeps, cookieHost });
+  const lines = keptLines(head, head.facts, { names: responseNames, keeps, change: changeFor(view) });
   const protocol = head.valueOf("upgrade");
   const upgrade = protocol === undefined ? "" : `Upgrade: ${protocol}\r\n`;
   return `HTTP/1.1 101 ${head.reason}\r\nConnection: Upgrade\r\n${upgrade}${lines}\r\n`;
 }
 
+const changeFor = (view: ClientView | undefined): LineRules["change"] =>
+  view && ((name, value) => fieldFor(view, name, value));
+
 interface LineRules {
-  /** The names that `keeps` decides about, and `set-cookie`; all others are kept. */
+  /** The names that the two functions decide about; all other fields are kept. */
   readonly names: FieldNames;
   readonly keeps: (name: string) => boolean;
-  /** Whose cookies may be set. Absent: they are kept as they are. */
-  readonly cookieHost?: string | undefined;
+  /** The value of a field; undefined: it is dropped. Absent: all stay as they are. */
+  readonly change: ((name: string, value: string) => string | undefined) | undefined;
 }
 
 /** The lines of the kept fields, in order and byte for byte; adjacent lines are copied at once. */
-function keptLines(section: FieldSection, facts: MessageFacts, { names, keeps, cookieHost }: LineRules): string {
+function keptLines(section: FieldSection, facts: MessageFacts, { names, keeps, change }: LineRules): string {
   const stripped = facts.has(connectionOption.other)
     ? strippedByConnection(section.valueOf("connection") ?? "")
     : undefined;
@@ -96,17 +110,16 @@ function keptLines(section: FieldSection, facts: MessageFacts, { names, keeps, c
   let from = -1;
   for (let index = 0; index < section.fieldCount; index += 1) {
     const name = names.find(section, index);
-    const sent = name === undefined ? undefined : section.value(index); // most names have no rule
-    const value = name === undefined || sent === undefined ? undefined : valueFor(name, sent, cookieHost);
-    const isChanged = value !== sent;
-    if (!isChanged && (name === undefined || keeps(name)) && !stripped?.has(section.name(index).toLowerCase())) {
+    const isKept = (name === undefined || keeps(name)) && !stripped?.has(section.name(index).toLowerCase());
+    const value = change && name !== undefined && isKept ? section.value(index) : undefined;
+    const changed = value === undefined || name === undefined ? undefined : change?.(name, value);
+    if (isKept && changed === value) {
       if (from < 0) from = section.lineStart(index);
-    } else if (from >= 0) {
-      text += section.text(from, section.lineStart(index));
-      from = -1;
+      continue;
     }
-    if (isChanged && value !== undefined && !stripped?.has("set-cookie"))
-      text += `${section.name(index)}: ${value}\r\n`;
+    if (from >= 0) text += section.text(from, section.lineStart(index));
+    from = -1;
+    if (changed !== undefined) text += `${section.name(index)}: ${changed}\r\n`;
   }
   return from < 0 ? text : text + section.text(from, section.end - 2);
 }

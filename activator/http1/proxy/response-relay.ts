@@ -1,5 +1,6 @@
-import { cookieHostOf } from "../../headers/set-cookie.ts";
+import { clientView } from "../../headers/base-path.ts";
 import { keepAliveMs } from "../../pod-connections/pool.ts";
+import type { NamedBy } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { isBehind } from "../../socket/wire-socket.ts";
 import type { Exchange } from "../front/exchange.ts";
@@ -24,8 +25,7 @@ export class ResponseRelay implements BodyParts {
   /** The timeout that the sandbox stated for idle connections, in milliseconds. */
   readonly keepAliveMs: number | undefined;
 
-  /** `byHost`: the host of the request named the sandbox. */
-  constructor(head: ResponseHead, exchange: Exchange, pod: PodConnection, byHost: boolean) {
+  constructor(head: ResponseHead, exchange: Exchange, pod: PodConnection, how: NamedBy) {
     this.#exchange = exchange;
     this.#pod = pod;
     this.#out = new Outgoing(exchange.connection.socket);
@@ -35,8 +35,8 @@ export class ResponseRelay implements BodyParts {
     this.keepsAlive = head.keepsAlive;
     this.keepAliveMs = head.facts.hasKeepAlive ? keepAliveMs(head.valueOf("keep-alive")) : undefined;
     this.last = exchange.begin(head.status, this.#framing === "data");
-    const cookieHost = cookieHostOf(exchange.head, byHost);
-    this.#out.text(responseText(head, this.#framing, exchange.connectionLine(this.last), cookieHost));
+    const view = clientView(exchange.head, how);
+    this.#out.text(responseText(head, this.#framing, exchange.connectionLine(this.last), view));
     pod.framer.begin(head.framing, head.contentLength);
   }
 

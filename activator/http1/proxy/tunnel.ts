@@ -1,8 +1,8 @@
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
-import { cookieHostOf } from "../../headers/set-cookie.ts";
-import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
+import { clientView } from "../../headers/base-path.ts";
+import type { NamedBy, OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { endRelay, endWhenQuiet, type RelayListener, RelaySide, resetUnlessEnded } from "../../socket/relay.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
@@ -11,10 +11,9 @@ import type { ResponseHead } from "../parse/response-head.ts";
 import { switchText } from "./head-text.ts";
 import type { PodConnection } from "./pod-connection.ts";
 
-export interface TunnelOptions {
+export interface TunnelOptions extends NamedBy {
   readonly clock: Clock;
   readonly onOpen?: ProxyRequestOptions["onOpen"] | undefined;
-  readonly byHost: boolean;
 }
 
 /** A close frame that says 1001, "going away" (RFC 6455, 5.5.1 and 7.4.1). */
@@ -25,7 +24,7 @@ export function startTunnel(
   exchange: Exchange,
   pod: PodConnection,
   { head, early }: { readonly head: ResponseHead; readonly early: Buffer },
-  { clock, onOpen, byHost }: TunnelOptions,
+  { clock, onOpen, ...namedBy }: TunnelOptions,
 ): void {
   const { connection } = exchange;
   const client = connection.socket;
@@ -70,7 +69,7 @@ export function startTunnel(
   const up = new RelaySide(client, pod.socket, place, toPod(listener, { clock, passed: clientSent, closed }));
   const down = new RelaySide(pod.socket, client, pod.handOver(), { clock, passed: sandboxSent, closed });
   [client.reader, pod.socket.reader] = [up, down];
-  sendHead(client, switchText(head, cookieHostOf(exchange.head, byHost)), early, down);
+  sendHead(client, switchText(head, clientView(exchange.head, namedBy)), early, down);
   sandboxSent(early.length, early);
   if (ahead) {
     clientSent(ahead.length, ahead);

@@ -1,8 +1,8 @@
+import { type ClientView, fieldFor } from "../../headers/base-path.ts";
 import { type ForwardRules, keepsRequestHeader, keepsResponseHeader } from "../../headers/forward-headers.ts";
-import { valueFor } from "../../headers/set-cookie.ts";
-import { authorityOf } from "../../http1/proxy/head-text.ts";
+import { authorityOf } from "../../pod-connections/place.ts";
 import type { ProxyRequestOptions } from "../../proxy-request.ts";
-import type { HeaderPair } from "../../request.ts";
+import { type HeaderPair, sentTarget } from "../../request.ts";
 import type { Target } from "../../sandbox/resolve.ts";
 import { pairsOf } from "../front/field-lines.ts";
 import { callTimeout } from "../front/grpc-call.ts";
@@ -16,23 +16,16 @@ export interface CallTarget {
 
 /** The fields of a call for the sandbox, names in lower case and values in turn. The rules are those of HTTP/1.1. */
 export function callFields(
-  { head: { host, target, peer, scheme }, fields: sent }: Pick<CallClient, "head" | "fields">,
+  { head, fields: sent }: Pick<CallClient, "head" | "fields">,
   { byHost, consumesAuthorization, trace }: ProxyRequestOptions,
   { pod, leftMs }: CallTarget,
 ): string[] {
+  const { host, peer, scheme } = head;
   const rules: ForwardRules = {
     ...{ byHost, consumesAuthorization, upgrade: false, chunked: true, traced: trace !== undefined },
   };
-  const fields = [
-    ":method",
-    "POST",
-    ":scheme",
-    "http",
-    ":authority",
-    byHost ? host : authorityOf(pod),
-    ":path",
-    target,
-  ];
+  const authority = byHost ? host : authorityOf(pod);
+  const fields = [":method", "POST", ":scheme", "http", ":authority", authority, ":path", sentTarget(head)];
   for (const [name, value] of sent) {
     const lower = name.toLowerCase();
     if (lower !== "grpc-timeout" && keepsRequestHeader(lower, rules)) fields.push(lower, value);
@@ -45,13 +38,13 @@ export function callFields(
 }
 
 /**
- * The fields of a response or of its trailers, without the pseudo-header and those of a connection. `cookieHost`: whose cookies may
- * be set, if the host of the call named the sandbox.
+ * The fields of a response or of its trailers, without the pseudo-header and those of a connection. Without a `view` their
+ * values stay.
  */
-export function* forwardedFields(fields: readonly string[], cookieHost?: string): Generator<HeaderPair> {
+export function* forwardedFields(fields: readonly string[], view?: ClientView): Generator<HeaderPair> {
   for (const [name, value] of pairsOf(fields)) {
     if (name.startsWith(":") || !keepsResponseHeader(name, true)) continue;
-    const kept = valueFor(name, value, cookieHost);
+    const kept = view ? fieldFor(view, name, value) : value;
     if (kept !== undefined) yield [name, kept];
   }
 }

@@ -1,5 +1,5 @@
+import { type ClientView, fieldFor } from "../../headers/base-path.ts";
 import { keepsResponseHeader, strippedByConnection } from "../../headers/forward-headers.ts";
-import { valueFor } from "../../headers/set-cookie.ts";
 import type { FieldSection } from "../../http1/parse/field-section.ts";
 import { connectionOption } from "../../http1/parse/message-facts.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
@@ -17,14 +17,14 @@ export interface FieldRules {
   readonly keepsTrailer: boolean;
   /** Names in lower case. */
   readonly drops?: ReadonlySet<string>;
-  /** Whose cookies may be set. Absent: they are kept as they are. */
-  readonly cookieHost?: string | undefined;
+  /** Absent: the fields that stay are not changed. */
+  readonly view?: ClientView | undefined;
 }
 
 const none: ReadonlySet<string> = new Set();
 
 /** The fields of a sandbox's response for a client of HTTP/2: names in lower case and values, in turn. */
-export function responseFields(head: ResponseHead, { keepsTrailer, drops = none, cookieHost }: FieldRules): string[] {
+export function responseFields(head: ResponseHead, { keepsTrailer, drops = none, view }: FieldRules): string[] {
   const stripped = head.facts.has(connectionOption.other)
     ? strippedByConnection(head.valueOf("connection") ?? "")
     : none;
@@ -37,7 +37,7 @@ export function responseFields(head: ResponseHead, { keepsTrailer, drops = none,
       if (seen.has(name)) continue;
       seen.add(name);
     }
-    const value = valueFor(name, head.value(index), cookieHost);
+    const value = view ? fieldFor(view, name, head.value(index)) : head.value(index);
     if (value !== undefined) fields.push(name, value);
   }
   return fields;

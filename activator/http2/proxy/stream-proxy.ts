@@ -129,7 +129,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
     if (refusal) return this.#fail(this.#error(refusal.code, new Error(refusal.because)));
     if (head.status === 101) return this.#switch(head, bytes.subarray(start, end));
     this.#begin("answering", this.#options.streamIdleMs);
-    this.#relay = new StreamRelay(head, this.#exchange, this.#pod, this.#how.byHost);
+    this.#relay = new StreamRelay(head, this.#exchange, this.#pod, this.#how);
     // With other methods the client asked for work, and the events are its result: in flight until they end.
     if (this.#exchange.head.method === "GET" && isEventStream(head)) this.#events = EventStream.open(this.#how.onOpen);
     this.body(bytes, start, end);

@@ -1,7 +1,8 @@
-import { cookieHostOf } from "../../headers/set-cookie.ts";
+import { clientView } from "../../headers/base-path.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import { type BodyParts, type BodyProgress, relayBody } from "../../http1/proxy/relay-body.ts";
+import type { NamedBy } from "../../proxy-request.ts";
 import type { HeaderPair } from "../../request.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
 import { responseFields, trailersOf } from "./response-fields.ts";
@@ -25,8 +26,7 @@ export class StreamRelay implements BodyParts {
   /** The value of Keep-Alive. */
   readonly keepAlive: string | undefined;
 
-  /** `byHost`: the host of the request named the sandbox. */
-  constructor(head: ResponseHead, exchange: StreamExchange, pod: PodConnection, byHost: boolean) {
+  constructor(head: ResponseHead, exchange: StreamExchange, pod: PodConnection, how: NamedBy) {
     this.#exchange = exchange;
     this.#pod = pod;
     this.#dropsBody = head.status === resetContent && head.framing !== "none";
@@ -37,8 +37,8 @@ export class StreamRelay implements BodyParts {
     exchange.begin(head.status);
     if (mayHaveTrailers) exchange.endWith(this.#trailers);
     const hasNoBody = head.framing === "none" || this.#dropsBody;
-    const cookieHost = cookieHostOf(exchange.head, byHost);
-    const fields = responseFields(head, { keepsTrailer: mayHaveTrailers, ...drops, cookieHost });
+    const view = clientView(exchange.head, how);
+    const fields = responseFields(head, { keepsTrailer: mayHaveTrailers, ...drops, view });
     exchange.respond(fields, hasNoBody, mayHaveTrailers);
     pod.framer.begin(head.framing, head.contentLength);
   }

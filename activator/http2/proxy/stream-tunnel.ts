@@ -2,10 +2,10 @@ import { constants } from "node:http2";
 import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
-import { cookieHostOf } from "../../headers/set-cookie.ts";
+import { clientView } from "../../headers/base-path.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
-import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
+import type { NamedBy, OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
 import type { ReadPlace } from "../../socket/read-place.ts";
 import { commonBuffer, isBehind, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
 import { cutStream } from "../front/cut-stream.ts";
@@ -13,10 +13,9 @@ import type { StreamBodySink } from "../front/stream-body.ts";
 import type { StreamExchange, Tunnel } from "../front/stream-exchange.ts";
 import { responseFields } from "./response-fields.ts";
 
-export interface StreamTunnelOptions {
+export interface StreamTunnelOptions extends NamedBy {
   readonly clock: Clock;
   readonly onOpen?: ProxyRequestOptions["onOpen"] | undefined;
-  readonly byHost: boolean;
 }
 
 /** How long both sides may take to end after our end, in milliseconds. */
@@ -61,8 +60,8 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     this.#listener = this.#options.onOpen?.({ close: () => this.#close() });
     this.#place = this.#pod.handOver();
     this.#sandbox.reader = this;
-    const cookieHost = cookieHostOf(exchange.head, this.#options.byHost);
-    exchange.respond(responseFields(head, { keepsTrailer: false, drops: proof, cookieHost }), false);
+    const view = clientView(exchange.head, this.#options);
+    exchange.respond(responseFields(head, { keepsTrailer: false, drops: proof, view }), false);
     if (early.length > 0) this.#sandboxSent(early, early.length);
     exchange.body.pourInto(this);
     this.#pod.readOn();

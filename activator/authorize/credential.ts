@@ -1,0 +1,53 @@
+import type { PathOptions } from "../find/path-route.ts";
+import { prefixOf } from "../find/path-route.ts";
+import { parameterValues } from "../find/query.ts";
+import { cookieValues } from "../headers/base-path.ts";
+import { headerValues, type RequestHead } from "../request.ts";
+
+/** What a request shows to be let in. */
+export interface Credential {
+  readonly token: string;
+  readonly from: "header" | "query" | "cookie";
+}
+
+/** The places of a credential besides `Authorization`, for browsers. Only requests whose path names a sandbox have them. */
+export interface CredentialPlaces extends PathOptions {
+  readonly pathRouting?: { readonly prefix: string; readonly session: CredentialNames | undefined } | undefined;
+}
+
+interface CredentialNames {
+  readonly cookieName: string;
+  readonly queryParameter: string | undefined;
+}
+
+/** The first of: `Authorization`, the query, the cookie. A malformed `Authorization` is no reason to look further. */
+export function credentialOf(head: RequestHead, places: CredentialPlaces): Credential | undefined {
+  const session = places.pathRouting?.session;
+  if (session === undefined || headerValues(head.headers, "authorization").length > 0) return headerCredential(head);
+  if (prefixOf(head, places) === undefined) return undefined;
+  return fromQuery(head, session) ?? fromCookie(head, session);
+}
+
+/** The credential of programs. */
+export function headerCredential(head: RequestHead): Credential | undefined {
+  const token = bearerOf(head);
+  return token === undefined ? undefined : { token, from: "header" };
+}
+
+function fromQuery({ target }: RequestHead, { queryParameter }: CredentialNames): Credential | undefined {
+  const token = queryParameter === undefined ? undefined : parameterValues(target, queryParameter)[0];
+  return token ? { token, from: "query" } : undefined;
+}
+
+/** Browsers send the cookie of the longest path first (RFC 6265, 5.4). */
+function fromCookie({ headers }: RequestHead, { cookieName }: CredentialNames): Credential | undefined {
+  const [token] = headerValues(headers, "cookie").flatMap((value) => cookieValues(cookieName, value));
+  return token ? { token, from: "cookie" } : undefined;
+}
+
+/** The token of `Authorization: Bearer TOKEN`; undefined when the header is absent, of another form, or repeated. */
+export function bearerOf(head: RequestHead): string | undefined {
+  const [value, ...more] = headerValues(head.headers, "authorization");
+  if (value === undefined || more.length > 0) return undefined;
+  return /^bearer\s+(\S+)$/i.exec(value.trim())?.[1];
+}

@@ -1,0 +1,109 @@
+import { cookieFor } from "./set-cookie.ts";
+
+/** Where clients see a sandbox that a path named, and how its requests and responses change because of that. */
+export interface BasePath {
+  /** `PREFIX/NAMESPACE/NAME/PORT/`. */
+  readonly text: string;
+  /** Whether `Location` and the `Path` of cookies are moved below it. */
+  readonly rewritesResponses: boolean;
+  /** The cookie that is a credential for the activator, if any. */
+  readonly sessionCookie: string | undefined;
+  /** The Host that the sandbox got. */
+  readonly podAuthority: string;
+}
+
+/** What the settings say about all sandboxes that paths name. */
+interface PathSettings {
+  readonly rewritesResponses: boolean;
+  readonly session: { readonly cookieName: string } | undefined;
+}
+
+export function basePathOf(text: string, podAuthority: string, settings: PathSettings): BasePath {
+  const { rewritesResponses, session } = settings;
+  return { text, podAuthority, rewritesResponses, sessionCookie: session?.cookieName };
+}
+
+/** What the fields of a response are changed for. */
+export interface ClientView {
+  /** The host of the request, as the client sent it. */
+  readonly host: string;
+  /** Undefined: the host named the sandbox. */
+  readonly base: BasePath | undefined;
+}
+
+/** Undefined: headers named the sandbox, so the fields stay as they are. The host belongs to the client or to a gateway. */
+export function clientView(
+  { host }: { readonly host: string },
+  { byHost, base }: { readonly byHost: boolean; readonly base?: BasePath | undefined },
+): ClientView | undefined {
+  return byHost || base ? { host, base } : undefined;
+}
+
+/** The fields of responses that may change, in lower case. */
+export const changingFields: readonly string[] = ["set-cookie", "location", "service-worker-allowed"];
+
+/** The value of a field of a response for the client; undefined: the field is dropped. `name` in lower case. */
+export function fieldFor(view: ClientView, name: string, value: string): string | undefined {
+  const { host, base } = view;
+  switch (name) {
+    case "set-cookie": {
+      const cookie = cookieFor(host, value);
+      return base && cookie !== undefined ? cookieBelow(base, cookie) : cookie;
+    }
+    case "location":
+      return base?.rewritesResponses ? locationBelow(base, host, value) : value;
+    case "service-worker-allowed":
+      // A service worker with a wider scope would answer for all sandboxes of this host.
+      return base ? undefined : value;
+    default:
+      return value;
+  }
+}
+
+/** A URL of the sandbox's own, as its clients see it. Any other stays, and so does one that is below the base already. */
+function locationBelow(base: BasePath, host: string, location: string): string {
+  const [, authority, rest = ""] = /^(?:https?:)?\/\/([^/?#\\]*)(.*)$/i.exec(location) ?? [];
+  if (authority === undefined) return location.startsWith("/") ? pathBelow(base, location) : location;
+  const isOwn = [host, base.podAuthority].some((own) => own.toLowerCase() === authority.toLowerCase());
+  if (!isOwn) return location;
+  return pathBelow(base, rest.startsWith("/") ? rest : `/${rest}`);
+}
+
+function pathBelow({ text }: BasePath, path: string): string {
+  const root = text.slice(0, -1);
+  const isBelow = path.startsWith(root) && /^([/?#]|$)/.test(path.slice(root.length));
+  return isBelow ? path : `${text}${path.slice(1)}`;
+}
+
+/** A cookie for paths of the sandbox alone. Undefined: it has the name of the activator's own cookie. */
+function cookieBelow(base: BasePath, cookie: string): string | undefined {
+  const [pair = "", ...attributes] = cookie.split(";");
+  if (base.sessionCookie !== undefined && cookieName(pair) === base.sessionCookie) return undefined;
+  if (!base.rewritesResponses) return cookie;
+  const moved = attributes.map((attribute) => {
+    const [, before, path] = /^([ \t]*path[ \t]*=[ \t]*)(\/.*)$/i.exec(attribute) ?? [];
+    return before === undefined || path === undefined ? attribute : `${before}${pathBelow(base, path)}`;
+  });
+  return [pair, ...moved].join(";");
+}
+
+/** The value of `Cookie` without the activator's own cookie; undefined: nothing is left. */
+export function cookiesWithout(sessionCookie: string, value: string): string | undefined {
+  const pairs = value.split(";");
+  const kept = pairs.filter((pair) => cookieName(pair) !== sessionCookie);
+  if (kept.length === pairs.length) return value;
+  return kept.length === 0 ? undefined : kept.join(";").trim();
+}
+
+/** The values of a cookie in a `Cookie` header, in order. */
+export function cookieValues(name: string, header: string): readonly string[] {
+  return header
+    .split(";")
+    .flatMap((pair) => (cookieName(pair) === name ? [pair.slice(pair.indexOf("=") + 1).trim()] : []));
+}
+
+/** A pair without `=` is a value without a name. */
+function cookieName(pair: string): string {
+  const end = pair.indexOf("=");
+  return end < 0 ? "" : pair.slice(0, end).trim();
+}
