@@ -42,3 +42,30 @@ it("only the owners and labels of a volume claim are kept, not the annotations o
   expect(stored?.metadata).not.toHaveProperty("annotations");
   expect(stored).not.toHaveProperty("spec");
 });
+
+it("what speaks against keeping the memory of a Pod is kept, and no more", async () => {
+  await using api = await openMemoryApi();
+  const { client } = api;
+  const hooked = { name: "hooked", image: "busybox", lifecycle: { postStart: { exec: { command: ["true"] } } } };
+  const spec = {
+    containers: [...containers, hooked],
+    initContainers: [{ name: "first", image: "busybox" }],
+    runtimeClassName: "gvisor",
+    nodeName: "node-1",
+  };
+  await client.create(podType, {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { namespace: "default", name: "nova" },
+    spec,
+  });
+  const parts = { client, clock: systemClock, log: silentLogger };
+  await using informers = startInformers({ ...parts, trackedOnly: false, tcpFronts: false });
+  await informers.synced;
+  expect(informers.pods.store.get(keyFor("default", "nova"))?.spec).toEqual({
+    containers: [{ name: "hooked", lifecycle: { postStart: {} } }],
+    initContainers: [{ name: "first" }],
+    runtimeClassName: "gvisor",
+    nodeName: "node-1",
+  });
+});

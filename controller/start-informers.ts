@@ -22,6 +22,7 @@ import { podIndexes } from "./sandbox/observe.ts";
 import type { SandboxInformers } from "./sandbox/start-sandbox-controller.ts";
 import { volumeClaimIndexes } from "./sandbox/volumes/claim-changes.ts";
 import type { WatchedStore } from "./stores/store-health.ts";
+import { partForRules } from "./suspension/hibernation/pod-rules.ts";
 import { templateHashIndexes } from "./template/policy-users.ts";
 import { memberIndexes } from "./warm-pool/members.ts";
 
@@ -100,8 +101,9 @@ const identityIndexes = { uid: ({ metadata }: Stored<Sandbox>): readonly string[
 function slimPod(pod: Stored<Pod>): Stored<Pod> {
   const { managedFields: _, finalizers: __, ...metadata } = pod.metadata;
   const { nodeName, hostNetwork, containers = [] } = pod.spec ?? {};
+  const forRules = partForRules(pod.spec ?? {});
   // With the address of its node, only its declared ports are its own.
   const kept = hostNetwork ? containers.map(({ name, ports = [] }) => ({ name, ports })) : [];
-  const spec = { containers: kept, ...(nodeName && { nodeName }), ...(hostNetwork && { hostNetwork }) };
+  const spec = { ...forRules, containers: [...kept, ...(forRules.containers ?? [])], ...(nodeName && { nodeName }) };
   return { ...pod, metadata, spec };
 }

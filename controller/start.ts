@@ -29,6 +29,7 @@ import { startDrainCertificates } from "./suspension/activators/drain-certificat
 import { drainCalls } from "./suspension/activators/drain-client.ts";
 import { startActivatorFinder } from "./suspension/activators/find-activators.ts";
 import { usualSilenceLimitMs } from "./suspension/activators/silence.ts";
+import { type MemoryProvider, noProvider } from "./suspension/hibernation/memory-provider.ts";
 import type { Activators } from "./suspension/start-suspending.ts";
 import { SuspensionMetrics } from "./suspension/suspension-metrics.ts";
 import { PortShortages } from "./tcp-front/port-shortages.ts";
@@ -60,6 +61,8 @@ export interface ControllerParts {
   readonly servesV1alpha1?: boolean;
   /** The activators, if they are known in advance; absent: the configuration names them. */
   readonly activators?: Activators;
+  /** Keeps the memory of Pods; absent: nothing does. */
+  readonly memory?: MemoryProvider;
   /** Absent: no traces. */
   readonly tracer?: Tracer;
 }
@@ -155,7 +158,8 @@ function startWork(config: ControllerConfig, parts: ControllerParts, world: Worl
 }
 
 /** The parts that the controllers of all kinds share. Its metrics exist before the work begins. */
-function makeTools({ client, clock, turns, log, registry, identity, tracer = noTracer }: ControllerParts) {
+function makeTools(parts: ControllerParts) {
+  const { client, clock, turns, log, registry, identity, tracer = noTracer, memory = noProvider } = parts;
   const lanes = new CallLanes({ clock });
   return {
     client: lanes.atOnce(client),
@@ -164,6 +168,7 @@ function makeTools({ client, clock, turns, log, registry, identity, tracer = noT
     turns,
     log,
     registry,
+    memory,
     lifecycleMetrics: new LifecycleMetrics(registry, clock),
     runtimeMetrics: createRuntimeMetrics(registry, clock),
     suspensionMetrics: new SuspensionMetrics(registry),

@@ -22,6 +22,7 @@ import { openDataDirectory, writeWhole } from "./data-directory.ts";
 import { demo } from "./demo.ts";
 import { startKubelet } from "./kubelet/start-kubelet.ts";
 import { type LoopbackPlaces, loopbackPlaces, usableLoopback } from "./loopback-places.ts";
+import { localMemory } from "./memory.ts";
 import { type Addresses, describeAddresses, describeStop } from "./messages.ts";
 import { startServiceProxy } from "./proxy/start-service-proxy.ts";
 import { namingThePort } from "./taken-port.ts";
@@ -80,6 +81,7 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
     registry,
     identity: "local",
     servesV1alpha1: true,
+    memory: localMemory,
     activators: { finder: activators, call: drainCalls(() => undefined, clock) },
   });
   const wakes: WakeTimeline[] = [];

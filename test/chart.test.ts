@@ -110,6 +110,6 @@ describe("the chart's alerts", () => {
     const rules = read("templates/monitoring/prometheus-rule.yaml");
     const page = readFileSync(join(chart, "..", "..", "docs", "operating.md"), "utf8");
     const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
-    expect([...page.matchAll(/^\| `(Rouse\w+)` \|/gm)].map(([, name]) => name)).toEqual(alerts);
+    expect([...page.matchAll(/^\| `([A-Z]\w+)` \|/gm)].map(([, name]) => name)).toEqual(alerts);
   });
 });

@@ -2,7 +2,7 @@ import { globSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { sandboxReasons } from "../api/rules/conditions.ts";
 import { referencePages } from "../scripts/reference/pages.ts";
-import { claimReadyReasons, eventReasons } from "../scripts/reference/reasons.ts";
+import { claimReadyReasons, eventReasons, memoryReasons } from "../scripts/reference/reasons.ts";
 
 const folder = "docs/reference";
 const pages = await referencePages();
@@ -46,7 +46,11 @@ describe("the reference pages", () => {
 });
 
 describe("the reasons of events and conditions", () => {
-  const ofConditions = [...Object.values(sandboxReasons).flat(), ...Object.keys(claimReadyReasons)];
+  const ofConditions = [
+    ...Object.values(sandboxReasons).flat(),
+    ...Object.keys(claimReadyReasons),
+    ...Object.keys(memoryReasons),
+  ];
   const documented = new Set<string>([...Object.keys(eventReasons), ...ofConditions]);
 
   /** Where the sources set a reason: in an event or condition, also by a choice of two, and in an error of a claim. */

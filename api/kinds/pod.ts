@@ -9,6 +9,9 @@ export interface Pod extends KubeObject {
 export interface PodSpec {
   readonly containers: readonly Container[];
   readonly initContainers?: readonly Container[];
+  readonly ephemeralContainers?: readonly { readonly name: string }[];
+  readonly runtimeClassName?: string;
+  readonly resourceClaims?: readonly { readonly name: string }[];
   readonly volumes?: readonly Volume[];
   readonly nodeName?: string;
   readonly restartPolicy?: string;
@@ -36,6 +39,7 @@ export interface Container {
   readonly envFrom?: readonly EnvFromSource[];
   readonly ports?: readonly ContainerPort[];
   readonly volumeMounts?: readonly VolumeMount[];
+  readonly volumeDevices?: readonly { readonly name: string }[];
   readonly startupProbe?: Probe;
   readonly readinessProbe?: Probe;
   readonly livenessProbe?: Probe;

@@ -9,7 +9,7 @@ export const sandboxReasons = {
   PodScheduled: ["PodScheduled", "PodSchedulingUnknown"],
   // Present only while some ports of a sandbox behind the activators have no activator port.
   ServicePortsAllocated: ["SandboxPortLimitExceeded", "NamespacePortLimitExceeded", "PortsExhausted"],
-  AutoSuspensionBlocked: ["ActivatorUnreachable", "AnnotationRejected"],
+  AutoSuspensionBlocked: ["ActivatorUnreachable", "AnnotationRejected", "MemoryNotKept"],
   Ready: [
     "SandboxExpired",
     "MultiplePods",

@@ -85,3 +85,22 @@ describe("no event reports of a Sandbox", () => {
     expect(recorded(parts)).toEqual([]);
   });
 });
+
+describe("an event about memory that is not kept", () => {
+  const hibernation = { state: "Stopped", reason: "NoProvider", message: "no node agent is installed" } as const;
+  const stays = condition("AutoSuspensionBlocked", "True", "MemoryNotKept", "no node agent is installed");
+  const silent = condition("AutoSuspensionBlocked", "True", "ActivatorUnreachable");
+
+  it("reports each suspension that loses it once", () => {
+    expect(recorded({ hibernation })).toEqual(["Warning MemoryNotKept Suspending"]);
+    expect(recorded({ sandbox: aSandbox({}, {}, { hibernation }), hibernation })).toEqual([]);
+    expect(recorded({ hibernation: { lastWake: { mode: "Anew" } } })).toEqual([]);
+  });
+
+  it("reports once that a sandbox stays awake for it", () => {
+    expect(recorded({ after: [stays] })).toEqual(["Warning SuspensionBlocked Suspending"]);
+    expect(recorded({ before: [silent], after: [stays] })).toEqual(["Warning SuspensionBlocked Suspending"]);
+    expect(recorded({ before: [stays], after: [stays] })).toEqual([]);
+    expect(recorded({ before: [stays], after: [silent] })).toEqual([]);
+  });
+});

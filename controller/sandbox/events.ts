@@ -1,9 +1,10 @@
 import type { Condition } from "../../api/kinds/meta.ts";
-import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { Hibernation, Sandbox } from "../../api/kinds/sandbox.ts";
 import { findCondition, isConditionTrue } from "../../api/rules/conditions.ts";
 import { effectiveOperatingMode } from "../../api/rules/defaults.ts";
 import { unreadableTimesText } from "../../api/rules/timestamps.ts";
 import type { NewEvent } from "../../kube/events/event-recorder.ts";
+import type { MemoryRefusal } from "../suspension/hibernation/memory-provider.ts";
 import { type Failure, partOf } from "./actions.ts";
 import { isDeletedOnExpiry } from "./expiry.ts";
 
@@ -14,6 +15,9 @@ export interface StatusTransition {
   readonly after: readonly Condition[];
   readonly podCreated: boolean;
   readonly failures: readonly Failure[];
+  /** In the status after the pass; the sandbox has the one before. Absent: it is not to hibernate. */
+  readonly hibernation?: Hibernation | undefined;
+  readonly memoryRefusal?: MemoryRefusal | undefined;
 }
 
 type Conditions = Pick<StatusTransition, "before" | "after">;
@@ -38,6 +42,8 @@ const eventSources: readonly ((transition: StatusTransition) => EventContent | u
   podEnded,
   ready,
   suspended,
+  memoryLost,
+  keptAwake,
   expired,
   unreadableTimes,
 ];
@@ -112,6 +118,27 @@ function ready(transition: StatusTransition): EventContent | undefined {
 function suspended(transition: StatusTransition): EventContent | undefined {
   if (!findCondition(transition.before, "Suspended") || !turnedTrue(transition, "Suspended")) return undefined;
   return { type: "Normal", reason: "SandboxSuspended", action: "Reconciling", note: "Sandbox is suspended" };
+}
+
+/** A suspension costs the memory that was to be kept. Once for each suspension. */
+export const losesMemory = ({ sandbox, hibernation }: StatusTransition): boolean =>
+  hibernation?.state === "Stopped" && sandbox.status?.hibernation?.state !== "Stopped";
+
+/** The sandbox stays awake for its memory, since this pass. */
+export const staysAwake = ({ before, after }: Conditions): boolean =>
+  reasonOf(before, "AutoSuspensionBlocked") !== "MemoryNotKept" &&
+  reasonOf(after, "AutoSuspensionBlocked") === "MemoryNotKept";
+
+function memoryLost(transition: StatusTransition): EventContent | undefined {
+  if (!losesMemory(transition)) return undefined;
+  const note = `Sandbox is suspended without its memory: ${transition.hibernation?.message ?? ""}`;
+  return { type: "Warning", reason: "MemoryNotKept", action: "Suspending", note };
+}
+
+function keptAwake(transition: StatusTransition): EventContent | undefined {
+  if (!staysAwake(transition)) return undefined;
+  const note = findCondition(transition.after, "AutoSuspensionBlocked")?.message ?? "";
+  return { type: "Warning", reason: "SuspensionBlocked", action: "Suspending", note };
 }
 
 /** At most once for each generation: the API server accepts times that cannot be parsed. */

@@ -6,7 +6,10 @@ import { sandboxNameHashLabel } from "../../api/rules/keys.ts";
 import { nameHash } from "../../api/rules/names.ts";
 import type { Store } from "../../kube/informer/informer.ts";
 import type { View } from "../own-writes.ts";
-import { recordedPodName } from "./find-pod.ts";
+import type { MemoryProvider, MemoryRefusal } from "../suspension/hibernation/memory-provider.ts";
+import { preflight } from "../suspension/hibernation/preflight.ts";
+import { isToHibernate } from "../suspension/hibernation/strategy.ts";
+import { findPod, recordedPodName } from "./find-pod.ts";
 import type { Observed } from "./observed.ts";
 import { claimName } from "./volumes/make-volume-claim.ts";
 
@@ -17,6 +20,7 @@ export interface SandboxViews {
   readonly labelledPods: Pick<Store<Pod, "sandboxHash">, "by">;
   readonly services: View<Service>;
   readonly claims: View<PersistentVolumeClaim>;
+  readonly memory: MemoryProvider;
 }
 
 /** Pods by namespace and tracking label, as the index of their informer. */
@@ -34,12 +38,25 @@ export function observe(
 ): Omit<Observed, "now" | "writeBehind" | "hasActivators" | "policyGap" | "suspending"> | undefined {
   const sandbox = views.sandboxes.get(key);
   if (!sandbox || sandbox.metadata.deletionTimestamp) return undefined;
+  const pods = podsOf(sandbox, views);
   return {
     sandbox,
-    pods: podsOf(sandbox, views),
+    pods,
+    memoryRefusal: memoryRefusalOf({ sandbox, pods }, views.memory),
     service: views.services.get(key),
     claims: claimsOf(sandbox, views),
   };
+}
+
+/** Only a sandbox that is to hibernate takes the time of a preflight. */
+function memoryRefusalOf(
+  seen: Pick<Observed, "sandbox" | "pods">,
+  provider: MemoryProvider,
+): MemoryRefusal | undefined {
+  const { spec } = seen.sandbox;
+  if (!isToHibernate(spec)) return undefined;
+  const found = findPod(seen);
+  return preflight(spec, found.found === "owned" ? found.pod : undefined, provider);
 }
 
 function podsOf(sandbox: Stored<Sandbox>, views: SandboxViews): readonly Stored<Pod>[] {

@@ -2,6 +2,7 @@ import type { PersistentVolumeClaim, Service } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { Pod } from "../../api/kinds/pod.ts";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import type { MemoryRefusal } from "../suspension/hibernation/memory-provider.ts";
 
 /** A snapshot of everything in the stores about one sandbox. */
 export interface Observed {
@@ -12,6 +13,8 @@ export interface Observed {
   readonly service: Stored<Service> | undefined;
   /** The existing PersistentVolumeClaims, by name. */
   readonly claims: ReadonlyMap<string, Stored<PersistentVolumeClaim>>;
+  /** Why its memory cannot be kept over a suspension; absent: it can, or is not to be kept. */
+  readonly memoryRefusal?: MemoryRefusal | undefined;
   readonly writeBehind: WriteBehind;
   /** Whether activators are configured, to which the Service of a sandbox may lead. */
   readonly hasActivators: boolean;

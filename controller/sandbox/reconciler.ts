@@ -114,7 +114,7 @@ export class SandboxReconciler {
     const unwritten = statusPutOffMs === undefined ? await this.#write(sandbox, status, client, signal) : [];
     // A status is reported in events and metrics when it is written; what this pass did, in any case.
     const isWritten = statusPutOffMs === undefined && unwritten.length === 0;
-    this.#report(sandbox, isWritten ? status : (sandbox.status ?? {}), applied);
+    this.#report({ ...after, sandbox }, isWritten ? status : (sandbox.status ?? {}), applied);
     throwWhatMayPass(applied.failures, unwritten);
     return earliest(
       recheckAfterMs,
@@ -241,10 +241,14 @@ export class SandboxReconciler {
     }
   }
 
-  #report(sandbox: Stored<Sandbox>, status: SandboxStatus, { podCreated, failures }: Applied): void {
+  #report({ sandbox, memoryRefusal }: Observed, status: SandboxStatus, { podCreated, failures }: Applied): void {
     const { events, metrics } = this.#options;
     const before = sandbox.status?.conditions ?? [];
-    const transition: StatusTransition = { sandbox, before, after: status.conditions ?? [], podCreated, failures };
+    const { conditions: after = [], hibernation } = status;
+    const transition: StatusTransition = {
+      ...{ sandbox, before, after, podCreated, failures },
+      ...{ hibernation, memoryRefusal },
+    };
     for (const happening of eventsOf(transition)) events?.record(happening);
     metrics.passed(transition);
   }

@@ -15,6 +15,7 @@ import type { Turns } from "../../lib/time/turns.ts";
 import type { RuntimeMetrics } from "../metrics/runtime-metrics.ts";
 import { OwnWrites } from "../own-writes.ts";
 import { keysFrom, type Source, startKind } from "../start-kind.ts";
+import type { MemoryProvider } from "../suspension/hibernation/memory-provider.ts";
 import type { IdleWatch } from "../suspension/idle/idle-watch.ts";
 import { type Activators, startSuspending } from "../suspension/start-suspending.ts";
 import type { SuspensionMetrics } from "../suspension/suspension-metrics.ts";
@@ -55,6 +56,7 @@ export interface SandboxControllerOptions {
   /** The activators in front of the sandboxes; undefined: none, and a suspension proceeds without asking. */
   readonly activators: Activators | undefined;
   readonly suspensionMetrics: SuspensionMetrics;
+  readonly memory: MemoryProvider;
   /** Undefined: there are no templates, and no Pod waits for their policies. */
   readonly policyGate: PolicyGate | undefined;
 }
@@ -64,7 +66,7 @@ export function startSandboxController(options: SandboxControllerOptions): Runni
   const { client, informers, clock, events, lifecycleMetrics: metrics, clusterDomain, writeBehindWindowMs } = options;
   const stores = new DisposableStack();
   const writers = openWriters(stores, options);
-  const views = { ...writers, labelledPods: informers.pods.store };
+  const views = { ...writers, labelledPods: informers.pods.store, memory: options.memory };
   const suspending = startSuspending({
     ...{ client, events, clock, log: options.log, activators: options.activators, metrics: options.suspensionMetrics },
     ...{ sandboxes: writers.sandboxes, pods: writers.pods, read: (key: string) => observe(key, views) },

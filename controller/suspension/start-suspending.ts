@@ -35,7 +35,7 @@ export interface SuspendingOptions {
   readonly client: KubeClient;
   readonly sandboxes: OwnWrites<Sandbox>;
   readonly pods: OwnWrites<Pod, "sandboxHash">;
-  readonly read: (key: string) => Pick<Observed, "sandbox" | "pods"> | undefined;
+  readonly read: (key: string) => Pick<Observed, "sandbox" | "pods" | "memoryRefusal"> | undefined;
   /** Undefined: none are configured, and no sandbox is suspended for inactivity. */
   readonly activators: Activators | undefined;
   readonly events: EventRecorder | undefined;

@@ -1,5 +1,5 @@
 import { code, page, table } from "./markdown.ts";
-import { claimReadyReasons, eventReasons, sandboxConditionReasons } from "./reasons.ts";
+import { claimReadyReasons, eventReasons, memoryReasons, sandboxConditionReasons } from "./reasons.ts";
 
 export function reasonsPage(): string {
   const conditions = Object.entries(sandboxConditionReasons).flatMap(([type, reasons]) =>
@@ -13,6 +13,12 @@ export function reasonsPage(): string {
     ),
     "## Conditions of a Sandbox",
     table(["Type", "Reason", "Meaning"], conditions),
+    "## Why the memory of a Sandbox is not kept",
+    "In `status.hibernation` and as a label of `rouse_hibernation_refusals_total`. If several apply, it is the first of this table, and the message has all of them.",
+    table(
+      ["Reason", "Meaning"],
+      Object.entries(memoryReasons).map(([reason, meaning]) => [code(reason), meaning]),
+    ),
     "## Condition Ready of a SandboxClaim",
     "It also passes on the reasons of its Sandbox. With `SandboxSuspended` it is True if the sandbox is suspended for inactivity and a connection wakes it.",
     table(

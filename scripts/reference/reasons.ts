@@ -1,4 +1,5 @@
 import type { ClaimReadyReason, ReasonOf, SandboxConditionType } from "../../api/rules/conditions.ts";
+import type { RefusalReason } from "../../controller/suspension/hibernation/memory-provider.ts";
 
 /** Where a reason appears, and its meaning for a reader of `kubectl describe`. */
 interface Reason {
@@ -27,6 +28,11 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
     on: "SandboxClaim",
     means:
       "Its lifetime is over; its shutdownPolicy says what happens next. If the controller deletes it, a second event says so.",
+  },
+  MemoryNotKept: {
+    on: "Sandbox",
+    means:
+      "It has suspensionStrategy.type Hibernate and is suspended without its memory; the text names all reasons. status.hibernation has them too.",
   },
   MultiplePods: {
     on: "Sandbox",
@@ -82,6 +88,11 @@ export const eventReasons: Readonly<Record<string, Reason>> = {
     on: "Sandbox",
     means:
       "Its Pod was deleted while work was in flight, or without the response of an activator that may have had work in flight. In a manual suspension that happens after drainTimeoutSeconds. In a suspension for inactivity it happens in two cases only: after drainTimeoutSeconds to requests that match ignoreRequests, and when an activator has not responded for 5 minutes. The text says what was cut.",
+  },
+  SuspensionBlocked: {
+    on: "Sandbox",
+    means:
+      "It has suspensionStrategy.onFailure StayAwake and its memory cannot be kept, so it is not suspended for inactivity. The text names all reasons.",
   },
   SuspensionCancelled: {
     on: "Sandbox",
@@ -152,7 +163,22 @@ export const sandboxConditionReasons: { readonly [T in SandboxConditionType]: Me
       "An activator that may proxy connections to it does not respond, so it is not suspended for inactivity.",
     AnnotationRejected:
       "The API server rejects an annotation that its suspension for inactivity needs, often because its annotations have no room left. The controller tries again after at most 10 minutes, or once the sandbox has fewer bytes of annotations.",
+    MemoryNotKept:
+      "It has suspensionStrategy.onFailure StayAwake, and its memory cannot be kept; the message names all reasons. A manual suspension is carried out all the same.",
   },
+};
+
+/** Reasons in `status.hibernation` of a Sandbox, the first to apply. */
+export const memoryReasons: Meanings<RefusalReason> = {
+  RuntimeClassNotSet: "runtimeClassName of the Pod is not set. Memory can be kept in gVisor only.",
+  HostNetwork: "The Pod uses the network of its node.",
+  InitContainers: "The Pod has init containers or sidecar containers, perhaps from a mutating webhook.",
+  EphemeralContainers: "The Pod has ephemeral containers, as after kubectl debug.",
+  PostStartHook: "A container of the Pod has a postStart hook.",
+  Devices: "The Pod uses GPUs or other extended resources, resource claims, or raw block volumes.",
+  NoProvider: "No node agent is installed: always true in this release.",
+  NoGvisor: "Local mode has no gVisor: it runs programs as processes of this machine.",
+  NotCaptured: "Nothing spoke against it, and the memory was not captured all the same.",
 };
 
 /** Reasons of the condition Ready of a SandboxClaim, beside those of its Sandbox. */

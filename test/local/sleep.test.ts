@@ -60,3 +60,15 @@ it("every request during the suspension of hello is answered and executed once",
     expect(await visit()).toBe(before + index + 1);
   }
 }, 60_000);
+
+it("a sandbox that is to hibernate says that local mode has no gVisor", async () => {
+  const suspensionStrategy = { type: "Hibernate" };
+  const spec = { operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 1 }, suspensionStrategy };
+  await client.patch(sandboxType, hello, { type: "merge", body: { spec } });
+  expect((await ask(ready, "hello", "/")).status).toBe(200);
+  const memory = async () => (await client.get(sandboxType, hello)).status?.hibernation;
+  await expect.poll(memory, { timeout: 20_000 }).toMatchObject({
+    state: "Stopped",
+    message: expect.stringContaining("local mode has no gVisor"),
+  });
+}, 60_000);

@@ -7,6 +7,7 @@ import { readTime } from "../../../api/rules/timestamps.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { type TenantLabels, TenantSeries } from "../../metrics/tenant-series.ts";
 import { becameUnready, type StatusTransition, turnedTrue } from "../events.ts";
+import { MemoryMetrics } from "./memory-metrics.ts";
 import { launchType, lifecycleNames, ownedBy, templateName } from "./metric-labels.ts";
 import { SleepTimeMetrics } from "./sleep-time-metrics.ts";
 
@@ -32,6 +33,7 @@ export class LifecycleMetrics {
   /** Sandboxes that were seen from their first pass on and have not been Ready yet. */
   readonly #newborn = new Set<string>();
   readonly #sleepTimes: SleepTimeMetrics;
+  readonly #memory: MemoryMetrics;
   readonly #series: TenantSeries;
 
   constructor(registry: Registry, clock: Clock) {
@@ -39,6 +41,7 @@ export class LifecycleMetrics {
     this.#instruments = createInstruments(registry);
     this.#series = new TenantSeries(clock);
     this.#sleepTimes = new SleepTimeMetrics(registry, clock);
+    this.#memory = new MemoryMetrics(registry);
   }
 
   passed(transition: StatusTransition): void {
@@ -56,6 +59,7 @@ export class LifecycleMetrics {
     }
     this.#firstReady(transition);
     this.#sleepTimes.passed(transition);
+    this.#memory.passed(transition);
   }
 
   /** The sandbox is gone, and with it any suspension or resume in progress. */

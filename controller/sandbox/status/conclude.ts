@@ -23,6 +23,7 @@ import {
   type SeenPod,
   suspendedFact,
 } from "./condition-facts.ts";
+import { hibernationOf } from "./hibernation.ts";
 
 export interface Ended {
   readonly course: Course;
@@ -93,6 +94,7 @@ function describeChildren(ended: Ended): SandboxStatus {
     lastActivityTime: times.lastActivityTime,
     nextSuspensionTime: times.nextSuspensionTime,
     ...(keepsService ? { service: before.service, serviceFQDN: before.serviceFQDN } : serviceNow),
+    hibernation: hibernationOf({ sandbox, pod, refusal: observed.memoryRefusal }),
     conditions: withHeldUp(conditionsOf(seen, ended), heldUp, observed),
     selector,
     podIPs: pod.is === "owned" ? podIps(pod.pod) : undefined,

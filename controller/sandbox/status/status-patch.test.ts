@@ -37,3 +37,13 @@ describe("a write of the status", () => {
     });
   });
 });
+
+it("a write of the status removes the fields of hibernation that are gone", () => {
+  const before = { hibernation: { state: "Stopped", reason: "NoProvider", message: "none" } } as const;
+  const awake = { hibernation: { lastWake: { mode: "Anew", reason: "NoProvider" } } } as const;
+  expect(statusPatch(before, awake)).toEqual({
+    hibernation: { state: null, reason: null, message: null, lastWake: { mode: "Anew", reason: "NoProvider" } },
+  });
+  expect(statusPatch(awake, {})).toEqual({ hibernation: null });
+  expect(statusPatch({}, awake)).toEqual(awake);
+});

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { FakeClock } from "../../../lib/time/clock.ts";
-import { BlockedReports } from "./blocked-suspension.ts";
+import { BlockedReports, blockedSuspensionOf } from "./blocked-suspension.ts";
 
 it("conditions that differ are reported once each, 250 at once and then 50 a second", async () => {
   const clock = new FakeClock();
@@ -26,4 +26,13 @@ it("conditions that differ are reported once each, 250 at once and then 50 a sec
   expect(new Set(notified).size).toBe(398);
   expect(notified).not.toContain("default/box-1");
   expect(notified).not.toContain("default/box-2");
+});
+
+it("a sandbox that stays awake for its memory is blocked for that reason, before all others", () => {
+  const kept = { reason: "NoProvider", message: "no node agent is installed" } as const;
+  const times = { recheckAtMs: 1, sleepsAtMs: 1, lastMs: 0 };
+  const blocked = blockedSuspensionOf({ is: "awake", why: "", ...times, kept, rejected: "no room" });
+  const message =
+    "Sandbox is not suspended for inactivity, because its memory cannot be kept: no node agent is installed";
+  expect(blocked).toEqual({ is: "yes", reason: "MemoryNotKept", message });
 });

@@ -18,6 +18,11 @@ const reportAfterMs = 30_000;
 
 /** The message is stable while the same activator is silent, so that it is written once. */
 export function blockedSuspensionOf(idleness: Idleness): BlockedSuspension {
+  const kept = idleness.is === "awake" ? idleness.kept : undefined;
+  if (kept) {
+    const message = `Sandbox is not suspended for inactivity, because its memory cannot be kept: ${kept.message}`;
+    return { is: "yes", reason: "MemoryNotKept", message };
+  }
   const rejected = idleness.is === "exempt" ? undefined : idleness.rejected;
   if (rejected !== undefined) return { is: "yes", reason: "AnnotationRejected", message: conditionMessage(rejected) };
   const silent = idleness.is === "awake" ? idleness.heldUpBy : undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { AutoSuspension, OperatingMode } from "../../../api/kinds/sandbox.ts";
+import type { AutoSuspension, OperatingMode, SuspensionStrategy } from "../../../api/kinds/sandbox.ts";
 import { sealedPodAnnotation, suspensionCauseAnnotation } from "../../../api/rules/keys.ts";
 import { formatSeal, inactivityAt, mayHaveNextPod, type SuspensionCause } from "../../../api/rules/suspension.ts";
 import { aSandbox, noon } from "../../../test/support/builders/builders.ts";
@@ -16,10 +16,19 @@ interface Written {
   readonly sealedFor?: SuspensionCause;
   readonly sealedUid?: string;
   readonly auto?: AutoSuspension;
+  readonly strategy?: SuspensionStrategy;
   readonly complete?: boolean;
 }
 
-function written({ mode = "Suspended", cause, sealedFor, sealedUid = "pod-1", auto, complete }: Written = {}) {
+function written({
+  mode = "Suspended",
+  cause,
+  sealedFor,
+  sealedUid = "pod-1",
+  auto,
+  strategy,
+  complete,
+}: Written = {}) {
   const annotations = {
     ...(cause === "Inactivity" && { [suspensionCauseAnnotation]: inactivityAt(generation) }),
     ...(sealedFor && {
@@ -29,7 +38,7 @@ function written({ mode = "Suspended", cause, sealedFor, sealedUid = "pod-1", au
   const suspended = { type: "Suspended", status: "True", reason: "", message: "", lastTransitionTime: noon } as const;
   const autoSuspension = { inactivityTimeoutSeconds: 300, ...auto };
   return aSandbox(
-    { operatingMode: mode, autoSuspension },
+    { operatingMode: mode, autoSuspension, ...(strategy && { suspensionStrategy: strategy }) },
     { generation, annotations },
     complete ? { conditions: [{ ...suspended, observedGeneration: generation }] } : {},
   );
@@ -270,5 +279,33 @@ describe("a running sandbox whose Pod is fenced and has no seal", () => {
     const ending = { ...pod, terminating: true };
     expect(decide(running, { podIsFenced: true, podIsFresh: true, pod: ending })).toEqual({ do: "nothing" });
     expect(decide(running, { podIsFenced: false, podIsFresh: true })).toEqual({ do: "nothing" });
+  });
+});
+
+describe("a suspension of a sandbox whose memory cannot be kept", () => {
+  const memoryRefusal = { reason: "NoProvider", message: "no node agent is installed" } as const;
+  const stay = { type: "Hibernate", onFailure: "StayAwake" } as const;
+  const fresh = { memoryRefusal, podIsFresh: true, round: observed(answered(0, 300_000)) };
+
+  it("for inactivity is called off before the seal, if the owner asked for that", () => {
+    const why = "its memory cannot be kept: no node agent is installed";
+    const called = { do: "writeRunning", why };
+    expect(decide({ cause: "Inactivity", strategy: stay }, { memoryRefusal })).toEqual(called);
+    expect(decide({ cause: "Inactivity", strategy: stay }, fresh)).toEqual(called);
+  });
+
+  it("for inactivity goes on otherwise", () => {
+    const strategy = { type: "Hibernate" } as const;
+    expect(decide({ cause: "Inactivity", strategy }, fresh)).toMatchObject({ do: "seal", cause: "Inactivity" });
+  });
+
+  it("by a person is never refused", () => {
+    expect(decide({ strategy: stay }, fresh)).toMatchObject({ do: "seal", cause: "Person" });
+  });
+
+  it("goes on after the seal, whatever happens to the provider", () => {
+    const sealed = { cause: "Inactivity", sealedFor: "Inactivity", strategy: stay } as const;
+    expect(decide(sealed, { memoryRefusal })).toMatchObject({ do: "askPromises" });
+    expect(decide(sealed, { memoryRefusal, round: promised(answered(0)) })).toMatchObject({ do: "deletePod" });
   });
 });

@@ -13,6 +13,8 @@ import {
 import { readTime } from "../../../api/rules/timestamps.ts";
 import { recordedPodName } from "../../sandbox/find-pod.ts";
 import { loadOf, type Reply, reasonToStayAwake } from "../activators/activator-replies.ts";
+import type { MemoryRefusal } from "../hibernation/memory-provider.ts";
+import { refusalToSleep } from "../hibernation/strategy.ts";
 
 /** A Pod that the sandbox controls. */
 export interface OwnPod {
@@ -43,6 +45,8 @@ export interface Situation {
   readonly round: Round | undefined;
   /** The API server rejects a newer cause, so the suspension continues with the one that is written. Absent: no. */
   readonly causeIsFinal?: boolean;
+  /** Why its memory cannot be kept; absent: it can, or is not to be kept. */
+  readonly memoryRefusal?: MemoryRefusal | undefined;
   /** Milliseconds since the seal; 0 without a seal. */
   readonly sealedForMs: number;
   /** How long an activator whose Pod is Ready may be silent, before a seal, until it counts for nothing. */
@@ -127,7 +131,7 @@ const recordedName = (sandbox: Stored<Sandbox>): string => recordedPodName(sandb
 
 /** For inactivity: nothing is changed before every activator has agreed. */
 function fallAsleep(situation: Situation, pod: OwnPod): SuspensionStep {
-  const { sandbox, round, now, silenceLimitMs } = situation;
+  const { sandbox, round, now, silenceLimitMs, memoryRefusal } = situation;
   const { generation = 0 } = sandbox.metadata;
   const { inactivityTimeoutSeconds, keepAwakeUntil } = effectiveAutoSuspension(sandbox.spec);
   if (inactivityTimeoutSeconds === undefined) return { do: "writeRunning", why: "it is not to sleep by itself" };
@@ -135,6 +139,8 @@ function fallAsleep(situation: Situation, pod: OwnPod): SuspensionStep {
   if (keptUntil && keptUntil > now) {
     return { do: "writeRunning", why: `it is kept awake until ${keepAwakeUntil}` };
   }
+  const kept = refusalToSleep(sandbox, memoryRefusal);
+  if (kept) return { do: "writeRunning", why: `its memory cannot be kept: ${kept.message}` };
   const answered = round?.asked === "observed" && round.podUid === pod.uid && round.generation === generation;
   if (!answered) return { do: "askObserved", podUid: pod.uid, generation };
   const why = reasonToStayAwake(round.replies, inactivityTimeoutSeconds * 1000, silenceLimitMs);

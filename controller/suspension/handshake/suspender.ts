@@ -65,7 +65,7 @@ interface Known {
   readonly causeIsFinal: boolean;
 }
 
-type Seen = Pick<Observed, "sandbox" | "pods">;
+type Seen = Pick<Observed, "sandbox" | "pods" | "memoryRefusal">;
 
 /** Maximum number of steps in a pass; steps are undone or superseded only a few times. */
 const stepsMax = 20;
@@ -171,6 +171,7 @@ export class Suspender implements Disposable {
       sandbox: seen.sandbox,
       pod,
       podIsFresh: fresh !== undefined,
+      memoryRefusal: seen.memoryRefusal,
       podIsFenced: pod !== undefined && isFenced(seen.sandbox.metadata.uid, pod.uid),
       round,
       causeIsFinal,

@@ -180,3 +180,36 @@ describe("exempt from sleeping by itself", () => {
 it("never puts a sandbox back to sleep that was woken and has no Pod yet", () => {
   expect(ask({ podStart: undefined })).toEqual({ is: "exempt", why: "it has no Pod yet" });
 });
+
+describe("a sandbox that would rather stay awake than lose its memory", () => {
+  const refusal = { reason: "NoProvider", message: "no node agent is installed" } as const;
+  const sandbox = aSandbox({ autoSuspension, suspensionStrategy: { type: "Hibernate", onFailure: "StayAwake" } });
+
+  it("is never idle while its memory cannot be kept, and says so from its start on", () => {
+    const kept = { is: "awake", kept: refusal };
+    expect(ask({ sandbox, memoryRefusal: refusal, nowMs: 0 })).toMatchObject({ ...kept, why: "it was used" });
+    const why = "its memory cannot be kept";
+    expect(ask({ sandbox, memoryRefusal: refusal })).toMatchObject({
+      ...kept,
+      why,
+      recheckAtMs: 315_000,
+      sleepsAtMs: 300_000,
+    });
+    const use = { ...unused, busy: "it is in use" };
+    expect(ask({ sandbox, memoryRefusal: refusal, use })).toMatchObject(kept);
+  });
+
+  it("is idle like any other once its memory can be kept", () => {
+    expect(ask({ sandbox })).toEqual({ is: "idle", forMs: 300_000, lastMs: 0 });
+  });
+
+  it("is exempt while it is suspended, whatever becomes of its memory", () => {
+    const suspended = { ...sandbox, spec: { ...sandbox.spec, operatingMode: "Suspended" as const } };
+    expect(ask({ sandbox: suspended, memoryRefusal: refusal })).toMatchObject({ is: "exempt" });
+  });
+
+  it("is idle if its owner takes the loss of memory instead", () => {
+    const stops = aSandbox({ autoSuspension, suspensionStrategy: { type: "Hibernate" } });
+    expect(ask({ sandbox: stops, memoryRefusal: refusal })).toEqual({ is: "idle", forMs: 300_000, lastMs: 0 });
+  });
+});

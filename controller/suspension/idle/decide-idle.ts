@@ -9,6 +9,8 @@ import { isExpired } from "../../sandbox/expiry.ts";
 import { findPod } from "../../sandbox/find-pod.ts";
 import type { Observed } from "../../sandbox/observed.ts";
 import type { Rejection } from "../handshake/rejected-suspensions.ts";
+import type { MemoryRefusal } from "../hibernation/memory-provider.ts";
+import { refusalToSleep } from "../hibernation/strategy.ts";
 import type { Use } from "./activity-view.ts";
 import type { Instant } from "./instant.ts";
 import type { PodStart, PodStarts } from "./pod-starts.ts";
@@ -23,6 +25,8 @@ export interface IdleQuestion extends Instant {
   readonly notBeforeMs: number;
   /** Of the last attempt to suspend it; absent: none. */
   readonly rejection?: Rejection | undefined;
+  /** Why its memory cannot be kept; absent: it can, or is not to be kept. */
+  readonly memoryRefusal?: MemoryRefusal | undefined;
 }
 
 export type Idleness =
@@ -39,6 +43,8 @@ export type Idleness =
       /** Only this activator, which does not respond, blocks the suspension; absent: there are other reasons. */
       readonly heldUpBy?: NonNullable<Use["unanswered"]>;
       readonly rejected?: string;
+      /** It stays awake, because its memory cannot be kept. */
+      readonly kept?: MemoryRefusal;
     }
   /** `rejected`: why the last attempt to suspend it failed. */
   | { readonly is: "idle"; readonly forMs: number; readonly lastMs: number; readonly rejected?: string };
@@ -90,12 +96,21 @@ export function idlenessOf(question: IdleQuestion): Idleness {
   if (exemption !== undefined) return { is: "exempt", why: exemption };
   if (podStart === undefined) return { is: "exempt", why: "it has no Pod yet" };
   const known = asFarAsIsKnown(question, podStart);
+  const kept = refusalToSleep(sandbox, question.memoryRefusal);
+  if (kept) return keptAwake(known, kept, nowMs);
   if (use.busy === undefined) return known.is === "idle" ? afterRejection(known, question) : known;
   const timeoutMs = (sandbox.spec.autoSuspension?.inactivityTimeoutSeconds ?? 0) * 1000;
   const recheckAtMs = nowMs + Math.max(Math.min(timeoutMs, busyRecheckMs), 1);
   const sleepsAtMs = known.is === "awake" ? known.sleepsAtMs : nowMs;
   const awake = { is: "awake", why: use.busy, recheckAtMs, sleepsAtMs, lastMs: known.lastMs } as const;
   return use.unanswered && known.is === "idle" ? { ...awake, heldUpBy: use.unanswered } : awake;
+}
+
+/** Its owner would rather have it stay awake than lose its memory. A node that learns to keep memory changes no sandbox. */
+function keptAwake(known: Exclude<Idleness, { is: "exempt" }>, kept: MemoryRefusal, nowMs: number): Idleness {
+  if (known.is === "awake") return { ...known, kept };
+  const why = "its memory cannot be kept";
+  return { is: "awake", why, recheckAtMs: nowMs + busyRecheckMs, sleepsAtMs: nowMs, lastMs: known.lastMs, kept };
 }
 
 /** A rejected suspension is tried again later. */

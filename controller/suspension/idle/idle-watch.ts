@@ -38,7 +38,7 @@ import { WakeReports } from "./wake-reports.ts";
 
 export interface IdleWatchOptions {
   /** The stores' state of a sandbox; undefined once it is gone. */
-  readonly read: (key: string) => Pick<Observed, "sandbox" | "pods"> | undefined;
+  readonly read: (key: string) => Pick<Observed, "sandbox" | "pods" | "memoryRefusal"> | undefined;
   readonly finder: ActivatorFinder;
   readonly view: ActivityView;
   readonly rounds: Pick<ActivatorRounds, "activity" | "keep">;
@@ -279,7 +279,7 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const { read, clock, rejections } = this.#options;
     const seen = read(key);
     if (!seen) return undefined;
-    const { sandbox } = seen;
+    const { sandbox, memoryRefusal } = seen;
     const nowMs = clock.ticksMs();
     const at = { now: clock.now(), nowMs };
     const podStart = podStartOf(seen, at, this.#podStarts);
@@ -288,7 +288,8 @@ export class IdleWatch implements ActivityTimesKeeper, Running {
     const turnMs = turnAfter(Math.max(this.#disturbedMs, fromMs), sandbox.metadata.uid, timeoutMs);
     const use = this.#options.view.useOf(sandbox.metadata.uid, nowMs);
     const notBeforeMs = Math.max(turnMs, this.#calmUntilMs.get(key) ?? turnMs);
-    const idleness = idlenessOf({ sandbox, use, podStart, notBeforeMs, rejection: rejections.of(sandbox), ...at });
+    const rejection = rejections.of(sandbox);
+    const idleness = idlenessOf({ sandbox, use, podStart, notBeforeMs, rejection, memoryRefusal, ...at });
     this.#timesRequests.add(key);
     if (isNewsOf(sandbox, blockedSuspensionOf(idleness))) this.#heldUp.add(key);
     return { idleness, use };

@@ -7,6 +7,7 @@ import { type Sandbox, type SandboxSpec, sandboxType } from "../../../api/kinds/
 import { findCondition } from "../../../api/rules/conditions.ts";
 import { parseControllerConfig } from "../../../controller/config/config.ts";
 import { type RunningController, startController } from "../../../controller/start.ts";
+import type { MemoryProvider } from "../../../controller/suspension/hibernation/memory-provider.ts";
 import { isNotFound } from "../../../kube/client/errors.ts";
 import { silentLogger } from "../../../lib/log/log.ts";
 import { type Clock, systemClock } from "../../../lib/time/clock.ts";
@@ -50,6 +51,7 @@ export async function openSandboxLab(
     readonly tracer?: Tracer;
     /** The clock of the controller. Default: the system's. */
     readonly clock?: Clock;
+    readonly memory?: MemoryProvider;
   } = {},
 ): Promise<SandboxLab> {
   await using stack = new AsyncDisposableStack();
@@ -58,7 +60,9 @@ export async function openSandboxLab(
   const config = parseControllerConfig([...ofTests, ...(options.flags ?? [])]);
   const { tracer = noTracer, clock = systemClock } = options;
   const parts = { client, clock, log: silentLogger, registry: new Registry(), identity: "lab", tracer };
-  const controller = stack.use(await startController(config, parts));
+  const controller = stack.use(
+    await startController(config, { ...parts, ...(options.memory && { memory: options.memory }) }),
+  );
   if (options.kubelet ?? true) stack.use(startFakeKubelet(api.client));
   await controller.synced;
 

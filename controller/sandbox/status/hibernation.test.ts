@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import type { ObjectMeta } from "../../../api/kinds/meta.ts";
+import type { Hibernation, SandboxSpec, SandboxStatus } from "../../../api/kinds/sandbox.ts";
+import { sealedPodAnnotation } from "../../../api/rules/keys.ts";
+import { formatSeal } from "../../../api/rules/suspension.ts";
+import { aPodOf, aSandbox, noon } from "../../../test/support/builders/builders.ts";
+import type { MemoryRefusal } from "../../suspension/hibernation/memory-provider.ts";
+import type { SeenPod } from "./condition-facts.ts";
+import { hibernationOf } from "./hibernation.ts";
+
+const refusal: MemoryRefusal = { reason: "NoProvider", message: "no node agent is installed" };
+const stopped: Hibernation = { state: "Stopped", ...refusal };
+const anew: Hibernation = { lastWake: { mode: "Anew", reason: "NoProvider" } };
+
+const condition = (status: "True" | "False") =>
+  ({ type: "Suspended", status, reason: "", message: "", lastTransitionTime: noon }) as const;
+const ran: SandboxStatus = { conditions: [condition("False")] };
+const slept: SandboxStatus = { conditions: [condition("True")] };
+
+interface Case {
+  readonly spec?: Partial<SandboxSpec>;
+  readonly status?: SandboxStatus;
+  readonly sealedUid?: string;
+  readonly pod?: Partial<ObjectMeta> | Exclude<SeenPod["is"], "owned" | "several">;
+  readonly refusal?: MemoryRefusal | undefined;
+}
+
+function told(given: Case): Hibernation | undefined {
+  const { spec = {}, status = {}, sealedUid, pod = "none" } = given;
+  const seal = sealedUid && formatSeal({ podName: "nova", podUid: sealedUid, cause: "Inactivity", at: noon });
+  const sandbox = aSandbox(
+    { suspensionStrategy: { type: "Hibernate" }, ...spec },
+    seal ? { annotations: { [sealedPodAnnotation]: seal } } : {},
+    status,
+  );
+  const seen: SeenPod =
+    typeof pod === "string" ? { is: pod } : { is: "owned", pod: aPodOf(sandbox, { uid: "pod-1", ...pod }) };
+  return hibernationOf({ sandbox, pod: seen, refusal: "refusal" in given ? given.refusal : refusal });
+}
+
+const asleep = { operatingMode: "Suspended" } as const;
+
+describe("a sandbox that is to hibernate", () => {
+  it.each<[string, Case]>([
+    ["its Pod is sealed", { spec: asleep, sealedUid: "pod-1", pod: {} }],
+    ["its Pod is sealed, and a wake waits for the next", { sealedUid: "pod-1", pod: {} }],
+    ["its Pod ends without a seal", { spec: asleep, pod: { deletionTimestamp: noon } }],
+    ["its Pod has gone between two passes", { spec: asleep, status: ran }],
+  ])("tells that it is stopped without its memory, and why, once %s", (_, given) => {
+    expect(told(given)).toEqual(stopped);
+  });
+
+  it.each<[string, Case]>([
+    ["it runs for the first time", { pod: {} }],
+    ["it was created suspended", { spec: asleep }],
+    ["it got its strategy in its sleep", { spec: asleep, status: slept }],
+    ["its suspension may still be cancelled", { spec: asleep, status: ran, pod: {} }],
+    ["its Pod belongs to another owner", { spec: asleep, status: ran, pod: "someoneElses" }],
+    ["it runs and its Pod is gone", { status: ran }],
+  ])("tells nothing while %s", (_, given) => {
+    expect(told(given)).toBeUndefined();
+  });
+
+  it("tells of the sleep what was true at its begin, also once a provider could keep memory", () => {
+    const status = { ...slept, hibernation: { ...stopped, ...anew } };
+    expect(told({ spec: asleep, status, refusal: undefined })).toEqual(status.hibernation);
+    expect(told({ status, refusal: undefined })).toEqual(status.hibernation);
+  });
+
+  it("tells that it was started anew, and why, once it has its next Pod", () => {
+    const status = { ...slept, hibernation: stopped };
+    expect(told({ status, pod: { uid: "pod-2" } })).toEqual(anew);
+    expect(told({ status, pod: { uid: "pod-2" }, sealedUid: "pod-1" })).toEqual(stopped);
+    expect(told({ status, pod: { deletionTimestamp: noon } })).toEqual(stopped);
+  });
+
+  it("keeps what it tells of its last wake until the next one", () => {
+    const status = { ...ran, hibernation: anew };
+    expect(told({ status, pod: {} })).toEqual(anew);
+    expect(told({ status, spec: asleep, sealedUid: "pod-1", pod: {} })).toEqual({ ...stopped, ...anew });
+  });
+
+  it("never tells that memory is kept that nobody has captured", () => {
+    expect(told({ spec: asleep, sealedUid: "pod-1", pod: {}, refusal: undefined })).toEqual({
+      state: "Stopped",
+      reason: "NotCaptured",
+      message: "the memory was not captured",
+    });
+  });
+});
+
+it.each<[string, Partial<SandboxSpec>]>([
+  ["with an empty strategy", { suspensionStrategy: {} }],
+  ["with type Stop", { suspensionStrategy: { type: "Stop" } }],
+])("a sandbox %s tells nothing, and what it told before goes", (_, strategy) => {
+  expect(told({ spec: { ...strategy, ...asleep }, sealedUid: "pod-1", pod: {} })).toBeUndefined();
+  expect(told({ spec: strategy, status: { hibernation: stopped }, pod: {} })).toBeUndefined();
+});
