@@ -1,6 +1,8 @@
 import { once } from "node:events";
-import { createServer, type ServerOptions } from "node:http";
+import { createServer, type RequestListener, type ServerOptions } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
+import type { TlsOptions } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../test/support/eventually.ts";
 import { FakeClock } from "../time/clock.ts";
@@ -9,18 +11,21 @@ import { limitConnections, strangerLimits } from "./connection-limit.ts";
 const chunkedHead = "POST /early HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 /** A server that reads each request to its end, and a client that hears how its connection ends. */
-async function given(timeouts: Pick<ServerOptions, "headersTimeout" | "requestTimeout"> = {}) {
+async function given(timeouts: Pick<ServerOptions, "headersTimeout" | "requestTimeout"> = {}, tls?: TlsOptions) {
   await using opened = new AsyncDisposableStack();
   const clock = new FakeClock();
   const carriedOut: string[] = [];
   const options = { ...strangerLimits, connectionsCheckingInterval: 20, ...timeouts };
-  const server = createServer(options, (request, response) => {
+  const answer: RequestListener = (request, response) => {
+    if (request.url === "/unread") return;
+    if (request.url === "/begun") return void response.write("a part");
     if (request.url === "/early") return void response.end("fine");
     request.resume().once("end", () => {
       carriedOut.push(request.url ?? "");
       response.end("fine");
     });
-  });
+  };
+  const server = tls ? createTlsServer({ ...options, ...tls }, answer) : createServer(options, answer);
   const limits = limitConnections(server, { max: 10, perPeerMax: 10, clock });
   opened.defer(() => {
     limits.closeAll();
@@ -58,6 +63,16 @@ describe("a client of a page that sends malformed requests", () => {
     expect(heard.text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
     client.end();
     await eventually(() => limits.size === 0);
+  });
+
+  it("is cut off at once within its response, which ends with no other status", async () => {
+    await using lab = await given();
+    const { client, heard, limits } = lab;
+    client.write(chunkedHead.replace("early", "begun"));
+    await eventually(() => heard.text.includes("a part"));
+    client.write("z");
+    await eventually(() => limits.size === 0);
+    expect(heard.text).toMatch(/\r\na part\r\n$/); // the last chunk is missing
   });
 
   it("is closed after 5 s, if it does not end its side", async () => {
@@ -111,6 +126,33 @@ describe("a request that took too long", () => {
     await eventually(() => heard.end === "end");
     client.write(rest);
     for (let sent = 0; !client.destroyed && sent < 100; sent += 1) await write(client, Buffer.alloc(1_048_576));
+    await eventually(() => limits.size === 0);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("is read on, although nothing had read its body before it got 408", async () => {
+    await using lab = await given({ headersTimeout: 50, requestTimeout: 50 });
+    const { client, clock, heard, limits } = lab;
+    client.write("POST /unread HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n");
+    client.write(Buffer.alloc(200_000)); // Node stops to read
+    await eventually(() => heard.end === "end");
+    for (let sent = 0; !client.destroyed && sent < 7; sent += 1) await write(client, Buffer.alloc(1_048_576));
+    client.end();
+    await eventually(() => limits.size === 0);
+    expect(heard).toMatchObject({ text: expect.stringContaining(" 408 "), end: "end" });
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe("a client whose TLS handshake fails", () => {
+  it.each([
+    { what: "because it is silent", bytes: "" },
+    { what: "because it sends no TLS", bytes: "GET / HTTP/1.1\r\nHost: a\r\n\r\n" },
+  ])("is closed at once, $what", async ({ bytes }) => {
+    await using lab = await given({}, { handshakeTimeout: 50 });
+    const { client, clock, limits } = lab;
+    client.write(bytes);
+    await eventually(() => client.destroyed || client.readableEnded);
     await eventually(() => limits.size === 0);
     expect(clock.pending).toBe(0);
   });

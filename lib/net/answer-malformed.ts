@@ -21,6 +21,8 @@ const statuses = new Map([
  */
 export function answerMalformed(server: Server<typeof IncomingMessage>, clock: Clock = systemClock): void {
   const answered = new WeakSet<Socket>();
+  // Node emits "clientError" for it too. A client without TLS could read no answer, and would keep the connection for longer.
+  server.prependListener("tlsClientError", (_: Error, socket: Socket) => void socket.destroy());
   // Node emits it again for an error of the connection, and when the client ends its side within a request.
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (answered.has(socket)) return;
@@ -46,6 +48,8 @@ function dropInput(socket: Socket): void {
     dropped += bytes.length;
     if (dropped > droppedBytesMax) socket.destroy();
   });
-  // A request whose body was read slowly may have paused it.
+  // A request whose body was read slowly may have paused it. Then Node's stream still waits for a read that went to the parser, and
+  // begins no other by itself.
   socket.resume();
+  socket._read(0);
 }
