@@ -11,6 +11,7 @@ import { reach } from "./connect/connect.ts";
 import type { ConnectDeps } from "./connect/connect-request.ts";
 import type { Upstream } from "./connect/connector.ts";
 import { holdLimitMs } from "./connect/hold-limit.ts";
+import { isStartedAnew, podUidNow } from "./connect/started-anew.ts";
 import { ActivatorError, toActivatorError } from "./failures/error-codes.ts";
 import { toResponse } from "./failures/error-response.ts";
 import type { NewSandboxes } from "./find/await-new-sandbox.ts";
@@ -72,9 +73,10 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     if (entry) return incoming.answer(entry);
     use = beginUse(incoming, deps);
     const reached = reach({ to: routed, client: incoming, deps, observer: record, use }); // 404, 409, 410, 424, 502, 503
+    const before = reached instanceof Promise ? podUidNow(routed, deps.cluster) : undefined;
     const upstream = reached instanceof Promise ? await reached : reached;
     record.reached(upstream.target);
-    await deps.proxy(incoming, upstream, proxyOptions(incoming, { routed, upstream, use, record }, deps)); // 413, 502, 504
+    await deps.proxy(incoming, upstream, proxyOptions(incoming, { routed, upstream, before, use, record }, deps)); // 413, 502, 504
     use.released();
   } catch (error) {
     use?.released();
@@ -165,17 +167,20 @@ function beginUse<I extends Incoming>(incoming: I, { activity }: ServeDeps<I>): 
 interface Reached {
   readonly routed: Routed;
   readonly upstream: Upstream;
+  /** The UID of the Pod when the request began to wait. */
+  readonly before: string | undefined;
   readonly use: Use;
   readonly record: RequestRecord;
 }
 
 function proxyOptions<I extends Incoming>(
   incoming: I,
-  { routed, upstream, use, record }: Reached,
+  { routed, upstream, before, use, record }: Reached,
   deps: ServeDeps<I>,
 ): ProxyRequestOptions {
   const { name: subject, byHost, path, timeoutMs = Number.POSITIVE_INFINITY } = routed;
   const { pathRouting } = deps.find;
+  const isAnew = isStartedAnew(routed, deps.cluster, { before, now: upstream.target.podUid });
   return {
     subject,
     byHost,
@@ -184,6 +189,7 @@ function proxyOptions<I extends Incoming>(
     trace: record.trace,
     responseStartMs: Math.min(timeoutMs, deps.options.proxyTimeoutMs, deps.responseHeaderTimeoutMs),
     use,
+    ...(isAnew && { started: "anew" }),
     onFirstByte: () => record.firstByte(),
     onOpen(connection) {
       const onEnded = (listener: () => void) => incoming.onEnded(listener);
