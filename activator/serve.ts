@@ -91,12 +91,12 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
  */
 async function awaitFirstView<I extends Incoming>(
   incoming: I,
-  { find: options, lookup, authorizer, firstView }: ServeDeps<I>,
+  { find: options, lookup, authorizer, firstView, cluster }: ServeDeps<I>,
   record: RequestRecord,
 ): Promise<void> {
   const spelt = record.routed(find(incoming.head, options, lookup));
   try {
-    await authorizer.authorize(incoming.head, spelt);
+    await authorizer.authorize(incoming.head, spelt, cluster);
   } catch (error) {
     // The name may be a claim's, whose sandbox the client may reach: that is not known yet.
     const isForbidden = error instanceof ActivatorError && error.code === "Forbidden";
@@ -146,8 +146,8 @@ function findAllowed<I extends Incoming>(
     head.sandboxTarget = sandboxTarget(head.target, { length: found.path.length, hidden });
   }
   const isSame = before?.name === found.name && before.namespace === found.namespace;
-  if (isSame) return unlessRefused({ routed: found });
-  const allowed = record.decided(() => deps.authorizer.authorize(head, found));
+  if (isSame) return unlessRefused({ routed: { ...found, uid: before.uid } });
+  const allowed = record.decided(() => deps.authorizer.authorize(head, found, deps.cluster));
   return allowed instanceof Promise ? allowed.then(unlessRefused) : unlessRefused(allowed);
 }
 

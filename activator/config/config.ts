@@ -15,11 +15,12 @@ import { ConfigError } from "./config-error.ts";
 import { activatorFlags } from "./flags.ts";
 import { type HttpsConfig, httpsConfigOf } from "./https-config.ts";
 import { type PathRouting, pathRoutingOf } from "./path-routing-config.ts";
+import { type ScopedTokenSettings, scopedTokenSettings } from "./scoped-token-config.ts";
 
 export type Authorization =
   | { readonly mode: "allow-all" }
   | { readonly mode: "static-token"; readonly token: string }
-  | { readonly mode: "scoped-token"; readonly secretFile: string }
+  | ScopedTokenSettings
   | { readonly mode: "tokenreview"; readonly reviews: ReviewSettings };
 
 /** The checked settings of the activator. Times are in milliseconds; 0 means no limit where the flag says so. */
@@ -238,15 +239,13 @@ function dialRetryMs(values: Values): number {
 function authorizationOf(values: Values, env: Environment): Authorization {
   const token = env["ROUTER_AUTH_TOKEN"]?.trim();
   const open = /^(1|true|t|yes|y|on)$/i.test(env["ALLOW_UNAUTHENTICATED_ROUTER"]?.trim() ?? "");
-  const secretFile = values["authz-scoped-token-secret-file"];
   switch (values["authz-mode"]) {
     case "allow-all":
       if (token) return refuse("--authz-mode=allow-all and ROUTER_AUTH_TOKEN contradict each other");
       return { mode: "allow-all" };
     case "scoped-token":
       if (token) return refuse("--authz-mode=scoped-token and ROUTER_AUTH_TOKEN contradict each other");
-      if (!secretFile) return refuse("--authz-mode=scoped-token needs --authz-scoped-token-secret-file");
-      return { mode: "scoped-token", secretFile };
+      return scopedTokenSettings(values);
     case "tokenreview":
       if (token) return refuse("--authz-mode=tokenreview and ROUTER_AUTH_TOKEN contradict each other");
       return { mode: "tokenreview", reviews: reviewSettings(values) };

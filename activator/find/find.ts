@@ -19,6 +19,8 @@ export interface Routed {
   /** The path named the sandbox; absent: the host or headers did. */
   readonly path?: PathRoute | undefined;
   readonly podIp: string | undefined;
+  /** The Sandbox object that the client was authorized for; absent: whichever has the name. */
+  readonly uid?: string | undefined;
   /** How long the client waits, in milliseconds from the request's head. */
   readonly timeoutMs: number | undefined;
   /** The error of this request, if it reveals which sandboxes exist. Only clients that may reach the named sandbox get it. */

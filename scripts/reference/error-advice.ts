@@ -44,11 +44,11 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Read the token again from its Secret.",
   },
   Unauthenticated: {
-    why: "The request has no bearer token where one is required. Or its token is not valid: the API server does not accept it, or it is not signed with the key of scoped tokens, or it has expired.",
+    why: "The request has no bearer token where one is required. Or its token is not valid: the API server does not accept it, or it is not signed with a key of scoped tokens, or it has expired. The cookie of a static token expires after twelve hours.",
     what: "Send a new token; check its expiry and its audience.",
   },
   Forbidden: {
-    why: "The token is valid, but does not permit access to this sandbox. Or the request has a scoped token and a header X-Sandbox-Pod-IP or X-Sandbox-UID.",
+    why: "The token is valid, but does not permit access to this sandbox. A scoped token of version 2 also names a port, a method, a path and one Sandbox object. Or the request has a scoped token and a header X-Sandbox-Pod-IP or X-Sandbox-UID.",
     what: "Grant get on sandboxes/connect, or use a token for this sandbox. Leave those two headers out.",
   },
   AuthorizationUnavailable: {
