@@ -20,6 +20,7 @@ import type { Domains } from "./find/host-name.ts";
 import { sandboxTarget } from "./find/sandbox-target.ts";
 import { basePathOf } from "./headers/base-path.ts";
 import type { FirstView } from "./hold/await-first-view.ts";
+import { answerToPreflight } from "./http2/grpc-web/preflight.ts";
 import type { Observer } from "./observe/observer.ts";
 import type { RequestRecord } from "./observe/request-record.ts";
 import { authorityOf } from "./pod-connections/place.ts";
@@ -59,6 +60,8 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
   try {
     record = deps.observer.begin(incoming);
     if (isHealthCheck(head, deps.find)) return incoming.answer(healthy);
+    const preflight = answerToPreflight(head, deps.find); // 403
+    if (preflight) return incoming.answer(preflight);
     refuseMethod(head); // 405
     refuseLength(head, deps.maxRequestBodyBytes); // 413
     refuseTimeout(head); // 400

@@ -51,6 +51,8 @@ export interface ActivatorConfig {
   readonly refusesForeignPages: boolean;
   /** Undefined: no path names a sandbox. */
   readonly pathRouting: PathRouting | undefined;
+  /** Origins in lower case, or `*`, whose pages may send calls of gRPC-Web to any sandbox; undefined: there are no such calls. */
+  readonly webOrigins: readonly string[] | undefined;
   readonly authorization: Authorization;
   readonly allowLoopbackPodIp: boolean;
   readonly maxRequestBodyBytes: number;
@@ -178,6 +180,7 @@ function plainSettings(values: Values) {
     serviceNames: hostsOf(values["service-names"]) ?? [],
     headerHosts: hostsOf(values["header-hosts"]),
     refusesForeignPages: values["refuse-foreign-pages"],
+    webOrigins: values.http2 ? originsOf(values["grpc-web-origins"]) : undefined,
     allowLoopbackPodIp: values["allow-loopback-pod-ip"],
     maxRequestBodyBytes: values["max-request-body-bytes"],
     maxHeaderBytes: values["max-header-bytes"],
@@ -233,6 +236,14 @@ function dialRetryMs(values: Values): number {
   let totalMs = 0;
   for (let retry = 1; retry <= values["upstream-max-retries"]; retry += 1) totalMs += backoffDelayMs(retry, backoff);
   return totalMs;
+}
+
+function originsOf(list: string): readonly string[] {
+  const origins = hostsOf(list) ?? [];
+  const wrong = origins.find((origin) => origin !== "*" && !/^https?:\/\/[^/*]+$/.test(origin));
+  if (wrong !== undefined)
+    return refuse(`--grpc-web-origins: ${wrong} is not an origin, such as https://app.example.com`);
+  return origins;
 }
 
 /** Access without authorization must be requested, by the flag or the variable. */

@@ -128,6 +128,10 @@ export const activatorFlags = {
     false,
     "reject requests that a browser sends for a web page, unless its origin is a host name of a sandbox or one of --header-hosts; links to a sandbox still work",
   ),
+  "grpc-web-origins": flag.string(
+    "",
+    "origins whose web pages may send calls of gRPC-Web to any sandbox, such as https://app.example.com, separated by commas; *: all origins; pages of a sandbox may always call the other ports of that sandbox; needs --http2",
+  ),
   "service-names": flag.string(
     "sandbox-router-svc",
     "names of the Services that lead to the activators, separated by commas; at NAME.NAMESPACE.svc of such a name X-Sandbox headers name the sandbox, and /healthz is the activator's; any other such host names the sandbox NAME",

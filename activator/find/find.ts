@@ -28,6 +28,8 @@ export interface Routed {
 }
 
 export interface FindOptions extends PathOptions {
+  /** Origins in lower case whose pages may send calls of gRPC-Web to any sandbox; absent: there are no such calls. */
+  readonly webOrigins?: readonly string[] | undefined;
   readonly allowLoopbackPodIp: boolean;
   /** Whether requests of web pages are rejected unless the page is of a sandbox or a listed host; default: no. */
   readonly refusesForeignPages?: boolean;

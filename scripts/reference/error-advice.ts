@@ -114,8 +114,8 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Use the host name of the sandbox or a listed host, or add this one to --header-hosts.",
   },
   ForeignOrigin: {
-    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page of another origin. Or the request has the cookie of --authz-cookie-name, and its page is of another origin.",
-    what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS.",
+    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page of another origin. Or the request has the cookie of --authz-cookie-name, and its page is of another origin. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins.",
+    what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS. For gRPC-Web, add the origin to --grpc-web-origins.",
   },
   UnknownHost: {
     why: "No Sandbox or SandboxClaim has the name in the host, or the host is below --domain and not of the form NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",
