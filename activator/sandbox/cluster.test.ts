@@ -90,6 +90,20 @@ it("changes when another Pod is preferred, and when it is given to another owner
   await eventually(() => cluster.podOf(sandbox)?.metadata.deletionTimestamp !== undefined);
 });
 
+it("a Pod that no sandbox controls is not followed: of other Pods a cluster may have very many", async () => {
+  await using world = await given();
+  const { cluster } = world;
+  const lost: string[] = [];
+  cluster.onAddressLost(({ ip }) => lost.push(ip));
+  const other = await world.addPod("other", { controller: false });
+  expect(cluster.podSeenMs(other.metadata.uid)).toBeUndefined();
+  expect(cluster.hasAddress({ podUid: other.metadata.uid, ip: "10.0.0.1" })).toBe(false);
+  await world.client.delete(podType, { namespace: "default", name: "other" });
+  const own = await world.addPod("nova", {});
+  expect(cluster.podSeenMs(own.metadata.uid)).toBeDefined();
+  expect([lost, world.gone]).toEqual([[], []]);
+});
+
 it("a Pod that is gone is reported with its sandbox, and a Pod of another namespace without", async () => {
   await using world = await given();
   const own = await world.addPod("nova", {});
@@ -117,7 +131,7 @@ describe("an address of a Pod", () => {
     await client.patch(podType, { namespace: "default", name: "nova" }, { type: "merge", body: { status } }, options);
   };
 
-  it("is reported once the Pod has another, and again when it has ended", async () => {
+  it.each(["Failed", "Succeeded"] as const)("is lost once the Pod has another, and when it has %s", async (phase) => {
     await using world = await given();
     const { cluster } = world;
     const { metadata } = await world.addPod("nova", {});
@@ -128,7 +142,7 @@ describe("an address of a Pod", () => {
     await set(world, { podIP: "10.0.0.9", podIPs: [{ ip: "10.0.0.9" }] });
     await eventually(() => lost.length > 0);
     expect([has("10.0.0.1"), has("10.0.0.9")]).toEqual([false, true]);
-    await set(world, { phase: "Failed" });
+    await set(world, { phase });
     await eventually(() => lost.length > 1);
     expect(lost).toEqual(["true 10.0.0.1", "true 10.0.0.9"]);
     expect(has("10.0.0.9")).toBe(false);

@@ -224,6 +224,22 @@ describe("a wake of a sandbox that changes meanwhile", () => {
     expect(await wake).toMatchObject({ mine: true, answer: { metadata: { name: "nova" } } });
   });
 
+  it.each([
+    { what: "is lost", error: new ApiUnreachable("away") },
+    { what: "is rejected", error: new ApiError(403, { apiVersion: "v1", kind: "Status", reason: "Forbidden" }) },
+  ])("ends without another patch if the sandbox is seen awake before the patch $what", async ({ error }) => {
+    const failing = Promise.withResolvers<never>();
+    await using world = await given(() => failing.promise);
+    const nova = await world.create("nova");
+    const wake = world.waker.wake(nova, never);
+    await eventually(() => world.patched.length === 1);
+    world.waker.sandboxChanged(changed(awake(nova)));
+    failing.reject(error);
+    expect(await wake).toEqual({ mine: true, patchedMs: undefined, answer: undefined });
+    await world.clock.advance(10_000);
+    expect(world.patched).toEqual(["nova"]);
+  });
+
   it("sends its patch again if the sandbox is seen awake and then asleep before the first fails", async () => {
     const failing = Promise.withResolvers<void>();
     await using world = await given(async (_, proceed) => {

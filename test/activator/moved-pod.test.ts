@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
-import { type PodPhase, podType } from "../../api/kinds/core.ts";
+import { type PodStatus, podType } from "../../api/kinds/core.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { eventually } from "../support/eventually.ts";
 import { unresponsiveProgram } from "../support/fakes/unresponsive-program.ts";
@@ -22,7 +22,10 @@ function freeAddress(): string {
 }
 
 /** The Pod of nova keeps its UID. */
-async function report({ api }: ActivatorWorld, status: { podIP?: string; phase?: PodPhase }): Promise<void> {
+async function report(
+  { api }: ActivatorWorld,
+  status: Pick<PodStatus, "podIP" | "phase" | "conditions">,
+): Promise<void> {
   const { podIP } = status;
   const body = { status: { ...status, ...(podIP && { podIPs: [{ ip: podIP }] }) } };
   await api.client.patch(podType, nova, { type: "merge", body }, { subresource: "status" });
@@ -95,6 +98,37 @@ describe("a Pod that gets another address", () => {
       return program.seen.ended > 0;
     });
   });
+});
+
+it("a Pod that gets a former address back is young there: its readiness probes are tried again", async () => {
+  await using world = await openActivatorWorld();
+  const probed = { isReady: true, count: 0 };
+  const httpGet = { path: "/ready", port: sandboxPort };
+  const containers = [{ name: "main", image: "program", readinessProbe: { httpGet } }];
+  const program = httpProgram((asked, response) => {
+    if (asked.url !== "/ready") return void response.end("here");
+    probed.count += 1;
+    response.writeHead(probed.isReady ? 200 : 503).end();
+  });
+  await world.awake("nova", program, { podTemplate: { spec: { containers } } });
+  expect((await ask(world)).text).toBe("here");
+  const former = (await world.api.client.get(podType, nova)).status?.podIP ?? "";
+  const podIP = freeAddress();
+  await using _elsewhere = await saying("elsewhere")(podIP);
+  await report(world, { podIP });
+  await eventually(async () => (await ask(world)).text === "elsewhere");
+  Object.assign(probed, { isReady: false, count: 0 });
+  const now = new Date().toISOString();
+  const conditions = [{ type: "Ready", status: "False", lastTransitionTime: now }] as const;
+  await report(world, { podIP: former, conditions: [...conditions] });
+  const answers: string[] = [];
+  await eventually(() => {
+    void ask(world).then(({ text }) => answers.push(text));
+    return probed.count > 0;
+  });
+  expect(answers).not.toContain("here");
+  probed.isReady = true;
+  await eventually(() => answers.includes("here"));
 });
 
 describe.each([

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { connect } from "node:http2";
 import { expect, it } from "vitest";
 import { observed } from "../support/drain-questions.ts";
 import { eventually } from "../support/eventually.ts";
@@ -52,4 +53,23 @@ it("an upload that its sandbox no longer reads keeps no sandbox awake while its 
   // Its client sends on, and its connection serves the next request.
   lab.client.send(`${"x".repeat(length - sent)}POST / HTTP/1.1\r\n${host}\r\nContent-Length: 1\r\n\r\n`);
   await eventually(() => lab.client.received.split("early").length === 3);
+});
+
+it("a request that failed keeps no sandbox awake while its client does not read the error", async () => {
+  await using world = await openActivatorWorld(["--drain-bind-address=127.0.0.1:0", "--http2"]);
+  await world.awake(
+    "nova",
+    httpProgram((request) => void request.socket.destroy()),
+  );
+  const { proxyPort } = world.activator;
+  const client = connect(`http://127.0.0.1:${proxyPort}`, { settings: { initialWindowSize: 0 } });
+  using _client = { [Symbol.dispose]: () => client.destroy() };
+  const stream = client.request({ ":authority": "nova.default.sandbox.localhost", ":path": "/" }).on("error", () => {});
+  const heard = { status: 0, bytes: 0 };
+  stream.on("response", (head) => (heard.status = Number(head[":status"])));
+  stream.on("data", (bytes: Buffer) => (heard.bytes += bytes.length));
+  await eventually(() => heard.status !== 0);
+  expect(heard.status).toBe(502);
+  await eventually(async () => (await inFlight(world)) === 0);
+  expect(heard.bytes).toBe(0); // the error waits for the client
 });
