@@ -3,6 +3,7 @@ import type { OpenConnection } from "./activity/open-connections.ts";
 import type { Use } from "./activity/use.ts";
 import type { Upstream } from "./connect/connector.ts";
 import type { BasePath } from "./headers/base-path.ts";
+import type { Started } from "./headers/started-header.ts";
 import type { Incoming } from "./request.ts";
 
 /** How the request named its sandbox: this selects the header rules, see `headers/`. */
@@ -12,7 +13,10 @@ export interface NamedBy {
   readonly base?: BasePath | undefined;
 }
 
-export interface ProxyRequestOptions extends NamedBy {
+/** What changes the fields of a response. */
+export interface ResponseRules extends NamedBy, Started {}
+
+export interface ProxyRequestOptions extends ResponseRules {
   /** The name of the sandbox, for error texts. */
   readonly subject: string;
   readonly consumesAuthorization: boolean;

@@ -6,7 +6,7 @@ export type HeaderPair = readonly [name: string, value: string];
 export const loggedCharactersMax = 256;
 
 /** By which protocol a request came, as the access log says it. */
-export type RequestProtocol = "HTTP/1.0" | "HTTP/1.1" | "HTTP/2" | "gRPC";
+export type RequestProtocol = "HTTP/1.0" | "HTTP/1.1" | "HTTP/2" | "gRPC" | "gRPC-Web";
 
 /** The head of a client's request. Strings hold one byte per character, as on the wire. */
 export interface RequestHead {
@@ -38,6 +38,20 @@ export interface RequestHead {
 export interface GrpcCall {
   /** How long it may take, in milliseconds from its head; undefined: without a limit. */
   readonly timeoutMs: number | "malformed" | undefined;
+  /** Absent: the client has the trailers of HTTP/2. */
+  readonly web?: WebForm;
+}
+
+/** The form of a call of gRPC-Web. */
+export interface WebForm {
+  /** The end of the content type that names the encoding of messages, such as `+proto`; empty without. */
+  readonly codec: string;
+  /** Whether the request is in base64. */
+  readonly sendsText: boolean;
+  /** Whether the response is in base64. */
+  readonly takesText: boolean;
+  /** The origin of the web page that may read the response; undefined: the activator permits none. */
+  readonly origin: string | undefined;
 }
 
 /** A response of the activator, not of a sandbox. */
@@ -45,11 +59,17 @@ export interface Synthetic {
   readonly status: number;
   readonly headers: readonly HeaderPair[];
   readonly body: string;
+  /** The body, if it is no text; absent: `body`. */
+  readonly bytes?: Buffer;
   /** Names in lower case; only responses to calls of gRPC have some. */
   readonly trailers?: readonly HeaderPair[];
+  /** How a call of gRPC ended whose client reads that in the body. */
+  readonly grpcStatus?: string;
   /** Why the request was rejected; absent for responses that are no errors. */
   readonly code?: ErrorCode;
 }
+
+export const bytesOf = ({ body, bytes }: Synthetic): Buffer => bytes ?? Buffer.from(body);
 
 /** A client that may leave before it is served. */
 export interface Leaver {

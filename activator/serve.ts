@@ -11,6 +11,7 @@ import { reach } from "./connect/connect.ts";
 import type { ConnectDeps } from "./connect/connect-request.ts";
 import type { Upstream } from "./connect/connector.ts";
 import { holdLimitMs } from "./connect/hold-limit.ts";
+import { isStartedAnew, podUidNow } from "./connect/started-anew.ts";
 import { ActivatorError, toActivatorError } from "./failures/error-codes.ts";
 import { toResponse } from "./failures/error-response.ts";
 import type { NewSandboxes } from "./find/await-new-sandbox.ts";
@@ -19,6 +20,7 @@ import type { Domains } from "./find/host-name.ts";
 import { sandboxTarget } from "./find/sandbox-target.ts";
 import { basePathOf } from "./headers/base-path.ts";
 import type { FirstView } from "./hold/await-first-view.ts";
+import { answerToPreflight } from "./http2/grpc-web/preflight.ts";
 import type { Observer } from "./observe/observer.ts";
 import type { RequestRecord } from "./observe/request-record.ts";
 import { authorityOf } from "./pod-connections/place.ts";
@@ -58,6 +60,8 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
   try {
     record = deps.observer.begin(incoming);
     if (isHealthCheck(head, deps.find)) return incoming.answer(healthy);
+    const preflight = answerToPreflight(head, deps.find); // 403
+    if (preflight) return incoming.answer(preflight);
     refuseMethod(head); // 405
     refuseLength(head, deps.maxRequestBodyBytes); // 413
     refuseTimeout(head); // 400
@@ -72,9 +76,10 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
     if (entry) return incoming.answer(entry);
     use = beginUse(incoming, deps);
     const reached = reach({ to: routed, client: incoming, deps, observer: record, use }); // 404, 409, 410, 424, 502, 503
+    const before = reached instanceof Promise ? podUidNow(routed, deps.cluster) : undefined;
     const upstream = reached instanceof Promise ? await reached : reached;
     record.reached(upstream.target);
-    await deps.proxy(incoming, upstream, proxyOptions(incoming, { routed, upstream, use, record }, deps)); // 413, 502, 504
+    await deps.proxy(incoming, upstream, proxyOptions(incoming, { routed, upstream, before, use, record }, deps)); // 413, 502, 504
     use.released();
   } catch (error) {
     use?.released();
@@ -89,12 +94,12 @@ export async function serve<I extends Incoming>(incoming: I, deps: ServeDeps<I>)
  */
 async function awaitFirstView<I extends Incoming>(
   incoming: I,
-  { find: options, lookup, authorizer, firstView }: ServeDeps<I>,
+  { find: options, lookup, authorizer, firstView, cluster }: ServeDeps<I>,
   record: RequestRecord,
 ): Promise<void> {
   const spelt = record.routed(find(incoming.head, options, lookup));
   try {
-    await authorizer.authorize(incoming.head, spelt);
+    await authorizer.authorize(incoming.head, spelt, cluster);
   } catch (error) {
     // The name may be a claim's, whose sandbox the client may reach: that is not known yet.
     const isForbidden = error instanceof ActivatorError && error.code === "Forbidden";
@@ -144,8 +149,8 @@ function findAllowed<I extends Incoming>(
     head.sandboxTarget = sandboxTarget(head.target, { length: found.path.length, hidden });
   }
   const isSame = before?.name === found.name && before.namespace === found.namespace;
-  if (isSame) return unlessRefused({ routed: found });
-  const allowed = record.decided(() => deps.authorizer.authorize(head, found));
+  if (isSame) return unlessRefused({ routed: { ...found, uid: before.uid } });
+  const allowed = record.decided(() => deps.authorizer.authorize(head, found, deps.cluster));
   return allowed instanceof Promise ? allowed.then(unlessRefused) : unlessRefused(allowed);
 }
 
@@ -165,17 +170,20 @@ function beginUse<I extends Incoming>(incoming: I, { activity }: ServeDeps<I>): 
 interface Reached {
   readonly routed: Routed;
   readonly upstream: Upstream;
+  /** The UID of the Pod when the request began to wait. */
+  readonly before: string | undefined;
   readonly use: Use;
   readonly record: RequestRecord;
 }
 
 function proxyOptions<I extends Incoming>(
   incoming: I,
-  { routed, upstream, use, record }: Reached,
+  { routed, upstream, before, use, record }: Reached,
   deps: ServeDeps<I>,
 ): ProxyRequestOptions {
   const { name: subject, byHost, path, timeoutMs = Number.POSITIVE_INFINITY } = routed;
   const { pathRouting } = deps.find;
+  const isAnew = isStartedAnew(routed, deps.cluster, { before, now: upstream.target.podUid });
   return {
     subject,
     byHost,
@@ -184,6 +192,7 @@ function proxyOptions<I extends Incoming>(
     trace: record.trace,
     responseStartMs: Math.min(timeoutMs, deps.options.proxyTimeoutMs, deps.responseHeaderTimeoutMs),
     use,
+    ...(isAnew && { started: "anew" }),
     onFirstByte: () => record.firstByte(),
     onOpen(connection) {
       const onEnded = (listener: () => void) => incoming.onEnded(listener);

@@ -8,7 +8,7 @@ import type { ReplicaState } from "./drain/replica-state.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
 import type { HeadBudget } from "./http1/front/head-budget.ts";
 import { type HttpFronts, startHttpFronts } from "./http1/start-http-fronts.ts";
-import { openHttp2Front } from "./http2/open-http2-front.ts";
+import { openHttp2 } from "./http2/open-http2-front.ts";
 import type { AccessLog } from "./observe/access-log.ts";
 import { createConnectionMetrics } from "./observe/connection-metrics.ts";
 import type { RequestMetrics } from "./observe/request-metrics.ts";
@@ -60,16 +60,13 @@ export async function startFronts(
   const hasRoom = roomForSockets();
   const tcp = config.tcpFront && stack.use(openTcpFront(config.tcpFront, config, deps, { ...parts, hasRoom }));
   if (tcp) parts.replicaState.confirmBy((request) => tcp.confirm(request));
+  const hasRoomBesides = (besides: number) => hasRoom((tcp?.listening ?? 0) + besides);
+  const http2 = config.http2 ? openHttp2(config, deps, { ...parts, events, hasRoom: hasRoomBesides }) : undefined;
   const http = stack.use(
     await startHttpFronts(config, {
-      ...{ ...parts, events, hasRoom: () => hasRoom(tcp?.listening ?? 0) },
-      http2: config.http2
-        ? openHttp2Front(config, deps, {
-            ...{ ...parts, events },
-            hasRoom: (besides) => hasRoom((tcp?.listening ?? 0) + besides),
-          })
-        : undefined,
-      serve: (exchange) => serve(exchange, deps),
+      ...{ ...parts, events, hasRoom: () => hasRoomBesides(0) },
+      ...{ http2: http2?.front, callOf: http2?.callOf },
+      serve: (exchange) => (http2 && exchange.head.grpc ? http2.serveCall(exchange) : serve(exchange, deps)),
     }),
   );
   const started = stack.move();

@@ -20,6 +20,9 @@ const routed: Routed = {
   refusal: undefined,
 };
 
+/** What a cluster has does not matter here. */
+const unseen = { synced: false, sandbox: () => undefined };
+
 async function verdict(
   authorizer: Authorizer,
   authorization: string | undefined,
@@ -39,7 +42,7 @@ async function verdict(
   };
   try {
     await authorizer.authenticate(head, headerCredential(head));
-    return (await authorizer.authorize(head, target)).routed === target ? "allowed" : "another target";
+    return (await authorizer.authorize(head, target, unseen)).routed === target ? "allowed" : "another target";
   } catch (error) {
     if (!(error instanceof ActivatorError)) throw error;
     return `${error.status} ${error.detail}`;
@@ -60,7 +63,10 @@ describe("one token for all", () => {
 });
 
 describe("a scoped token", () => {
-  const authorizer = scopedTokens(key, new FakeClock("2026-01-01T00:00:00Z"));
+  const authorizer = scopedTokens(
+    { secret: key, v1Until: undefined, verificationKeys: undefined },
+    new FakeClock("2026-01-01T00:00:00Z"),
+  );
 
   it("opens its own sandbox alone", async () => {
     expect(await verdict(authorizer, `Bearer ${vector}`)).toBe("allowed");

@@ -3,12 +3,19 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
 import type { RequestHead } from "../request.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import type { Credential } from "./credential.ts";
 import { PathSessions } from "./path-session.ts";
 
 /** A request that may reach the sandbox that it names. */
 export interface Allowed {
   readonly routed: Routed;
+}
+
+/** What the activator sees of the cluster. */
+export interface ClusterView {
+  readonly synced: boolean;
+  sandbox(namespace: string, name: string): SlimSandbox | undefined;
 }
 
 /** Decides which client may reach which sandbox, before a wake. Both steps throw or reject with an ActivatorError to reject. */
@@ -18,7 +25,7 @@ export interface Authorizer {
   /** Authenticates the client. Runs before the target is read, so that unauthenticated clients learn nothing about it. */
   authenticate(head: RequestHead, credential: Credential | undefined): void | Promise<void>;
   /** Authorizes the client for this sandbox. */
-  authorize(head: RequestHead, routed: Routed): Allowed | Promise<Allowed>;
+  authorize(head: RequestHead, routed: Routed, view: ClusterView): Allowed | Promise<Allowed>;
   /** The value of a cookie that opens the sandbox to the browser as this credential did. */
   sessionFor(credential: Credential, routed: Routed): string;
 }

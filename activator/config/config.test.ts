@@ -3,6 +3,7 @@ import { parseActivatorConfig } from "./config.ts";
 import { ConfigError } from "./config-error.ts";
 
 const open = ["--authz-mode=allow-all"];
+const scoped = ["--authz-mode=scoped-token", "--authz-scoped-token-secret-file=s"];
 
 describe("the settings of the activator", () => {
   it("prefer a flag over the environment, and that over the default", () => {
@@ -26,7 +27,9 @@ describe("the settings of the activator", () => {
     [[], {}, /^ROUTER_AUTH_TOKEN must be set to start/],
     [[], { ALLOW_UNAUTHENTICATED_ROUTER: "false" }, /^ROUTER_AUTH_TOKEN must be set to start/],
     [open, { ROUTER_AUTH_TOKEN: "x" }, /contradict/],
-    [["--authz-mode=scoped-token"], {}, /secret-file/],
+    [["--authz-mode=scoped-token"], {}, /secret-file or .*verification-keys-file/],
+    [[...scoped, "--authz-scoped-token-verification-keys-file=k"], {}, /need --authz-scoped-token-v1-until/],
+    [[...scoped, "--authz-scoped-token-v1-until=soon"], {}, /must be a time/],
     [[...open, "--enable-otel-metrics"], {}, /not pushed/],
     [[...open, "--enable-tracing"], { OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://x" }, /not the address of a collector/],
     [["--authz-mode=tokenreview"], { ROUTER_AUTH_TOKEN: "x" }, /contradict/],
@@ -43,6 +46,18 @@ describe("the settings of the activator", () => {
     [{ ALLOW_UNAUTHENTICATED_ROUTER: "Yes" }, { mode: "allow-all" }],
   ])("authorize as %o sets", (env, authorization) => {
     expect(parseActivatorConfig([], env).authorization).toEqual(authorization);
+  });
+
+  it("take keys of scoped tokens of either version, and of both until a time", () => {
+    const authorization = (...flags: readonly string[]) => parseActivatorConfig(flags).authorization;
+    const keys = "--authz-scoped-token-verification-keys-file=k";
+    const none = { mode: "scoped-token", secretFile: undefined, v1Until: undefined, keysFile: undefined };
+    expect(authorization(...scoped)).toEqual({ ...none, secretFile: "s" });
+    expect(authorization("--authz-mode=scoped-token", keys)).toEqual({ ...none, keysFile: "k" });
+    expect(authorization(...scoped, keys, "--authz-scoped-token-v1-until=2027-01-31T00:00:00Z")).toEqual({
+      ...{ ...none, secretFile: "s", keysFile: "k" },
+      v1Until: new Date("2027-01-31T00:00:00Z"),
+    });
   });
 
   it("enable tracing if a collector is named, unless a flag sets it", () => {

@@ -15,11 +15,12 @@ import { ConfigError } from "./config-error.ts";
 import { activatorFlags } from "./flags.ts";
 import { type HttpsConfig, httpsConfigOf } from "./https-config.ts";
 import { type PathRouting, pathRoutingOf } from "./path-routing-config.ts";
+import { type ScopedTokenSettings, scopedTokenSettings } from "./scoped-token-config.ts";
 
 export type Authorization =
   | { readonly mode: "allow-all" }
   | { readonly mode: "static-token"; readonly token: string }
-  | { readonly mode: "scoped-token"; readonly secretFile: string }
+  | ScopedTokenSettings
   | { readonly mode: "tokenreview"; readonly reviews: ReviewSettings };
 
 /** The checked settings of the activator. Times are in milliseconds; 0 means no limit where the flag says so. */
@@ -50,6 +51,8 @@ export interface ActivatorConfig {
   readonly refusesForeignPages: boolean;
   /** Undefined: no path names a sandbox. */
   readonly pathRouting: PathRouting | undefined;
+  /** Origins in lower case, or `*`, whose pages may send calls of gRPC-Web to any sandbox; undefined: there are no such calls. */
+  readonly webOrigins: readonly string[] | undefined;
   readonly authorization: Authorization;
   readonly allowLoopbackPodIp: boolean;
   readonly maxRequestBodyBytes: number;
@@ -177,6 +180,7 @@ function plainSettings(values: Values) {
     serviceNames: hostsOf(values["service-names"]) ?? [],
     headerHosts: hostsOf(values["header-hosts"]),
     refusesForeignPages: values["refuse-foreign-pages"],
+    webOrigins: values.http2 ? originsOf(values["grpc-web-origins"]) : undefined,
     allowLoopbackPodIp: values["allow-loopback-pod-ip"],
     maxRequestBodyBytes: values["max-request-body-bytes"],
     maxHeaderBytes: values["max-header-bytes"],
@@ -234,19 +238,25 @@ function dialRetryMs(values: Values): number {
   return totalMs;
 }
 
+function originsOf(list: string): readonly string[] {
+  const origins = hostsOf(list) ?? [];
+  const wrong = origins.find((origin) => origin !== "*" && !/^https?:\/\/[^/*]+$/.test(origin));
+  if (wrong !== undefined)
+    return refuse(`--grpc-web-origins: ${wrong} is not an origin, such as https://app.example.com`);
+  return origins;
+}
+
 /** Access without authorization must be requested, by the flag or the variable. */
 function authorizationOf(values: Values, env: Environment): Authorization {
   const token = env["ROUTER_AUTH_TOKEN"]?.trim();
   const open = /^(1|true|t|yes|y|on)$/i.test(env["ALLOW_UNAUTHENTICATED_ROUTER"]?.trim() ?? "");
-  const secretFile = values["authz-scoped-token-secret-file"];
   switch (values["authz-mode"]) {
     case "allow-all":
       if (token) return refuse("--authz-mode=allow-all and ROUTER_AUTH_TOKEN contradict each other");
       return { mode: "allow-all" };
     case "scoped-token":
       if (token) return refuse("--authz-mode=scoped-token and ROUTER_AUTH_TOKEN contradict each other");
-      if (!secretFile) return refuse("--authz-mode=scoped-token needs --authz-scoped-token-secret-file");
-      return { mode: "scoped-token", secretFile };
+      return scopedTokenSettings(values);
     case "tokenreview":
       if (token) return refuse("--authz-mode=tokenreview and ROUTER_AUTH_TOKEN contradict each other");
       return { mode: "tokenreview", reviews: reviewSettings(values) };

@@ -5,6 +5,7 @@ import { logLevels } from "../../lib/log/log.ts";
 import { collectorHelp } from "../../lib/tracing/collector-address.ts";
 import { tcpFrontModes } from "../tcp-front/tcp-front-config.ts";
 import { pathRoutingFlags } from "./path-routing-flags.ts";
+import { scopedTokenFlags } from "./scoped-token-config.ts";
 
 const positive = (value: number) => (value > 0 ? undefined : "must be above 0");
 const notNegative = (value: number) => (value >= 0 ? undefined : "must not be negative");
@@ -104,10 +105,7 @@ export const activatorFlags = {
     false,
     "with --authz-mode=tokenreview, require the permission to get sandboxes/connect of the requested sandbox (SubjectAccessReview); if false, every valid token reaches every sandbox",
   ),
-  "authz-scoped-token-secret-file": flag.string(
-    "",
-    "file with the key that signs scoped tokens: at least 32 bytes, not counting blanks at its start and end; read only at the start of the activator",
-  ),
+  ...scopedTokenFlags,
   ...pathRoutingFlags,
   kubeconfig: flag.string(
     "",
@@ -129,6 +127,10 @@ export const activatorFlags = {
   "refuse-foreign-pages": flag.boolean(
     false,
     "reject requests that a browser sends for a web page, unless its origin is a host name of a sandbox or one of --header-hosts; links to a sandbox still work",
+  ),
+  "grpc-web-origins": flag.string(
+    "",
+    "origins whose web pages may send calls of gRPC-Web to any sandbox, such as https://app.example.com, separated by commas; *: all origins; pages of a sandbox may always call the other ports of that sandbox; needs --http2",
   ),
   "service-names": flag.string(
     "sandbox-router-svc",

@@ -52,11 +52,7 @@ export interface ConnectObserver {
 }
 
 /** A sandbox and its port. A request that named them adds its other routing headers. */
-export type Destination = Pick<Routed, "namespace" | "name" | "port"> &
-  Partial<Routed> & {
-    /** The UID of the sandbox, if the caller knows it. Another sandbox of the same name does not match. */
-    readonly uid?: string;
-  };
+export type Destination = Pick<Routed, "namespace" | "name" | "port"> & Partial<Routed>;
 
 /** The client of a connect request: a request or a raw connection. */
 export interface ConnectClient extends Leaver {

@@ -7,7 +7,7 @@ import { toGrpcResponse } from "./grpc-response.ts";
  * allowed is over.
  */
 export function toResponse(error: ActivatorError, head?: RequestHead, isLate = false): Synthetic {
-  if (head?.grpc) return toGrpcResponse(error, isLate);
+  if (head?.grpc) return toGrpcResponse(error, head.grpc, isLate);
   const page = head !== undefined && prefersPage(head.headers);
   const headers: HeaderPair[] = [
     ["Content-Type", page ? "text/html; charset=utf-8" : "application/json"],

@@ -1,5 +1,6 @@
-import type { Synthetic } from "../request.ts";
+import type { GrpcCall, HeaderPair, Synthetic } from "../request.ts";
 import type { ActivatorError, ErrorCode } from "./error-codes.ts";
+import { trailerFrame, webBytes, webFields } from "./grpc-web-response.ts";
 
 /** Status codes of gRPC (gRPC, "Status codes and their use in gRPC"). */
 export const grpcStatus = {
@@ -28,7 +29,7 @@ const ofHttpStatus: ReadonlyMap<number, number> = new Map([
 const ofTime: ReadonlySet<ErrorCode> = new Set(["WakeTimedOut", "SandboxSlow"]);
 
 /** The fields of an error that end a call of gRPC. `isLate`: the time that the client allowed has passed. */
-export function grpcTrailers(error: ActivatorError, isLate: boolean): readonly (readonly [string, string])[] {
+export function grpcTrailers(error: ActivatorError, isLate: boolean): readonly [HeaderPair, HeaderPair] {
   const { code, status, detail } = error;
   const late = isLate && ofTime.has(code);
   const number = late ? grpcStatus.deadlineExceeded : (ofHttpStatus.get(status) ?? grpcStatus.internal);
@@ -39,17 +40,14 @@ export function grpcTrailers(error: ActivatorError, isLate: boolean): readonly (
 }
 
 /** An error as a response to a call of gRPC, which has the status of HTTP 200 always. */
-export function toGrpcResponse(error: ActivatorError, isLate: boolean): Synthetic {
-  return {
-    status: 200,
-    headers: [
-      ["Content-Type", "application/grpc"],
-      ["X-Rouse-Reason", error.code],
-    ],
-    body: "",
-    trailers: grpcTrailers(error, isLate),
-    code: error.code,
-  };
+export function toGrpcResponse(error: ActivatorError, { web }: GrpcCall, isLate: boolean): Synthetic {
+  const { code } = error;
+  const trailers = grpcTrailers(error, isLate);
+  const reason = ["X-Rouse-Reason", code] as const;
+  if (!web) return { status: 200, headers: [["Content-Type", "application/grpc"], reason], body: "", trailers, code };
+  const [[, grpcStatus]] = trailers;
+  const bytes = webBytes(trailerFrame(trailers), web);
+  return { status: 200, headers: [...webFields(web), reason], body: "", bytes, grpcStatus, code };
 }
 
 /** As gRPC has it: all but visible ASCII and the space, and the percent sign (gRPC over HTTP/2, "Status-Message"). */

@@ -19,6 +19,8 @@ export interface Routed {
   /** The path named the sandbox; absent: the host or headers did. */
   readonly path?: PathRoute | undefined;
   readonly podIp: string | undefined;
+  /** The Sandbox object that the client was authorized for; absent: whichever has the name. */
+  readonly uid?: string | undefined;
   /** How long the client waits, in milliseconds from the request's head. */
   readonly timeoutMs: number | undefined;
   /** The error of this request, if it reveals which sandboxes exist. Only clients that may reach the named sandbox get it. */
@@ -26,6 +28,8 @@ export interface Routed {
 }
 
 export interface FindOptions extends PathOptions {
+  /** Origins in lower case whose pages may send calls of gRPC-Web to any sandbox; absent: there are no such calls. */
+  readonly webOrigins?: readonly string[] | undefined;
   readonly allowLoopbackPodIp: boolean;
   /** Whether requests of web pages are rejected unless the page is of a sandbox or a listed host; default: no. */
   readonly refusesForeignPages?: boolean;

@@ -21,11 +21,12 @@ export interface PathOptions extends Domains {
 
 /**
  * The prefix, if the path of the request has the form of a sandbox's name. On a host that names a sandbox every path is the sandbox's.
- * Calls of gRPC cannot set a prefix.
+ * Calls of gRPC cannot set a prefix; those of gRPC-Web can.
  */
 export function prefixOf({ target, host, grpc }: RequestHead, options: PathOptions): string | undefined {
   const prefix = options.pathRouting?.prefix;
-  if (prefix === undefined || grpc || !target.startsWith(prefix)) return undefined;
+  const isNative = grpc !== undefined && !grpc.web;
+  if (prefix === undefined || isNative || !target.startsWith(prefix)) return undefined;
   const next = target[prefix.length];
   if (next !== undefined && next !== "/" && next !== "?") return undefined;
   return readHost(host, options).is === "other" ? prefix : undefined;

@@ -1,4 +1,5 @@
 import { headerFamilies, headerFamily, programsRead } from "./header-family.ts";
+import { startedHeader } from "./started-header.ts";
 
 /** The facts that decide which request headers a sandbox gets. */
 export interface ForwardRules {
@@ -49,7 +50,7 @@ const requestRules: ReadonlyMap<string, Rule> = new Map([
   ["origin", ({ byHost, upgrade }) => byHost || !upgrade],
 ]);
 
-const responseDrops: ReadonlySet<string> = new Set(hopByHop);
+const responseDrops: ReadonlySet<string> = new Set([...hopByHop, startedHeader]);
 
 /** All others are always forwarded, except those that programs read as one of these, or as a continuation of the next. */
 export const requestHeadersWithRules: readonly string[] = [...requestRules.keys()];

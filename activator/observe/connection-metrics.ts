@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from "prom-client";
 import type { ActivatorError } from "../failures/error-codes.ts";
+import type { FrontEvents } from "../http1/front/connection-host.ts";
 import { handshakeFailures } from "../http1/front/handshakes.ts";
-import type { FrontEvents } from "../http1/front/http1-front.ts";
 import type { Http2Events } from "../http2/front/http2-front.ts";
 import { offences } from "../http2/front/session-host.ts";
 import type { RequestMetrics } from "./request-metrics.ts";

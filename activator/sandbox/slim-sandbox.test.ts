@@ -4,7 +4,7 @@ import type { Sandbox, SandboxSpec } from "../../api/kinds/sandbox.ts";
 import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import { busyTargetOf } from "../../api/rules/busy-target.ts";
 import { defaultPort } from "../../api/rules/declared-ports.ts";
-import { effectiveAutoResume, effectiveAutoSuspension } from "../../api/rules/defaults.ts";
+import { effectiveAutoResume, effectiveAutoSuspension, effectiveSuspensionStrategy } from "../../api/rules/defaults.ts";
 import { sealedPodAnnotation, suspensionCauseAnnotation, warmPoolSandboxLabel } from "../../api/rules/keys.ts";
 import { controllerOfKind } from "../../api/rules/ownership.ts";
 import { causeOf, formatSeal, inactivityAt, mayAskToRun, sealOf } from "../../api/rules/suspension.ts";
@@ -75,6 +75,7 @@ const cases: readonly Case[] = [
       },
     },
   },
+  { what: "memory that is to be kept", spec: { suspensionStrategy: { type: "Hibernate", timeoutSeconds: 5 } } },
   { what: "an end", spec: { shutdownTime: "2026-01-01T14:59:59,5+02:00" } },
   { what: "an end that cannot be read", spec: { shutdownTime: "never" } },
   { what: "a warm pool", meta: { labels: { [warmPoolSandboxLabel]: "warm" } } },
@@ -113,6 +114,7 @@ function meaningOf(sandbox: Stored<SlimSandbox>, whole: Stored<Sandbox>) {
     probe: busyTargetOf(sandbox, pod),
     resume: effectiveAutoResume(sandbox.spec),
     suspension: effectiveAutoSuspension(sandbox.spec),
+    strategy: effectiveSuspensionStrategy(sandbox.spec).type,
     ...{ seal: sealOf(sandbox), cause: causeOf(sandbox), mayAsk: mayAskToRun(sandbox) },
     failure: failureOfSandbox(sandbox, "nova"),
     reason: currentCondition(sandbox, "Ready")?.reason,

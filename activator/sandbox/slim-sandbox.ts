@@ -1,7 +1,13 @@
 import type { Container, PodSpec } from "../../api/kinds/core.ts";
 import type { Condition, ObjectMeta, Stored } from "../../api/kinds/meta.ts";
 import { apiVersionOf, type ResourceType } from "../../api/kinds/resource-type.ts";
-import { type AutoResume, type AutoSuspension, type SandboxSpec, sandboxType } from "../../api/kinds/sandbox.ts";
+import {
+  type AutoResume,
+  type AutoSuspension,
+  type SandboxSpec,
+  type SuspensionStrategy,
+  sandboxType,
+} from "../../api/kinds/sandbox.ts";
 import { sandboxClaimType } from "../../api/kinds/sandbox-claim.ts";
 import { findCondition } from "../../api/rules/conditions.ts";
 import { defaultPort } from "../../api/rules/declared-ports.ts";
@@ -28,6 +34,7 @@ export interface SlimSandbox {
   };
   readonly spec: Pick<SandboxSpec, "operatingMode" | "shutdownTime" | "autoSuspension" | "autoResume"> & {
     readonly podTemplate: { readonly spec: SlimTemplate };
+    readonly suspensionStrategy?: Pick<SuspensionStrategy, "type">;
   };
   readonly status?: { readonly conditions?: readonly KeptCondition[] };
 }
@@ -52,6 +59,7 @@ const ownerMax = 253;
  */
 export function slimSandbox({ metadata, spec, status }: Stored<SlimSandbox>): Stored<SlimSandbox> {
   const { operatingMode, autoSuspension, autoResume } = spec;
+  const type = spec.suspensionStrategy?.type;
   const shutdownTime = canonicalTime(spec.shutdownTime);
   const kept = ["Ready", "Suspended"].map((type) => findCondition(status?.conditions, type));
   return {
@@ -62,6 +70,7 @@ export function slimSandbox({ metadata, spec, status }: Stored<SlimSandbox>): St
       ...(shutdownTime && { shutdownTime }),
       ...(autoSuspension && { autoSuspension: slimAutoSuspension(autoSuspension) }),
       ...(autoResume && { autoResume: slimAutoResume(autoResume) }),
+      ...(type === "Hibernate" && { suspensionStrategy: { type } }),
     },
     ...(status && { status: { conditions: kept.filter((condition) => condition !== undefined).map(slimCondition) } }),
   };

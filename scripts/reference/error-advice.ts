@@ -44,11 +44,11 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Read the token again from its Secret.",
   },
   Unauthenticated: {
-    why: "The request has no bearer token where one is required. Or its token is not valid: the API server does not accept it, or it is not signed with the key of scoped tokens, or it has expired.",
+    why: "The request has no bearer token where one is required. Or its token is not valid: the API server does not accept it, or it is not signed with a key of scoped tokens, or it has expired. The cookie of a static token expires after twelve hours.",
     what: "Send a new token; check its expiry and its audience.",
   },
   Forbidden: {
-    why: "The token is valid, but does not permit access to this sandbox. Or the request has a scoped token and a header X-Sandbox-Pod-IP or X-Sandbox-UID.",
+    why: "The token is valid, but does not permit access to this sandbox. A scoped token of version 2 also names a port, a method, a path and one Sandbox object. Or the request has a scoped token and a header X-Sandbox-Pod-IP or X-Sandbox-UID.",
     what: "Grant get on sandboxes/connect, or use a token for this sandbox. Leave those two headers out.",
   },
   AuthorizationUnavailable: {
@@ -114,8 +114,8 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Use the host name of the sandbox or a listed host, or add this one to --header-hosts.",
   },
   ForeignOrigin: {
-    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page of another origin. Or the request has the cookie of --authz-cookie-name, and its page is of another origin.",
-    what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS.",
+    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page of another origin. Or the request has the cookie of --authz-cookie-name, and its page is of another origin. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins.",
+    what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS. For gRPC-Web, add the origin to --grpc-web-origins.",
   },
   UnknownHost: {
     why: "No Sandbox or SandboxClaim has the name in the host, or the host is below --domain and not of the form NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",

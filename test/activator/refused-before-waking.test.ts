@@ -9,6 +9,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { SubjectAccessReview, TokenReview } from "../../api/kinds/reviews.ts";
 import { makeAuthority, makeServerCertificate } from "../../lib/certificates/certificates.ts";
 import { interceptCalls } from "../support/fakes/intercepted-client.ts";
+import { webBodyOf } from "../support/grpc/web-frames.ts";
 import { answerOf, openHttp2Client, valuesOf } from "../support/http2-client.ts";
 import { type ActivatorWorld, httpProgram, openActivatorWorld } from "../support/labs/activator-world.ts";
 import type { MemoryApi } from "../support/memory-api.ts";
@@ -108,6 +109,7 @@ const ways = [
   ...(["HTTP", "HTTPS", "an offer to upgrade"] as const),
   ...(["HTTP/2", "HTTP/2 over TLS", "a WebSocket over HTTP/2", "gRPC over HTTP/2"] as const),
   ...(["a path", "a path over HTTP/2", "a path with its token in the query"] as const),
+  ...(["gRPC-Web", "gRPC-Web over HTTP/2"] as const),
 ];
 type Way = (typeof ways)[number];
 
@@ -115,7 +117,7 @@ type Way = (typeof ways)[number];
  * The program answers a WebSocket with 200: to a client of HTTP/2, that would mean that it speaks it. For gRPC the program would
  * have to speak HTTP/2.
  */
-const grantedOf = (way: Way) => (way === "a WebSocket over HTTP/2" || way === "gRPC over HTTP/2" ? 502 : 200);
+const grantedOf = (way: Way) => (way === "a WebSocket over HTTP/2" || way.startsWith("gRPC") ? 502 : 200);
 
 /** The statuses of gRPC as those of HTTP. */
 const ofGrpc = new Map([
@@ -138,13 +140,16 @@ async function askHttp2({ activator }: ActivatorWorld, way: Way, token: string |
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...(way === "a WebSocket over HTTP/2" && tunnel),
     ...(way === "gRPC over HTTP/2" && { ":method": "POST", "content-type": "application/grpc" }),
+    ...(way === "gRPC-Web over HTTP/2" && { ":method": "POST", "content-type": "application/grpc-web" }),
   });
   if (way !== "a WebSocket over HTTP/2") stream.end();
-  const { status, trailers } = await answerOf(stream);
-  if (way !== "gRPC over HTTP/2") return status;
+  const { status, trailers, body } = await answerOf(stream);
+  if (!way.startsWith("gRPC")) return status;
   expect(status).toBe(200);
-  return ofGrpc.get(valuesOf(trailers, "grpc-status")[0] ?? "") ?? 0;
+  return way.startsWith("gRPC-Web") ? ofWebBody(body) : (ofGrpc.get(valuesOf(trailers, "grpc-status")[0] ?? "") ?? 0);
 }
+
+const ofWebBody = (body: string) => ofGrpc.get(webBodyOf(body).trailers?.["grpc-status"] ?? "") ?? 0;
 
 /** The response to a request for the sandbox `nova`. */
 function ask(world: ActivatorWorld, way: Way, token: string | undefined): Promise<number | undefined> {
@@ -155,16 +160,24 @@ function ask(world: ActivatorWorld, way: Way, token: string | undefined): Promis
     host: hostOf(way),
     ...(token !== undefined && !isInQuery && { authorization: `Bearer ${token}` }),
     ...(way === "an offer to upgrade" && { connection: "Upgrade", upgrade: "websocket" }),
+    ...(way === "gRPC-Web" && { "content-type": "application/grpc-web" }),
   };
   const path = isInQuery && token !== undefined ? `${targetOf(way)}?token=${token}` : targetOf(way);
-  const method = isInQuery ? "PUT" : "GET"; // a GET would be redirected
+  // A GET with its token in the query would be redirected.
+  const method = isInQuery ? "PUT" : way === "gRPC-Web" ? "POST" : "GET";
   const options = { host: "127.0.0.1", method, path, headers, agent: false };
   return new Promise((resolve, reject) => {
     const asked =
       way === "HTTPS"
         ? requestTls({ ...options, port: activator.tlsPort, ca: authority.certificate })
         : requestPlain({ ...options, port: activator.proxyPort });
-    asked.on("response", (response) => resolve(response.resume().statusCode)).on("error", reject);
+    asked.on("error", reject).on("response", (response) => {
+      if (way !== "gRPC-Web") return resolve(response.resume().statusCode);
+      let body = "";
+      response
+        .on("data", (bytes: Buffer) => (body += bytes.toString("latin1")))
+        .on("end", () => resolve(ofWebBody(body)));
+    });
     asked.end();
   });
 }

@@ -76,6 +76,23 @@ describe("scoped tokens", () => {
     expect(JSON.stringify((await rendered(secret)).get("Deployment sandbox-router"))).not.toContain("scoped-token");
   });
 
+  it("of version 2 are checked with public keys in that Secret, alone or beside version 1 until a time", async () => {
+    const v2 = ["auth.mode=scopedtoken", secret, "auth.scopedToken.verificationKeys=keys.json"];
+    const pod = async (...more: readonly string[]) =>
+      JSON.stringify((await rendered(...v2, ...more)).get("Deployment sandbox-router"));
+    const alone = await pod("auth.scopedToken.secretKey=");
+    expect(alone).toContain("--authz-scoped-token-verification-keys-file=/etc/rouse/scoped-token/verification-keys");
+    expect(alone).toContain('"items":[{"key":"keys.json","path":"verification-keys"}]');
+    expect(alone).not.toMatch(/token-secret-file|v1-until/);
+    const both = await pod("auth.scopedToken.v1Until=2027-01-31T00:00:00Z");
+    expect(both).toContain('"--authz-scoped-token-v1-until=2027-01-31T00:00:00Z"');
+    expect(both).toContain("--authz-scoped-token-secret-file");
+    await expect(pod()).rejects.toThrow("need auth.scopedToken.v1Until");
+    await expect(rendered("auth.mode=scopedtoken", secret, "auth.scopedToken.secretKey=")).rejects.toThrow(
+      "needs keys",
+    );
+  });
+
   it("need a Secret: the chart makes no key that nobody else has", async () => {
     await expect(rendered("auth.mode=scopedtoken")).rejects.toThrow("set auth.scopedToken.existingSecret");
   });

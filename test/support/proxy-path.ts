@@ -13,6 +13,8 @@ import type { Offence } from "../../activator/http2/front/session-host.ts";
 import type { StreamExchange } from "../../activator/http2/front/stream-exchange.ts";
 import { CallConnector } from "../../activator/http2/grpc/call-connector.ts";
 import { PodSessions } from "../../activator/http2/grpc/pod-sessions.ts";
+import { createWebProxy } from "../../activator/http2/grpc-web/create-web-proxy.ts";
+import { callOfWire, webCallReader } from "../../activator/http2/grpc-web/read-web-call.ts";
 import { createHttp2Proxy } from "../../activator/http2/proxy/create-http2-proxy.ts";
 import { idleLimits } from "../../activator/pod-connections/idle-limits.ts";
 import { Pool } from "../../activator/pod-connections/pool.ts";
@@ -63,6 +65,8 @@ const defaults = {
   readBuffers: 64,
 };
 
+const noDomains = { domain: "", clusterDomain: "cluster.local", serviceNames: [] };
+
 class CountingBudget extends HeadBudget {
   readonly #counts: { begun: number };
 
@@ -83,6 +87,8 @@ export type ProxyPathOptions = Partial<typeof defaults> &
     /** Requests for `/held` wait for it before they are connected. */
     readonly released?: Promise<void>;
     readonly onOpen?: ProxyRequestOptions["onOpen"];
+    /** Origins whose pages may send calls of gRPC-Web. */
+    readonly webOrigins?: readonly string[];
     /** False: clients of HTTP/2 are refused. */
     readonly http2?: false;
     /** Whether streams of HTTP/2 may begin. */
@@ -105,7 +111,10 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   const target = { namespace: "default", podUid: "p1", ip: "127.0.0.1", port: backendPort, probes: [], young: false };
   const wires: Http1ProxyOptions = { ...options, pool, clock, sweep, loans, heads };
   const sessions = opened.use(new PodSessions(idleLimits(options.maxIdleUpstream), clock, sweep));
-  const proxies = { http1: createHttp1Proxy(wires), http2: createHttp2Proxy({ ...wires, sessions }) };
+  const withSessions = { ...wires, sessions };
+  const proxies = { http1: createHttp1Proxy(wires), http2: createHttp2Proxy(withSessions) };
+  const webProxy = createWebProxy(withSessions);
+  const webCallOf = webCallReader({ ...noDomains, webOrigins: changed.webOrigins ?? [] });
   const callConnector = new CallConnector(connector, sessions);
   const ends: Ended[] = [];
   const refusals: string[] = [];
@@ -167,18 +176,14 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     broke: (offence: Offence) => void offences.push(offence),
   };
   const http2 = new Http2Front(options, {
-    ...{ clock, sweep, heads, events, hasRoom: changed.hasRoom },
+    ...{ clock, sweep, heads, events, hasRoom: changed.hasRoom, webCallOf },
     serve: (exchange) => serve(exchange, proxies.http2),
   });
-  const serveHttp1 = (exchange: Exchange) => serve(exchange, proxies.http1);
+  const serveHttp1 = (exchange: Exchange) => serve(exchange, exchange.head.grpc ? webProxy : proxies.http1);
+  const callOf = callOfWire(webCallOf);
   const front = opened.use(
     await startHttp1Front(options, {
-      clock,
-      sweep,
-      loans,
-      heads,
-      serve: serveHttp1,
-      events,
+      ...{ clock, sweep, loans, heads, serve: serveHttp1, events, callOf },
       ...(changed.http2 ?? { http2 }),
     }),
   );

@@ -102,7 +102,7 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
         break;
       case "exchanging":
         if (this.#exchange?.responded) this.#exchange.inputEnded();
-        else if (this.#exchange?.body.complete === false) this.cut();
+        else if (this.#exchange?.endsWithInput) this.cut();
         else if (this.#exchange?.proxy === undefined) this.#dueMs = this.#host.nowMs() + halfClosedGraceMs;
         break;
       default:
@@ -197,8 +197,10 @@ export class ClientConnection implements SocketReader, Watched, ExchangeConnecti
   }
 
   #begin(head: RequestHead, bytes: Buffer, start: number, end: number): void {
-    const request = new ClientRequest(head.keep(), this.#peer, "encrypted" in this.socket ? "https" : "http");
-    const exchange = new Exchange(this, request, new RequestBody(request.wire, this.#heads.share), this.#host.nowMs());
+    const scheme = "encrypted" in this.socket ? "https" : "http";
+    const request = new ClientRequest(head.keep(), this.#peer, scheme, { grpc: this.#host.callOf?.(head) });
+    const body = new RequestBody(request.wire, this.#heads.share, request.grpc === undefined);
+    const exchange = new Exchange(this, request, body, this.#host.nowMs());
     this.#exchange = exchange;
     this.#isServed = false;
     this.#asked = true;

@@ -16,9 +16,11 @@ import { passableProtocols } from "../parse/upgrade-offer.ts";
 /** Heads up to this number of bytes are kept whole: they are small beside the rest of a request in progress. */
 const smallHeadBytes = 2_048;
 
-/** What only HTTP/2 carries. */
-export interface Http2Facts {
-  readonly grpc: GrpcCall | undefined;
+/** What a head of HTTP/1.1 alone does not say. */
+export interface RequestFacts {
+  /** The request came over HTTP/2. */
+  readonly isHttp2?: boolean;
+  readonly grpc?: GrpcCall | undefined;
 }
 
 /** The head of a request, as the rest of the activator sees it. Fields are read from the wire on demand. */
@@ -37,13 +39,13 @@ export class ClientRequest implements RequestHead {
   upgradeOffer: string;
   #headers: readonly HeaderPair[] | undefined;
 
-  /** `wire` must own its bytes. `http2`: what a request of HTTP/2 says besides; absent: it came over HTTP/1. */
-  constructor(wire: WireHead, peer: string, scheme: "http" | "https", http2?: Http2Facts) {
+  /** `wire` must own its bytes. */
+  constructor(wire: WireHead, peer: string, scheme: "http" | "https", facts: RequestFacts = {}) {
     this.wire = wire;
     this.peer = peer;
     this.scheme = scheme;
-    this.grpc = http2?.grpc;
-    this.protocol = protocolOf(wire, http2);
+    this.grpc = facts.grpc;
+    this.protocol = protocolOf(wire, facts);
     this.method = wire.method;
     this.target = wire.path;
     this.host = wire.form === "absolute" ? wire.text(wire.authorityStart, wire.authorityEnd) : wire.host;
@@ -106,7 +108,8 @@ export class ClientRequest implements RequestHead {
   }
 }
 
-function protocolOf({ minorVersion }: WireHead, http2: Http2Facts | undefined): RequestProtocol {
-  if (http2) return http2.grpc ? "gRPC" : "HTTP/2";
+function protocolOf({ minorVersion }: WireHead, { isHttp2, grpc }: RequestFacts): RequestProtocol {
+  if (grpc) return grpc.web ? "gRPC-Web" : "gRPC";
+  if (isHttp2) return "HTTP/2";
   return minorVersion === 0 ? "HTTP/1.0" : "HTTP/1.1";
 }

@@ -1,10 +1,25 @@
 import type { ActivatorError } from "../../failures/error-codes.ts";
+import type { GrpcCall } from "../../request.ts";
 import type { BufferLoans } from "../../socket/read-place.ts";
+import type { RequestHead } from "../parse/request-head.ts";
 import type { RequestHeadParser } from "../parse/request-head-parser.ts";
 import type { ClientConnection } from "./client-connection.ts";
 import type { Exchange } from "./exchange.ts";
+import type { HandshakeFailure } from "./handshakes.ts";
 import type { HeadBudget } from "./head-budget.ts";
 import type { LingeringClients } from "./lingering.ts";
+
+/** Events of the front, for metrics. */
+export interface FrontEvents {
+  connected(): void;
+  disconnected(): void;
+  /** A connection was closed because of too many connections, or too many sockets of the process. */
+  dropped(): void;
+  /** A connection sent no valid request. */
+  refused(error: ActivatorError): void;
+  /** A TLS connection ended before the end of its handshake. */
+  handshakeFailed(failure: HandshakeFailure): void;
+}
 
 /** The shared state of the connections of one front. */
 export interface ConnectionHost {
@@ -12,6 +27,8 @@ export interface ConnectionHost {
   readonly parser: RequestHeadParser;
   readonly loans: BufferLoans;
   readonly heads: HeadBudget;
+  /** The call of gRPC-Web that a request is; undefined: it is none. Absent: there are no such calls. */
+  readonly callOf?: ((head: RequestHead) => GrpcCall | undefined) | undefined;
   readonly lingering: LingeringClients;
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;

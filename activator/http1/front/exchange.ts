@@ -2,7 +2,7 @@ import { STATUS_CODES } from "node:http";
 import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
-import type { Ended, Incoming, Synthetic } from "../../request.ts";
+import { bytesOf, type Ended, type HeaderPair, type Incoming, type Synthetic } from "../../request.ts";
 import type { ReadPlace } from "../../socket/read-place.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { ClientRequest } from "./client-request.ts";
@@ -73,6 +73,7 @@ export class Exchange implements Incoming {
   #isSent = false;
   #endsByClose = false;
   #isOwnResponse = false;
+  #grpcStatus: string | undefined;
   #left = false;
   #onLeave: (() => void) | undefined;
   #ended: Ended | undefined;
@@ -112,6 +113,14 @@ export class Exchange implements Incoming {
     return this.#responded;
   }
 
+  /**
+   * Whether a client that has ended its side is gone. Clients of gRPC-Web never do that before the end of a call, and a call
+   * that nobody reads would keep its sandbox awake.
+   */
+  get endsWithInput(): boolean {
+    return !this.body.complete || this.head.grpc !== undefined;
+  }
+
   /** Whether the connection ends with this exchange. */
   get isLast(): boolean {
     return this.#isLast || this.#left;
@@ -142,8 +151,10 @@ export class Exchange implements Incoming {
     this.connection.proxied();
   }
 
-  answer({ status, headers, body }: Synthetic): void {
-    const bytes = Buffer.from(body);
+  answer(response: Synthetic): void {
+    const { status, headers, grpcStatus } = response;
+    const bytes = bytesOf(response);
+    this.#grpcStatus = grpcStatus;
     this.#isOwnResponse = true;
     const last = this.begin(status, false) || !this.body.complete;
     let text = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n`;
@@ -167,6 +178,11 @@ export class Exchange implements Incoming {
     const { head, body, connection } = this;
     this.#dropsRest = status >= 400 && !body.complete;
     return unframed || connection.closing || head.upgrade || !head.wire.keepsAlive || this.#dropsRest;
+  }
+
+  /** These fields of the response say how a call of gRPC-Web ended. */
+  endedBy(fields: Iterable<HeaderPair>): void {
+    for (const [name, value] of fields) if (name === "grpc-status") this.#grpcStatus ??= value;
   }
 
   /** The Connection field of the response. */
@@ -214,7 +230,7 @@ export class Exchange implements Incoming {
   over(): void {
     if (this.#ended) return;
     this.body.stopReading();
-    this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut };
+    this.#ended = { status: this.#status || 499, bytesOut: this.bytesOut, grpcStatus: this.#grpcStatus };
     for (const listener of this.#onEnded) listener(this.#ended);
     this.#onEnded.length = 0;
     this.connection.over(this);
@@ -239,7 +255,7 @@ export class Exchange implements Incoming {
 
   /** The client sent malformed HTTP. It gets an error if no byte of a response was sent, and the request ends. */
   spoil(error: ActivatorError): void {
-    if (this.answerable) this.answer(toResponse(error));
+    if (this.answerable) this.answer(toResponse(error, this.head.grpc && this.head));
     else if (!this.#responded) this.connection.cut();
     this.leave();
   }

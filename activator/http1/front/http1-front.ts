@@ -19,9 +19,9 @@ import {
 import type { Sweep } from "../../sweep.ts";
 import { type RequestHeadLimits, RequestHeadParser, requestHeadLimits } from "../parse/request-head-parser.ts";
 import { ClientConnection } from "./client-connection.ts";
-import type { ConnectionHost } from "./connection-host.ts";
+import type { ConnectionHost, FrontEvents } from "./connection-host.ts";
 import type { Exchange } from "./exchange.ts";
-import { type HandshakeFailure, Handshakes } from "./handshakes.ts";
+import { Handshakes } from "./handshakes.ts";
 import type { HeadBudget } from "./head-budget.ts";
 import { LingeringClients } from "./lingering.ts";
 
@@ -62,20 +62,10 @@ export interface FrontParts {
   readonly events: FrontEvents;
   /** Takes the connections of clients that speak HTTP/2; absent: they are refused. */
   readonly http2?: Pick<ProtocolFront, "adopt"> | undefined;
+  /** Absent: a call of gRPC-Web is a request like any other. */
+  readonly callOf?: ConnectionHost["callOf"];
   /** Whether the process may open one more socket; absent: always. */
   readonly hasRoom?: () => boolean;
-}
-
-/** Events of the front, for metrics. */
-export interface FrontEvents {
-  connected(): void;
-  disconnected(): void;
-  /** A connection was closed because of too many connections, or too many sockets of the process. */
-  dropped(): void;
-  /** A connection sent no valid request. */
-  refused(error: ActivatorError): void;
-  /** A TLS connection ended before the end of its handshake. */
-  handshakeFailed(failure: HandshakeFailure): void;
 }
 
 /** Listens for HTTP/1.1 and passes every valid request to `serve`. */
@@ -89,6 +79,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
   parser: RequestHeadParser;
   readonly loans: BufferLoans;
   readonly heads: HeadBudget;
+  readonly callOf: ConnectionHost["callOf"];
   readonly lingering: LingeringClients = new LingeringClients();
   readonly headersTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
@@ -115,6 +106,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
     this.parser = new RequestHeadParser(this.#limits);
     this.loans = parts.loans;
     this.heads = parts.heads;
+    this.callOf = parts.callOf;
     this.headersTimeoutMs = options.headersTimeoutMs;
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs;
     this.streamIdleMs = options.streamIdleMs;

@@ -10,12 +10,14 @@ import { leavesRoom, readAheadBytesMax } from "./read-ahead.ts";
 
 /** Takes a request's body as it arrives. */
 export interface BodySink {
-  /** A part of the last read of `place`, in its original framing. */
+  /** A part of the last read of `place`. */
   bodyBytes(place: ReadPlace, bytes: Buffer, from: number, to: number): void;
   /** Bytes that were kept before there was a sink. */
   keptBytes(kept: Kept): void;
   /** The body is complete once `last` has been sent, too. */
   bodyEnded(last: string): void;
+  /** All of the body that one read brought was passed. */
+  readEnded?(): void;
   /** Whether it can take more now. */
   readonly wantsBody: boolean;
 }
@@ -29,9 +31,11 @@ export class RequestBody implements BodyParts {
   #sink: BodySink | undefined;
   #place: ReadPlace | undefined;
   refusal: Refusal | undefined;
+  readonly #isRaw: boolean;
 
-  /** `keeper` counts the memory of unfinished trailers. */
-  constructor({ framing, contentLength }: RequestHead, keeper: SectionKeeper) {
+  /** `keeper` counts the memory of unfinished trailers. `isRaw`: the sink gets the body in its original framing, or else its data. */
+  constructor({ framing, contentLength }: RequestHead, keeper: SectionKeeper, isRaw = true) {
+    this.#isRaw = isRaw;
     if (framing === "none" || framing === "tunnel") return;
     this.#framer = new BodyFramer(keeper);
     this.#framer.begin(framing, contentLength);
@@ -68,7 +72,8 @@ export class RequestBody implements BodyParts {
     const framer = this.#framer;
     if (!framer || framer.isComplete) return start;
     this.#place = place;
-    const progress = relayBody(framer, bytes, start, end, true, this);
+    const progress = relayBody(framer, bytes, start, end, this.#isRaw, this);
+    this.#sink?.readEnded?.();
     if (progress === "refused") this.refusal = framer.refusal ?? "ChunkSizeInvalid";
     if (progress === "complete") {
       const last = framer.trailers ? trailerSection(framer.trailers) : "";

@@ -66,11 +66,11 @@ export type ResponseFraming =
   /** The data alone, up to the end of the connection: HTTP/1.0 has no chunks. */
   | "data";
 
-/** The response head for the client: the sandbox's lines without those of its connection. */
+/** The response head for the client: the sandbox's lines without those of its connection, and lines of our own. */
 export function responseText(
   head: ResponseHead,
   framing: ResponseFraming,
-  connectionLine: string,
+  ownLines: string,
   view?: ClientView,
 ): string {
   const chunked = framing === "chunked" || (framing === "same" && head.facts.isChunked);
@@ -78,16 +78,16 @@ export function responseText(
   const keeps = (name: string) => keepsResponseHeader(name, keepsTrailer);
   const lines = keptLines(head, head.facts, { names: responseNames, keeps, change: changeFor(view) });
   const upgrade = head.status === 426 ? requiredUpgrade(head) : "";
-  return `HTTP/1.1 ${head.status} ${head.reason}\r\n${lines}${chunked ? "Transfer-Encoding: chunked\r\n" : ""}${upgrade}${connectionLine}\r\n`;
+  return `HTTP/1.1 ${head.status} ${head.reason}\r\n${lines}${chunked ? "Transfer-Encoding: chunked\r\n" : ""}${upgrade}${ownLines}\r\n`;
 }
 
-/** The head of a 101. */
-export function switchText(head: ResponseHead, view?: ClientView): string {
+/** The head of a 101, with lines of our own. */
+export function switchText(head: ResponseHead, ownLines: string, view?: ClientView): string {
   const keeps = (name: string) => keepsResponseHeader(name, false);
   const lines = keptLines(head, head.facts, { names: responseNames, keeps, change: changeFor(view) });
   const protocol = head.valueOf("upgrade");
   const upgrade = protocol === undefined ? "" : `Upgrade: ${protocol}\r\n`;
-  return `HTTP/1.1 101 ${head.reason}\r\nConnection: Upgrade\r\n${upgrade}${lines}\r\n`;
+  return `HTTP/1.1 101 ${head.reason}\r\nConnection: Upgrade\r\n${upgrade}${lines}${ownLines}\r\n`;
 }
 
 const changeFor = (view: ClientView | undefined): LineRules["change"] =>

@@ -1,6 +1,7 @@
 import { clientView } from "../../headers/base-path.ts";
+import { startedLine } from "../../headers/started-header.ts";
 import { keepAliveMs } from "../../pod-connections/pool.ts";
-import type { NamedBy } from "../../proxy-request.ts";
+import type { ResponseRules } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { isBehind } from "../../socket/wire-socket.ts";
 import type { Exchange } from "../front/exchange.ts";
@@ -25,7 +26,7 @@ export class ResponseRelay implements BodyParts {
   /** The timeout that the sandbox stated for idle connections, in milliseconds. */
   readonly keepAliveMs: number | undefined;
 
-  constructor(head: ResponseHead, exchange: Exchange, pod: PodConnection, how: NamedBy) {
+  constructor(head: ResponseHead, exchange: Exchange, pod: PodConnection, how: ResponseRules) {
     this.#exchange = exchange;
     this.#pod = pod;
     this.#out = new Outgoing(exchange.connection.socket);
@@ -36,7 +37,8 @@ export class ResponseRelay implements BodyParts {
     this.keepAliveMs = head.facts.hasKeepAlive ? keepAliveMs(head.valueOf("keep-alive")) : undefined;
     this.last = exchange.begin(head.status, this.#framing === "data");
     const view = clientView(exchange.head, how);
-    this.#out.text(responseText(head, this.#framing, exchange.connectionLine(this.last), view));
+    const lines = `${startedLine(how)}${exchange.connectionLine(this.last)}`;
+    this.#out.text(responseText(head, this.#framing, lines, view));
     pod.framer.begin(head.framing, head.contentLength);
   }
 

@@ -2,7 +2,8 @@ import { runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
 import { clientView } from "../../headers/base-path.ts";
-import type { NamedBy, OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
+import { startedLine } from "../../headers/started-header.ts";
+import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { endRelay, endWhenQuiet, type RelayListener, RelaySide, resetUnlessEnded } from "../../socket/relay.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
@@ -11,7 +12,7 @@ import type { ResponseHead } from "../parse/response-head.ts";
 import { switchText } from "./head-text.ts";
 import type { PodConnection } from "./pod-connection.ts";
 
-export interface TunnelOptions extends NamedBy {
+export interface TunnelOptions extends ResponseRules {
   readonly clock: Clock;
   readonly onOpen?: ProxyRequestOptions["onOpen"] | undefined;
 }
@@ -24,7 +25,7 @@ export function startTunnel(
   exchange: Exchange,
   pod: PodConnection,
   { head, early }: { readonly head: ResponseHead; readonly early: Buffer },
-  { clock, onOpen, ...namedBy }: TunnelOptions,
+  { clock, onOpen, ...rules }: TunnelOptions,
 ): void {
   const { connection } = exchange;
   const client = connection.socket;
@@ -69,7 +70,7 @@ export function startTunnel(
   const up = new RelaySide(client, pod.socket, place, toPod(listener, { clock, passed: clientSent, closed }));
   const down = new RelaySide(pod.socket, client, pod.handOver(), { clock, passed: sandboxSent, closed });
   [client.reader, pod.socket.reader] = [up, down];
-  sendHead(client, switchText(head, clientView(exchange.head, namedBy)), early, down);
+  sendHead(client, switchText(head, startedLine(rules), clientView(exchange.head, rules)), early, down);
   sandboxSent(early.length, early);
   if (ahead) {
     clientSent(ahead.length, ahead);

@@ -1,11 +1,11 @@
 import type { GrpcCall } from "../../request.ts";
 
 /** Values of fields by name, in lower case. */
-type ValuesOf = (name: string) => readonly string[];
+export type ValuesOf = (name: string) => readonly string[];
 
 /**
- * Reads the head of a call of gRPC (gRPC over HTTP/2, "Requests"); undefined if the request is none. gRPC-Web has content types of
- * its own.
+ * Reads the head of a call of gRPC (gRPC over HTTP/2, "Requests"); undefined if the request is none. For gRPC-Web, see
+ * `grpc-web/read-web-call.ts`.
  */
 export function readCall(method: string, valuesOf: ValuesOf): GrpcCall | undefined {
   const [type = ""] = valuesOf("content-type");
@@ -23,7 +23,7 @@ const unitMs: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** 1 to 8 digits and a unit (gRPC over HTTP/2, "Timeout"). */
-function readTimeoutMs([text, ...others]: readonly string[]): GrpcCall["timeoutMs"] {
+export function readTimeoutMs([text, ...others]: readonly string[]): GrpcCall["timeoutMs"] {
   if (text === undefined) return undefined;
   const [, digits, unit = ""] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
   if (others.length > 0 || digits === undefined) return "malformed";

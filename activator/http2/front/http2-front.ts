@@ -6,6 +6,7 @@ import type { ProtocolFront, YieldedConnection } from "../../front.ts";
 import type { HeadBudget } from "../../http1/front/head-budget.ts";
 import { requestHeadLimits } from "../../http1/parse/request-head-parser.ts";
 import type { Sweep } from "../../sweep.ts";
+import type { ReadWebCall } from "../grpc-web/read-web-call.ts";
 import { ClientSession } from "./client-session.ts";
 import { RequestReader } from "./request-reader.ts";
 import type { Offence, SessionHost } from "./session-host.ts";
@@ -41,6 +42,8 @@ export interface Http2FrontParts {
   /** Serves a request; never rejects. */
   readonly serve: (exchange: StreamExchange) => Promise<void>;
   readonly events: Http2Events;
+  /** Reads calls of gRPC-Web; absent: such a request is like any other. */
+  readonly webCallOf?: ReadWebCall;
   /** Called when the front is disposed of. */
   readonly dispose?: () => void;
   /** Whether the process may open one more socket, besides that many that requests in progress may open; absent: always. */
@@ -67,7 +70,10 @@ export class Http2Front implements ProtocolFront, SessionHost {
   readonly #idleWaiters = new IdleWaiters(() => this.#isIdle);
 
   constructor(options: Http2FrontOptions, parts: Http2FrontParts) {
-    this.requests = new RequestReader({ ...requestHeadLimits, sectionBytesMax: options.maxHeaderBytes });
+    this.requests = new RequestReader(
+      { ...requestHeadLimits, sectionBytesMax: options.maxHeaderBytes },
+      parts.webCallOf,
+    );
     this.listBytesMax = listBytesMax(options.maxHeaderBytes);
     this.sessionOptions = sessionOptions(this.listBytesMax);
     this.keepAliveTimeoutMs = options.keepAliveTimeoutMs;

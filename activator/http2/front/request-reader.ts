@@ -4,8 +4,9 @@ import { ClientRequest } from "../../http1/front/client-request.ts";
 import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
 import { type RequestHeadLimits, RequestHeadParser } from "../../http1/parse/request-head-parser.ts";
 import { uncounted } from "../../http1/parse/section-reader.ts";
+import type { ReadWebCall } from "../grpc-web/read-web-call.ts";
 import { fieldValue, fieldValues, malformed, type RawFields } from "./field-lines.ts";
-import { readCall } from "./grpc-call.ts";
+import { readCall, type ValuesOf } from "./grpc-call.ts";
 import { requestLines } from "./request-lines.ts";
 
 /** A request of HTTP/2, in the words of HTTP/1.1. */
@@ -25,10 +26,13 @@ export interface StreamOrigin {
 /** Reads the heads of streams by the rules of HTTP/1.1 and in its limits. */
 export class RequestReader {
   readonly #limits: RequestHeadLimits;
+  readonly #webCallOf: ReadWebCall | undefined;
   #parser: RequestHeadParser;
 
-  constructor(limits: RequestHeadLimits) {
+  /** `webCallOf`: reads calls of gRPC-Web; absent: such a request is like any other. */
+  constructor(limits: RequestHeadLimits, webCallOf?: ReadWebCall) {
     this.#limits = limits;
+    this.#webCallOf = webCallOf;
     this.#parser = new RequestHeadParser(limits);
   }
 
@@ -45,8 +49,10 @@ export class RequestReader {
     }
     const wire = parser.head.keep();
     if (isEnded && wire.contentLength > 0) throw malformed("a length without a body");
-    const grpc = readCall(wire.method, (name) => fieldValues(fields, name));
-    const head = new ClientRequest(wire, peer, scheme, { grpc });
+    const valuesOf: ValuesOf = (name) => fieldValues(fields, name);
+    const { method, host } = wire;
+    const grpc = readCall(method, valuesOf) ?? this.#webCallOf?.({ method, host, valuesOf });
+    const head = new ClientRequest(wire, peer, scheme, { isHttp2: true, grpc });
     if (head.upgrade !== (webSocketKey !== undefined)) throw malformed("its upgrade");
     if (head.expectsTheImpossible) throw new ActivatorError("ExpectationFailed");
     return { head, webSocketKey };

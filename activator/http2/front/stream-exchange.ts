@@ -3,7 +3,7 @@ import { guarded, reportUnexpected, runGuarded } from "../../../lib/guard/guard.
 import { ActivatorError } from "../../failures/error-codes.ts";
 import { toResponse } from "../../failures/error-response.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
-import type { Ended, HeaderPair, Incoming, Synthetic } from "../../request.ts";
+import { bytesOf, type Ended, type HeaderPair, type Incoming, type Synthetic } from "../../request.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
 import { valuesByName } from "./field-lines.ts";
@@ -108,9 +108,11 @@ export class StreamExchange implements Incoming {
     this.#proxy = proxy;
   }
 
-  answer({ status, headers, body, trailers }: Synthetic): void {
-    const bytes = Buffer.from(body);
+  answer(response: Synthetic): void {
+    const { status, headers, trailers, grpcStatus } = response;
+    const bytes = bytesOf(response);
     this.#isOwnResponse = true;
+    this.#grpcStatus = grpcStatus;
     const fields = headers.flatMap(([name, value]) => [name.toLowerCase(), value]);
     this.begin(status);
     if (bytes.length > 0) fields.push("content-length", String(bytes.length));

@@ -42,7 +42,7 @@ export interface CallClient {
   /** Ends a response that has begun. The trailers say how the call ended. */
   end(trailers: readonly HeaderPair[]): void;
   /** Tells the client that no program has seen its call; absent: its protocol has no way to say that. */
-  readonly refuse?: () => void;
+  readonly refuse?: (() => void) | undefined;
   /** Cuts the response, so that the client does not take it for complete. */
   abort(): void;
 }

@@ -1,12 +1,12 @@
-import { type ClientView, fieldFor } from "../../headers/base-path.ts";
+import { type ClientView, cookiesWithout, fieldFor } from "../../headers/base-path.ts";
 import { type ForwardRules, keepsRequestHeader, keepsResponseHeader } from "../../headers/forward-headers.ts";
+import type { ClientRequest } from "../../http1/front/client-request.ts";
+import type { RequestRules } from "../../http1/proxy/head-text.ts";
 import { authorityOf } from "../../pod-connections/place.ts";
-import type { ProxyRequestOptions } from "../../proxy-request.ts";
 import { type HeaderPair, sentTarget } from "../../request.ts";
 import type { Target } from "../../sandbox/resolve.ts";
 import { pairsOf } from "../front/field-lines.ts";
 import { callTimeout } from "../front/grpc-call.ts";
-import type { CallClient } from "./call-client.ts";
 
 export interface CallTarget {
   readonly pod: Pick<Target, "ip" | "port">;
@@ -14,13 +14,19 @@ export interface CallTarget {
   readonly leftMs: number;
 }
 
+export interface SentCall {
+  readonly head: Pick<ClientRequest, "host" | "peer" | "scheme" | "target" | "sandboxTarget">;
+  readonly fields: readonly HeaderPair[];
+}
+
 /** The fields of a call for the sandbox, names in lower case and values in turn. The rules are those of HTTP/1.1. */
 export function callFields(
-  { head, fields: sent }: Pick<CallClient, "head" | "fields">,
-  { byHost, consumesAuthorization, trace }: ProxyRequestOptions,
+  { head, fields: sent }: SentCall,
+  { byHost, base, consumesAuthorization, trace }: RequestRules,
   { pod, leftMs }: CallTarget,
 ): string[] {
   const { host, peer, scheme } = head;
+  const sessionCookie = base?.sessionCookie;
   const rules: ForwardRules = {
     ...{ byHost, consumesAuthorization, upgrade: false, chunked: true, traced: trace !== undefined },
   };
@@ -28,11 +34,14 @@ export function callFields(
   const fields = [":method", "POST", ":scheme", "http", ":authority", authority, ":path", sentTarget(head)];
   for (const [name, value] of sent) {
     const lower = name.toLowerCase();
-    if (lower !== "grpc-timeout" && keepsRequestHeader(lower, rules)) fields.push(lower, value);
+    if (lower === "grpc-timeout" || !keepsRequestHeader(lower, rules)) continue;
+    const kept = lower === "cookie" && sessionCookie !== undefined ? cookiesWithout(sessionCookie, value) : value;
+    if (kept !== undefined) fields.push(lower, kept);
   }
   fields.push("te", "trailers");
   if (Number.isFinite(leftMs)) fields.push("grpc-timeout", callTimeout(leftMs));
   fields.push("x-forwarded-for", peer, "x-forwarded-host", host, "x-forwarded-proto", scheme);
+  if (base) fields.push("x-forwarded-prefix", base.text.slice(0, -1));
   for (const [name, value] of Object.entries(trace ?? {})) fields.push(name.toLowerCase(), value);
   return fields;
 }

@@ -4,6 +4,7 @@ import type { Upstream } from "../../connect/connector.ts";
 import { ActivatorError, type ErrorCode } from "../../failures/error-codes.ts";
 import { grpcTrailers } from "../../failures/grpc-response.ts";
 import { clientView } from "../../headers/base-path.ts";
+import { startedFields } from "../../headers/started-header.ts";
 import { StallWatch } from "../../pod-connections/stall-watch.ts";
 import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone, type HeaderPair } from "../../request.ts";
@@ -185,7 +186,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     const client = this.#client;
     const status = Number(fields[fields.indexOf(":status") + 1]);
     const isOnlyTrailers = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
-    const forwarded = [...forwardedFields(fields, clientView(client.head, this.#how))];
+    const forwarded = [...forwardedFields(fields, clientView(client.head, this.#how)), ...startedFields(this.#how)];
     client.respond(status, forwarded, isOnlyTrailers);
     if (isOnlyTrailers) this.#done();
     else this.#response?.readOn();

@@ -6,23 +6,23 @@ import type { CallBodySink, CallClient } from "./call-client.ts";
 
 /** The client of a call on a stream of HTTP/2. */
 export class StreamClient implements CallClient {
-  readonly #exchange: StreamExchange;
+  protected readonly exchange: StreamExchange;
   readonly #trailers: HeaderPair[] = [];
 
   constructor(exchange: StreamExchange) {
-    this.#exchange = exchange;
+    this.exchange = exchange;
   }
 
   get head(): ClientRequest {
-    return this.#exchange.head;
+    return this.exchange.head;
   }
 
   get seenMs(): number {
-    return this.#exchange.seenMs;
+    return this.exchange.seenMs;
   }
 
   get left(): boolean {
-    return this.#exchange.left;
+    return this.exchange.left;
   }
 
   get fields(): readonly HeaderPair[] {
@@ -30,36 +30,36 @@ export class StreamClient implements CallClient {
   }
 
   get bodyLength(): number {
-    return this.#exchange.body.length;
+    return this.exchange.body.length;
   }
 
   proxiedBy(listener: StreamListener): void {
-    this.#exchange.proxiedBy(listener);
+    this.exchange.proxiedBy(listener);
   }
 
   /** The trailers of a request mean nothing in gRPC. */
   pourInto(sink: CallBodySink): void {
-    this.#exchange.body.pourInto(sink);
+    this.exchange.body.pourInto(sink);
   }
 
   readOn(): void {
-    this.#exchange.body.readOn();
+    this.exchange.body.readOn();
   }
 
   discard(): void {
-    this.#exchange.body.discard();
+    this.exchange.body.discard();
   }
 
   get takesMore(): boolean {
-    return !this.#exchange.stream.writableNeedDrain;
+    return !this.exchange.stream.writableNeedDrain;
   }
 
   get queuedBytes(): number {
-    return this.#exchange.stream.bufferSize;
+    return this.exchange.stream.bufferSize;
   }
 
   respond(status: number, fields: readonly HeaderPair[], isWhole: boolean): void {
-    const exchange = this.#exchange;
+    const exchange = this.exchange;
     exchange.begin(status);
     if (isWhole) exchange.endedBy(fields);
     else exchange.endWith(this.#trailers);
@@ -68,19 +68,19 @@ export class StreamClient implements CallClient {
   }
 
   write(bytes: Buffer): void {
-    this.#exchange.bytesOut += bytes.length;
-    this.#exchange.stream.write(bytes);
+    this.exchange.bytesOut += bytes.length;
+    this.exchange.stream.write(bytes);
   }
 
   end(trailers: readonly HeaderPair[]): void {
     this.#trailers.push(...trailers);
-    this.#exchange.stream.end();
-    this.#exchange.finish();
+    this.exchange.stream.end();
+    this.exchange.finish();
   }
 
-  readonly refuse = (): void => this.#exchange.stream.close(constants.NGHTTP2_REFUSED_STREAM);
+  readonly refuse: (() => void) | undefined = () => this.exchange.stream.close(constants.NGHTTP2_REFUSED_STREAM);
 
   abort(): void {
-    this.#exchange.abort();
+    this.exchange.abort();
   }
 }

@@ -1,8 +1,9 @@
 import { clientView } from "../../headers/base-path.ts";
+import { startedFields } from "../../headers/started-header.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
 import { type BodyParts, type BodyProgress, relayBody } from "../../http1/proxy/relay-body.ts";
-import type { NamedBy } from "../../proxy-request.ts";
+import type { ResponseRules } from "../../proxy-request.ts";
 import type { HeaderPair } from "../../request.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
 import { responseFields, trailersOf } from "./response-fields.ts";
@@ -26,7 +27,7 @@ export class StreamRelay implements BodyParts {
   /** The value of Keep-Alive. */
   readonly keepAlive: string | undefined;
 
-  constructor(head: ResponseHead, exchange: StreamExchange, pod: PodConnection, how: NamedBy) {
+  constructor(head: ResponseHead, exchange: StreamExchange, pod: PodConnection, how: ResponseRules) {
     this.#exchange = exchange;
     this.#pod = pod;
     this.#dropsBody = head.status === resetContent && head.framing !== "none";
@@ -39,7 +40,7 @@ export class StreamRelay implements BodyParts {
     const hasNoBody = head.framing === "none" || this.#dropsBody;
     const view = clientView(exchange.head, how);
     const fields = responseFields(head, { keepsTrailer: mayHaveTrailers, ...drops, view });
-    exchange.respond(fields, hasNoBody, mayHaveTrailers);
+    exchange.respond([...fields, ...startedFields(how).flat()], hasNoBody, mayHaveTrailers);
     pod.framer.begin(head.framing, head.contentLength);
   }
 

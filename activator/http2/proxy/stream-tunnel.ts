@@ -3,9 +3,10 @@ import { guarded, runGuarded } from "../../../lib/guard/guard.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import { WebSocketFrames } from "../../activity/web-socket-frames.ts";
 import { clientView } from "../../headers/base-path.ts";
+import { startedFields } from "../../headers/started-header.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import type { PodConnection } from "../../http1/proxy/pod-connection.ts";
-import type { NamedBy, OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
+import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-request.ts";
 import type { ReadPlace } from "../../socket/read-place.ts";
 import { commonBuffer, isBehind, type SocketReader, type WireSocket } from "../../socket/wire-socket.ts";
 import { cutStream } from "../front/cut-stream.ts";
@@ -13,7 +14,7 @@ import type { StreamBodySink } from "../front/stream-body.ts";
 import type { StreamExchange, Tunnel } from "../front/stream-exchange.ts";
 import { responseFields } from "./response-fields.ts";
 
-export interface StreamTunnelOptions extends NamedBy {
+export interface StreamTunnelOptions extends ResponseRules {
   readonly clock: Clock;
   readonly onOpen?: ProxyRequestOptions["onOpen"] | undefined;
 }
@@ -61,7 +62,8 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
     this.#place = this.#pod.handOver();
     this.#sandbox.reader = this;
     const view = clientView(exchange.head, this.#options);
-    exchange.respond(responseFields(head, { keepsTrailer: false, drops: proof, view }), false);
+    const fields = responseFields(head, { keepsTrailer: false, drops: proof, view });
+    exchange.respond([...fields, ...startedFields(this.#options).flat()], false);
     if (early.length > 0) this.#sandboxSent(early, early.length);
     exchange.body.pourInto(this);
     this.#pod.readOn();

@@ -1,24 +1,29 @@
 import * as grpc from "@grpc/grpc-js";
 
+/** How messages are written. */
+export interface Codec {
+  readonly encode: (message: Buffer) => Buffer;
+  readonly decode: (bytes: Buffer) => Buffer;
+}
+
 /** Messages are bytes: no compiled definition is needed. */
-const bytes = {
-  requestSerialize: (value: Buffer) => value,
-  requestDeserialize: (value: Buffer) => value,
-  responseSerialize: (value: Buffer) => value,
-  responseDeserialize: (value: Buffer) => value,
-};
+const asIs: Codec = { encode: (message) => message, decode: (bytes) => bytes };
 
-const method = (name: string, requestStream: boolean, responseStream: boolean) => ({
-  ...{ path: `/test.Echo/${name}`, requestStream, responseStream, originalName: name },
-  ...bytes,
-});
+function echoIn({ encode, decode }: Codec) {
+  const method = (name: string, requestStream: boolean, responseStream: boolean) => ({
+    ...{ path: `/test.Echo/${name}`, requestStream, responseStream, originalName: name },
+    ...{ requestSerialize: encode, requestDeserialize: decode },
+    ...{ responseSerialize: encode, responseDeserialize: decode },
+  });
+  return {
+    Unary: method("Unary", false, false),
+    ServerStream: method("ServerStream", false, true),
+    ClientStream: method("ClientStream", true, false),
+    Both: method("Both", true, true),
+  } satisfies grpc.ServiceDefinition;
+}
 
-export const echo = {
-  Unary: method("Unary", false, false),
-  ServerStream: method("ServerStream", false, true),
-  ClientStream: method("ClientStream", true, false),
-  Both: method("Both", true, true),
-} satisfies grpc.ServiceDefinition;
+export const echo = echoIn(asIs);
 
 type Handlers = Readonly<Record<keyof typeof echo, grpc.UntypedHandleCall>>;
 
@@ -49,10 +54,10 @@ export function endingMetadata(): grpc.Metadata {
  * A server of gRPC by a library. A message of "fail" ends its call with a status with details, "wait" is not answered, and "big:N"
  * is answered with N bytes.
  */
-export async function startEchoServer(port = 0, host = "127.0.0.1"): Promise<EchoServer> {
+export async function startEchoServer(port = 0, host = "127.0.0.1", codec = asIs): Promise<EchoServer> {
   const seen: SeenCalls = { metadata: [], deadlines: [], cancelled: 0, ended: 0 };
   const server = new grpc.Server({ "grpc.max_receive_message_length": -1 });
-  server.addService(echo, { ...handlers(seen) });
+  server.addService(echoIn(codec), { ...handlers(seen) });
   const bound = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`${host}:${port}`, grpc.ServerCredentials.createInsecure(), (error, at) =>
       error ? reject(error) : resolve(at),

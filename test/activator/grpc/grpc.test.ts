@@ -2,10 +2,15 @@ import { createServer as createHttpServer } from "node:http";
 import { connect, createServer, type Socket } from "node:net";
 import { Metadata } from "@grpc/grpc-js";
 import { describe, expect, it } from "vitest";
-import { observed, promised } from "../support/drain-questions.ts";
-import { eventually } from "../support/eventually.ts";
-import { EchoClient, outcomeOf, startEchoServer } from "../support/grpc/echo-service.ts";
-import { type ActivatorWorld, heldRequests, openActivatorWorld, sandboxPort } from "../support/labs/activator-world.ts";
+import { observed, promised } from "../../support/drain-questions.ts";
+import { eventually } from "../../support/eventually.ts";
+import { EchoClient, outcomeOf, startEchoServer } from "../../support/grpc/echo-service.ts";
+import {
+  type ActivatorWorld,
+  heldRequests,
+  openActivatorWorld,
+  sandboxPort,
+} from "../../support/labs/activator-world.ts";
 
 const open = () => openActivatorWorld(["--http2", "--drain-bind-address=127.0.0.1:0"]);
 const program = (podIp: string) => startEchoServer(sandboxPort, podIp);

@@ -1,0 +1,135 @@
+import { describe, expect, it } from "vitest";
+import { ActivatorError } from "../../failures/error-codes.ts";
+import type { FindOptions } from "../../find/find.ts";
+import type { HeaderPair, RequestHead } from "../../request.ts";
+import { answerToPreflight } from "./preflight.ts";
+import { webCallReader } from "./read-web-call.ts";
+
+const domains = { domain: "sandbox.example.com", clusterDomain: "cluster.local", serviceNames: ["router"] };
+const pages: FindOptions = { ...domains, allowLoopbackPodIp: false, webOrigins: ["https://app.example.com"] };
+const service = "50051--nova--team.sandbox.example.com";
+
+const asked: readonly HeaderPair[] = [
+  ["Access-Control-Request-Method", "POST"],
+  ["Access-Control-Request-Headers", "authorization,content-type,X-Grpc-Web, x-b@d"],
+];
+
+function headWith(headers: readonly HeaderPair[], changed: Partial<RequestHead> = {}): RequestHead {
+  const head = { method: "OPTIONS", protocol: "HTTP/1.1", target: "/a.B/C", host: service, headers } as const;
+  return { ...head, peer: "::1", upgrade: false, ...changed };
+}
+
+/** What a page of that origin gets: the headers, an error, or nothing, if the request is no preflight. */
+function heard(origin: string, options: FindOptions = pages, changed: Partial<RequestHead> = {}) {
+  try {
+    const head = headWith([["Origin", origin], ...asked], changed);
+    const answer = answerToPreflight(head, options);
+    return answer && Object.fromEntries(answer.headers);
+  } catch (error) {
+    return error instanceof ActivatorError ? error.code : error;
+  }
+}
+
+describe("the preflight of a call of gRPC-Web", () => {
+  it("permits pages of the same sandbox and of listed origins, without the credentials of a browser", () => {
+    for (const origin of ["https://nova.team.sandbox.example.com", "http://80--nova--team.sandbox.example.com:8080"]) {
+      expect(heard(origin)).toEqual({
+        "Access-Control-Allow-Origin": origin,
+        "Access-Control-Allow-Methods": "POST",
+        "Access-Control-Allow-Headers": "authorization, content-type, x-grpc-web",
+        "Access-Control-Max-Age": "600",
+        Vary: "Origin",
+      });
+    }
+    expect(heard("https://app.example.com", pages, { host: "router.example.com" })).toMatchObject({
+      "Access-Control-Allow-Origin": "https://app.example.com",
+    });
+  });
+
+  it.each([
+    "https://evil.example",
+    "https://lab.team.sandbox.example.com",
+    "https://nova.other.sandbox.example.com",
+    "https://app.example.com.evil.example",
+    "https://nova.team.sandbox.example.com/",
+    "https://nova.team.sandbox.example.com@evil.example",
+    "ftp://nova.team.sandbox.example.com",
+    "null",
+    "",
+  ])("permits nothing to a page of %j", (origin) => {
+    expect(heard(origin)).toBe("ForeignOrigin");
+  });
+
+  it("permits every page if all origins are listed", () => {
+    const all = { ...pages, webOrigins: ["*"] };
+    expect(heard("https://evil.example", all)).toMatchObject({ "Access-Control-Allow-Origin": "https://evil.example" });
+  });
+
+  it("permits nothing to foreign pages if those are refused, listed or not", () => {
+    const refusing = { ...pages, refusesForeignPages: true, headerHosts: ["localhost"] };
+    expect(heard("https://app.example.com", refusing)).toBe("ForeignOrigin");
+    expect(heard("https://nova.team.sandbox.example.com", refusing)).toMatchObject({ Vary: "Origin" });
+  });
+
+  it("permits nothing to a page that only names the sandbox of a host which is no name of one", () => {
+    for (const host of ["router.example.com", "", "nova.team.svc", "x.y.z.sandbox.example.com", "bad host"]) {
+      expect(heard("https://nova.team.sandbox.example.com", pages, { host })).toBe("ForeignOrigin");
+    }
+  });
+
+  it("is a request like any other if it is not one of gRPC-Web, or these calls are disabled", () => {
+    expect(heard("https://evil.example", { ...pages, webOrigins: undefined })).toBeUndefined();
+    expect(heard("https://evil.example", pages, { method: "POST" })).toBeUndefined();
+    const others: readonly (readonly HeaderPair[])[] = [
+      [],
+      [["Access-Control-Request-Method", "POST"]],
+      [
+        ["Access-Control-Request-Method", "PUT"],
+        ["Access-Control-Request-Headers", "x-grpc-web"],
+      ],
+    ];
+    for (const headers of others) {
+      expect(answerToPreflight(headWith([["Origin", "https://evil.example"], ...headers]), pages)).toBeUndefined();
+    }
+  });
+});
+
+describe("a request is a call of gRPC-Web", () => {
+  const read = webCallReader({ ...pages, webOrigins: pages.webOrigins ?? [] });
+  const callOf = (type: string, others: Readonly<Record<string, readonly string[]>> = {}, method = "POST") =>
+    read({ method, host: service, valuesOf: (name) => (name === "content-type" ? [type] : (others[name] ?? [])) });
+
+  it.each([
+    ["application/grpc-web", { codec: "", sendsText: false, takesText: false }],
+    ["Application/gRPC-Web+Proto; charset=x", { codec: "+Proto", sendsText: false, takesText: false }],
+    ["application/grpc-web-text+json", { codec: "+json", sendsText: true, takesText: true }],
+    ["application/grpc-web-text ;a=b", { codec: "", sendsText: true, takesText: true }],
+  ])("with the type %j", (type, form) => {
+    expect(callOf(type)?.web).toEqual({ ...form, origin: undefined });
+  });
+
+  it.each([
+    "application/grpc",
+    "application/grpc-webby",
+    "application/grpc-web+",
+    "text/plain",
+    "application/grpc-web+a b",
+  ])("but not with %j", (type) => {
+    expect(callOf(type)).toBeUndefined();
+  });
+
+  it("by POST alone, in the form of the response that it accepts", () => {
+    expect(callOf("application/grpc-web", {}, "GET")).toBeUndefined();
+    expect(callOf("application/grpc-web", { accept: ["application/grpc-web-text"] })?.web?.takesText).toBe(true);
+    expect(callOf("application/grpc-web-text", { accept: ["application/grpc-web+proto"] })?.web?.takesText).toBe(false);
+    expect(callOf("application/grpc-web-text", { accept: ["*/*"] })?.web?.takesText).toBe(true);
+  });
+
+  it("and knows the page that may read its response, and its time", () => {
+    const origin = "https://nova.team.sandbox.example.com";
+    const call = callOf("application/grpc-web", { origin: [origin], "grpc-timeout": ["2S"] });
+    expect([call?.web?.origin, call?.timeoutMs]).toEqual([origin, 2_000]);
+    expect(callOf("application/grpc-web", { origin: [origin, origin] })?.web?.origin).toBeUndefined();
+    expect(callOf("application/grpc-web", { origin: ["https://evil.example"] })?.web?.origin).toBeUndefined();
+  });
+});

@@ -1,0 +1,20 @@
+import type { HeaderPair } from "../../request.ts";
+import { StreamClient } from "../grpc/stream-client.ts";
+
+/** A stream of HTTP/2 that carries a call of gRPC-Web. */
+export class WebStream extends StreamClient {
+  override respond(status: number, fields: readonly HeaderPair[]): void {
+    this.exchange.begin(status);
+    this.exchange.respond(fields.flat(), false);
+  }
+
+  /** The trailers are the last of the body, which is written. */
+  override end(trailers: readonly HeaderPair[]): void {
+    this.exchange.endedBy(trailers);
+    this.exchange.stream.end();
+    this.exchange.finish();
+  }
+
+  /** A page cannot send the call again, and a browser may do so without asking it. */
+  override readonly refuse = undefined;
+}
