@@ -17,6 +17,7 @@ const one: Limits = {
   activators: { early: 1, late: 0 },
   controllers: 1,
   lossy: false,
+  refusals: 0,
   drainEnds: false,
   rejectsSeals: false,
 };
@@ -97,6 +98,18 @@ export const small: readonly Configuration[] = [
     about: "it sleeps under an idle tunnel with one byte, and seals are rejected",
     limits: { ...one, tunnels: 1, bytes: 1, rejectsSeals: true },
   },
+  {
+    about: "it would rather stay awake, and its memory can be kept, then not, then again",
+    limits: { ...one, refusals: 2, activators: twoActivators },
+  },
+  {
+    about: "it would rather stay awake, it is suspended manually and by inactivity, and its memory cannot be kept",
+    limits: { ...one, refusals: 1, pauses: 1, resumes: 1, drainEnds: true },
+  },
+  {
+    about: "it would rather stay awake, its memory cannot be kept, and two controllers lead",
+    limits: { ...one, refusals: 1, controllers: 2 },
+  },
 ];
 
 export const large: readonly Configuration[] = [
@@ -145,4 +158,5 @@ export const wherePausedTunnelsShow: Limits = { ...whereTunnelsShow, sleeps: 0, 
 export const whereSilenceShows: Limits = { ...one, silences: 1 };
 export const whereReplacementShows: Limits = { ...one, sleeps: 0, pauses: 1, replacements: 1 };
 export const whereRejectionShows: Limits = { ...one, sleeps: 0, pauses: 1, rejectsSeals: true };
+export const whereRefusalShows: Limits = { ...one, pauses: 1, refusals: 1 };
 export const whereTrustShows: Limits = { ...one, pauses: 1, controllers: 2 };

@@ -110,7 +110,8 @@ const podOfActivator = (ready: boolean) =>
 /** The model does not follow idle times: a sandbox may be idle at any time. */
 function intentSteps(world: World, index: number, { sees, seesPods }: Controller): Step<World>[] {
   const { suspended, sealed, sandbox } = versionAt(world.versions, sees);
-  if (world.left.sleeps === 0 || suspended || sealed || podIn(seesPods) === 0) return [];
+  // A sandbox that is to stay awake is never idle.
+  if (world.refuses || world.left.sleeps === 0 || suspended || sealed || podIn(seesPods) === 0) return [];
   const next = patched(world, intentPatch(sandbox));
   if (!next) return [];
   const left = { ...world.left, sleeps: world.left.sleeps - 1 };
@@ -128,7 +129,8 @@ function reconcileSteps(world: World, index: number, controller: Controller, aro
   const view = versionAt(world.versions, controller.sees);
   return agesOf(world, view, around).flatMap((sealedForMs) => {
     const { round, heardFenced } = controller;
-    const step = decide({ view, round, sealedForMs, heardFenced, around }, podIn(controller.seesPods), false);
+    const { refuses } = world;
+    const step = decide({ view, round, sealedForMs, heardFenced, refuses, around }, podIn(controller.seesPods), false);
     return perform(world, index, controller, step, around, sealedForMs);
   });
 }
@@ -175,8 +177,9 @@ function perform(
       const patch = sealPatch(sandbox, step.pod, step.cause, new Date(noon));
       const bare = { metadata: { ...patch.metadata, resourceVersion: latest(world).sandbox.metadata.resourceVersion } };
       const next = patched(world, around.mutation === "a seal without the version of the sandbox" ? bare : patch);
-      const isViolated = step.cause === "Inactivity" && isInUse(world, podNumber(step.pod.uid));
-      const violation = isViolated ? "a Pod with a request is sealed for inactivity" : undefined;
+      if (step.cause === "Person" && world.refuses && around.mutation === "a refusal that ends a manual suspension")
+        return [];
+      const violation = step.cause === "Inactivity" ? wrongAboutSeal(world, podNumber(step.pod.uid)) : undefined;
       const isSealed = wrote(`seals ${step.pod.uid}, ${step.cause}`, next, violation);
       const isUndone =
         around.mutation === "a rejected seal that ends every suspension" || endsWithoutSeal(sandbox, step.cause);
@@ -197,6 +200,12 @@ const undone = (world: World, sandbox: Stored<Sandbox>) =>
     patched(world, runningPatch(sandbox)),
     world.paused ? "a manual suspension is undone before it is complete" : undefined,
   ] as const;
+
+/** What is wrong if a Pod is sealed for inactivity now. */
+function wrongAboutSeal(world: World, pod: number): string | undefined {
+  if (world.refuses) return "a sandbox that would rather stay awake loses its memory for inactivity";
+  return isInUse(world, pod) ? "a Pod with a request is sealed for inactivity" : undefined;
+}
 
 /** A byte after its activator's answer is not lost: the wake, or the close of the tunnel, follows. */
 const isInUse = ({ requests }: World, pod: number): boolean =>
@@ -257,7 +266,8 @@ function readPod(
   const trusts = around.mutation === "a store that is trusted";
   const pod = podIn(trusts ? controller.seesPods : world.pods);
   const { round, heardFenced } = controller;
-  const step = decide({ view, round, sealedForMs, heardFenced, around }, pod, true);
+  const { refuses } = world;
+  const step = decide({ view, round, sealedForMs, heardFenced, refuses, around }, pod, true);
   return perform(world, index, controller, step, around, sealedForMs);
 }
 

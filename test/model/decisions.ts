@@ -21,6 +21,7 @@ export interface ConnectDeps {
 }
 
 const drainOverMs = 60_000;
+const memoryRefusal = { reason: "NoProvider", message: "no node agent is installed" } as const;
 
 /**
  * How long the Pod has been sealed. Five minutes are longer than any watch lags: an activator that cannot be asked has seen
@@ -39,6 +40,7 @@ interface Question {
   readonly round: ModelRound | undefined;
   readonly sealedForMs: number;
   readonly heardFenced: number;
+  readonly refuses: boolean;
   readonly around: ConnectDeps;
 }
 
@@ -46,14 +48,15 @@ const decided = new Map<string, SuspensionStep>();
 
 /** The product's decision, computed once for each situation. */
 export function decide(
-  { view, round, sealedForMs, heardFenced, around }: Question,
+  { view, round, sealedForMs, heardFenced, refuses, around }: Question,
   pod: number,
   podIsFresh: boolean,
 ): SuspensionStep {
   const isHasty = around.mutation === "a silent activator that counts for five minutes";
   const silenceLimitMs = isHasty ? longestSilenceMs : usualSilenceLimitMs;
   const podIsFenced = pod !== 0 && (heardFenced & (1 << pod)) !== 0;
-  const key = `${view.content}/${pod}/${podIsFresh}/${podIsFenced}/${sealedForMs}/${silenceLimitMs}/${codeOfRound(round)}`;
+  const isRefused = refuses && around.mutation !== "a refusal that is not asked for before the seal";
+  const key = `${view.content}/${pod}/${podIsFresh}/${podIsFenced}/${sealedForMs}/${silenceLimitMs}/${isRefused}/${codeOfRound(round)}`;
   const known = decided.get(key);
   if (known) return known;
   const step = decideSuspension({
@@ -64,6 +67,7 @@ export function decide(
     round: round && productRound(round),
     sealedForMs,
     silenceLimitMs,
+    memoryRefusal: isRefused ? memoryRefusal : undefined,
     now: new Date(noon),
   });
   decided.set(key, step);

@@ -51,15 +51,15 @@ const hasView = ({ life }: Activator): boolean => life === "serving" || life ===
  * Controllers and requests are interchangeable, so their order does not matter. Versions count from the newest, so
  * that a sandbox that returns to a former state is in the same state.
  */
-export function encode({ versions, pods, controllers, activators, requests, left, paused }: World): string {
+export function encode({ versions, pods, controllers, activators, requests, left, paused, refuses }: World): string {
   const newest = versions.length - 1;
   let oldest = newest;
   for (const { sees } of controllers) oldest = Math.min(oldest, sees);
   for (const activator of activators) if (hasView(activator)) oldest = Math.min(oldest, activator.sees);
-  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes } = left;
+  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals } = left;
   let code = String.fromCharCode(
     ...[pods, paused, sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes],
-    newest - oldest,
+    ...[refusals, refuses ? 1 : 0, newest - oldest],
   );
   for (let index = oldest; index <= newest; index += 1) code += String.fromCharCode(versions[index]?.content ?? 0);
   code += inAnyOrder(controllers.map((controller) => codeOfController(controller, newest)));

@@ -3,6 +3,7 @@ import {
   small,
   whereMutationsShow,
   wherePausedTunnelsShow,
+  whereRefusalShows,
   whereRejectionShows,
   whereReplacementShows,
   whereSilenceShows,
@@ -79,6 +80,17 @@ describe("each rule of the handshake is needed", () => {
     const mutation = "a rejected seal that ends every suspension";
     const { counterexample } = explore(handshake(whereRejectionShows, mutation), statesMax);
     expect(counterexample?.why).toBe("a manual suspension is undone before it is complete");
+  });
+
+  it.each([
+    {
+      mutation: "a refusal that is not asked for before the seal",
+      why: "a sandbox that would rather stay awake loses its memory for inactivity",
+    },
+    { mutation: "a refusal that ends a manual suspension", why: "no further step ends all waits" },
+  ] as const)("$mutation: $why", limit, ({ mutation, why }) => {
+    const { counterexample } = explore(handshake(whereRefusalShows, mutation), statesMax);
+    expect(counterexample?.why).toBe(why);
   });
 
   it("describes a counterexample", () => {

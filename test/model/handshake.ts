@@ -30,10 +30,10 @@ const quietTunnel = { at: "tunnel", activator: 0, pod: 1, asked: 0, byte: "none"
 const repeat = <T>(count: number, value: T): readonly T[] => Array.from({ length: count }, () => value);
 
 function start(limits: Limits): World {
-  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes } = limits;
+  const { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals } = limits;
   const { early, late } = limits.activators;
   return {
-    versions: [firstVersion()],
+    versions: [firstVersion(limits)],
     pods: 1,
     controllers: repeat(limits.controllers, { sees: 0, seesPods: 1, round: undefined, heardFenced: 0 }),
     activators: [
@@ -41,7 +41,8 @@ function start(limits: Limits): World {
       ...repeat(late, absent),
     ],
     requests: [...repeat(limits.requests, { at: "client" } as const), ...repeat(limits.tunnels, quietTunnel)],
-    left: { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes },
+    left: { sleeps, pauses, resumes, edits, replacements, kills, silences, unneededPods, bytes, refusals },
+    refuses: false,
     paused: 0,
   };
 }
@@ -59,6 +60,14 @@ function personSteps(world: World): Step<World>[] {
   const pod = podIn(world.pods);
   const paused = latest(world).sealed === pod ? 0 : pod;
   return [{ what: "a user writes Suspended", next: { ...next, paused, left: { ...left, pauses: left.pauses - 1 } } }];
+}
+
+/** A node agent is installed or goes, or somebody debugs the Pod. */
+function refusalSteps(world: World): Step<World>[] {
+  const { left, refuses } = world;
+  if (left.refusals === 0) return [];
+  const what = `memory can${refuses ? "" : "not"} be kept from now on`;
+  return [{ what, next: { ...world, refuses: !refuses, left: { ...left, refusals: left.refusals - 1 } } }];
 }
 
 /** An edit of another field, such as a label of its template, or `keepAwakeUntil`. */
@@ -95,6 +104,7 @@ export function handshake(limits: Limits, mutation?: Mutation): Model<World> {
       ...world.controllers.flatMap((_, index) => controllerSteps(world, index, around)),
       ...world.activators.flatMap((_, index) => activatorSteps(world, index, mutation)),
       ...personSteps(world),
+      ...refusalSteps(world),
       ...editSteps(world),
       ...replacementSteps(world),
     ],

@@ -22,7 +22,9 @@ export type Mutation =
   | "a fence that is not reported"
   | "a silent activator that counts for five minutes"
   | "a rejected seal that ends every suspension"
-  | "a sealed Pod that waits for a silent activator without end";
+  | "a sealed Pod that waits for a silent activator without end"
+  | "a refusal that is not asked for before the seal"
+  | "a refusal that ends a manual suspension";
 
 export interface Limits {
   readonly requests: number;
@@ -54,6 +56,11 @@ export interface Limits {
   readonly lossy: boolean;
   /** Whether the drain timeout of a manual suspension may expire. */
   readonly drainEnds: boolean;
+  /**
+   * How often what keeps memory may change its mind. Above 0, the sandbox would rather stay awake than lose its memory, and at first it
+   * can be kept.
+   */
+  readonly refusals: number;
   /** Whether the API server may reject a seal, because the annotations of the sandbox are full. */
   readonly rejectsSeals: boolean;
 }
@@ -142,8 +149,19 @@ export interface World {
   readonly requests: readonly Request[];
   readonly left: Pick<
     Limits,
-    "sleeps" | "pauses" | "resumes" | "edits" | "replacements" | "kills" | "silences" | "unneededPods" | "bytes"
+    | "sleeps"
+    | "pauses"
+    | "resumes"
+    | "edits"
+    | "replacements"
+    | "kills"
+    | "silences"
+    | "unneededPods"
+    | "bytes"
+    | "refusals"
   >;
+  /** Whether its memory cannot be kept now. */
+  readonly refuses: boolean;
   /** The manually suspended Pod that is neither sealed nor gone since; 0: none. */
   readonly paused: number;
 }
@@ -164,7 +182,8 @@ const interned = new Map<string, Version>();
 /** The version with this number. Equal versions are one object, so that the rules are computed once for each. */
 function versionOf(sandbox: Sandbox, index: number): Version {
   const { generation = 0, annotations } = sandbox.metadata;
-  const code = JSON.stringify([sandbox.spec.operatingMode, generation, annotations, sandbox.status]);
+  const { operatingMode, suspensionStrategy } = sandbox.spec;
+  const code = JSON.stringify([operatingMode, suspensionStrategy, generation, annotations, sandbox.status]);
   const content = contents.get(code) ?? contents.size;
   if (content > largestNumber) throw new Error(`there are more than ${largestNumber} contents of a version`);
   contents.set(code, content);
@@ -176,7 +195,7 @@ function versionOf(sandbox: Sandbox, index: number): Version {
     sandbox: { ...stored, metadata: { ...stored.metadata, resourceVersion: String(index) } },
     content,
     generation,
-    suspended: sandbox.spec.operatingMode === "Suspended",
+    suspended: operatingMode === "Suspended",
     sealed: podNumber(sealOf(sandbox)?.podUid ?? podUid(0)),
     mayAskToRun: mayAskToRun(sandbox),
   };
@@ -184,8 +203,11 @@ function versionOf(sandbox: Sandbox, index: number): Version {
   return version;
 }
 
-export const firstVersion = (): Version =>
-  versionOf(aSandbox({ operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 60 } }), 0);
+export function firstVersion({ refusals }: Pick<Limits, "refusals">): Version {
+  const stays = { suspensionStrategy: { type: "Hibernate", onFailure: "StayAwake" } } as const;
+  const spec = { operatingMode: "Running", autoSuspension: { inactivityTimeoutSeconds: 60 } } as const;
+  return versionOf(aSandbox({ ...spec, ...(refusals > 0 && stays) }), 0);
+}
 
 /** The API server accepts a merge patch; undefined: a conflict. */
 export function patched(world: World, patch: Partial<SandboxPatch>): World | undefined {
