@@ -49,9 +49,16 @@ describe("a line of the access log", () => {
     }
     using client = openHttp2Client(activator.proxyPort);
     expect(await client.ask({ ":authority": host, ":path": "/2" })).toMatchObject({ status: 200 });
-    await eventually(() => logged.entries().length === 3);
+    {
+      using connection = await rawConnection(activator);
+      const type = "Connection: close\r\nContent-Type: application/grpc-web\r\nContent-Length: 0\r\n";
+      connection.send(`POST /web HTTP/1.1\r\nHost: ${host}\r\n${type}\r\n`);
+      expect(await connection.closed()).toContain("grpc-status: 14"); // the program does not speak HTTP/2
+    }
+    await eventually(() => logged.entries().length === 4);
     const protocols = Object.fromEntries(logged.entries().map(({ path, protocol }) => [path, protocol]));
-    expect(protocols).toEqual({ "/1.0": "HTTP/1.0", "/1.1": "HTTP/1.1", "/2": "HTTP/2" });
+    expect(protocols).toEqual({ "/1.0": "HTTP/1.0", "/1.1": "HTTP/1.1", "/2": "HTTP/2", "/web": "gRPC-Web" });
+    expect(logged.entries().find(({ path }) => path === "/web")).toMatchObject({ status: 200, grpc_status: "14" });
     for (const entry of logged.entries()) expect(Object.keys(entry).filter((key) => !documented.has(key))).toEqual([]);
   });
 

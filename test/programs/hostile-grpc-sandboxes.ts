@@ -2,11 +2,11 @@ import type { Socket } from "node:net";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Random } from "../http1/random.ts";
-import { openHttp2Client } from "../support/http2-client.ts";
+import { type Http2Client, openHttp2Client } from "../support/http2-client.ts";
 import { blockOf, flag, frame, frameOf, settingsOf, uint32 } from "../support/http2-frames.ts";
-import { openBackend, openProxyPath } from "../support/proxy-path.ts";
+import { openBackend, openProxyPath, say } from "../support/proxy-path.ts";
 
-// Sends calls to sandboxes that break HTTP/2 in every way, and collects all garbage meanwhile. Prints how many calls ended, and
+// Sends calls of gRPC and gRPC-Web to sandboxes that break HTTP/2 in every way, and collects all garbage meanwhile. Prints how many calls ended, and
 // how many looked as if they had succeeded.
 
 const rounds = Number(process.argv[2] ?? 20);
@@ -82,14 +82,32 @@ await using backend = await openBackend((socket) => {
   });
 });
 await using path = await openProxyPath(backend.port, { streamIdleMs: 300 });
+
+/** The bytes of an answer that may say how a call ended. */
+type Ask = (client: Http2Client) => Promise<string>;
+
+const overHttp2 =
+  (type: string): Ask =>
+  async (client) => {
+    const asked = { ":method": "POST", "content-type": type };
+    const { trailers: last, fields, body } = await client.ask(asked, "\0\0\0\0\0");
+    return `${[...last, ...fields].join()} ${body}`;
+  };
+
+const overHttp1: Ask = () => {
+  const head = "POST / HTTP/1.1\r\nHost: nova\r\nConnection: close\r\nContent-Type: application/grpc-web\r\n";
+  return say(path.port, `${head}Content-Length: 5\r\n\r\n\0\0\0\0\0`);
+};
+
 let [ended, succeeded] = [0, 0];
 for (let round = 0; round < rounds; round += 1) {
   using client = openHttp2Client(path.port);
-  const asked = { ":method": "POST", "content-type": "application/grpc" };
   const calls = Array.from({ length: 30 }, async () => {
-    const { trailers: last, fields } = await client.ask(asked, "\0\0\0\0\0");
+    const said = await random.pick([overHttp2("application/grpc"), overHttp2("application/grpc-web"), overHttp1])(
+      client,
+    );
     ended += 1;
-    if ([...last, ...fields].join().includes("grpc-status,0")) succeeded += 1;
+    if (/grpc-status(,|: )0/.test(said)) succeeded += 1;
   });
   await Promise.all(calls);
   collect();

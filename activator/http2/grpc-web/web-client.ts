@@ -1,5 +1,5 @@
 import { ActivatorError } from "../../failures/error-codes.ts";
-import { trailerFrame, webBytes } from "../../failures/grpc-web-response.ts";
+import { trailerFrame, webBytes, webFields } from "../../failures/grpc-web-response.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
 import type { HeaderPair, WebForm } from "../../request.ts";
 import type { StreamListener } from "../front/stream-exchange.ts";
@@ -107,7 +107,7 @@ export class WebClient implements CallClient, CallBodySink {
   respond(status: number, fields: readonly HeaderPair[], isWhole: boolean): void {
     this.#status = status;
     this.#isGrpc = isGrpc(status, fields);
-    this.#carrier.respond(200, responseFields(fields, this.#form), false);
+    this.#carrier.respond(200, this.#isGrpc ? responseFields(fields, this.#form) : webFields(this.#form), false);
     if (isWhole) this.end(fields);
   }
 

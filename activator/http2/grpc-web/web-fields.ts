@@ -20,7 +20,7 @@ export function requestFields(headers: readonly HeaderPair[], { codec }: WebForm
 }
 
 /** Fields of a response whose meaning changes with its form. */
-const responseDrops: ReadonlySet<string> = new Set("content-length content-type trailer".split(" "));
+const responseDrops: ReadonlySet<string> = new Set("content-encoding content-length content-type trailer".split(" "));
 
 /** What says in a head alone how a call ended. */
 const statusFields: ReadonlySet<string> = new Set("grpc-status grpc-message grpc-status-details-bin".split(" "));

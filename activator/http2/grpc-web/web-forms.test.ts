@@ -6,7 +6,7 @@ import { eventually } from "../../../test/support/eventually.ts";
 import { startEchoServer } from "../../../test/support/grpc/echo-service.ts";
 import { startHttp2Sandbox } from "../../../test/support/grpc/http2-sandbox.ts";
 import { messageFrame, type WebBody, webBodyOf } from "../../../test/support/grpc/web-frames.ts";
-import { openHttp2Client, valuesOf } from "../../../test/support/http2-client.ts";
+import { answerOf, openHttp2Client, valuesOf } from "../../../test/support/http2-client.ts";
 import { dialled, hear, openProxyPath, type ProxyPath, say } from "../../../test/support/proxy-path.ts";
 import { seededRandom } from "../../../test/support/seeded-random.ts";
 
@@ -194,11 +194,12 @@ describe("the answer of a sandbox to a call of gRPC-Web", () => {
       [200, "2"],
     ] as const) {
       const outcomes = await outcomesFrom((stream) => {
-        stream.respond({ ":status": status, "content-type": "text/html" });
+        stream.respond({ ":status": status, "content-type": "text/html", "content-encoding": "gzip" });
         stream.end("<h1>a page</h1>");
       });
-      for (const { status: seen, trailers, messages } of outcomes) {
+      for (const { status: seen, trailers, messages, fields } of outcomes) {
         expect([seen, trailers?.["grpc-status"], messages]).toEqual([200, code, []]);
+        expect(valuesOf(fields, "content-encoding")).toEqual([]);
       }
     }
   });
@@ -300,6 +301,26 @@ describe("a connection of HTTP/1.1 with calls of gRPC-Web", () => {
     expect(await wasReset(await dialled(path.port), asked)).toBe(true);
   });
 
+  it("serves the next request although the sandbox answered before it had the whole first one", async () => {
+    await using sandbox = await startHttp2Sandbox((stream) => {
+      stream.respond({ ...head, "grpc-status": "16" }, { endStream: true });
+    });
+    await using path = await openProxyPath(sandbox.port);
+    const socket = await dialled(path.port);
+    const heard = hear(socket);
+    const body = messageFrame("x".repeat(100_000)).toString("latin1");
+    const asked = headOf({}, `Content-Length: ${body.length}\r\n`);
+    socket.write(asked + body.slice(0, 1_000), "latin1");
+    await eventually(() => path.sockets !== undefined && socket.bytesRead > 0);
+    socket.write(body.slice(1_000), "latin1");
+    socket.write(headOf({}, `Connection: close\r\nContent-Length: ${raw.length}\r\n`) + raw, "latin1");
+    const reader = new WireReader("response", { isHead: false, askedUpgrade: false });
+    reader.push(Buffer.from(await heard, "latin1"));
+    const statuses = reader.messages.map((message) => webBodyOf(message.body).trailers?.["grpc-status"]);
+    expect(statuses).toEqual(["16", "16"]);
+    await path.empty();
+  });
+
   it("gets 100 Continue before the body that its client holds back", async () => {
     await using server = await startEchoServer();
     await using path = await openProxyPath(server.port);
@@ -310,6 +331,18 @@ describe("a connection of HTTP/1.1 with calls of gRPC-Web", () => {
     socket.write(raw, "latin1");
     expect(await heard).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /);
   });
+});
+
+it("a call of gRPC-Web over HTTP/2 gets 100 Continue before the body that its client holds back", async () => {
+  await using server = await startEchoServer();
+  await using path = await openProxyPath(server.port);
+  using client = openHttp2Client(path.port);
+  const asked = { ":method": "POST", ":path": "/test.Echo/Unary", "content-type": binary, expect: "100-continue" };
+  const stream = client.open(asked);
+  const outcome = answerOf(stream);
+  stream.once("continue", () => stream.end(hello));
+  const { body, interim } = await outcome;
+  expect([webBodyOf(body).messages, interim]).toEqual([["hello"], [100]]);
 });
 
 function wasReset(socket: Socket, asked: string): Promise<boolean> {
