@@ -98,6 +98,15 @@ describe("scoped tokens", () => {
   });
 });
 
+describe("HTTP/2", () => {
+  it("is accepted if the value says so, and not by default", async () => {
+    const argsWith = async (...values: readonly string[]) =>
+      JSON.stringify((await rendered(...values)).get("Deployment sandbox-router"));
+    expect(await argsWith()).not.toContain("--http2");
+    expect(await argsWith("activator.http2=true")).toContain('"--http2"');
+  });
+});
+
 describe("paths that name sandboxes", () => {
   const argsWith = async (...values: readonly string[]) =>
     JSON.stringify((await rendered(...values)).get("Deployment sandbox-router"));
