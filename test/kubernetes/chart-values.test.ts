@@ -56,6 +56,22 @@ describe("controllers without leader election", () => {
   });
 });
 
+describe("the by-name listener", () => {
+  it("is absent unless it is enabled, and then has a port of the Service and in the NetworkPolicy", async () => {
+    const namesIn = (objects: ReadonlyMap<string, Rendered>) =>
+      ["Deployment sandbox-router", "Service sandbox-router-svc", "NetworkPolicy sandbox-router"].map((name) =>
+        JSON.stringify(objects.get(name)).includes("by-name"),
+      );
+    expect(namesIn(await rendered())).toEqual([false, false, false]);
+    const named = await rendered("activator.byName.enabled=true", "activator.byName.port=5433");
+    expect(namesIn(named)).toEqual([true, true, true]);
+    expect(JSON.stringify(named.get("Deployment sandbox-router"))).toContain("--by-name-bind-address=:8447");
+    expect(named.get("Service sandbox-router-svc")?.spec).toMatchObject({
+      ports: expect.arrayContaining([{ name: "by-name", port: 5433, targetPort: "by-name" }]),
+    });
+  });
+});
+
 describe("scoped tokens", () => {
   const secret = "auth.scopedToken.existingSecret=signing";
 
