@@ -14,6 +14,12 @@ export const localFlags = {
     "",
     "serve sandboxes at PREFIX/NAMESPACE/NAME/PORT/ too, as --path-routing-prefix of the activator",
   ),
+  "by-name-port": flag.string(
+    "",
+    "port of the by-name listener of the activator, for TLS that the sandbox decrypts itself and for PostgreSQL; 0 means any; empty: disabled",
+    (text) =>
+      text === "" || (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) ? undefined : "must be a port, 0 to 65535",
+  ),
   "data-dir": flag.string(".rouse", "directory of objects, volumes, logs and the kubeconfig"),
   ephemeral: flag.boolean(false, "instead of --data-dir, use a temporary directory that is removed at exit"),
   example: flag.boolean(true, "create the two example sandboxes and wake one of them"),
@@ -33,6 +39,8 @@ export interface LocalConfig {
   readonly allowedHosts: string;
   readonly http2: boolean;
   readonly pathRoutingPrefix: string;
+  /** Undefined: the by-name listener is disabled. */
+  readonly byNamePort: number | undefined;
   /** Undefined: a temporary folder, removed at exit. */
   readonly dataDir: string | undefined;
   readonly examples: boolean;
@@ -53,6 +61,7 @@ function toConfig(values: FlagValues<typeof localFlags>): LocalConfig {
     allowedHosts: values["allowed-hosts"],
     http2: values.http2,
     pathRoutingPrefix: values["path-routing-prefix"],
+    byNamePort: values["by-name-port"] === "" ? undefined : Number(values["by-name-port"]),
     dataDir: values.ephemeral ? undefined : values["data-dir"],
     examples: values.example && !values["no-example"],
     readyFile: values["ready-file"] === "" ? undefined : values["ready-file"],

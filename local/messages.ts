@@ -5,14 +5,17 @@ export interface Addresses {
   readonly api: string;
   readonly kubeconfig: string;
   readonly activator: string;
+  /** The address of the by-name listener, without a scheme; absent: disabled. */
+  readonly byName?: string;
   readonly metrics: string;
   readonly domain: string;
 }
 
-export function describeAddresses({ api, kubeconfig, activator, metrics }: Addresses): string {
+export function describeAddresses({ api, kubeconfig, activator, byName, metrics }: Addresses): string {
   return rows([
     ["API server", api],
     ["activator", activator],
+    ...(byName === undefined ? [] : [["by name", byName] as const]),
     ["metrics", metrics],
     ["kubeconfig", kubeconfig],
   ]).concat("\nSandboxes are plain processes of this machine, without isolation.\n");

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Registry } from "prom-client";
 import { parseActivatorConfig } from "../activator/config/config.ts";
-import { startActivator } from "../activator/start.ts";
+import { type Activator, type ActivatorParts, startActivator } from "../activator/start.ts";
 import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
 import { loopbackClusterIps } from "../apiserver/kinds/builtin/cluster-ips.ts";
 import { servedKinds } from "../apiserver/kinds/served-kinds.ts";
@@ -85,15 +85,8 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
     activators: { finder: activators, call: drainCalls(() => undefined, clock) },
   });
   const wakes: WakeTimeline[] = [];
-  await using activator = await namingThePort(config.port, "activator", "--port", () =>
-    startActivator(activatorConfig(config, front), {
-      client,
-      clock,
-      log,
-      registry,
-      onWake: (wake) => void wakes.push(wake),
-    }),
-  );
+  const onWake = (wake: WakeTimeline) => void wakes.push(wake);
+  await using activator = await startFrontDoor(config, front, { client, clock, log, registry, onWake });
 
   if (activator.drainPort !== undefined) activators.are([{ id: "local", host: front, port: activator.drainPort }]);
 
@@ -104,6 +97,7 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
     kubeconfig: join(data.path, "kubeconfig"),
     activator: activator.proxyUrl,
     metrics: `${activator.opsUrl}/metrics`,
+    ...(activator.byNamePort !== undefined && { byName: `${host}:${activator.byNamePort}` }),
     domain,
   };
   const begin = async () => {
@@ -146,8 +140,16 @@ function startApi(
   );
 }
 
+/** Starts the activator. `front`: the address of its ports for Services. */
+function startFrontDoor(config: LocalConfig, front: string, parts: ActivatorParts): Promise<Activator> {
+  const start = () => startActivator(activatorConfig(config, front), parts);
+  return namingThePort(config.port, "activator", "--port", () =>
+    namingThePort(config.byNamePort ?? 0, "by-name listener", "--by-name-port", start),
+  );
+}
+
 /** The activator's configuration for one machine: no token on loopback, and no autoscaler that could add a node. */
-function activatorConfig({ port, allowedHosts, http2, pathRoutingPrefix }: LocalConfig, front: string) {
+function activatorConfig({ port, allowedHosts, http2, pathRoutingPrefix, byNamePort }: LocalConfig, front: string) {
   const flags = [
     `--http-bind-address=${host}:${port}`,
     "--metrics-bind-address=",
@@ -166,6 +168,7 @@ function activatorConfig({ port, allowedHosts, http2, pathRoutingPrefix }: Local
     `--drain-bind-address=${front}:0`,
     `--tcp-front-bind-address=${front}`,
     "--shutdown-timeout=5s",
+    ...(byNamePort === undefined ? [] : [`--by-name-bind-address=${host}:${byNamePort}`]),
   ];
   return parseActivatorConfig(flags, {});
 }

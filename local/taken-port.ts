@@ -5,7 +5,7 @@ export class TakenPort extends Error {
   override readonly name = "TakenPort";
 }
 
-/** Runs `start`; when its port is taken or may not be had, says so with the flag that changes it. */
+/** Runs `start`; when that port is taken or may not be had, says so with the flag that changes it. */
 export async function namingThePort<T>(
   port: number,
   what: string,
@@ -15,13 +15,13 @@ export async function namingThePort<T>(
   try {
     return await start();
   } catch (cause) {
-    if (isTaken(cause)) throw new TakenPort(describeTakenPort(port, what, flagName), { cause });
+    if (isTaken(cause, port)) throw new TakenPort(describeTakenPort(port, what, flagName), { cause });
     throw cause;
   }
 }
 
-function isTaken(error: unknown): boolean {
+function isTaken(error: unknown, port: number): boolean {
   if (!(error instanceof Error)) return false;
-  const { code } = error as NodeJS.ErrnoException;
-  return code === "EADDRINUSE" || code === "EACCES" || isTaken(error.cause);
+  const { code, port: taken = port } = error as NodeJS.ErrnoException & { readonly port?: number };
+  return (taken === port && (code === "EADDRINUSE" || code === "EACCES")) || isTaken(error.cause, port);
 }

@@ -15,4 +15,16 @@ if [ ! -d "$data" ]; then
   echo 'host all all all scram-sha-256' >>"$data.new/pg_hba.conf"
   mv "$data.new" "$data"
 fi
-exec postgres -D "$data" -h "$POD_IP" -k ''
+
+# With TLS a client can name the sandbox from outside the cluster. The certificate is made once, and its key is only on the volume.
+ssl=off
+if command -v openssl >/dev/null; then
+  ssl=on
+  if [ ! -f "$data/server.key" ]; then
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 -subj /CN=database \
+      -keyout "$data/server.key.new" -out "$data/server.crt"
+    chmod 600 "$data/server.key.new"
+    mv "$data/server.key.new" "$data/server.key"
+  fi
+fi
+exec postgres -D "$data" -h "$POD_IP" -k '' -c ssl="$ssl"

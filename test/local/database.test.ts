@@ -3,7 +3,7 @@ import { configMapType, podType, secretType, serviceType } from "../../api/kinds
 import { type Sandbox, sandboxType } from "../../api/kinds/sandbox.ts";
 import { causeOf, isSuspensionComplete } from "../../api/rules/suspension.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { type Database, databases } from "../support/databases.ts";
+import { type Database, databases, namedDatabases } from "../support/databases.ts";
 import { clientOf, LocalMode } from "../support/labs/local-mode.ts";
 
 const place = { namespace: "default", name: "database" } as const;
@@ -54,6 +54,29 @@ it.each(databases)(
     expect((await client.get(sandboxType, place)).spec.operatingMode).toBe("Running");
     await untilAsleep(client);
     expect(await Promise.all([1, 2, 3, 4].map(() => database.read(address)))).toEqual(["kept", "kept", "kept", "kept"]);
+  },
+  90_000,
+);
+
+it.each(namedDatabases)(
+  "$title wakes for its own client that names it within TLS, and not before its owner allows that",
+  async (database) => {
+    await using local = new LocalMode();
+    const { byName = "", ...ready } = await local.start("--no-example", "--by-name-port=0");
+    await using client = clientOf({ byName, ...ready });
+    await create(client, database);
+    const port = Number(byName.split(":")[1]);
+    const ask = (command: string) => database.askByName(`database.default.${ready.domain}`, port, command);
+    await expect.poll(() => client.get(podType, place).then(() => "there", String), { timeout: 30_000 }).toBe("there");
+    await untilAsleep(client);
+    await expect(ask("select 1")).rejects.toThrow("unrecognized name");
+    await expect(client.get(podType, place)).rejects.toThrow("not found");
+    const body = { spec: { autoResume: { allowFrom: "Any" as const } } };
+    await client.patch(sandboxType, place, { type: "merge", body });
+    expect(await ask("select ssl from pg_stat_ssl where pid = pg_backend_pid()")).toBe("t");
+    await untilAsleep(client);
+    const both = [ask("select 1"), ask("select 2")];
+    expect(await Promise.all(both)).toEqual(["1", "2"]);
   },
   90_000,
 );

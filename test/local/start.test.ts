@@ -239,6 +239,8 @@ describe("local mode, when it cannot start", () => {
       expect(local.output).toContain(`port ${port} for the API server is in use; choose another with --api-port`);
       expect(await local.run("--ephemeral", `--port=${port}`, "--api-port=0")).toBe(1);
       expect(local.output).toContain(`port ${port} for the activator is in use; choose another with --port`);
+      expect(await local.run("--ephemeral", "--port=0", "--api-port=0", `--by-name-port=${port}`)).toBe(1);
+      expect(local.output).toContain(`port ${port} for the by-name listener is in use; choose another with --by-name`);
     } finally {
       squatter.close();
     }

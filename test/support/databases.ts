@@ -18,6 +18,12 @@ export interface Database {
   read(address: string): Promise<string>;
 }
 
+/** A database whose own client names it within TLS. */
+export interface NamedDatabase extends Database {
+  /** Runs a command through the by-name listener on that port of this machine. */
+  askByName(host: string, port: number, command: string): Promise<string>;
+}
+
 /** Sends a greeting first, as databases and ssh do, and keeps one value in a file of its volume. */
 const lineServer = `
   const { createServer } = require("node:net");
@@ -85,17 +91,19 @@ const lineDatabase: Database = {
 
 const password = "correct-horse";
 
-async function psql(address: string, command: string): Promise<string> {
-  const where = ["--host", address, "--username", "postgres", "--no-password"];
+const psql = (address: string, command: string) => runPsql(`host=${address}`, command);
+
+async function runPsql(where: string, command: string): Promise<string> {
   const environment = { ...process.env, PGPASSWORD: password, PGCONNECT_TIMEOUT: "30" };
-  const { stdout } = await promisify(execFile)("psql", [...where, "-qtA", "-v", "ON_ERROR_STOP=1", "-c", command], {
-    env: environment,
-    timeout: 40_000,
-  });
+  const { stdout } = await promisify(execFile)(
+    "psql",
+    [`${where} user=postgres`, "--no-password", "-qtA", "-v", "ON_ERROR_STOP=1", "-c", command],
+    { env: environment, timeout: 40_000 },
+  );
   return stdout.trim();
 }
 
-const postgres: Database = {
+const postgres: NamedDatabase = {
   title: "PostgreSQL",
   port: 5432,
   objects: [
@@ -106,6 +114,7 @@ const postgres: Database = {
     await psql(address, `create table notes (note text); insert into notes values ('${value}')`);
   },
   read: (address) => psql(address, "select note from notes"),
+  askByName: (host, port, command) => runPsql(`host=${host} hostaddr=127.0.0.1 port=${port} sslmode=require`, command),
 };
 
 const isInstalled = (program: string): boolean =>
@@ -115,8 +124,10 @@ const isInstalled = (program: string): boolean =>
 const canBeAnotherUser = (): boolean =>
   process.getuid?.() !== 0 || spawnSync("unshare", ["--user", "true"]).status === 0;
 
+const hasPostgres = ["psql", "pg_isready", "initdb", "postgres", "openssl"].every(isInstalled) && canBeAnotherUser();
+
+/** Those of them that this machine can run, whose clients name them within TLS. */
+export const namedDatabases: readonly NamedDatabase[] = hasPostgres ? [postgres] : [];
+
 /** The databases that this machine can run; every machine can run one of them. */
-export const databases: readonly Database[] = [
-  lineDatabase,
-  ...(["psql", "pg_isready", "initdb", "postgres"].every(isInstalled) && canBeAnotherUser() ? [postgres] : []),
-];
+export const databases: readonly Database[] = [lineDatabase, ...namedDatabases];

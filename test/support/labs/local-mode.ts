@@ -15,6 +15,8 @@ export interface Ready {
   readonly api: string;
   readonly kubeconfig: string;
   readonly activator: string;
+  /** With `--by-name-port`. */
+  readonly byName?: string;
   readonly metrics: string;
   readonly domain: string;
 }
