@@ -19,7 +19,7 @@ export function endLimitOf({
 
 /** Finishes what is in progress, then rejects held requests. What is left is for the caller to cut. */
 export async function drain(
-  { http, tcp }: Fronts,
+  { http, tcp, byName }: Fronts,
   holds: HoldDeadlines,
   config: ActivatorConfig,
   clock: Clock,
@@ -30,12 +30,13 @@ export async function drain(
   const unlisted = tcp?.unlisted(over.signal).then(() => clock.sleep(drainSettleMs));
   await clock.sleep(drainSettleMs);
   http.stopAccepting();
+  byName?.stopAccepting();
   const closed = unlisted?.then(() => tcp?.stopAccepting());
-  const idle = () => Promise.all([http.idle(), closed?.then(() => tcp?.idle())]);
+  const idle = () => Promise.all([http.idle(), byName?.idle(), closed?.then(() => tcp?.idle())]);
   await Promise.race([idle(), clock.sleep(shutdownTimeoutMs)]);
   over.abort(new Error("the shutdown timeout is over"));
   tcp?.stopAccepting();
   holds.endAll();
   http.endWebSockets();
-  await Promise.race([Promise.all([http.idle(), tcp?.idle()]), clock.sleep(lastAnswersMs)]);
+  await Promise.race([Promise.all([http.idle(), byName?.idle(), tcp?.idle()]), clock.sleep(lastAnswersMs)]);
 }

@@ -3,6 +3,8 @@ import type { WakeTimeline } from "../api/protocols/wake-timeline.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Logger } from "../lib/log/log.ts";
 import type { Clock } from "../lib/time/clock.ts";
+import type { ByNameFront } from "./by-name/by-name-front.ts";
+import { openByNameFront } from "./by-name/open-by-name-front.ts";
 import type { ActivatorConfig } from "./config/config.ts";
 import type { ReplicaState } from "./drain/replica-state.ts";
 import type { Exchange } from "./http1/front/exchange.ts";
@@ -14,11 +16,14 @@ import { createConnectionMetrics } from "./observe/connection-metrics.ts";
 import type { RequestMetrics } from "./observe/request-metrics.ts";
 import type { WakeMetrics } from "./observe/wake-metrics.ts";
 import type { Pool } from "./pod-connections/pool.ts";
+import type { Claims } from "./sandbox/claims.ts";
 import { type ServeDeps, serve } from "./serve.ts";
 import { socketsMax } from "./socket/descriptors.ts";
 import { openSockets } from "./socket/open-sockets.ts";
 import type { BufferLoans } from "./socket/read-place.ts";
 import type { Sweep } from "./sweep.ts";
+import { createTcpDeps } from "./tcp-front/connection/create-tcp-deps.ts";
+import type { TcpDeps } from "./tcp-front/connection/serve-tcp.ts";
 import { openTcpFront } from "./tcp-front/open-tcp-front.ts";
 import type { TcpFront } from "./tcp-front/tcp-front.ts";
 
@@ -31,6 +36,7 @@ export interface FrontsParts {
   readonly loans: BufferLoans;
   readonly heads: HeadBudget;
   readonly pool: Pool;
+  readonly claims: Claims;
   readonly requests: RequestMetrics;
   readonly wakes: WakeMetrics;
   readonly accessLog: AccessLog | undefined;
@@ -43,6 +49,8 @@ export interface Fronts extends AsyncDisposable {
   readonly http: HttpFronts;
   /** Undefined: activator ports are disabled. */
   readonly tcp: TcpFront | undefined;
+  /** Undefined: the by-name listener is disabled. */
+  readonly byName: ByNameFront | undefined;
 }
 
 /**
@@ -58,10 +66,17 @@ export async function startFronts(
   await using stack = new AsyncDisposableStack();
   const events = createConnectionMetrics(parts.registry, parts.requests);
   const hasRoom = roomForSockets();
-  const tcp = config.tcpFront && stack.use(openTcpFront(config.tcpFront, config, deps, { ...parts, hasRoom }));
+  const raw: TcpDeps | undefined =
+    config.tcpFront || config.byName ? createTcpDeps(config, deps, parts, () => tcp?.listening ?? 0) : undefined;
+  const tcp: TcpFront | undefined =
+    raw && config.tcpFront && stack.use(openTcpFront(config.tcpFront, config, raw, { ...parts, hasRoom }));
   if (tcp) parts.replicaState.confirmBy((request) => tcp.confirm(request));
   const hasRoomBesides = (besides: number) => hasRoom((tcp?.listening ?? 0) + besides);
   const http2 = config.http2 ? openHttp2(config, deps, { ...parts, events, hasRoom: hasRoomBesides }) : undefined;
+  const byName =
+    raw &&
+    config.byName &&
+    stack.use(await openByNameFront(config.byName, config, raw, { ...parts, hasRoom: () => hasRoomBesides(0) }));
   const http = stack.use(
     await startHttpFronts(config, {
       ...{ ...parts, events, hasRoom: () => hasRoomBesides(0) },
@@ -70,7 +85,7 @@ export async function startFronts(
     }),
   );
   const started = stack.move();
-  return { http, tcp, [Symbol.asyncDispose]: () => started.disposeAsync() };
+  return { http, tcp, byName, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
 /** Whether another socket may be opened, besides that many listeners. */

@@ -67,6 +67,8 @@ export interface Activator extends Running {
   readonly proxyPort: number;
   /** The address of the HTTPS listener; undefined: disabled. */
   readonly tlsPort: number | undefined;
+  /** The port of the by-name listener; undefined: disabled. */
+  readonly byNamePort: number | undefined;
   /** The address of `/healthz`, `/readyz` and `/metrics`. */
   readonly opsUrl: string;
   /** The address of the drain listener; undefined: disabled. */
@@ -127,6 +129,7 @@ export async function startActivator(config: ActivatorConfig, parts: ActivatorPa
     proxyUrl: urlOf(fronts.http.address, config.http ? "http" : "https"),
     proxyPort: fronts.http.address.port,
     tlsPort: fronts.http.tlsPort,
+    byNamePort: fronts.byName?.address.port,
     opsUrl,
     drainPort: drainServer?.port,
     failed,

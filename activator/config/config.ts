@@ -8,14 +8,16 @@ import { backoffDelayMs } from "../../lib/queues/backoff.ts";
 import type { Rate } from "../../lib/queues/token-buckets.ts";
 import { collectorOf, namesCollector } from "../../lib/tracing/collector-address.ts";
 import type { ReviewSettings } from "../authorize/reviewed-tokens.ts";
+import { byNameAddress } from "../by-name/by-name-config.ts";
 import { drainTlsFiles } from "../drain/drain-config.ts";
 import type { HoldLimitNumbers } from "../hold/hold-limits.ts";
 import { type TcpFrontConfig, tcpFrontConfig } from "../tcp-front/tcp-front-config.ts";
+import { authorizationOf } from "./authorization.ts";
 import { ConfigError } from "./config-error.ts";
 import { activatorFlags } from "./flags.ts";
 import { type HttpsConfig, httpsConfigOf } from "./https-config.ts";
 import { type PathRouting, pathRoutingOf } from "./path-routing-config.ts";
-import { type ScopedTokenSettings, scopedTokenSettings } from "./scoped-token-config.ts";
+import type { ScopedTokenSettings } from "./scoped-token-config.ts";
 
 export type Authorization =
   | { readonly mode: "allow-all" }
@@ -42,6 +44,8 @@ export interface ActivatorConfig {
   readonly drain: DrainConfig | undefined;
   /** Absent: no port of a sandbox is opened. */
   readonly tcpFront: TcpFrontConfig | undefined;
+  /** Absent: no sandbox is reached by its name in TLS. */
+  readonly byName: BindAddress | undefined;
   readonly domain: string;
   readonly clusterDomain: string;
   /** The names of the activator's own Services, in lower case. */
@@ -130,6 +134,7 @@ export function parseActivatorConfig(args: readonly string[], env: Environment =
     metrics: address("metrics-bind-address"),
     drain: collect(() => drainConfig(values), undefined),
     tcpFront: collect(() => tcpFrontConfig(values, env["POD_IP"], values["drain-bind-address"] !== ""), undefined),
+    byName: collect(() => byNameAddress(values), undefined),
     clusterDomain: plainDomain(
       given.has("cluster-domain") ? values["cluster-domain"] : env["CLUSTER_DOMAIN"] || values["cluster-domain"],
     ),
@@ -244,39 +249,6 @@ function originsOf(list: string): readonly string[] {
   if (wrong !== undefined)
     return refuse(`--grpc-web-origins: ${wrong} is not an origin, such as https://app.example.com`);
   return origins;
-}
-
-/** Access without authorization must be requested, by the flag or the variable. */
-function authorizationOf(values: Values, env: Environment): Authorization {
-  const token = env["ROUTER_AUTH_TOKEN"]?.trim();
-  const open = /^(1|true|t|yes|y|on)$/i.test(env["ALLOW_UNAUTHENTICATED_ROUTER"]?.trim() ?? "");
-  switch (values["authz-mode"]) {
-    case "allow-all":
-      if (token) return refuse("--authz-mode=allow-all and ROUTER_AUTH_TOKEN contradict each other");
-      return { mode: "allow-all" };
-    case "scoped-token":
-      if (token) return refuse("--authz-mode=scoped-token and ROUTER_AUTH_TOKEN contradict each other");
-      return scopedTokenSettings(values);
-    case "tokenreview":
-      if (token) return refuse("--authz-mode=tokenreview and ROUTER_AUTH_TOKEN contradict each other");
-      return { mode: "tokenreview", reviews: reviewSettings(values) };
-    default:
-      if (token) return { mode: "static-token", token };
-      if (open && values["authz-mode"] === "") return { mode: "allow-all" };
-      return refuse(
-        "ROUTER_AUTH_TOKEN must be set to start; to let everybody in, set ALLOW_UNAUTHENTICATED_ROUTER=true or --authz-mode=allow-all",
-      );
-  }
-}
-
-function reviewSettings(values: Values): ReviewSettings {
-  return {
-    ttlMs: values["authz-tokenreview-ttl"],
-    cacheSize: values["authz-tokenreview-cache-size"],
-    tokenRequired: values["authz-tokenreview-require-token"],
-    audiences: values["authz-tokenreview-audiences"].split(",").flatMap((each) => each.trim() || []),
-    accessReviewed: values["authz-access-review"],
-  };
 }
 
 /** Numbers of the environment. A malformed number causes a warning and the default, never an error. */

@@ -163,7 +163,7 @@ export const activatorFlags = {
   ),
   "headers-timeout": flag.duration(
     10_000,
-    "maximum time until a request head is complete, and until a TLS handshake is",
+    "maximum time until a request head is complete, until a TLS handshake is, and until a client of the by-name listener has named its sandbox",
     positive,
   ),
   "keep-alive-timeout": flag.duration(
@@ -174,7 +174,7 @@ export const activatorFlags = {
   "max-header-bytes": flag.integer(65_536, "maximum size of a request or response head in bytes", positive),
   "max-connections": flag.integer(
     50_000,
-    "maximum number of client connections of each kind: HTTP, HTTPS, and TCP to activator ports; further connections are closed on accept",
+    "maximum number of client connections of each kind: HTTP, HTTPS, TCP to activator ports, and connections by name; further connections are closed on accept",
     positive,
   ),
   "max-idle-upstream": flag.integer(
@@ -232,6 +232,10 @@ export const activatorFlags = {
     oneOf(tcpFrontModes),
   ),
   "tcp-front-bind-address": flag.string("", "address of the activator ports, without a port; empty: all addresses"),
+  "by-name-bind-address": flag.string(
+    "",
+    "address of the by-name listener, for connections whose sandbox is named within TLS or by a client of PostgreSQL, and which the sandbox decrypts itself; only sandboxes with autoResume.allowFrom Any are reached; empty: disabled",
+  ),
   "log-level": flag.string(
     "info",
     "log level: debug, info, warn, error or silent; overrides --zap-log-level",

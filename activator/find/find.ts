@@ -6,6 +6,7 @@ import { isOfForeignPage } from "./foreign-page.ts";
 import { type Domains, readHost } from "./host-name.ts";
 import { type PathOptions, type PathRoute, prefixOf, readPathRoute } from "./path-route.ts";
 import { type RoutingHeaders, readRoutingHeaders, readTimeoutMs } from "./routing-headers.ts";
+import { sandboxOf } from "./sandbox-of.ts";
 
 /** The sandbox of a request, and how the request named it. */
 export interface Routed {
@@ -21,8 +22,6 @@ export interface Routed {
   readonly podIp: string | undefined;
   /** The Sandbox object that the client was authorized for; absent: whichever has the name. */
   readonly uid?: string | undefined;
-  /** Whether a header named that object, too. */
-  readonly byUid?: boolean;
   /** How long the client waits, in milliseconds from the request's head. */
   readonly timeoutMs: number | undefined;
   /** The error of this request, if it reveals which sandboxes exist. Only clients that may reach the named sandbox get it. */
@@ -38,11 +37,11 @@ export interface FindOptions extends PathOptions {
 }
 
 /** Finds sandboxes by name. */
-export interface Lookup {
+export interface Lookup<S = SlimSandbox> {
   /** The sandbox of this name. */
-  sandbox(namespace: string, name: string): SlimSandbox | undefined;
+  sandbox(namespace: string, name: string): S | undefined;
   /** The sandbox that is bound to the claim of this name. */
-  claimed(namespace: string, name: string): SlimSandbox | undefined;
+  claimed(namespace: string, name: string): S | undefined;
 }
 
 const defaultNamespace = "default";
@@ -57,33 +56,25 @@ export function find(head: RequestHead, options: FindOptions, lookup: Lookup): R
   const meaning = namedSandbox(head, options, lookup);
   const headers = readRoutingHeaders(head.headers, options.allowLoopbackPodIp);
   const timeoutMs = timeoutOf(head);
-  if (meaning === undefined) {
-    const named = namedByPath(head, options, headers) ?? namedByHeaders(head, headers, lookup);
-    return { ...named, byHost: false, podIp: headers.podIp, timeoutMs, refusal: undefined };
-  }
+  if (meaning === undefined) return { ...namedWithoutHost(head, options, headers), timeoutMs };
   const { name, namespace, port } = meaning;
   return { name, namespace, port, byHost: true, podIp: headers.podIp, timeoutMs, refusal: refusalOf(meaning, headers) };
 }
 
-type NamedWithoutHost = Pick<Routed, "name" | "namespace" | "port" | "path" | "uid" | "byUid">;
-
-/** Undefined: the path has no prefix. A malformed path is no reason to look at the headers. */
-function namedByPath(head: RequestHead, options: FindOptions, headers: RoutingHeaders): NamedWithoutHost | undefined {
+/** The sandbox that the path names, else the headers do. A malformed path is no reason to look at the headers. */
+function namedWithoutHost(head: RequestHead, options: FindOptions, headers: RoutingHeaders): Omit<Routed, "timeoutMs"> {
   const prefix = prefixOf(head, options);
-  if (prefix === undefined) return undefined;
-  const path = readPathRoute(head.target, prefix);
-  const { name, namespace, port } = path;
-  if (!agrees(headers, { label: name, name, namespace, port })) throw new ActivatorError("ConflictingHeaders");
-  return { name, namespace, port, path };
-}
-
-function namedByHeaders({ grpc }: RequestHead, headers: RoutingHeaders, lookup: Lookup): NamedWithoutHost {
+  const { podIp } = headers;
+  if (prefix !== undefined) {
+    const path = readPathRoute(head.target, prefix);
+    const { name, namespace, port } = path;
+    if (!agrees(headers, { label: name, name, namespace, port })) throw new ActivatorError("ConflictingHeaders");
+    return { name, namespace, port, byHost: false, path, podIp, refusal: undefined };
+  }
   if (headers.id === undefined) throw new ActivatorError("MissingSandboxId");
-  if (grpc && headers.port === undefined) throw new ActivatorError("BadPort");
-  const { id: name, namespace = defaultNamespace, port = fallbackPort, uid } = headers;
-  // A former UID is ignored: SDKs keep it, and mean whichever sandbox has the name.
-  const byUid = uid !== undefined && lookup.sandbox(namespace, name)?.metadata.uid === uid;
-  return byUid ? { name, namespace, port, uid, byUid } : { name, namespace, port };
+  if (head.grpc && headers.port === undefined) throw new ActivatorError("BadPort");
+  const { id: name, namespace = defaultNamespace, port = fallbackPort } = headers;
+  return { name, namespace, port, byHost: false, podIp, refusal: undefined };
 }
 
 /** The shorter of the two limits that a client of gRPC may set. */
@@ -128,13 +119,10 @@ function namedSandbox(head: RequestHead, options: FindOptions, lookup: Lookup): 
       throw new ActivatorError("ForeignHost");
     case "other":
       return undefined;
-    case "sandbox": {
-      // A sandbox's own name wins, so that a claim of the same name does not take over its host.
-      const { namespace, name } = meaning;
-      return named(meaning, lookup.sandbox(namespace, name) ?? lookup.claimed(namespace, name));
-    }
+    case "sandbox":
+      return named(meaning, sandboxOf(meaning, lookup));
     case "service":
-      return named({ ...meaning, port: undefined }, lookup.sandbox(meaning.namespace, meaning.name));
+      return named({ ...meaning, port: undefined }, sandboxOf(meaning, lookup));
   }
 }
 

@@ -4,8 +4,9 @@ import type { ConnectDeps, ConnectObserver } from "../connect/connect-request.ts
 import { holdLimitMs } from "../connect/hold-limit.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
-import { type Domains, type HostMeaning, readHost } from "../find/host-name.ts";
+import { type Domains, readHost } from "../find/host-name.ts";
 import { readTimeoutMs } from "../find/routing-headers.ts";
+import type { StoredName } from "../find/sandbox-of.ts";
 import { ClientGone, type Incoming } from "../request.ts";
 import type { Claims } from "../sandbox/claims.ts";
 import { longestSilenceMs } from "../sandbox/cluster.ts";
@@ -16,9 +17,6 @@ export interface FirstViewDeps extends Pick<ConnectDeps, "clock" | "cluster" | "
   /** The upper limit of every hold, whatever the client allows. Milliseconds. */
   readonly proxyTimeoutMs: number;
 }
-
-/** A host whose meaning depends on the existing sandboxes and claims. */
-type StoredName = Extract<HostMeaning, { is: "sandbox" | "service" }>;
 
 type SpeltName = Pick<Routed, "namespace" | "name">;
 

@@ -1,10 +1,11 @@
 import { effectiveAutoResume } from "../../api/rules/defaults.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
+import type { PeerRefusal } from "./connection/refusals.ts";
+import type { TcpClient } from "./connection/tcp-client.ts";
+import type { TcpDestination } from "./connection/tcp-destination.ts";
 import type { PeerWaits } from "./peer-waits.ts";
-import { mayChange, type PeerRefusal, refusalOfPeer } from "./peers.ts";
-import type { PortBinding } from "./ports/port-bindings.ts";
-import type { TcpClient } from "./tcp-client.ts";
+import { mayChange, refusalOfPeer } from "./peers.ts";
 
 /** The client of a connection. */
 export type Caller = Pick<TcpClient, "peer" | "left" | "onLeave">;
@@ -22,7 +23,7 @@ const watchLagMs = 2_000;
 /** Returns why a client may not reach the sandbox of its port; undefined: it may. This wakes nothing. */
 export async function refusalOf(
   client: Caller,
-  binding: PortBinding,
+  binding: TcpDestination,
   doorkeeper: Doorkeeper,
 ): Promise<PeerRefusal | undefined> {
   const refusal = refusalNow(client.peer, binding, doorkeeper);
@@ -33,7 +34,7 @@ export async function refusalOf(
 /** As `refusalOf`, without a wait: by what the watches show now. */
 export function refusalNow(
   peer: string,
-  { namespace, sandboxName, sandboxUid }: PortBinding,
+  { namespace, sandboxName, sandboxUid }: TcpDestination,
   { cluster, allowLoopbackPodIp }: Pick<Doorkeeper, "cluster" | "allowLoopbackPodIp">,
 ): PeerRefusal | undefined {
   const sandbox = cluster.sandbox(namespace, sandboxName);
@@ -47,7 +48,7 @@ export function refusalNow(
 
 async function waitForPeer(
   client: Caller,
-  binding: PortBinding,
+  binding: TcpDestination,
   doorkeeper: Doorkeeper,
 ): Promise<PeerRefusal | undefined> {
   const { waits, clock } = doorkeeper;

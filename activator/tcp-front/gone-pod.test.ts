@@ -9,8 +9,8 @@ import type { Target } from "../sandbox/resolve.ts";
 import { BufferLoans } from "../socket/read-place.ts";
 import { adoptAccepted, plainAcceptedSocket } from "../socket/wire-socket.ts";
 import { Sweep } from "../sweep.ts";
-import { TcpClient } from "./tcp-client.ts";
-import { relayTcp } from "./tcp-tunnel.ts";
+import { TcpClient } from "./connection/tcp-client.ts";
+import { relayTcp } from "./connection/tcp-tunnel.ts";
 
 const listener = { clientSends() {}, moved() {}, clientSpoke() {}, sandboxSpoke() {}, requestEnded() {} };
 

@@ -5,8 +5,8 @@ import { systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { allocate, freeFrontPort, talkTo } from "../../test/support/labs/tcp-front-lab.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
+import { createTcpMetrics } from "./connection/tcp-metrics.ts";
 import { startTcpFront } from "./tcp-front.ts";
-import { createTcpMetrics } from "./tcp-metrics.ts";
 
 it("a connection for which the process has no descriptor to spare is reset and counted", async () => {
   await using api = await openMemoryApi();

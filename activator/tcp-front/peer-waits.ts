@@ -3,7 +3,7 @@ import { abortable } from "../../lib/process/lifecycle.ts";
 import { KeyCounts } from "../../lib/queues/key-counts.ts";
 import { forEachYielding } from "../../lib/time/yielding.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
-import type { PortBinding } from "./ports/port-bindings.ts";
+import type { TcpDestination } from "./connection/tcp-destination.ts";
 
 type Watched = Pick<Cluster, "listen" | "listenAt">;
 
@@ -27,7 +27,7 @@ export class PeerWaits {
    * Calls back once `isAdmitted` is true; disposing ends the wait. Undefined: the address waits for too many sandboxes.
    * Connections of one address to one sandbox share the `isAdmitted` of the first.
    */
-  join(peer: string, to: PortBinding, isAdmitted: () => boolean, onAdmitted: () => void): Disposable | undefined {
+  join(peer: string, to: TcpDestination, isAdmitted: () => boolean, onAdmitted: () => void): Disposable | undefined {
     const key = `${peer} ${to.namespace}/${to.sandboxName} ${to.sandboxUid}`;
     const running = this.#waits.get(key);
     if (running) return running.join(onAdmitted);
@@ -64,7 +64,7 @@ class PeerWait {
     };
   }
 
-  async run(peer: string, to: PortBinding, isAdmitted: () => boolean, cluster: Watched): Promise<void> {
+  async run(peer: string, to: TcpDestination, isAdmitted: () => boolean, cluster: Watched): Promise<void> {
     using ofPeer = cluster.listenAt(peer);
     using ofSandbox = cluster.listen(to.namespace, to.sandboxName);
     const { signal } = this.#over;

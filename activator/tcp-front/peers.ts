@@ -2,17 +2,7 @@ import { isIPv4 } from "node:net";
 import type { Pod } from "../../api/kinds/core.ts";
 import type { Stored } from "../../api/kinds/meta.ts";
 import type { AutoResume } from "../../api/kinds/sandbox.ts";
-
-/** Why a connection was rejected, in the words of metrics and logs. */
-export const peerRefusals = [
-  "Loopback",
-  "NoPod",
-  "OtherNamespace",
-  "NoSandbox",
-  "TooManyConnections",
-  "NoDescriptors",
-] as const;
-export type PeerRefusal = (typeof peerRefusals)[number];
+import type { PeerRefusal } from "./connection/refusals.ts";
 
 export interface PeerQuestion {
   /** By `peerAddress`. */

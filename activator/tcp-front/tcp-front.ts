@@ -22,14 +22,14 @@ import type { Cluster } from "../sandbox/cluster.ts";
 import { resetSocket } from "../socket/reset-socket.ts";
 import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
 import { confirm } from "./confirm.ts";
+import { earlyPlace, TcpClient } from "./connection/tcp-client.ts";
+import type { TcpMetrics } from "./connection/tcp-metrics.ts";
 import { Listeners } from "./listeners.ts";
 import { NamespacePorts } from "./ports/namespace-ports.ts";
 import { type PortBinding, portBindingOf } from "./ports/port-bindings.ts";
 import { PortKeepers } from "./ports/port-keepers.ts";
 import { QuarantinedPorts } from "./ports/quarantined-ports.ts";
-import { earlyPlace, TcpClient } from "./tcp-client.ts";
 import type { TcpFrontConfig } from "./tcp-front-config.ts";
-import type { TcpMetrics } from "./tcp-metrics.ts";
 
 export interface TcpFrontOptions extends TcpFrontConfig {
   /** Connections beyond this are reset at once. */

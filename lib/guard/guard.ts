@@ -7,6 +7,7 @@ export const guardedPlaces = [
   "abort-listener",
   "accept",
   "api-server",
+  "by-name",
   "certificate",
   "drain",
   "http-front",

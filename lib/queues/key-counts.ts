@@ -17,6 +17,13 @@ export class KeyCounts {
     else this.#counts.delete(key);
   }
 
+  /** The key with the highest count; undefined without any. */
+  most(): string | undefined {
+    let most: string | undefined;
+    for (const key of this.#counts.keys()) if (most === undefined || this.of(key) > this.of(most)) most = key;
+    return most;
+  }
+
   /** The number of keys with a count of at least one. */
   get size(): number {
     return this.#counts.size;

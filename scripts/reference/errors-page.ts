@@ -1,7 +1,8 @@
 import { activatorErrors, type ErrorCode } from "../../activator/failures/error-codes.ts";
-import { peerRefusals } from "../../activator/tcp-front/peers.ts";
+import { nameRefusals, peerRefusals } from "../../activator/tcp-front/connection/refusals.ts";
 import { errorAdvice } from "./error-advice.ts";
 import { code, page, table } from "./markdown.ts";
+import { nameAdvice } from "./name-advice.ts";
 import { peerAdvice } from "./peer-advice.ts";
 
 const codes = Object.keys(activatorErrors) as ErrorCode[];
@@ -21,6 +22,11 @@ export function errorsPage(): string {
     table(
       ["Code", "Why", "What to do"],
       peerRefusals.map((name) => [code(name), peerAdvice[name].why, peerAdvice[name].what]),
+    ),
+    "Connections by name, to the listener of `--by-name-bind-address`, have these values besides. Where the table says so, the client gets an alert of TLS or an error of PostgreSQL. Otherwise the connection is reset.",
+    table(
+      ["Code", "Why", "What to do"],
+      nameRefusals.map((name) => [code(name), nameAdvice[name].why, nameAdvice[name].what]),
     ),
   ]);
 }

@@ -1,4 +1,4 @@
-import type { PeerRefusal } from "../../activator/tcp-front/peers.ts";
+import type { PeerRefusal } from "../../activator/tcp-front/connection/refusals.ts";
 import type { Advice } from "./error-advice.ts";
 
 /** The text of the errors page about TCP connections that are rejected before the activator finds their sandbox. */

@@ -10,7 +10,7 @@ import { PodConnection } from "../../activator/http1/proxy/pod-connection.ts";
 import { openSockets } from "../../activator/socket/open-sockets.ts";
 import { BufferLoans } from "../../activator/socket/read-place.ts";
 import { RelaySide } from "../../activator/socket/relay.ts";
-import { TcpClient } from "../../activator/tcp-front/tcp-client.ts";
+import { TcpClient } from "../../activator/tcp-front/connection/tcp-client.ts";
 import type { ProcessCounts } from "./resource-counts.ts";
 
 setFlagsFromString("--expose-gc");

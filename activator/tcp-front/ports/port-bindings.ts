@@ -1,14 +1,10 @@
 import type { Stored } from "../../../api/kinds/meta.ts";
 import { type EndpointSlice, tcpFrontOf } from "../../../api/protocols/tcp-front.ts";
+import type { TcpDestination } from "../connection/tcp-destination.ts";
 
 /** The sandbox and port that a port of the activators stands for. */
-export interface PortBinding {
+export interface PortBinding extends TcpDestination {
   readonly activatorPort: number;
-  readonly namespace: string;
-  readonly sandboxName: string;
-  readonly sandboxUid: string;
-  /** The port that the sandbox listens on. */
-  readonly containerPort: number;
 }
 
 /**

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { FakeClock } from "../../lib/time/clock.ts";
-import { eventually } from "../../test/support/eventually.ts";
-import { talkTo } from "../../test/support/labs/tcp-front-lab.ts";
-import { adoptAccepted, adoptionOf, type WireSocket } from "../socket/wire-socket.ts";
+import { FakeClock } from "../../../lib/time/clock.ts";
+import { eventually } from "../../../test/support/eventually.ts";
+import { talkTo } from "../../../test/support/labs/tcp-front-lab.ts";
+import { adoptAccepted, adoptionOf, type WireSocket } from "../../socket/wire-socket.ts";
 import { earlyPlace, TcpClient } from "./tcp-client.ts";
 
 /** A client that waits, and its other end. */

@@ -1,12 +1,12 @@
-import type { Logger } from "../../lib/log/log.ts";
-import type { OncePerMinute } from "../../lib/time/once-per-minute.ts";
-import type { ActivatorError, ErrorCode } from "../failures/error-codes.ts";
-import type { AccessLog } from "../observe/access-log.ts";
-import { WakeRecord, type WakeRecordOptions } from "../observe/wake-record.ts";
-import type { Target } from "../sandbox/resolve.ts";
-import type { PeerRefusal } from "./peers.ts";
-import type { PortBinding } from "./ports/port-bindings.ts";
+import type { Logger } from "../../../lib/log/log.ts";
+import type { OncePerMinute } from "../../../lib/time/once-per-minute.ts";
+import type { ActivatorError, ErrorCode } from "../../failures/error-codes.ts";
+import type { AccessLog } from "../../observe/access-log.ts";
+import { WakeRecord, type WakeRecordOptions } from "../../observe/wake-record.ts";
+import type { Target } from "../../sandbox/resolve.ts";
+import type { ConnectionRefusal } from "./refusals.ts";
 import type { TcpClient } from "./tcp-client.ts";
+import type { TcpDestination } from "./tcp-destination.ts";
 import type { TcpMetrics, TcpOutcome } from "./tcp-metrics.ts";
 import type { TunnelEnding } from "./tcp-tunnel.ts";
 
@@ -23,16 +23,16 @@ export interface TcpRecordOptions extends WakeRecordOptions {
 export class TcpRecord extends WakeRecord {
   protected readonly trigger = "connection";
   readonly #client: TcpClient;
-  readonly #binding: PortBinding;
+  readonly #to: TcpDestination;
   readonly #options: TcpRecordOptions;
   #outcome: TcpOutcome = "clientLeft";
   #reason: string | undefined;
   #isReached = false;
 
-  constructor(client: TcpClient, binding: PortBinding, options: TcpRecordOptions) {
+  constructor(client: TcpClient, to: TcpDestination, options: TcpRecordOptions) {
     super(client.seenMs, options);
     this.#client = client;
-    this.#binding = binding;
+    this.#to = to;
     this.#options = options;
     options.metrics.waits();
   }
@@ -53,7 +53,7 @@ export class TcpRecord extends WakeRecord {
     this.#outcome = ending;
   }
 
-  peerRefused(reason: PeerRefusal): void {
+  connectionRefused(reason: ConnectionRefusal): void {
     this.#refused(reason, undefined);
   }
 
@@ -68,7 +68,7 @@ export class TcpRecord extends WakeRecord {
     metrics.ended(this.#outcome);
     const wake = this.wakeEnded(this.#outcome === "clientLeft" ? "clientLeft" : "refused");
     const { socket, peer, seenMs } = this.#client;
-    const { namespace, sandboxName: sandbox, containerPort: port } = this.#binding;
+    const { namespace, sandboxName: sandbox, containerPort: port } = this.#to;
     accessLog?.addConnection({
       ...{ namespace, sandbox, port, peer, wake },
       durationMs: clock.ticksMs() - seenMs,
@@ -79,12 +79,12 @@ export class TcpRecord extends WakeRecord {
     });
   }
 
-  #refused(reason: PeerRefusal | ErrorCode, error: ActivatorError | undefined): void {
+  #refused(reason: ConnectionRefusal | ErrorCode, error: ActivatorError | undefined): void {
     const { metrics, log, mayLog } = this.#options;
     this.#outcome = "refused";
     this.#reason = reason;
     metrics.refused(reason);
-    const { namespace, sandboxName, containerPort: port } = this.#binding;
+    const { namespace, sandboxName, containerPort: port } = this.#to;
     if (!mayLog.asks(`${reason} ${namespace}/${sandboxName}`)) return;
     const { peer } = this.#client;
     const detail = error && { detail: error.detail, err: error.cause };

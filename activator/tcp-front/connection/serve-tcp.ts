@@ -1,14 +1,14 @@
-import type { Activity } from "../activity/activity.ts";
-import { type KeepOpenDeps, keepOpen } from "../activity/keep-open.ts";
-import { reach } from "../connect/connect.ts";
-import type { ConnectDeps, ConnectRequest } from "../connect/connect-request.ts";
-import type { Upstream } from "../connect/connector.ts";
-import { ActivatorError, toActivatorError } from "../failures/error-codes.ts";
-import { ClientGone } from "../request.ts";
-import { refusalNow, refusalOf } from "./admit-peer.ts";
-import type { PeerWaits } from "./peer-waits.ts";
-import type { PortBinding } from "./ports/port-bindings.ts";
+import type { Activity } from "../../activity/activity.ts";
+import { type KeepOpenDeps, keepOpen } from "../../activity/keep-open.ts";
+import { reach } from "../../connect/connect.ts";
+import type { ConnectDeps, ConnectRequest } from "../../connect/connect-request.ts";
+import type { Upstream } from "../../connect/connector.ts";
+import { ActivatorError, toActivatorError } from "../../failures/error-codes.ts";
+import { ClientGone } from "../../request.ts";
+import { ConnectionRefused } from "./refusals.ts";
 import type { TcpClient } from "./tcp-client.ts";
+import type { TcpDestination } from "./tcp-destination.ts";
+import type { TcpDoor } from "./tcp-door.ts";
 import { TcpRecord, type TcpRecordOptions } from "./tcp-record.ts";
 import { relayTcp, type TunnelEnding, type TunnelOptions } from "./tcp-tunnel.ts";
 
@@ -17,22 +17,17 @@ export interface TcpDeps extends ConnectDeps, KeepOpenDeps, TcpRecordOptions {
   readonly cluster: ConnectDeps["cluster"];
   readonly activity: Activity;
   readonly tunnels: TunnelOptions;
-  readonly peerWaits: PeerWaits;
 }
 
 /** Serves a connection to a port of a sandbox, as a request without a head. Never rejects. */
-export async function serveTcp(client: TcpClient, binding: PortBinding, deps: TcpDeps): Promise<void> {
-  const record = new TcpRecord(client, binding, deps);
+export async function serveTcp(client: TcpClient, to: TcpDestination, deps: TcpDeps, door: TcpDoor): Promise<void> {
+  const record = new TcpRecord(client, to, deps);
   const use = deps.activity.useBy(undefined);
   try {
-    const { clock, cluster, options, peerWaits: waits } = deps;
-    const refusal = await refusalOf(client, binding, { clock, cluster, waits, ...options });
+    const refusal = await door.refusalOf(client, to);
     if (client.left) return;
-    if (refusal !== undefined) {
-      record.peerRefused(refusal);
-      return client.refuse();
-    }
-    const { namespace, sandboxName: name, sandboxUid: uid, containerPort: port } = binding;
+    if (refusal !== undefined) throw new ConnectionRefused(refusal);
+    const { namespace, sandboxName: name, sandboxUid: uid, containerPort: port } = to;
     const connectRequest = {
       to: { namespace, name, uid, port },
       client,
@@ -41,17 +36,21 @@ export async function serveTcp(client: TcpClient, binding: PortBinding, deps: Tc
       use,
     };
     const upstream = await reach(connectRequest);
-    // Its owner may have changed who may connect, while it was held. A Pod that has sent its data may have ended: its data counts.
-    const laterRefusal = refusalNow(client.peer, binding, { cluster, ...options });
-    if (laterRefusal !== undefined && laterRefusal !== "NoPod") {
+    if (door.begin) {
+      use.dispatched();
+      await door.begin(upstream, client);
+    }
+    // Its owner may have changed who may connect, while it was held.
+    const laterRefusal = door.laterRefusalOf(client, to);
+    if (laterRefusal !== undefined) {
       upstream.socket.destroy();
-      record.peerRefused(laterRefusal);
-      return client.refuse();
+      throw new ConnectionRefused(laterRefusal);
     }
     record.reached(upstream.target);
     record.relayed(await relay(client, upstream, connectRequest, deps));
   } catch (error) {
-    if (!(error instanceof ClientGone || client.left)) record.refused(toActivatorError(error));
+    if (error instanceof ConnectionRefused) record.connectionRefused(error.reason);
+    else if (!(error instanceof ClientGone || client.left)) record.refused(toActivatorError(error));
     client.refuse();
   } finally {
     use.end();

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { ErrorCode } from "../failures/error-codes.ts";
-import { type PeerRefusal, peerRefusals } from "./peers.ts";
+import type { ErrorCode } from "../../failures/error-codes.ts";
+import { type ConnectionRefusal, nameRefusals, peerRefusals } from "./refusals.ts";
 import type { TunnelEnding } from "./tcp-tunnel.ts";
 
 export type TcpOutcome = TunnelEnding | "refused" | "clientLeft";
@@ -42,7 +42,7 @@ export function createTcpMetrics(registry: Registry, sizes: { readonly listeners
     },
   });
   for (const outcome of tcpOutcomes) connections.inc({ outcome }, 0);
-  for (const reason of peerRefusals) refused.inc({ reason }, 0);
+  for (const reason of [...peerRefusals, ...nameRefusals]) refused.inc({ reason }, 0);
   for (const state of ["waiting", "relayed"] as const) open.set({ state }, 0);
 
   return {
@@ -51,7 +51,7 @@ export function createTcpMetrics(registry: Registry, sizes: { readonly listeners
     relayBegan: () => open.inc({ state: "relayed" }),
     relayEnded: () => open.dec({ state: "relayed" }),
     ended: (outcome: TcpOutcome) => connections.inc({ outcome }),
-    refused: (reason: PeerRefusal | ErrorCode) => refused.inc({ reason }),
+    refused: (reason: ConnectionRefusal | ErrorCode) => refused.inc({ reason }),
     listenFailed: (code: string) => failures.inc({ code }),
   };
 }

@@ -7,7 +7,8 @@ import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
 import { aPodOf, aSandbox } from "../../test/support/builders/builders.ts";
 import { Activity } from "../activity/activity.ts";
 import { createWakeMetrics } from "../observe/wake-metrics.ts";
-import { serveTcp } from "./serve-tcp.ts";
+import { serveTcp } from "./connection/serve-tcp.ts";
+import { doorOfPeers } from "./peer-door.ts";
 
 const peer = "10.1.2.3";
 
@@ -44,7 +45,8 @@ async function serveHeld(later: NonNullable<AutoResume["allowFrom"]>, clients?: 
   const tcpClient = {
     ...{ peer, left: false, seenMs: 0, socket: connection, onLeave() {}, refuse: () => steps.push("client refused") },
   };
-  await serveTcp(tcpClient as never, binding, deps as never);
+  const door = doorOfPeers({ ...deps, allowLoopbackPodIp: false, waits: undefined } as never);
+  await serveTcp(tcpClient as never, binding, deps as never, door);
   return steps;
 }
 

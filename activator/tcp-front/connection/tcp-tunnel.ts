@@ -1,14 +1,14 @@
-import type { Clock } from "../../lib/time/clock.ts";
-import type { OpenConnection } from "../activity/open-connections.ts";
-import { RawTraffic } from "../activity/raw-traffic.ts";
-import type { Upstream } from "../connect/connector.ts";
-import type { PodAddress } from "../pod-connections/place.ts";
-import { StallWatch } from "../pod-connections/stall-watch.ts";
-import type { OpenListener } from "../proxy-request.ts";
-import { type BufferLoans, ReadPlace } from "../socket/read-place.ts";
-import { endWhenQuiet, RelaySide, type RelaySides } from "../socket/relay.ts";
-import type { WireSocket } from "../socket/wire-socket.ts";
-import type { Sweep, Watched } from "../sweep.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import type { OpenConnection } from "../../activity/open-connections.ts";
+import { RawTraffic } from "../../activity/raw-traffic.ts";
+import type { Upstream } from "../../connect/connector.ts";
+import type { PodAddress } from "../../pod-connections/place.ts";
+import { StallWatch } from "../../pod-connections/stall-watch.ts";
+import type { OpenListener } from "../../proxy-request.ts";
+import { type BufferLoans, ReadPlace } from "../../socket/read-place.ts";
+import { endWhenQuiet, RelaySide, type RelaySides } from "../../socket/relay.ts";
+import type { WireSocket } from "../../socket/wire-socket.ts";
+import type { Sweep, Watched } from "../../sweep.ts";
 import type { TcpClient } from "./tcp-client.ts";
 
 /** How a proxied connection ended: by its two sides, at a limit, or because its sandbox was suspended. */

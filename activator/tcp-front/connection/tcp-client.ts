@@ -1,6 +1,6 @@
-import type { Clock } from "../../lib/time/clock.ts";
-import { peerAddress } from "../socket/peer-address.ts";
-import type { SocketReader, WireSocket } from "../socket/wire-socket.ts";
+import type { Clock } from "../../../lib/time/clock.ts";
+import { peerAddress } from "../../socket/peer-address.ts";
+import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
 
 /** The maximum bytes read from a waiting client: enough to notice that it leaves. */
 const earlyBytesMax = 4_096;
@@ -9,6 +9,14 @@ export const earlyPlace: Buffer = Buffer.allocUnsafeSlow(earlyBytesMax);
 
 /** How long a silent client may wait after it ended its side: it may wait for a greeting, or be gone. Milliseconds. */
 const halfClosedGraceMs = 100;
+
+/** A client that has said more than that it is there. */
+export interface TcpClientOptions {
+  /** What it has sent before. */
+  readonly early?: Buffer;
+  /** Its side must stay open for a conversation, as with TLS: a client that ends it has left. */
+  readonly leavesByEnd?: boolean;
+}
 
 /** What a client sent while it waited. */
 export interface Early {
@@ -31,16 +39,21 @@ export class TcpClient implements SocketReader {
   readonly seenMs: number;
   readonly peer: string;
   readonly #clock: Clock;
+  readonly #leavesByEnd: boolean;
+  readonly #keptBytesMax: number;
   #early: Buffer | undefined;
   #inputEnded = false;
   #left = false;
   #onLeave: (() => void) | undefined;
 
-  constructor(socket: WireSocket, clock: Clock) {
+  constructor(socket: WireSocket, clock: Clock, { early, leavesByEnd = false }: TcpClientOptions = {}) {
     this.socket = socket;
     this.seenMs = clock.ticksMs();
     this.peer = peerAddress(socket);
     this.#clock = clock;
+    this.#early = early;
+    this.#leavesByEnd = leavesByEnd;
+    this.#keptBytesMax = (early?.length ?? 0) + earlyBytesMax;
   }
 
   get left(): boolean {
@@ -69,7 +82,7 @@ export class TcpClient implements SocketReader {
   }
 
   get wantsMore(): boolean {
-    return (this.#early?.length ?? 0) < earlyBytesMax;
+    return (this.#early?.length ?? 0) < this.#keptBytesMax;
   }
 
   take(bytes: Buffer, length: number): void {
@@ -79,6 +92,7 @@ export class TcpClient implements SocketReader {
 
   ended(): void {
     this.#inputEnded = true;
+    if (this.#leavesByEnd) return void this.socket.destroy();
     if (this.#early) return;
     this.#clock.after(halfClosedGraceMs, () => {
       if (this.socket.reader === this) this.socket.destroy();

@@ -1,0 +1,30 @@
+import { effectiveAutoResume } from "../../api/rules/defaults.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Cluster } from "../sandbox/cluster.ts";
+import type { ConnectionRefusal } from "../tcp-front/connection/refusals.ts";
+import type { TcpDestination } from "../tcp-front/connection/tcp-destination.ts";
+import type { TcpDoor } from "../tcp-front/connection/tcp-door.ts";
+import { askForTls } from "./ask-for-tls.ts";
+
+export interface ByNameDoorParts {
+  readonly cluster: Pick<Cluster, "sandbox">;
+  readonly clock: Clock;
+  /** How long a sandbox may take to answer whether it speaks TLS, in milliseconds. */
+  readonly answerLimitMs: number;
+}
+
+/** The door of the by-name listener: the sandbox decides, whoever its client is. */
+export function doorByName({ cluster, clock, answerLimitMs }: ByNameDoorParts, asPostgres: boolean): TcpDoor {
+  const refusalNow = ({ namespace, sandboxName, sandboxUid }: TcpDestination): ConnectionRefusal | undefined => {
+    const sandbox = cluster.sandbox(namespace, sandboxName);
+    if (sandbox?.metadata.uid !== sandboxUid) return "NoSandbox";
+    return effectiveAutoResume(sandbox.spec).allowFrom === "Any" ? undefined : "NotAllowedByName";
+  };
+  return {
+    refusalOf: async (_, to) => refusalNow(to),
+    laterRefusalOf: (_, to) => refusalNow(to),
+    ...(asPostgres && {
+      begin: (upstream, client) => askForTls(upstream, client, { clock, limitMs: answerLimitMs }),
+    }),
+  };
+}

@@ -1,0 +1,175 @@
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { guarded, runGuarded } from "../../lib/guard/guard.ts";
+import type { Logger } from "../../lib/log/log.ts";
+import { IdleWaiters } from "../../lib/process/idle-waiters.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { OncePerMinute } from "../../lib/time/once-per-minute.ts";
+import type { Front } from "../front.ts";
+import { loggedCharactersMax } from "../request.ts";
+import { resetSocket } from "../socket/reset-socket.ts";
+import { adoptAccepted, adoptionOf, plainAcceptedSocket, type WireSocket } from "../socket/wire-socket.ts";
+import type { Sweep } from "../sweep.ts";
+import { earlyPlace, TcpClient } from "../tcp-front/connection/tcp-client.ts";
+import type { TcpDestination } from "../tcp-front/connection/tcp-destination.ts";
+import type { TcpMetrics } from "../tcp-front/connection/tcp-metrics.ts";
+import { type FindByNameDeps, findByName } from "./find-by-name.ts";
+import type { NamedClient } from "./name-reader.ts";
+import { unknownName } from "./tls-alerts.ts";
+import { UnnamedClient } from "./unnamed-client.ts";
+import { UnnamedClients } from "./unnamed-clients.ts";
+
+export interface ByNameFrontOptions {
+  /** Absent: all addresses. */
+  readonly host: string | undefined;
+  /** 0: any free port. */
+  readonly port: number;
+  /** How long a client may take to name its sandbox, in milliseconds. */
+  readonly headersTimeoutMs: number;
+  /** Connections beyond this are reset at once. */
+  readonly maxConnections: number;
+}
+
+export interface ByNameFrontParts {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly mayLog: OncePerMinute;
+  readonly sweep: Sweep;
+  readonly metrics: Pick<TcpMetrics, "refused">;
+  readonly find: FindByNameDeps;
+  /** Whether the process may open another socket. */
+  readonly hasRoom: () => boolean;
+  /** Serves a connection; never rejects. */
+  readonly serve: (client: TcpClient, to: TcpDestination, asPostgres: boolean) => Promise<void>;
+}
+
+/** Why a connection was rejected before it had a sandbox, in the words of metrics and logs. */
+type Refusal = Parameters<TcpMetrics["refused"]>[0];
+
+/** Listens for clients that name their sandbox within TLS, which the sandbox terminates, and passes their connections on. */
+export class ByNameFront implements Front {
+  readonly #options: ByNameFrontOptions;
+  readonly #parts: ByNameFrontParts;
+  readonly #server: Server;
+  readonly #unnamed: UnnamedClients;
+  /** Every open connection; the socket's close removes it. */
+  readonly #open = new Set<WireSocket>();
+  readonly #idleWaiters = new IdleWaiters(() => this.#active === 0 && this.#unnamed.size === 0);
+  #active = 0;
+
+  constructor(options: ByNameFrontOptions, parts: ByNameFrontParts, unnamed: UnnamedClients = new UnnamedClients()) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#unnamed = unnamed;
+    const accept = (socket: Socket) => this.#accept(socket);
+    this.#server = createServer(plainAcceptedSocket, guarded("by-name", accept, resetSocket));
+  }
+
+  /** @throws Error if it cannot listen on the port. */
+  async listen(): Promise<void> {
+    const { host, port } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once("error", reject);
+      this.#server.listen({ port, backlog, ...(host !== undefined && { host }) }, resolve);
+    });
+    this.#server.removeAllListeners("error").on("error", () => {}); // one connection failed to be accepted; later ones may succeed
+  }
+
+  get address(): AddressInfo {
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the front does not listen");
+    return address;
+  }
+
+  /** Stops accepting, and closes connections that have sent nothing. */
+  stopAccepting(): void {
+    this.#server.close();
+    for (const { socket } of [...this.#unnamed]) if (socket.bytesRead === 0) socket.destroy();
+  }
+
+  idle(): Promise<void> {
+    return this.#idleWaiters.untilIdle();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    // Reset, not ended: an end would mark it as complete.
+    for (const socket of this.#open) socket.reset();
+    await closed;
+  }
+
+  #accept(accepted: Socket): void {
+    const { metrics, hasRoom } = this.#parts;
+    const isFull = this.#active + this.#unnamed.size >= this.#options.maxConnections;
+    if (isFull || !hasRoom()) {
+      metrics.refused(isFull ? "TooManyConnections" : "NoDescriptors");
+      resetSocket(accepted);
+      return;
+    }
+    adoptAccepted(accepted, (socket) => this.#readerOf(socket), adoptionOf(accepted), earlyPlace);
+  }
+
+  #readerOf(socket: WireSocket): UnnamedClient {
+    const client = new UnnamedClient(socket, {
+      ...this.#parts,
+      limitMs: this.#options.headersTimeoutMs,
+      onNamed: (_, named) => this.#named(client, named),
+      onRefused: (_, reason) => this.#refused(client, reason),
+    });
+    this.#open.add(socket);
+    socket.once("close", () => {
+      this.#open.delete(socket);
+      this.#leave(client);
+    });
+    const last = this.#unnamed.add(client);
+    if (last) {
+      this.#refused(last, "TooManyUnnamed");
+      last.refuse(undefined);
+    }
+    return client;
+  }
+
+  #named(client: UnnamedClient, named: NamedClient): void {
+    runGuarded(
+      "by-name",
+      () => this.#serve(client, named),
+      () => client.socket.reset(),
+    );
+  }
+
+  async #serve(unnamed: UnnamedClient, { name, bytes, asPostgres }: NamedClient): Promise<void> {
+    const { clock, find, serve } = this.#parts;
+    const { socket, dueMs } = unnamed;
+    const client = new TcpClient(socket, clock, { early: bytes, leavesByEnd: true });
+    socket.reader = client;
+    const found = await findByName(name, client, dueMs, find);
+    if (client.left) return;
+    client.onLeave(undefined);
+    if ("refusal" in found) {
+      this.#refused(unnamed, found.refusal, name);
+      return unnamed.refuse(found.refusal === "ClusterUnseen" ? undefined : unknownName);
+    }
+    this.#active += 1;
+    this.#leave(unnamed);
+    try {
+      await serve(client, found, asPostgres);
+    } finally {
+      this.#active -= 1;
+      this.#idleWaiters.ended();
+    }
+  }
+
+  #leave(client: UnnamedClient): void {
+    client.over();
+    if (this.#unnamed.remove(client)) this.#idleWaiters.ended();
+  }
+
+  #refused({ peer }: UnnamedClient, reason: Refusal, name?: string): void {
+    const { metrics, log, mayLog } = this.#parts;
+    metrics.refused(reason);
+    if (!mayLog.asks(`by name: ${reason}`)) return;
+    log.warn({ reason, peer, name: name?.slice(0, loggedCharactersMax) }, "connection by name rejected");
+  }
+}
+
+/** Crowds arrive at once when a busy sandbox wakes; the kernel's own limit is often lower. */
+const backlog = 1_024;

@@ -1,0 +1,89 @@
+import type { Stored } from "../../api/kinds/meta.ts";
+import { defaultPort } from "../../api/rules/declared-ports.ts";
+import { effectiveAutoResume } from "../../api/rules/defaults.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { ErrorCode } from "../failures/error-codes.ts";
+import type { Lookup } from "../find/find.ts";
+import { type Domains, readHost } from "../find/host-name.ts";
+import { sandboxOf } from "../find/sandbox-of.ts";
+import type { Leaver } from "../request.ts";
+import type { Claims } from "../sandbox/claims.ts";
+import type { Cluster } from "../sandbox/cluster.ts";
+import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
+import type { NameRefusal } from "../tcp-front/connection/refusals.ts";
+import type { TcpDestination } from "../tcp-front/connection/tcp-destination.ts";
+
+/**
+ * How long a connection to a name that leads nowhere waits for its sandbox to appear, in milliseconds: its owner may have created
+ * or opened it a moment ago. All such names wait so long, so that the time does not tell which of them exist.
+ */
+const appearLimitMs = 500;
+
+export interface FindByNameDeps {
+  readonly cluster: Pick<Cluster, "listen" | "synced" | "firstSeen">;
+  readonly claims: Pick<Claims, "settled" | "firstSettled">;
+  readonly clock: Clock;
+  readonly domains: Domains;
+  readonly lookup: Lookup<Stored<SlimSandbox>>;
+}
+
+export type FoundByName = TcpDestination | { readonly refusal: NameRefusal | ErrorCode };
+
+/** The sandbox of a server name, and its port, by the rules of host names, if it may be reached so. */
+function findNow(serverName: string, { domains, lookup }: FindByNameDeps): FoundByName {
+  const meaning = readHost(serverName, domains);
+  if (meaning.is !== "sandbox" && meaning.is !== "service") return { refusal: "UnknownName" };
+  const sandbox = sandboxOf(meaning, lookup);
+  if (!sandbox) return { refusal: "UnknownName" };
+  if (effectiveAutoResume(sandbox.spec).allowFrom !== "Any") return { refusal: "NotAllowedByName" };
+  const { namespace } = meaning;
+  const port = meaning.is === "sandbox" ? meaning.port : undefined;
+  return {
+    namespace,
+    sandboxName: sandbox.metadata.name,
+    sandboxUid: sandbox.metadata.uid,
+    containerPort: port ?? defaultPort(sandbox.spec.podTemplate.spec),
+  };
+}
+
+/**
+ * As `findNow`, once sandboxes and claims have been seen. `dueMs`: when that must be so, in monotonic milliseconds. It returns any
+ * result if the client leaves.
+ */
+export async function findByName(
+  serverName: string,
+  client: Leaver,
+  dueMs: number,
+  deps: FindByNameDeps,
+): Promise<FoundByName> {
+  const { cluster, claims, clock, domains } = deps;
+  if (!cluster.synced || !claims.settled) {
+    const seen = Promise.all([cluster.firstSeen, claims.firstSettled]);
+    if (!(await inTime(seen, client, dueMs - clock.ticksMs(), clock))) return { refusal: "ClusterUnseen" };
+  }
+  const meaning = readHost(serverName, domains);
+  const first = findNow(serverName, deps);
+  if (!("refusal" in first) || (meaning.is !== "sandbox" && meaning.is !== "service")) return first;
+  using changes = cluster.listen(meaning.namespace, meaning.name);
+  let isOver = client.left;
+  const stop = () => {
+    isOver = true;
+    changes.notify();
+  };
+  using _limit = clock.after(appearLimitMs, stop);
+  client.onLeave(stop);
+  for (;;) {
+    const found = findNow(serverName, deps);
+    if (isOver || !("refusal" in found)) return found;
+    await changes.next();
+    changes.reset();
+  }
+}
+
+/** Whether it resolves within the time, and before the client leaves. */
+async function inTime(event: Promise<unknown>, client: Leaver, limitMs: number, clock: Clock): Promise<boolean> {
+  const over = Promise.withResolvers<false>();
+  using _limit = clock.after(Math.max(0, limitMs), () => over.resolve(false));
+  client.onLeave(() => over.resolve(false));
+  return await Promise.race([event.then(() => true), over.promise]);
+}

@@ -1,0 +1,46 @@
+import type { Domains } from "../find/host-name.ts";
+import type { Claims } from "../sandbox/claims.ts";
+import type { Sweep } from "../sweep.ts";
+import { serveTcp, type TcpDeps } from "../tcp-front/connection/serve-tcp.ts";
+import { doorByName } from "./by-name-door.ts";
+import { ByNameFront, type ByNameFrontOptions } from "./by-name-front.ts";
+
+interface Limits extends Domains, Omit<ByNameFrontOptions, "host" | "port"> {
+  readonly connectTimeoutMs: number;
+}
+
+interface Parts {
+  readonly claims: Claims;
+  readonly sweep: Sweep;
+  readonly hasRoom: () => boolean;
+}
+
+/**
+ * The front of connections by name. It shares everything behind it with activator ports.
+ *
+ * @throws Error if it cannot listen on the port.
+ */
+export async function openByNameFront(
+  address: Pick<ByNameFrontOptions, "host" | "port">,
+  config: Limits,
+  deps: TcpDeps,
+  { claims, sweep, hasRoom }: Parts,
+): Promise<ByNameFront> {
+  const { clock, cluster, log, metrics, mayLog } = deps;
+  const lookup = {
+    sandbox: (namespace: string, name: string) => cluster.sandbox(namespace, name),
+    claimed: (namespace: string, name: string) => claims.sandboxOf(namespace, name),
+  };
+  const doorParts = { cluster, clock, answerLimitMs: config.connectTimeoutMs };
+  const [doorOfTls, doorOfPostgres] = [doorByName(doorParts, false), doorByName(doorParts, true)];
+  const front = new ByNameFront(
+    { ...config, ...address },
+    {
+      ...{ clock, log, mayLog, sweep, metrics, hasRoom },
+      find: { cluster, claims, clock, domains: config, lookup },
+      serve: (client, to, asPostgres) => serveTcp(client, to, deps, asPostgres ? doorOfPostgres : doorOfTls),
+    },
+  );
+  await front.listen();
+  return front;
+}

@@ -1,0 +1,54 @@
+import type { NameRefusal } from "../../activator/tcp-front/connection/refusals.ts";
+import type { Advice } from "./error-advice.ts";
+
+const require = "Connect with TLS, with psql by sslmode=require.";
+
+/** The text of the errors page about connections by name that are rejected. */
+export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
+  NotTls: { why: "The client sent neither a ClientHello nor a request of PostgreSQL for TLS.", what: require },
+  WithoutTls: {
+    why: "A client of PostgreSQL did not ask for TLS. It gets an error of PostgreSQL that says so.",
+    what: require,
+  },
+  EarlyBytes: {
+    why: "A client of PostgreSQL sent bytes in clear text before the activator had answered its request for TLS.",
+    what: "Check who could have added bytes between the client and the activator.",
+  },
+  CancelWithoutName: {
+    why: "A client of PostgreSQL asked in clear text to cancel a query, which names no sandbox.",
+    what: "Use a client with libpq 17 or newer, or pg_cancel_backend().",
+  },
+  MalformedHello: {
+    why: "The ClientHello cannot be read, or has two server names. The client gets the alert decode_error.",
+    what: "Use another TLS client.",
+  },
+  HelloTooLong: { why: "The ClientHello has more than 16 KiB.", what: "Offer less in the ClientHello." },
+  NoName: {
+    why: "The ClientHello has no server name. The client gets the alert missing_extension.",
+    what: "Connect to a name and not to an address; psql sends it from version 14 on, unless sslsni is 0.",
+  },
+  UnknownName: {
+    why: "The server name is no host name of a sandbox that exists. The client gets the alert unrecognized_name.",
+    what: "Check the name: NAME.NAMESPACE.DOMAIN or PORT--NAME--NAMESPACE.DOMAIN.",
+  },
+  NotAllowedByName: {
+    why: "The sandbox does not have autoResume.allowFrom Any. The client gets the same alert as for an unknown name. If that changed while the connection was held, it is reset.",
+    what: "Set autoResume.allowFrom to Any if everyone who knows the name may connect.",
+  },
+  NameTimedOut: {
+    why: "The client did not name its sandbox within --headers-timeout.",
+    what: "Check the network of the client, or raise --headers-timeout.",
+  },
+  TooManyUnnamed: {
+    why: "The replica has 2,000 connections that have not named their sandbox, and this one is the oldest of the address with most of them.",
+    what: "Find out who opens connections and sends nothing.",
+  },
+  SandboxWithoutTls: {
+    why: "The sandbox answered a request of PostgreSQL for TLS with no.",
+    what: "Give the server in the sandbox a certificate; for PostgreSQL set ssl to on.",
+  },
+  SandboxTlsUnanswered: {
+    why: "The sandbox did not answer a request of PostgreSQL for TLS within --connect-timeout, or with something else, or closed the connection.",
+    what: "Check that the port of the sandbox is that of a PostgreSQL server.",
+  },
+};
