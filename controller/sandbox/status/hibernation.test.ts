@@ -65,6 +65,9 @@ describe("a sandbox that is to hibernate", () => {
     const status = { ...slept, hibernation: { ...stopped, ...anew } };
     expect(told({ spec: asleep, status, refusal: undefined })).toEqual(status.hibernation);
     expect(told({ status, refusal: undefined })).toEqual(status.hibernation);
+    const ending = { ...ran, hibernation: stopped };
+    expect(told({ spec: asleep, status: ending, sealedUid: "pod-1", pod: {}, refusal: undefined })).toEqual(stopped);
+    expect(told({ spec: asleep, status: ending, refusal: undefined })).toEqual(stopped);
   });
 
   it("tells that it was started anew, and why, once it has its next Pod", () => {
