@@ -85,6 +85,8 @@ describe("a scoped token", () => {
     ["nothing", undefined],
     ["another version", `Bearer v2.${vector.slice(3)}`],
     ["a missing part", "Bearer v1.abc"],
+    ["another spelling of its signature", `Bearer ${vector}=`],
+    ["more in its signature", `Bearer ${vector.slice(0, -3)};${vector.slice(-3)}`],
     ["another signature", `Bearer ${vector.slice(0, -2)}xx`],
     ["another payload", `Bearer ${vector.replace("eyJ", "eyK")}`],
   ])("is not %s", async (_, authorization) => {

@@ -1,8 +1,12 @@
+import { ActivatorError } from "../failures/error-codes.ts";
 import type { PathOptions } from "../find/path-route.ts";
 import { prefixOf } from "../find/path-route.ts";
 import { parameterValues } from "../find/query.ts";
 import { cookieValues } from "../headers/base-path.ts";
 import { headerValues, type RequestHead } from "../request.ts";
+
+/** RFC 6265, 4.1.1. */
+const consistsOfCookieOctets = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+$/;
 
 /** What a request shows to be let in. */
 export interface Credential {
@@ -20,7 +24,11 @@ interface CredentialNames {
   readonly queryParameter: string | undefined;
 }
 
-/** The first of: `Authorization`, the query, the cookie. A malformed `Authorization` is no reason to look further. */
+/**
+ * The first of: `Authorization`, the query, the cookie. A malformed one is no reason to look further.
+ *
+ * @throws ActivatorError for a token in the query that no cookie can hold.
+ */
 export function credentialOf(head: RequestHead, places: CredentialPlaces): Credential | undefined {
   const session = places.pathRouting?.session;
   if (session === undefined || headerValues(head.headers, "authorization").length > 0) return headerCredential(head);
@@ -36,7 +44,10 @@ export function headerCredential(head: RequestHead): Credential | undefined {
 
 function fromQuery({ target }: RequestHead, { queryParameter }: CredentialNames): Credential | undefined {
   const token = queryParameter === undefined ? undefined : parameterValues(target, queryParameter)[0];
-  return token ? { token, from: "query" } : undefined;
+  if (!token) return undefined;
+  // It is unescaped here and goes back to the browser in a cookie: other characters would end the cookie, or its line.
+  if (!consistsOfCookieOctets.test(token)) throw new ActivatorError("Unauthenticated");
+  return { token, from: "query" };
 }
 
 /** Browsers send the cookie of the longest path first (RFC 6265, 5.4). */

@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Routed } from "../find/find.ts";
+import { bytesOf } from "./verification-keys.ts";
 
 type Opened = Pick<Routed, "namespace" | "name" | "port">;
 
@@ -35,8 +36,8 @@ export class PathSessions {
   read(text: string): Opened | undefined {
     const [payload = "", signature = "", ...more] = text.split(".", 3);
     const expected = this.#sign(payload);
-    const given = Buffer.from(signature, "base64url");
-    if (more.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+    const given = bytesOf(signature);
+    if (more.length > 0 || given?.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
     const session: Session = JSON.parse(Buffer.from(payload, "base64url").toString("utf8")); // our own, as its signature shows
     return this.#clock.now().getTime() < session.exp ? session : undefined;
   }

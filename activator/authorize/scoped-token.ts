@@ -5,7 +5,7 @@ import type { Routed } from "../find/find.ts";
 import { headerValue, type RequestHead } from "../request.ts";
 import { type Allowed, type Authorizer, type ClusterView, tokenItself } from "./authorizer.ts";
 import { opens, type RequestScope, readRequestScope } from "./scoped-token-v2.ts";
-import type { VerificationKeys } from "./verification-keys.ts";
+import { bytesOf, type VerificationKeys } from "./verification-keys.ts";
 
 /** The fewest bytes a signing key may have. */
 export const shortestKey = 32;
@@ -89,8 +89,8 @@ export function verifyScopedToken(token: string, key: string, now: Date): Scope 
   const expected = createHmac("sha256", key)
     .update(context + payload)
     .digest();
-  const given = Buffer.from(signature, "base64url");
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+  const given = bytesOf(signature);
+  if (given?.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
   const scope = parseScope(payload);
   return scope && now.getTime() < scope.exp * 1000 ? scope : undefined;
 }

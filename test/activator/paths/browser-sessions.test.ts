@@ -55,8 +55,8 @@ interface Mode {
 const modes: readonly Mode[] = [
   {
     mode: "static-token",
-    good: "g+o d",
-    open: (more = [], parts = {}) => openActivatorWorld([...flags, ...more], { ROUTER_AUTH_TOKEN: "g+o d" }, parts),
+    good: "g+o=d",
+    open: (more = [], parts = {}) => openActivatorWorld([...flags, ...more], { ROUTER_AUTH_TOKEN: "g+o=d" }, parts),
   },
   {
     mode: "scoped-token",
@@ -159,6 +159,19 @@ describe.each(modes)("with $mode, a browser", ({ good, open }) => {
     const offer = await ask(world, `GET /s/default/nova/8888/?token=${token}`, "Connection: Upgrade", "Upgrade: tcp");
     expect(offer.status).toBe(200);
   });
+
+  it.each(["%0d%0aSet-Cookie:+x=1", "%0aX-A:1", ";+Path=/", "%00", '"', "%20", "%5c", "%80", "%e2%82%ac"])(
+    "gets no cookie and no field for a token with other characters in it: %s",
+    async (text) => {
+      await using world = await open();
+      await world.asleep("nova", program("nova"));
+      for (const value of [`${token}${text}`, `${token.slice(0, -2)}${text}${token.slice(-2)}`, `${text}${token}`]) {
+        const { status, field } = await ask(world, `GET /s/default/nova/8888/?token=${value}`);
+        expect([value, status, field("set-cookie"), field("x-a")]).toEqual([value, 401, undefined, undefined]);
+      }
+      expect(world.kubelet.made("nova")).toBe(0);
+    },
+  );
 
   it("with a token or cookie for one sandbox opens no other", async () => {
     await using world = await open();
