@@ -10,7 +10,8 @@ import { isGrpc, lastFields, requestFields, responseFields } from "./web-fields.
 
 /**
  * The client of a call of gRPC-Web: it turns the call into one of gRPC, and the response back. The messages of both are alike. The
- * trailers of gRPC are the last frame of the body in gRPC-Web. The request and the response may each be in base64.
+ * trailers of gRPC are the last frame of the body in gRPC-Web. The request and the response may each be in base64. It has no `refuse`:
+ * a browser may send a refused call again without asking its page.
  */
 export class WebClient implements CallClient, CallBodySink {
   /** The same client without the form: whole bodies, and no trailers. */

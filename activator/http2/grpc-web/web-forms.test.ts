@@ -321,6 +321,16 @@ describe("a connection of HTTP/1.1 with calls of gRPC-Web", () => {
     await path.empty();
   });
 
+  it("ends with INVALID_ARGUMENT in the form of the call if its chunks are malformed", async () => {
+    await using server = await startEchoServer();
+    await using path = await openProxyPath(server.port);
+    const said = await say(path.port, `${headOf({}, "Transfer-Encoding: chunked\r\n")}5\r\n\0\0\0\0\0\r\nxyz\r\n`);
+    expect(said).toMatch(/^HTTP\/1\.1 200 /);
+    const because = "Malformed request: chunk size invalid";
+    expect(readOutcome(said, false).trailers).toEqual({ "grpc-status": "3", "grpc-message": because });
+    await path.empty();
+  });
+
   it("gets 100 Continue before the body that its client holds back", async () => {
     await using server = await startEchoServer();
     await using path = await openProxyPath(server.port);

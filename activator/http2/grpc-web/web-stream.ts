@@ -22,7 +22,4 @@ export class WebStream extends StreamClient {
     this.exchange.stream.end();
     this.exchange.finish();
   }
-
-  /** A page cannot send the call again, and a browser may do so without asking it. */
-  override readonly refuse = undefined;
 }
