@@ -104,8 +104,12 @@ export interface FrameClient extends Disposable {
 }
 
 /** Connects and sends the preface with the given frames behind it. */
-export async function openFrameClient(port: number, first: readonly Buffer[] = [settingsOf()]): Promise<FrameClient> {
-  const socket = await dialled(port);
+export async function openFrameClient(
+  port: number,
+  first: readonly Buffer[] = [settingsOf()],
+  dial: (port: number) => Promise<Socket> = dialled,
+): Promise<FrameClient> {
+  const socket = await dial(port);
   const frames: SeenFrame[] = [];
   let [rest, changed]: [Buffer, () => void] = [Buffer.alloc(0), () => {}];
   socket.on("data", (bytes: Buffer) => {

@@ -12,9 +12,9 @@ const pair = await makeServerCertificate(authority, {
 /** The TLS options of a front whose clients come by `dialledTls`. */
 export const tls = { certificates: new CurrentCertificate(pair), clients: "off" } as const;
 
-/** As `dialled`, encrypted. */
-export const dialledTls = (port: number): Promise<Socket> =>
+/** As `dialled`, encrypted, and by that protocol. */
+export const dialledTls = (port: number, protocol = "http/1.1"): Promise<Socket> =>
   new Promise((resolve) => {
-    const options = { port, host: "127.0.0.1", servername: "nova", ca: authority.certificate, allowHalfOpen: true };
-    const socket = connect(options, () => resolve(socket)).on("error", () => {});
+    const place = { port, host: "127.0.0.1", servername: "nova", ca: authority.certificate, allowHalfOpen: true };
+    const socket = connect({ ...place, ALPNProtocols: [protocol] }, () => resolve(socket)).on("error", () => {});
   });

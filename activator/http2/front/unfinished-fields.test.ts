@@ -1,5 +1,8 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
+import { FakeClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
+import { openHttp2Client } from "../../../test/support/http2-client.ts";
 import {
   blockOf,
   codeOf,
@@ -13,7 +16,8 @@ import {
   settingsOf,
   uint32,
 } from "../../../test/support/http2-frames.ts";
-import { openBackend, openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
+import { dialled, openBackend, openProxyPath, openStrictBackend } from "../../../test/support/proxy-path.ts";
+import { dialledTls, tls } from "../../../test/support/tls-path.ts";
 import { unfinishedMemory } from "./unfinished-fields.ts";
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
@@ -25,6 +29,16 @@ const post = getFields().map(([name, value]) => [name, name === ":method" ? "POS
 const trailers = frameOf({ type: frame.headers, flags: flag.endStream, stream: 1 }, blockOf(large));
 const isPing = ({ type, flags }: { readonly type: number; readonly flags: number }) =>
   type === frame.ping && (flags & flag.ack) === 0;
+
+const ways = [
+  { way: "in clear text", dial: dialled },
+  { way: "over TLS", dial: (port: number) => dialledTls(port, "h2"), tls },
+];
+
+const origins = [
+  { scheme: "http", options: {} },
+  { scheme: "https", options: { tls } },
+];
 
 async function answerPings(client: FrameClient): Promise<void> {
   const { payload } = await client.until(isPing);
@@ -58,16 +72,16 @@ describe("heads of HTTP/2 that are not finished", () => {
     await proxyPath.empty();
   });
 
-  it("are counted while other streams of their connection are open, and so are trailers", async () => {
+  it.each(ways)("are counted $way while other streams are open, and so are trailers", async ({ dial, ...options }) => {
     await using backend = await openBackend(() => {});
-    await using proxyPath = await openProxyPath(backend.port, { unfinishedHeadBytesMax: 20_000 });
+    await using proxyPath = await openProxyPath(backend.port, { unfinishedHeadBytesMax: 20_000, ...options });
     {
-      using headClient = await openFrameClient(proxyPath.port);
+      using headClient = await openFrameClient(proxyPath.port, [settingsOf()], dial);
       headClient.send(headersOf(1, getFields()));
       await eventually(() => proxyPath.http2.active === 1);
       headClient.send(headersOf(3, getFields(...large), flag.endStream));
       await headClient.closed;
-      using trailerClient = await openFrameClient(proxyPath.port);
+      using trailerClient = await openFrameClient(proxyPath.port, [settingsOf()], dial);
       trailerClient.send(headersOf(1, post, flag.endHeaders), trailers);
       await trailerClient.closed;
     }
@@ -92,11 +106,11 @@ describe("heads of HTTP/2 that are not finished", () => {
     await proxyPath.empty();
   });
 
-  it("are not suspected of clients that upload, or that send WINDOW_UPDATE and answer PING", async () => {
+  it.each(ways)("are not suspected $way of clients that upload and answer PING", async ({ dial, ...options }) => {
     await using backend = await openBackend(() => {});
-    await using proxyPath = await openProxyPath(backend.port);
+    await using proxyPath = await openProxyPath(backend.port, options);
     {
-      using client = await openFrameClient(proxyPath.port);
+      using client = await openFrameClient(proxyPath.port, [settingsOf()], dial);
       client.send(headersOf(1, post, flag.endHeaders));
       await eventually(() => proxyPath.http2.active === 1);
       await answerPings(client);
@@ -109,6 +123,32 @@ describe("heads of HTTP/2 that are not finished", () => {
     await proxyPath.empty();
     expect(proxyPath.unfinishedHeads.begun).toBe(0);
   });
+
+  it.each(origins)(
+    "are looked for by one PING over $scheme when a client falls silent in an upload",
+    async (origin) => {
+      const clock = new FakeClock();
+      await using backend = await openBackend(() => {});
+      await using proxyPath = await openProxyPath(backend.port, { clock, ...origin.options });
+      {
+        using client = openHttp2Client(`${origin.scheme}://127.0.0.1:${proxyPath.port}`);
+        let pings = 0;
+        client.session.on("ping", () => (pings += 1));
+        client.open({ ":method": "POST" }).write("the beginning");
+        await eventually(() => proxyPath.http2.active === 1);
+        await eventually(async () => {
+          await clock.advance(100);
+          return pings === 1;
+        });
+        for (let steps = 0; steps < 50; steps += 1) {
+          await clock.advance(100);
+          await turn();
+        }
+        expect([pings, proxyPath.unfinishedHeads.shed]).toEqual([1, 0]);
+      }
+      await clock.advance(1_000);
+    },
+  );
 
   it("count with their fields, each of which takes more memory than its bytes", () => {
     expect(unfinishedMemory(100, 100_000)).toBe(200 + 25 * 256);
