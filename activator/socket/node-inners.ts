@@ -38,3 +38,23 @@ export function hasInners(socket: object): socket is SocketInners {
   const handle = socket._handle;
   return typeof handle === "object" && handle !== null && "useUserBuffer" in handle;
 }
+
+interface ReadingHandle {
+  /** Node begins no second read while it is true. */
+  reading: boolean;
+  readStart(): number;
+}
+
+const isReadingHandle = (handle: unknown): handle is ReadingHandle =>
+  typeof handle === "object" && handle !== null && "reading" in handle && "readStart" in handle;
+
+/**
+ * Reads once more after an end: it was a reset if that read fails, and else the end is reported again. False: this is not possible, and
+ * nothing is read.
+ */
+export function readsAgain(socket: object): boolean {
+  if (!("_handle" in socket) || !isReadingHandle(socket._handle)) return false;
+  const handle = socket._handle;
+  handle.reading = true;
+  return handle.readStart() === 0;
+}

@@ -1,6 +1,6 @@
 import { type Server, Socket } from "node:net";
 import { bufferOf, notifyClosed, notifyDrain, notifyEnd, takeRead, wantsMore, wantsRest } from "./doors.ts";
-import { hasInners, hasServerInners, isConnection } from "./node-inners.ts";
+import { hasInners, hasServerInners, isConnection, readsAgain } from "./node-inners.ts";
 import { countSocket } from "./open-sockets.ts";
 import { resetSocket } from "./reset-socket.ts";
 
@@ -134,6 +134,7 @@ export function adoptionOf(socket: Socket): Adoption {
 class OnReadSocket extends Socket implements WireSocket {
   readonly #held: { reader: SocketReader };
   #inputEnded = false;
+  #isEndChecked = false;
 
   constructor(handle: unknown, first: Buffer) {
     const held: { reader: SocketReader; socket?: WireSocket } = {
@@ -188,6 +189,9 @@ class OnReadSocket extends Socket implements WireSocket {
 
   /** Node calls it at the end of the input alone. It reports no end behind a failed write, which may have been a reset. */
   override push(end: unknown): boolean {
+    const isChecked = this.#isEndChecked || this.writable; // `notifyEnd` checks it while something can be written
+    this.#isEndChecked = true;
+    if (!isChecked && readsAgain(this)) return false;
     this.#inputEnded = true;
     const takesMore = super.push(end);
     if (this.errored) super.destroy(this.errored);
