@@ -7,7 +7,7 @@ export class GatheredBytes {
     return this.#length;
   }
 
-  add(bytes: Buffer): void {
+  add(bytes: Uint8Array): void {
     const length = this.#length + bytes.length;
     const before = this.#bytes;
     if (before === undefined || length > before.length) {

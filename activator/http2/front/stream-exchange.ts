@@ -11,6 +11,7 @@ import type { StreamRequest } from "./request-reader.ts";
 import { respondAsIs } from "./respond-as-is.ts";
 import type { StreamBody } from "./stream-body.ts";
 import type { StreamHost } from "./stream-host.ts";
+import { StreamWriter } from "./stream-writer.ts";
 
 /** The proxy of an exchange, for events of the client's side. */
 export interface StreamListener {
@@ -32,6 +33,8 @@ export class StreamExchange implements Incoming {
   readonly webSocketKey: string | undefined;
   readonly body: StreamBody;
   readonly stream: ServerHttp2Stream;
+  /** Writes the body of the response. */
+  readonly out: StreamWriter;
   readonly seenMs: number;
   /** Body bytes sent to the client so far. */
   bytesOut = 0;
@@ -72,8 +75,8 @@ export class StreamExchange implements Incoming {
       "close",
       guarded("http-front", () => this.#closed()),
     );
-    stream.on(
-      "drain",
+    this.out = new StreamWriter(
+      stream,
       guarded("http-front", () => this.#proxy?.clientDrained(), reset),
     );
     const { contentLength } = head.wire.facts;

@@ -19,7 +19,7 @@ export class WebStream extends StreamClient {
   /** The trailers are the last of the body, which is written. */
   override end(trailers: readonly HeaderPair[]): void {
     this.exchange.endedBy(trailers);
-    this.exchange.stream.end();
+    this.exchange.out.end();
     this.exchange.finish();
   }
 }

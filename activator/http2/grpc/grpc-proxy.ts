@@ -10,6 +10,7 @@ import type { OpenListener, ProxyRequestOptions } from "../../proxy-request.ts";
 import { ClientGone, type HeaderPair } from "../../request.ts";
 import type { Watched } from "../../sweep.ts";
 import type { StreamListener } from "../front/stream-exchange.ts";
+import { StreamWriter } from "../front/stream-writer.ts";
 import type { Http2ProxyOptions } from "../proxy/create-http2-proxy.ts";
 import type { CallBodySink, CallClient } from "./call-client.ts";
 import { callFields, forwardedFields } from "./call-fields.ts";
@@ -41,6 +42,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   /** What the sandbox's stream is read by; set while there is one. */
   #response: CallResponse | undefined;
   #stream: ClientHttp2Stream | undefined;
+  #out: StreamWriter | undefined;
   #phase: Phase = "sending";
   #listener: OpenListener | undefined;
   readonly #trailers: HeaderPair[] = [];
@@ -114,7 +116,10 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     on("trailers", (_: unknown, _flags: number, fields: readonly string[]) => {
       this.#trailers.push(...forwardedFields(fields));
     });
-    on("drain", () => this.#client.readOn());
+    this.#out = new StreamWriter(
+      stream,
+      guarded("pod-connection", () => this.#client.readOn(), fail),
+    );
     on("close", () => {
       session.over();
       this.#closed(stream.rstCode);
@@ -124,7 +129,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
   // The client.
 
   get wantsBody(): boolean {
-    return this.#phase === "done" || !(this.#stream?.writableNeedDrain ?? false);
+    return this.#phase === "done" || (this.#out?.takesMore ?? true);
   }
 
   bodyBytes(bytes: Buffer): void {
@@ -134,13 +139,13 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     this.#moved += bytes.length;
     this.#isUnanswered = true;
     this.#listener?.clientSpoke();
-    stream.write(bytes);
+    this.#out?.write(bytes);
   }
 
   bodyEnded(): void {
     this.#isUploaded = true;
     this.#listener?.requestEnded();
-    if (this.#stream?.writable) this.#stream.end();
+    if (this.#stream?.writable) this.#out?.end();
   }
 
   bodySpoilt(error: ActivatorError): void {

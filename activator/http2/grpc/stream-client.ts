@@ -51,11 +51,11 @@ export class StreamClient implements CallClient {
   }
 
   get takesMore(): boolean {
-    return !this.exchange.stream.writableNeedDrain;
+    return this.exchange.out.takesMore;
   }
 
   get queuedBytes(): number {
-    return this.exchange.stream.bufferSize;
+    return this.exchange.out.queuedBytes;
   }
 
   respond(status: number, fields: readonly HeaderPair[], isWhole: boolean): void {
@@ -69,12 +69,12 @@ export class StreamClient implements CallClient {
 
   write(bytes: Buffer): void {
     this.exchange.bytesOut += bytes.length;
-    this.exchange.stream.write(bytes);
+    this.exchange.out.write(bytes);
   }
 
   end(trailers: readonly HeaderPair[]): void {
     this.#trailers.push(...trailers);
-    this.exchange.stream.end();
+    this.exchange.out.end();
     this.exchange.finish();
   }
 

@@ -208,7 +208,7 @@ export class StreamProxy implements ResponseTaker, RequestOwner, StreamListener,
   get #progress(): number {
     const { bytesRead, bytesWritten } = this.#upstream.socket;
     if (this.#owesNoBytes) return bytesWritten;
-    return bytesRead + bytesWritten + this.#exchange.bytesOut - this.#exchange.stream.bufferSize;
+    return bytesRead + bytesWritten + this.#exchange.bytesOut - this.#exchange.out.queuedBytes;
   }
 
   #begin(phase: "answering" | "tunnel", idleMs: number): void {

@@ -63,7 +63,7 @@ export class StreamRelay implements BodyParts {
 
   /** Whether the client takes more now. */
   get takesMore(): boolean {
-    return !this.#exchange.stream.writableNeedDrain;
+    return this.#exchange.out.takesMore;
   }
 
   part(bytes: Buffer, from: number, to: number): void {
@@ -73,17 +73,17 @@ export class StreamRelay implements BodyParts {
 
   #send(): void {
     const data = this.#takeData();
-    if (data) this.#exchange.stream.write(data);
+    if (data) this.#exchange.out.write(data);
   }
 
   #end(): void {
     const { trailers } = this.#pod.framer;
     if (trailers) this.#trailers.push(...trailersOf(trailers));
     const data = this.#takeData();
-    const { stream } = this.#exchange;
+    const { stream, out } = this.#exchange;
     if (stream.writableEnded) return;
-    if (data) stream.end(data);
-    else stream.end();
+    if (data) out.write(data);
+    out.end();
   }
 
   /** The data of the current read, if it is forwarded. */

@@ -80,12 +80,12 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
   /** Between two frames of the sandbox, the close frame is sent. Returns whether it was. */
   endGracefully(): boolean {
     this.#leaving = true;
-    const { stream } = this.#exchange;
+    const { stream, out } = this.#exchange;
     // Within a frame it would be read as a part of that frame.
     if (this.#down.isInFrame || !stream.writable || stream.closed) return false;
-    if (this.#down.mayInsert) stream.write(goingAway);
+    if (this.#down.mayInsert) out.write(goingAway);
     else if (!this.#closing) return false; // the sandbox has said its last, and ends it
-    stream.end();
+    out.end();
     this.#sandbox.end();
     this.#options.clock.after(closeGraceMs, () => this.#cutOff());
     return true;
@@ -121,7 +121,7 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
   }
 
   get wantsMore(): boolean {
-    return !this.#exchange.stream.writableNeedDrain && (this.#place?.isFree ?? true);
+    return this.#exchange.out.takesMore && (this.#place?.isFree ?? true);
   }
 
   take(bytes: Buffer, length: number): void {
@@ -132,8 +132,8 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
 
   ended(): void {
     this.#sandboxEnded = true;
-    const { stream } = this.#exchange;
-    if (!stream.writableEnded) stream.end();
+    const { stream, out } = this.#exchange;
+    if (!stream.writableEnded) out.end();
   }
 
   /** The client's bytes were sent to the sandbox. */
@@ -158,11 +158,10 @@ export class StreamTunnel implements SocketReader, StreamBodySink, Tunnel {
   }
 
   #sandboxSent(bytes: Buffer, length: number): void {
-    const { stream } = this.#exchange;
     const before = this.#down.dataFrames;
     const sawData = this.#down.sawData(bytes, length);
     this.#exchange.bytesOut += length;
-    stream.write(Buffer.from(bytes.subarray(0, length)));
+    this.#exchange.out.writeCopy(bytes.subarray(0, length));
     if (this.#leaving) queueMicrotask(() => runGuarded("pod-connection", () => this.endGracefully()));
     if (!sawData || this.#closing) return;
     // The rest of a frame that began before answers nothing.

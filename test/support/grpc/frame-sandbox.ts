@@ -1,0 +1,102 @@
+import type { Socket } from "node:net";
+import { eventually } from "../eventually.ts";
+import {
+  type FrameClient,
+  flag,
+  frame,
+  frameOf,
+  headersOf,
+  preface,
+  type SeenFrame,
+  settingsOf,
+  takeFrame,
+} from "../http2-frames.ts";
+import { openBackend } from "../proxy-path.ts";
+
+/** The fields of a call of gRPC, and of its response. */
+export const callFields = [
+  [":method", "POST"],
+  [":scheme", "http"],
+  [":authority", "nova.test"],
+  [":path", "/"],
+  ["content-type", "application/grpc"],
+  ["te", "trailers"],
+] as const;
+export const responseFields = [
+  [":status", "200"],
+  ["content-type", "application/grpc"],
+] as const;
+
+/** A DATA frame of one byte. */
+export const byteOf = (stream: number): Buffer => frameOf({ type: frame.data, stream }, Buffer.from("x"));
+export const pingOf = (text: string): Buffer => frameOf({ type: frame.ping }, Buffer.from(text.padEnd(8)));
+/** Whether this answers that PING: all that was sent before it has been taken. */
+export const answersPing =
+  (text: string) =>
+  ({ type, flags, payload }: SeenFrame): boolean =>
+    type === frame.ping && (flags & flag.ack) !== 0 && payload.equals(Buffer.from(text.padEnd(8)));
+
+/** A sandbox that sends any frames, and counts those that it gets. */
+export interface FrameSandbox extends AsyncDisposable {
+  readonly port: number;
+  /** The number of calls that have begun. */
+  readonly calls: number;
+  send(...frames: readonly Buffer[]): void;
+  /** Resolves once the activator has taken all that was sent. */
+  taken(): Promise<void>;
+}
+
+/** It sends its settings once the preface has come. */
+export async function openFrameSandbox(settings: Buffer = settingsOf()): Promise<FrameSandbox> {
+  let last: Socket | undefined;
+  let [calls, pings] = [0, 0];
+  const answered = new Set<string>();
+  const see = (seen: SeenFrame) => {
+    if (seen.type === frame.headers) calls += 1;
+    if (seen.type === frame.ping) answered.add(seen.payload.toString().trim());
+  };
+  const backend = await openBackend((socket) => {
+    last = socket;
+    let rest = Buffer.alloc(0);
+    let isGreeted = false;
+    socket.on("data", (bytes: Buffer) => {
+      rest = Buffer.concat([rest, bytes]);
+      if (!isGreeted && rest.length < preface.length) return;
+      if (!isGreeted) {
+        isGreeted = true;
+        rest = rest.subarray(preface.length);
+        socket.write(Buffer.concat([settings, frameOf({ type: frame.settings, flags: flag.ack })]));
+      }
+      for (let seen = takeFrame(rest); seen; seen = takeFrame(rest)) {
+        rest = rest.subarray(9 + seen.payload.length);
+        see(seen);
+      }
+    });
+  });
+  return {
+    port: backend.port,
+    get calls() {
+      return calls;
+    },
+    send: (...frames) => void last?.write(Buffer.concat(frames)),
+    async taken() {
+      pings += 1;
+      const name = `p${pings}`;
+      last?.write(pingOf(name));
+      await eventually(() => answered.has(name), 30_000);
+    },
+    async [Symbol.asyncDispose]() {
+      last?.destroy();
+      await backend[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Begins calls one after the other, so that all share one connection to the sandbox. */
+export async function beginCalls(client: FrameClient, streams: readonly number[], sandbox: FrameSandbox) {
+  for (const stream of streams) {
+    const { calls } = sandbox;
+    client.send(headersOf(stream, callFields, flag.endHeaders));
+    await eventually(() => sandbox.calls > calls);
+  }
+}
