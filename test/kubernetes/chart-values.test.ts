@@ -147,6 +147,42 @@ describe("paths that name sandboxes", () => {
   });
 });
 
+describe("the connections of an activator", () => {
+  const policy = async (...values: readonly string[]) => (await rendered(...values)).get("NetworkPolicy sandbox-router")?.spec;
+
+  it("are not restricted by default, because the port of the API server is not known", async () => {
+    expect(await policy()).toMatchObject({ policyTypes: ["Ingress"] });
+    expect(await policy()).not.toHaveProperty("egress");
+  });
+
+  it("are restricted to Pods of sandboxes, DNS, the API server and the rules of the values", async () => {
+    const rule = "networkPolicy.activatorEgress.rules[0].ports[0].port=4317";
+    const ports = "networkPolicy.activatorEgress.apiServerPorts={8443}";
+    expect(await policy("networkPolicy.activatorEgress.restricted=true", ports, rule)).toMatchObject({
+      policyTypes: ["Ingress", "Egress"],
+      egress: [
+        {
+          to: [
+            {
+              namespaceSelector: {},
+              podSelector: { matchExpressions: [{ key: "agents.x-k8s.io/sandbox-name-hash", operator: "Exists" }] },
+            },
+          ],
+          ports: [{ protocol: "TCP" }],
+        },
+        {
+          ports: [
+            { port: 53, protocol: "UDP" },
+            { port: 53, protocol: "TCP" },
+            { port: 8443, protocol: "TCP" },
+          ],
+        },
+        { ports: [{ port: 4317 }] },
+      ],
+    });
+  });
+});
+
 describe("the shutdown time of an activator", () => {
   it("follows from the values, in its flags and in the grace period of its Pod", async () => {
     const objects = await rendered("activator.drainSettleSeconds=45", "activator.shutdownTimeoutSeconds=100");
