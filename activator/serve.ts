@@ -149,7 +149,7 @@ function findAllowed<I extends Incoming>(
     head.sandboxTarget = sandboxTarget(head.target, { length: found.path.length, hidden });
   }
   const isSame = before?.name === found.name && before.namespace === found.namespace;
-  if (isSame) return unlessRefused({ routed: { ...found, uid: before.uid } });
+  if (isSame) return unlessRefused({ routed: { ...found, uid: before.uid ?? found.uid } });
   const allowed = record.decided(() => deps.authorizer.authorize(head, found, deps.cluster));
   return allowed instanceof Promise ? allowed.then(unlessRefused) : unlessRefused(allowed);
 }

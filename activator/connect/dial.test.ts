@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
@@ -20,6 +20,18 @@ describe("a dial", () => {
     await clock.advance(1_000);
     expect(socket.destroyed).toBe(false);
     socket.destroy();
+  });
+
+  it("leaves nothing at the signal once it is over: thousands may fail in one wait", async () => {
+    await using server = createServer();
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const { port } = server.address() as AddressInfo;
+    const { signal } = new AbortController();
+    const socket = await dial({ ip: "127.0.0.1", port }, 1_000, systemClock, signal);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    socket.destroy();
+    await expect(dial(noPort, 1_000, systemClock, signal)).rejects.toThrow(DialError);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   it("is not begun after it was cancelled", async () => {

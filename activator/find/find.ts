@@ -22,6 +22,8 @@ export interface Routed {
   readonly podIp: string | undefined;
   /** The Sandbox object that the client was authorized for; absent: whichever has the name. */
   readonly uid?: string | undefined;
+  /** Whether a header named that object, too. */
+  readonly byUid?: boolean;
   /** How long the client waits, in milliseconds from the request's head. */
   readonly timeoutMs: number | undefined;
   /** The error of this request, if it reveals which sandboxes exist. Only clients that may reach the named sandbox get it. */
@@ -56,25 +58,33 @@ export function find(head: RequestHead, options: FindOptions, lookup: Lookup): R
   const meaning = namedSandbox(head, options, lookup);
   const headers = readRoutingHeaders(head.headers, options.allowLoopbackPodIp);
   const timeoutMs = timeoutOf(head);
-  if (meaning === undefined) return { ...namedWithoutHost(head, options, headers), timeoutMs };
+  if (meaning === undefined) {
+    const named = namedByPath(head, options, headers) ?? namedByHeaders(head, headers, lookup);
+    return { ...named, byHost: false, podIp: headers.podIp, timeoutMs, refusal: undefined };
+  }
   const { name, namespace, port } = meaning;
   return { name, namespace, port, byHost: true, podIp: headers.podIp, timeoutMs, refusal: refusalOf(meaning, headers) };
 }
 
-/** The sandbox that the path names, else the headers do. A malformed path is no reason to look at the headers. */
-function namedWithoutHost(head: RequestHead, options: FindOptions, headers: RoutingHeaders): Omit<Routed, "timeoutMs"> {
+type NamedWithoutHost = Pick<Routed, "name" | "namespace" | "port" | "path" | "uid" | "byUid">;
+
+/** Undefined: the path has no prefix. A malformed path is no reason to look at the headers. */
+function namedByPath(head: RequestHead, options: FindOptions, headers: RoutingHeaders): NamedWithoutHost | undefined {
   const prefix = prefixOf(head, options);
-  const { podIp } = headers;
-  if (prefix !== undefined) {
-    const path = readPathRoute(head.target, prefix);
-    const { name, namespace, port } = path;
-    if (!agrees(headers, { label: name, name, namespace, port })) throw new ActivatorError("ConflictingHeaders");
-    return { name, namespace, port, byHost: false, path, podIp, refusal: undefined };
-  }
+  if (prefix === undefined) return undefined;
+  const path = readPathRoute(head.target, prefix);
+  const { name, namespace, port } = path;
+  if (!agrees(headers, { label: name, name, namespace, port })) throw new ActivatorError("ConflictingHeaders");
+  return { name, namespace, port, path };
+}
+
+function namedByHeaders({ grpc }: RequestHead, headers: RoutingHeaders, lookup: Lookup): NamedWithoutHost {
   if (headers.id === undefined) throw new ActivatorError("MissingSandboxId");
-  if (head.grpc && headers.port === undefined) throw new ActivatorError("BadPort");
-  const { id: name, namespace = defaultNamespace, port = fallbackPort } = headers;
-  return { name, namespace, port, byHost: false, podIp, refusal: undefined };
+  if (grpc && headers.port === undefined) throw new ActivatorError("BadPort");
+  const { id: name, namespace = defaultNamespace, port = fallbackPort, uid } = headers;
+  // A former UID is ignored: SDKs keep it, and mean whichever sandbox has the name.
+  const byUid = uid !== undefined && lookup.sandbox(namespace, name)?.metadata.uid === uid;
+  return byUid ? { name, namespace, port, uid, byUid } : { name, namespace, port };
 }
 
 /** The shorter of the two limits that a client of gRPC may set. */

@@ -11,7 +11,12 @@ export interface RoutingHeaders {
   readonly port: number | undefined;
   /** In canonical form. A hint that is compared with the live Pod, never dialled. */
   readonly podIp: string | undefined;
+  /** The UID that the client knows. Only unclaimed members of warm pools need it, so that no one reaches them by a guessed name. */
+  readonly uid: string | undefined;
 }
+
+/** A UID of Kubernetes has 36 characters. */
+const uidCharactersMax = 64;
 
 /**
  * Parses the routing headers in the contract's order: id, namespace, port, Pod IP. The first error is reported.
@@ -26,7 +31,7 @@ export function readRoutingHeaders(headers: readonly HeaderPair[], allowLoopback
   const portText = readOne(headers, "x-sandbox-port", "BadPort");
   const port = portText === undefined ? undefined : parsePort(portText);
   if (portText !== undefined && port === undefined) throw new ActivatorError("BadPort");
-  return { id, namespace, port, podIp: readPodIp(headers, allowLoopbackPodIp) };
+  return { id, namespace, port, podIp: readPodIp(headers, allowLoopbackPodIp), uid: readUid(headers) };
 }
 
 function readPodIp(headers: readonly HeaderPair[], allowLoopback: boolean): string | undefined {
@@ -36,6 +41,12 @@ function readPodIp(headers: readonly HeaderPair[], allowLoopback: boolean): stri
   if (ip === undefined) throw new ActivatorError("BadPodIpFormat");
   if (!isDiallable(ip, allowLoopback)) throw new ActivatorError("BadPodIp");
   return ip;
+}
+
+/** It is not checked: what is no UID matches none. */
+function readUid(headers: readonly HeaderPair[]): string | undefined {
+  const [uid = "", ...more] = headerValues(headers, "x-sandbox-uid");
+  return uid.length > uidCharactersMax || more.length > 0 ? undefined : ownText(uid.trim()) || undefined;
 }
 
 function readOne(headers: readonly HeaderPair[], name: string, disagree: ErrorCode): string | undefined {

@@ -28,7 +28,7 @@ export class SandboxHolds {
     if (client.left) throw new ClientGone("the client left");
     const uid = to.uid ?? deps.cluster.sandbox(to.namespace, to.name)?.metadata.uid;
     // Everything that the resolution depends on: equal keys get equal answers.
-    const key = `${to.namespace}/${to.name} ${uid} ${to.port} ${to.podIp} ${to.byHost}`;
+    const key = `${to.namespace}/${to.name} ${uid} ${to.port} ${to.podIp} ${to.byHost} ${to.byUid}`;
     const running = this.#waits.get(key);
     if (!running && this.#counts.of(`${to.namespace}/${to.name}`) >= holdsPerSandbox) {
       throw new ActivatorError("HoldLimitReached");

@@ -114,6 +114,22 @@ describe("the budget of probing", () => {
     expect(turnsOf(world, "dear") * 9).toBeGreaterThan(85);
   });
 
+  it.each([
+    { what: "comes after others", waitsMs: 0, turnsOfOther: 6 },
+    { what: "comes in turns with others once the budget is full again", waitsMs: 90, turnsOfOther: 3 },
+  ])("a namespace that has used more $what", async ({ waitsMs, turnsOfOther }) => {
+    const world = openBudget();
+    world.want("used", 1, { count: 9 });
+    await world.clock.advance(waitsMs);
+    const { rate } = limits;
+    world.want("all", 1, { count: waitsMs === 0 ? 1 : rate.burst }); // what is left
+    await world.clock.advance(0);
+    world.turns.length = 0;
+    for (const namespace of ["used", "other"]) world.want(namespace, 20);
+    await world.clock.advance(60);
+    expect(turnsOf(world, "other")).toBe(turnsOfOther);
+  });
+
   it("prefers a new port over the retries of its namespace", async () => {
     const world = openBudget();
     world.want("a", 500);

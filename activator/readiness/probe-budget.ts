@@ -111,8 +111,9 @@ export class ProbeBudget {
   #shareOf(namespace: string): Share {
     this.#fill();
     if (this.#waiting === 0 && this.#permits >= this.#limits.rate.burst) this.#forgetIdle(Number.POSITIVE_INFINITY);
-    const share = this.#shares.get(namespace) ?? { first: new Set(), again: new Set(), open: 0, used: this.#floor };
-    if (!wants(share)) share.used = Math.max(share.used, this.#floor);
+    const known = this.#shares.get(namespace);
+    if (known) return known;
+    const share: Share = { first: new Set(), again: new Set(), open: 0, used: this.#floor };
     this.#shares.set(namespace, share);
     return share;
   }
@@ -126,7 +127,7 @@ export class ProbeBudget {
       if (!share || !turn) return; // until a place is free
       turn.line.delete(turn);
       this.#waiting -= 1;
-      // Permits do not accumulate while no place was free.
+      // Permits do not accumulate while it wanted none, or while no place was free.
       share.used = Math.max(share.used, this.#floor);
       this.#floor = share.used;
       turn.begin(this.#lend(share, turn.count));

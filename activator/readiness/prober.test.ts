@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type Clock, FakeClock, systemClock } from "../../lib/time/clock.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import type { Target } from "../sandbox/resolve.ts";
-import { ProbeBudget, probeLimits } from "./probe-budget.ts";
+import { ProbeBudget, type ProbeLease, probeLimits } from "./probe-budget.ts";
 import { acceptedPortsMax, Prober } from "./prober.ts";
 
 const never = new AbortController().signal;
@@ -67,8 +67,10 @@ async function listenWithUnrequestedUpgrades(upgrades: number) {
 /** Serves one connection at a time, as a server with one thread does: the others wait until the first is closed. */
 async function listenWithOneThread() {
   const queue: Socket[] = [];
+  let accepted = 0;
   const serveNext = () => queue[0]?.on("data", () => void queue[0]?.write("HTTP/1.1 200 OK\r\n\r\n"));
   const server = createServer((socket) => {
+    accepted += 1;
     socket
       .on("error", () => {})
       .on("close", () => {
@@ -80,6 +82,7 @@ async function listenWithOneThread() {
   await once(server.listen(0, ip), "listening");
   return {
     target: targetWithProbe((server.address() as AddressInfo).port),
+    accepted: () => accepted,
     waiting: () => queue.length,
     async [Symbol.asyncDispose]() {
       for (const socket of queue) socket.destroy();
@@ -209,6 +212,45 @@ describe("the prober of a port", () => {
     await using _open = await listen();
     (await reaching).socket?.destroy();
     expect(prober.acceptedMs(target)).toBeUndefined();
+  });
+
+  it("closes the connection that proved a port at the moment when its last request left", async () => {
+    await using program = await listenWithOneThread();
+    const leaving = new AbortController();
+    const budget = new (class extends ProbeBudget {
+      override async take(...given: Parameters<ProbeBudget["take"]>): Promise<ProbeLease> {
+        const lease = await super.take(...given);
+        const over = () => {
+          lease[Symbol.dispose]();
+          leaving.abort(new Error("left"));
+        };
+        return { add: () => lease.add(), [Symbol.dispose]: over };
+      }
+    })(systemClock);
+    const reaching = new Prober(systemClock, budget).reach({ ...program.target, probes: [] }, leaving.signal);
+    await expect(reaching).rejects.toThrow("left");
+    await eventually(() => program.accepted() === 1 && program.waiting() === 0);
+  });
+
+  it("tries a closed port again after 2 % of the time so far, at least 2 ms and at most 50 ms", async () => {
+    const clock = new FakeClock();
+    const leaving = new AbortController();
+    const pauses: { readonly afterMs: number; readonly ms: number }[] = [];
+    let failedMs: number | undefined;
+    const reaching = new Prober(clock).reach(target, leaving.signal, (beganMs) => {
+      if (failedMs !== undefined) pauses.push({ afterMs: failedMs, ms: beganMs - failedMs });
+      failedMs = clock.ticksMs();
+    });
+    while (clock.ticksMs() < 3_000) {
+      const failed = failedMs;
+      await eventually(() => failedMs !== undefined);
+      await clock.advance(50);
+      await eventually(() => failedMs !== failed);
+    }
+    expect(pauses.length).toBeGreaterThan(50);
+    for (const { afterMs, ms } of pauses) expect(ms).toBeCloseTo(Math.min(Math.max(afterMs / 50, 2), 50), 6);
+    leaving.abort(new Error("left"));
+    await expect(reaching).rejects.toThrow("left");
   });
 
   it("dials a Pod no more often for many closed ports than for one", async () => {

@@ -48,7 +48,7 @@ export const soonestMs = (...leftMs: readonly number[]): number => Math.max(Math
 
 /** Caches a resolution, unless time, the port or the requested address affects it. */
 export function cacheResolution({ sandbox, pod, routed, allowLoopbackPodIp }: Question, found: Found): void {
-  if (!sandbox || !pod || routed.podIp !== undefined) return;
+  if (!sandbox || !pod || routed.podIp !== undefined || routed.byUid) return;
   if (pod.spec?.hostNetwork || isUnschedulable(pod)) return;
   known.set(sandbox, { ...found, pod, allowLoopbackPodIp });
 }

@@ -28,7 +28,7 @@ const never = Number.POSITIVE_INFINITY;
 export interface Question extends FailureOptions {
   /** Wall time. */
   readonly now: Date;
-  readonly routed: Pick<Routed, "namespace" | "name" | "port"> & Partial<Pick<Routed, "podIp" | "byHost">>;
+  readonly routed: Pick<Routed, "namespace" | "name" | "port"> & Partial<Pick<Routed, "podIp" | "byHost" | "byUid">>;
   readonly sandbox: Stored<SlimSandbox> | undefined;
   /** The Pod that the sandbox controls, by UID. */
   readonly pod: Stored<Pod> | undefined;
@@ -130,9 +130,16 @@ const checks: readonly Check[] = [
   ({ sandbox, firstUid }) =>
     firstUid !== undefined && sandbox?.metadata.uid !== firstUid ? "SandboxReplaced" : undefined,
   ({ sandbox }) => (sandbox?.metadata.deletionTimestamp ? "SandboxDeleted" : undefined),
-  ({ sandbox }) => (sandbox?.metadata.labels?.[warmPoolSandboxLabel] ? "Unclaimed" : undefined),
+  ({ sandbox, routed }) =>
+    sandbox && isUnclaimed(sandbox) && !mayReachMember(sandbox, routed) ? "Unclaimed" : undefined,
   ({ sandbox, now }) => (sandbox && isExpired(sandbox, now) ? "SandboxExpired" : undefined),
 ];
+
+const isUnclaimed = ({ metadata }: SlimSandbox) => (metadata.labels?.[warmPoolSandboxLabel] ?? "") !== "";
+
+/** A member of a warm pool that runs is reached by who knows its UID, but never woken. */
+const mayReachMember = ({ spec }: SlimSandbox, { byUid = false }: Question["routed"]) =>
+  byUid && spec.operatingMode !== "Suspended";
 
 function refusalOf(question: Question): ErrorCode | undefined {
   for (const check of checks) {

@@ -122,7 +122,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Check name, namespace and --domain.",
   },
   Unclaimed: {
-    why: "The sandbox is an unclaimed member of a warm pool.",
+    why: "The sandbox is an unclaimed member of a warm pool, and the request does not name its UID in X-Sandbox-UID, or the member does not run.",
     what: "Create a SandboxClaim and use the sandbox that it is given.",
   },
   PortNotDeclared: {
