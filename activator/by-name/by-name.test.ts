@@ -164,4 +164,56 @@ describe("a client of PostgreSQL", () => {
     await eventually(async () => (await world.refused(reason)) === 1);
     expect(await world.metric("rouse_activator_tcp_connections", { state: "relayed" })).toBe(0);
   });
+
+  it("ends the sandbox's connection if it leaves before the sandbox has answered", async () => {
+    await using world = await openByNameWorld();
+    let asked = 0;
+    let gone = 0;
+    const program = tcpProgram((socket) => {
+      socket.once("data", () => (asked += 1)).once("end", () => (gone += 1));
+    });
+    await world.awake("nova", program, openToAll);
+    using client = await talkTo(world.port);
+    client.socket.write(encryptRequest);
+    await client.until("S");
+    client.socket.write(await clientHello({ servername: novaHost }));
+    await eventually(() => asked === 1);
+    client.socket.destroy();
+    await eventually(() => gone === 1);
+    await eventually(async () => (await world.metric("rouse_activator_tcp_connections", { state: "waiting" })) === 0);
+    expect(await world.refused("SandboxTlsUnanswered")).toBe(0);
+  });
+});
+
+describe("a replica that leaves", () => {
+  it("finishes connections by name, and accepts none", async () => {
+    await using world = await openByNameWorld(["--shutdown-timeout=30s"]);
+    await world.awake("nova", tlsProgram(securedEcho("nova")), openToAll);
+    using client = await talkSecurely(world.port);
+    await client.until("hello from nova\n");
+    let isDrained = false;
+    const drained = world.activator.drain().then(() => (isDrained = true));
+    await eventually(() =>
+      talkTo(world.port).then(
+        (late) => late[Symbol.dispose](),
+        (error) => error.code === "ECONNREFUSED",
+      ),
+    );
+    client.socket.write("ping\n");
+    await client.until("ping\n");
+    expect(isDrained).toBe(false);
+    client.socket.end();
+    await drained;
+  });
+
+  it("resets what is held when its time is over", async () => {
+    await using world = await openByNameWorld(["--shutdown-timeout=0s"]);
+    await world.asleep("nova", undefined, openToAll);
+    using client = await talkTo(world.port);
+    client.socket.write(await clientHello({ servername: novaHost }));
+    await eventually(async () => (await world.metric("rouse_activator_held_requests")) === 1);
+    await world.activator.drain();
+    expect(await client.over()).toBe("reset");
+    expect(await world.refused("Draining")).toBe(1);
+  });
 });

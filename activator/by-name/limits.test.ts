@@ -1,8 +1,10 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
+import type { Sandbox } from "../../api/kinds/sandbox.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
+import { aSandbox } from "../../test/support/builders/builders.ts";
 import { clientHello } from "../../test/support/builders/client-hello.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { novaHost } from "../../test/support/labs/by-name-lab.ts";
@@ -13,14 +15,19 @@ import { ByNameFront, type ByNameFrontParts } from "./by-name-front.ts";
 import { unknownName } from "./tls-alerts.ts";
 import { UnnamedClients } from "./unnamed-clients.ts";
 
-/** A front on a fake clock that knows no sandbox. */
-async function given({ unnamedMax = 100, maxConnections = 100, hasRoom = (): boolean => true } = {}) {
+/** A front on a fake clock that knows this sandbox by any name, or none. */
+async function given({
+  unnamedMax = 100,
+  maxConnections = 100,
+  hasRoom = (): boolean => true,
+  sandbox = (): Sandbox | undefined => undefined,
+} = {}) {
   const clock = new FakeClock();
   const refused: string[] = [];
   const never = new Promise<void>(() => {});
   const world = { synced: true };
   const find = {
-    ...{ clock, lookup: { sandbox: () => undefined, claimed: () => undefined } },
+    ...{ clock, lookup: { sandbox, claimed: () => undefined } },
     domains: { domain: "sandbox.localhost", clusterDomain: "cluster.local", serviceNames: [] },
     claims: { settled: true, firstSettled: never },
     cluster: {
@@ -117,8 +124,12 @@ describe("a client that has not named its sandbox", () => {
 });
 
 describe("a client that has named a sandbox that is not there", () => {
-  it("gets its alert after half a second, and a second to read it", async () => {
-    await using world = await given();
+  const closed = aSandbox({ autoResume: { allowFrom: "Cluster" } });
+  it.each([
+    { what: "there is none of that name", sandbox: undefined, reason: "UnknownName" },
+    { what: "there is one that is closed to it", sandbox: closed, reason: "NotAllowedByName" },
+  ])("gets its alert after half a second, and a second to read it, if $what", async ({ sandbox, reason }) => {
+    await using world = await given({ sandbox: () => sandbox });
     using client = await talkTo(world.port);
     client.socket.write(hello);
     await eventually(() => world.clock.pending > 1);
@@ -127,7 +138,7 @@ describe("a client that has named a sandbox that is not there", () => {
     await world.clock.advance(1);
     await client.until(unknownName.toString("latin1"));
     expect(await client.over()).toBe("ended");
-    expect(world.refused).toEqual(["UnknownName"]);
+    expect([world.refused, client.received]).toEqual([[reason], unknownName.toString("latin1")]);
     await world.clock.advance(1_100);
     let isIdle = false;
     void world.front.idle().then(() => (isIdle = true));

@@ -13,3 +13,10 @@ it("counts of keys go up and down, and a key with count 0 is removed", () => {
   counts.remove("b");
   expect(counts.of("b")).toBe(0);
 });
+
+it("knows a key with the highest count", () => {
+  const counts = new KeyCounts();
+  expect(counts.most()).toBeUndefined();
+  for (const key of ["a", "b", "b", "c"]) counts.add(key);
+  expect(counts.most()).toBe("b");
+});

@@ -5,10 +5,10 @@ import { FakeClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../../test/support/eventually.ts";
 import { talkTo } from "../../../test/support/labs/tcp-front-lab.ts";
 import { adoptAccepted, adoptionOf, type WireSocket } from "../../socket/wire-socket.ts";
-import { earlyPlace, TcpClient } from "./tcp-client.ts";
+import { earlyPlace, TcpClient, type TcpClientOptions } from "./tcp-client.ts";
 
 /** A client that waits, and its other end. */
-async function given() {
+async function given(options: TcpClientOptions = {}) {
   const clock = new FakeClock();
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -18,7 +18,7 @@ async function given() {
   if (!raw) throw new Error("nothing was accepted");
   let client: TcpClient | undefined;
   const clientOf = (socket: WireSocket) => {
-    client = new TcpClient(socket, clock);
+    client = new TcpClient(socket, clock, options);
     return client;
   };
   adoptAccepted(raw, clientOf, adoptionOf(raw), earlyPlace);
@@ -72,5 +72,22 @@ describe("a client that waits", () => {
     expect(world.client.left).toBe(false);
     const early = world.client.handOver(world.client);
     expect([early.bytes.toString(), early.ended]).toEqual(["job", true]);
+  });
+
+  it("has left by an end if its conversation needs both sides, also after bytes", async () => {
+    using world = await given({ early: Buffer.from("hello"), leavesByEnd: true });
+    world.talk.send("more");
+    await eventually(() => world.client.socket.bytesRead === 4);
+    expect(world.client.left).toBe(false);
+    world.talk.socket.end();
+    await eventually(() => world.client.left);
+  });
+
+  it("is read up to a few KiB more than what it sent before", async () => {
+    const early = Buffer.alloc(16_384);
+    using world = await given({ early });
+    world.talk.send("more");
+    await eventually(() => world.client.socket.bytesRead === 4);
+    expect(world.client.handOver(world.client).bytes.length).toBe(early.length + 4);
   });
 });
