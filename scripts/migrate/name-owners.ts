@@ -2,18 +2,23 @@ import { sandboxV1alpha1Type } from "../../api/conversion/v1alpha1.ts";
 import { persistentVolumeClaimType, podType, serviceType } from "../../api/kinds/core.ts";
 import { type KubeObject, keyOf, type OwnerReference, type Stored } from "../../api/kinds/meta.ts";
 import { networkPolicyType } from "../../api/kinds/network-policy.ts";
-import type { ResourceType } from "../../api/kinds/resource-type.ts";
-import { agentsGroup, extensionsGroup } from "../../api/kinds/sandbox.ts";
+import { groupOf, type ResourceType } from "../../api/kinds/resource-type.ts";
+import { agentsGroup, extensionsGroup, sandboxType } from "../../api/kinds/sandbox.ts";
 import { endpointSliceType } from "../../api/protocols/tcp-front.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
+import { ApiError } from "../../kube/client/errors.ts";
 import type { MigrateConfig } from "./config.ts";
 import { listServed } from "./list-served.ts";
 import type { Outcome } from "./outcome.ts";
 import { writeOne } from "./write-one.ts";
 
-/** The kinds of objects that the four kinds own. Sandboxes in the version that both releases serve. */
-const ownedKinds: readonly ResourceType[] = [
-  sandboxV1alpha1Type,
+type Version = "v1alpha1" | "v1beta1";
+
+const sandboxTypes: Readonly<Record<Version, ResourceType>> = { v1alpha1: sandboxV1alpha1Type, v1beta1: sandboxType };
+
+/** The kinds of objects that the four kinds own. Sandboxes are read in the version that stays. */
+const ownedKinds = (version: Version): readonly ResourceType[] => [
+  sandboxTypes[version],
   podType,
   serviceType,
   persistentVolumeClaimType,
@@ -21,47 +26,62 @@ const ownedKinds: readonly ResourceType[] = [
   networkPolicyType,
 ];
 
-const newer = [`${agentsGroup}/v1beta1`, `${extensionsGroup}/v1beta1`];
-
 const passesMax = 10;
 
 /**
- * Changes all owner references to the four kinds to `v1alpha1`. If the API server no longer serves the version of an
- * owner reference, the garbage collector never deletes the object. A running controller goes on writing owner
- * references in `v1beta1`, so the pass over all objects is repeated until a pass finds nothing to write, at most ten
- * times. After that it is a problem.
+ * Changes all owner references to the four kinds to `version`. If the API server no longer serves the version of an
+ * owner reference, the garbage collector never deletes the object. A running controller may go on writing owner
+ * references in the other version, so the pass over all objects is repeated until a pass finds nothing to write, at most
+ * ten times. After that it is a problem. So is a kind that cannot be listed.
  *
- * @throws the errors of `KubeClient.list`.
+ * @throws ApiUnreachable when the API server does not answer.
  */
-export async function nameOwnersInV1alpha1(
+export async function nameOwnersIn(
+  version: Version,
   client: KubeClient,
   config: Pick<MigrateConfig, "namespace" | "dryRun">,
   signal: AbortSignal,
 ): Promise<Outcome> {
+  const renaming = { client, other: otherThan(version), version, signal };
   const written: string[] = [];
   for (let pass = 1; ; pass += 1) {
-    const found = await passOver(client, config, signal);
+    const found = await passOver(renaming, config);
     written.push(...found.written);
     if (config.dryRun || found.written.length === 0) return { written, notes: [], problems: found.problems };
     if (pass < passesMax) continue;
-    const still = `pass ${passesMax} still found owner references in v1beta1: a controller keeps writing them; run this phase again once it has stopped`;
+    const still = `pass ${passesMax} still found owner references in ${renaming.other}: a controller keeps writing them; run this phase again once it has stopped`;
     return { written, notes: [], problems: [...found.problems, still] };
   }
 }
 
+interface Renaming {
+  readonly client: KubeClient;
+  readonly version: Version;
+  /** The version that the owner references have until then. */
+  readonly other: Version;
+  readonly signal: AbortSignal;
+}
+
+const otherThan = (version: Version): Version => (version === "v1beta1" ? "v1alpha1" : "v1beta1");
+
 /** One pass over all kinds. */
 async function passOver(
-  client: KubeClient,
+  renaming: Renaming,
   { namespace, dryRun }: Pick<MigrateConfig, "namespace" | "dryRun">,
-  signal: AbortSignal,
 ): Promise<Pick<Outcome, "written" | "problems">> {
+  const { client, version, other, signal } = renaming;
   const written: string[] = [];
   const problems: string[] = [];
-  for (const type of ownedKinds) {
-    for (const object of (await listServed(client, type, namespace, signal)) ?? []) {
-      if (!object.metadata.ownerReferences?.some(isNewer)) continue;
+  for (const type of ownedKinds(version)) {
+    const objects = await listServed(client, type, namespace, signal).catch((error: unknown) => {
+      if (!(error instanceof ApiError)) throw error;
+      problems.push(`owners of ${type.plural}: they cannot be listed: ${error.message}`);
+      return [];
+    });
+    for (const object of objects ?? []) {
+      if (!object.metadata.ownerReferences?.some((owner) => isNamedIn(other, owner))) continue;
       const name = `owner of ${type.kind} ${keyOf(object)}`;
-      const result = dryRun ? "written" : await nameOwners(client, type, object, signal);
+      const result = dryRun ? "written" : await nameOwners(type, object, renaming);
       if (result === "written") written.push(name);
       else if (result instanceof Error) problems.push(`${name}: ${result.message}`);
     }
@@ -69,27 +89,22 @@ async function passOver(
   return { written, problems };
 }
 
-const isNewer = ({ apiVersion }: OwnerReference): boolean => newer.includes(apiVersion);
+const isNamedIn = (version: Version, { apiVersion }: OwnerReference): boolean =>
+  apiVersion === `${agentsGroup}/${version}` || apiVersion === `${extensionsGroup}/${version}`;
 
 /** The write has a precondition on the version that was read: a sandbox may be given to a claim meanwhile. */
 function nameOwners(
-  client: KubeClient,
   type: ResourceType,
   listed: Stored<KubeObject>,
-  signal: AbortSignal,
+  { client, version, other, signal }: Renaming,
 ): Promise<"written" | "gone" | Error> {
   const { namespace, name } = listed.metadata;
+  const rename = (owner: OwnerReference) =>
+    isNamedIn(other, owner) ? { ...owner, apiVersion: `${groupOf(owner.apiVersion)}/${version}` } : owner;
   return writeOne(async (attempt) => {
     const current = attempt === 1 ? listed : await client.get(type, { namespace, name }, signal);
-    await client.patch(type, { namespace, name }, { type: "merge", body: namingOwners(current) }, {}, signal);
+    const { resourceVersion, ownerReferences = [] } = current.metadata;
+    const body = { metadata: { resourceVersion, ownerReferences: ownerReferences.map(rename) } };
+    await client.patch(type, { namespace, name }, { type: "merge", body }, {}, signal);
   }, signal);
 }
-
-const namingOwners = ({ metadata: { resourceVersion, ownerReferences = [] } }: KubeObject) => ({
-  metadata: {
-    resourceVersion,
-    ownerReferences: ownerReferences.map((owner) =>
-      isNewer(owner) ? { ...owner, apiVersion: owner.apiVersion.replace("v1beta1", "v1alpha1") } : owner,
-    ),
-  },
-});

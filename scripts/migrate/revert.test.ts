@@ -5,19 +5,12 @@ import { leaderLeaseName } from "../../api/rules/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError } from "../../kube/client/errors.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { fill, run, runBy } from "../../test/support/builders/migration.ts";
+import { fill, makePodOf, run, runBy } from "../../test/support/builders/migration.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";
 import { openWebhookApi } from "../../test/support/labs/webhook-world.ts";
 import { waiting } from "../../test/support/waiting.ts";
 
 describe("the phase before going back", () => {
-  /** A Pod of an existing sandbox: objects with a missing owner are deleted. */
-  async function makePodOf(client: KubeClient, sandbox: string, version: string): Promise<void> {
-    const { uid } = (await client.get(sandboxType, { namespace: "default", name: sandbox })).metadata;
-    const owner = { apiVersion: `agents.x-k8s.io/${version}`, kind: "Sandbox", name: sandbox, uid };
-    const metadata = { name: `made-in-${version}`, namespace: "default", ownerReferences: [owner] };
-    await client.create(podType, { metadata, spec: { containers: [{ name: "main", image: "busybox:1.36" }] } });
-  }
   const versionsOf = async (client: KubeClient) => {
     const { items } = await client.list(customResourceDefinitionType);
     return items.map(

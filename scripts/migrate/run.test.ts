@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { sandboxClaimV1alpha1Type, sandboxV1alpha1Type } from "../../api/conversion/v1alpha1.ts";
+import { podType } from "../../api/kinds/core.ts";
 import type { KubeObject } from "../../api/kinds/meta.ts";
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
@@ -12,7 +13,7 @@ import { sandboxWarmPoolType } from "../../api/kinds/sandbox-warm-pool.ts";
 import { storageMigratedAtAnnotation } from "../../api/rules/keys.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { ApiError } from "../../kube/client/errors.ts";
-import { fill, run } from "../../test/support/builders/migration.ts";
+import { fill, makePodOf, run } from "../../test/support/builders/migration.ts";
 import { anAlphaClaim, anAlphaSandbox } from "../../test/support/builders/versions.ts";
 import { recordCalls } from "../../test/support/fakes/recording-client.ts";
 import { openMemoryApi } from "../../test/support/memory-api.ts";
@@ -102,7 +103,7 @@ describe("the phase after the upgrade", () => {
       "Sandbox default/nova rewritten",
       "SandboxClaim default/cold rewritten",
       "4 rewritten, problems: 0",
-      "all objects are stored in v1beta1; you can remove v1alpha1 from status.storedVersions of the four definitions",
+      "all objects are stored in v1beta1, and no owner reference uses v1alpha1; you can remove v1alpha1 from status.storedVersions of the four definitions",
     ]);
     const after = await everything();
     expect(after.map(({ metadata }) => metadata.annotations?.[storageMigratedAtAnnotation])).toEqual([at, at, at, at]);
@@ -110,6 +111,33 @@ describe("the phase after the upgrade", () => {
     expect(after.map(({ metadata }) => metadata.generation)).toEqual([1, 1, 1, 1]);
     const older = await api.client.get(sandboxV1alpha1Type, { namespace: "default", name: "nova" });
     expect(older.spec?.replicas).toBe(0);
+  });
+
+  it("renames the owners that v0.4 wrote: without v1alpha1 their objects would never be deleted", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    for (const version of ["v1alpha1", "v1beta1"]) await makePodOf(api.client, "nova", version);
+    const { fine, said } = await run(api.client, "--phase=migrate");
+    expect(fine).toBe(true);
+    expect(said).toContain("owner of Pod default/made-in-v1alpha1 rewritten");
+    expect(said).toContain("5 rewritten, problems: 0");
+    const { items } = await api.client.list(podType);
+    const versions = items.flatMap(({ metadata }) => metadata.ownerReferences?.map(({ apiVersion }) => apiVersion));
+    expect(versions).toEqual(Array(2).fill("agents.x-k8s.io/v1beta1"));
+  });
+
+  it("does not say that v1alpha1 can go while an owner cannot be renamed", async () => {
+    await using api = await openMemoryApi();
+    await fill(api.client);
+    await makePodOf(api.client, "nova", "v1alpha1");
+    const client = recordCalls(api.client);
+    client.failWith = ({ verb, kind }) => (verb === "patch" && kind === "Pod" ? new Error("it is stuck") : undefined);
+    const { fine, said } = await run(client, "--phase=migrate");
+    expect(fine).toBe(false);
+    expect(said.slice(-2)).toEqual([
+      "problem: owner of Pod default/made-in-v1alpha1: it is stuck",
+      "4 rewritten, problems: 1",
+    ]);
   });
 
   it("can be run again", async () => {

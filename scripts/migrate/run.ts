@@ -4,7 +4,7 @@ import { bootstrap } from "./bootstrap.ts";
 import type { MigrateConfig, Phase } from "./config.ts";
 import { leave } from "./leave.ts";
 import type { Outcome } from "./outcome.ts";
-import { rewriteEverything } from "./rewrite.ts";
+import { storeNewer } from "./store-newer.ts";
 import { revertStorage } from "./store-older.ts";
 
 export interface MigrateDependencies {
@@ -34,7 +34,7 @@ function outcomeOf(config: MigrateConfig, client: KubeClient, clock: Clock, sign
     case "bootstrap":
       return bootstrap(client, config, signal);
     case "migrate":
-      return rewriteEverything(client, clock, config, signal);
+      return storeNewer(client, clock, config, signal);
     case "leave":
       return leave(client, clock, config, signal);
     case "revert":
@@ -62,7 +62,7 @@ function describe(
 const whatIsLeft: Readonly<Record<Phase, string | undefined>> = {
   bootstrap: undefined,
   migrate:
-    "all objects are stored in v1beta1; you can remove v1alpha1 from status.storedVersions of the four definitions",
+    "all objects are stored in v1beta1, and no owner reference uses v1alpha1; you can remove v1alpha1 from status.storedVersions of the four definitions",
   leave: "the definitions stay, and no name of a sandbox leads to activators: Rouse can go",
   revert:
     "all objects are stored in v1alpha1; you can remove v1beta1 from status.storedVersions of the four definitions",

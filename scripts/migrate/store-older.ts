@@ -3,7 +3,7 @@ import type { KubeClient } from "../../kube/client/client.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { MigrateConfig } from "./config.ts";
 import { keepDefinitions } from "./keep-definitions.ts";
-import { nameOwnersInV1alpha1 } from "./name-owners.ts";
+import { nameOwnersIn } from "./name-owners.ts";
 import { definitionsOf, type Version } from "./our-definitions.ts";
 import type { Outcome } from "./outcome.ts";
 import { rewriteEverything } from "./rewrite.ts";
@@ -42,7 +42,7 @@ export async function revertStorage(
   if (kept.problems.length > 0) return kept;
   const isBack = found.length > 0 && !found.some(({ versions }) => versions.some(isServedNewer));
   if (isBack) {
-    const owned = await nameOwnersInV1alpha1(client, config, signal);
+    const owned = await nameOwnersIn(older, client, config, signal);
     return { ...owned, written: [...kept.written, ...owned.written], reached: ownersAreNamed };
   }
   if (!config.dryRun) {
@@ -52,7 +52,7 @@ export async function revertStorage(
     await clock.sleep(settleMs, signal);
   }
   const rewritten = await rewriteEverything(client, clock, config, signal);
-  const owned = await nameOwnersInV1alpha1(client, config, signal);
+  const owned = await nameOwnersIn(older, client, config, signal);
   return {
     written: [...kept.written, ...rewritten.written, ...owned.written],
     notes: [...rewritten.notes, ...aboutNamespace(config), ...(await whoLeads(client, clock, signal))],

@@ -4,6 +4,8 @@ import {
   sandboxV1alpha1Type,
   sandboxWarmPoolV1alpha1Type,
 } from "../../../api/conversion/v1alpha1.ts";
+import { podType } from "../../../api/kinds/core.ts";
+import { sandboxType } from "../../../api/kinds/sandbox.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { type Clock, FakeClock } from "../../../lib/time/clock.ts";
 import { parseMigrateConfig } from "../../../scripts/migrate/config.ts";
@@ -28,4 +30,12 @@ export async function fill(client: KubeClient, namespace = "default"): Promise<v
   await client.create(sandboxWarmPoolV1alpha1Type, { ...anAlphaPool(), ...named("my-pool") });
   await client.create(sandboxV1alpha1Type, { ...anAlphaSandbox({ replicas: 0 }), ...named("nova") });
   await client.create(sandboxClaimV1alpha1Type, { ...anAlphaClaim(), ...named("cold") });
+}
+
+/** A Pod of an existing sandbox, whose owner reference has that version: objects with a missing owner are deleted. */
+export async function makePodOf(client: KubeClient, sandbox: string, version: string): Promise<void> {
+  const { uid } = (await client.get(sandboxType, { namespace: "default", name: sandbox })).metadata;
+  const owner = { apiVersion: `agents.x-k8s.io/${version}`, kind: "Sandbox", name: sandbox, uid };
+  const metadata = { name: `made-in-${version}`, namespace: "default", ownerReferences: [owner] };
+  await client.create(podType, { metadata, spec: { containers: [{ name: "main", image: "busybox:1.36" }] } });
 }

@@ -12,7 +12,7 @@ import type { HelmTestTools } from "./provide-tools.ts";
 
 const execute = promisify(execFile);
 
-/** etcd and an API server, without any controller: what an installer writes stays as it is. */
+/** etcd and an API server. Without a garbage collector there is no controller: what an installer writes stays as it is. */
 export interface BareApiServer extends AsyncDisposable {
   /** Runs a command line as a person types it, with helm and kubectl in the PATH. Returns its output. */
   type(commandLine: string): Promise<string>;
@@ -23,7 +23,13 @@ const commandMs = 120_000;
 const startMs = 120_000;
 const token = "administrator";
 
-export async function startBareApiServer(tools: HelmTestTools): Promise<BareApiServer> {
+/** The second takes the finalizer off volume claims that no Pod uses: without it none is ever deleted. */
+const collectors = ["garbage-collector-controller", "persistentvolumeclaim-protection-controller"];
+
+export async function startBareApiServer(
+  tools: HelmTestTools,
+  { garbageCollector = false } = {},
+): Promise<BareApiServer> {
   await using cleanup = new AsyncDisposableStack();
   const home = await mkdtemp("/tmp/rouse-helm-");
   cleanup.defer(() => rm(home, { recursive: true }));
@@ -49,6 +55,15 @@ export async function startBareApiServer(tools: HelmTestTools): Promise<BareApiS
   await eventually(isReady, startMs).catch((cause: unknown) => {
     throw new Error(`the API server is not ready:\n${readFileSync(log, "utf8").slice(-2_000)}`, { cause });
   });
+  if (garbageCollector) {
+    const flags = {
+      kubeconfig,
+      controllers: collectors.join(","),
+      "leader-elect": "false",
+      "secure-port": 0,
+    };
+    cleanup.use(startProgram(tools["kube-controller-manager"], flags, join(home, "controllers.log")));
+  }
   const disposables = cleanup.move();
   return { type, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
 }

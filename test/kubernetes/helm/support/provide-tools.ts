@@ -3,7 +3,7 @@ import type { TestProject } from "vitest/node";
 import { run } from "../../../../cluster/command.ts";
 import { defaultCacheDirectory, findModule, findOrBuild } from "../../../../scripts/tools/build-tool.ts";
 
-const programs = ["etcd", "kube-apiserver", "kubectl", "helm"] as const;
+const programs = ["etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "helm"] as const;
 export type HelmTestTools = Readonly<Record<(typeof programs)[number], string>>;
 
 /** The folders of the charts of the existing controller. */
