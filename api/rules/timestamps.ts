@@ -55,7 +55,10 @@ const latestMs = Date.parse("9999-12-31T23:59:59Z");
  * The nearest time whose year in UTC has four digits (RFC 3339, section 5.6). A text with an offset may be a time beyond:
  * `9999-12-31T23:59:59-01:00` is in the year 10000, which no API server accepts in a status.
  */
-export const writable = (time: Date): Date => new Date(Math.min(Math.max(time.getTime(), earliestMs), latestMs));
+export const writable = (time: Date): Date => writableAt(time.getTime());
+
+/** The same for milliseconds since the epoch. A sum with a number of a user may be beyond what a `Date` can be. */
+export const writableAt = (ms: number): Date => new Date(Math.min(Math.max(ms, earliestMs), latestMs));
 
 /** Whether a time field has a value that cannot be parsed. */
 export const isUnreadableTime = (value: unknown): boolean =>

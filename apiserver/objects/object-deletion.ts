@@ -1,5 +1,6 @@
 import { namespaceType } from "../../api/kinds/core.ts";
 import type { KubeObject } from "../../api/kinds/meta.ts";
+import { writableAt } from "../../api/rules/timestamps.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { sameJson } from "../json-values.ts";
 import { storedResource } from "../kind-registry.ts";
@@ -73,7 +74,7 @@ export class ObjectDeletion {
       metadata: {
         ...object.metadata,
         ...(!deletionTimestamp && countsGenerations(kind) && { generation: (generation ?? 0) + 1 }),
-        deletionTimestamp: wireTime(new Date(this.#clock.now().getTime() + graceSeconds * 1_000)),
+        deletionTimestamp: wireTime(writableAt(this.#clock.now().getTime() + graceSeconds * 1_000)),
         deletionGracePeriodSeconds: graceSeconds,
       },
     };

@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta, StatusCause } from "../../api/kinds/meta.ts";
+import type { KubeObject, ObjectMeta, OwnerReference, StatusCause } from "../../api/kinds/meta.ts";
 import { annotationBytes, annotationBytesMax } from "../../api/rules/annotation-limit.ts";
 
 const invalidValue = (field: string, value: unknown, why: string): StatusCause => ({
@@ -27,14 +27,18 @@ const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const labelValueHelp =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
+/** A client may also send null, which kube-apiserver reads as an owner without fields. */
+type Owner = Partial<OwnerReference>;
+
 /** Faults in the metadata of an object of any kind, by the rules and in the words of kube-apiserver. */
 export function metadataCauses({ metadata }: KubeObject, current?: KubeObject): readonly StatusCause[] {
+  const owners = (metadata.ownerReferences ?? []).map((owner: Owner | null) => owner ?? {});
   return [
     ...nameCauses(metadata),
     ...Object.entries(metadata.labels ?? {}).flatMap(([key, value]) => labelCauses(key, value)),
     ...annotationCauses(metadata.annotations ?? {}),
-    ...(metadata.ownerReferences ?? []).flatMap(ownerCauses),
-    ...ownersTogetherCauses(metadata),
+    ...owners.flatMap(ownerCauses),
+    ...ownersTogetherCauses(owners),
     ...finalizerCauses(metadata, current?.metadata),
   ];
 }
@@ -73,7 +77,7 @@ function annotationCauses(annotations: Readonly<Record<string, string>>): readon
   return causes;
 }
 
-function ownerCauses(owner: NonNullable<ObjectMeta["ownerReferences"]>[number]): readonly StatusCause[] {
+function ownerCauses(owner: Owner): readonly StatusCause[] {
   const field = "metadata.ownerReferences";
   const missing = (["apiVersion", "kind", "name", "uid"] as const).filter((part) => !owner[part]);
   return missing.map((part) =>
@@ -85,12 +89,12 @@ function ownerCauses(owner: NonNullable<ObjectMeta["ownerReferences"]>[number]):
   );
 }
 
-function ownersTogetherCauses({ ownerReferences = [] }: ObjectMeta): readonly StatusCause[] {
-  const controllers = ownerReferences.filter(({ controller }) => controller === true);
+function ownersTogetherCauses(owners: readonly Owner[]): readonly StatusCause[] {
+  const controllers = owners.filter(({ controller }) => controller === true);
   const [first, second] = controllers;
   if (!first || !second) return [];
   const why = `Only one reference can have Controller set to true. Found "true" in references for ${first.kind}/${first.name} and ${second.kind}/${second.name}`;
-  return [invalidValue("metadata.ownerReferences", ownerReferences, why)];
+  return [invalidValue("metadata.ownerReferences", owners, why)];
 }
 
 function finalizerCauses({ finalizers = [] }: ObjectMeta, current: ObjectMeta | undefined): readonly StatusCause[] {

@@ -165,6 +165,19 @@ export function describeDeleting(where: string, open: OpenContractApi): void {
       expect((await api.call("GET", `${podsOf(api)}/p`)).code).toBe(404);
     });
 
+    it("deletes a Pod whose grace ends after the year 9999", async () => {
+      await using api = await open();
+      const grace = { terminationGracePeriodSeconds: 9_000_000_000_000 };
+      await api.call("POST", podsOf(api), {
+        body: aPod("p", { nodeName: "no-such-node", nodeSelector: undefined, ...grace }),
+      });
+      const { code, object } = await api.call("DELETE", `${podsOf(api)}/p`);
+      expect(code).toBe(200);
+      expect(object.metadata.deletionTimestamp).toMatch(/^\d{4}-/);
+      await api.call("DELETE", `${podsOf(api)}/p`, { body: { gracePeriodSeconds: 0 } });
+      expect((await api.call("GET", `${podsOf(api)}/p`)).code).toBe(404);
+    });
+
     it("deletes the selected part of a collection", async () => {
       await using api = await open();
       await create(api, "a", { labels: { color: "red" } });

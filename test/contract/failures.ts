@@ -59,11 +59,22 @@ export function describeFailures(where: string, open: OpenContractApi): void {
       ["a name with capitals", { name: "Nova" }, "metadata.name"],
       ["no name at all", {}, "metadata.name"],
       ["a label that is none", { name: "a", labels: { color: "light blue" } }, "metadata.labels"],
+      ["an owner that is null", { name: "a", ownerReferences: [null] }, "metadata.ownerReferences.uid"],
     ])("rejects %s", async (_what, metadata, field) => {
       await using api = await open();
       const { code, status } = await api.call("POST", configMapsOf(api), { body: { ...aConfigMap("a"), metadata } });
       expect(code).toBe(422);
       expect(status.details?.causes?.map((cause) => cause.field)).toContain(field);
+    });
+
+    it("rejects an EndpointSlice with an endpoint that has no addresses", async () => {
+      await using api = await open();
+      const path = `/apis/discovery.k8s.io/v1/namespaces/${api.namespace}/endpointslices`;
+      const slice = { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { name: "a" } };
+      const body = { ...slice, addressType: "IPv4", endpoints: [{ hostname: "x" }] };
+      const { code, status } = await api.call("POST", path, { body });
+      expect(code).toBe(422);
+      expect(status.details?.causes?.map(({ field }) => field)).toContain("endpoints[0].addresses");
     });
 
     it("rejects a create in a namespace that does not exist", async () => {

@@ -99,12 +99,12 @@ function checkPorts(ports: readonly EndpointPort[]): readonly StatusCause[] {
 }
 
 function checkAddresses(
-  addresses: readonly string[],
+  addresses: readonly string[] | null | undefined,
   addressType: EndpointSlice["addressType"],
   endpoint: string,
 ): readonly StatusCause[] {
   const field = `${endpoint}.addresses`;
-  if (addresses.length === 0) return [required(field, "must contain at least 1 address")];
+  if (!addresses || addresses.length === 0) return [required(field, "must contain at least 1 address")];
   return [
     ...atMost(addresses, 100, field),
     ...(addressType === "FQDN"
