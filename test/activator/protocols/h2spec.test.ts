@@ -4,7 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, it } from "vitest";
-import { openProxyPath, openStrictBackend, type ProxyPathOptions } from "../../support/proxy-path.ts";
+import {
+  type Backend,
+  openBackend,
+  openProxyPath,
+  openStrictBackend,
+  type ProxyPathOptions,
+} from "../../support/proxy-path.ts";
 import { tls } from "../../support/tls-path.ts";
 import { builtProgram } from "./built-program.ts";
 
@@ -23,6 +29,13 @@ const answeredOtherwise = [
   "http2/6.9.1: Sends multiple WINDOW_UPDATE frames increasing the flow control window to above 2^31-1 on a stream",
 ];
 
+/**
+ * Tests that send a frame behind a complete request. Their result depends on whether the response has closed the stream before, so here
+ * they are run against a program that does not answer.
+ */
+const onHalfClosed = ["http2/5.1/5", "http2/5.1/6", "http2/5.1/7", "http2/6.1/2"];
+const isOnHalfClosed = (test: string) => /half[ -]closed \(/.test(test);
+
 /** In clear text a connection that does not begin with the preface is one of HTTP/1.1, and gets its 400. */
 const invalidPreface = "http2/3.5: Sends invalid connection preface";
 
@@ -31,9 +44,13 @@ beforeAll(async () => {
   h2spec = await builtProgram("h2spec");
 });
 
-/** The tests of h2spec that fail, by section and title. */
-async function failures(options: ProxyPathOptions, ...flags: readonly string[]): Promise<readonly string[]> {
-  await using backend = await openStrictBackend("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+interface Outcome {
+  readonly tests: number;
+  /** The tests that fail, by section and title. */
+  readonly failures: readonly string[];
+}
+
+async function runSpec(backend: Backend, options: ProxyPathOptions, flags: readonly string[]): Promise<Outcome> {
   await using path = await openProxyPath(backend.port, options);
   await using directory = await mkdtempDisposable(join(tmpdir(), "h2spec-"));
   const report = join(directory.path, "report.xml");
@@ -41,10 +58,18 @@ async function failures(options: ProxyPathOptions, ...flags: readonly string[]):
   await run(h2spec, ["-p", String(path.port), "-o", "3", "-j", report, ...flags]).catch(() => {});
   const xml = await readFile(report, "utf8");
   const tests = [...xml.matchAll(/<testcase package="([^"]*)" classname="([^"]*)"[^>]*>(.*?)<\/testcase>/gs)];
-  expect(tests.length).toBeGreaterThan(140);
-  return tests.flatMap(([, section, title, result = ""]) =>
+  const failures = tests.flatMap(([, section, title, result = ""]) =>
     /<failure|<error/.test(result) ? [`${section}: ${title}`] : [],
   );
+  return { tests: tests.length, failures };
+}
+
+/** The tests that fail, apart from those on half-closed streams. */
+async function failures(options: ProxyPathOptions, ...flags: readonly string[]): Promise<readonly string[]> {
+  await using backend = await openStrictBackend("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+  const outcome = await runSpec(backend, options, flags);
+  expect(outcome.tests).toBeGreaterThan(140);
+  return outcome.failures.filter((test) => !isOnHalfClosed(test));
 }
 
 it("h2spec finds only what nghttp2 answers in another way, in clear text", async () => {
@@ -53,4 +78,13 @@ it("h2spec finds only what nghttp2 answers in another way, in clear text", async
 
 it("h2spec finds only what nghttp2 answers in another way, over TLS", async () => {
   expect(await failures({ tls }, "-t", "-k")).toEqual(answeredOtherwise);
+});
+
+it.each([
+  { way: "in clear text", options: {}, flags: [] },
+  { way: "over TLS", options: { tls }, flags: ["-t", "-k"] },
+])("h2spec finds nothing about half-closed streams without a response, $way", async ({ options, flags }) => {
+  await using silent = await openBackend(() => {});
+  const outcome = await runSpec(silent, options, [...flags, ...onHalfClosed]);
+  expect(outcome).toEqual({ tests: onHalfClosed.length, failures: [] });
 });
