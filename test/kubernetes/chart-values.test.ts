@@ -148,7 +148,8 @@ describe("paths that name sandboxes", () => {
 });
 
 describe("the connections of an activator", () => {
-  const policy = async (...values: readonly string[]) => (await rendered(...values)).get("NetworkPolicy sandbox-router")?.spec;
+  const policy = async (...values: readonly string[]) =>
+    (await rendered(...values)).get("NetworkPolicy sandbox-router")?.spec;
 
   it("are not restricted by default, because the port of the API server is not known", async () => {
     expect(await policy()).toMatchObject({ policyTypes: ["Ingress"] });
