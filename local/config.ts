@@ -10,6 +10,10 @@ export const localFlags = {
     "host names on which the activator accepts X-Sandbox headers, besides localhost, 127.0.0.1 and [::1]; separated by commas",
   ),
   http2: flag.boolean(false, "accept HTTP/2 from clients (experimental), as --http2 of the activator"),
+  "grpc-web-origins": flag.string(
+    "",
+    "origins whose web pages may send calls of gRPC-Web to any sandbox, such as http://localhost:3000, separated by commas, as --grpc-web-origins of the activator; their hosts must be loopback names or in --allowed-hosts; needs --http2",
+  ),
   "path-routing-prefix": flag.string(
     "",
     "serve sandboxes at PREFIX/NAMESPACE/NAME/PORT/ too, as --path-routing-prefix of the activator",
@@ -38,6 +42,7 @@ export interface LocalConfig {
   /** Beside the loopback names. */
   readonly allowedHosts: string;
   readonly http2: boolean;
+  readonly webOrigins: string;
   readonly pathRoutingPrefix: string;
   /** Undefined: the by-name listener is disabled. */
   readonly byNamePort: number | undefined;
@@ -60,6 +65,7 @@ function toConfig(values: FlagValues<typeof localFlags>): LocalConfig {
     apiPort: values["api-port"],
     allowedHosts: values["allowed-hosts"],
     http2: values.http2,
+    webOrigins: values["grpc-web-origins"],
     pathRoutingPrefix: values["path-routing-prefix"],
     byNamePort: values["by-name-port"] === "" ? undefined : Number(values["by-name-port"]),
     dataDir: values.ephemeral ? undefined : values["data-dir"],

@@ -149,7 +149,8 @@ function startFrontDoor(config: LocalConfig, front: string, parts: ActivatorPart
 }
 
 /** The activator's configuration for one machine: no token on loopback, and no autoscaler that could add a node. */
-function activatorConfig({ port, allowedHosts, http2, pathRoutingPrefix, byNamePort }: LocalConfig, front: string) {
+function activatorConfig(config: LocalConfig, front: string) {
+  const { port, allowedHosts, http2, webOrigins, pathRoutingPrefix, byNamePort } = config;
   const flags = [
     `--http-bind-address=${host}:${port}`,
     "--metrics-bind-address=",
@@ -161,6 +162,7 @@ function activatorConfig({ port, allowedHosts, http2, pathRoutingPrefix, byNameP
     "--refuse-foreign-pages",
     "--authz-mode=allow-all",
     `--http2=${http2}`,
+    `--grpc-web-origins=${webOrigins}`,
     `--path-routing-prefix=${pathRoutingPrefix}`,
     "--allow-loopback-pod-ip=true",
     "--unschedulable-grace=2s",

@@ -3,10 +3,12 @@ import { podType } from "../../api/kinds/core.ts";
 import { EchoClient } from "../support/grpc/echo-service.ts";
 import { echoAuthority, echoPlace, type GrpcExample, startGrpcExample } from "../support/grpc/grpc-example.ts";
 import { ReflectedClient } from "../support/grpc/reflected-client.ts";
+import { messageFrame, webBodyOf } from "../support/grpc/web-frames.ts";
 
+const page = "http://localhost:3000";
 let example: GrpcExample;
 beforeAll(async () => {
-  example = await startGrpcExample();
+  example = await startGrpcExample(`--grpc-web-origins=${page},https://other.example`);
 }, 60_000);
 afterAll(() => example[Symbol.asyncDispose]());
 
@@ -37,6 +39,33 @@ describe("the example for gRPC", () => {
     expect(await said("Say", "hello")).toEqual([0, "hello"]);
     expect(await said("Count", "beat")).toEqual([0, "beat 1", "beat 2", "beat 3"]);
     expect(await said("Chat", "one", "two")).toEqual([0, "one", "two"]);
+  }, 60_000);
+
+  it("is called by web pages that local mode permits, and not woken by the question of a browser", async () => {
+    await untilAsleep();
+    const url = `http://${example.target}/echo.Echo/Say`;
+    const asking = { "access-control-request-method": "POST", "access-control-request-headers": "x-grpc-web" };
+    const permitted = async (
+      method: string,
+      origin: string,
+      headers: Readonly<Record<string, string>>,
+      body?: Buffer,
+    ) => {
+      const response = await fetch(url, { method, headers: { origin, ...headers }, ...(body && { body }) });
+      const text = Buffer.from(await response.arrayBuffer()).toString("latin1");
+      return [response.headers.get("access-control-allow-origin"), text] as const;
+    };
+    expect((await permitted("OPTIONS", page, asking))[0]).toBe(page);
+    // A host that local mode does not allow stays foreign.
+    for (const origin of ["http://localhost:3001", "https://other.example"]) {
+      expect((await permitted("OPTIONS", origin, asking))[0]).toBe(null);
+    }
+    expect(await example.isAsleep()).toBe(true);
+    const named = { "x-sandbox-id": "echo", "x-sandbox-port": "50051", "content-type": "application/grpc-web" };
+    const [origin, answer] = await permitted("POST", page, named, messageFrame("\n\x05hello"));
+    expect(origin).toBe(page);
+    const { messages, trailers } = webBodyOf(answer);
+    expect([messages[0]?.includes("hello"), trailers]).toEqual([true, { "grpc-status": "0" }]);
   }, 60_000);
 
   it("answers a call of a method that it does not have with UNIMPLEMENTED", async () => {
