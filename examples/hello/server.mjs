@@ -36,8 +36,8 @@ const page = (visits) => `<!doctype html>
 <p>The event stream: <span id="events">…</span></p>
 <p>The WebSocket says: <span id="echo">…</span></p>
 <script>
-new EventSource("/events").onmessage = (event) => { document.getElementById("events").textContent = event.data; };
-const socket = new WebSocket(location.origin.replace("http", "ws") + "/ws");
+new EventSource("events").onmessage = (event) => { document.getElementById("events").textContent = event.data; };
+const socket = new WebSocket(new URL("ws", location).href.replace("http", "ws"));
 socket.onopen = () => socket.send("are you awake?");
 socket.onmessage = (event) => { document.getElementById("echo").textContent = event.data; };
 </script>

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { answerOf, openHttp2Client, valuesOf } from "../../support/http2-client.ts";
 import {
@@ -227,6 +228,12 @@ it("responses stay as they are with --path-routing-rewrite-responses=false, but 
 it("no path names a sandbox by default", async () => {
   await using fresh = await openActivatorWorld();
   expect(detail(await askHttp1("/s/default/nova/8888/", "", fresh))).toBe("400 X-Sandbox-ID header is required.");
+});
+
+it("the page of the example has relative URLs alone, so that it works below a path", async () => {
+  const page = await readFile("examples/hello/server.mjs", "utf8");
+  const urls = [...page.matchAll(/new (?:EventSource|URL)\("([^"]+)"|(?:href|src|action)="([^"]+)"/g)];
+  expect(urls.map(([, one, other]) => one ?? other)).toEqual(["events", "ws"]);
 });
 
 describe("whatever is in a path", () => {
