@@ -1,11 +1,14 @@
 import { createHmac } from "node:crypto";
+import { writeFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request as requestTls } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { PathSessions } from "../../../activator/authorize/path-session.ts";
 import type { SubjectAccessReview, TokenReview } from "../../../api/kinds/reviews.ts";
+import { makeAuthority, makeServerCertificate } from "../../../lib/certificates/certificates.ts";
 import { createLogger } from "../../../lib/log/log.ts";
 import { FakeClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -228,6 +231,38 @@ describe("with a cookie, a page", () => {
     // A program that has the token is no page.
     const fields = ["Authorization: Bearer good", `Origin: ${origin}`, "Content-Length: 0"];
     expect((await ask(world, "POST /s/default/nova/8888/", ...fields)).status).toBe(200);
+  });
+
+  it("has the scheme of its connection, over HTTP/1.1 and HTTP/2", async () => {
+    const validity = { notBefore: new Date("2026-01-01"), notAfter: new Date("2099-01-01") };
+    const authority = await makeAuthority("of the tests", validity);
+    const names = { commonName: "here", dnsNames: ["door.example"], ipAddresses: ["127.0.0.1"], validity };
+    const shown = await makeServerCertificate(authority, names);
+    const files = { "tls-cert-file": shown.certificate, "tls-key-file": shown.key };
+    const tls = Object.entries(files).map(([name, text]) => {
+      writeFileSync(join(directory, name), text);
+      return `--${name}=${join(directory, name)}`;
+    });
+    await using world = await reviewMode.open(["--https-bind-address=127.0.0.1:0", ...tls]);
+    await world.awake("nova", program("nova"));
+    const url = `https://127.0.0.1:${world.activator.tlsPort}`;
+    using client = openHttp2Client(url, { ca: authority.certificate });
+    const path = "/s/default/nova/8888/";
+    for (const [origin, expected] of [
+      ["https://door.example", 200],
+      ["http://door.example", 403],
+    ] as const) {
+      const fields = { ":path": path, ":authority": "door.example", cookie: "door=good", origin };
+      expect((await client.ask(fields)).status).toBe(expected);
+      const status = await new Promise((resolve, reject) => {
+        const headers = { host: "door.example", cookie: "door=good", origin };
+        requestTls(`${url}${path}`, { headers, ca: authority.certificate, agent: false })
+          .on("response", (response) => resolve(response.resume().statusCode))
+          .on("error", reject)
+          .end();
+      });
+      expect(status).toBe(expected);
+    }
   });
 
   it("has the scheme that a trusted gateway states", async () => {
