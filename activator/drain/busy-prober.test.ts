@@ -110,7 +110,21 @@ describe("a busy probe by the activator", () => {
     expect(asked).toBe(0);
   });
 
-  it("is cancelled once its Pod is fenced", async () => {
+  it.each([
+    {
+      what: "is fenced",
+      reason: "Fenced",
+      act: async (world: ActivatorWorld) => expect(await promised(world)).toEqual({ inFlight: 0 }),
+    },
+    {
+      what: "has another address",
+      reason: "NotSeen",
+      async act({ api }: ActivatorWorld) {
+        const body = { status: { podIP: "127.99.9.9", podIPs: [{ ip: "127.99.9.9" }] } };
+        await api.client.patch(podType, nova, { type: "merge", body }, { subresource: "status" });
+      },
+    },
+  ])("is cancelled once its Pod $what", async ({ reason, act }) => {
     const ends: string[] = [];
     await using world = await openActivatorWorld(drained);
     const program = httpProgram((request) => {
@@ -120,24 +134,8 @@ describe("a busy probe by the activator", () => {
     await world.awake("nova", program, probed);
     const answer = busy(world, await questionAbout(world));
     await expect.poll(() => ends).toEqual(["asked"]);
-    expect(await promised(world)).toEqual({ inFlight: 0 });
-    expect(await answer).toEqual({ asked: false, reason: "Fenced" });
-    await expect.poll(() => ends).toEqual(["asked", "closed"]);
-  });
-
-  it("is cancelled once its Pod has another address", async () => {
-    const ends: string[] = [];
-    await using world = await openActivatorWorld(drained);
-    const program = httpProgram((request) => {
-      ends.push("asked");
-      request.socket.on("close", () => ends.push("closed"));
-    });
-    await world.awake("nova", program, probed);
-    const answer = busy(world, await questionAbout(world));
-    await expect.poll(() => ends).toEqual(["asked"]);
-    const body = { status: { podIP: "127.99.9.9", podIPs: [{ ip: "127.99.9.9" }] } };
-    await world.api.client.patch(podType, nova, { type: "merge", body }, { subresource: "status" });
-    expect(await answer).toEqual({ asked: false, reason: "NotSeen" });
+    await act(world);
+    expect(await answer).toEqual({ asked: false, reason });
     await expect.poll(() => ends).toEqual(["asked", "closed"]);
   });
 
