@@ -1,3 +1,4 @@
+import { ownCopy } from "../socket/read-place.ts";
 import type { NameRefusal } from "../tcp-front/connection/refusals.ts";
 import { HelloRecords, helloBytesMax, messageOf } from "./hello-records.ts";
 import { postgresRequestOf, requestBytes, willEncrypt, willNot, withoutTlsError } from "./postgres.ts";
@@ -105,6 +106,6 @@ export class NameReader {
     const read = serverNameOf(messageOf(records));
     if (read === "malformed") return { is: "refused", reason: "MalformedHello", reply: decodeError };
     if (read.name === undefined) return { is: "refused", reason: "NoName", reply: missingName };
-    return { is: "named", name: read.name, bytes: Buffer.from(this.#kept), asPostgres: this.#saidEncrypt };
+    return { is: "named", name: read.name, bytes: ownCopy(this.#kept), asPostgres: this.#saidEncrypt };
   }
 }

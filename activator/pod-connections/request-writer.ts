@@ -1,6 +1,7 @@
 import { runGuarded } from "../../lib/guard/guard.ts";
 import { Outgoing } from "../socket/outgoing.ts";
-import { isBehind, type WireSocket } from "../socket/wire-socket.ts";
+import { isBehind } from "../socket/queue.ts";
+import type { WireSocket } from "../socket/wire-socket.ts";
 
 /** The exchange of a request. */
 export interface RequestOwner {

@@ -58,3 +58,12 @@ export function readsAgain(socket: object): boolean {
   handle.reading = true;
   return handle.readStart() === 0;
 }
+
+/** The number of writes that a stream holds one by one. Infinity if this Node has unknown internals and anything waits. */
+export function heldWrites(stream: object): number {
+  if (!("_writableState" in stream)) return Number.POSITIVE_INFINITY;
+  const state = stream._writableState;
+  if (typeof state !== "object" || state === null || !("bufferedRequestCount" in state))
+    return Number.POSITIVE_INFINITY;
+  return typeof state.bufferedRequestCount === "number" ? state.bufferedRequestCount : Number.POSITIVE_INFINITY;
+}

@@ -1,7 +1,7 @@
 import type { Kept, ReadPlace } from "./read-place.ts";
 import type { WireSocket } from "./wire-socket.ts";
 
-/** Shorter pieces, in bytes, are sent as text together with the text next to them: one string, one write. */
+/** Shorter pieces, in bytes, are sent as text: that costs less than a buffer, and a piece that waits holds its own bytes alone. */
 export const textBytesMax = 4_096;
 
 /** Collects the output of one turn, so that a head and the bytes behind it are sent in one call. */
@@ -19,7 +19,7 @@ export class Outgoing {
     this.#text += text;
   }
 
-  /** A part of the last read of `place`. */
+  /** A part of the last read of `place`. A short one is sent together with the text next to it: one string, one write. */
   bytes(place: ReadPlace, bytes: Buffer, from: number, to: number): void {
     if (to - from < textBytesMax) this.#text += bytes.toString("latin1", from, to);
     else {

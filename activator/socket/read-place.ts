@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { textBytesMax } from "./outgoing.ts";
 import { commonBuffer, writeAheadBytes } from "./wire-socket.ts";
 
 /** Enough for a body of 64 KiB, a common size, with its head. */
@@ -35,6 +36,7 @@ export class BufferLoans {
 /** The destination of a place's writes. */
 export type WriteTarget = Pick<Socket, "destroyed" | "writableLength" | "destroy"> & {
   write(bytes: Buffer, done?: () => void): boolean;
+  write(text: string, encoding: "latin1"): boolean;
 };
 
 /** The socket of a place. */
@@ -163,12 +165,13 @@ export class ReadPlace {
     const part = bytes.subarray(from, to);
     const own = this.#ownOf(bytes, from, to);
     if (own) own.write(target, part);
-    else target.write(Buffer.from(part));
+    else if (part.length < textBytesMax) target.write(part.toString("latin1"), "latin1");
+    else target.write(ownCopy(part));
   }
 
   /** Keeps a part of the last read for later. */
   keep(bytes: Buffer, from: number, to: number): Kept {
-    return this.keepInPlace(bytes, from, to) ?? { bytes: joined(noBytes, bytes.subarray(from, to)), write: undefined };
+    return this.keepInPlace(bytes, from, to) ?? { bytes: ownCopy(bytes.subarray(from, to)), write: undefined };
   }
 
   /** As `keep`, but `undefined` if that would be a copy. */
@@ -223,7 +226,10 @@ export class ReadPlace {
   }
 }
 
-/** A copy of both, in order, for bytes that may be kept long. Not from Node's pool, where one byte would hold 64 KiB. */
+/** A copy for bytes that may wait or be kept. */
+export const ownCopy = (bytes: Buffer): Buffer => joined(noBytes, bytes);
+
+/** A copy of both, in order, for bytes that may wait or be kept. Not from Node's pool, where one byte would hold 64 KiB. */
 export function joined(first: Buffer, second: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(first.length + second.length);
   first.copy(copy);

@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/time/clock.ts";
+import { isBehind } from "./queue.ts";
 import { type BufferLoans, ReadPlace } from "./read-place.ts";
-import { isBehind, type SocketReader, type WireSocket } from "./wire-socket.ts";
+import type { SocketReader, WireSocket } from "./wire-socket.ts";
 
 /** Called for the progress of a relay. */
 export interface RelayListener {

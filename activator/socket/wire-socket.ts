@@ -48,18 +48,13 @@ export interface WireSocket extends Omit<Socket, "pause" | "resume" | "resetAndD
   unread(bytes: Buffer): Socket;
 }
 
-/** The queue of a socket, in bytes, from which its writer should stop and wait for `drained`. */
+/** The weight of a socket's queue, in bytes, from which its writer should stop and wait for `drained`. */
 export const writeAheadBytes = 16_384;
 
 /** The options of every accepted socket. */
 export const acceptedSocket = { noDelay: true, highWaterMark: writeAheadBytes } as const;
 /** The options of sockets that `adoptAccepted` takes from a server without TLS. */
 export const plainAcceptedSocket = { ...acceptedSocket, allowHalfOpen: true, pauseOnConnect: true } as const;
-
-/** Whether the queue is so long that nothing should be added; then `drained` follows. */
-export function isBehind(socket: Pick<Socket, "writableLength" | "writableHighWaterMark">): boolean {
-  return socket.writableLength >= socket.writableHighWaterMark;
-}
 
 /**
  * The read buffer that all sockets share. Its bytes are used or copied before the call ends. It is no larger because a reader

@@ -1,4 +1,4 @@
-import { joined, type Kept, type ReadPlace } from "../../socket/read-place.ts";
+import { joined, type Kept, ownCopy, type ReadPlace } from "../../socket/read-place.ts";
 
 /** The maximum bytes of a body or of later requests that are read ahead: enough to notice that a client leaves. */
 export const readAheadBytesMax = 16_384;
@@ -63,7 +63,7 @@ export class ReadAhead {
 
   /** A small copy of the bytes, for a tunnel that may read over them. They are dropped here. */
   handOver(): Buffer | undefined {
-    const ahead = this.#kept && Buffer.from(this.#kept.bytes.subarray(this.#at));
+    const ahead = this.#kept && ownCopy(this.#kept.bytes.subarray(this.#at));
     this.clear();
     return ahead;
   }

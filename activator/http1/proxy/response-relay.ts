@@ -3,7 +3,7 @@ import { startedLine } from "../../headers/started-header.ts";
 import { keepAliveMs } from "../../pod-connections/pool.ts";
 import type { ResponseRules } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
-import { isBehind } from "../../socket/wire-socket.ts";
+import { isBehind } from "../../socket/queue.ts";
 import type { Exchange } from "../front/exchange.ts";
 import { ChunkEncoder, trailerSection } from "../parse/chunk-encoder.ts";
 import type { ResponseHead } from "../parse/response-head.ts";

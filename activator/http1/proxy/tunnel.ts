@@ -5,6 +5,7 @@ import { clientView } from "../../headers/base-path.ts";
 import { startedLine } from "../../headers/started-header.ts";
 import type { OpenListener, ProxyRequestOptions, ResponseRules } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
+import { ownCopy } from "../../socket/read-place.ts";
 import { endRelay, endWhenQuiet, type RelayListener, RelaySide, resetUnlessEnded } from "../../socket/relay.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Exchange } from "../front/exchange.ts";
@@ -92,7 +93,7 @@ function sendHead(client: WireSocket, head: string, early: Buffer, down: RelaySi
   out.text(head);
   if (early.length > 0) {
     down.moved();
-    out.piece(Buffer.from(early));
+    out.piece(ownCopy(early));
   }
   out.flush();
 }

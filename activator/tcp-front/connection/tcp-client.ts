@@ -1,5 +1,6 @@
 import type { Clock } from "../../../lib/time/clock.ts";
 import { peerAddress } from "../../socket/peer-address.ts";
+import { joined, ownCopy } from "../../socket/read-place.ts";
 import type { SocketReader, WireSocket } from "../../socket/wire-socket.ts";
 
 /** The maximum bytes read from a waiting client: enough to notice that it leaves. */
@@ -87,7 +88,7 @@ export class TcpClient implements SocketReader {
 
   take(bytes: Buffer, length: number): void {
     const read = bytes.subarray(0, length);
-    this.#early = this.#early ? Buffer.concat([this.#early, read]) : Buffer.from(read);
+    this.#early = this.#early ? joined(this.#early, read) : ownCopy(read);
   }
 
   ended(): void {
