@@ -5,7 +5,10 @@ import { verifyScopedToken } from "../activator/authorize/scoped-token.ts";
 import { prefersPage } from "../activator/failures/error-response.ts";
 import { readHost } from "../activator/find/host-name.ts";
 import { canonicalIp } from "../activator/find/ip-address.ts";
+import { readPathRoute } from "../activator/find/path-route.ts";
+import { parameterValue, withoutParameter } from "../activator/find/query.ts";
 import { readRoutingHeaders, readTimeoutMs } from "../activator/find/routing-headers.ts";
+import { cookiesWithout, cookieValue, fieldFor } from "../activator/headers/base-path.ts";
 import { headerFamily } from "../activator/headers/header-family.ts";
 import { RequestHeadParser } from "../activator/http1/parse/request-head-parser.ts";
 import { ResponseHeadParser } from "../activator/http1/parse/response-head-parser.ts";
@@ -19,6 +22,7 @@ import { validateMetadata } from "../controller/claim/create/validate-metadata.t
 import { sameQuantity } from "../controller/quantity.ts";
 import { parseExactJson } from "../lib/data/exact-json.ts";
 import { parseDurationMs } from "../lib/flags/flags.ts";
+import { originOf } from "../lib/net/origin.ts";
 import { childrenOf, type Node, parseTypeScript } from "./mutate/node.ts";
 import { projectFiles } from "./support/project-files.ts";
 
@@ -94,6 +98,11 @@ function readHead(parser: RequestHeadParser | ResponseHeadParser, startLine: str
 const fieldNames = ["Transfer-Encoding", "Connection", "Content-Length", "Host", "Upgrade", "Expect", "X-Any"];
 const limits = { sectionBytesMax: 2 * headBytes, fieldsMax: 256, targetBytesMax: headBytes };
 
+const base = { text: "/s/a/b/1/", rewritesResponses: true, sessionCookie: "door", podAuthority: "10.0.0.1:1" };
+const below = { host: "sandboxes.example", base };
+/** As many pairs of a query as there is room for. */
+const inPairs = (text: string) => `${text.slice(0, 1)}&`.repeat(text.length / 2);
+
 interface Reader {
   readonly name: string;
   readonly length: number;
@@ -120,6 +129,15 @@ const ofHeads: readonly Reader[] = [
   { name: "Upgrade of an answer", read: (text: string) => isOffered(text, "websocket") },
   { name: "Authorization", read: (text: string) => bearerOf(withHeaders(headers("Authorization", text))) },
   { name: "a scoped token", read: (text: string) => verifyScopedToken(text, "k".repeat(32), new Date(0)) },
+  { name: "a query", read: (text: string) => parameterValue(`/?${text}`, "token") },
+  { name: "a query of malformed pairs", read: (text: string) => parameterValue(`/?${inPairs(text)}`, "token") },
+  { name: "a query to cut", read: (text: string) => withoutParameter(`/?${inPairs(text)}&token=x`, "token") },
+  { name: "a cookie", read: (text: string) => cookieValue("door", text) },
+  { name: "cookies to cut", read: (text: string) => cookiesWithout("door", text) },
+  { name: "a path with a sandbox", read: (text: string) => readPathRoute(`/s/${text}/${text}/${text}/`, "/s") },
+  { name: "an origin", read: (text: string) => originOf(`https://${text}`) },
+  { name: "Location below a path", read: (text: string) => fieldFor(below, "location", text) },
+  { name: "Set-Cookie below a path", read: (text: string) => fieldFor(below, "set-cookie", text) },
   { name: "X-Sandbox-Timeout", read: (text: string) => readTimeoutMs(headers("X-Sandbox-Timeout", text)) },
   ...["Id", "Namespace", "Port", "Pod-Ip"].map((name) => ({
     name: `X-Sandbox-${name}`,

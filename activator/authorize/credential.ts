@@ -1,8 +1,8 @@
 import { ActivatorError } from "../failures/error-codes.ts";
 import type { PathOptions } from "../find/path-route.ts";
 import { prefixOf } from "../find/path-route.ts";
-import { parameterValues } from "../find/query.ts";
-import { cookieValues } from "../headers/base-path.ts";
+import { parameterValue } from "../find/query.ts";
+import { cookieValue } from "../headers/base-path.ts";
 import { headerValues, type RequestHead } from "../request.ts";
 
 /** RFC 6265, 4.1.1. */
@@ -43,7 +43,7 @@ export function headerCredential(head: RequestHead): Credential | undefined {
 }
 
 function fromQuery({ target }: RequestHead, { queryParameter }: CredentialNames): Credential | undefined {
-  const token = queryParameter === undefined ? undefined : parameterValues(target, queryParameter)[0];
+  const token = queryParameter === undefined ? undefined : parameterValue(target, queryParameter);
   if (!token) return undefined;
   // It is unescaped here and goes back to the browser in a cookie: other characters would end the cookie, or its line.
   if (!consistsOfCookieOctets.test(token)) throw new ActivatorError("Unauthenticated");
@@ -52,7 +52,7 @@ function fromQuery({ target }: RequestHead, { queryParameter }: CredentialNames)
 
 /** Browsers send the cookie of the longest path first (RFC 6265, 5.4). */
 function fromCookie({ headers }: RequestHead, { cookieName }: CredentialNames): Credential | undefined {
-  const [token] = headerValues(headers, "cookie").flatMap((value) => cookieValues(cookieName, value));
+  const [token] = headerValues(headers, "cookie").flatMap((value) => cookieValue(cookieName, value) ?? []);
   return token ? { token, from: "cookie" } : undefined;
 }
 

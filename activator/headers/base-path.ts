@@ -95,11 +95,17 @@ export function cookiesWithout(sessionCookie: string, value: string): string | u
   return kept.length === 0 ? undefined : kept.join(";").trim();
 }
 
-/** The values of a cookie in a `Cookie` header, in order. */
-export function cookieValues(name: string, header: string): readonly string[] {
-  return header
-    .split(";")
-    .flatMap((pair) => (cookieName(pair) === name ? [pair.slice(pair.indexOf("=") + 1).trim()] : []));
+/** The first value of a cookie in a `Cookie` header. Nobody is authorized yet, so other pairs are not looked at. */
+export function cookieValue(name: string, header: string): string | undefined {
+  for (let at = header.indexOf(name); at >= 0; at = header.indexOf(name, at + 1)) {
+    const start = header.lastIndexOf(";", at) + 1;
+    const next = header.indexOf(";", at);
+    const pair = header.slice(start, next < 0 ? header.length : next);
+    if (cookieName(pair) === name) return pair.slice(pair.indexOf("=") + 1).trim();
+    if (next < 0) return undefined;
+    at = next;
+  }
+  return undefined;
 }
 
 /** A pair without `=` is a value without a name. */
