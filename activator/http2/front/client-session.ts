@@ -11,6 +11,7 @@ import { resetSocket } from "../../socket/reset-socket.ts";
 import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import { HandedToNode } from "../handed-to-node.ts";
+import { ReadShare } from "../read-share.ts";
 import { AnswerTail } from "./answer-tail.ts";
 import { cutStream } from "./cut-stream.ts";
 import { fieldValue, type RawFields } from "./field-lines.ts";
@@ -57,7 +58,11 @@ export class ClientSession implements Watched {
   #native: object | undefined;
   readonly #turns = new StreamTurns<ArrivedStream>((arrived) => this.#open(arrived));
   readonly #streams = new Set<ServerHttp2Stream>();
-  readonly #reported = () => this.#fields?.reported();
+  readonly #share: ReadShare;
+  readonly #reported = (bytes: number) => {
+    this.#fields?.reported();
+    this.#share.counted(bytes);
+  };
   /** Whether the first request has arrived, or none is expected any more. */
   #settled = false;
   #announced = false;
@@ -69,6 +74,7 @@ export class ClientSession implements Watched {
 
   constructor({ socket, early, dueMs }: YieldedConnection, host: SessionHost) {
     this.#socket = socket;
+    this.#share = new ReadShare(socket);
     this.#host = host;
     this.#dueMs = dueMs;
     this.#peer = peerAddress(socket);
@@ -129,6 +135,7 @@ export class ClientSession implements Watched {
   #take(stream: ServerHttp2Stream, flags: number, fields: RawFields): void {
     stream.on("error", () => {}); // "close" follows
     this.#fields?.headEnded(stream.id ?? 0);
+    this.#share.counted(0);
     if (stream.closed || stream.destroyed) return; // reset before its head was reported
     this.#streams.add(stream);
     stream.once(
@@ -189,6 +196,7 @@ export class ClientSession implements Watched {
   check(nowMs: number): void {
     this.#controlFrames = Math.max(0, this.#controlFrames - controlFramesPerStep);
     this.#fields?.check();
+    this.#share.check();
     if (this.#streams.size > 0 || nowMs < this.#dueMs) return;
     if (this.#closing || !this.#settled) this.cut();
     else this.leave();
@@ -235,7 +243,7 @@ export class ClientSession implements Watched {
   }
 
   #countControlFrame(): void {
-    this.#reported();
+    this.#reported(0);
     this.#controlFrames += 1;
     if (this.#controlFrames <= controlFramesAtOnce || this.#closing) return;
     this.#offended("flood");
@@ -273,6 +281,7 @@ export class ClientSession implements Watched {
 
   #closed(): void {
     this.#descriptor?.[Symbol.dispose]();
+    this.#share.close();
     this.#fields?.release();
     this.#fields = undefined;
     this.#closing = true;

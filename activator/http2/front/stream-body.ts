@@ -4,9 +4,11 @@ import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
 import type { FieldSection } from "../../http1/parse/field-section.ts";
 import { uncounted } from "../../http1/parse/section-reader.ts";
 import { TrailerReader } from "../../http1/parse/trailer-reader.ts";
+import { turn, turnBytesMax } from "../turn.ts";
 import { cutStream } from "./cut-stream.ts";
 import { eachField, lineOf, malformed, type RawFields } from "./field-lines.ts";
 import { GatheredBytes } from "./gathered-bytes.ts";
+import { joinedBytesMax } from "./stream-writer.ts";
 
 /** Takes the body of a stream as it arrives. */
 export interface StreamBodySink {
@@ -29,15 +31,17 @@ export interface StreamBodyOptions {
  *
  * Node reads a stream ahead by more than its window, and keeps each frame as an object that holds a whole read of the connection.
  * So the body takes the place of the stream's reader: `push` gets each frame, and only `readOn` lets the client send more than the
- * window. Until then all that arrives fits into the initial window and is gathered in one buffer.
+ * window. Until then all that arrives fits into the initial window and is gathered in one buffer. Small frames of one turn are
+ * passed on together: each write to a sandbox costs a call of the kernel.
  */
 export class StreamBody {
   readonly #stream: ServerHttp2Stream;
   /** Unset until the request's head was read: what arrives before is judged then. */
   #options: StreamBodyOptions | undefined;
   readonly #readMore: () => void;
-  readonly #reported: () => void;
+  readonly #reported: (bytes: number) => void;
   readonly #gathered = new GatheredBytes();
+  readonly #endOfTurn = () => this.#guard(() => this.#flush());
   #sink: StreamBodySink | undefined;
   #trailers: FieldSection | undefined;
   #complete: boolean;
@@ -48,8 +52,8 @@ export class StreamBody {
   #isWhole = true;
   #length = 0;
 
-  /** `reported`: called for each part of the body, at once. */
-  constructor(stream: ServerHttp2Stream, isEnded: boolean, reported: () => void) {
+  /** `reported`: called for each part of the body, at once, with its length. */
+  constructor(stream: ServerHttp2Stream, isEnded: boolean, reported: (bytes: number) => void) {
     this.#stream = stream;
     this.#reported = reported;
     this.#complete = isEnded;
@@ -105,8 +109,7 @@ export class StreamBody {
   readOn(): void {
     const sink = this.#sink;
     if (!sink?.wantsBody) return;
-    const kept = this.#gathered.take();
-    if (kept) sink.bodyBytes(kept);
+    this.#flush();
     this.#tellEnd();
     if (!this.#complete && sink.wantsBody) this.#readMore();
   }
@@ -119,7 +122,7 @@ export class StreamBody {
 
   /** Returns whether the client may send more at once. */
   #push(bytes: Buffer): boolean {
-    this.#reported();
+    this.#reported(bytes.length);
     this.#guard(() => this.#take(bytes));
     return this.#sink?.wantsBody ?? false;
   }
@@ -128,8 +131,20 @@ export class StreamBody {
     if (this.#sink === noSink) return;
     this.#length += bytes.length;
     this.#judgeLength();
-    if (this.#sink?.wantsBody && this.#gathered.length === 0) this.#sink.bodyBytes(bytes);
-    else this.#gathered.add(bytes);
+    if (bytes.length >= joinedBytesMax) this.#flush();
+    if (this.#sink?.wantsBody && this.#gathered.length === 0) {
+      if (bytes.length >= joinedBytesMax) return this.#sink.bodyBytes(bytes);
+      turn.atEnd(this.#endOfTurn);
+    }
+    this.#gathered.add(bytes);
+    if (this.#gathered.length >= turnBytesMax) this.#flush();
+  }
+
+  /** Passes on what was gathered, if the sink takes it. */
+  #flush(): void {
+    if (!this.#sink?.wantsBody) return;
+    const kept = this.#gathered.take();
+    if (kept) this.#sink.bodyBytes(kept);
   }
 
   #judgeLength(): void {
@@ -156,6 +171,7 @@ export class StreamBody {
   }
 
   #tellEnd(): void {
+    if (this.#complete) this.#flush();
     if (!this.#complete || !this.#sink || this.#gathered.length > 0 || this.#isEndTold) return;
     this.#isEndTold = true;
     this.#sink.bodyEnded(this.#trailers);

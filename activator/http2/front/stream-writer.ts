@@ -1,8 +1,8 @@
 import type { Http2Stream } from "node:http2";
 import { GatheredBytes } from "./gathered-bytes.ts";
 
-/** From this length on, in bytes, a piece waits as it is. Shorter ones are joined while the stream is behind. */
-const joinedBytesMax = 4_096;
+/** From this length on, in bytes, a piece goes on as it is. Shorter ones are joined: those of one turn, and while the stream is behind. */
+export const joinedBytesMax = 4_096;
 
 /**
  * How many times its own length a piece may hold. Node gives out each frame as a part of the whole read that it came in, up to

@@ -1,6 +1,8 @@
 import type { ClientHttp2Stream } from "node:http2";
 import { guarded } from "../../../lib/guard/guard.ts";
 import { GatheredBytes } from "../front/gathered-bytes.ts";
+import { joinedBytesMax } from "../front/stream-writer.ts";
+import { turn, turnBytesMax } from "../turn.ts";
 
 /** Takes the body of a response as it arrives. */
 export interface ResponseSink {
@@ -15,19 +17,21 @@ export interface ResponseSink {
 
 /**
  * Reads the body of a sandbox's response, in the place of Node's reader, as `StreamBody` does that of a request: what waits is one
- * buffer of one window, however small its frames are.
+ * buffer of one window, however small its frames are, and small frames of one turn are passed on together.
  */
 export class CallResponse {
   readonly #stream: ClientHttp2Stream;
   readonly #sink: ResponseSink;
   readonly #readMore: () => void;
   readonly #gathered = new GatheredBytes();
+  readonly #endOfTurn: () => void;
   #hasEnded = false;
   #isEndTold = false;
 
-  /** `fail` ends the call after an error of ours. */
-  constructor(stream: ClientHttp2Stream, sink: ResponseSink, fail: () => void) {
+  /** `counted`: called for each frame, with its length. `fail` ends the call after an error of ours. */
+  constructor(stream: ClientHttp2Stream, sink: ResponseSink, counted: (bytes: number) => void, fail: () => void) {
     this.#stream = stream;
+    this.#endOfTurn = guarded("pod-connection", () => this.#flush(), fail);
     this.#sink = sink;
     const { _read: read, push } = stream;
     this.#readMore = () => read.call(stream, 0);
@@ -36,6 +40,7 @@ export class CallResponse {
     const take = guarded("pod-connection", (bytes: Buffer) => this.#take(bytes), fail);
     stream.push = (bytes: Buffer | null) => {
       if (bytes !== null) {
+        counted(bytes.length);
         take(bytes);
         return sink.wantsResponse;
       }
@@ -60,18 +65,30 @@ export class CallResponse {
   /** Reads on if the sink takes more. */
   readOn(): void {
     if (!this.#sink.wantsResponse) return;
-    const kept = this.#gathered.take();
-    if (kept) this.#sink.responseBytes(kept);
+    this.#flush();
     this.#tellEnd();
     if (!this.#hasEnded && this.#sink.wantsResponse && !this.#stream.destroyed) this.#readMore();
   }
 
   #take(bytes: Buffer): void {
-    if (this.#sink.wantsResponse && this.#gathered.length === 0) this.#sink.responseBytes(bytes);
-    else this.#gathered.add(bytes);
+    if (bytes.length >= joinedBytesMax) this.#flush();
+    if (this.#sink.wantsResponse && this.#gathered.length === 0) {
+      if (bytes.length >= joinedBytesMax) return this.#sink.responseBytes(bytes);
+      turn.atEnd(this.#endOfTurn);
+    }
+    this.#gathered.add(bytes);
+    if (this.#gathered.length >= turnBytesMax) this.#flush();
+  }
+
+  /** Passes on what was gathered, if the sink takes it. */
+  #flush(): void {
+    if (!this.#sink.wantsResponse) return;
+    const kept = this.#gathered.take();
+    if (kept) this.#sink.responseBytes(kept);
   }
 
   #tellEnd(): void {
+    if (this.#hasEnded) this.#flush();
     if (!this.#hasEnded || this.#isEndTold || this.#gathered.length > 0 || !this.#sink.wantsResponse) return;
     this.#isEndTold = true;
     this.#sink.responseEnded();

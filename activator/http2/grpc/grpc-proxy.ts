@@ -88,7 +88,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     const stream = this.#open(session, leftMs);
     if (!stream) return this.#fail(this.#error("ResponseLost"));
     this.#stream = stream;
-    this.#response = new CallResponse(stream, this, () => this.#fail(this.#error("Unexpected")));
+    this.#response = new CallResponse(stream, this, session.counted, () => this.#fail(this.#error("Unexpected")));
     this.#listen(stream, session);
     this.#options.sweep.add(this);
     client.proxiedBy(this);
@@ -199,6 +199,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   /** The stream to the sandbox is closed. */
   #closed(code: number): void {
+    this.#response?.readOn(); // what has just arrived
     // A response that has ended is whole, but its client may be slow to take it.
     if (this.#phase === "done" || this.#response?.hasEnded) return;
     const { refuse } = this.#client;

@@ -6,6 +6,7 @@ import type { WireSocket } from "../../socket/wire-socket.ts";
 import type { Watched } from "../../sweep.ts";
 import { freeLast, nativeHandle } from "../front/native-handles.ts";
 import { HandedToNode } from "../handed-to-node.ts";
+import { ReadShare } from "../read-share.ts";
 import { podSessionOptions } from "./pod-session-options.ts";
 
 /** The maximum number of calls on one connection, whatever the sandbox allows. More get another connection. */
@@ -43,6 +44,7 @@ export class PodSession implements Watched {
   readonly #owner: SessionOwner;
   readonly #session: ClientHttp2Session;
   readonly #native: object | undefined;
+  readonly #share: ReadShare;
   #calls = 0;
   #isLeaving = false;
   #extraFrames = 0;
@@ -53,6 +55,7 @@ export class PodSession implements Watched {
   /** `socket`: a new connection, on which no byte was sent. */
   constructor(socket: WireSocket, place: Place, owner: SessionOwner) {
     this.socket = socket;
+    this.#share = new ReadShare(socket);
     this.place = place;
     this.#owner = owner;
     this.#dueMs = owner.nowMs() + idleMs;
@@ -62,7 +65,7 @@ export class PodSession implements Watched {
     socket.setKeepAlive(true, keepAliveProbeMs);
     socket.once(
       "close",
-      guarded("pod-connection", () => owner.closed(this)),
+      guarded("pod-connection", () => this.#closed()),
     );
     const unread = socket.unread(noBytes);
     this.#session = connect("http://sandbox", { ...podSessionOptions, createConnection: () => unread });
@@ -110,6 +113,9 @@ export class PodSession implements Watched {
     return stream;
   }
 
+  /** A part of a response has arrived, of so many bytes. */
+  readonly counted = (bytes: number): void => this.#share.counted(bytes);
+
   /** A call has ended, and its stream is closed. */
   over(): void {
     this.#calls -= 1;
@@ -121,6 +127,7 @@ export class PodSession implements Watched {
 
   check(nowMs: number): void {
     this.#extraFrames = Math.max(0, this.#extraFrames - extraFramesPerStep);
+    this.#share.check();
     if (nowMs >= Math.min(this.#dueMs, this.#settledByMs)) this.close();
   }
 
@@ -136,7 +143,13 @@ export class PodSession implements Watched {
     this.socket.destroy();
   }
 
+  #closed(): void {
+    this.#share.close();
+    this.#owner.closed(this);
+  }
+
   #countExtraFrame(): void {
+    this.#share.counted(0);
     this.#extraFrames += 1;
     // Not within the call of nghttp2 that reports a frame.
     if (this.#extraFrames === extraFramesAtOnce) setImmediate(() => runGuarded("pod-connection", () => this.close()));

@@ -1,0 +1,140 @@
+import { runGuarded } from "../../lib/guard/guard.ts";
+import { turn } from "./turn.ts";
+
+/** After so many frames of one connection in one turn of the event loop, it is read no further in that turn. */
+const framesInOneTurn = 256;
+/** The same, in bytes of data: as much as a connection of HTTP/1.1 may bring. */
+const bytesInOneTurn = 131_072;
+/**
+ * Connections that were stopped are read again in turn: in each turn of the event loop the first of them, and of the others as many as
+ * brought no more frames than this together.
+ */
+const framesOfRested = 1_024;
+
+/** The native part of a socket, whose reads go to a session of Node. */
+interface ReadHandle {
+  readStart(): unknown;
+  readStop(): unknown;
+  readonly writeQueueSize: number;
+}
+
+/** Undefined: another Node, or the socket is closed. */
+function readHandle(socket: object): ReadHandle | undefined {
+  const handle = "_handle" in socket ? socket._handle : undefined;
+  return isReadHandle(handle) ? handle : undefined;
+}
+
+function isReadHandle(handle: unknown): handle is ReadHandle {
+  if (typeof handle !== "object" || handle === null) return false;
+  if (!("readStart" in handle && "readStop" in handle && "writeQueueSize" in handle)) return false;
+  return typeof handle.readStart === "function" && typeof handle.readStop === "function";
+}
+
+/** The connections that were stopped, in the order in which they are read again. */
+class RestedConnections {
+  readonly #waiting = new Set<ReadShare>();
+  #hasNext = false;
+
+  add(share: ReadShare): void {
+    this.#waiting.add(share);
+    this.#callNext();
+  }
+
+  has(share: ReadShare): boolean {
+    return this.#waiting.has(share);
+  }
+
+  remove(share: ReadShare): void {
+    this.#waiting.delete(share);
+  }
+
+  #callNext(): void {
+    if (this.#hasNext) return;
+    this.#hasNext = true;
+    turn.atEnd(() => this.#next());
+  }
+
+  #next(): void {
+    this.#hasNext = false;
+    const [first, ...others] = this.#waiting;
+    let frames = 0;
+    const now = others.filter((share) => {
+      const fits = frames + share.frames <= framesOfRested;
+      if (fits) frames += share.frames;
+      return fits;
+    });
+    if (first) now.push(first);
+    for (const share of now) {
+      this.#waiting.delete(share);
+      runGuarded("http-front", () => share.readOn());
+    }
+    if (this.#waiting.size > 0) this.#callNext();
+  }
+}
+
+const rested = new RestedConnections();
+
+/**
+ * The share of one connection of HTTP/2 in the turns of the event loop. Node reads such a connection itself: up to 32 times 64 KiB in
+ * one turn, and each frame of data costs the same, however short it is.
+ *
+ * A connection that has used its share is stopped, after the read that is in progress, and reads on when its turn comes. So the
+ * connections with many short frames share one read for each turn, and all others are served between two such reads.
+ */
+export class ReadShare {
+  readonly #socket: object;
+  #turn = -1;
+  #frames = 0;
+  #bytes = 0;
+  /** It has used its share of this turn. */
+  #isOver = false;
+  /** It was stopped, and nothing has begun to read it again, except perhaps Node. */
+  #isStopped = false;
+
+  constructor(socket: object) {
+    this.#socket = socket;
+  }
+
+  /** How many frames it brought in its last turn. */
+  get frames(): number {
+    return this.#frames;
+  }
+
+  /** A frame has arrived, with so many bytes of data. */
+  counted(bytes: number): void {
+    const { number } = turn;
+    if (number !== this.#turn) {
+      this.#turn = number;
+      this.#frames = 0;
+      this.#bytes = 0;
+      this.#isOver = false;
+    }
+    this.#frames += 1;
+    this.#bytes += bytes;
+    if (this.#isOver || (this.#frames < framesInOneTurn && this.#bytes < bytesInOneTurn)) return;
+    const handle = readHandle(this.#socket);
+    if (!handle) return;
+    this.#isOver = true;
+    this.#isStopped = true;
+    handle.readStop();
+    rested.add(this);
+  }
+
+  /** Called from time to time: Node reads no further by itself if it had not stopped, or has ended its session. */
+  check(): void {
+    if (!rested.has(this)) this.readOn();
+  }
+
+  /** Its turn has come. Node itself stops reading while a write waits, and reads on after it: then nothing is begun here. */
+  readOn(): void {
+    const handle = this.#isStopped ? readHandle(this.#socket) : undefined;
+    if (!handle || handle.writeQueueSize > 0) return;
+    this.#isStopped = false;
+    handle.readStart();
+  }
+
+  /** The connection is closed. */
+  close(): void {
+    rested.remove(this);
+  }
+}
