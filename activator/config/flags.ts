@@ -234,7 +234,7 @@ export const activatorFlags = {
   "tcp-front-bind-address": flag.string("", "address of the activator ports, without a port; empty: all addresses"),
   "by-name-bind-address": flag.string(
     "",
-    "address of the by-name listener, for connections whose sandbox is named within TLS or by a client of PostgreSQL, and which the sandbox decrypts itself; only sandboxes with autoResume.allowFrom Any are reached; empty: disabled",
+    "address of the by-name listener, for connections that name their sandbox within TLS, also of clients of PostgreSQL; the sandbox decrypts them itself; only sandboxes with autoResume.allowFrom Any are reached; empty: disabled",
   ),
   "log-level": flag.string(
     "info",

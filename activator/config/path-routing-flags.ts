@@ -38,7 +38,7 @@ export const pathRoutingFlags = {
   ),
   "authz-cookie-insecure": flag.boolean(
     false,
-    "let browsers send the cookie over plain HTTP too; only for tests, and for networks that nobody listens to",
+    "let browsers send the cookie over plain HTTP too; only for tests, and for networks on which nobody can read traffic",
   ),
   "authz-cookie-allowed-origins": flag.string(
     "",

@@ -48,8 +48,8 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Send a new token; check its expiry and its audience.",
   },
   Forbidden: {
-    why: "The token is valid, but does not permit access to this sandbox. A scoped token of version 2 also names a port, a method, a path and one Sandbox object. Or the request has a scoped token and a header X-Sandbox-Pod-IP or X-Sandbox-UID.",
-    what: "Grant get on sandboxes/connect, or use a token for this sandbox. Leave those two headers out.",
+    why: "The token is valid, but does not permit access to this sandbox. A scoped token of version 2 also names a port, a method, a path and one Sandbox object. Or the request has a scoped token and a header X-Sandbox-Pod-IP, or a scoped token of version 1 and a header X-Sandbox-UID.",
+    what: "Grant get on sandboxes/connect, or use a token for this sandbox. Leave these headers out.",
   },
   AuthorizationUnavailable: {
     why: "The API server did not answer the review of the token or of the access. Or too many reviews are in progress. Or too many reviews for this client failed or were answered no.",
@@ -114,7 +114,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Use the host name of the sandbox or a listed host, or add this one to --header-hosts.",
   },
   ForeignOrigin: {
-    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page of another origin. Or the request has the cookie of --authz-cookie-name, and its page is of another origin. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins.",
+    why: "--refuse-foreign-pages is set, as in local mode, and a browser sent the request for a web page of another origin. Or the request has the cookie of --authz-cookie-name, and its Origin is another one. Or a browser asked whether a page may call by gRPC-Web, and the page is neither of that sandbox nor of an origin in --grpc-web-origins.",
     what: "Add the host of the page to --header-hosts, in local mode to --allowed-hosts. For the cookie, add the origin to --authz-cookie-allowed-origins, or set --authz-trust-forwarded-proto behind a gateway that ends TLS. For gRPC-Web, add the origin to --grpc-web-origins.",
   },
   UnknownHost: {

@@ -15,7 +15,7 @@ export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
     what: "Check who could have added bytes between the client and the activator.",
   },
   CancelWithoutName: {
-    why: "A client of PostgreSQL asked in clear text to cancel a query, which names no sandbox.",
+    why: "A client of PostgreSQL asked in clear text to cancel a query. Such a request names no sandbox.",
     what: "Use a client with libpq 17 or newer, or pg_cancel_backend().",
   },
   MalformedHello: {
@@ -44,11 +44,11 @@ export const nameAdvice: Readonly<Record<NameRefusal, Advice>> = {
     what: "Find out who opens connections and sends nothing.",
   },
   SandboxWithoutTls: {
-    why: "The sandbox answered a request of PostgreSQL for TLS with no.",
+    why: "The sandbox answered no (N) to a request of PostgreSQL for TLS.",
     what: "Give the server in the sandbox a certificate; for PostgreSQL set ssl to on.",
   },
   SandboxTlsUnanswered: {
-    why: "The sandbox did not answer a request of PostgreSQL for TLS within --connect-timeout, or with something else, or closed the connection.",
+    why: "The sandbox did not answer a request of PostgreSQL for TLS within --connect-timeout, answered neither yes (S) nor no, or closed the connection.",
     what: "Check that the port of the sandbox is that of a PostgreSQL server.",
   },
 };
