@@ -29,7 +29,7 @@ export class IgnoredStates {
     if (!this.#mayLog.asks("ignored")) return;
     this.#log.warn(
       { first, count },
-      "left out an annotation of a converted object: the state of the other API version, unreadable or too large",
+      "left an annotation out of a converted object: its state of the other API version is unreadable or too large",
     );
   }
 }

@@ -14,7 +14,7 @@ export function reasonsPage(): string {
     "## Conditions of a Sandbox",
     table(["Type", "Reason", "Meaning"], conditions),
     "## Why the memory of a Sandbox is not kept",
-    "In `status.hibernation` and as a label of `rouse_hibernation_refusals_total`. If several apply, it is the first of this table, and the message has all of them.",
+    "In `status.hibernation` and as a label of `rouse_hibernation_refusals_total`. If several apply, the first of them in this table is the reason, and the message has all.",
     table(
       ["Reason", "Meaning"],
       Object.entries(memoryReasons).map(([reason, meaning]) => [code(reason), meaning]),
