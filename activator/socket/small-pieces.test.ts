@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { eventually } from "../../test/support/eventually.ts";
 import { memoryBytesOf } from "../../test/support/heap-bytes.ts";
-import { type BodyPath, openWaitingClient, ways } from "../../test/support/labs/slow-reader-lab.ts";
+import { type BodyPath, openTlsUpload, openWaitingClient, ways } from "../../test/support/labs/slow-reader-lab.ts";
 
 /** What may wait for a reader, with the objects around it: two small reads, and as much again. */
 const allowedBytes = 65_536;
@@ -73,6 +73,28 @@ describe("for a reader that has stopped", { timeout: 60_000 }, () => {
     expect(bytes).toBeLessThan(allowedBytes);
     const got = await read(path.reader, length);
     expect(got.equals(bodyOf(0, length))).toBe(true);
+  });
+});
+
+describe("over TLS", { timeout: 60_000 }, () => {
+  it("records of one byte that come after reading has stopped take no memory for each", async () => {
+    await using path = await openTlsUpload();
+    const { sender, source, target, reader } = path;
+    let length = await fill(path);
+    for (; source.readableFlowing !== false; length += fillBytes) {
+      await new Promise((sent) => sender.write(bodyOf(length, fillBytes), sent));
+      await turn();
+    }
+    const bytes = await memoryBytesOf(async () => {
+      for (let sent = 0; sent < piecesMax; sent++) {
+        await new Promise((done) => sender.write(bodyOf(length + sent, 1), done));
+        await turn();
+      }
+    });
+    length += piecesMax;
+    expect(target.writableLength).toBeGreaterThan(0);
+    expect(bytes).toBeLessThan(allowedBytes);
+    expect((await read(reader, length)).equals(bodyOf(0, length))).toBe(true);
   });
 });
 

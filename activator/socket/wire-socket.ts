@@ -3,6 +3,7 @@ import { bufferOf, notifyClosed, notifyDrain, notifyEnd, takeRead, wantsMore, wa
 import { hasInners, hasServerInners, isConnection, readsAgain } from "./node-inners.ts";
 import { countSocket } from "./open-sockets.ts";
 import { resetSocket } from "./reset-socket.ts";
+import { StoppedInput } from "./stopped-input.ts";
 
 /**
  * Owns the reading of a socket: it provides the buffers, says whether more may be read, and receives the other events. An error
@@ -208,13 +209,19 @@ function wrapHandle(accepted: Socket, first: Buffer): WireSocket {
 
 function feedFromEvents(accepted: Socket): WireSocket {
   const { resume } = accepted;
+  const stopped = new StoppedInput(accepted);
   accepted.allowHalfOpen = true;
   const socket: Socket & WireSocket = Object.assign(accepted, {
     reader: new Unasked(accepted),
-    resume: () => (wantsMore(socket) ? resume.call(socket) : socket),
+    resume() {
+      if (!wantsMore(socket)) return socket;
+      stopped.goOn();
+      return resume.call(socket);
+    },
     readOn: () => void socket.resume(),
     reset: () => resetSocket(accepted),
     unread(bytes: Buffer) {
+      stopped.goOn();
       accepted.pause().unshift(bytes);
       return accepted;
     },
@@ -227,6 +234,7 @@ function feedFromEvents(accepted: Socket): WireSocket {
       at += length;
       if (takeRead.call(socket, length, buffer)) continue;
       socket.pause();
+      stopped.stop();
       if (at < bytes.length && !socket.destroyed) socket.unshift(bytes.subarray(at));
       return;
     }

@@ -4,10 +4,10 @@ import { errorOfRefusal } from "../../http1/front/refusal-error.ts";
 import type { FieldSection } from "../../http1/parse/field-section.ts";
 import { uncounted } from "../../http1/parse/section-reader.ts";
 import { TrailerReader } from "../../http1/parse/trailer-reader.ts";
+import { GatheredBytes } from "../../socket/gathered-bytes.ts";
 import { turn, turnBytesMax } from "../turn.ts";
 import { cutStream } from "./cut-stream.ts";
 import { eachField, lineOf, malformed, type RawFields } from "./field-lines.ts";
-import { GatheredBytes } from "./gathered-bytes.ts";
 import { joinedBytesMax } from "./stream-writer.ts";
 
 /** Takes the body of a stream as it arrives. */

@@ -1,5 +1,5 @@
 import type { Http2Stream } from "node:http2";
-import { GatheredBytes } from "./gathered-bytes.ts";
+import { GatheredBytes } from "../../socket/gathered-bytes.ts";
 
 /** From this length on, in bytes, a piece goes on as it is. Shorter ones are joined: those of one turn, and while the stream is behind. */
 export const joinedBytesMax = 4_096;

@@ -4,10 +4,10 @@ import type { Exchange } from "../../http1/front/exchange.ts";
 import type { BodySink } from "../../http1/front/request-body.ts";
 import { ChunkEncoder } from "../../http1/parse/chunk-encoder.ts";
 import type { HeaderPair } from "../../request.ts";
+import { GatheredBytes } from "../../socket/gathered-bytes.ts";
 import { Outgoing, textBytesMax } from "../../socket/outgoing.ts";
 import { isBehind } from "../../socket/queue.ts";
 import type { Kept, ReadPlace } from "../../socket/read-place.ts";
-import { GatheredBytes } from "../front/gathered-bytes.ts";
 import type { StreamListener } from "../front/stream-exchange.ts";
 import type { CallBodySink, CallClient } from "../grpc/call-client.ts";
 

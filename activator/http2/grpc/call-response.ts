@@ -1,6 +1,6 @@
 import type { ClientHttp2Stream } from "node:http2";
 import { guarded } from "../../../lib/guard/guard.ts";
-import { GatheredBytes } from "../front/gathered-bytes.ts";
+import { GatheredBytes } from "../../socket/gathered-bytes.ts";
 import { joinedBytesMax } from "../front/stream-writer.ts";
 import { turn, turnBytesMax } from "../turn.ts";
 

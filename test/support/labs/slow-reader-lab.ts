@@ -9,6 +9,7 @@ import { relayTcp } from "../../../activator/tcp-front/connection/tcp-tunnel.ts"
 import { systemClock } from "../../../lib/time/clock.ts";
 import { eventually } from "../eventually.ts";
 import { dialled, openBackend, openProxyPath, type ProxyPath } from "../proxy-path.ts";
+import { dialledTls, tls } from "../tls-path.ts";
 
 /** A body on its way through the activator. */
 export interface BodyPath extends AsyncDisposable {
@@ -52,12 +53,15 @@ async function readHead(socket: Socket): Promise<void> {
   socket.pause();
 }
 
-async function http(request: string, response: string, to: keyof Ends): Promise<BodyPath> {
+/** The body of a request over TLS. */
+export const openTlsUpload = (): Promise<BodyPath> => http(upload, "", "sandbox", true);
+
+async function http(request: string, response: string, to: keyof Ends, isTls = false): Promise<BodyPath> {
   await using opened = new AsyncDisposableStack();
   const accepted = Promise.withResolvers<Socket>();
   const backend = opened.use(await openBackend(accepted.resolve));
-  const path = opened.use(await openProxyPath(backend.port));
-  const client = await dialled(path.port);
+  const path = opened.use(await openProxyPath(backend.port, isTls ? { tls } : {}));
+  const client = await (isTls ? dialledTls : dialled)(path.port);
   opened.defer(() => void client.destroy());
   client.write(request);
   const sandbox = await accepted.promise;
