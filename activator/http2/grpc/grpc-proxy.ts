@@ -16,6 +16,7 @@ import type { CallBodySink, CallClient } from "./call-client.ts";
 import { callFields, forwardedFields } from "./call-fields.ts";
 import { CallResponse, type ResponseSink } from "./call-response.ts";
 import type { PodSession } from "./pod-session.ts";
+import { refusalOfCall } from "./refused-calls.ts";
 
 /** `streamIdleMs` limits the time in which nothing moves, and `totalMs` a call from its dispatch. */
 export type GrpcProxyOptions = Pick<
@@ -72,6 +73,7 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
     if (this.#client.left) this.#fail(new ClientGone("the client left"));
     else if (nowMs >= this.#deadlineMs) this.#fail(this.#error("SandboxSlow"));
     else this.#begin(session, this.#deadlineMs - nowMs);
+    if (!this.#stream) session.unused();
     return this.#settled.promise;
   }
 
@@ -185,12 +187,14 @@ export class GrpcProxy implements CallBodySink, StreamListener, ResponseSink, Wa
 
   #responded(flags: number, fields: readonly string[]): void {
     if (this.#phase !== "sending") return;
+    const status = Number(fields[fields.indexOf(":status") + 1]);
+    const isOnlyTrailers = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    const refusal = refusalOfCall(status, isOnlyTrailers);
+    if (refusal) return this.#fail(this.#error("ResponseLost", new Error(refusal)));
     this.#phase = "answering";
     this.#moved += 1;
     this.#how.onFirstByte();
     const client = this.#client;
-    const status = Number(fields[fields.indexOf(":status") + 1]);
-    const isOnlyTrailers = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
     const forwarded = [...forwardedFields(fields, clientView(client.head, this.#how)), ...startedFields(this.#how)];
     client.respond(status, forwarded, isOnlyTrailers);
     if (isOnlyTrailers) this.#done();

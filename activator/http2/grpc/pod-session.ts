@@ -119,6 +119,11 @@ export class PodSession implements Watched {
   /** A call has ended, and its stream is closed. */
   over(): void {
     this.#calls -= 1;
+    this.unused();
+  }
+
+  /** A call has ended, or did not begin after all. Without any other, the connection is idle, and in the limits of idle ones. */
+  unused(): void {
     if (this.#calls > 0) return;
     if (this.#isLeaving) return this.close();
     this.#dueMs = this.#owner.nowMs() + idleMs;

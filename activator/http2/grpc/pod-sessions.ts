@@ -35,7 +35,10 @@ export class PodSessions implements SessionOwner, Disposable {
     return this.#withRoom(place)?.socket;
   }
 
-  /** The session for a call on this connection, or on one that became usable meanwhile: then this one is closed. */
+  /**
+   * The session for a call on this connection, or on one that became usable meanwhile: then this one is closed. It is not idle from now
+   * on: if no call begins on it, call its `unused`.
+   */
   sessionFor({ target, socket }: Upstream): PodSession {
     const own = this.#ofSocket.get(socket);
     const shared = own ?? this.#withRoom(target);

@@ -1,11 +1,9 @@
 import type { ErrorCode } from "../../failures/error-codes.ts";
 import type { ResponseHead } from "../../http1/parse/response-head.ts";
 import { isOffered } from "../../http1/parse/upgrade-offer.ts";
+import { statusMax } from "../front/status-max.ts";
 import type { StreamExchange } from "../front/stream-exchange.ts";
 import { provesWebSocket } from "./web-socket-proof.ts";
-
-/** HTTP/1.1 has higher ones, which Node's HTTP/2 refuses to send. */
-const statusMax = 599;
 
 export interface ResponseRefusal {
   readonly code: ErrorCode;
