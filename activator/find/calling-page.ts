@@ -2,8 +2,8 @@ import { type Domains, readHost } from "./host-name.ts";
 
 /** Which web pages of other hosts may call sandboxes by gRPC-Web. */
 export interface CallingPages extends Domains {
-  /** Origins in lower case, besides those of the sandbox itself; `*`: all. */
-  readonly webOrigins: readonly string[];
+  /** Origins in lower case, besides those of the sandbox itself; `*`: all; absent: none. */
+  readonly webOrigins?: readonly string[] | undefined;
   readonly refusesForeignPages?: boolean;
 }
 
@@ -18,7 +18,7 @@ export function callingOrigin(
 ): string | undefined {
   const [origin, ...others] = valuesOf("origin");
   if (origin === undefined || others.length > 0 || !/^[\x21-\x7e]+$/.test(origin)) return undefined;
-  const { webOrigins } = pages;
+  const { webOrigins = [] } = pages;
   const isListed = webOrigins.includes("*") || webOrigins.includes(origin.toLowerCase());
   return isListed || isOfSandbox(origin, host, pages) ? origin : undefined;
 }

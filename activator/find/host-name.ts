@@ -1,5 +1,6 @@
 import { LRUCache } from "lru-cache";
 import { ownText } from "../../lib/data/own-text.ts";
+import { hostBytesMax } from "../http1/parse/authority.ts";
 
 /** The meaning of a host name. */
 export type HostMeaning =
@@ -38,9 +39,12 @@ export function parsePort(text: string): number | undefined {
 /** Parsed hosts, for each set of domains: most requests repeat a recent host. */
 const meanings = new WeakMap<Domains, LRUCache<string, HostMeaning>>();
 const rememberedMax = 4_096;
+/** Of a host name and its port. A longer text comes from an `Origin` or from TLS: it names nothing, and is not cached. */
+const hostTextMax = hostBytesMax + ":65535".length;
 
 /** Parses the value of a Host header. Its port is the listener's, not the sandbox's. */
 export function readHost(host: string, domains: Domains): HostMeaning {
+  if (host.length > hostTextMax) return { is: "malformed" };
   let known = meanings.get(domains);
   if (!known) {
     known = new LRUCache({ max: rememberedMax });

@@ -52,7 +52,7 @@ export function openHttp2(config: ActivatorConfig, deps: ServeDeps<Exchange>, pa
   const connector = new CallConnector(deps.connector, sessions);
   const ofCalls: ServeDeps<StreamExchange> = { ...ofRequests, waits, connector };
   const ofWebCalls: ServeDeps<Exchange> = { ...deps, waits, connector, proxy: createWebProxy(options) };
-  const webCallOf = webCallReader({ ...config, webOrigins: config.webOrigins ?? [] });
+  const webCallOf = webCallReader(config);
   const front = new Http2Front(config, {
     ...{ ...parts, webCallOf },
     serve: (exchange) => serve(exchange, exchange.head.grpc ? ofCalls : ofRequests),

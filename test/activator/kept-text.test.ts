@@ -101,3 +101,13 @@ describe("of a request with a large head", () => {
     expect(bytes / kept.length).toBeLessThan(12_000);
   });
 });
+
+describe("of texts that are too long for a host name, as in an Origin or a TLS name,", () => {
+  it("nothing is kept", async () => {
+    const bytes = await heapBytesOf(() => {
+      for (let count = 1; count <= 500; count += 1) readHost(String(count).padEnd(50_000, "a"), domains);
+    });
+    expect(bytes).toBeLessThan(1_000_000);
+    expect(readHost("a".repeat(300), domains)).toEqual({ is: "malformed" });
+  });
+});

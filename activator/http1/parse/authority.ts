@@ -1,7 +1,8 @@
 import { isIPv6 } from "node:net";
 import { byte, equalsIgnoringCase, hostNameBytes, isDigit } from "./byte-classes.ts";
 
-const hostBytesMax = 255;
+/** RFC 1035, section 2.3.4: a domain name has at most 255 bytes. */
+export const hostBytesMax = 255;
 const portMax = 65_535;
 
 /**

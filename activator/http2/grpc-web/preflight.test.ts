@@ -95,7 +95,7 @@ describe("the preflight of a call of gRPC-Web", () => {
 });
 
 describe("a request is a call of gRPC-Web", () => {
-  const read = webCallReader({ ...pages, webOrigins: pages.webOrigins ?? [] });
+  const read = webCallReader(pages);
   const callOf = (type: string, others: Readonly<Record<string, readonly string[]>> = {}, method = "POST") =>
     read({ method, host: service, valuesOf: (name) => (name === "content-type" ? [type] : (others[name] ?? [])) });
 

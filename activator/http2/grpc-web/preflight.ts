@@ -19,7 +19,6 @@ const markOfWebCalls = "x-grpc-web";
  * @throws ActivatorError if the page may not.
  */
 export function answerToPreflight(head: RequestHead, pages: FindOptions): Synthetic | undefined {
-  const { webOrigins = [] } = pages;
   if (head.method !== "OPTIONS" || pages.webOrigins === undefined) return undefined;
   const valuesOf = (name: string) => headerValues(head.headers, name);
   const method = headerValue(head.headers, "access-control-request-method");
@@ -27,7 +26,7 @@ export function answerToPreflight(head: RequestHead, pages: FindOptions): Synthe
   const names = asked.map((name) => name.trim().toLowerCase()).filter((name) => isToken.test(name));
   if (method !== "POST" || !names.includes(markOfWebCalls)) return undefined;
   const isForeign = pages.refusesForeignPages === true && isOfForeignPage(head.headers, pages);
-  const origin = isForeign ? undefined : callingOrigin(head.host, valuesOf, { ...pages, webOrigins });
+  const origin = isForeign ? undefined : callingOrigin(head.host, valuesOf, pages);
   if (origin === undefined) throw new ActivatorError("ForeignOrigin");
   return {
     status: 200,
