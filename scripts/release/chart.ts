@@ -47,5 +47,5 @@ export function chartValues(text: string, registry: string, images: ProgramImage
     set([...path, "repository"], `${registry}/${name}`);
     set([...path, "digest"], digest);
   }
-  return values.toString({ lineWidth: 0 });
+  return values.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
