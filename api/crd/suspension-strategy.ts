@@ -4,7 +4,7 @@ import type { JsonSchema } from "./json-schema.ts";
 import { described, int32, int64, object, oneOf, text, time } from "./shapes.ts";
 
 export const suspensionStrategy: JsonSchema = described(
-  "What a suspension keeps beside the volumes. Without it, nothing.",
+  "What a suspension keeps besides the volumes. Without this field: nothing.",
   object({
     onFailure: described(
       `With type Hibernate: what happens if the memory cannot be kept. Stop: the sandbox is suspended without it. StayAwake: the sandbox is not suspended for inactivity; a manual suspension is carried out without the memory. Default: ${suspensionStrategyDefaults.onFailure}.`,

@@ -15,6 +15,6 @@ export function preflight(
   const asked: Pick<Pod, "spec" | "status"> = pod ?? { spec: podTemplate.spec };
   const refusals = [...(asked.spec ? refusalsOfSpec(asked.spec) : []), provider.preflight(asked)];
   const all = refusals.filter((refusal) => refusal !== undefined);
-  // What the owner can change comes first. The message has the rest too, so that nobody mends one thing to learn of the next.
+  // What the owner can change comes first. The message has the rest too: who mends one thing should not then meet the next.
   return all[0] && { reason: all[0].reason, message: all.map(({ message }) => message).join("; ") };
 }
