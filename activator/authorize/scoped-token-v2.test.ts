@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { sandboxType } from "../../api/kinds/sandbox.ts";
 import { eventually } from "../../test/support/eventually.ts";
+import { openHttp2Client } from "../../test/support/http2-client.ts";
 import {
   type ActivatorWorld,
   heldRequests,
@@ -151,6 +152,32 @@ describe("an activator with verification keys", () => {
     for (const [request, status] of requests)
       expect([request, await ask(world, token, request)]).toEqual([request, status]);
     expect(await ask(world, `${token}x`, { line: "GET /a%2Fb", more: byHeaders })).toBe(401);
+  });
+
+  it.each([
+    ...["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "x-original-url", "X-Rewrite-URL"],
+    ...["X_HTTP_Method_Override", "X.Original.Uri", "X-Override-URL", "X-Original-Path"],
+  ])("refuses a header that programs read as another method or path: %s", async (name) => {
+    await using world = await openActivatorWorld([...flags, "--http2"]);
+    await world.asleep("nova", program);
+    const token = signed(encoded({ ...scope, uid: await uidOf(world), exp: 4_000_000_000 }));
+    expect(await ask(world, token, { line: "GET /a%2Fb", more: [...byHeaders, `${name}: POST`] })).toBe(403);
+    using client = openHttp2Client(world.activator.proxyPort);
+    const { status, body } = await client.ask({
+      ...{ ":path": "/a%2Fb", ":authority": "nova.default.sandbox.localhost", [name]: "" },
+      authorization: `Bearer ${token}`,
+    });
+    expect(status).toBe(403);
+    expect(body).toContain("a header of the request may change them");
+    expect(world.kubelet.made("nova")).toBe(0);
+  });
+
+  it("takes what proxies in front tell about their clients", async () => {
+    await using world = await openActivatorWorld(flags);
+    await world.awake("nova", program);
+    const token = signed(encoded({ ...scope, uid: await uidOf(world), exp: 4_000_000_000 }));
+    const more = [...byHeaders, "X-Original-Forwarded-For: 192.0.2.1", "X-Original-Host: a.example"];
+    expect(await ask(world, token, { line: "GET /a%2Fb", more })).toBe(200);
   });
 
   it("wakes no sandbox for a token of a former one of the same name", async () => {

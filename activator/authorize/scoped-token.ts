@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
+import { rewritesRequest } from "../headers/header-family.ts";
 import { headerValue, type RequestHead } from "../request.ts";
 import { type Allowed, type Authorizer, type ClusterView, tokenItself } from "./authorizer.ts";
 import { opens, type RequestScope, readRequestScope } from "./scoped-token-v2.ts";
@@ -69,6 +70,8 @@ function allowSandbox(scope: Scope, head: RequestHead, routed: Routed): Allowed 
   return { routed };
 }
 
+const rewritten = "the token names a method and a path, and a header of the request may change them";
+
 /** The request goes to that Sandbox object alone: another one of the same name does not get it, whenever it comes. */
 function allowRequest(
   scope: RequestScope,
@@ -79,6 +82,8 @@ function allowRequest(
   if (!view.synced) throw new ActivatorError("ClusterUnseen");
   const uid = view.sandbox(routed.namespace, routed.name)?.metadata.uid;
   if (!opens(scope, head, routed, uid)) throw new ActivatorError("Forbidden");
+  if (head.headers.some(([name]) => rewritesRequest(name)))
+    throw new ActivatorError("Forbidden", { because: rewritten });
   return { routed: { ...routed, uid } };
 }
 

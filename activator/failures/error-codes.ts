@@ -22,7 +22,7 @@ export const activatorErrors = {
   MissingCredentials: { status: 401, detail: () => "Missing or invalid Authorization header." },
   WrongToken: { status: 401, detail: () => "Invalid token." },
   Unauthenticated: { status: 401, detail: () => "unauthenticated" },
-  Forbidden: { status: 403, detail: () => "forbidden" },
+  Forbidden: { status: 403, detail: (_, because) => (because ? `forbidden: ${because}` : "forbidden") },
   AuthorizationUnavailable: {
     status: 503,
     retryAfterSeconds: 1,

@@ -17,7 +17,7 @@ interface Members {
 export const headerFamilies: Readonly<Record<HeaderFamily, Members>> = {
   forwarded: { names: ["forwarded", "x-real-ip"], beginnings: ["x-forwarded"] },
   routing: { names: [], beginnings: ["x-sandbox"] },
-  rewriting: { names: [], beginnings: ["x-original", "x-rewrite", "x-http-method"] },
+  rewriting: { names: [], beginnings: ["x-original", "x-rewrite", "x-http-method", "x-method-override", "x-override"] },
 };
 
 const inOrder = Object.entries(headerFamilies) as readonly [HeaderFamily, Members][];
@@ -34,3 +34,10 @@ export function headerFamily(name: string): HeaderFamily | undefined {
   const goesOn = (beginning: string) => read === beginning || read.startsWith(`${beginning}-`);
   return inOrder.find(([, { names, beginnings }]) => names.includes(read) || beginnings.some(goesOn))?.[0];
 }
+
+/** Of the rewriting family, but from proxies that tell by them whom they serve: programs take no target or method from these. */
+const aboutClients = /^x-original-(?:forwarded|for|host|port|proto|scheme)(?:-|$)/;
+
+/** Whether some programs read this header as another target or method of its request, in any spelling. */
+export const rewritesRequest = (name: string): boolean =>
+  headerFamily(name) === "rewriting" && !aboutClients.test(programsRead(name));

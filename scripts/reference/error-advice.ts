@@ -48,7 +48,7 @@ export const errorAdvice: Readonly<Record<ErrorCode, Advice>> = {
     what: "Send a new token; check its expiry and its audience.",
   },
   Forbidden: {
-    why: "The token is valid, but does not permit access to this sandbox. A scoped token of version 2 also names a port, a method, a path and one Sandbox object. Or the request has a scoped token and a header X-Sandbox-Pod-IP, or a scoped token of version 1 and a header X-Sandbox-UID.",
+    why: "The token is valid, but does not permit access to this sandbox. A scoped token of version 2 also names a port, a method, a path and one Sandbox object. Or the request has a scoped token and a header X-Sandbox-Pod-IP, or a scoped token of version 1 and a header X-Sandbox-UID, or a scoped token of version 2 and a header that some programs read as another method or target, such as X-HTTP-Method-Override or X-Original-URL.",
     what: "Grant get on sandboxes/connect, or use a token for this sandbox. Leave these headers out.",
   },
   AuthorizationUnavailable: {
