@@ -80,4 +80,32 @@ describe("a sweep", () => {
     await clock.advance(1_000);
     expect(reported).toEqual(["before"]);
   });
+
+  it("compares an entry with a lost address once, however long the loss is remembered", async () => {
+    const clock = new FakeClock();
+    using sweep = new Sweep(clock);
+    let compared = 0;
+    const told: string[] = [];
+    const open = (podUid: string) => {
+      sweep.add({
+        sweepIndex: -1,
+        check: () => {},
+        podGone: () => void told.push(podUid),
+        get place() {
+          compared += 1;
+          return { podUid, ip: "10.0.0.1" };
+        },
+      });
+    };
+    for (let each = 0; each < 100; each += 1) open(`p${each}`);
+    sweep.podGone({ podUid: "p7", ip: "10.0.0.1" });
+    await clock.advance(100);
+    const atOnce = compared;
+    await clock.advance(20_000);
+    expect([told, compared]).toEqual([["p7"], atOnce]);
+    open("p7");
+    await clock.advance(5_000);
+    expect(told).toEqual(["p7", "p7"]);
+    expect(compared - atOnce).toBeLessThan(5);
+  });
 });

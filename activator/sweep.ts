@@ -1,23 +1,18 @@
-import { reportUnexpected } from "../lib/guard/guard.ts";
+import { reportUnexpected, runGuarded } from "../lib/guard/guard.ts";
 import type { Clock, Timer } from "../lib/time/clock.ts";
-import { addressKey, type PodAddress } from "./pod-connections/place.ts";
+import { LostAddresses } from "./pod-connections/lost-addresses.ts";
+import type { PodAddress } from "./pod-connections/place.ts";
 
 /** Something with a time limit that is checked from time to time. */
 export interface Watched {
   /** Its position in the sweep, which sets it; -1 if it is in none. */
   sweepIndex: number;
   check(nowMs: number): void;
-  /** The place that it sends to. Absent: none. */
+  /** The place that it sends to, the same at all times. Absent: none. */
   readonly place?: PodAddress;
   /** The Pod is gone from there, has ended, or has another address: no further response may come. It may be called more than once. */
   podGone?(nowMs: number): void;
 }
-
-/**
- * How long a lost address of a Pod is remembered, in milliseconds. A connection that was being dialled when the Pod went may be
- * added a moment later; no dial takes longer.
- */
-const goneKeptMs = 30_000;
 
 /** The interval in milliseconds. Limits on the data path are seconds, so this delay is harmless. */
 const stepMs = 100;
@@ -31,8 +26,11 @@ export class Sweep implements Disposable {
   readonly #watched: Watched[] = [];
   /** Whether a Pod has got back an address that it had lost. */
   readonly #isBack: (address: PodAddress) => boolean;
-  /** What was lost, and the ticks in milliseconds until which it is remembered; in that order. */
-  readonly #gone = new Map<string, { readonly address: PodAddress; readonly untilMs: number }>();
+  readonly #lost = new LostAddresses();
+  /** Whether an address was lost since the last step. Each loss is compared with each entry once: there may be many of both. */
+  #hasNewLoss = false;
+  /** Entries that send to a lost address, and are told at the next step. */
+  readonly #untold = new Set<Watched>();
   #timer: Timer | undefined;
 
   constructor(clock: Clock, isBack: (address: PodAddress) => boolean = () => false) {
@@ -47,6 +45,7 @@ export class Sweep implements Disposable {
   add(watched: Watched): void {
     if (watched.sweepIndex >= 0) return;
     watched.sweepIndex = this.#watched.push(watched) - 1;
+    if (this.#isCutOff(watched)) this.#untold.add(watched);
     this.#timer ??= this.#clock.after(stepMs, () => this.#step());
   }
 
@@ -54,6 +53,7 @@ export class Sweep implements Disposable {
     const index = watched.sweepIndex;
     if (index < 0) return;
     watched.sweepIndex = -1;
+    this.#untold.delete(watched);
     const last = this.#watched.pop();
     if (last && last !== watched) {
       this.#watched[index] = last;
@@ -65,10 +65,9 @@ export class Sweep implements Disposable {
   /** That Pod has lost this address: entries that send there are called at the next step. */
   podGone(address: PodAddress): void {
     const nowMs = this.#clock.ticksMs();
-    this.#forgetGone(nowMs);
-    const key = addressKey(address);
-    this.#gone.delete(key); // then append it, so that the oldest come first
-    this.#gone.set(key, { address, untilMs: nowMs + goneKeptMs });
+    this.#lost.forgetOld(nowMs);
+    this.#lost.add(address, nowMs);
+    this.#hasNewLoss = true;
   }
 
   [Symbol.dispose](): void {
@@ -79,30 +78,24 @@ export class Sweep implements Disposable {
   #step(): void {
     this.#timer = this.#clock.after(stepMs, () => this.#step());
     const nowMs = this.#clock.ticksMs();
-    if (this.#gone.size > 0) this.#forgetGone(nowMs);
+    this.#lost.forgetOld(nowMs);
+    if (this.#hasNewLoss) for (const watched of this.#watched) if (this.#isCutOff(watched)) this.#untold.add(watched);
+    this.#hasNewLoss = false;
+    for (const watched of this.#untold) runGuarded("socket", () => watched.podGone?.(nowMs));
+    this.#untold.clear();
+    // Those that were open then have been told; those that are opened now reach the Pod.
+    this.#lost.forgetThose(this.#isBack);
     // Backwards: an entry that leaves during the sweep is replaced by one that was checked already.
     for (let index = this.#watched.length - 1; index >= 0; index -= 1) {
       try {
-        const watched = this.#watched[index];
-        if (this.#gone.size > 0) this.#reportGone(watched, nowMs);
-        watched?.check(nowMs);
+        this.#watched[index]?.check(nowMs);
       } catch (error) {
-        // The others are still checked.
-        reportUnexpected("socket", error);
+        reportUnexpected("socket", error); // the others are still checked
       }
     }
-    // Those that were open then have been told; those that are opened now reach the Pod.
-    for (const [key, { address }] of this.#gone) if (this.#isBack(address)) this.#gone.delete(key);
   }
 
-  #reportGone(watched: Watched | undefined, nowMs: number): void {
-    if (watched?.place && this.#gone.has(addressKey(watched.place))) watched.podGone?.(nowMs);
-  }
-
-  #forgetGone(nowMs: number): void {
-    for (const [key, { untilMs }] of this.#gone) {
-      if (nowMs < untilMs) return;
-      this.#gone.delete(key);
-    }
+  #isCutOff(watched: Watched): boolean {
+    return this.#lost.size > 0 && watched.place !== undefined && this.#lost.has(watched.place);
   }
 }
