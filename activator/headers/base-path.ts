@@ -39,8 +39,18 @@ export function clientView(
   return byHost || base ? { host, base } : undefined;
 }
 
+/**
+ * They act on all of an origin or host, which sandboxes that paths name share: reports of others' errors, the end of others' storage,
+ * another server for all, a service worker for all.
+ */
+const originWide: readonly string[] = [
+  ...["service-worker-allowed", "clear-site-data", "nel", "report-to", "reporting-endpoints", "alt-svc"],
+  ...["strict-transport-security", "accept-ch"],
+];
+const isOriginWide: ReadonlySet<string> = new Set(originWide);
+
 /** The fields of responses that may change, in lower case. */
-export const changingFields: readonly string[] = ["set-cookie", "location", "service-worker-allowed"];
+export const changingFields: readonly string[] = ["set-cookie", "location", ...originWide];
 
 /** The value of a field of a response for the client; undefined: the field is dropped. `name` in lower case. */
 export function fieldFor(view: ClientView, name: string, value: string): string | undefined {
@@ -52,11 +62,8 @@ export function fieldFor(view: ClientView, name: string, value: string): string 
     }
     case "location":
       return base?.rewritesResponses ? locationBelow(base, host, value) : value;
-    case "service-worker-allowed":
-      // A service worker with a wider scope would answer for all sandboxes of this host.
-      return base ? undefined : value;
     default:
-      return value;
+      return base && isOriginWide.has(name) ? undefined : value;
   }
 }
 

@@ -29,12 +29,19 @@ const movedCookies = [
   ...["d=4; Path=/s/default/nova/8888/x", "e=5"],
 ];
 
+/** They act on all sandboxes of the host. */
+const originWide = [
+  ...["Service-Worker-Allowed", "Clear-Site-Data", "NEL", "Report-To", "Reporting-Endpoints", "Alt-Svc"],
+  ...["Strict-Transport-Security", "Accept-CH"],
+];
+
 /** It answers with what it has seen. Its page redirects, and sets cookies. */
 const program = (sandbox: string) =>
   httpProgram(
     ({ url = "", headers }, response) => {
       response.setHeader("Location", "/login?next=/").setHeader("Set-Cookie", cookies);
-      response.setHeader("Service-Worker-Allowed", "/").setHeader("X-After", "1");
+      for (const name of originWide) response.setHeader(name, "/");
+      response.setHeader("X-After", "1");
       response.end(JSON.stringify({ sandbox, target: url, headers }));
     },
     (server) => {
@@ -131,11 +138,11 @@ describe.each(fronts)("over $front, a path that names a sandbox", ({ ask }) => {
     expect(headers["host"]).toMatch(/^127\.[\d.]+:8888$/);
   });
 
-  it("moves redirects and cookies of the sandbox below it, and takes no wider service worker", async () => {
+  it("moves redirects and cookies of the sandbox below it, and drops fields for the whole origin", async () => {
     const { field } = await ask("/s/default/nova/8888/");
     expect(field("location")).toEqual(["/s/default/nova/8888/login?next=/"]);
     expect(field("set-cookie")).toEqual(movedCookies);
-    expect(field("service-worker-allowed")).toEqual([]);
+    expect(originWide.filter((name) => field(name).length > 0)).toEqual([]);
     expect(field("x-after")).toEqual(["1"]);
   });
 });
@@ -170,7 +177,9 @@ it("on a host that names a sandbox, every path is that sandbox's", async () => {
   using client = await rawConnection(world.activator);
   const host = "other.default.sandbox.localhost";
   client.send(`GET /s/default/nova/8888/ HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
-  expect(await client.closed()).toContain('"sandbox":"other","target":"/s/default/nova/8888/"');
+  const answer = await client.closed();
+  expect(answer).toContain('"sandbox":"other","target":"/s/default/nova/8888/"');
+  expect(originWide.filter((name) => !answer.includes(`\r\n${name}: /\r\n`))).toEqual([]);
 });
 
 it("a path names a sandbox for a WebSocket, and its cookies are moved too", async () => {
@@ -217,12 +226,12 @@ it("requests by path that ignoreRequests names do not wake a sandbox: its own pa
   expect((await askHttp1("/s/default/sleeper/8888/", "", fresh)).status).toBe(200);
 });
 
-it("responses stay as they are with --path-routing-rewrite-responses=false, but for domains and workers", async () => {
+it("responses stay as they are with --path-routing-rewrite-responses=false, but for fields of origins", async () => {
   await using fresh = await openWorld("--path-routing-rewrite-responses=false");
   const { field } = await askHttp1("/s/default/nova/8888/", "", fresh);
   expect(field("location")).toEqual(["/login?next=/"]);
   expect(field("set-cookie")).toEqual([...cookies.slice(0, -1), "e=5"]);
-  expect(field("service-worker-allowed")).toEqual([]);
+  expect(originWide.filter((name) => field(name).length > 0)).toEqual([]);
 });
 
 it("no path names a sandbox by default", async () => {
