@@ -9,6 +9,7 @@ import { sandboxOf } from "../find/sandbox-of.ts";
 import type { Leaver } from "../request.ts";
 import type { Claims } from "../sandbox/claims.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
+import { refusalOf } from "../sandbox/resolve.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import type { NameRefusal } from "../tcp-front/connection/refusals.ts";
 import type { TcpDestination } from "../tcp-front/connection/tcp-destination.ts";
@@ -29,14 +30,19 @@ export interface FindByNameDeps {
 
 export type FoundByName = TcpDestination | { readonly refusal: NameRefusal | ErrorCode };
 
-/** The sandbox of a server name, and its port, by the rules of host names, if it may be reached so. */
-function findNow(serverName: string, { domains, lookup }: FindByNameDeps): FoundByName {
+/**
+ * The sandbox of a server name, and its port, by the rules of host names, if it may be reached so. One that is deleted, expired or an
+ * unclaimed member is refused here, and not later: its client must not learn that it exists.
+ */
+function findNow(serverName: string, { domains, lookup, clock }: FindByNameDeps): FoundByName {
   const meaning = readHost(serverName, domains);
   if (meaning.is !== "sandbox" && meaning.is !== "service") return { refusal: "UnknownName" };
   const sandbox = sandboxOf(meaning, lookup);
   if (!sandbox) return { refusal: "UnknownName" };
   if (effectiveAutoResume(sandbox.spec).allowFrom !== "Any") return { refusal: "NotAllowedByName" };
   const { namespace } = meaning;
+  const refusal = refusalOf({ sandbox, routed: {}, firstUid: undefined, now: clock.now() });
+  if (refusal) return { refusal };
   const port = meaning.is === "sandbox" ? meaning.port : undefined;
   return {
     namespace,

@@ -1,6 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import type { Sandbox } from "../../api/kinds/sandbox.ts";
+import { warmPoolSandboxLabel } from "../../api/rules/keys.ts";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
 import { OncePerMinute } from "../../lib/time/once-per-minute.ts";
@@ -125,9 +126,16 @@ describe("a client that has not named its sandbox", () => {
 
 describe("a client that has named a sandbox that is not there", () => {
   const closed = aSandbox({ autoResume: { allowFrom: "Cluster" } });
+  const autoResume = { allowFrom: "Any" } as const;
+  const member = aSandbox({ autoResume }, { labels: { [warmPoolSandboxLabel]: "pool" } });
+  const expired = aSandbox({ autoResume, shutdownTime: "1970-01-01T00:00:00Z" });
+  const deleted = aSandbox({ autoResume }, { deletionTimestamp: "2026-01-01T00:00:00Z" });
   it.each([
     { what: "there is none of that name", sandbox: undefined, reason: "UnknownName" },
     { what: "there is one that is closed to it", sandbox: closed, reason: "NotAllowedByName" },
+    { what: "it is an unclaimed member", sandbox: member, reason: "Unclaimed" },
+    { what: "it has expired", sandbox: expired, reason: "SandboxExpired" },
+    { what: "it is deleted", sandbox: deleted, reason: "SandboxDeleted" },
   ])("gets its alert after half a second, and a second to read it, if $what", async ({ sandbox, reason }) => {
     await using world = await given({ sandbox: () => sandbox });
     using client = await talkTo(world.port);

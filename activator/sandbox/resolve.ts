@@ -122,7 +122,11 @@ const refused = (error: ActivatorError): Refused => ({ is: "refused", error });
 const notFound = ({ byHost, name }: Question["routed"]) =>
   new ActivatorError(byHost ? "UnknownHost" : "SandboxNotFound", { subject: name });
 
-type Check = (question: Question) => ErrorCode | undefined;
+/** Who asks for which sandbox, and when. */
+interface Asked extends Pick<Question, "sandbox" | "firstUid" | "now"> {
+  readonly routed: Pick<Question["routed"], "byUid">;
+}
+type Check = (asked: Asked) => ErrorCode | undefined;
 
 /** Reasons that forbid to reach a sandbox in any state. The client gets the first one. */
 const checks: readonly Check[] = [
@@ -138,12 +142,13 @@ const checks: readonly Check[] = [
 const isUnclaimed = ({ metadata }: SlimSandbox) => (metadata.labels?.[warmPoolSandboxLabel] ?? "") !== "";
 
 /** A member of a warm pool that runs is reached by who knows its UID, but never woken. */
-const mayReachMember = ({ spec }: SlimSandbox, { byUid = false }: Question["routed"]) =>
+const mayReachMember = ({ spec }: SlimSandbox, { byUid = false }: Asked["routed"]) =>
   byUid && spec.operatingMode !== "Suspended";
 
-function refusalOf(question: Question): ErrorCode | undefined {
+/** Why the sandbox may not be reached, in whatever state it is. */
+export function refusalOf(asked: Asked): ErrorCode | undefined {
   for (const check of checks) {
-    const code = check(question);
+    const code = check(asked);
     if (code) return code;
   }
   return undefined;
