@@ -2,8 +2,8 @@ import type { KubeObject, Stored } from "../../api/kinds/meta.ts";
 import type { ResourceType } from "../../api/kinds/resource-type.ts";
 import type { Logger } from "../../lib/log/log.ts";
 import { startTask } from "../../lib/process/lifecycle.ts";
-import type { Clock, Timer } from "../../lib/time/clock.ts";
-import { type ClockReading, hasJumped, jumpNoticedWithinMs, readClocks } from "../../lib/time/clock-jumps.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { type ClockReading, hasJumped, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { KubeClient, Selection, WatchEvent } from "../client/client.ts";
 import { AnswerTooLarge, ApiError, ApiUnreachable } from "../client/errors.ts";
 import { listEverything, PageSize } from "../client/list-everything.ts";
@@ -11,6 +11,7 @@ import { ChangeFeed } from "./change-feed.ts";
 import { IndexedStore, type Indexes } from "./indexed-store.ts";
 import type { Informer, Trouble } from "./informer.ts";
 import { RetryPauses } from "./retry-pauses.ts";
+import { OutdatedWatch, SilentWatch, WatchMonitor } from "./watch-monitor.ts";
 
 export interface InformerOptions<T extends KubeObject, I extends string> extends Selection {
   readonly client: KubeClient;
@@ -27,13 +28,6 @@ export interface InformerOptions<T extends KubeObject, I extends string> extends
   readonly frozen?: boolean;
 }
 
-/**
- * A server with bookmarks sends one about every minute, at most 75 s apart. A longer silence is a connection whose peer
- * is gone, or a kind without changes since the server's own start: it sends no bookmarks then either. Both end in a new
- * watch from the same version, which misses nothing and costs less than a list. The limit is well below the two minutes
- * after which the activator no longer trusts an address.
- */
-export const silenceLimitMs = 100_000;
 // An API server ends a watch after 30 to 60 minutes. Ending it earlier, and at different times, lets the watches spread
 // over its replicas again after a restart of one.
 const watchSeconds = { min: 300, max: 600 };
@@ -75,9 +69,9 @@ class Reflection<T extends KubeObject, I extends string> {
   #version: string | undefined;
   /** Kept also when a list fails: the next list starts with pages that fit. */
   readonly #pageSize = new PageSize();
+  /** The last moment whose state was received. Never later: an answer that waited while the process stood still is old. */
   #received: ClockReading;
-  /** Ends a watch that began before a jump of the clock. */
-  #endIfJumped = () => {};
+  #monitor: WatchMonitor | undefined;
   #trouble: { readonly is: Trouble["is"]; readonly sinceMs: number } | undefined;
 
   constructor(options: InformerOptions<T, I>, feed: ChangeFeed<T, I>, onListed: () => void) {
@@ -94,7 +88,7 @@ class Reflection<T extends KubeObject, I extends string> {
     const now = readClocks(this.#options.clock);
     const forMs = now.ticksMs - this.#received.ticksMs;
     if (!hasJumped(this.#received, now)) return forMs;
-    this.#endIfJumped(); // a corrected clock looks the same, and costs no more than this
+    this.#monitor?.endIfJumped(); // a corrected clock looks the same, and costs no more than this
     return Math.max(forMs, now.wallMs - this.#received.wallMs);
   }
 
@@ -166,24 +160,24 @@ class Reflection<T extends KubeObject, I extends string> {
 
   async #watch(resourceVersion: string, signal: AbortSignal): Promise<void> {
     const { client, clock, type } = this.#options;
-    const asked = readClocks(clock);
-    using silence = this.#limitSilence(asked);
+    using monitor = new WatchMonitor({ clock, plural: type.plural, received: () => this.#received });
+    this.#monitor = monitor;
     using accepted = new DisposableStack();
     const onOpen = () => {
-      const opened = readClocks(clock);
-      accepted.use(clock.after(acceptedAfterMs, () => this.#markReceived(asked, opened)));
+      const opened = monitor.sentSince;
+      accepted.use(clock.after(acceptedAfterMs, () => this.#markReceived(monitor.began, opened)));
     };
     const timeoutSeconds = Math.round(watchSeconds.min + Math.random() * (watchSeconds.max - watchSeconds.min));
     const events = client.watch(
       type,
       { ...this.#selection, resourceVersion, timeoutSeconds, allowBookmarks: true, onOpen },
-      AbortSignal.any([signal, silence.signal]),
+      AbortSignal.any([signal, monitor.signal]),
     );
     let received = this.#received;
     try {
       for await (const event of events) {
         if (event.type === "ERROR") throw new ApiError(event.object.code ?? 500, event.object);
-        this.#markReceived(asked);
+        if (!monitor.signal.aborted) this.#markReceived(monitor.began, monitor.sentSince);
         received = this.#received;
         this.#take(event);
       }
@@ -208,7 +202,7 @@ class Reflection<T extends KubeObject, I extends string> {
    * `asked`: when the list or watch began. Across a jump of the clock, what is received may have waited for hours. `of`: the moment
    * whose state was received.
    */
-  #markReceived(asked: ClockReading, of = readClocks(this.#options.clock)): void {
+  #markReceived(asked: ClockReading, of: ClockReading): void {
     const isLater = of.ticksMs >= this.#received.ticksMs; // a message may come before the watch counts as accepted
     if (isLater && !hasJumped(asked, readClocks(this.#options.clock))) this.#received = of;
     this.#trouble = undefined;
@@ -218,35 +212,7 @@ class Reflection<T extends KubeObject, I extends string> {
     const is = sortOf(failure);
     if (this.#trouble?.is !== is) this.#trouble = { is, sinceMs: this.#options.clock.ticksMs() };
   }
-
-  /** A signal that is aborted after too long a silence, counted from when the watch began, or after a jump of the clock. */
-  #limitSilence(began: ClockReading): { readonly signal: AbortSignal } & Disposable {
-    const { clock, type } = this.#options;
-    const silent = new AbortController();
-    this.#endIfJumped = () => {
-      const now = readClocks(clock);
-      if (!hasJumped(began, now)) return;
-      const Reason = now.wallMs - this.#received.wallMs > silenceLimitMs ? OutdatedWatch : SilentWatch;
-      silent.abort(new Reason(`the watch of ${type.plural} began before a jump of the clock`));
-    };
-    let timer: Timer;
-    const limitS = silenceLimitMs / 1_000;
-    // One timer that re-checks is cheaper than a new timer for every event.
-    const check = () => {
-      this.#endIfJumped();
-      const leftMs = Math.max(this.#received.ticksMs, began.ticksMs) + silenceLimitMs - clock.ticksMs();
-      if (leftMs <= 0) silent.abort(new SilentWatch(`the watch of ${type.plural} was silent for ${limitS} s`));
-      else if (!silent.signal.aborted) timer = clock.after(Math.min(leftMs, jumpNoticedWithinMs), check);
-    };
-    check();
-    return { signal: silent.signal, [Symbol.dispose]: () => timer.cancel() };
-  }
 }
-
-class SilentWatch extends ApiUnreachable {}
-
-/** After a long pause the server may have forgotten the version, and says so only after it has opened the watch. */
-class OutdatedWatch extends SilentWatch {}
 
 /** Whether the current version is no longer usable. It stays usable after a broken connection. */
 function needsList(error: unknown): boolean {

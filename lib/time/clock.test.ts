@@ -108,6 +108,17 @@ describe("a fake clock", () => {
     expect(woke).toEqual([10, 20, 30]);
   });
 
+  it("runs what became due during a stand-still when it is advanced, and not back in time", async () => {
+    const clock = new FakeClock();
+    const ran: number[] = [];
+    clock.after(10, () => ran.push(clock.ticksMs()));
+    clock.standStill(100);
+    expect(ran).toEqual([]);
+    await clock.advance(5);
+    expect(ran).toEqual([100]);
+    expect(clock.ticksMs()).toBe(105);
+  });
+
   it("jumps on the wall without moving monotonic time", () => {
     const clock = new FakeClock("2026-03-01T12:00:00Z");
     clock.jumpWall(-3_600_000);

@@ -135,7 +135,7 @@ export class FakeClock extends AnyClock {
     const endMs = this.#ticksMs + byMs;
     await settle();
     for (let next = this.#nextDue(endMs); next; next = this.#nextDue(endMs)) {
-      this.#moveTo(next.dueMs);
+      this.#moveTo(Math.max(next.dueMs, this.#ticksMs));
       this.#alarms.delete(next);
       next.task();
       await settle();
@@ -149,9 +149,14 @@ export class FakeClock extends AnyClock {
     this.#wallMs += byMs;
   }
 
+  /** Advances time while nothing runs. Timers that became due run at the next `advance`, after what the sockets have. */
+  standStill(forMs: number): void {
+    this.#moveTo(this.#ticksMs + forMs);
+  }
+
   /** Advances time while nothing runs, as in a stopped process; timers that became due run afterwards. */
   async pause(forMs: number): Promise<void> {
-    this.#moveTo(this.#ticksMs + forMs);
+    this.standStill(forMs);
     const dueMs = this.#ticksMs;
     for (let next = this.#nextDue(dueMs); next; next = this.#nextDue(dueMs)) {
       this.#alarms.delete(next);
