@@ -78,6 +78,19 @@ describe("an activator that hangs", () => {
     expect(view.useOf("nova", clock.ticksMs()).busy).toBe("3 in flight");
   });
 
+  it("counts as silent since the question when its answer waited while the controller stood still", async () => {
+    const { clock, calls, view, reader } = given();
+    const first = reader.read(signal);
+    await clock.advance(500);
+    await first;
+    clock.standStill(126_000);
+    calls[0]?.resolve(answer);
+    const again = reader.read(signal);
+    await clock.advance(500);
+    await again;
+    expect(view.useOf("nova", clock.ticksMs()).unanswered).toMatchObject({ by: "slow", forMs: 127_000 });
+  });
+
   it("keeps no sandbox awake once its Pod has been unready for five minutes", async () => {
     const { clock, calls, reader, view, activators } = given();
     activators.mayServe = false;

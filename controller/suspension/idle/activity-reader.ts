@@ -79,12 +79,13 @@ export class ActivityReader {
   async #ask(activator: Activator, signal: AbortSignal): Promise<void> {
     const { rounds, view, clock, onActivity, fencedPods } = this.#options;
     const { id } = activator;
+    const askedMs = clock.ticksMs();
     const reply = await rounds.activity(activator, view.requestFor(id), signal);
     if ("epoch" in reply) {
-      view.received(id, reply, clock.ticksMs());
+      view.received(id, reply, clock.ticksMs(), askedMs);
       this.#unseen.reported(reply.activities, clock.ticksMs());
       onActivity(reply.activities);
       fencedPods.heard(id, reply.fenced ?? []);
-    } else if (reply.is === "absent") view.absent(id, clock.ticksMs());
+    } else if (reply.is === "absent") view.absent(id, clock.ticksMs(), askedMs);
   }
 }

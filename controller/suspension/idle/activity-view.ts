@@ -31,6 +31,8 @@ interface Replica {
   epoch: string | undefined;
   cursor: number;
   contactMs: number;
+  /** When the question was asked that it has answered last: an answer may have waited while this process stood still. */
+  askedMs: number;
   /** Whether it has answered since it was listed. */
   known: boolean;
   readonly records: Map<string, Reported>;
@@ -79,8 +81,8 @@ export class ActivityView {
     return epoch === undefined || cursor === undefined ? {} : { epoch, cursor };
   }
 
-  /** Takes an answer, and returns the UIDs of the sandboxes in it. */
-  received(id: string, answer: ActivityAnswer, nowMs: number): readonly string[] {
+  /** Takes an answer to the question of that time, and returns the UIDs of the sandboxes in it. */
+  received(id: string, answer: ActivityAnswer, nowMs: number, askedMs = nowMs): readonly string[] {
     const replica = this.#replicas.get(id);
     if (!replica) return [];
     const restarted = replica.epoch !== undefined && replica.epoch !== answer.epoch;
@@ -89,6 +91,7 @@ export class ActivityView {
     replica.epoch = answer.epoch;
     replica.cursor = answer.cursor;
     replica.contactMs = nowMs;
+    replica.askedMs = askedMs;
     replica.known = true;
     for (const { sandbox, inFlight, idleForMs } of answer.activities) {
       replica.records.set(sandbox.uid, { inFlight, lastMs: nowMs - idleForMs });
@@ -97,13 +100,14 @@ export class ActivityView {
   }
 
   /** Records that an activator does not run, which counts as an answer without activity. */
-  absent(id: string, nowMs: number): void {
+  absent(id: string, nowMs: number, askedMs = nowMs): void {
     const replica = this.#replicas.get(id);
     if (!replica) return;
     if (replica.epoch !== undefined) this.#lose(replica, nowMs);
     replica.records.clear();
     replica.epoch = undefined;
     replica.contactMs = nowMs;
+    replica.askedMs = askedMs;
     replica.known = true;
   }
 
@@ -156,9 +160,9 @@ export class ActivityView {
 const ifAny = (ms: number): number | undefined => (ms > Number.NEGATIVE_INFINITY ? ms : undefined);
 
 const newReplica = (name: string, nowMs: number): Replica => ({
-  ...{ name, unreadySinceMs: undefined, epoch: undefined, cursor: 0, contactMs: nowMs, known: false },
+  ...{ name, unreadySinceMs: undefined, epoch: undefined, cursor: 0, contactMs: nowMs, askedMs: nowMs, known: false },
   records: new Map(),
 });
 
-const silenceOf = ({ contactMs, unreadySinceMs }: Replica, nowMs: number): Silence =>
-  silenceSince(contactMs, unreadySinceMs, nowMs);
+const silenceOf = ({ askedMs, unreadySinceMs }: Replica, nowMs: number): Silence =>
+  silenceSince(askedMs, unreadySinceMs, nowMs);

@@ -59,6 +59,22 @@ it("a sandbox that is deleted while its workload is asked leaves nothing in memo
   expect(suspendIdle.size).toBe(0);
 });
 
+it.each([
+  { what: "counts", stillMs: 6_000, counts: true },
+  { what: "does not count if it waited while the controller stood still", stillMs: 126_000, counts: false },
+])("the answer of a workload $what after $stillMs ms", async ({ stillMs, counts }) => {
+  const { clock, state, suspendIdle, candidate } = given();
+  const answer = Promise.withResolvers<number>();
+  state.answer = answer.promise;
+  const { signal } = new AbortController();
+  const asked = new Promise<number>((resolve) => suspendIdle.mayTry(candidate, resolve, signal));
+  await clock.advance(1);
+  clock.standStill(stillMs);
+  answer.resolve(200);
+  expect(await asked).toBe(0);
+  expect(suspendIdle.mayTry(candidate, () => {}, signal)).toBe(counts);
+});
+
 it("a sandbox is checked again although the question to its workload fails", async () => {
   const reported: unknown[] = [];
   using _reports = onUnexpectedError((_, error) => void reported.push(error));

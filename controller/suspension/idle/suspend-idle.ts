@@ -1,6 +1,7 @@
 import { keyOf, parseKey, type Stored } from "../../../api/kinds/meta.ts";
 import type { Pod } from "../../../api/kinds/pod.ts";
 import { type Sandbox, sandboxType } from "../../../api/kinds/sandbox.ts";
+import { busyProbeMs, busyViewWaitMs } from "../../../api/protocols/drain-protocol.ts";
 import { effectiveAutoSuspension } from "../../../api/rules/defaults.ts";
 import type { KubeClient } from "../../../kube/client/client.ts";
 import { isConflict, isNotFound } from "../../../kube/client/errors.ts";
@@ -132,6 +133,7 @@ export class SuspendIdle {
   async #isBusy(candidate: IdleCandidate, { busyProbe, sandbox, pod }: Probe, signal: AbortSignal): Promise<boolean> {
     const { clock, log, events, askWorkload } = this.#options;
     const { key, read } = candidate;
+    const askedMs = clock.ticksMs();
     const answer = await askWorkload({ sandbox, pod }, signal);
     // It was forgotten meanwhile, and is forgotten only once.
     if (read()?.sandbox.metadata.uid !== sandbox.metadata.uid) return false;
@@ -141,7 +143,9 @@ export class SuspendIdle {
     const verdict = judgeProbe(answer, sinceMs, busyProbe.limitSeconds, clock.ticksMs());
     if (verdict.busySinceMs === undefined || verdict.maySleep) this.#busy.delete(key);
     else this.#busy.set(key, { podUid, sinceMs: verdict.busySinceMs });
-    if (verdict.maySleep) this.#allowed.set(key, { podUid, atMs: clock.ticksMs() });
+    // An answer may have waited while this process stood still.
+    const atMs = Math.min(clock.ticksMs(), askedMs + busyViewWaitMs + busyProbeMs);
+    if (verdict.maySleep) this.#allowed.set(key, { podUid, atMs });
     if (verdict.overruled)
       log.warn(
         { key },
