@@ -1,3 +1,4 @@
+import { withoutParameter } from "../find/query.ts";
 import { cookieFor } from "./set-cookie.ts";
 
 /** Where clients see a sandbox that a path named, and how its requests and responses change because of that. */
@@ -8,6 +9,8 @@ export interface BasePath {
   readonly rewritesResponses: boolean;
   /** The cookie that is a credential for the activator, if any. */
   readonly sessionCookie: string | undefined;
+  /** The query parameter that holds a credential for the activator, if any. */
+  readonly hiddenParameter?: string | undefined;
   /** The Host that the sandbox got. */
   readonly podAuthority: string;
 }
@@ -15,12 +18,13 @@ export interface BasePath {
 /** What the settings say about all sandboxes that paths name. */
 interface PathSettings {
   readonly rewritesResponses: boolean;
-  readonly session: { readonly cookieName: string } | undefined;
+  readonly session: { readonly cookieName: string; readonly queryParameter: string | undefined } | undefined;
 }
 
 export function basePathOf(text: string, podAuthority: string, settings: PathSettings): BasePath {
   const { rewritesResponses, session } = settings;
-  return { text, podAuthority, rewritesResponses, sessionCookie: session?.cookieName };
+  const credentials = { sessionCookie: session?.cookieName, hiddenParameter: session?.queryParameter };
+  return { text, podAuthority, rewritesResponses, ...credentials };
 }
 
 /** What the fields of a response are changed for. */
@@ -92,6 +96,20 @@ function cookieBelow(base: BasePath, cookie: string): string | undefined {
     return before === undefined || path === undefined ? attribute : `${before}${pathBelow(base, path)}`;
   });
   return [pair, ...moved].join(";");
+}
+
+/** The fields of requests that may hold a credential for the activator besides `Authorization`, in lower case. */
+export const credentialFields: readonly string[] = ["cookie", "referer"];
+
+/**
+ * The value of a field of a request, without what is a credential for the activator; undefined: nothing is left. A page that was
+ * posted to has the token in its URL, and its browser tells that URL to the sandbox. `name` in lower case.
+ */
+export function withoutCredential(base: BasePath, name: string, value: string): string | undefined {
+  const { sessionCookie, hiddenParameter } = base;
+  if (name === "cookie" && sessionCookie !== undefined) return cookiesWithout(sessionCookie, value);
+  if (name === "referer" && hiddenParameter !== undefined) return withoutParameter(value, hiddenParameter);
+  return value;
 }
 
 /** The value of `Cookie` without the activator's own cookie; undefined: nothing is left. */

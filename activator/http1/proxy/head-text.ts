@@ -1,5 +1,12 @@
 import type { TraceHeaders } from "../../../lib/tracing/tracer.ts";
-import { type BasePath, type ClientView, changingFields, cookiesWithout, fieldFor } from "../../headers/base-path.ts";
+import {
+  type BasePath,
+  type ClientView,
+  changingFields,
+  credentialFields,
+  fieldFor,
+  withoutCredential,
+} from "../../headers/base-path.ts";
 import {
   type ForwardRules,
   keepsRequestHeader,
@@ -26,7 +33,7 @@ export interface RequestRules extends Pick<ForwardRules, "byHost" | "consumesAut
 }
 
 const requestNames = new FieldNames(requestHeadersWithRules, requestBeginningsWithRules);
-const requestNamesAndCookie = new FieldNames([...requestHeadersWithRules, "cookie"], requestBeginningsWithRules);
+const requestNamesBelow = new FieldNames([...requestHeadersWithRules, ...credentialFields], requestBeginningsWithRules);
 const responseNames = new FieldNames([...responseHeadersWithRules, ...changingFields]);
 
 /** The request head for the sandbox: the client's lines, with headers removed and added as `forward-headers.ts` says. */
@@ -39,8 +46,8 @@ export function requestText(
   const chunked = wire.facts.isChunked;
   const rules: ForwardRules = { byHost, consumesAuthorization, upgrade, chunked, traced: trace !== undefined };
   const keeps = (name: string) => keepsRequestHeader(name, rules);
-  const change = cookieChange(base);
-  const names = change ? requestNamesAndCookie : requestNames;
+  const change = credentialChange(base);
+  const names = change ? requestNamesBelow : requestNames;
   const lines = keptLines(wire, wire.facts, { names, keeps, change });
   return (
     `${method} ${sentTarget(request)} HTTP/1.1\r\nHost: ${byHost ? host : authorityOf(pod)}\r\n${lines}` +
@@ -50,11 +57,10 @@ export function requestText(
   );
 }
 
-/** Programs in sandboxes must not see the cookie of the activator's own. */
-function cookieChange(base: BasePath | undefined): LineRules["change"] {
-  const { sessionCookie } = base ?? {};
-  if (sessionCookie === undefined) return undefined;
-  return (name, value) => (name === "cookie" ? cookiesWithout(sessionCookie, value) : value);
+/** Programs in sandboxes must not see credentials for the activator. */
+function credentialChange(base: BasePath | undefined): LineRules["change"] {
+  if (base?.sessionCookie === undefined) return undefined;
+  return (name, value) => withoutCredential(base, name, value);
 }
 
 /** The framing of a response for the client. */

@@ -15,8 +15,8 @@ it("a cookie of a call belongs to the host of its sandbox alone", () => {
 it("a call by path is sent without the path of its sandbox and without the cookie of the activator", () => {
   const path = "/s/default/nova/8080/a.B/C";
   const head = { host: "h", peer: "192.0.2.1", scheme: "https", target: path, sandboxTarget: "/a.B/C" } as const;
-  const base = { text: "/s/default/nova/8080/", rewritesResponses: true, sessionCookie: "own", podAuthority: "p" };
-  const rules = { byHost: false, base, consumesAuthorization: true, trace: undefined };
+  const base = { text: "/s/default/nova/8080/", rewritesResponses: true, sessionCookie: "own", hiddenParameter: "t" };
+  const rules = { byHost: false, base: { ...base, podAuthority: "p" }, consumesAuthorization: true, trace: undefined };
   const to = { pod: { ip: "10.0.0.1", port: 8080 }, leftMs: Number.POSITIVE_INFINITY };
   const sent = callFields(
     {
@@ -24,12 +24,14 @@ it("a call by path is sent without the path of its sandbox and without the cooki
       fields: [
         ["Cookie", "own=1; a=2"],
         ["cookie", "own=3"],
+        ["referer", "https://h/s/default/nova/8080/page?a=1&t=TOKEN&b"],
       ],
     },
     rules,
     to,
   );
   expect(valuesOf(sent, "cookie")).toEqual(["a=2"]);
+  expect(valuesOf(sent, "referer")).toEqual(["https://h/s/default/nova/8080/page?a=1&b"]);
   expect([valuesOf(sent, ":path"), valuesOf(sent, "x-forwarded-prefix")]).toEqual([
     ["/a.B/C"],
     ["/s/default/nova/8080"],

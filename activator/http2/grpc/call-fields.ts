@@ -1,4 +1,4 @@
-import { type ClientView, cookiesWithout, fieldFor } from "../../headers/base-path.ts";
+import { type ClientView, fieldFor, withoutCredential } from "../../headers/base-path.ts";
 import { type ForwardRules, keepsRequestHeader, keepsResponseHeader } from "../../headers/forward-headers.ts";
 import type { ClientRequest } from "../../http1/front/client-request.ts";
 import type { RequestRules } from "../../http1/proxy/head-text.ts";
@@ -26,7 +26,6 @@ export function callFields(
   { pod, leftMs }: CallTarget,
 ): string[] {
   const { host, peer, scheme } = head;
-  const sessionCookie = base?.sessionCookie;
   const rules: ForwardRules = {
     ...{ byHost, consumesAuthorization, upgrade: false, chunked: true, traced: trace !== undefined },
   };
@@ -35,7 +34,7 @@ export function callFields(
   for (const [name, value] of sent) {
     const lower = name.toLowerCase();
     if (lower === "grpc-timeout" || !keepsRequestHeader(lower, rules)) continue;
-    const kept = lower === "cookie" && sessionCookie !== undefined ? cookiesWithout(sessionCookie, value) : value;
+    const kept = base ? withoutCredential(base, lower, value) : value;
     if (kept !== undefined) fields.push(lower, kept);
   }
   fields.push("te", "trailers");

@@ -159,6 +159,15 @@ describe.each(modes)("with $mode, a browser", ({ good, open }) => {
     await world.awake("nova", program("nova"));
     const posted = await ask(world, `POST /s/default/nova/8888/?token=${token}&x=1`, "Content-Length: 0");
     expect(JSON.parse(posted.body)).toMatchObject({ method: "POST", target: "/?x=1" });
+    // Later requests of the page that it got name its URL.
+    const page = `http://door.example/s/default/nova/8888/?x=1&to%6ben=${token}`;
+    const cookie = await cookieOf(world, good);
+    const later = await ask(world, "GET /s/default/nova/8888/a.js", `Cookie: ${cookie}`, `REFERER: ${page}`);
+    expect(JSON.parse(later.body).headers.referer).toBe("http://door.example/s/default/nova/8888/?x=1");
+    using client = openHttp2Client(world.activator.proxyPort);
+    const headers = { ":path": "/s/default/nova/8888/a.js", ":authority": "door.example" };
+    const overHttp2 = await client.ask({ ...headers, cookie, referer: page });
+    expect(JSON.parse(overHttp2.body).headers.referer).toBe("http://door.example/s/default/nova/8888/?x=1");
     const offer = await ask(world, `GET /s/default/nova/8888/?token=${token}`, "Connection: Upgrade", "Upgrade: tcp");
     expect(offer.status).toBe(200);
   });
