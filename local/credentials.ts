@@ -18,13 +18,18 @@ export interface Credentials {
 
 const dayMs = 86_400_000;
 
+/** Longer than any run. */
+export function validityFrom(clock: Clock): Validity {
+  const nowMs = clock.now().getTime();
+  return { notBefore: new Date(nowMs - dayMs), notAfter: new Date(nowMs + 3650 * dayMs) };
+}
+
 /**
  * Creates a new CA, server certificate and token at every start. kubectl sends a token only over TLS, so the API server
  * must use TLS. The CA's key is discarded at once, so nothing else can be signed by it.
  */
 export async function makeCredentials(clock: Clock): Promise<Credentials> {
-  const nowMs = clock.now().getTime();
-  const validity: Validity = { notBefore: new Date(nowMs - dayMs), notAfter: new Date(nowMs + 3650 * dayMs) };
+  const validity = validityFrom(clock);
   const authority = await makeAuthority("rouse-local-ca", validity);
   const server = await makeServerCertificate(authority, {
     commonName: "rouse-local-api",

@@ -20,6 +20,7 @@ import type { LocalConfig } from "./config.ts";
 import { type Credentials, makeCredentials, makeKubeconfig } from "./credentials.ts";
 import { openDataDirectory, writeWhole } from "./data-directory.ts";
 import { demo } from "./demo.ts";
+import { makeDrainCredentials, writeDrainFiles } from "./drain-credentials.ts";
 import { startKubelet } from "./kubelet/start-kubelet.ts";
 import { type LoopbackPlaces, loopbackPlaces, usableLoopback } from "./loopback-places.ts";
 import { localMemory } from "./memory.ts";
@@ -65,6 +66,7 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
   // The activator's address for Services: it opens a port there for each port of a sandbox.
   const front = await usableLoopback(places.activator, log);
   const credentials = await makeCredentials(clock);
+  const drain = await makeDrainCredentials(clock);
 
   const podLogs = new LateBoundPodLogs();
   await using api = await startApi(config, dependencies, { directory: data.path, places, credentials, podLogs });
@@ -82,11 +84,13 @@ export async function runLocal(config: LocalConfig, dependencies: LocalDependenc
     identity: "local",
     servesV1alpha1: true,
     memory: localMemory,
-    activators: { finder: activators, call: drainCalls(() => undefined, clock) },
+    activators: { finder: activators, call: drainCalls(() => drain.controller, clock) },
   });
   const wakes: WakeTimeline[] = [];
   const onWake = (wake: WakeTimeline) => void wakes.push(wake);
-  await using activator = await startFrontDoor(config, front, { client, clock, log, registry, onWake });
+  // Not earlier: now this process is known to be the only one with this data directory.
+  const ownFlags = frontFlags(front, writeDrainFiles(data.path, drain));
+  await using activator = await startFrontDoor(config, ownFlags, { client, clock, log, registry, onWake });
 
   if (activator.drainPort !== undefined) activators.are([{ id: "local", host: front, port: activator.drainPort }]);
 
@@ -140,16 +144,23 @@ function startApi(
   );
 }
 
-/** Starts the activator. `front`: the address of its ports for Services. */
-function startFrontDoor(config: LocalConfig, front: string, parts: ActivatorParts): Promise<Activator> {
-  const start = () => startActivator(activatorConfig(config, front), parts);
+/** The drain port, and the address of the ports for Services. */
+const frontFlags = (front: string, drainFlags: readonly string[]) => [
+  `--drain-bind-address=${front}:0`,
+  ...drainFlags,
+  `--tcp-front-bind-address=${front}`,
+];
+
+/** Starts the activator. `ownFlags`: those of this run. */
+function startFrontDoor(config: LocalConfig, ownFlags: readonly string[], parts: ActivatorParts): Promise<Activator> {
+  const start = () => startActivator(activatorConfig(config, ownFlags), parts);
   return namingThePort(config.port, "activator", "--port", () =>
     namingThePort(config.byNamePort ?? 0, "by-name listener", "--by-name-port", start),
   );
 }
 
 /** The activator's configuration for one machine: no token on loopback, and no autoscaler that could add a node. */
-function activatorConfig(config: LocalConfig, front: string) {
+function activatorConfig(config: LocalConfig, ownFlags: readonly string[]) {
   const { port, allowedHosts, http2, webOrigins, pathRoutingPrefix, byNamePort } = config;
   const flags = [
     `--http-bind-address=${host}:${port}`,
@@ -167,9 +178,8 @@ function activatorConfig(config: LocalConfig, front: string) {
     "--allow-loopback-pod-ip=true",
     "--unschedulable-grace=2s",
     "--drain-settle=0s",
-    `--drain-bind-address=${front}:0`,
-    `--tcp-front-bind-address=${front}`,
     "--shutdown-timeout=5s",
+    ...ownFlags,
     ...(byNamePort === undefined ? [] : [`--by-name-bind-address=${host}:${byNamePort}`]),
   ];
   return parseActivatorConfig(flags, {});

@@ -1,0 +1,52 @@
+import { join } from "node:path";
+import { drainSecretKeys, drainServerName } from "../api/protocols/drain-credentials.ts";
+import type { DrainCredentials } from "../controller/suspension/activators/drain-client.ts";
+import {
+  type CertificatePair,
+  makeAuthority,
+  makeClientCertificate,
+  makeServerCertificate,
+} from "../lib/certificates/certificates.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { validityFrom } from "./credentials.ts";
+import { writeWhole } from "./data-directory.ts";
+
+/** What the two sides of the drain port prove to each other. */
+export interface LocalDrainCredentials {
+  readonly activator: CertificatePair;
+  readonly controller: DrainCredentials;
+}
+
+/**
+ * Creates new certificates at every start. Any program and any web page of this machine can reach the drain port, and who may
+ * ask there can stop sandboxes. The keys of the authority and of the controller stay in memory.
+ */
+export async function makeDrainCredentials(clock: Clock): Promise<LocalDrainCredentials> {
+  const validity = validityFrom(clock);
+  const authority = await makeAuthority("rouse-local-drain-ca", validity);
+  const [activator, controller] = await Promise.all([
+    makeServerCertificate(authority, {
+      ...{ commonName: drainServerName, dnsNames: [drainServerName], ipAddresses: [] },
+      validity,
+    }),
+    makeClientCertificate(authority, { commonName: "rouse-controller", organizations: [], validity }),
+  ]);
+  return { activator, controller: { authorities: authority.certificate, ...controller } };
+}
+
+/** Writes what the activator needs into the data directory. Returns the flags of the activator that name the files. */
+export function writeDrainFiles(
+  directory: string,
+  { activator, controller }: LocalDrainCredentials,
+): readonly string[] {
+  const write = (flag: string, name: string, pem: string) => {
+    const path = join(directory, "drain", name);
+    writeWhole(path, pem, 0o600);
+    return `--${flag}=${path}`;
+  };
+  return [
+    write("drain-tls-cert-file", drainSecretKeys.activatorCertificate, activator.certificate),
+    write("drain-tls-key-file", drainSecretKeys.activatorKey, activator.key),
+    write("drain-client-ca-file", drainSecretKeys.authorities, controller.authorities),
+  ];
+}
