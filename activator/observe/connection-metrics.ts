@@ -32,6 +32,11 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
     registers,
   });
   for (const reason of handshakeFailures) handshakes.inc({ reason }, 0);
+  const overheadCuts = new Counter({
+    name: "rouse_activator_tls_connections_cut_total",
+    help: "HTTPS connections that were closed because they brought too many bytes without data, such as KeyUpdate messages of TLS 1.3.",
+    registers,
+  });
   const streamsRefused = new Counter({
     name: "rouse_activator_http2_streams_refused_total",
     help: "Streams of HTTP/2 that were refused: at --max-connections requests in progress, or because file descriptors were about to run out.",
@@ -54,6 +59,7 @@ export function createConnectionMetrics(registry: Registry, requests: RequestMet
     dropped: () => dropped.inc(),
     refused: (error: ActivatorError) => requests.refused(error.code),
     handshakeFailed: (reason) => handshakes.inc({ reason }),
+    overheadCut: () => overheadCuts.inc(),
     streamRefused: () => streamsRefused.inc(),
     broke: (reason) => offenders.inc({ reason }),
   };

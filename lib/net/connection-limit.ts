@@ -5,6 +5,7 @@ import { type Clock, systemClock, type Timer } from "../time/clock.ts";
 import { answerMalformed } from "./answer-malformed.ts";
 import { oneRequestAtATime } from "./one-request.ts";
 import { tcpSocketOf } from "./tcp-socket.ts";
+import { limitTlsOverhead } from "./tls-overhead.ts";
 
 export interface ConnectionLimits {
   /** The maximum number of open connections, including those in a TLS handshake. */
@@ -46,11 +47,12 @@ export const strangerLimits = {
  * cannot keep others out. Then a connection of the new one's address makes room, unless it waits for its response, and at
  * last the new connection is closed. A client that does not read its response
  * in time is closed too: Node waits for it without a limit, and its connection would count as waiting. Malformed requests get their
- * answer, see `answerMalformed`.
+ * answer, see `answerMalformed`. A connection over TLS that brings bytes without data is cut, see `limitTlsOverhead`.
  */
 export function limitConnections(server: Server, limits: ConnectionLimits): LimitedConnections {
   const connections = new OpenConnections(limits);
   answerMalformed(server, limits.clock);
+  limitTlsOverhead(server, limits);
   server.prependListener("connection", (socket: Socket) => connections.opened(socket));
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) =>
     connections.requested(request, response),

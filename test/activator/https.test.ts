@@ -94,7 +94,7 @@ async function openFront(
         heads: new HeadBudget(),
         serve,
       },
-      events: { connected() {}, disconnected() {}, dropped() {}, refused() {}, handshakeFailed() {} },
+      events: { connected() {}, disconnected() {}, dropped() {}, refused() {}, handshakeFailed() {}, overheadCut() {} },
     },
   );
 }

@@ -46,8 +46,8 @@ export interface ProxyPath extends AsyncDisposable {
   readonly sessions: number;
   /** Read buffers that sockets use. */
   readonly lent: number;
-  /** Connections of clients: all, those that are open, and those that were closed unread. */
-  readonly connections: { readonly opened: number; readonly open: number; readonly dropped: number };
+  /** Connections of clients: all, those that are open, those that were closed unread, and those cut for overhead of TLS. */
+  readonly connections: Readonly<Record<"opened" | "open" | "dropped" | "cut", number>>;
   /** Heads that arrived in parts, and heads that were shed for lack of memory. */
   readonly unfinishedHeads: { readonly begun: number; readonly shed: number };
   /** The memory of unfinished heads, in bytes. */
@@ -119,7 +119,7 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
   const ends: Ended[] = [];
   const refusals: string[] = [];
   const offences: Offence[] = [];
-  const connections = { opened: 0, open: 0, dropped: 0 };
+  const connections = { opened: 0, open: 0, dropped: 0, cut: 0 };
   const use = { dispatched: () => {} };
   const how = {
     subject: "nova",
@@ -172,6 +172,9 @@ export async function openProxyPath(backendPort: number, changed: ProxyPathOptio
     },
     refused: (error: ActivatorError) => void refusals.push(error.code),
     handshakeFailed: () => {},
+    overheadCut() {
+      connections.cut += 1;
+    },
     streamRefused: () => void refusals.push("REFUSED_STREAM"),
     broke: (offence: Offence) => void offences.push(offence),
   };

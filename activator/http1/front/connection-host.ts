@@ -19,6 +19,8 @@ export interface FrontEvents {
   refused(error: ActivatorError): void;
   /** A TLS connection ended before the end of its handshake. */
   handshakeFailed(failure: HandshakeFailure): void;
+  /** A TLS connection was cut because it brought too many bytes without data. */
+  overheadCut(): void;
 }
 
 /** The shared state of the connections of one front. */

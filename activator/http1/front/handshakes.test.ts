@@ -33,6 +33,7 @@ async function openFront(changed: Partial<FrontOptions> = {}, hasRoom = () => tr
     dropped() {
       counts.dropped += 1;
     },
+    overheadCut() {},
     handshakeFailed: (failure: string) => void failed.push(failure),
   };
   const times = { headersTimeoutMs: 10_000, keepAliveTimeoutMs: 10_000, streamIdleMs: 0 };

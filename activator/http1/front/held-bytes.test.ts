@@ -26,7 +26,7 @@ async function openHolding(loans: BufferLoans) {
     {
       ...{ clock: systemClock, sweep: new Sweep(systemClock), loans, heads: new HeadBudget() },
       serve: async (exchange) => void held.push(exchange),
-      events: { connected() {}, disconnected() {}, dropped() {}, refused() {}, handshakeFailed() {} },
+      events: { connected() {}, disconnected() {}, dropped() {}, refused() {}, handshakeFailed() {}, overheadCut() {} },
     },
   );
   return {

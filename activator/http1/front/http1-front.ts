@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { keepShowing, type ShownCertificates, secretsOf } from "../../../lib/certificates/certificate-source.ts";
+import { limitTlsOverhead } from "../../../lib/net/tls-overhead.ts";
 import { IdleWaiters } from "../../../lib/process/idle-waiters.ts";
 import type { Clock } from "../../../lib/time/clock.ts";
 import type { ClientCertificates } from "../../config/https-config.ts";
@@ -152,6 +153,7 @@ class SocketFront implements RequestFront, ConnectionHost, Acceptor {
       if (this.hasRoom()) this.#handshakes.begin(raw);
       else raw.destroy();
     });
+    limitTlsOverhead(server, { clock: this.#parts.clock, onCut: () => this.#parts.events.overheadCut() });
     const following = keepShowing(server, certificates, settings);
     return server.once("close", () => following[Symbol.dispose]());
   }

@@ -29,6 +29,7 @@ describe("a front whose process has room for few sockets", () => {
       },
       refused: () => {},
       handshakeFailed: () => {},
+      overheadCut: () => {},
     };
     const before = openSockets();
     const hasRoom = () => openSockets() - before < 3;

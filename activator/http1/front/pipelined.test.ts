@@ -40,7 +40,7 @@ async function openAnswering(status = 401) {
   const parts = {
     ...{ clock: systemClock, sweep: opened.use(new Sweep(systemClock)), loans: new BufferLoans(64) },
     ...{ heads: new HeadBudget(), serve },
-    events: { connected() {}, disconnected() {}, dropped() {}, refused() {}, handshakeFailed() {} },
+    events: { connected() {}, disconnected() {}, dropped() {}, refused() {}, handshakeFailed() {}, overheadCut() {} },
   };
   const front = opened.use(await startHttp1Front(options, parts));
   const clients: Socket[] = [];

@@ -45,7 +45,14 @@ async function openSlowClient(by: Writer, request = get): Promise<World> {
     exchange.connection.socket.write(head + body, "latin1");
     exchange.finish(last);
   };
-  const events = { connected() {}, disconnected() {}, dropped() {}, refused() {}, handshakeFailed() {} };
+  const events = {
+    connected() {},
+    disconnected() {},
+    dropped() {},
+    refused() {},
+    handshakeFailed() {},
+    overheadCut() {},
+  };
   const parts = {
     clock,
     sweep: opened.use(new Sweep(clock)),

@@ -1,0 +1,103 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { createServer, type TLSSocket } from "node:tls";
+import { describe, expect, it } from "vitest";
+import { eventually } from "../../test/support/eventually.ts";
+import { openUpdatingClient } from "../../test/support/key-updates.ts";
+import { dialledTls, tls } from "../../test/support/tls-path.ts";
+import { secretsOf } from "../certificates/certificate-source.ts";
+import { FakeClock } from "../time/clock.ts";
+import { listen } from "./listen.ts";
+import { limitTlsOverhead } from "./tls-overhead.ts";
+
+/** A KeyUpdate takes 27 bytes. */
+const updatesOf64KiB = Math.ceil(65_536 / 27);
+
+async function openServer() {
+  const clock = new FakeClock();
+  const counts = { cut: 0 };
+  const sockets: { readonly raw: Socket; secured?: TLSSocket }[] = [];
+  const server = createServer({ ...secretsOf(tls.certificates), noDelay: true }, (secured) => {
+    secured.on("error", () => {}).resume();
+    Object.assign(sockets.at(-1) ?? {}, { secured });
+  });
+  server.on("tlsClientError", () => {});
+  server.on("connection", (raw: Socket) => sockets.push({ raw }));
+  limitTlsOverhead(server, { clock, onCut: () => (counts.cut += 1) });
+  const { port } = await listen(server, { host: "127.0.0.1", port: 0 });
+  return {
+    ...{ clock, counts, port },
+    last: () => sockets.at(-1),
+    /** The bytes that the last connection has brought, and its bytes of data. */
+    read: () => ({ raw: sockets.at(-1)?.raw.bytesRead ?? 0, data: sockets.at(-1)?.secured?.bytesRead ?? 0 }),
+    async [Symbol.asyncDispose]() {
+      for (const { raw } of sockets) raw.destroy();
+      await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+describe("a TLS connection that brings bytes without data", () => {
+  it("is cut once KeyUpdate messages took more than 64 KiB", async () => {
+    await using server = await openServer();
+    const { socket, sendUpdates } = await openUpdatingClient(server.port);
+    await eventually(() => server.last()?.secured !== undefined);
+    const before = server.read().raw;
+    sendUpdates(100);
+    await eventually(() => server.read().raw === before + 2_700);
+    await server.clock.advance(100);
+    expect([server.counts.cut, socket.destroyed]).toEqual([0, false]);
+    sendUpdates(updatesOf64KiB);
+    await eventually(() => server.read().raw > 65_536 + before);
+    await server.clock.advance(100);
+    expect(server.counts.cut).toBe(1);
+    await eventually(() => socket.destroyed);
+    expect(server.clock.pending).toBe(0);
+  });
+
+  it("is cut within its handshake too", async () => {
+    await using server = await openServer();
+    const socket = connect(server.port, "127.0.0.1").on("error", () => {});
+    await once(socket, "connect");
+    const first = Buffer.of(22, 3, 1, 0, 4, 1, 1, 0x80, 0); // a ClientHello of 98,304 bytes
+    const next = Buffer.of(22, 3, 1, 0, 1, 0);
+    socket.write(Buffer.concat([first, ...Array.from({ length: 12_000 }, () => next)]));
+    await eventually(() => server.read().raw > 65_536);
+    await server.clock.advance(100);
+    expect(server.counts.cut).toBe(1);
+    await eventually(() => socket.resume().destroyed);
+  });
+
+  it("is cut too if they come in several steps", async () => {
+    await using server = await openServer();
+    const { socket, sendUpdates } = await openUpdatingClient(server.port);
+    await eventually(() => server.last()?.secured !== undefined);
+    for (let round = 0; round < 3; round += 1) {
+      const { raw } = server.read();
+      sendUpdates(1_000);
+      await eventually(() => server.read().raw === raw + 27_000);
+      await server.clock.advance(100);
+    }
+    expect(server.counts.cut).toBe(1);
+    await eventually(() => socket.destroyed);
+  });
+});
+
+describe("a TLS connection that brings data", () => {
+  it("stays open, however short its records are", async () => {
+    await using server = await openServer();
+    const socket = await dialledTls(server.port);
+    for (let sent = 0; sent < 6_000; sent += 1) {
+      await new Promise((written) => socket.write("x", written)); // else several go into one record
+    }
+    await eventually(() => server.read().data === 6_000);
+    await server.clock.advance(100);
+    expect(server.read().raw).toBeGreaterThan(65_536 + 6_000);
+    expect(server.counts.cut).toBe(0);
+    socket.write(Buffer.alloc(300_000));
+    await eventually(() => server.read().data === 306_000);
+    await server.clock.advance(100);
+    expect(server.counts.cut).toBe(0);
+    socket.destroy();
+  });
+});

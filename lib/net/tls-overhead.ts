@@ -1,0 +1,113 @@
+import type { Server, Socket } from "node:net";
+import { type TLSSocket, Server as TlsServer } from "node:tls";
+import { type Clock, systemClock, type Timer } from "../time/clock.ts";
+import { tcpSocketOf } from "./tcp-socket.ts";
+
+/** How many bytes a TLS connection may bring beyond its data and what TLS needs for it. A handshake with certificates takes less. */
+const overheadBytesMax = 65_536;
+/**
+ * How many bytes TLS may need for each byte of data. A record of one byte takes 22 more in TLS 1.3, 29 in TLS 1.2 with AES-GCM, and at
+ * most 84, with AES-CBC and SHA-384. So records of any length are in this bound.
+ */
+const overheadPerByte = 84;
+
+const stepMs = 100;
+/** How many connections are checked in one step; 5,000 take less than 1 ms. The others follow in the next steps. */
+const checkedInStep = 5_000;
+
+export interface TlsOverheadOptions {
+  /** Absent: the system's. */
+  readonly clock?: Clock | undefined;
+  /** Called for each connection that was cut. */
+  readonly onCut?: () => void;
+}
+
+/**
+ * Cuts TLS connections that bring far more bytes than data: KeyUpdate messages of TLS 1.3, or a handshake without end. OpenSSL has no
+ * limit for KeyUpdate, Node does not report it, and each makes OpenSSL derive keys. A server without TLS stays as it is.
+ */
+export function limitTlsOverhead(server: Server, options: TlsOverheadOptions = {}): void {
+  if (!(server instanceof TlsServer)) return;
+  const watch = new OverheadWatch(options);
+  server.prependListener("connection", (raw: Socket) => watch.opened(raw));
+  server.prependListener("secureConnection", (secured: TLSSocket) => watch.secured(secured));
+}
+
+class OverheadWatch {
+  readonly #clock: Clock;
+  readonly #onCut: (() => void) | undefined;
+  /** The connection that was checked last is at the end. */
+  readonly #open = new Map<Socket, WatchedConnection>();
+  #timer: Timer | undefined;
+
+  constructor({ clock = systemClock, onCut }: TlsOverheadOptions) {
+    this.#clock = clock;
+    this.#onCut = onCut;
+  }
+
+  opened(raw: Socket): void {
+    if (raw.destroyed) return;
+    this.#open.set(raw, new WatchedConnection(raw));
+    raw.once("close", () => this.#closed(raw));
+    this.#timer ??= this.#clock.after(stepMs, () => this.#step());
+  }
+
+  secured(secured: TLSSocket): void {
+    const connection = this.#open.get(tcpSocketOf(secured));
+    if (connection) connection.secured = secured;
+  }
+
+  #closed(raw: Socket): void {
+    this.#open.delete(raw);
+    if (this.#open.size > 0) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+  }
+
+  #step(): void {
+    this.#timer = this.#clock.after(stepMs, () => this.#step());
+    const mayFollow = this.#open.size > checkedInStep;
+    let left = Math.min(this.#open.size, checkedInStep);
+    for (const [raw, connection] of this.#open) {
+      left -= 1;
+      if (mayFollow) {
+        this.#open.delete(raw);
+        this.#open.set(raw, connection);
+      }
+      if (connection.isExcessive()) this.#cut(connection);
+      if (left === 0) return;
+    }
+  }
+
+  #cut({ raw, secured }: WatchedConnection): void {
+    this.#onCut?.();
+    raw.destroy();
+    secured?.destroy();
+  }
+}
+
+class WatchedConnection {
+  readonly raw: Socket;
+  /** Absent during the handshake. */
+  secured: TLSSocket | undefined;
+  #rawBytes = 0;
+  #dataBytes = 0;
+  #overhead = 0;
+
+  constructor(raw: Socket) {
+    this.raw = raw;
+  }
+
+  /** Data of earlier steps allows nothing now: else one upload would pay for a flood. */
+  isExcessive(): boolean {
+    const { bytesRead: rawBytes, destroyed } = this.raw;
+    if (rawBytes === this.#rawBytes || destroyed) return false;
+    const dataBytes = this.secured?.bytesRead ?? 0;
+    const data = dataBytes - this.#dataBytes;
+    const overhead = this.#overhead + rawBytes - this.#rawBytes - data - data * overheadPerByte;
+    this.#rawBytes = rawBytes;
+    this.#dataBytes = dataBytes;
+    this.#overhead = Math.max(0, overhead);
+    return overhead > overheadBytesMax;
+  }
+}

@@ -1,0 +1,62 @@
+import { createCipheriv, createHmac } from "node:crypto";
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { duplexPair } from "node:stream";
+import { connect as connectTls } from "node:tls";
+
+/**
+ * A client of TLS 1.3 that has finished its handshake and then sends KeyUpdate messages alone. Node cannot send them, so they are
+ * encrypted here, with the secret that Node tells (RFC 8446, 4.6.3, 5.2 and 7.2). The suite is TLS_AES_128_GCM_SHA256.
+ */
+export interface UpdatingClient {
+  readonly socket: Socket;
+  sendUpdates(count: number): void;
+}
+
+export async function openUpdatingClient(port: number, protocol = "http/1.1"): Promise<UpdatingClient> {
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true }).on("error", () => {});
+  await once(socket, "connect");
+  const [near, far] = duplexPair();
+  near.on("data", (bytes: Buffer) => socket.write(bytes));
+  socket.on("data", (bytes: Buffer) => near.write(bytes));
+  const secured = connectTls({
+    ...{ socket: far, servername: "nova", ALPNProtocols: [protocol], rejectUnauthorized: false },
+    ...{ minVersion: "TLSv1.3", ciphers: "TLS_AES_128_GCM_SHA256" },
+  }).on("error", () => {});
+  let secret: Buffer = Buffer.alloc(0);
+  secured.on("keylog", (line: Buffer) => {
+    const [label, , value = ""] = line.toString().trim().split(" ");
+    if (label === "CLIENT_TRAFFIC_SECRET_0") secret = Buffer.from(value, "hex");
+  });
+  await once(secured, "secureConnect");
+  await new Promise(setImmediate); // the end of the handshake goes through the pair
+  return {
+    socket,
+    sendUpdates(count) {
+      const records: Buffer[] = [];
+      for (let sent = 0; sent < count; sent += 1) {
+        records.push(keyUpdateRecord(secret));
+        secret = expand(secret, "traffic upd", 32);
+      }
+      socket.write(Buffer.concat(records));
+    },
+  };
+}
+
+/** KeyUpdate without a request for another one, and the type of the content: handshake. */
+const keyUpdate = Buffer.of(24, 0, 0, 1, 0, 22);
+const recordHeader = Buffer.of(23, 3, 3, 0, keyUpdate.length + 16);
+
+/** The first record under this secret: its nonce is the initialization vector. */
+function keyUpdateRecord(secret: Buffer): Buffer {
+  const cipher = createCipheriv("aes-128-gcm", expand(secret, "key", 16), expand(secret, "iv", 12));
+  cipher.setAAD(recordHeader);
+  return Buffer.concat([recordHeader, cipher.update(keyUpdate), cipher.final(), cipher.getAuthTag()]);
+}
+
+/** HKDF-Expand-Label of RFC 8446, 7.1, by HMAC: HKDF of Node begins with an extraction. */
+function expand(secret: Buffer, label: string, length: number): Buffer {
+  const name = Buffer.from(`tls13 ${label}`);
+  const info = Buffer.concat([Buffer.of(0, length, name.length), name, Buffer.of(0, 1)]);
+  return createHmac("sha256", secret).update(info).digest().subarray(0, length);
+}
