@@ -38,7 +38,10 @@ export interface Informer<T extends KubeObject, I extends string = never> extend
   readonly synced: Promise<void>;
   /** Calls back after each change of the store, in order. Disposing ends that. */
   onChange(listener: (change: Change<T>) => void): Disposable;
-  /** Milliseconds since the API server last sent anything for this watch (an event, a bookmark, a list). */
+  /**
+   * Milliseconds since the API server last sent anything for this watch (an event, a bookmark, a list). Never too few, whatever
+   * waited in a socket; up to the interval of the beats too many.
+   */
   silentMs(): number;
   /** Undefined while the API server answers. */
   trouble(): Trouble | undefined;
