@@ -9,6 +9,7 @@ import {
   rawConnection,
   sandboxPort,
 } from "../../test/support/labs/activator-world.ts";
+import { tcpPort, tcpProgram } from "../../test/support/labs/tcp-front-lab.ts";
 
 const host = "nova.default.sandbox.localhost";
 const hibernate: Partial<SandboxSpec> = { suspensionStrategy: { type: "Hibernate" } };
@@ -66,6 +67,34 @@ describe("the first response of a sandbox that is to hibernate", () => {
     expect((await client.call("Unary", ["one"])).begin?.get("x-rouse-started")).toEqual(["anew"]);
     expect((await client.call("Unary", ["two"])).begin?.get("x-rouse-started")).toEqual([]);
   });
+});
+
+it.each([
+  ["X-Sum: 7\r\nX-Rouse-Started: anew\r\n", "X-Sum: 7\r\n"],
+  ["x-rouse-started: anew\r\nX-Sum: 7\r\nX-More: 1\r\n", "X-Sum: 7\r\nX-More: 1\r\n"],
+  ["X-Rouse-Started: anew\r\n", ""],
+  ["", ""],
+])("no trailer of a sandbox says how it was started: %j", async (trailers, kept) => {
+  await using world = await open();
+  const host = `${tcpPort}--nova--default.sandbox.localhost`;
+  const answers = tcpProgram((socket) => {
+    socket.on("data", () => {
+      socket.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n${trailers}\r\n`);
+    });
+  });
+  await world.awake("nova", answers);
+  using client = await rawConnection(world.activator);
+  client.send(`GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  expect((await client.closed()).split("2\r\nok\r\n")[1]).toBe(`0\r\n${kept}\r\n`);
+  using http2 = openHttp2Client(world.activator.proxyPort);
+  const answer = await http2.ask({ ":authority": host, te: "trailers" });
+  expect([answer.body, ...answer.trailers]).toEqual([
+    "ok",
+    ...kept
+      .toLowerCase()
+      .split(/: |\r\n/)
+      .slice(0, -1),
+  ]);
 });
 
 describe("no response says how it was started", () => {

@@ -148,3 +148,15 @@ function requiredUpgrade(head: ResponseHead): string {
   const protocols = passableProtocols(head.valueOf("upgrade") ?? "");
   return protocols === "" ? "" : `Connection: Upgrade\r\nUpgrade: ${protocols}\r\n`;
 }
+
+/** The trailers of a response for the client, without those that only the activator writes, and the empty line that ends them. */
+export function responseTrailers(section: FieldSection): string {
+  let text = "";
+  for (let index = 0; index < section.fieldCount; index += 1) {
+    const isLast = index + 1 === section.fieldCount;
+    const end = isLast ? section.end - 2 : section.lineStart(index + 1);
+    if (keepsResponseHeader(section.name(index).toLowerCase(), true))
+      text += section.text(section.lineStart(index), end);
+  }
+  return `${text}\r\n`;
+}

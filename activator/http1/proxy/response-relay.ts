@@ -5,9 +5,9 @@ import type { ResponseRules } from "../../proxy-request.ts";
 import { Outgoing } from "../../socket/outgoing.ts";
 import { isBehind } from "../../socket/queue.ts";
 import type { Exchange } from "../front/exchange.ts";
-import { ChunkEncoder, trailerSection } from "../parse/chunk-encoder.ts";
+import { ChunkEncoder } from "../parse/chunk-encoder.ts";
 import type { ResponseHead } from "../parse/response-head.ts";
-import { type ResponseFraming, responseText } from "./head-text.ts";
+import { type ResponseFraming, responseText, responseTrailers } from "./head-text.ts";
 import type { PodConnection } from "./pod-connection.ts";
 import { type BodyParts, type BodyProgress, relayBody } from "./relay-body.ts";
 
@@ -73,7 +73,7 @@ export class ResponseRelay implements BodyParts {
   #end(): void {
     if (this.#encoder) this.#out.text(this.#encoder.end());
     else if (this.#framing === "same" && this.#pod.framer.trailers) {
-      this.#out.text(trailerSection(this.#pod.framer.trailers));
+      this.#out.text(responseTrailers(this.#pod.framer.trailers));
     }
   }
 }

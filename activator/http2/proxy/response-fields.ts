@@ -43,9 +43,10 @@ export function responseFields(head: ResponseHead, { keepsTrailer, drops = none,
   return fields;
 }
 
-/** The trailers of a response: names in lower case. */
+/** The trailers of a response, without those that only the activator writes: names in lower case. */
 export function* trailersOf(section: FieldSection): Generator<HeaderPair> {
   for (let index = 0; index < section.fieldCount; index += 1) {
-    yield [section.name(index).toLowerCase(), section.value(index)];
+    const name = section.name(index).toLowerCase();
+    if (keepsResponseHeader(name, true)) yield [name, section.value(index)];
   }
 }
