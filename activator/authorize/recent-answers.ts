@@ -2,6 +2,7 @@ import { LRUCache } from "lru-cache";
 import { ownText } from "../../lib/data/own-text.ts";
 import { SharedCache } from "../../lib/data/shared-cache.ts";
 import { type Rate, TokenBuckets } from "../../lib/queues/token-buckets.ts";
+import { ageMs, type ClockReading, readClocks } from "../../lib/time/clock-jumps.ts";
 import { QuestionLine, type QuestionLineOptions } from "./question-line.ts";
 
 export interface RecentAnswersOptions<T> extends QuestionLineOptions {
@@ -23,7 +24,8 @@ export interface RecentAnswersOptions<T> extends QuestionLineOptions {
 }
 
 interface Known<T> {
-  readonly untilMs: number;
+  readonly at: ClockReading;
+  readonly lifeMs: number;
   /** Undefined: there was none. */
   readonly answer: T | undefined;
 }
@@ -65,7 +67,7 @@ export class RecentAnswers<T extends object> {
   get(key: string, asker: string, ask: (signal: AbortSignal) => Promise<T>): T | undefined | Promise<T | undefined> {
     const { clock, onFailure } = this.#options;
     const known = this.#good.get(key) ?? this.#others.get(key);
-    if (known && clock.ticksMs() < known.untilMs) return known.answer;
+    if (known && ageMs(known.at, readClocks(clock)) < known.lifeMs) return known.answer;
     const open = this.#open.get(key);
     if (open) return open;
     const own = ownText(key);
@@ -114,7 +116,7 @@ export class RecentAnswers<T extends object> {
 
   #keep({ key, asker, renewedFor }: Question<T>, answer: T | undefined): void {
     const { clock, ttlMs, failureTtlMs, isGood, ownerOf } = this.#options;
-    const known = { answer, untilMs: clock.ticksMs() + (answer ? ttlMs : failureTtlMs) };
+    const known = { answer, at: readClocks(clock), lifeMs: answer ? ttlMs : failureTtlMs };
     // A good answer that could not be renewed now is renewed first the next time.
     const owner = answer ? (isGood(answer) ? (ownerOf(answer) ?? asker) : undefined) : renewedFor;
     if (owner === undefined) {

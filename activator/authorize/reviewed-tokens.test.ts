@@ -95,6 +95,14 @@ describe("a token of the cluster", () => {
     ]);
   });
 
+  it.each([8 * 3_600_000, -8 * 3_600_000])("is reviewed anew once the wall clock has jumped by %i ms", async (byMs) => {
+    const knock = door();
+    await knock("good");
+    clock.jumpWall(byMs); // as after a suspension of the machine, for which monotonic time stands still
+    await knock("good");
+    expect(api.received).toHaveLength(2);
+  });
+
   it("is reviewed once per lifetime, good or bad, and once for concurrent requests", async () => {
     const knock = door();
     const crowd = await Promise.all(

@@ -296,3 +296,13 @@ describe("an idle connection", () => {
     await eventually(() => [first, second, third].every(({ socket }) => socket.destroyed) && pool.size === 0);
   });
 });
+
+it("a connection takes no request after a suspension of the machine that was longer than its life", async () => {
+  const clock = new FakeClock();
+  using pool = new Pool(idleLimits(2), clock);
+  using idle = await connection();
+  put(pool, target, idle.socket, 10_000);
+  clock.jumpWall(5_000); // monotonic time stood still
+  expect(pool.take(target, ask("POST"))).toBeUndefined();
+  expect([idle.socket.destroyed, pool.pods]).toEqual([true, 0]);
+});

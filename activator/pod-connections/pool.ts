@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/time/clock.ts";
+import { ageMs, type ClockReading, readClocks } from "../../lib/time/clock-jumps.ts";
 import type { RequestHead } from "../request.ts";
 import type { WireSocket } from "../socket/wire-socket.ts";
 import { Sweep, type Watched } from "../sweep.ts";
@@ -48,11 +49,11 @@ export class Pool {
     if (head.upgrade || head.grpc) return undefined; // gRPC needs connections of HTTP/2
     const shelf = this.#pods.get(place)?.ports.get(place.port);
     if (!shelf) return undefined;
-    const nowMs = this.#clock.ticksMs();
+    const now = readClocks(this.#clock);
     const safe = safeMethods.has(head.method) ? shelf.idle : shelf.said;
     for (let newest = safe.newest; newest; newest = safe.newest) {
       const { value } = newest;
-      if (!value.isGood(nowMs)) this.leave(value);
+      if (!value.isGood(now)) this.leave(value);
       else {
         value.use();
         return value.socket;
@@ -82,14 +83,15 @@ export class Pool {
     const { place } = shelf;
     shelf.end();
     const lifeMs = Math.min(saidMs === undefined ? unsaidLifeMs : saidMs * trustedShare, longestLifeMs);
-    const nowMs = this.#clock.ticksMs();
+    const now = readClocks(this.#clock);
+    const nowMs = now.ticksMs;
     const mayRest = isUsable(socket) && this.#limits.perPort > 0 && lifeMs > 0 && !shelf.pod.isLost;
     if (!mayRest || shelf.makesRoom(nowMs)) {
       socket.destroy();
       return this.#forgetEmpty(place);
     }
     const entry = this.#entryOf(socket, place);
-    entry.rest(nowMs + lifeMs, saidMs !== undefined);
+    entry.rest(now, lifeMs, saidMs !== undefined);
     entry.hadBody = hadBody;
     this.#shelve(entry, nowMs);
     this.#sweep.add(entry);
@@ -242,7 +244,8 @@ class Idle implements Watched {
   /** Whether its last request had a body. */
   hadBody = false;
   readonly #pool: Pick<Pool, "leave" | "giveBack">;
-  #untilMs = 0;
+  #restedAt: ClockReading = { wallMs: 0, ticksMs: 0 };
+  #lifeMs = 0;
 
   constructor(socket: WireSocket, place: Place, pool: Pick<Pool, "leave" | "giveBack">) {
     this.socket = socket;
@@ -250,9 +253,10 @@ class Idle implements Watched {
     this.#pool = pool;
   }
 
-  rest(untilMs: number, said: boolean): void {
+  rest(now: ClockReading, lifeMs: number, said: boolean): void {
     this.isIdle = true;
-    this.#untilMs = untilMs;
+    this.#restedAt = now;
+    this.#lifeMs = lifeMs;
     this.isSaid = said;
   }
 
@@ -266,12 +270,16 @@ class Idle implements Watched {
     this.inAll.leave();
   }
 
-  isGood(nowMs: number): boolean {
-    return isUsable(this.socket) && nowMs < this.#untilMs;
+  isGood(now: ClockReading): boolean {
+    return isUsable(this.socket) && ageMs(this.#restedAt, now) < this.#lifeMs;
+  }
+
+  #isOver(nowMs: number): boolean {
+    return !isUsable(this.socket) || nowMs - this.#restedAt.ticksMs >= this.#lifeMs;
   }
 
   check(nowMs: number): void {
-    if (!this.isIdle || !this.isGood(nowMs) || this.shelf?.makesRoom(nowMs)) this.#pool.leave(this);
+    if (!this.isIdle || this.#isOver(nowMs) || this.shelf?.makesRoom(nowMs)) this.#pool.leave(this);
     else if (this.shelf) this.#pool.giveBack(this.shelf, this.shelf.idleMax(nowMs));
   }
 }

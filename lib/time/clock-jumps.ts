@@ -23,6 +23,13 @@ export const hasJumped = (before: ClockReading, after: ClockReading): boolean =>
   Math.abs(after.wallMs - before.wallMs - (after.ticksMs - before.ticksMs)) > jumpMs;
 
 /**
+ * How long ago that was, by the clock that says more: while the machine is suspended, monotonic time stands still. A limit that
+ * protects somebody counts that time too, for it passed everywhere else.
+ */
+export const ageMs = (then: ClockReading, now: ClockReading): number =>
+  Math.max(now.ticksMs - then.ticksMs, Math.abs(now.wallMs - then.wallMs));
+
+/**
  * Calls back when the wall clock has drifted from monotonic time since the last call, by a jump, by a suspension of the
  * machine (CLOCK_MONOTONIC does not advance meanwhile) or gradually. Timers use monotonic time: a timer for a
  * wall-clock time is then wrong.
