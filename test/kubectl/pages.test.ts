@@ -26,48 +26,85 @@ const commands = pages
   .flatMap((page) => commandsOf(page, readFileSync(join(root, page), "utf8")))
   .filter(({ command }) => !elsewhere.test(command));
 
-let ready: Ready;
-let local: LocalMode;
-const environment: Record<string, string | undefined> = {
-  ...process.env,
-  PATH: `${dirname(binary?.path ?? "")}${delimiter}${process.env["PATH"]}`,
-};
+/** README.md names these flags of local mode for the commands with gRPC and a path. */
+const flags = ["--http2", "--path-routing-prefix=/s"];
+const needsFlags = /examples\/grpc|^grpcurl |:8080\/s\//;
 
-beforeAll(async () => {
-  local = new LocalMode();
-  ready = await local.start();
-}, 120_000);
-afterAll(() => local[Symbol.asyncDispose]());
+/** Runs the commands in their order, in a local mode of their own. */
+function follow(title: string, some: readonly DocumentedCommand[], ...startFlags: string[]): void {
+  describe(title, () => {
+    const shell = new Shell(startFlags);
+    const compared = startFlags.length > 0 ? withoutCount : loosened;
+    beforeAll(() => shell.start(), 120_000);
+    afterAll(() => shell[Symbol.asyncDispose]());
 
-describe("the commands of the pages, in order, in local mode", () => {
-  it.each(commands)("$page: $command", async ({ command, output }: DocumentedCommand) => {
+    it.each(some)("$page: $command", async ({ command, output }: DocumentedCommand) => {
+      const printed = await shell.run(command);
+      const lines = output.filter((line) => line !== "...");
+      const expected = lines.length > 0 ? compared(lines.join("\n")) : [];
+      expect(compared(printed).slice(0, lines.length)).toEqual(expected);
+    });
+
+    it("are some", () => expect(some.length).toBeGreaterThan(startFlags.length));
+  });
+}
+
+/** The page counts visits from its first command on, and here some are left out. */
+const withoutCount = (text: string) => loosened(text).map((line) => line.replace(/visit number \d+/, "visit number N"));
+
+class Shell implements AsyncDisposable {
+  readonly #flags: readonly string[];
+  readonly #local = new LocalMode();
+  readonly #environment: Record<string, string | undefined> = {
+    ...process.env,
+    PATH: `${dirname(binary?.path ?? "")}${delimiter}${process.env["PATH"]}`,
+  };
+  #ready: Ready | undefined;
+
+  constructor(flags: readonly string[]) {
+    this.#flags = flags;
+  }
+
+  async start(): Promise<void> {
+    this.#ready = await this.#local.start(...this.#flags);
+  }
+
+  async run(command: string): Promise<string> {
     const [, name, value] = /^export (\w+)=(.*)$/.exec(command) ?? [];
     if (name && value) {
-      environment[name] = here(value);
-      return;
+      this.#environment[name] = this.#here(value);
+      return "";
     }
-    const printed = await run(command);
-    const lines = output.filter((line) => line !== "...");
-    expect(loosened(printed).slice(0, lines.length)).toEqual(loosened(lines.join("\n")));
-  });
+    const follows = command.startsWith("curl -N");
+    const timeout = follows ? followMs : limitMs;
+    const silent = this.#here(command).replace(/^curl /, "curl --silent --show-error ");
+    try {
+      return (await execute("bash", ["-c", silent], { cwd: root, env: this.#environment, timeout })).stdout;
+    } catch (error) {
+      if (follows && error instanceof Error && "stdout" in error) return String(error.stdout);
+      throw error;
+    }
+  }
 
-  it("are more than ten", () => expect(commands.length).toBeGreaterThan(10));
-});
+  /** The pages use the default ports and folder. This run uses others. */
+  #here(command: string): string {
+    const { activator = "", kubeconfig = "" } = this.#ready ?? {};
+    return command
+      .replaceAll(/\b(localhost|127\.0\.0\.1):8080\b/g, `$1:${new URL(activator).port}`)
+      .replaceAll(/(\$PWD\/)?\.rouse\/kubeconfig/g, kubeconfig);
+  }
 
-/** The pages use the default ports and folder. This run uses others. */
-const here = (command: string) =>
-  command
-    .replaceAll(/\b(localhost|127\.0\.0\.1):8080\b/g, `$1:${new URL(ready.activator).port}`)
-    .replaceAll("$PWD/.rouse/kubeconfig", ready.kubeconfig);
-
-async function run(command: string): Promise<string> {
-  const follows = command.startsWith("curl -N");
-  const timeout = follows ? followMs : limitMs;
-  const silent = here(command).replace(/^curl /, "curl --silent --show-error ");
-  try {
-    return (await execute("bash", ["-c", silent], { cwd: root, env: environment, timeout })).stdout;
-  } catch (error) {
-    if (follows && error instanceof Error && "stdout" in error) return String(error.stdout);
-    throw error;
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#local[Symbol.asyncDispose]();
   }
 }
+
+follow(
+  "the commands of the pages, in order, in local mode",
+  commands.filter(({ command }) => !needsFlags.test(command)),
+);
+follow(
+  "the commands of the README with gRPC and a path",
+  commands.filter(({ command }) => needsFlags.test(command)),
+  ...flags,
+);
