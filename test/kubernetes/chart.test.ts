@@ -140,12 +140,12 @@ describe("the chart", () => {
   });
 
   it("uses the namespace of the values for all objects, and creates and keeps it if requested", async () => {
-    const rendered = await objectsOf("--namespace=release", "--set=namespace.name=there,namespace.create=true");
+    const rendered = await objectsOf("--namespace=of-helm-alone", "--set=namespace.name=there,namespace.create=true");
     const namespaces = new Set(rendered.map(({ metadata }) => metadata.namespace));
     expect([...namespaces].filter((namespace) => namespace !== undefined)).toEqual(["there"]);
     const [made] = rendered.filter(({ kind }) => kind === "Namespace");
     expect(made?.metadata).toMatchObject({ name: "there", annotations: { "helm.sh/resource-policy": "keep" } });
-    expect(JSON.stringify(rendered)).not.toContain("release");
+    expect(JSON.stringify(rendered)).not.toContain("of-helm-alone");
   });
 
   it("lets nameOverride change a label of the controller's objects, but no selector", async () => {
