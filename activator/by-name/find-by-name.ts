@@ -6,6 +6,7 @@ import type { ErrorCode } from "../failures/error-codes.ts";
 import type { Lookup } from "../find/find.ts";
 import { type Domains, readHost } from "../find/host-name.ts";
 import { sandboxOf } from "../find/sandbox-of.ts";
+import { untilAppears } from "../find/until-appears.ts";
 import type { Leaver } from "../request.ts";
 import type { Claims } from "../sandbox/claims.ts";
 import type { Cluster } from "../sandbox/cluster.ts";
@@ -13,12 +14,6 @@ import { refusalOf } from "../sandbox/resolve.ts";
 import type { SlimSandbox } from "../sandbox/slim-sandbox.ts";
 import type { NameRefusal } from "../tcp-front/connection/refusals.ts";
 import type { TcpDestination } from "../tcp-front/connection/tcp-destination.ts";
-
-/**
- * How long a connection to a name that leads nowhere waits for its sandbox to appear, in milliseconds: its owner may have created
- * or opened it a moment ago. All such names wait so long, so that the time does not tell which of them exist.
- */
-const appearLimitMs = 500;
 
 export interface FindByNameDeps {
   readonly cluster: Pick<Cluster, "listen" | "synced" | "firstSeen">;
@@ -70,20 +65,9 @@ export async function findByName(
   const meaning = readHost(serverName, domains);
   const first = findNow(serverName, deps);
   if (!("refusal" in first) || (meaning.is !== "sandbox" && meaning.is !== "service")) return first;
-  using changes = cluster.listen(meaning.namespace, meaning.name);
-  let isOver = client.left;
-  const stop = () => {
-    isOver = true;
-    changes.notify();
-  };
-  using _limit = clock.after(appearLimitMs, stop);
-  client.onLeave(stop);
-  for (;;) {
-    const found = findNow(serverName, deps);
-    if (isOver || !("refusal" in found)) return found;
-    await changes.next();
-    changes.reset();
-  }
+  // All names that lead nowhere wait so long, so that the time does not tell which of them exist.
+  await untilAppears(meaning, client, deps, () => !("refusal" in findNow(serverName, deps)));
+  return findNow(serverName, deps);
 }
 
 /** Whether it resolves within the time, and before the client leaves. */

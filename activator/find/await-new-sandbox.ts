@@ -1,9 +1,8 @@
 import { KeyCounts } from "../../lib/queues/key-counts.ts";
 import type { ConnectDeps, Destination } from "../connect/connect-request.ts";
 import type { Incoming } from "../request.ts";
+import { untilAppears } from "./until-appears.ts";
 
-/** How long a request for an unknown name waits for a sandbox of that name, in milliseconds. */
-const appearLimitMs = 500;
 /** How many requests wait so at a time. Further ones are rejected at once. */
 const waitingMax = 1_000;
 /** Of these, for one namespace: programs that request unknown names leave room for new sandboxes elsewhere. */
@@ -40,22 +39,11 @@ export class NewSandboxes {
   }
 
   async #wait({ namespace, name }: Pick<Destination, "namespace" | "name">, client: WaitingClient): Promise<void> {
-    const { cluster, clock } = this.#deps;
-    using changes = cluster.listen(namespace, name);
-    let isOver = client.left;
-    const stop = () => {
-      isOver = true;
-      changes.notify();
-    };
-    using _limit = clock.after(appearLimitMs, stop);
-    client.onLeave(stop);
+    const { cluster } = this.#deps;
     this.#waiting += 1;
     this.#ofNamespace.add(namespace);
     this.#ofAddress.add(client.head.peer);
-    while (!isOver && !cluster.sandbox(namespace, name)) {
-      await changes.next();
-      changes.reset();
-    }
+    await untilAppears({ namespace, name }, client, this.#deps, () => cluster.sandbox(namespace, name) !== undefined);
     this.#waiting -= 1;
     this.#ofNamespace.remove(namespace);
     this.#ofAddress.remove(client.head.peer);
