@@ -16,6 +16,7 @@ import type { ActivatorConfig } from "./config/config.ts";
 import { Connector } from "./connect/connector.ts";
 import { ReplicaState } from "./drain/replica-state.ts";
 import { NewSandboxes } from "./find/await-new-sandbox.ts";
+import { lookupIn } from "./find/sandbox-of.ts";
 import { FirstView } from "./hold/await-first-view.ts";
 import { HoldDeadlines } from "./hold/hold-deadlines.ts";
 import { HoldLimits } from "./hold/hold-limits.ts";
@@ -217,10 +218,7 @@ function buildDeps(config: ActivatorConfig, parts: DepsParts): ServeDeps<Exchang
     maxRequestBodyBytes: config.maxRequestBodyBytes,
     responseHeaderTimeoutMs: config.responseHeaderTimeoutMs,
     find: config,
-    lookup: {
-      sandbox: (namespace, name) => cluster.sandbox(namespace, name),
-      claimed: (namespace, name) => claims.sandboxOf(namespace, name),
-    },
+    lookup: lookupIn(cluster, claims),
     firstView: new FirstView({
       ...{ clock, cluster, claims, slots, holds },
       ...{ domains: config, proxyTimeoutMs: config.proxyTimeoutMs },

@@ -1,4 +1,5 @@
 import type { Domains } from "../find/host-name.ts";
+import { lookupIn } from "../find/sandbox-of.ts";
 import type { Claims } from "../sandbox/claims.ts";
 import type { Sweep } from "../sweep.ts";
 import { serveTcp, type TcpDeps } from "../tcp-front/connection/serve-tcp.ts";
@@ -27,10 +28,7 @@ export async function openByNameFront(
   { claims, sweep, hasRoom }: Parts,
 ): Promise<ByNameFront> {
   const { clock, cluster, log, metrics, mayLog } = deps;
-  const lookup = {
-    sandbox: (namespace: string, name: string) => cluster.sandbox(namespace, name),
-    claimed: (namespace: string, name: string) => claims.sandboxOf(namespace, name),
-  };
+  const lookup = lookupIn(cluster, claims);
   const doorParts = { cluster, clock, answerLimitMs: config.connectTimeoutMs };
   const [doorOfTls, doorOfPostgres] = [doorByName(doorParts, false), doorByName(doorParts, true)];
   const front = new ByNameFront(
