@@ -1,7 +1,7 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Routed } from "../find/find.ts";
-import { bytesOf } from "./verification-keys.ts";
+import { isSignature } from "./signature.ts";
 
 type Opened = Pick<Routed, "namespace" | "name" | "port">;
 
@@ -35,9 +35,7 @@ export class PathSessions {
   /** What the session opens; undefined if it is forged, malformed or expired. */
   read(text: string): Opened | undefined {
     const [payload = "", signature = "", ...more] = text.split(".", 3);
-    const expected = this.#sign(payload);
-    const given = bytesOf(signature);
-    if (more.length > 0 || given?.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+    if (more.length > 0 || !isSignature(signature, this.#sign(payload))) return undefined;
     const session: Session = JSON.parse(Buffer.from(payload, "base64url").toString("utf8")); // our own, as its signature shows
     return this.#clock.now().getTime() < session.exp ? session : undefined;
   }

@@ -1,7 +1,8 @@
 import { verify } from "node:crypto";
 import type { Routed } from "../find/find.ts";
 import { pathOf, type RequestHead, sentTarget } from "../request.ts";
-import { bytesOf, isKid, type VerificationKeys } from "./verification-keys.ts";
+import { bytesOf } from "./signature.ts";
+import { isKid, type VerificationKeys } from "./verification-keys.ts";
 
 const context = "agent-sandbox/scoped-token/v2.";
 

@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from "node:crypto";
+import { createHmac } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
 import { ActivatorError } from "../failures/error-codes.ts";
 import type { Routed } from "../find/find.ts";
@@ -6,7 +6,8 @@ import { rewritesRequest } from "../headers/header-family.ts";
 import { headerValue, type RequestHead } from "../request.ts";
 import { type Allowed, type Authorizer, type ClusterView, tokenItself } from "./authorizer.ts";
 import { opens, type RequestScope, readRequestScope } from "./scoped-token-v2.ts";
-import { bytesOf, type VerificationKeys } from "./verification-keys.ts";
+import { isSignature } from "./signature.ts";
+import type { VerificationKeys } from "./verification-keys.ts";
 
 /** The fewest bytes a signing key may have. */
 export const shortestKey = 32;
@@ -94,8 +95,7 @@ export function verifyScopedToken(token: string, key: string, now: Date): Scope 
   const expected = createHmac("sha256", key)
     .update(context + payload)
     .digest();
-  const given = bytesOf(signature);
-  if (given?.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+  if (!isSignature(signature, expected)) return undefined;
   const scope = parseScope(payload);
   return scope && now.getTime() < scope.exp * 1000 ? scope : undefined;
 }

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { ConfigError } from "../config/config-error.ts";
+import { bytesOf } from "./signature.ts";
 
 /** The public keys of issuers, by key id. */
 export type VerificationKeys = ReadonlyMap<string, KeyObject>;
@@ -28,12 +29,6 @@ export function readVerificationKeys(text: string, file: string): VerificationKe
 }
 
 export const isKid = (kid: unknown): kid is string => typeof kid === "string" && /^[A-Za-z0-9_-]{1,128}$/.test(kid);
-
-/** Bytes in base64url without padding; undefined if the text is not exactly their form. */
-export function bytesOf(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, "base64url");
-  return bytes.toString("base64url") === text ? bytes : undefined;
-}
 
 function publicKeyOf(text: unknown): KeyObject | undefined {
   if (typeof text !== "string" || bytesOf(text)?.length !== keyBytes) return undefined;
