@@ -1,3 +1,4 @@
+import { hostOfOrigin } from "./foreign-page.ts";
 import { type Domains, readHost } from "./host-name.ts";
 
 /** Which web pages of other hosts may call sandboxes by gRPC-Web. */
@@ -24,8 +25,7 @@ export function callingOrigin(
 }
 
 function isOfSandbox(origin: string, host: string, domains: Domains): boolean {
-  const [, pageHost = ""] = /^https?:\/\/([^/]+)$/.exec(origin) ?? [];
-  const page = readHost(pageHost, domains);
+  const page = readHost(hostOfOrigin(origin) ?? "", domains);
   const asked = readHost(host, domains);
   if (page.is !== "sandbox" || asked.is !== "sandbox") return false;
   return page.name === asked.name && page.namespace === asked.namespace;

@@ -21,9 +21,12 @@ function isOpenedByUser(headers: readonly HeaderPair[]): boolean {
   return mode === "navigate" && destination === "document";
 }
 
+/** The host and port of an origin; undefined if the text is none. */
+export const hostOfOrigin = (origin: string): string | undefined => /^https?:\/\/([^/]+)$/.exec(origin)?.[1];
+
 /** `null` is the origin of pages in a sandboxed frame and of files: it may be anybody's too. */
 function isOurs(origin: string, domains: Domains): boolean {
-  const [, host] = /^https?:\/\/([^/]+)$/.exec(origin) ?? [];
+  const host = hostOfOrigin(origin);
   if (host === undefined) return false;
   const { is } = readHost(host, domains);
   return is === "sandbox" || (is === "other" && domains.headerHosts !== undefined);
