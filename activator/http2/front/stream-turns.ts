@@ -1,4 +1,4 @@
-import { runGuarded } from "../../../lib/guard/guard.ts";
+import { turn } from "../turn.ts";
 
 /** The maximum streams of one connection that begin in one turn of the event loop. One read may bring a thousand. */
 const streamsInOneTurn = 16;
@@ -26,7 +26,7 @@ export class StreamTurns<S> {
   #callNext(): void {
     if (this.#hasNext) return;
     this.#hasNext = true;
-    setImmediate(() => runGuarded("http-front", () => this.#next()));
+    turn.atEnd(() => this.#next());
   }
 
   #next(): void {
