@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually } from "../../test/support/eventually.ts";
 import { beginCalls, byteOf, openFrameSandbox, responseFields } from "../../test/support/grpc/frame-sandbox.ts";
-import { flag, getFields, headersOf, openFrameClient, preface, settingsOf } from "../../test/support/http2-frames.ts";
+import { fieldsOf, flag, headersOf, openFrameClient, preface, settingsOf } from "../../test/support/http2-frames.ts";
 import { dialled, openBackend, openProxyPath } from "../../test/support/proxy-path.ts";
 import { dialledTls, tls } from "../../test/support/tls-path.ts";
 import { ReadShare } from "./read-share.ts";
@@ -108,7 +108,7 @@ describe("the share of a connection of HTTP/2 in the turns of the event loop", (
   });
 });
 
-const uploadFields = getFields().map(([name, value]) => [name, name === ":method" ? "POST" : value] as const);
+const uploadFields = fieldsOf("POST");
 const denseUpload = (stream: number) => [
   headersOf(stream, uploadFields, flag.endHeaders),
   ...Array.from({ length: dense }, () => byteOf(stream)),

@@ -4,10 +4,10 @@ import { Random } from "../http1/random.ts";
 import { openHttp2Client } from "../support/http2-client.ts";
 import {
   blockOf,
+  fieldsOf,
   flag,
   frame,
   frameOf,
-  getFields,
   headersOf,
   preface,
   settingsOf,
@@ -160,7 +160,7 @@ class Script {
     const random = this.#random;
     this.#stream += 2;
     const method = random.pick(["GET", "POST", "POST", "CONNECT"]);
-    const own = getFields().map(([name, value]) => [name, name === ":method" ? method : value] as const);
+    const own = fieldsOf(method);
     const grpc = [["content-type", "application/grpc"]] as const;
     const large = Array.from({ length: random.pick([0, 1, 20, 600]) }, (_, at) => [`x-${at}`, "v"] as const);
     const block = blockOf([...own, ...(random.once(5) ? grpc : []), ...large]);

@@ -10,10 +10,10 @@ import { nativeHandle } from "../../activator/http2/front/native-handles.ts";
 import { eventually } from "../support/eventually.ts";
 import {
   blockOf,
+  fieldsOf,
   flag,
   frame,
   frameOf,
-  getFields,
   headersOf,
   openFrameClient,
   settingsOf,
@@ -35,7 +35,7 @@ const backend = await openBackend((socket) => {
   socket.once("data", () => sandboxes.push(socket));
 });
 const proxyPath = await openProxyPath(backend.port);
-const post = getFields().map(([name, value]) => [name, name === ":method" ? "POST" : value] as const);
+const post = fieldsOf("POST");
 const clients = await Promise.all(
   Array.from({ length: clientCount }, async () => {
     const client = await openFrameClient(proxyPath.port, [settingsOf([4, 2 ** 31 - 1])]);

@@ -79,6 +79,10 @@ export const getFields = (...more: readonly (readonly [string, string])[]): read
   ...more,
 ];
 
+/** The same with another method. */
+export const fieldsOf = (method: string): ReturnType<typeof getFields> =>
+  getFields().map(([name, value]) => [name, name === ":method" ? method : value]);
+
 export const headersOf = (
   stream: number,
   fields: readonly (readonly [string, string])[],

@@ -7,6 +7,7 @@ import {
   blockOf,
   codeOf,
   type FrameClient,
+  fieldsOf,
   flag,
   frame,
   frameOf,
@@ -25,7 +26,7 @@ const large = [["x-a", "1".repeat(12_000)]] as const;
 /** Room for a few such heads. */
 const unfinishedHeadBytesMax = 500_000;
 
-const post = getFields().map(([name, value]) => [name, name === ":method" ? "POST" : value] as const);
+const post = fieldsOf("POST");
 const trailers = frameOf({ type: frame.headers, flags: flag.endStream, stream: 1 }, blockOf(large));
 const isPing = ({ type, flags }: { readonly type: number; readonly flags: number }) =>
   type === frame.ping && (flags & flag.ack) === 0;

@@ -8,10 +8,10 @@ import { answerOf, openHttp2Client, valuesOf } from "../../../test/support/http2
 import {
   codeOf,
   endsStream,
+  fieldsOf,
   flag,
   frame,
   frameOf,
-  getFields,
   headersOf,
   openFrameClient,
 } from "../../../test/support/http2-frames.ts";
@@ -328,7 +328,7 @@ describe("a response to HTTP/2", () => {
       await using proxyPath = await openProxyPath(backend.port);
       {
         using client = await openFrameClient(proxyPath.port);
-        const post = getFields().map(([name, value]) => [name, name === ":method" ? "POST" : value] as const);
+        const post = fieldsOf("POST");
         client.send(headersOf(1, post, flag.endHeaders), frameOf({ type: frame.data, stream: 1 }, Buffer.from("part")));
         const reset = await client.until(({ type, stream }) => type === frame.reset && stream === 1);
         expect(codeOf(reset)).toBe(0);
