@@ -1,25 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../lib/time/clock.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
-import type { Routed } from "../find/find.ts";
-import type { HeaderPair, RequestHead } from "../request.ts";
+import { routed, verdictOf } from "../../test/support/authorization.ts";
+import type { HeaderPair } from "../request.ts";
 import { type Authorizer, staticToken } from "./authorizer.ts";
-import { headerCredential } from "./credential.ts";
 import { scopedTokens, verifyScopedToken } from "./scoped-token.ts";
 
 const key = "0123456789abcdef0123456789abcdef";
 const vector =
   "v1.eyJucyI6InRlYW0tYSIsIm5hbWUiOiJib3gtYSIsImV4cCI6MTg5MzQ1NjAwMH0.PAJNQOOpKFJLDdei4ZhmFXEmn0HGf7HzeFvKXNOBjko";
-const routed: Routed = {
-  namespace: "team-a",
-  name: "box-a",
-  port: 1,
-  byHost: false,
-  podIp: undefined,
-  timeoutMs: undefined,
-  refusal: undefined,
-};
-
 /** What a cluster has does not matter here. */
 const unseen = { synced: false, sandbox: () => undefined };
 
@@ -31,22 +19,7 @@ async function verdict(
 ) {
   const headers: HeaderPair[] = [...more];
   if (authorization !== undefined) headers.push(["Authorization", authorization]);
-  const head: RequestHead = {
-    method: "GET",
-    protocol: "HTTP/1.1",
-    target: "/",
-    host: "any",
-    headers,
-    peer: "",
-    upgrade: false,
-  };
-  try {
-    await authorizer.authenticate(head, headerCredential(head));
-    return (await authorizer.authorize(head, target, unseen)).routed === target ? "allowed" : "another target";
-  } catch (error) {
-    if (!(error instanceof ActivatorError)) throw error;
-    return `${error.status} ${error.detail}`;
-  }
+  return verdictOf(authorizer, { headers, target, view: unseen });
 }
 
 describe("one token for all", () => {

@@ -3,20 +3,12 @@ import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../lib/log/log.ts";
 import { FakeClock } from "../../lib/time/clock.ts";
+import { routed, verdictOf } from "../../test/support/authorization.ts";
 import { eventually } from "../../test/support/eventually.ts";
 import { answerJson, openScriptedApi, type Received, type ScriptedApi } from "../../test/support/fakes/scripted-api.ts";
-import { ActivatorError } from "../failures/error-codes.ts";
-import type { Routed } from "../find/find.ts";
-import type { RequestHead } from "../request.ts";
-import { headerCredential } from "./credential.ts";
 import { type ReviewSettings, reviewedTokens } from "./reviewed-tokens.ts";
 
 const ada = { username: "ada", uid: "1", groups: ["team"], extra: { scope: ["all"] } };
-const routed: Routed = {
-  ...{ namespace: "team-a", name: "box-a", port: 1, byHost: false, podIp: undefined, timeoutMs: undefined },
-  refusal: undefined,
-};
-
 /** An API server that knows one token and lets its owner reach one sandbox. */
 function answerReviews({ path, body }: Received, response: ServerResponse): void {
   const { spec } = body as {
@@ -60,25 +52,8 @@ function door(changed: Partial<ReviewSettings> = {}) {
   );
   return async (token: string | undefined, name = "box-a", peer = ""): Promise<string> => {
     const headers = token === undefined ? [] : [["Authorization", `bearer  ${token}`] as const];
-    const head: RequestHead = {
-      method: "GET",
-      protocol: "HTTP/1.1",
-      target: "/",
-      host: "any",
-      headers,
-      peer,
-      upgrade: false,
-    };
-    const target = { ...routed, name };
-    try {
-      await authorizer.authenticate(head, headerCredential(head));
-      return (await authorizer.authorize(head, target, { synced: true, sandbox: () => undefined })).routed === target
-        ? "allowed"
-        : "another target";
-    } catch (error) {
-      if (!(error instanceof ActivatorError)) throw error;
-      return `${error.status} ${error.detail}`;
-    }
+    const view = { synced: true, sandbox: () => undefined };
+    return verdictOf(authorizer, { headers, peer, target: { ...routed, name }, view });
   };
 }
 
